@@ -1,0 +1,49 @@
+#pragma once
+
+/// A system under the ruler: derive from System, call `drive` in main, and the program serves the harness, runs a batch, or
+/// takes flags from a person. docs/how-to/add-a-system.md shows one from beginning to end.
+
+#include <string>
+#include <vector>
+
+#include "taskgrain/binding.hpp"
+#include "taskgrain/execution.hpp"
+
+namespace taskgrain {
+
+class System {
+ public:
+  virtual ~System() = default;
+
+  virtual std::string name() const = 0;
+  /// Of the runtime that the system stands on.
+  virtual std::string version() const = 0;
+  virtual int nodes() const { return 1; }
+  /// Cores that the system occupies, over all nodes, those it keeps for itself included.
+  virtual int cores() const = 0;
+  /// For each worker the processors it may run on, observed by the worker itself.
+  virtual std::vector<std::vector<int>> binding() = 0;
+
+  /// What is done ahead of a run, once for all its repeats: allocation, compilation. Reported apart.
+  /// \throws Unsupported for what the system cannot run.
+  virtual void prepare(Execution& run) = 0;
+  /// Executes every task of every graph once; timed.
+  virtual void execute(Execution& run) = 0;
+
+  // Systems of several processes; `ProcessSystem` in process_system.hpp does these with MPI.
+  /// Whether this process reads requests and answers.
+  virtual bool answers() const { return true; }
+  /// Gives every process the request that the answering one has read.
+  virtual void share(std::string& /*request*/) {}
+  virtual void barrier() {}
+  /// Sums up what all processes did and says what went wrong; only the answering process needs the result.
+  virtual std::optional<Violation> gather(const Execution& run, Accounts& accounts);
+  /// Most memory that any process used, in bytes.
+  virtual std::int64_t peak_rss_bytes();
+};
+
+/// Serves requests on standard input (without arguments), runs a file of them (`--batch FILE`), or runs what the flags say.
+/// \returns the process's exit code
+int drive(int argc, char** argv, System& system);
+
+}  // namespace taskgrain

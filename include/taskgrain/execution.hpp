@@ -1,0 +1,184 @@
+#pragma once
+
+/// One execution of a list of graphs: what a system calls for every task, and the conscience that watches it.
+///
+/// Every task fills its output with (step, point); every input is checked against the dependence it must come from; every
+/// execution is marked. A violation is recorded, never thrown: the run goes on and fails at its end.
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "taskgrain/graph.hpp"
+#include "taskgrain/kernel.hpp"
+
+namespace taskgrain {
+
+enum class Validation : std::uint8_t {
+  off,     ///< nothing is checked; executions are counted
+  sample,  ///< head, tail and a rotating cell of each input; every execution marked
+  full,    ///< every byte, before and after the kernel; producers' marks too
+};
+
+/// \throws InvalidSpec
+Validation validation_from_name(std::string_view name);
+
+enum class ViolationKind : std::uint8_t {
+  wrong_bytes,     ///< an input holds what no task of the graph writes
+  wrong_producer,  ///< an input comes from another point
+  early,           ///< the input's producer had not run: its buffer holds an earlier step, or its mark is missing
+  overwritten,     ///< the input's buffer holds a later step already
+  missing_input,   ///< fewer inputs than dependences
+  surplus_input,   ///< more inputs than dependences
+  repeated,        ///< the task ran before
+  skipped,         ///< the task never ran
+  no_such_task,    ///< the graph has no such task
+};
+std::string_view name(ViolationKind kind) noexcept;
+
+/// The first thing that was wrong. Fields that a kind does not have are -1.
+struct Violation {
+  ViolationKind kind;
+  std::int64_t graph, step, point;
+  std::int64_t input = -1;
+  std::array<std::int64_t, 2> expected{-1, -1};  ///< (step, point)
+  std::array<std::int64_t, 2> got{-1, -1};
+
+  /// One sentence.
+  std::string text() const;
+};
+
+/// What was executed.
+struct Accounts {
+  std::int64_t executed = 0;
+  std::int64_t dependencies = 0;
+  double flops = 0;
+  double bytes = 0;
+  double work = 0;
+};
+
+/// What one thread of a system writes while it executes tasks; on cache lines of its own.
+class alignas(128) Worker {
+ public:
+  explicit Worker(std::size_t graphs) : iterations_(graphs) {}
+
+ private:
+  friend class Execution;
+  std::int64_t executed_ = 0;
+  std::int64_t dependencies_ = 0;
+  std::vector<std::int64_t> iterations_;  ///< of each graph's kernel
+  Scratch scratch_;
+  std::optional<Violation> violation_;  ///< the first
+
+  void record(const Violation& violation);
+};
+
+/// Remembers which tasks of a graph have run. Any number of threads mark.
+class Ledger {
+ public:
+  /// Graphs of more tasks than this are counted by column: a repeated or skipped task is then known by its point alone.
+  static constexpr std::int64_t most_marks = std::int64_t{1} << 28;
+
+  explicit Ledger(const Graph& graph);
+
+  /// Forgets all marks; costs nothing but every 255th time.
+  void clear() noexcept;
+  /// False if the task was marked before.
+  bool mark(std::int64_t step, std::int64_t point) noexcept {
+    if (!exact()) {
+      columns_[static_cast<std::size_t>(point)].fetch_add(1, std::memory_order_relaxed);
+      return true;
+    }
+    auto& mark = marks_[at(step, point)];
+    const bool fresh = mark.load(std::memory_order_relaxed) != epoch_;
+    mark.store(epoch_, std::memory_order_relaxed);
+    return fresh;
+  }
+  bool marked(std::int64_t step, std::int64_t point) const noexcept {
+    return !exact() || marks_[at(step, point)].load(std::memory_order_relaxed) == epoch_;
+  }
+  /// Whether tasks are known one by one.
+  bool exact() const noexcept { return marks_ != nullptr; }
+  /// How often each task ran (0 or 1 in one process), by point and then step; of a column where not exact.
+  std::vector<std::uint32_t> counts() const;
+  /// The first task that did not run exactly once according to `counts`.
+  std::optional<Violation> compare(const Graph& graph, std::span<const std::uint32_t> counts) const;
+
+ private:
+  std::size_t at(std::int64_t step, std::int64_t point) const noexcept {
+    return static_cast<std::size_t>(point) * steps_ + static_cast<std::size_t>(step);
+  }
+
+  struct Free {
+    void operator()(void* memory) const noexcept;
+  };
+  std::size_t steps_, width_;
+  // marks_[point, step] = epoch_ ⇔ the task ran since clear(). A column's marks are contiguous: whoever runs a column writes
+  // lines of its own. Load and store, not exchange: two threads that run one task at the same instant are caught by the sum.
+  std::unique_ptr<std::atomic<std::uint8_t>[], Free> marks_;
+  std::uint8_t epoch_ = 1;
+  std::unique_ptr<std::atomic<std::uint32_t>[]> columns_;
+};
+
+class Execution {
+ public:
+  /// \throws InvalidSpec, Unsupported
+  Execution(const std::vector<GraphSpec>& specs, Validation validation, Isa isa);
+
+  std::span<const Graph> graphs() const noexcept { return graphs_; }
+  const Kernel& kernel(std::size_t graph) const noexcept { return kernels_[graph]; }
+  Validation validation() const noexcept { return validation_; }
+  /// Steps of the longest graph.
+  std::int64_t most_steps() const noexcept;
+  /// Tasks of all graphs.
+  std::int64_t tasks() const noexcept { return tasks_; }
+
+  /// The k-th worker, made on first use. Safe from any thread; keep the reference rather than asking for every task.
+  Worker& worker(std::size_t k);
+
+  /// Executes a task: checks the inputs, fills the output, runs the kernel, accounts for it.
+  /// \param inputs  one pointer to `output_bytes` bytes for each dependence, in increasing order of points.
+  /// \param output  `output_bytes` bytes; no input may lie in it.
+  void execute_point(Worker& worker, std::size_t graph, std::int64_t step, std::int64_t point, std::byte* output,
+                     std::span<const std::byte* const> inputs);
+
+  /// Says that other processes execute tasks too: a producer without a mark here is then no violation.
+  void distribute() noexcept { distributed_ = true; }
+
+  /// Forgets all that was executed.
+  void clear();
+  Accounts accounts() const;
+  /// The first violation of any worker.
+  std::optional<Violation> violation() const;
+  /// Whether each task of a run in one process ran exactly once; call it when all is done. Costs nothing if the number is
+  /// right: no worker saw a mark twice, so as many executions as tasks means each once.
+  std::optional<Violation> verify() const;
+  /// The ledger of a graph, for systems of several processes, which must add up theirs.
+  const Ledger& ledger(std::size_t graph) const noexcept { return *ledgers_[graph]; }
+
+ private:
+  void check_inputs(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point,
+                    std::span<const std::byte* const> inputs) const;
+  void record_input(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point, std::size_t input,
+                    std::int64_t dep, const std::byte* data) const;
+  void record_count(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point, bool missing) const;
+
+  std::vector<Graph> graphs_;
+  std::vector<Kernel> kernels_;
+  std::vector<std::unique_ptr<Ledger>> ledgers_;
+  Validation validation_;
+  bool distributed_ = false;
+  std::int64_t tasks_ = 0;
+  mutable std::mutex workers_mutex_;
+  std::deque<Worker> workers_;
+};
+
+}  // namespace taskgrain

@@ -1,0 +1,174 @@
+#pragma once
+
+/// Task graphs: `steps` × `width` points; task (t, i) depends on tasks of step t-1 only.
+///
+/// Meaning and names are those of Task Bench (Slaughter et al., SC'20, section II), graph for graph; docs/reference/patterns.md
+/// has the definitions. Queries allocate nothing, cost O(number of intervals) and are safe from any thread.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "taskgrain/kernel.hpp"
+
+namespace taskgrain {
+
+class Dag;
+class Graph;
+struct Pattern;
+
+/// Points `first` to `last`, both included; empty if `last < first`.
+struct Interval {
+  std::int64_t first;
+  std::int64_t last;
+
+  constexpr std::int64_t size() const noexcept { return last < first ? 0 : last - first + 1; }
+  constexpr bool contains(std::int64_t point) const noexcept { return first <= point && point <= last; }
+  friend constexpr bool operator==(const Interval&, const Interval&) = default;
+};
+
+inline constexpr Interval no_points{0, -1};
+
+struct GraphSpec {
+  std::string pattern = "trivial";
+  std::int64_t steps = 4;
+  std::int64_t width = 4;
+  /// Dependences per task of `nearest` and `spread`, candidates of `random_nearest` and `random_spread`.
+  std::int64_t radix = 3;
+  /// Number of dependence sets of `spread` and the random patterns; 0: 3, or what `spread` allows if that is less.
+  std::int64_t period = 0;
+  /// Share of the candidates that a random pattern keeps, 0 to 1.
+  double fraction = 0.25;
+  /// Changes the random patterns and the load imbalance; 0 gives Task Bench's.
+  std::uint64_t seed = 0;
+  /// File of the `dag` pattern; it determines steps and width.
+  std::string dag;
+  /// Size of what a task hands to its successors; at least 16.
+  std::size_t output_bytes = 16;
+  KernelSpec kernel;
+};
+
+/// The points that a task depends on (or that depend on it): intervals, disjoint and increasing.
+///
+///     for (Interval deps : graph.deps(t, i))
+///       for (std::int64_t j = deps.first; j <= deps.last; ++j) …
+class Points {
+ public:
+  /// Yields the next interval of a pattern and advances the cursor, to `end` after the last.
+  using Next = Interval (*)(const Graph&, std::int64_t step, std::int64_t point, std::int64_t& cursor);
+  static constexpr std::int64_t end_cursor = -1;
+
+  Points(const Graph& graph, Next next, std::int64_t step, std::int64_t point, Interval existing) noexcept
+      : graph_(&graph), next_(next), step_(step), point_(point), existing_(existing) {}
+
+  class Iterator {
+   public:
+    using value_type = Interval;
+    using difference_type = std::ptrdiff_t;
+
+    explicit Iterator(const Points& points) noexcept
+        : points_(&points), cursor_(points.existing_.size() == 0 ? end_cursor : 0) {
+      advance();
+    }
+    Interval operator*() const noexcept { return current_; }
+    Iterator& operator++() noexcept {
+      advance();
+      return *this;
+    }
+    void operator++(int) noexcept { advance(); }
+    friend bool operator==(const Iterator& it, std::default_sentinel_t) noexcept { return it.current_.size() == 0; }
+
+   private:
+    void advance() noexcept {
+      while (cursor_ != end_cursor) {
+        const Interval raw = points_->next_(*points_->graph_, points_->step_, points_->point_, cursor_);
+        current_ = {std::max(raw.first, points_->existing_.first), std::min(raw.last, points_->existing_.last)};
+        if (current_.size() > 0) return;
+      }
+      current_ = no_points;
+    }
+
+    const Points* points_;
+    std::int64_t cursor_;
+    Interval current_ = no_points;
+  };
+
+  Iterator begin() const noexcept { return Iterator(*this); }
+  std::default_sentinel_t end() const noexcept { return {}; }
+
+  /// Number of points.
+  std::int64_t count() const noexcept {
+    std::int64_t sum = 0;
+    for (const Interval interval : *this) sum += interval.size();
+    return sum;
+  }
+
+ private:
+  const Graph* graph_;
+  Next next_;
+  std::int64_t step_;
+  std::int64_t point_;
+  Interval existing_;
+};
+
+/// One graph of a run. Immutable.
+class Graph {
+ public:
+  /// \param index  the graph's place in its run; part of the random patterns' seed.
+  /// \throws InvalidSpec
+  explicit Graph(const GraphSpec& spec, std::int64_t index = 0);
+
+  const GraphSpec& spec() const noexcept { return spec_; }
+  std::int64_t index() const noexcept { return index_; }
+  std::int64_t steps() const noexcept { return spec_.steps; }
+  std::int64_t width() const noexcept { return spec_.width; }
+  std::size_t output_bytes() const noexcept { return spec_.output_bytes; }
+
+  /// The points that exist at `step`; none outside 0 … steps-1.
+  Interval points(std::int64_t step) const noexcept {
+    if (step < 0 || step >= spec_.steps) return no_points;
+    return points_ == nullptr ? Interval{0, spec_.width - 1} : points_(*this, step);
+  }
+  bool contains(std::int64_t step, std::int64_t point) const noexcept { return points(step).contains(point); }
+
+  /// The points of step - 1 that task (step, point) depends on. \pre contains(step, point)
+  Points deps(std::int64_t step, std::int64_t point) const noexcept {
+    return {*this, deps_, step, point, points(step - 1)};
+  }
+  /// The points of step + 1 that depend on task (step, point). \pre contains(step, point)
+  Points reverse_deps(std::int64_t step, std::int64_t point) const noexcept {
+    return {*this, reverse_deps_, step + 1, point, points(step + 1)};
+  }
+
+  /// Steps of equal dependence set have equal dependences, but for points that do not exist.
+  std::int64_t dependence_sets() const noexcept;
+  std::int64_t dependence_set(std::int64_t step) const noexcept;
+
+  /// Number of tasks; O(1) where all points exist at all steps, else O(steps).
+  std::int64_t tasks() const noexcept;
+
+  // What the pattern table reads.
+  const Dag& dag() const noexcept { return *dag_; }
+  /// Sides of the folded width of `stencil_2d` and `stencil_3d`: as square as the width's divisors allow, x longest.
+  struct Fold {
+    std::int64_t x, y, z;
+  };
+  const Fold& fold() const noexcept { return fold_; }
+
+ private:
+  void check() const;
+
+  GraphSpec spec_;
+  std::int64_t index_;
+  const Pattern* pattern_;
+  Interval (*points_)(const Graph&, std::int64_t step);  // these three are the pattern's, at hand for the queries
+  Points::Next deps_;
+  Points::Next reverse_deps_;
+  std::shared_ptr<const Dag> dag_;
+  Fold fold_{1, 1, 1};
+};
+
+}  // namespace taskgrain

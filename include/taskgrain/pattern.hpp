@@ -1,0 +1,40 @@
+#pragma once
+
+/// The table of patterns. A pattern is one entry: its points, its dependences and the reverse of these; nothing else in the
+/// project knows a pattern by name.
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "taskgrain/graph.hpp"
+
+namespace taskgrain {
+
+struct Pattern {
+  std::string_view name;
+  /// The points that exist at a step of the graph; null: all of them.
+  Interval (*points)(const Graph&, std::int64_t step);
+  /// Number of dependence sets; null: one.
+  std::int64_t (*sets)(const Graph&);
+  /// The dependence set of a step; null: step mod sets.
+  std::int64_t (*set)(const Graph&, std::int64_t step);
+  /// D(t, i), before clipping to the points that exist at step t - 1.
+  Points::Next deps;
+  /// The points of `step` that depend on `point` of step - 1, before clipping. Note that `step` is the dependent task's.
+  Points::Next reverse_deps;
+  /// The number of dependence sets is the user's `period`.
+  bool has_period = false;
+  /// The candidates are those of `spread`, which limits the period.
+  bool spreads = false;
+};
+
+std::span<const Pattern> patterns() noexcept;
+
+/// \throws InvalidSpec for a name that is not in the table.
+const Pattern& pattern_from_name(std::string_view name);
+
+/// Longest period that keeps the `radix` dependences of `spread` apart: ⌈width / radix⌉.
+std::int64_t longest_spread_period(std::int64_t width, std::int64_t radix) noexcept;
+
+}  // namespace taskgrain

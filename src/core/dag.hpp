@@ -1,0 +1,40 @@
+#pragma once
+
+/// A layered DAG read from a file: what the `dag` pattern stands on.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "taskgrain/graph.hpp"
+
+namespace taskgrain {
+
+class Dag {
+ public:
+  /// Reads `{"steps":[{"width":2,"dependences":[[],[]]},{"width":1,"dependences":[[0,1]]}]}`, or the lines that
+  /// `taskgrain graph --format json` prints. \throws InvalidSpec naming the file, the step and the point.
+  explicit Dag(const std::string& path);
+
+  std::int64_t steps() const noexcept { return static_cast<std::int64_t>(points_.size()); }
+  std::int64_t width() const noexcept { return width_; }
+  Interval points(std::int64_t step) const noexcept { return points_[static_cast<std::size_t>(step)]; }
+
+  /// Intervals for each point of a layer: `first_interval` has one entry more than the layer has points.
+  struct Layer {
+    std::vector<std::int64_t> first_interval;
+    std::vector<Interval> intervals;
+    Interval next(std::int64_t row, std::int64_t& cursor) const noexcept;
+  };
+  const Layer& deps(std::int64_t step) const noexcept { return deps_[static_cast<std::size_t>(step)]; }
+  /// Of the points of step - 1: the points of `step` that depend on them.
+  const Layer& reverse_deps(std::int64_t step) const noexcept { return reverse_deps_[static_cast<std::size_t>(step)]; }
+
+ private:
+  std::vector<Interval> points_;
+  std::vector<Layer> deps_;
+  std::vector<Layer> reverse_deps_;
+  std::int64_t width_ = 0;
+};
+
+}  // namespace taskgrain

@@ -1,0 +1,91 @@
+#include "taskgrain/graph.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include "dag.hpp"
+#include "taskgrain/error.hpp"
+#include "taskgrain/pattern.hpp"
+
+namespace taskgrain {
+namespace {
+
+/// The largest divisor of `n` that is at most its root of the given order.
+std::int64_t largest_divisor(std::int64_t n, double order) {
+  auto divisor = static_cast<std::int64_t>(std::floor(std::pow(static_cast<double>(n), 1.0 / order) + 1e-9));
+  while (n % divisor != 0) --divisor;
+  return divisor;
+}
+
+Graph::Fold folded(std::string_view pattern, std::int64_t width) {
+  const std::int64_t z = pattern == "stencil_3d" ? largest_divisor(width, 3) : 1;
+  const std::int64_t y = largest_divisor(width / z, 2);
+  return {width / z / y, y, z};
+}
+
+void require(bool holds, const std::string& field, const std::string& value, const std::string& allowed) {
+  if (!holds) throw InvalidSpec(field, value, allowed);
+}
+
+}  // namespace
+
+Graph::Graph(const GraphSpec& spec, std::int64_t index)
+    : spec_(spec),
+      index_(index),
+      pattern_(&pattern_from_name(spec.pattern)),
+      points_(pattern_->points),
+      deps_(pattern_->deps),
+      reverse_deps_(pattern_->reverse_deps) {
+  if (spec_.pattern == "dag") {
+    require(!spec_.dag.empty(), "dag", "", "a file for the dag pattern");
+    dag_ = std::make_shared<const Dag>(spec_.dag);
+    spec_.steps = dag_->steps();
+    spec_.width = dag_->width();
+  } else {
+    require(spec_.dag.empty(), "dag", spec_.dag, "nothing, unless the pattern is dag");
+  }
+  check();
+  if (pattern_->has_period && spec_.period == 0) {
+    const std::int64_t longest = pattern_->spreads ? longest_spread_period(spec_.width, spec_.radix) : 3;
+    spec_.period = std::min<std::int64_t>(3, longest);
+  }
+  fold_ = folded(spec_.pattern, spec_.width);
+}
+
+void Graph::check() const {
+  constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  require(spec_.steps >= 1, "steps", std::to_string(spec_.steps), "1 or more");
+  require(spec_.width >= 1, "width", std::to_string(spec_.width), "1 or more");
+  require(spec_.steps <= largest / spec_.width, "steps", std::to_string(spec_.steps),
+          "at most 2^63 - 1 tasks, " + std::to_string(largest / spec_.width) + " steps at this width");
+  require(spec_.radix >= 0 && spec_.radix <= largest / spec_.width, "radix", std::to_string(spec_.radix),
+          "0 to " + std::to_string(largest / spec_.width) + " at this width");
+  require(spec_.fraction >= 0 && spec_.fraction <= 1, "fraction", std::to_string(spec_.fraction), "0 to 1");
+  require(spec_.output_bytes >= 16 && spec_.output_bytes <= std::size_t{1} << 40, "output_bytes",
+          std::to_string(spec_.output_bytes), "16 to 2^40");
+  require(spec_.period >= 0, "period", std::to_string(spec_.period), "1 or more, or 0 for the default");
+  if (spec_.period > 0) {
+    require(pattern_->has_period, "period", std::to_string(spec_.period),
+            "0: pattern " + spec_.pattern + " has no period");
+    const std::int64_t longest = longest_spread_period(spec_.width, spec_.radix);
+    require(!pattern_->spreads || spec_.period <= longest, "period", std::to_string(spec_.period),
+            "at most " + std::to_string(longest) + ", the width " + std::to_string(spec_.width) + " over the radix " +
+                std::to_string(spec_.radix));
+  }
+}
+
+std::int64_t Graph::dependence_sets() const noexcept { return pattern_->sets == nullptr ? 1 : pattern_->sets(*this); }
+
+std::int64_t Graph::dependence_set(std::int64_t step) const noexcept {
+  if (pattern_->sets == nullptr) return 0;
+  return pattern_->set == nullptr ? step % pattern_->sets(*this) : pattern_->set(*this, step);
+}
+
+std::int64_t Graph::tasks() const noexcept {
+  if (points_ == nullptr) return spec_.steps * spec_.width;
+  std::int64_t sum = 0;
+  for (std::int64_t step = 0; step < spec_.steps; ++step) sum += points(step).size();
+  return sum;
+}
+
+}  // namespace taskgrain

@@ -1,0 +1,250 @@
+#include "taskgrain/pattern.hpp"
+
+#include <bit>
+
+#include "dag.hpp"
+#include "siphash.hpp"
+#include "taskgrain/error.hpp"
+
+namespace taskgrain {
+namespace {
+
+using I = std::int64_t;
+
+constexpr I floor_div(I a, I b) noexcept { return a / b - (a % b < 0 ? 1 : 0); }
+constexpr I ceil_div(I a, I b) noexcept { return a / b + (a % b > 0 ? 1 : 0); }
+I period(const Graph& g) noexcept { return g.spec().period; }
+Interval all(const Graph& g) noexcept { return {0, g.width() - 1}; }
+
+/// A pattern whose dependences are one interval.
+template <auto interval>
+Interval one(const Graph& g, I t, I i, I& cursor) {
+  cursor = Points::end_cursor;
+  return interval(g, t, i);
+}
+
+/// A pattern whose dependences are at most `n` intervals, the k-th given by `interval(g, t, i, k)`.
+template <I n, auto interval>
+Interval several(const Graph& g, I t, I i, I& cursor) {
+  const I k = cursor;
+  cursor = k + 1 < n ? k + 1 : Points::end_cursor;
+  return interval(g, t, i, k);
+}
+
+Interval none(const Graph&, I, I, I& cursor) {
+  cursor = Points::end_cursor;
+  return no_points;
+}
+
+constexpr auto self = [](const Graph&, I, I i) { return Interval{i, i}; };
+constexpr auto neighbours = [](const Graph&, I, I i) { return Interval{i - 1, i + 1}; };
+constexpr auto everyone = [](const Graph& g, I, I) { return all(g); };
+
+// stencil_1d_periodic: in increasing order, the point that is reached by wrapping comes first at the right end, last at the left.
+constexpr auto periodic = [](const Graph& g, I, I i, I k) -> Interval {
+  const I w = g.width();
+  if (w <= 3) return k == 0 ? all(g) : no_points;
+  if (i == 0) return k == 0 ? Interval{0, 1} : Interval{w - 1, w - 1};
+  if (i == w - 1) return k == 0 ? Interval{0, 0} : Interval{w - 2, w - 1};
+  return k == 0 ? Interval{i - 1, i + 1} : no_points;
+};
+
+// dom: a sweep enters at one corner and leaves at the opposite one.
+Interval dom_points(const Graph& g, I t) {
+  const I first = std::max<I>(0, t + g.width() - g.steps());
+  return {first, first + std::min({g.width(), t + 1, g.steps() - t}) - 1};
+}
+constexpr auto dom = [](const Graph&, I, I i) { return Interval{i - 1, i}; };
+constexpr auto dom_reverse = [](const Graph&, I, I i) { return Interval{i, i + 1}; };
+
+Interval tree_points(const Graph& g, I t) { return {0, (t < 62 ? std::min(g.width(), I{1} << t) : g.width()) - 1}; }
+constexpr auto tree = [](const Graph&, I, I i) { return Interval{i / 2, i / 2}; };
+constexpr auto tree_reverse = [](const Graph&, I, I i) { return Interval{2 * i, 2 * i + 1}; };
+
+// fft: ⌈log2 W⌉ sets; a width of one has none, and one set {i} stands in for it. D is its own reverse.
+I fft_sets(const Graph& g) { return std::max<I>(1, std::bit_width(static_cast<std::uint64_t>(g.width() - 1))); }
+I fft_set(const Graph& g, I t) { return (t + fft_sets(g) - 1) % fft_sets(g); }
+constexpr auto fft = [](const Graph& g, I t, I i, I k) -> Interval {
+  const I j = i + (k - 1) * (I{1} << fft_set(g, t));
+  return {j, j};
+};
+
+constexpr auto nearest = [](const Graph& g, I, I i) -> Interval {
+  const I r = g.spec().radix;
+  return {i - r / 2, i + floor_div(r - 1, 2)};
+};
+constexpr auto nearest_reverse = [](const Graph& g, I, I i) -> Interval {
+  const I r = g.spec().radix;
+  return {i - floor_div(r - 1, 2), i + r / 2};
+};
+
+// spread: offsets o(k) = ⌊k·W/r⌋ + (k > 0 ? s : 0) grow with k and stay below W, because the period is at most ⌈W/r⌉. The points
+// (i + o(k)) mod W are increasing from the first k that wraps to r - 1, and then from 0 on; the reverse runs the other way.
+I spread_offset(const Graph& g, I s, I k) { return k * g.width() / g.spec().radix + (k > 0 ? s : 0); }
+/// The smallest k >= 1 with o(k) >= offset, or r.
+I spread_first(const Graph& g, I s, I offset) {
+  return std::min(std::max<I>(1, ceil_div((offset - s) * g.spec().radix, g.width())), g.spec().radix);
+}
+Interval spread_candidate(const Graph& g, I s, I i, I& cursor, bool reverse) {
+  const I r = g.spec().radix, w = g.width();
+  if (r == 0) {
+    cursor = Points::end_cursor;
+    return no_points;
+  }
+  const I n = cursor;
+  cursor = n + 1 < r ? n + 1 : Points::end_cursor;
+  I k, j;
+  if (!reverse) {
+    const I wrapped = spread_first(g, s, w - i);
+    k = n < r - wrapped ? wrapped + n : n - (r - wrapped);
+    j = i + spread_offset(g, s, k);
+    if (j >= w) j -= w;
+  } else {
+    const I wrapped = spread_first(g, s, i + 1);
+    k = n < wrapped ? wrapped - 1 - n : r - 1 - (n - wrapped);
+    j = i - spread_offset(g, s, k);
+    if (j < 0) j += w;
+  }
+  // More dependences than points: several k share an offset; the first of them counts.
+  if (k > 0 && spread_offset(g, s, k) == spread_offset(g, s, k - 1)) return no_points;
+  return {j, j};
+}
+Interval spread(const Graph& g, I t, I i, I& cursor) { return spread_candidate(g, t % period(g), i, cursor, false); }
+Interval spread_reverse(const Graph& g, I t, I i, I& cursor) { return spread_candidate(g, t % period(g), i, cursor, true); }
+
+/// Whether a random pattern keeps the candidate: point `i` of step `t` depends on `j`.
+bool keeps(const Graph& g, I t, I j, I i) {
+  return i == j ||
+         uniform(g.spec().seed, std::array<I, 5>{g.index(), g.spec().radix, t % period(g), j, i}) < g.spec().fraction;
+}
+
+/// Of consecutive candidates, the next run of those that are kept; the cursor counts candidates.
+Interval kept_run(const Graph& g, I t, I point, Interval candidates, I& cursor, bool reverse) {
+  const auto keep = [&](I other) { return reverse ? keeps(g, t, point, other) : keeps(g, t, other, point); };
+  I first = candidates.first + cursor;
+  while (first <= candidates.last && !keep(first)) ++first;
+  I last = first;
+  while (last < candidates.last && keep(last + 1)) ++last;
+  cursor = last < candidates.last ? last + 1 - candidates.first : Points::end_cursor;
+  return first <= candidates.last ? Interval{first, last} : no_points;
+}
+Interval clipped(const Graph& g, Interval interval) {
+  return {std::max<I>(interval.first, 0), std::min(interval.last, g.width() - 1)};
+}
+Interval random_nearest(const Graph& g, I t, I i, I& cursor) {
+  return kept_run(g, t, i, clipped(g, nearest(g, t, i)), cursor, false);
+}
+Interval random_nearest_reverse(const Graph& g, I t, I i, I& cursor) {
+  return kept_run(g, t, i, clipped(g, nearest_reverse(g, t, i)), cursor, true);
+}
+Interval random_all(const Graph& g, I t, I i, I& cursor) { return kept_run(g, t, i, all(g), cursor, false); }
+Interval random_all_reverse(const Graph& g, I t, I i, I& cursor) { return kept_run(g, t, i, all(g), cursor, true); }
+Interval random_spread(const Graph& g, I t, I i, I& cursor) {
+  const Interval j = spread(g, t, i, cursor);
+  return j.size() > 0 && keeps(g, t, j.first, i) ? j : no_points;
+}
+Interval random_spread_reverse(const Graph& g, I t, I i, I& cursor) {
+  const Interval j = spread_reverse(g, t, i, cursor);
+  return j.size() > 0 && keeps(g, t, i, j.first) ? j : no_points;
+}
+
+// Stencils on a folded width: point i = x + X·(y + Y·z). They are their own reverse.
+/// The row of three around x, `up` rows (of X points) away; none if it is outside.
+Interval row(const Graph& g, I i, I half, bool exists, I distance) {
+  if (!exists) return no_points;
+  const I x = i % g.fold().x, centre = i + distance;
+  return {centre - std::min(half, x), centre + std::min(half, g.fold().x - 1 - x)};
+}
+template <I half>
+constexpr auto stencil_2d = [](const Graph& g, I, I i, I k) -> Interval {
+  const I x = g.fold().x, y = i / x;
+  if (k == 0) return row(g, i, half, y > 0, -x);
+  if (k == 1) return row(g, i, 1, true, 0);
+  return row(g, i, half, y + 1 < g.fold().y, x);
+};
+constexpr auto stencil_3d = [](const Graph& g, I, I i, I k) -> Interval {
+  const auto [x, y, z] = g.fold();
+  const I at_y = i / x % y, at_z = i / (x * y);
+  switch (k) {
+    case 0: return row(g, i, 0, at_z > 0, -x * y);
+    case 1: return row(g, i, 0, at_y > 0, -x);
+    case 2: return row(g, i, 1, true, 0);
+    case 3: return row(g, i, 0, at_y + 1 < y, x);
+    default: return row(g, i, 0, at_z + 1 < z, x * y);
+  }
+};
+
+// v_cycle: level l has ⌈W/2^l⌉ points; the steps go down from level 0 to the level of one point and up again. A coarse point
+// needs the three fine points around it (restriction), a fine one the coarse points beside it (prolongation).
+I v_depth(const Graph& g) { return std::bit_width(static_cast<std::uint64_t>(g.width() - 1)); }
+I v_sets(const Graph& g) { return std::max<I>(1, 2 * v_depth(g)); }
+Interval v_points(const Graph& g, I t) {
+  const I phase = t % v_sets(g), level = std::min(phase, 2 * v_depth(g) - phase);
+  return {0, (g.width() - 1) >> level};
+}
+bool v_goes_down(const Graph& g, I t) {
+  const I phase = t % v_sets(g);
+  return 0 < phase && phase <= v_depth(g);
+}
+constexpr auto finer = [](I i) { return Interval{2 * i - 1, 2 * i + 1}; };
+constexpr auto coarser = [](I i) { return Interval{i / 2, (i + 1) / 2}; };
+constexpr auto v_cycle = [](const Graph& g, I t, I i) { return v_goes_down(g, t) ? finer(i) : coarser(i); };
+constexpr auto v_cycle_reverse = [](const Graph& g, I t, I i) { return v_goes_down(g, t) ? coarser(i) : finer(i); };
+
+// fork_join: one point at even steps, all of them at odd ones.
+I two_sets(const Graph&) { return 2; }
+Interval fork_join_points(const Graph& g, I t) { return t % 2 == 0 ? Interval{0, 0} : all(g); }
+
+Interval dag_points(const Graph& g, I t) { return g.dag().points(t); }
+I dag_sets(const Graph& g) { return g.dag().steps(); }
+Interval dag_deps(const Graph& g, I t, I i, I& cursor) {
+  return g.dag().deps(t).next(i - g.dag().points(t).first, cursor);
+}
+Interval dag_reverse_deps(const Graph& g, I t, I i, I& cursor) {
+  return g.dag().reverse_deps(t).next(i - g.dag().points(t - 1).first, cursor);
+}
+
+constexpr auto all_points = nullptr;
+constexpr auto one_set = nullptr;
+constexpr auto by_step = nullptr;
+
+constexpr Pattern table[] = {
+    {"trivial", all_points, one_set, by_step, none, none},
+    {"no_comm", all_points, one_set, by_step, one<self>, one<self>},
+    {"stencil_1d", all_points, one_set, by_step, one<neighbours>, one<neighbours>},
+    {"stencil_1d_periodic", all_points, one_set, by_step, several<2, periodic>, several<2, periodic>},
+    {"dom", dom_points, one_set, by_step, one<dom>, one<dom_reverse>},
+    {"tree", tree_points, one_set, by_step, one<tree>, one<tree_reverse>},
+    {"fft", all_points, fft_sets, fft_set, several<3, fft>, several<3, fft>},
+    {"all_to_all", all_points, one_set, by_step, one<everyone>, one<everyone>},
+    {"nearest", all_points, one_set, by_step, one<nearest>, one<nearest_reverse>},
+    {"spread", all_points, period, by_step, spread, spread_reverse, true, true},
+    {"random_nearest", all_points, period, by_step, random_nearest, random_nearest_reverse, true},
+    {"random_spread", all_points, period, by_step, random_spread, random_spread_reverse, true, true},
+    {"random", all_points, period, by_step, random_all, random_all_reverse, true},
+    {"stencil_2d", all_points, one_set, by_step, several<3, stencil_2d<0>>, several<3, stencil_2d<0>>},
+    {"stencil_2d_9", all_points, one_set, by_step, several<3, stencil_2d<1>>, several<3, stencil_2d<1>>},
+    {"stencil_3d", all_points, one_set, by_step, several<5, stencil_3d>, several<5, stencil_3d>},
+    {"v_cycle", v_points, v_sets, by_step, one<v_cycle>, one<v_cycle_reverse>},
+    {"fork_join", fork_join_points, two_sets, by_step, one<everyone>, one<everyone>},
+    {"dag", dag_points, dag_sets, by_step, dag_deps, dag_reverse_deps},
+};
+
+}  // namespace
+
+std::span<const Pattern> patterns() noexcept { return table; }
+
+const Pattern& pattern_from_name(std::string_view name) {
+  std::string names;
+  for (const Pattern& pattern : table) {
+    if (pattern.name == name) return pattern;
+    names += (names.empty() ? "" : ", ") + std::string(pattern.name);
+  }
+  throw InvalidSpec("pattern", std::string(name), names);
+}
+
+std::int64_t longest_spread_period(std::int64_t width, std::int64_t radix) noexcept {
+  return radix > 0 ? ceil_div(width, radix) : width;
+}
+
+}  // namespace taskgrain

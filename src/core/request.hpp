@@ -1,0 +1,33 @@
+#pragma once
+
+/// Requests and answers of the driver protocol (docs/reference/protocol.md), and the same from flags.
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "taskgrain/execution.hpp"
+
+namespace taskgrain {
+
+struct RunRequest {
+  std::int64_t id = 0;
+  std::vector<GraphSpec> graphs;
+  std::int64_t repeats = 1;
+  std::int64_t warmup = 0;
+  Validation validation = Validation::sample;
+  Isa isa = Isa::automatic;
+};
+
+/// \throws InvalidSpec naming the field
+RunRequest run_request(const nlohmann::json& request);
+GraphSpec graph_spec(const nlohmann::json& graph);
+KernelSpec kernel_spec(const nlohmann::json& kernel);
+
+/// \throws InvalidSpec unless it is an integer, possibly written as 1e6
+std::int64_t integer(const std::string& field, const std::string& text);
+/// The same with a suffix K, M or G (KiB, MiB, GiB).
+std::int64_t byte_count(const std::string& field, const std::string& text);
+
+}  // namespace taskgrain

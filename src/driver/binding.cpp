@@ -1,0 +1,77 @@
+#include "taskgrain/binding.hpp"
+
+#include <hwloc.h>
+#include <sched.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "taskgrain/error.hpp"
+
+namespace taskgrain {
+namespace {
+
+std::vector<int> parse(std::string_view list) {
+  std::vector<int> cores;
+  for (const char* at = list.data(); at < list.data() + list.size();) {
+    int core = -1;
+    const auto [end, error] = std::from_chars(at, list.data() + list.size(), core);
+    if (error != std::errc() || core < 0 || (end < list.data() + list.size() && *end != ','))
+      throw InvalidSpec("TASKGRAIN_CORES", std::string(list), "processor numbers with commas between them");
+    cores.push_back(core);
+    at = end + 1;
+  }
+  if (cores.empty()) throw InvalidSpec("TASKGRAIN_CORES", std::string(list), "at least one processor");
+  return cores;
+}
+
+/// The first processor of every core that this process may run on.
+std::vector<int> one_per_core() {
+  hwloc_topology_t topology = nullptr;
+  if (hwloc_topology_init(&topology) != 0 || hwloc_topology_load(topology) != 0)
+    throw std::runtime_error("hwloc cannot read this machine's topology");
+  const std::unique_ptr<hwloc_topology, void (*)(hwloc_topology_t)> guard(topology, hwloc_topology_destroy);
+  std::vector<int> cores;
+  const std::vector<int> allowed = binding_of_this_thread();
+  for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != nullptr;) {
+    for (const int processor : allowed) {
+      if (hwloc_bitmap_isset(core->cpuset, static_cast<unsigned>(processor)) != 0) {
+        cores.push_back(processor);
+        break;
+      }
+    }
+  }
+  return cores.empty() ? allowed : cores;
+}
+
+}  // namespace
+
+std::vector<int> cores() {
+  const char* list = std::getenv("TASKGRAIN_CORES");
+  return list != nullptr ? parse(list) : one_per_core();
+}
+
+void pin_this_thread(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(processor), &set);
+  if (sched_setaffinity(0, sizeof set, &set) != 0)
+    throw std::system_error(errno, std::generic_category(), "cannot pin to processor " + std::to_string(processor));
+}
+
+std::vector<int> binding_of_this_thread() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) != 0) throw std::system_error(errno, std::generic_category(), "sched_getaffinity");
+  std::vector<int> processors;
+  for (int k = 0; k < CPU_SETSIZE; ++k)
+    if (CPU_ISSET(static_cast<std::size_t>(k), &set)) processors.push_back(k);
+  return processors;
+}
+
+}  // namespace taskgrain

@@ -1,0 +1,86 @@
+#include "runs.hpp"
+
+#include <sys/resource.h>
+
+#include <chrono>
+
+namespace taskgrain {
+namespace {
+
+class Stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+std::optional<Violation> System::gather(const Execution& run, Accounts& accounts) {
+  accounts = run.accounts();
+  return run.verify();
+}
+
+std::int64_t System::peak_rss_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return std::int64_t{1024} * usage.ru_maxrss;
+}
+
+RunResult run(System& system, const RunRequest& request) {
+  Execution execution(request.graphs, request.validation, request.isa);
+  RunResult result;
+  result.tasks = execution.tasks();
+  result.work_unit = execution.kernel(0).work_unit();
+  const Stopwatch preparing;
+  system.prepare(execution);
+  result.prepare_seconds = preparing.seconds();
+  for (std::int64_t repeat = -request.warmup; repeat < request.repeats; ++repeat) {
+    execution.clear();
+    system.barrier();
+    const Stopwatch executing;
+    system.execute(execution);
+    system.barrier();
+    const double seconds = executing.seconds();
+    if (repeat >= 0) result.seconds.push_back(seconds);
+    if (auto violation = system.gather(execution, result.accounts); violation && !result.violation)
+      result.violation = violation;
+  }
+  result.binding = system.binding();
+  result.peak_rss_bytes = system.peak_rss_bytes();
+  return result;
+}
+
+nlohmann::json answer(const RunRequest& request, const RunResult& result) {
+  if (const auto& violation = result.violation) {
+    return {{"event", "error"},
+            {"id", request.id},
+            {"kind", "validation"},
+            {"message", violation->text()},
+            {"violation",
+             {{"kind", name(violation->kind)},
+              {"graph", violation->graph},
+              {"step", violation->step},
+              {"point", violation->point},
+              {"input", violation->input},
+              {"expected", violation->expected},
+              {"got", violation->got}}}};
+  }
+  return {{"event", "result"},
+          {"id", request.id},
+          {"seconds", result.seconds},
+          {"prepare_seconds", std::vector<double>{result.prepare_seconds}},
+          {"tasks", result.tasks},
+          {"executed", result.accounts.executed},
+          {"dependencies", result.accounts.dependencies},
+          {"flops", result.accounts.flops},
+          {"bytes", result.accounts.bytes},
+          {"work", result.accounts.work},
+          {"work_unit", name(result.work_unit)},
+          {"binding", result.binding},
+          {"peak_rss_bytes", result.peak_rss_bytes}};
+}
+
+}  // namespace taskgrain

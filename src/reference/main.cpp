@@ -1,0 +1,88 @@
+/// The session's shared reference: the kernel alone on every core at once. What efficiency is measured against.
+
+#include <atomic>
+#include <chrono>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../driver/protocol.hpp"
+#include "../core/request.hpp"
+#include "taskgrain/binding.hpp"
+#include "taskgrain/error.hpp"
+
+namespace {
+
+using namespace taskgrain;
+using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+/// Iterations that last about a millisecond, at which no fixed cost of the kernel shows.
+KernelSpec lasting_a_millisecond(KernelSpec spec, Isa isa) {
+  Scratch scratch;
+  for (spec.iterations = 1;; spec.iterations *= 2) {
+    const auto start = Clock::now();
+    Kernel(spec, isa)({0, 0, 0}, scratch);
+    if (seconds_since(start) > 1e-3) return spec;
+  }
+}
+
+/// Work per second of the kernel on each core, all of them running for about `seconds`.
+std::vector<double> rates(const KernelSpec& spec, Isa isa, double seconds) {
+  const std::vector<int> processors = cores();
+  const Kernel kernel(lasting_a_millisecond(spec, isa), isa);
+  std::vector<double> rates(processors.size());
+  std::atomic<std::size_t> waiting{processors.size()};
+  std::vector<std::jthread> threads;
+  for (std::size_t k = 0; k < processors.size(); ++k) {
+    threads.emplace_back([&, k] {
+      pin_this_thread(processors[k]);
+      Scratch scratch;
+      kernel({0, 0, 0}, scratch);  // warm up, and first touch
+      --waiting;
+      while (waiting.load() != 0) {}
+      const auto start = Clock::now();
+      double work = 0;
+      for (std::int64_t step = 0; step == 0 || seconds_since(start) < seconds; ++step)
+        work += static_cast<double>(kernel({0, step, 0}, scratch)) * kernel.work_per_iteration();
+      rates[k] = work / seconds_since(start);
+    });
+  }
+  threads.clear();  // joins
+  return rates;
+}
+
+Json handle(const Json& request) {
+  const auto& op = request["op"].get_ref<const std::string&>();
+  if (op == "hello") {
+    Json ready = {{"event", "ready"}, {"protocol", protocol_version}, {"system", "reference"}, {"version", "1"},
+                  {"nodes", 1},       {"cores", cores().size()},      {"binding", Json::array()}};
+    for (const int core : cores()) ready["binding"].push_back({core});
+    ready.update(build_facts());
+    return ready;
+  }
+  if (op == "quit") return nullptr;
+  if (op != "peak") throw InvalidSpec("op", op, "hello, peak, quit");
+  const KernelSpec spec = kernel_spec(request.value("kernel", Json::object()));
+  if (spec.kind == KernelKind::empty) throw InvalidSpec("kernel", "empty", "a kernel that does something");
+  const double seconds = request.value("seconds", 0.01);
+  if (!(seconds > 0 && seconds <= 60)) throw InvalidSpec("seconds", std::to_string(seconds), "more than 0, at most 60");
+  const Isa isa = isa_from_name(request.value("isa", "auto"));
+  return {{"event", "peak"},
+          {"id", request.value("id", Json(nullptr))},
+          {"rates", rates(spec, isa, seconds)},
+          {"work_unit", name(Kernel(spec, isa).work_unit())}};
+}
+
+}  // namespace
+
+int main() {
+  for (std::string line; std::getline(std::cin, line);) {
+    const Json reply = answer_line(line, handle);
+    if (reply.is_null()) break;
+    print_answer(reply);
+  }
+}
