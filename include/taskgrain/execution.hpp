@@ -56,6 +56,12 @@ struct Violation {
   std::string text() const;
 };
 
+/// What an output is filled with, over and over: the task that wrote it.
+struct Cell {
+  std::int64_t step, point;
+  friend bool operator==(const Cell&, const Cell&) = default;
+};
+
 /// What was executed.
 struct Accounts {
   std::int64_t executed = 0;
@@ -165,11 +171,11 @@ class Execution {
   const Ledger& ledger(std::size_t graph) const noexcept { return *ledgers_[graph]; }
 
  private:
-  void check_inputs(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point,
-                    std::span<const std::byte* const> inputs) const;
-  void record_input(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point, std::size_t input,
-                    std::int64_t dep, const std::byte* data) const;
-  void record_count(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point, bool missing) const;
+  bool inputs_hold(const Graph& graph, std::int64_t step, std::int64_t point,
+                   std::span<const std::byte* const> inputs) const;
+  bool holds(const Graph& graph, const std::byte* data, Cell expected) const;
+  void record_inputs(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point,
+                     std::span<const std::byte* const> inputs) const;
 
   std::vector<Graph> graphs_;
   std::vector<Kernel> kernels_;

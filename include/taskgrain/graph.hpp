@@ -84,7 +84,9 @@ class Points {
    private:
     void advance() noexcept {
       while (cursor_ != end_cursor) {
-        const Interval raw = points_->next_(*points_->graph_, points_->step_, points_->point_, cursor_);
+        std::int64_t cursor = cursor_;  // a copy, so that only it must lie in memory and the iterator can be registers
+        const Interval raw = points_->next_(*points_->graph_, points_->step_, points_->point_, cursor);
+        cursor_ = cursor;
         current_ = {std::max(raw.first, points_->existing_.first), std::min(raw.last, points_->existing_.last)};
         if (current_.size() > 0) return;
       }

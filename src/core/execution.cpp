@@ -8,13 +8,6 @@
 namespace taskgrain {
 namespace {
 
-/// What an output is filled with, over and over.
-struct Cell {
-  std::int64_t step, point;
-  friend bool operator==(const Cell&, const Cell&) = default;
-};
-static_assert(sizeof(Cell) == 16);
-
 /// A cell in one register: written as two halves it could not be forwarded to whoever reads it as a whole.
 using Register = std::int64_t __attribute__((vector_size(16)));
 
@@ -31,13 +24,6 @@ void fill(std::byte* output, std::size_t bytes, std::int64_t step, std::int64_t 
   if (const std::size_t rest = bytes % sizeof(Cell); rest != 0) std::memcpy(output + cells * sizeof(Cell), &cell, rest);
 }
 
-/// Whether head, tail and one cell in between are as expected; `turn` chooses the one.
-bool sample_holds(const std::byte* data, std::size_t bytes, Cell expected, std::uint64_t turn) noexcept {
-  const std::size_t cells = bytes / sizeof(Cell);
-  const auto middle = static_cast<std::size_t>((turn * 0x9e3779b97f4a7c15 >> 32) * cells >> 32);
-  return read_cell(data) == expected && read_cell(data, middle) == expected && read_cell(data, cells - 1) == expected;
-}
-
 bool all_holds(const std::byte* data, std::size_t bytes, Cell expected) noexcept {
   const std::size_t cells = bytes / sizeof(Cell);
   for (std::size_t k = 0; k < cells; ++k)
@@ -45,10 +31,18 @@ bool all_holds(const std::byte* data, std::size_t bytes, Cell expected) noexcept
   return std::memcmp(data + cells * sizeof(Cell), &expected, bytes % sizeof(Cell)) == 0;
 }
 
+ViolationKind kind_of(const Graph& graph, Cell got, Cell expected) {
+  if (got == expected) return ViolationKind::early;  // bytes left over from the repeat before
+  if (!graph.contains(got.step, got.point)) return ViolationKind::wrong_bytes;
+  if (got.point != expected.point) return ViolationKind::wrong_producer;
+  return got.step < expected.step ? ViolationKind::early : ViolationKind::overwritten;
+}
+
 /// The first cell that is not as expected.
 Cell first_wrong(const std::byte* data, std::size_t bytes, Cell expected) noexcept {
   for (std::size_t k = 0; k < bytes / sizeof(Cell); ++k)
     if (const Cell cell = read_cell(data, k); cell != expected) return cell;
+  if (all_holds(data, bytes, expected)) return expected;
   return {-1, -1};  // within the last, incomplete cell
 }
 
@@ -104,64 +98,73 @@ Worker& Execution::worker(std::size_t k) {
   if (!violation_) violation_ = violation;
 }
 
-/// Says what is wrong with an input.
-[[gnu::cold]] void Execution::record_input(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point,
-                                           std::size_t input, std::int64_t dep, const std::byte* data) const {
-  const Cell expected{step - 1, dep}, got = first_wrong(data, graph.output_bytes(), expected);
-  const auto kind = [&] {
-    if (got == expected) return ViolationKind::early;  // bytes left over from the repeat before
-    if (!graph.contains(got.step, got.point)) return ViolationKind::wrong_bytes;
-    if (got.point != dep) return ViolationKind::wrong_producer;
-    return got.step < expected.step ? ViolationKind::early : ViolationKind::overwritten;
-  };
-  worker.record({kind(), graph.index(), step, point, static_cast<std::int64_t>(input), {expected.step, expected.point},
-                 {got.step, got.point}});
-}
-
-/// Calls `holds(data, expected)` on every input and `wrong(input, dep)` where it is false.
-/// \returns how many inputs there had to be
-template <typename Holds, typename Wrong>
-inline std::size_t for_inputs(const Graph& graph, std::int64_t step, std::int64_t point,
-                              std::span<const std::byte* const> inputs, Holds holds, Wrong wrong) {
-  std::size_t due = 0;
+/// Whether there are as many inputs as dependences and `differs(data, expected)` is zero for all: without a branch per input,
+/// because they hold unless a system is broken.
+template <typename Differs>
+inline bool all_inputs(const Graph& graph, std::int64_t step, std::int64_t point, std::span<const std::byte* const> inputs,
+                       Differs differs) {
+  const std::byte* const* data = inputs.data();
+  std::size_t left = inputs.size();
+  std::uint64_t bad = 0;
   for (const Interval deps : graph.deps(step, point)) {
-    const std::size_t present = std::min(inputs.size() - std::min(due, inputs.size()), static_cast<std::size_t>(deps.size()));
-    const std::byte* const* data = inputs.data() + due;
-    for (std::size_t k = 0; k < present; ++k)
-      if (const auto dep = deps.first + static_cast<std::int64_t>(k); !holds(data[k], Cell{step - 1, dep})) [[unlikely]]
-        wrong(due + k, dep);
-    due += static_cast<std::size_t>(deps.size());
+    const auto count = static_cast<std::size_t>(deps.size());
+    if (count > left) return false;
+    left -= count;
+    for (std::int64_t dep = deps.first; dep <= deps.last; ++dep) bad |= differs(*data++, Cell{step - 1, dep});
   }
-  return due;
+  return bad == 0 && left == 0;
 }
 
-void Execution::check_inputs(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point,
-                             std::span<const std::byte* const> inputs) const {
+inline std::uint64_t differs(Cell got, Cell expected) noexcept {
+  return static_cast<std::uint64_t>((got.step ^ expected.step) | (got.point ^ expected.point));
+}
+
+bool Execution::inputs_hold(const Graph& graph, std::int64_t step, std::int64_t point,
+                            std::span<const std::byte* const> inputs) const {
   const std::size_t bytes = graph.output_bytes();
-  const auto wrong = [&](std::size_t input, std::int64_t dep) {
-    record_input(worker, graph, step, point, input, dep, inputs[input]);
-  };
-  const auto check = [&](auto holds) { return for_inputs(graph, step, point, inputs, holds, wrong); };
-  std::size_t due = 0;
-  if (validation_ == Validation::full) {
-    const Ledger& ledger = *ledgers_[static_cast<std::size_t>(graph.index())];
-    due = check([&](const std::byte* data, Cell expected) {
-      // Right bytes may be left over from the repeat before; a mark cannot be.
-      return (distributed_ || ledger.marked(expected.step, expected.point)) && all_holds(data, bytes, expected);
-    });
-  } else if (bytes < 2 * sizeof(Cell)) {
-    due = check([](const std::byte* data, Cell expected) { return read_cell(data) == expected; });
-  } else {
-    const auto turn = static_cast<std::uint64_t>(step + point);
-    due = check([&](const std::byte* data, Cell expected) { return sample_holds(data, bytes, expected, turn); });
-  }
-  if (due != inputs.size()) [[unlikely]]
-    record_count(worker, graph, step, point, due > inputs.size());
+  const auto all = [&](auto check) { return all_inputs(graph, step, point, inputs, check); };
+  if (validation_ == Validation::full)
+    return all([&](const std::byte* data, Cell expected) { return !holds(graph, data, expected); });
+  if (bytes < 2 * sizeof(Cell))
+    return all([](const std::byte* data, Cell expected) { return differs(read_cell(data), expected); });
+  // Head, tail, and a cell in between that changes from task to task.
+  const std::size_t tail = bytes / sizeof(Cell) - 1;
+  const std::size_t turn = static_cast<std::size_t>(step + point) * 0x9e3779b97f4a7c15 >> 32;
+  const std::size_t middle = turn * tail >> 32;
+  return all([&](const std::byte* data, Cell expected) {
+    return differs(read_cell(data), expected) | differs(read_cell(data, middle), expected) |
+           differs(read_cell(data, tail), expected);
+  });
 }
 
-[[gnu::cold]] void Execution::record_count(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point,
-                                           bool missing) const {
-  worker.record({missing ? ViolationKind::missing_input : ViolationKind::surplus_input, graph.index(), step, point});
+/// Whether every byte of an input is what its producer writes, and the producer has run.
+bool Execution::holds(const Graph& graph, const std::byte* data, Cell expected) const {
+  // Right bytes may be left over from the repeat before; a mark cannot be.
+  const bool produced =
+      distributed_ || ledgers_[static_cast<std::size_t>(graph.index())]->marked(expected.step, expected.point);
+  return produced && all_holds(data, graph.output_bytes(), expected);
+}
+
+/// Finds out what is wrong with the inputs of a task, once `inputs_hold` has said that something is.
+[[gnu::cold]] void Execution::record_inputs(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point,
+                                            std::span<const std::byte* const> inputs) const {
+  const auto violation = [&](ViolationKind kind) { return Violation{kind, graph.index(), step, point}; };
+  std::size_t input = 0;
+  for (const Interval deps : graph.deps(step, point)) {
+    for (std::int64_t dep = deps.first; dep <= deps.last; ++dep, ++input) {
+      if (input >= inputs.size()) return worker.record(violation(ViolationKind::missing_input));
+      const Cell expected{step - 1, dep};
+      if (holds(graph, inputs[input], expected)) continue;
+      const Cell got = first_wrong(inputs[input], graph.output_bytes(), expected);
+      Violation wrong = violation(kind_of(graph, got, expected));
+      wrong.input = static_cast<std::int64_t>(input);
+      wrong.expected = {expected.step, expected.point};
+      wrong.got = {got.step, got.point};
+      return worker.record(wrong);
+    }
+  }
+  // All hold now: there were too many, or another task changed one while it was being looked at.
+  worker.record(violation(input < inputs.size() ? ViolationKind::surplus_input : ViolationKind::early));
 }
 
 void Execution::execute_point(Worker& worker, std::size_t index, std::int64_t step, std::int64_t point, std::byte* output,
@@ -170,14 +173,16 @@ void Execution::execute_point(Worker& worker, std::size_t index, std::int64_t st
   if (!graph.contains(step, point)) [[unlikely]]
     return worker.record({ViolationKind::no_such_task, graph.index(), step, point});
   if (validation_ != Validation::off) {
-    check_inputs(worker, graph, step, point, inputs);
+    if (!inputs_hold(graph, step, point, inputs)) [[unlikely]]
+      record_inputs(worker, graph, step, point, inputs);
     if (!ledgers_[index]->mark(step, point)) [[unlikely]]
       worker.record({ViolationKind::repeated, graph.index(), step, point});
   }
   fill(output, graph.output_bytes(), step, point);
   worker.iterations_[index] += kernels_[index]({graph.index(), step, point}, worker.scratch_);
   // Once more after the kernel: nobody may overwrite an input while the task runs.
-  if (validation_ == Validation::full) check_inputs(worker, graph, step, point, inputs);
+  if (validation_ == Validation::full && !inputs_hold(graph, step, point, inputs)) [[unlikely]]
+    record_inputs(worker, graph, step, point, inputs);
   ++worker.executed_;
   worker.dependencies_ += static_cast<std::int64_t>(inputs.size());
 }
