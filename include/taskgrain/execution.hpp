@@ -167,6 +167,8 @@ class Execution {
   /// Whether each task of a run in one process ran exactly once; call it when all is done. Costs nothing if the number is
   /// right: no worker saw a mark twice, so as many executions as tasks means each once.
   std::optional<Violation> verify() const;
+  /// Whether the number of executions is right, for those that mark nothing.
+  std::optional<Violation> verify_number(std::int64_t executed) const;
   /// The ledger of a graph, for systems of several processes, which must add up theirs.
   const Ledger& ledger(std::size_t graph) const noexcept { return *ledgers_[graph]; }
 

@@ -134,6 +134,8 @@ class Graph {
     if (step < 0 || step >= spec_.steps) return no_points;
     return points_ == nullptr ? Interval{0, spec_.width - 1} : points_(*this, step);
   }
+  /// Whether all points exist at all steps.
+  bool uniform() const noexcept { return points_ == nullptr; }
   bool contains(std::int64_t step, std::int64_t point) const noexcept { return points(step).contains(point); }
 
   /// The points of step - 1 that task (step, point) depends on. \pre contains(step, point)

@@ -226,6 +226,10 @@ std::optional<Violation> Execution::verify() const {
       if (auto wrong = ledgers_[k]->compare(graphs_[k], ledgers_[k]->counts())) return wrong;
     }
   }
+  return verify_number(executed);
+}
+
+std::optional<Violation> Execution::verify_number(std::int64_t executed) const {
   if (executed == tasks_) return std::nullopt;
   // Unmarked, or two threads ran one task at the same instant: which one is not known.
   return Violation{executed > tasks_ ? ViolationKind::repeated : ViolationKind::skipped, 0, -1, -1};

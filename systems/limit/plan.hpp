@@ -11,15 +11,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
-#include <tuple>
 #include <vector>
 
-#include "taskgrain/error.hpp"
 #include "taskgrain/graph.hpp"
 #include "taskgrain/outputs.hpp"
+#include "taskgrain/step_classes.hpp"
 
 /// Steps of a column that are complete; on cache lines of its own.
 struct alignas(128) Flag {
@@ -38,31 +36,20 @@ struct Item {
 
 class Plan {
  public:
-  Plan(const taskgrain::Graph& graph, int cores) : graph_(graph), cores_(cores), outputs_(graph), flags_(new Flag[width()]) {
-    if (graph.steps() > most_steps) throw taskgrain::Unsupported("limit: more than 2^26 steps");
-    std::map<Signature, std::uint32_t> known;
-    for (std::int64_t step = 0; step < graph.steps(); ++step) {
-      const auto [entry, fresh] = known.try_emplace(signature(step), static_cast<std::uint32_t>(programs_.size()));
-      if (fresh) programs_.push_back(compile(step));
-      program_of_step_.push_back(entry->second);
-    }
+  Plan(const taskgrain::Graph& graph, int cores) : graph_(graph), cores_(cores), classes_(graph), outputs_(graph), flags_(new Flag[width()]) {
+    for (const std::int64_t step : classes_.representatives()) programs_.push_back(compile(step));
     drop_unwatched_flags();
   }
 
   const taskgrain::Graph& graph() const { return graph_; }
   std::span<const Item> program(std::int64_t step, int core) const {
-    return programs_[program_of_step_[static_cast<std::size_t>(step)]].items[static_cast<std::size_t>(core)];
+    return programs_[classes_[step]].items[static_cast<std::size_t>(core)];
   }
   void reset() {
     for (std::size_t k = 0; k < width(); ++k) flags_[k].done.store(0, std::memory_order_relaxed);
   }
 
  private:
-  static constexpr std::int64_t most_steps = std::int64_t{1} << 26;
-
-  /// Steps that agree in these have the same program: dependences follow from the set and from which points exist.
-  using Signature = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                               std::int64_t>;
   struct Program {
     std::vector<std::vector<Item>> items;  ///< by core
     std::vector<std::unique_ptr<const std::byte*[]>> inputs;
@@ -72,12 +59,6 @@ class Plan {
   std::size_t width() const { return static_cast<std::size_t>(graph_.width()); }
   taskgrain::Interval columns(int core) const {
     return {graph_.width() * core / cores_, graph_.width() * (core + 1) / cores_ - 1};
-  }
-
-  Signature signature(std::int64_t step) const {
-    const auto now = graph_.points(step), before = graph_.points(step - 1), earlier = graph_.points(step - 2);
-    return {step % 2,     graph_.dependence_set(step), now.first, now.last, before.first, before.last,
-            earlier.first, earlier.last};
   }
 
   Program compile(std::int64_t step) {
@@ -142,8 +123,8 @@ class Plan {
 
   const taskgrain::Graph& graph_;
   int cores_;
+  taskgrain::StepClasses classes_;
   taskgrain::Outputs outputs_;
   std::unique_ptr<Flag[]> flags_;
   std::vector<Program> programs_;
-  std::vector<std::uint32_t> program_of_step_;
 };

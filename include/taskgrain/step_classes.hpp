@@ -1,0 +1,62 @@
+#pragma once
+
+/// Steps of a graph that look alike: what systems that compile a known graph ahead need to compile each kind of step once.
+
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <tuple>
+#include <vector>
+
+#include "taskgrain/error.hpp"
+#include "taskgrain/graph.hpp"
+
+namespace taskgrain {
+
+/// Two steps are of one class if their tasks have the same dependences, the tasks of the step before them were the same, and they
+/// are equally even or odd, so that a program with addresses in a double buffer fits both.
+class StepClasses {
+ public:
+  explicit StepClasses(const Graph& graph) {
+    if (graph.uniform()) {
+      period_ = std::lcm<std::int64_t>(2, graph.dependence_sets());
+      for (std::int64_t step = 0; step < std::min(graph.steps(), 2 + period_); ++step) representatives_.push_back(step);
+      return;
+    }
+    if (graph.steps() > most_steps)
+      throw Unsupported("this system cannot compile " + std::to_string(graph.steps()) + " steps of pattern " +
+                        graph.spec().pattern + "; at most 2^26");
+    std::map<Signature, std::uint32_t> known;
+    for (std::int64_t step = 0; step < graph.steps(); ++step) {
+      const auto next = static_cast<std::uint32_t>(representatives_.size());
+      const auto [entry, fresh] = known.try_emplace(signature(graph, step), next);
+      if (fresh) representatives_.push_back(step);
+      class_of_step_.push_back(entry->second);
+    }
+  }
+
+  /// The first step of each class.
+  const std::vector<std::int64_t>& representatives() const noexcept { return representatives_; }
+
+  std::size_t operator[](std::int64_t step) const noexcept {
+    if (period_ == 0) return class_of_step_[static_cast<std::size_t>(step)];
+    return static_cast<std::size_t>(step < 2 ? step : 2 + (step - 2) % period_);
+  }
+
+ private:
+  static constexpr std::int64_t most_steps = std::int64_t{1} << 26;
+  using Signature = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                               std::int64_t>;
+
+  static Signature signature(const Graph& graph, std::int64_t step) {
+    const Interval now = graph.points(step), before = graph.points(step - 1), earlier = graph.points(step - 2);
+    return {step % 2,    graph.dependence_set(step), now.first,    now.last,
+            before.first, before.last,                earlier.first, earlier.last};
+  }
+
+  std::int64_t period_ = 0;  ///< of a uniform graph, from step 2 on; 0: look it up
+  std::vector<std::int64_t> representatives_;
+  std::vector<std::uint32_t> class_of_step_;
+};
+
+}  // namespace taskgrain
