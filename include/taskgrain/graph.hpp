@@ -64,49 +64,12 @@ class Points {
   Points(const Graph& graph, Next next, std::int64_t step, std::int64_t point, Interval existing) noexcept
       : graph_(&graph), next_(next), step_(step), point_(point), existing_(existing) {}
 
-  class Iterator {
-   public:
-    using value_type = Interval;
-    using difference_type = std::ptrdiff_t;
-
-    explicit Iterator(const Points& points) noexcept
-        : points_(&points), cursor_(points.existing_.size() == 0 ? end_cursor : 0) {
-      advance();
-    }
-    Interval operator*() const noexcept { return current_; }
-    Iterator& operator++() noexcept {
-      advance();
-      return *this;
-    }
-    void operator++(int) noexcept { advance(); }
-    friend bool operator==(const Iterator& it, std::default_sentinel_t) noexcept { return it.current_.size() == 0; }
-
-   private:
-    void advance() noexcept {
-      while (cursor_ != end_cursor) {
-        std::int64_t cursor = cursor_;  // a copy, so that only it must lie in memory and the iterator can be registers
-        const Interval raw = points_->next_(*points_->graph_, points_->step_, points_->point_, cursor);
-        cursor_ = cursor;
-        current_ = {std::max(raw.first, points_->existing_.first), std::min(raw.last, points_->existing_.last)};
-        if (current_.size() > 0) return;
-      }
-      current_ = no_points;
-    }
-
-    const Points* points_;
-    std::int64_t cursor_;
-    Interval current_ = no_points;
-  };
-
-  Iterator begin() const noexcept { return Iterator(*this); }
+  class Iterator;
+  Iterator begin() const noexcept;
   std::default_sentinel_t end() const noexcept { return {}; }
 
   /// Number of points.
-  std::int64_t count() const noexcept {
-    std::int64_t sum = 0;
-    for (const Interval interval : *this) sum += interval.size();
-    return sum;
-  }
+  std::int64_t count() const noexcept;
 
  private:
   const Graph* graph_;
@@ -115,6 +78,49 @@ class Points {
   std::int64_t point_;
   Interval existing_;
 };
+
+/// Holds the range by value, so that all of it can stay in registers.
+class Points::Iterator {
+ public:
+  using value_type = Interval;
+  using difference_type = std::ptrdiff_t;
+
+  explicit Iterator(const Points& points) noexcept
+      : points_(points), cursor_(points.existing_.size() == 0 ? end_cursor : 0) {
+    advance();
+  }
+  Interval operator*() const noexcept { return current_; }
+  Iterator& operator++() noexcept {
+    advance();
+    return *this;
+  }
+  void operator++(int) noexcept { advance(); }
+  friend bool operator==(const Iterator& it, std::default_sentinel_t) noexcept { return it.current_.size() == 0; }
+
+ private:
+  void advance() noexcept {
+    while (cursor_ != end_cursor) {
+      std::int64_t cursor = cursor_;  // a copy: only it must have an address
+      const Interval raw = points_.next_(*points_.graph_, points_.step_, points_.point_, cursor);
+      cursor_ = cursor;
+      current_ = {std::max(raw.first, points_.existing_.first), std::min(raw.last, points_.existing_.last)};
+      if (current_.last >= current_.first) return;
+    }
+    current_ = no_points;
+  }
+
+  Points points_;
+  std::int64_t cursor_;
+  Interval current_ = no_points;
+};
+
+inline Points::Iterator Points::begin() const noexcept { return Iterator(*this); }
+
+inline std::int64_t Points::count() const noexcept {
+  std::int64_t sum = 0;
+  for (const Interval interval : *this) sum += interval.size();
+  return sum;
+}
 
 /// One graph of a run. Immutable.
 class Graph {

@@ -20,6 +20,7 @@
 extern "C" {
 void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*, int);
 void cblas_daxpy(int, double, const double*, int, double*, int);
+void openblas_set_num_threads(int);
 }
 #endif
 
@@ -105,8 +106,10 @@ void memory_daxpy(const KernelSpec& spec, const TaskId& task, Scratch& scratch) 
     cblas_daxpy(static_cast<int>(n), 1e-3, x, 1, x + n, 1);
   });
 }
+void prepare_blas() { openblas_set_num_threads(1); }
 constexpr bool has_blas = true;
 #else
+void prepare_blas() {}
 void compute_dgemm(const KernelSpec&, Scratch&) {}
 void memory_daxpy(const KernelSpec&, const TaskId&, Scratch&) {}
 constexpr bool has_blas = false;
@@ -123,7 +126,9 @@ void check(const KernelSpec& spec) {
   if (spec.samples < 1) throw InvalidSpec("samples", std::to_string(spec.samples), "1 or more");
   const bool blas = spec.kind == KernelKind::compute_dgemm || spec.kind == KernelKind::memory_daxpy;
   if (blas && !has_blas)
-    throw Unsupported("kernel " + std::string(name(spec.kind)) + " needs BLAS; this build has none (install libopenblas-dev)");
+    throw Unsupported("kernel " + std::string(name(spec.kind)) +
+                      " needs BLAS; this build has none (install libopenblas-serial-dev and build again)");
+  if (blas) prepare_blas();
   if (uses_samples(spec.kind) && sample_bytes(spec) < 32)
     throw InvalidSpec("scratch_bytes", std::to_string(spec.scratch_bytes),
                       "at least 32 bytes for each of the " + std::to_string(spec.samples) + " samples");

@@ -11,7 +11,6 @@ namespace {
 
 using I = std::int64_t;
 
-constexpr I floor_div(I a, I b) noexcept { return a / b - (a % b < 0 ? 1 : 0); }
 constexpr I ceil_div(I a, I b) noexcept { return a / b + (a % b > 0 ? 1 : 0); }
 I period(const Graph& g) noexcept { return g.spec().period; }
 Interval all(const Graph& g) noexcept { return {0, g.width() - 1}; }
@@ -71,11 +70,11 @@ constexpr auto fft = [](const Graph& g, I t, I i, I k) -> Interval {
 
 constexpr auto nearest = [](const Graph& g, I, I i) -> Interval {
   const I r = g.spec().radix;
-  return {i - r / 2, i + floor_div(r - 1, 2)};
+  return {i - (r >> 1), i + ((r - 1) >> 1)};  // shifts round down, as ⌊⌋ does
 };
 constexpr auto nearest_reverse = [](const Graph& g, I, I i) -> Interval {
   const I r = g.spec().radix;
-  return {i - floor_div(r - 1, 2), i + r / 2};
+  return {i - ((r - 1) >> 1), i + (r >> 1)};
 };
 
 // spread: offsets o(k) = ⌊k·W/r⌋ + (k > 0 ? s : 0) grow with k and stay below W, because the period is at most ⌈W/r⌉. The points

@@ -1,0 +1,48 @@
+# make study   measure every system that can run here        make test        all tests
+# make doctor  this machine and what can run on it           make test-fast   the everyday loop
+# make bench   the project's own figures                     make setup       what the others do first
+
+SHELL := /bin/bash
+taskgrain := .venv/bin/taskgrain
+sources := $(shell find CMakeLists.txt pyproject.toml include src systems python tools -type f -not -path '*/__pycache__/*' -not -path '*/.*')
+
+.PHONY: study doctor setup setup-dev test test-fast test-cpp lint bench clean
+.DEFAULT_GOAL := study
+
+study: setup
+	$(taskgrain) study studies/default.toml --output results/default
+	$(taskgrain) report results/default
+
+doctor: setup
+	$(taskgrain) doctor
+
+setup: .venv/.installed
+.venv/.installed: $(sources)
+	tools/setup
+	@touch $@
+
+setup-dev: .venv/.installed-dev
+.venv/.installed-dev: $(sources)
+	tools/setup --dev
+	@touch $@ .venv/.installed
+
+test: lint test-cpp
+	.venv/bin/pytest
+
+test-fast: lint test-cpp
+	.venv/bin/pytest -m "not slow"
+
+lint: setup-dev
+	.venv/bin/ruff check python tests bench tools
+	.venv/bin/mypy python/taskgrain
+
+test-cpp: setup-dev
+	cmake -S . -B build/tests -G Ninja -DTASKGRAIN_TESTS=ON >/dev/null
+	cmake --build build/tests
+	ctest --test-dir build/tests --output-on-failure --no-tests=error -j 2 --quiet || ctest --test-dir build/tests --rerun-failed --output-on-failure
+
+bench: setup-dev
+	bench/run
+
+clean:
+	rm -rf build .venv

@@ -1,0 +1,146 @@
+"""Drivers in Python: derive from `System`, call `drive`; the twin of `taskgrain/driver.hpp`.
+
+    class MySystem(System):
+        name, version, cores = "mine", "1.0", 2
+
+        def execute(self, run: Run) -> None:
+            ...  # every task of every graph once, through run.execute_point(...)
+
+    if __name__ == "__main__":
+        drive(MySystem())
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, TextIO
+
+from taskgrain import _core
+from taskgrain._core import Run
+
+PREFIX = "@taskgrain "
+PROTOCOL = 1
+
+
+class System(ABC):
+    """A system under the ruler."""
+
+    name: str
+    version: str
+    """Of the runtime that the system stands on."""
+    nodes: int = 1
+    cores: int = 1
+    """Cores that the system occupies over all nodes, those it keeps for itself included."""
+
+    def binding(self) -> list[list[int]]:
+        """For each worker the processors it may run on, observed by the worker itself."""
+        return [_core.binding_of_this_thread()]
+
+    def prepare(self, run: Run) -> None:
+        """What is done ahead of a run, once for all its repeats; reported apart."""
+
+    @abstractmethod
+    def execute(self, run: Run) -> None:
+        """Executes every task of every graph once; timed."""
+
+    def verify(self, run: Run) -> tuple[dict[str, Any], dict[str, Any] | None]:
+        """What was executed, and the first violation; a system of several processes must add up theirs here."""
+        return run.accounts(), run.verify()
+
+
+class _Answers:
+    """Where answers go. Standard output is given to standard error, so that a runtime's prints cannot mix with them."""
+
+    def __init__(self) -> None:
+        self._stream: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)
+
+    def send(self, answer: dict[str, Any]) -> None:
+        self._stream.write(PREFIX + json.dumps(answer) + "\n")
+        self._stream.flush()
+
+
+def _ready(system: System) -> dict[str, Any]:
+    return {
+        "event": "ready",
+        "protocol": PROTOCOL,
+        "system": system.name,
+        "version": system.version,
+        "nodes": system.nodes,
+        "cores": system.cores,
+        "binding": system.binding(),
+        **json.loads(_core.build_facts_json()),
+    }
+
+
+def _run(system: System, request: dict[str, Any]) -> dict[str, Any]:
+    run = Run(json.dumps(request))
+    start = time.perf_counter()
+    system.prepare(run)
+    prepared = time.perf_counter() - start
+    seconds, accounts, violation = [], {}, None
+    for repeat in range(-run.warmup, run.repeats):
+        run.clear()
+        start = time.perf_counter()
+        system.execute(run)
+        if repeat >= 0:
+            seconds.append(time.perf_counter() - start)
+        accounts, found = system.verify(run)
+        violation = violation or found
+    if violation:
+        message = violation.pop("message")
+        return {"event": "error", "id": run.id, "kind": "validation", "message": message, "violation": violation}
+    return {
+        "event": "result",
+        "id": run.id,
+        "seconds": seconds,
+        "prepare_seconds": [prepared],
+        "tasks": run.tasks,
+        **accounts,
+        "binding": system.binding(),
+        "peak_rss_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+    }
+
+
+def _answer(system: System, line: str) -> dict[str, Any] | None:
+    """The answer to a request; None ends the driver."""
+    number = None
+    try:
+        request = json.loads(line)
+        number = request.get("id")
+        match request["op"]:
+            case "hello":
+                return _ready(system)
+            case "run":
+                return _run(system, request)
+            case "quit":
+                return None
+            case other:
+                raise _core.InvalidSpec(f"op: '{other}' is not allowed; allowed: hello, run, quit")
+    except _core.InvalidSpec as error:
+        kind, message = "invalid", str(error)
+    except (json.JSONDecodeError, AttributeError, KeyError, TypeError):
+        kind, message = "invalid", f"request: '{line.strip()[:200]}' is not allowed; allowed: a JSON object with 'op'"
+    except (_core.Unsupported, MemoryError) as error:
+        kind, message = "unsupported", str(error) or "not enough memory for these graphs"
+    except Exception as error:  # whatever the runtime throws is an answer, not the end of the driver
+        kind, message = "system", f"{type(error).__name__}: {error}"
+    return {"event": "error", "id": number, "kind": kind, "message": message}
+
+
+def drive(system: System, requests: Iterable[str] | None = None) -> None:
+    """Serves the harness: one request a line, on standard input unless `requests` are given."""
+    answers = _Answers()
+    for line in requests if requests is not None else sys.stdin:
+        if not line.strip():
+            continue
+        answer = _answer(system, line)
+        if answer is None:
+            return
+        answers.send(answer)

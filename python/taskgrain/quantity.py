@@ -1,0 +1,125 @@
+"""Quantities as people read them: `0.41 µs (0.39 – 0.44)`, `51.2 GFLOP/s`, `64 KiB`.
+
+Inside the harness every number is in SI units; only the edge (tables, reports) comes here. A number that is
+not known (`None`) is shown as `NOTHING`.
+"""
+
+from __future__ import annotations
+
+import math
+
+NOTHING = "–"
+"""What stands in the place of a number that there is not."""
+
+_TIME = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
+_SI = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"), (1e18, "E"))
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
+_WORK = {"flop": "FLOP", "byte": "B", "bytes": "B"}
+_FEWEST, _MOST = 2, 3  # significant digits of a value with an interval
+
+
+def seconds(value: float | None, digits: int = 3) -> str:
+    """A duration (seconds) to `digits` significant digits: `1.23 µs`, `45.0 ms`."""
+    if value is None:
+        return NOTHING
+    place = _digits_place(value, digits)
+    scale, unit = _time_unit(value, place)
+    return f"{_fixed(value, scale, place)} {unit}"
+
+
+def around(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
+    """A duration and its interval (seconds), to the same place: `("0.41 µs", "0.39 – 0.44 µs")`.
+
+    The interval's width says how many digits mean something: two digits of the width if it starts below 3.5,
+    else one (the rule of the Particle Data Group), but two or three digits of the value.
+    """
+    if value is None or low is None or high is None:
+        return seconds(value), NOTHING
+    place = _place(value, low, high)
+    scale, unit = _time_unit(value, place)
+    span = f"{_fixed(low, scale, place)} – {_fixed(high, scale, place)}"
+    return f"{_fixed(value, scale, place)} {unit}", f"{span} {unit}"
+
+
+def interval(value: float | None, low: float | None, high: float | None) -> str:
+    """A duration with its interval (seconds): `0.41 µs (0.39 – 0.44)`."""
+    middle, span = around(value, low, high)
+    return middle if span == NOTHING else f"{middle} ({span.rsplit(' ', 1)[0]})"
+
+
+def rate(value: float | None, unit: str, digits: int = 3) -> str:
+    """Work per second, `unit` as in the results (`flop`, `byte`): `51.2 GFLOP/s`, `12.3 GB/s`."""
+    if value is None:
+        return NOTHING
+    place = _digits_place(value, digits)
+    value = round(value, -place)
+    scale, prefix = next((one for one in reversed(_SI) if abs(value) >= one[0]), _SI[0])
+    return f"{_fixed(value, scale, place)} {prefix}{rate_unit(unit)}"
+
+
+def rate_unit(unit: str) -> str:
+    """The unit of a rate of work: `flop` makes `FLOP/s`."""
+    return f"{_WORK.get(unit, unit or 'units')}/s"
+
+
+def percent(value: float | None, digits: int = 0) -> str:
+    """A share: 0.5 makes `50 %`."""
+    return NOTHING if value is None else f"{100 * value:.{digits}f} %"
+
+
+def ratio(value: float | None) -> str:
+    """How many times as much, to two digits: `1.3 ×`, `34 ×`, `870 000 ×`."""
+    if value is None:
+        return NOTHING
+    text = _fixed(value, 1.0, _digits_place(value, 2))
+    return f"{int(text):,} ×".replace(",", " ") if text.isdigit() else f"{text} ×"
+
+
+def size(value: int | None) -> str:
+    """Bytes, multiples of 1024: `16 B`, `64 KiB`, `1.5 GiB`."""
+    if value is None:
+        return NOTHING
+    power = 0
+    while abs(value) >= 1024 ** (power + 1) and power + 1 < len(_BINARY):
+        power += 1
+    return f"{value / 1024**power:.3g} {_BINARY[power]}" if power else f"{value} B"
+
+
+def _exponent(value: float) -> int:
+    """The decimal exponent of the first significant digit."""
+    return math.floor(math.log10(abs(value))) if value and math.isfinite(value) else 0
+
+
+def _digits_place(value: float, digits: int) -> int:
+    """The decimal exponent of the last of `digits` significant digits."""
+    place = _exponent(value) + 1 - digits
+    # 999.7 to three digits is 1.00e3: look again once the number is rounded.
+    return max(place, _exponent(round(value, -place)) + 1 - digits)
+
+
+def _place(value: float, low: float, high: float) -> int:
+    """The decimal exponent of the last digit worth showing."""
+    width = high - low
+    place = _digits_place(value, _MOST)
+    if width > 0:
+        two_digits = width / 10 ** _exponent(width) < 3.5
+        place = max(place, _exponent(width) - (1 if two_digits else 0))
+    smallest = min(abs(one) for one in (value, low) if one) if value or low else 0.0
+    return max(min(place, _exponent(smallest) + 1 - _FEWEST), _digits_place(value, _MOST))
+
+
+def _time_unit(value: float, place: int) -> tuple[float, str]:
+    """The unit that makes `value` 1 to 1000, or the next if zeros would fill the places of unknown digits."""
+    if not value:
+        return _TIME[-1]
+    size = abs(round(value, -place))
+    start = max((i for i, (scale, _) in enumerate(_TIME) if size >= scale * (1 - 1e-9)), default=0)
+    # 410 ns known to 10 ns is 0.41 µs: "410 ns" would claim a digit that is not known.
+    if start + 1 < len(_TIME) and 10.0**place > _TIME[start][0] * 1.5:
+        start += 1
+    return _TIME[start]
+
+
+def _fixed(value: float, scale: float, place: int) -> str:
+    decimals = max(0, round(math.log10(scale)) - place)
+    return f"{round(value, -place) / scale:.{decimals}f}"

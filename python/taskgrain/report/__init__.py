@@ -1,0 +1,24 @@
+"""The report of a results folder: one HTML file that needs no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from taskgrain.errors import UsageError
+from taskgrain.report import data, page
+
+__all__ = ["write"]
+
+
+def write(folder: Path, target: Path | None = None) -> Path:
+    """Writes the report of the results in `folder` to `target` (default: report.html in the folder).
+
+    Returns where it lies. Raises `UsageError` if `folder` holds no results or `target` cannot be written.
+    """
+    results = data.read(folder)
+    target = folder / "report.html" if target is None else target
+    try:
+        target.write_text(page.render(results), "utf-8")
+    except OSError as error:
+        raise UsageError(f"{target}: cannot be written: {error.strerror}") from None
+    return target

@@ -1,0 +1,196 @@
+/// The core for Python: graph queries for the command line, and what `taskgrain.driver` stands on.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "../core/request.hpp"
+#include "../driver/protocol.hpp"
+#include "taskgrain/binding.hpp"
+#include "taskgrain/error.hpp"
+#include "taskgrain/pattern.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+using namespace taskgrain;
+
+/// A view of any object with Python's buffer interface, contiguous and of at least `bytes`.
+class Buffer {
+ public:
+  Buffer(nb::handle object, std::size_t bytes, bool writable, const char* field) {
+    const int flags = PyBUF_SIMPLE | (writable ? PyBUF_WRITABLE : 0);
+    if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) throw nb::python_error();
+    if (static_cast<std::size_t>(view_.len) < bytes) {
+      const auto length = std::to_string(view_.len);
+      PyBuffer_Release(&view_);
+      throw InvalidSpec(field, length + " bytes", "at least " + std::to_string(bytes) + " bytes");
+    }
+  }
+  ~Buffer() {
+    if (view_.obj != nullptr) PyBuffer_Release(&view_);
+  }
+  Buffer(Buffer&& other) noexcept : view_(other.view_) { other.view_.obj = nullptr; }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  std::byte* data() const noexcept { return static_cast<std::byte*>(view_.buf); }
+
+ private:
+  Py_buffer view_{};
+};
+
+std::vector<std::int64_t> list(const Points& points) {
+  std::vector<std::int64_t> all;
+  for (const Interval interval : points)
+    for (std::int64_t point = interval.first; point <= interval.last; ++point) all.push_back(point);
+  return all;
+}
+
+/// The graphs of a `run` request, and one execution of them.
+class Run {
+ public:
+  explicit Run(const std::string& request_json) : request_(parse(request_json)), execution_(request_.graphs, request_.validation, request_.isa) {}
+
+  std::size_t graphs() const { return execution_.graphs().size(); }
+  const Graph& graph(std::size_t g) const {
+    if (g >= graphs()) throw InvalidSpec("graph", std::to_string(g), "0 to " + std::to_string(graphs() - 1));
+    return execution_.graphs()[g];
+  }
+
+  void execute_point(std::size_t worker, std::size_t g, std::int64_t step, std::int64_t point, nb::handle output,
+                     nb::sequence inputs) {
+    const std::size_t bytes = graph(g).output_bytes();
+    const Buffer out(output, bytes, true, "output");
+    std::vector<Buffer> views;
+    std::vector<const std::byte*> data;
+    for (const nb::handle input : inputs) data.push_back(views.emplace_back(input, bytes, false, "input").data());
+    const nb::gil_scoped_release release;
+    execution_.execute_point(execution_.worker(worker), g, step, point, out.data(), data);
+  }
+
+  nb::dict accounts() const {
+    const Accounts sum = execution_.accounts();
+    nb::dict dict;
+    dict["executed"] = sum.executed;
+    dict["dependencies"] = sum.dependencies;
+    dict["flops"] = sum.flops;
+    dict["bytes"] = sum.bytes;
+    dict["work"] = sum.work;
+    dict["work_unit"] = std::string(name(execution_.kernel(0).work_unit()));
+    return dict;
+  }
+
+  nb::object verify() const {
+    const auto violation = execution_.verify();
+    if (!violation) return nb::none();
+    nb::dict dict;
+    dict["kind"] = std::string(name(violation->kind));
+    dict["graph"] = violation->graph;
+    dict["step"] = violation->step;
+    dict["point"] = violation->point;
+    dict["input"] = violation->input;
+    dict["expected"] = nb::make_tuple(violation->expected[0], violation->expected[1]);
+    dict["got"] = nb::make_tuple(violation->got[0], violation->got[1]);
+    dict["message"] = violation->text();
+    return dict;
+  }
+
+  /// Tasks, dependences, and how many of these stay within a node when the width is cut into `nodes` blocks.
+  nb::dict stats(std::size_t g, std::int64_t nodes) const {
+    const Graph& of = graph(g);
+    if (nodes < 1) throw InvalidSpec("nodes", std::to_string(nodes), "1 or more");
+    const auto node = [&](std::int64_t point) { return (point + 1) * nodes / of.width() - ((point + 1) * nodes % of.width() == 0 ? 1 : 0); };
+    std::int64_t tasks = 0, dependences = 0, local = 0, most = 0;
+    for (std::int64_t step = 0; step < of.steps(); ++step) {
+      const Interval points = of.points(step);
+      tasks += points.size();
+      for (std::int64_t i = points.first; i <= points.last; ++i) {
+        std::int64_t own = 0;
+        for (const Interval deps : of.deps(step, i)) {
+          own += deps.size();
+          for (std::int64_t j = deps.first; j <= deps.last; ++j) local += node(j) == node(i) ? 1 : 0;
+        }
+        dependences += own;
+        most = std::max(most, own);
+      }
+    }
+    nb::dict dict;
+    dict["tasks"] = tasks;
+    dict["dependences"] = dependences;
+    dict["local"] = local;
+    dict["remote"] = dependences - local;
+    dict["most_dependences"] = most;
+    return dict;
+  }
+
+  void clear() { execution_.clear(); }
+  std::int64_t tasks() const { return execution_.tasks(); }
+  std::int64_t id() const { return request_.id; }
+  std::int64_t repeats() const { return request_.repeats; }
+  std::int64_t warmup() const { return request_.warmup; }
+
+ private:
+  static RunRequest parse(const std::string& text) {
+    const auto json = nlohmann::json::parse(text, nullptr, false);
+    if (json.is_discarded()) throw InvalidSpec("request", text.substr(0, 200), "JSON");
+    return run_request(json);
+  }
+
+  RunRequest request_;
+  Execution execution_;
+};
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  nb::exception<InvalidSpec>(m, "InvalidSpec", PyExc_ValueError);
+  nb::exception<Unsupported>(m, "Unsupported", PyExc_RuntimeError);
+
+  nb::class_<Run>(m, "Run")
+      .def(nb::init<const std::string&>(), nb::arg("request_json"))
+      .def_prop_ro("graphs", &Run::graphs)
+      .def_prop_ro("tasks", &Run::tasks)
+      .def_prop_ro("id", &Run::id)
+      .def_prop_ro("repeats", &Run::repeats)
+      .def_prop_ro("warmup", &Run::warmup)
+      .def("steps", [](const Run& r, std::size_t g) { return r.graph(g).steps(); }, nb::arg("graph") = 0)
+      .def("width", [](const Run& r, std::size_t g) { return r.graph(g).width(); }, nb::arg("graph") = 0)
+      .def("output_bytes", [](const Run& r, std::size_t g) { return r.graph(g).output_bytes(); }, nb::arg("graph") = 0)
+      .def("dependence_set", [](const Run& r, std::size_t g, std::int64_t t) { return r.graph(g).dependence_set(t); })
+      .def("points",
+           [](const Run& r, std::size_t g, std::int64_t t) {
+             const Interval points = r.graph(g).points(t);
+             return std::pair(points.first, points.last);
+           })
+      .def("deps", [](const Run& r, std::size_t g, std::int64_t t, std::int64_t i) { return list(r.graph(g).deps(t, i)); })
+      .def("reverse_deps",
+           [](const Run& r, std::size_t g, std::int64_t t, std::int64_t i) { return list(r.graph(g).reverse_deps(t, i)); })
+      .def("stats", &Run::stats, nb::arg("graph") = 0, nb::arg("nodes") = 1)
+      .def("execute_point", &Run::execute_point, nb::arg("worker"), nb::arg("graph"), nb::arg("step"), nb::arg("point"),
+           nb::arg("output"), nb::arg("inputs"))
+      .def("clear", &Run::clear)
+      .def("accounts", &Run::accounts)
+      .def("verify", &Run::verify);
+
+  m.def("patterns", [] {
+    std::vector<std::string> names;
+    for (const Pattern& pattern : patterns()) names.emplace_back(pattern.name);
+    return names;
+  });
+  m.def("kernels", [] {
+    std::vector<std::string> names;
+    for (const auto name : kernel_names()) names.emplace_back(name);
+    return names;
+  });
+  m.def("cores", &cores);
+  m.def("pin_this_thread", &pin_this_thread, nb::arg("processor"));
+  m.def("binding_of_this_thread", &binding_of_this_thread);
+  m.def("build_facts_json", [] { return build_facts().dump(); });
+}
