@@ -1,0 +1,236 @@
+"""What a driver answers, checked: a wrong, impossible or incomplete answer never becomes a number."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+PROTOCOL = 1
+FAILURES = ("system", "validation", "unsupported", "timeout", "crash", "protocol")
+"""The kinds of failure in a results folder."""
+
+
+class DriverError(Exception):
+    """A driver did not do what it was asked.
+
+    `kind` is one of `FAILURES`, or `invalid`: the request was wrong, which is the user's to mend.
+    """
+
+    def __init__(self, kind: str, message: str, log_tail: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.log_tail = log_tail
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The driver's answer to `hello`."""
+
+    system: str
+    version: str
+    nodes: int
+    cores: int
+    """Cores that the system occupies over all nodes, those it reserves for itself included."""
+    binding: tuple[tuple[int, ...], ...]
+    raw: Mapping[str, object]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The driver's answer to `run`; all figures but the lists are those of one repeat."""
+
+    seconds: tuple[float, ...]
+    prepare_seconds: tuple[float, ...]
+    tasks: int
+    executed: int
+    dependencies: int
+    flops: float
+    bytes: float
+    work: float
+    work_unit: str
+    binding: tuple[tuple[int, ...], ...]
+    peak_rss_bytes: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The reference's answer: work per second of the kernel alone, one rate per core, all running at once."""
+
+    rates: tuple[float, ...]
+    work_unit: str
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def parse(line: bytes) -> dict[str, object]:
+    """The JSON object behind the prefix. Raises DriverError(protocol)."""
+    try:
+        answer = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise DriverError("protocol", f"an answer is not JSON ({error}): {_shown(line)}") from None
+    if not isinstance(answer, dict) or not isinstance(answer.get("event"), str):
+        raise DriverError("protocol", f"an answer is not an object with an event: {_shown(line)}")
+    return answer
+
+
+def _shown(value: object) -> str:
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else repr(value)
+    return text if len(text) <= 120 else text[:117] + "…"
+
+
+def _wrong(field: str, value: object, allowed: str) -> DriverError:
+    return DriverError("protocol", f"the answer's {field} is {_shown(value)}; it must be {allowed}")
+
+
+def _integer(answer: Mapping[str, object], field: str, *, low: int = 0, default: int | None = None) -> int:
+    value = answer.get(field, default)
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value < 2**63:
+        raise _wrong(field, value, f"an integer of at least {low}")
+    return value
+
+
+def _number(value: object, field: str, *, above: bool = False) -> float:
+    allowed = "a finite number " + ("above 0" if above else "of at least 0")
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise _wrong(field, value, allowed)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise _wrong(field, value, allowed) from None
+    if not math.isfinite(number) or number < 0 or (above and number == 0):
+        raise _wrong(field, value, allowed)
+    return number
+
+
+def _positive(answer: Mapping[str, object], field: str, count: int) -> tuple[float, ...]:
+    value = answer.get(field)
+    if not isinstance(value, list) or len(value) != count:
+        raise _wrong(field, value, f"a list of {count} numbers")
+    return tuple(_number(item, field, above=True) for item in value)
+
+
+def _text(answer: Mapping[str, object], field: str, default: str | None = None) -> str:
+    value = answer.get(field, default)
+    if not isinstance(value, str):
+        raise _wrong(field, value, "text")
+    return value
+
+
+def _binding(answer: Mapping[str, object]) -> tuple[tuple[int, ...], ...]:
+    value = answer.get("binding", [])
+    allowed = "a list of lists of processors"
+    if not isinstance(value, list):
+        raise _wrong("binding", value, allowed)
+    for worker in value:
+        if not isinstance(worker, list) or any(not isinstance(one, int) or one < 0 for one in worker):
+            raise _wrong("binding", value, allowed)
+    return tuple(tuple(worker) for worker in value)
+
+
+def binding_warnings(binding: Sequence[Sequence[int]], cores: Sequence[int]) -> tuple[str, ...]:
+    """What is odd about where the workers run; empty if each has cores of its own among those asked for."""
+    asked = set(cores)
+    taken: dict[int, int] = {}
+    for worker, processors in enumerate(binding):
+        outside = sorted(set(processors) - asked)
+        if outside:
+            return (
+                f"worker {worker} may run on processors {_list(outside)}, outside of {_list(sorted(asked))}",
+            )
+        for processor in processors:
+            if processor in taken:
+                return (f"workers {taken[processor]} and {worker} share processor {processor}",)
+            taken[processor] = worker
+    return ()
+
+
+def _list(items: Sequence[int]) -> str:
+    shown = ",".join(map(str, items[:8]))
+    return shown if len(items) <= 8 else shown + ",…"
+
+
+def ready(answer: Mapping[str, object], cores: Sequence[int]) -> Ready:
+    """Checks a `ready` event against the processors asked for."""
+    if answer.get("protocol") != PROTOCOL:
+        raise DriverError(
+            "protocol",
+            f"the driver speaks protocol {_shown(answer.get('protocol'))}; this harness speaks {PROTOCOL}",
+        )
+    occupied, binding = _integer(answer, "cores", low=1), _binding(answer)
+    warnings = binding_warnings(binding, cores)
+    if occupied > len(cores):
+        warnings = (f"occupies {occupied} cores where {len(cores)} were asked for", *warnings)
+    return Ready(
+        system=_text(answer, "system"),
+        version=_text(answer, "version", ""),
+        nodes=_integer(answer, "nodes", low=1, default=1),
+        cores=occupied,
+        binding=binding,
+        raw=dict(answer),
+        warnings=warnings,
+    )
+
+
+def result(
+    answer: Mapping[str, object], number: int, repeats: int, cores: Sequence[int], elapsed: float
+) -> RunResult:
+    """Checks a `result` event of run `number`, which took `elapsed` seconds as the harness saw it."""
+    if answer.get("id") != number:
+        raise DriverError("protocol", f"an answer to run {_shown(answer.get('id'))} came for run {number}")
+    tasks, executed = _integer(answer, "tasks"), _integer(answer, "executed")
+    if executed != tasks:
+        raise DriverError("validation", f"{executed} tasks were executed; the graphs hold {tasks}")
+    seconds = _positive(answer, "seconds", repeats)
+    if sum(seconds) > elapsed * 1.02 + 1e-3:
+        raise DriverError(
+            "protocol", f"the answer's seconds add up to {sum(seconds):g}, but it came after {elapsed:g}"
+        )
+    prepare = answer.get("prepare_seconds", [])
+    if not isinstance(prepare, list):
+        raise _wrong("prepare_seconds", prepare, "a list of numbers")
+    binding = _binding(answer)
+    return RunResult(
+        seconds=seconds,
+        # One entry where all repeats share what was prepared.
+        prepare_seconds=tuple(_number(one, "prepare_seconds") for one in prepare),
+        tasks=tasks,
+        executed=executed,
+        dependencies=_integer(answer, "dependencies", default=0),
+        flops=_number(answer.get("flops", 0.0), "flops"),
+        bytes=_number(answer.get("bytes", 0.0), "bytes"),
+        work=_number(answer.get("work"), "work"),
+        work_unit=_text(answer, "work_unit"),
+        binding=binding,
+        peak_rss_bytes=_integer(answer, "peak_rss_bytes", default=0),
+        warnings=binding_warnings(binding, cores),
+    )
+
+
+def peak(answer: Mapping[str, object], number: int, cores: int) -> Peak:
+    """Checks a `peak` event."""
+    if answer.get("id") != number:
+        raise DriverError("protocol", f"an answer to request {_shown(answer.get('id'))} came for {number}")
+    return Peak(_positive(answer, "rates", cores), _text(answer, "work_unit"))
+
+
+def error(answer: Mapping[str, object], number: int | None) -> DriverError:
+    """The exception for an `error` event; `number` is the request's, None for `hello`."""
+    kind, message = answer.get("kind"), answer.get("message")
+    if kind not in ("invalid", "unsupported", "validation", "system") or not isinstance(message, str):
+        return DriverError("protocol", f"an error event is incomplete: {_shown(dict(answer))}")
+    if number is not None and answer.get("id", number) not in (number, None):
+        return DriverError(
+            "protocol", f"an error of run {_shown(answer.get('id'))} came for run {number}: {message}"
+        )
+    violation = answer.get("violation")
+    if isinstance(violation, dict) and violation:
+        message += " (" + ", ".join(f"{key} {_shown(value)}" for key, value in violation.items()) + ")"
+    return DriverError(str(kind), " ".join(message.split()))

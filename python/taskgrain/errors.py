@@ -1,0 +1,37 @@
+"""The errors that a person can mend; the command line prints them as one line, without a trace."""
+
+from __future__ import annotations
+
+EXIT_INPUT = 2
+"""Exit code of a bad option, file or study."""
+EXIT_FAILED = 1
+"""Exit code of a measurement of which nothing came."""
+EXIT_INTERRUPTED = 130
+
+
+class TaskgrainError(Exception):
+    """Something that ends the command with one line of explanation.
+
+    `exit_code` is what the process ends with.
+    """
+
+    exit_code = EXIT_FAILED
+
+
+class InputError(TaskgrainError, ValueError):
+    """A bad input: names the field, the value and what is allowed. Exit code 2."""
+
+    exit_code = EXIT_INPUT
+
+    def __init__(self, field: str, value: object, allowed: str) -> None:
+        shown = value if isinstance(value, str) and value and value.isprintable() else repr(value)
+        super().__init__(f"{field}: {shown} is not allowed; allowed: {allowed}")
+        self.field = field
+        self.value = value
+        self.allowed = allowed
+
+
+class UsageError(TaskgrainError):
+    """An input that is bad for a reason that needs its own words. Exit code 2."""
+
+    exit_code = EXIT_INPUT

@@ -1,0 +1,120 @@
+"""From a study to its results: what `metg` and `study` have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from taskgrain import machine, progress
+from taskgrain.errors import UsageError
+from taskgrain.plan import REFERENCE, Plan
+from taskgrain.record import CellState
+from taskgrain.runner import Runner
+from taskgrain.search import Search
+from taskgrain.session import Session
+from taskgrain.store import Line, Store
+from taskgrain.study import Study
+from taskgrain.system import Launch, System, package_folder
+
+_OVERHEAD = 1.3
+"""A study's time as a multiple of its runs': start-up, the reference, parking."""
+REFERENCE_VARIABLE = "TASKGRAIN_REFERENCE"
+"""Names another program than the package's own as the reference, for tests."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The end of a call."""
+
+    cells: tuple[Line, ...]
+    """The `metg` line of every cell."""
+    failures: tuple[Line, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cell that its system supports came to an end other than a failure."""
+        return all(line["error"] == "unsupported" for line in self.failures)
+
+
+def reference_launch(cores: Sequence[int]) -> Launch:
+    """How to start the reference. Raises `UsageError` if it is not built."""
+    program = Path(os.environ.get(REFERENCE_VARIABLE) or package_folder() / "bin" / REFERENCE)
+    if not os.access(program, os.X_OK):
+        raise UsageError(f"{program}: is missing or no program; build the project (make setup)")
+    return Launch((str(program),), {}, tuple(cores))
+
+
+def measure(
+    study: Study,
+    systems: Sequence[System],
+    cores: Sequence[int],
+    output: Path | None,
+    *,
+    retry: bool,
+    quiet: bool,
+) -> Measured:
+    """Measures a study into `output`, or into a folder that is thrown away. Raises `UsageError`."""
+    cells = study.cells(systems)
+    if not cells:
+        raise UsageError("the study has no cells; is everything excluded?")
+    by_name = {system.name: system for system in systems}
+    reference = reference_launch(cores)
+    with contextlib.ExitStack() as stack:
+        folder = output or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="taskgrain-")))
+        store = stack.enter_context(Store(folder, study.table(systems, len(cores)), machine.facts()))
+
+        def make_driver(name: str) -> Session:
+            launch = reference if name == REFERENCE else by_name[name].launch(cores)
+            return Session(name, launch, store.logs / f"{name}.log")
+
+        plan = Plan(
+            cells=cells,
+            systems=by_name,
+            settings=replace(study.settings, cores=len(cores)),
+            make_driver=make_driver,
+            retry=retry,
+            reporter=progress.reporter(quiet),
+        )
+        with interruptible():
+            states = Runner(plan, store).run()
+    return Measured(tuple(_metg(state) for state in states), tuple(s.failure for s in states if s.failure))
+
+
+def _metg(state: CellState) -> Line:
+    assert state.metg is not None
+    return state.metg | {"system": state.cell.system, "workload": state.cell.workload.name}
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Makes SIGTERM and SIGHUP end a measurement like Ctrl-C: in good order."""
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def dry_run(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Mapping[str, Any]:
+    """What `measure` would do: cells, commands and a guess of the time in seconds."""
+    cells = study.cells(systems)
+    guess = Search(study.settings.search()).expected_seconds_left() * _OVERHEAD * len(cells)
+    budget = study.settings.budget
+    return {
+        "cells": [cell.name for cell in cells],
+        "commands": {system.name: list(system.launch(cores).command) for system in systems},
+        "cores": list(cores),
+        "seconds": min(guess, budget) if budget else guess,
+    }

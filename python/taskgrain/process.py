@@ -1,0 +1,154 @@
+"""A driver's processes, wherever the runtime puts them: started, stopped, continued and killed together."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from taskgrain import supervisor
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process has used, all its threads, the ended ones too; 0 if it is gone.
+
+    /proc counts this in ticks of 10 ms; the process's own clock (see clock_getcpuclockid(3)) in nanoseconds.
+    """
+    try:
+        return time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        return 0.0
+
+
+def _children(pid: int) -> list[int] | None:
+    """The direct children of a process; None where the kernel does not list them."""
+    found: list[int] = []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return found
+    for thread in threads:
+        try:
+            with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:
+                found += [int(word) for word in file.read().split()]
+        except FileNotFoundError:
+            if os.path.isdir(f"/proc/{pid}/task/{thread}"):
+                return None
+        except OSError:
+            continue
+    return found
+
+
+def descendants(root: int) -> list[int]:
+    """All processes below `root`."""
+    found: list[int] = []
+    front = [root]
+    while front:
+        below: list[int] = []
+        for pid in front:
+            children = _children(pid)
+            if children is None:
+                return supervisor.descendants(root)
+            below += children
+        found += below
+        front = below
+    return found
+
+
+class Tree:
+    """The processes of one command, under a supervisor that kills them when the harness wishes or dies."""
+
+    def __init__(self, process: subprocess.Popen[bytes], lifeline: int) -> None:
+        self.process = process
+        self._lifeline: int | None = lifeline
+
+    def streams(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+        """The command's standard input, output and error."""
+        one = self.process
+        assert one.stdin is not None
+        assert one.stdout is not None
+        assert one.stderr is not None
+        return one.stdin, one.stdout, one.stderr
+
+    def pids(self) -> list[int]:
+        """All living processes of the command, without the supervisor."""
+        return descendants(self.process.pid)
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the living processes."""
+        return sum(cpu_seconds(pid) for pid in self.pids())
+
+    def stop(self) -> None:
+        """Takes every process off the cores (SIGSTOP)."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Undoes `stop`."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        # While some still run, they may start others: go on until nobody new is seen.
+        reached: set[int] = set()
+        for _ in range(50):
+            new = [pid for pid in self.pids() if pid not in reached]
+            if not new:
+                return
+            for pid in reversed(new):
+                with contextlib.suppress(OSError):
+                    os.kill(pid, number)
+            reached.update(new)
+
+    def wait(self, timeout: float) -> int | None:
+        """The exit code, or None if it still runs after `timeout` seconds."""
+        try:
+            return self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def kill(self, timeout: float = 10.0) -> int | None:
+        """Kills every process, and returns when they are gone."""
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
+        code = self.wait(timeout)
+        if code is None:  # the supervisor itself is stuck or stopped
+            for pid in [*self.pids(), self.process.pid]:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            code = self.wait(timeout)
+        return code
+
+
+def spawn(
+    command: Sequence[str], env: Mapping[str, str], folder: Path | None = None, cores: Sequence[int] = ()
+) -> Tree:
+    """Starts `command` on the processors `cores` (empty: any), its standard streams as pipes.
+
+    A command that cannot be started ends with code 127 and a line on its standard error.
+    """
+    lifeline_end, lifeline = os.pipe()
+    try:
+        words = [str(lifeline_end), ",".join(map(str, cores)), *command]
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", supervisor.__file__, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(env),
+            cwd=folder,
+            bufsize=0,
+            start_new_session=True,
+            pass_fds=(lifeline_end,),
+        )
+    except BaseException:
+        os.close(lifeline)
+        raise
+    finally:
+        os.close(lifeline_end)
+    return Tree(process, lifeline)

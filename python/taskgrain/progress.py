@@ -1,0 +1,107 @@
+"""How far a study is, on standard error: a bar on a terminal, plain lines elsewhere, nothing if quiet.
+
+The bar is drawn between runs only, and by no thread of its own: it would disturb what is measured.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+_DRAW_SECONDS = 0.2
+_LINE_SECONDS = 10.0
+
+
+def duration(seconds: float) -> str:
+    """Seconds for a person who waits: `45 s`, `3 min 20 s`, `2 h 5 min`."""
+    whole = round(max(0.0, seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a study stands."""
+
+    done: int
+    cells: int
+    seconds_left: float
+    current: str
+
+
+class Reporter:
+    """Says nothing; the base of those that do."""
+
+    def show(self, standing: Standing) -> None:
+        """Called between runs."""
+
+    def note(self, text: str) -> None:
+        """Says something that is worth a line."""
+
+    def close(self) -> None:
+        """Takes the bar away."""
+
+
+class Lines(Reporter):
+    """Plain lines, a few a minute."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._last = (-1, 0.0)
+
+    def show(self, standing: Standing) -> None:
+        done, at = self._last
+        now = time.monotonic()
+        if standing.done != done or now - at > _LINE_SECONDS:
+            self._last = (standing.done, now)
+            left = duration(standing.seconds_left)
+            self._print(f"{standing.done} of {standing.cells} cells, about {left} left: {standing.current}")
+
+    def note(self, text: str) -> None:
+        self._print(text)
+
+    def _print(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+class Bar(Reporter):
+    """A bar on a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        columns = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
+        self._bar = Progress(*columns, console=console, auto_refresh=False, transient=True)
+        self._console = console
+        self._task: TaskID | None = None
+        self._drawn = 0.0
+
+    def show(self, standing: Standing) -> None:
+        now = time.monotonic()
+        if self._task is None:
+            self._bar.start()
+            self._task = self._bar.add_task("", total=standing.cells)
+        elif now - self._drawn < _DRAW_SECONDS and standing.done < standing.cells:
+            return
+        self._drawn = now
+        left = duration(standing.seconds_left)
+        text = f"{standing.done}/{standing.cells} cells, {left} left, {standing.current}"
+        self._bar.update(self._task, completed=standing.done, description=text, refresh=True)
+
+    def note(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def close(self) -> None:
+        self._bar.stop()
+
+
+def reporter(quiet: bool) -> Reporter:
+    """The one that fits standard error."""
+    if quiet:
+        return Reporter()
+    console = Console(stderr=True)
+    return Bar(console) if console.is_terminal else Lines(console)

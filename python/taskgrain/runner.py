@@ -1,0 +1,321 @@
+"""Measures the cells of a study against its store.
+
+All drivers stay alive and are parked while others are measured. A round of a workload takes the next runs of
+all its systems in turn, size by size, so that drift hits systems and sizes alike; the system that begins
+changes from round to round. The reference is measured in between, all along.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from typing import Any
+
+from taskgrain.answers import DriverError, Ready
+from taskgrain.errors import UsageError
+from taskgrain.plan import REFERENCE, Driver, Plan
+from taskgrain.progress import Standing
+from taskgrain.record import BUSY_SHARE, CellState, Record
+from taskgrain.search import Request
+from taskgrain.store import Line, Store
+from taskgrain.workload import Workload
+
+_MOST_ATTEMPTS = 3
+_RECENT = 16
+"""Requests; if most of these stayed disturbed, repeating does not help and would only eat the budget."""
+_REFERENCE_SECONDS = 0.01
+_REFERENCE_EVERY = 0.25
+"""Seconds of measuring after which the reference is measured again within a round."""
+
+
+class Runner:
+    """One call's work on a study. `run` returns the cells' states, in order."""
+
+    def __init__(self, plan: Plan, store: Store) -> None:
+        self._plan, self._store = plan, store
+        self._drivers: dict[str, Driver] = {}
+        self._ready: dict[str, Ready] = {}
+        self._reference_at: dict[object, float] = {}
+        self._turns: Counter[Workload] = Counter()
+        """Rounds of each workload: they say which system begins."""
+        self._stayed_busy: deque[bool] = deque(maxlen=_RECENT)
+        """Of the last requests, whether others disturbed every attempt."""
+        self._start = plan.clock()
+        self.record = Record(plan.cells, plan.settings.search())
+        for warning in store.contents.warnings():
+            plan.reporter.note(warning)
+        self._replay(store.contents.lines)
+        self._spent = self.record.elapsed
+
+    def _replay(self, lines: Sequence[Line]) -> None:
+        strange = 0
+        for line in lines:
+            try:
+                self.record.take(line)
+            except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+                strange += 1
+        ignored = sum(state.ignored for state in self.record.cells.values()) + self.record.unknown + strange
+        if ignored:
+            self._plan.reporter.note(f"{ignored} stored lines do not fit this study and are not used")
+
+    def run(self) -> list[CellState]:
+        """Measures until every cell is done or the budget is spent.
+
+        Raises `UsageError` if a request is wrong or the reference does not work. Whatever ends it, an
+        interrupt too, no driver is left running, and the store holds all that was measured.
+        """
+        states = list(self.record.cells.values())
+        try:
+            for state in states:
+                self._check(state)
+            while (group := self._next_group()) and not self._out_of_budget():
+                self._measure_round(group)
+            for state in states:
+                self._conclude(state)
+            for driver in self._drivers.values():
+                driver.close()
+        finally:
+            for driver in self._drivers.values():
+                driver.kill()
+            self._plan.reporter.close()
+        return states
+
+    # -- what comes next ----------------------------------------------------------------------------------
+
+    def _check(self, state: CellState) -> None:
+        """Fails what cannot work before anything starts, and lets a failed cell try again if wished."""
+        if state.failure is not None and self._plan.retry:
+            state.begin()
+            state.begun = False
+        system = self._plan.systems[state.cell.system]
+        if not state.done and not system.runs(state.cell.workload.pattern):
+            allowed = ", ".join(system.patterns)
+            self._fail(
+                state,
+                "unsupported",
+                f"{system.name} runs only {allowed} (limits.patterns of its system.toml)",
+            )
+
+    def _next_group(self) -> list[CellState]:
+        """Cells of one workload that are to be measured together."""
+        left = [state for state in self.record.cells.values() if not state.done]
+        settling = [state for state in left if state.settling]
+        bracketing = [state for state in settling if state.search.phase == "bracket"]
+        # Brackets take different numbers of runs: all of them first, so that systems share their rounds.
+        if first := bracketing or settling:
+            workload = min(first, key=lambda one: one.search.rounds).cell.workload
+            return [state for state in first if state.cell.workload == workload]
+        if not left:
+            return []
+        precision = self._plan.settings.precision
+        widest = min(
+            left, key=lambda one: (-min(one.search.interval_width() / precision, 10.0), one.search.rounds)
+        )
+        return [state for state in left if state.cell.workload == widest.cell.workload]
+
+    def _elapsed(self) -> float:
+        return self._spent + self._plan.clock() - self._start
+
+    def _out_of_budget(self) -> bool:
+        budget = self._plan.settings.budget
+        return 0.0 < budget <= self._elapsed()
+
+    def _measure_round(self, group: Sequence[CellState]) -> None:
+        workload = group[0].cell.workload
+        self._turns[workload] += 1
+        first = self._turns[workload] % len(group)
+        order = [*group[first:], *group[:first]]
+        requests = {id(state): state.search.next_round() for state in order}
+        for turn in range(max(len(one) for one in requests.values())):
+            self._refer(workload, again=turn == 0)
+            for state in order:
+                mine = requests[id(state)]
+                if turn < len(mine) and not state.done and not self._out_of_budget():
+                    self._show(state)
+                    self._measure(state, mine[turn])
+        for state in group:
+            if state.done:
+                self._conclude(state)
+
+    # -- measuring ----------------------------------------------------------------------------------------
+
+    def _append(self, kind: str, **fields: Any) -> None:
+        self.record.take(self._store.append(kind, fields | {"elapsed": round(self._elapsed(), 6)}))
+
+    def _driver(self, name: str) -> Driver:
+        """A driver that runs; started if it does not."""
+        driver = self._drivers.get(name)
+        if driver is None:
+            driver = self._drivers[name] = self._plan.make_driver(name)
+        if not driver.alive:
+            self._ready[name] = driver.start()
+            for warning in self._ready[name].warnings:
+                self._plan.reporter.note(f"{name}: {warning}")
+        return driver
+
+    def _refer(self, workload: Workload, again: bool) -> None:
+        """Measures the reference, in any case or unless it has just been."""
+        kernel = workload.kernel.reference()
+        key = tuple(kernel.values())
+        now = self._plan.clock()
+        if not again and now - self._reference_at.get(key, -1e9) < _REFERENCE_EVERY:
+            return
+        try:
+            driver = self._driver(REFERENCE)
+            for _ in range(_MOST_ATTEMPTS):
+                peak = driver.peak(kernel, _REFERENCE_SECONDS, self._plan.settings.isa)
+                if driver.busy <= BUSY_SHARE:
+                    break
+            driver.park()
+        except DriverError as error:
+            raise UsageError(f"{REFERENCE}: {error.message}") from None
+        fields = {
+            "kernel": kernel["name"],
+            "scratch_bytes": kernel["scratch_bytes"],
+            "samples": kernel["samples"],
+        }
+        fields |= {"rates": list(peak.rates), "work_unit": peak.work_unit, "busy": round(driver.busy, 4)}
+        self._append("reference", **fields)
+        self._reference_at[key] = self._plan.clock()
+
+    def _measure(self, state: CellState, request: Request) -> None:
+        """One request; a run that others disturbed is repeated, and the least disturbed attempt counts."""
+        name = state.cell.system
+        try:
+            driver = self._driver(name)
+        except DriverError as error:
+            # It would not start for the system's other cells either.
+            for other in self.record.cells.values():
+                if other.cell.system == name and not other.done:
+                    self._driver_failed(other, error)
+            return
+        if not state.begun:
+            self._begin(state)
+        best: dict[str, Any] = {}
+        for attempt in range(1, _MOST_ATTEMPTS + 1):
+            try:
+                line = self._line(state, request, driver)
+            except DriverError as error:
+                self._driver_failed(state, error)
+                return
+            finally:
+                driver.park()
+            if not best or line["busy"] < best["busy"]:
+                best = line
+            best["attempts"] = attempt
+            if line["busy"] <= BUSY_SHARE or attempt == _MOST_ATTEMPTS or self._hopeless():
+                break
+            self._append("rejected", **line)
+        self._stayed_busy.append(best["busy"] > BUSY_SHARE)
+        self._append("run", **best)
+        if state.problem:
+            self._fail(state, "protocol", state.problem)
+
+    def _hopeless(self) -> bool:
+        return len(self._stayed_busy) == _RECENT and sum(self._stayed_busy) > _RECENT / 2
+
+    def _line(self, state: CellState, request: Request, driver: Driver) -> dict[str, Any]:
+        settings, name = self._plan.settings, state.cell.system
+        result = driver.run(
+            state.cell.workload.request(request.iterations, request.steps),
+            repeats=request.repeats,
+            warmup=request.warmup,
+            validate=settings.validate,
+            isa=settings.isa,
+            expected_seconds=state.expected_seconds(request),
+        )
+        unit = self.record.work_units.get(state.kernel)
+        if request.iterations and (result.work_unit != unit or result.work <= 0):
+            raise DriverError(
+                "protocol", f"reports work of {result.work:g} {result.work_unit}, not some {unit}"
+            )
+        state.warnings.update(dict.fromkeys(result.warnings))
+        simulated = self._plan.systems[name].simulated
+        return {
+            "cell": state.cell.name,
+            "phase": request.phase,
+            "round": request.round,
+            "iterations": request.iterations,
+            "steps": request.steps,
+            "seconds": list(result.seconds),
+            "prepare_seconds": list(result.prepare_seconds),
+            "tasks": result.tasks,
+            "dependencies": result.dependencies,
+            "work": result.work,
+            "work_unit": result.work_unit,
+            "cores": self._ready[name].cores,
+            "peak_rss_bytes": result.peak_rss_bytes,
+            "binding": [list(worker) for worker in result.binding],
+            "busy": 0.0 if simulated else round(driver.busy, 4),
+        }
+
+    # -- the beginning and the end of a cell --------------------------------------------------------------
+
+    def _begin(self, state: CellState) -> None:
+        settings, ready = self._plan.settings, self._ready.get(state.cell.system)
+        command = f"taskgrain metg --system {state.cell.system} {state.cell.workload.options()}"
+        fields = dict(state.cell.fields()) | {"steps": settings.steps, "threshold": settings.threshold}
+        fields |= {"cores": ready.cores if ready else settings.cores, "command": command}
+        self._append("cell", **fields, driver=dict(ready.raw) if ready else {})
+
+    def _driver_failed(self, state: CellState, error: DriverError) -> None:
+        if error.kind == "invalid":
+            raise UsageError(f"{state.cell.name}: {error.message}")
+        self._fail(state, error.kind, error.message, error.log_tail)
+
+    def _fail(self, state: CellState, kind: str, message: str, log: str = "") -> None:
+        if not state.begun:
+            self._begin(state)
+        self._append("failure", cell=state.cell.name, error=kind, message=message, log=log)
+        self._plan.reporter.note(f"{state.cell.name}: {kind}: {message}")
+        self._conclude(state)
+
+    def _conclude(self, state: CellState) -> None:
+        """Writes what the cell came to, unless that is already there."""
+        if state.problem and state.failure is None:
+            self._fail(state, "protocol", state.problem)
+            return
+        if state.metg is not None:
+            return
+        if not state.begun:
+            self._begin(state)
+        cores = self._ready[state.cell.system].cores if state.cell.system in self._ready else None
+        fields: dict[str, Any] = {
+            "ending": "budget",
+            "threshold": self._plan.settings.threshold,
+            "metg": None,
+        }
+        fields |= {"low": None, "high": None, "rounds": state.search.rounds, "curve": [], "warnings": []}
+        if state.failure is not None:
+            fields["ending"] = "failed"
+        elif state.runs == 0:
+            fields["warnings"] = ["The budget ended before the first run. Give the study more time."]
+        else:
+            reference = self.record.reference(state.kernel)[:, :cores]
+            try:
+                fields = state.search.result(reference, out_of_budget=not state.search.done).fields()
+            except ValueError as error:
+                state.problem = str(error)
+                self._fail(state, "protocol", state.problem)
+                return
+        fields["warnings"] = [*fields["warnings"], *self._warnings(state)]
+        self._append("metg", cell=state.cell.name, **fields, repeated_runs=state.rejected)
+
+    def _warnings(self, state: CellState) -> list[str]:
+        found = list(state.warnings)
+        if state.rejected or state.still_busy:
+            found.append(
+                f"Others took more than {BUSY_SHARE:.0%} of the cores: {state.rejected} runs were repeated, "
+                f"and {state.still_busy} of {state.runs} stayed disturbed. Measure on a quiet machine."
+            )
+        return found
+
+    def _show(self, state: CellState) -> None:
+        states = self.record.cells.values()
+        left = sum(one.search.expected_seconds_left() for one in states if not one.done)
+        budget = self._plan.settings.budget
+        if budget:
+            left = min(left, budget - self._elapsed())
+        self._plan.reporter.show(
+            Standing(sum(one.done for one in states), len(states), left, state.cell.name)
+        )

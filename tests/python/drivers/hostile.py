@@ -1,0 +1,145 @@
+"""A driver that misbehaves as its first argument says; with `good`, one that does not."""
+
+import json
+import os
+import signal
+import sys
+import time
+
+MODE = sys.argv[1]
+CORES = [int(core) for core in os.environ["TASKGRAIN_CORES"].split(",")]
+
+
+def answer(**fields: object) -> None:
+    sys.stdout.write("@taskgrain " + json.dumps(fields) + "\n")
+    sys.stdout.flush()
+
+
+def child(spins: bool = False) -> None:
+    """A grandchild in a session of its own that ignores every signal it can."""
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+                signal.signal(number, signal.SIG_IGN)
+            sys.stdin.close()
+            while True:
+                if not spins:
+                    time.sleep(60)
+        os._exit(0)
+    os.wait()
+
+
+def hello() -> None:
+    fields = {"event": "ready", "protocol": 1, "system": "hostile", "version": "1", "nodes": 1}
+    fields["cores"] = len(CORES)
+    fields["binding"] = [[core] for core in CORES]
+    if MODE == "protocol2":
+        fields["protocol"] = 2
+    answer(**fields)
+
+
+def run(request: dict) -> None:
+    tasks = sum(graph["steps"] * graph["width"] for graph in request["graphs"])
+    fields = {"event": "result", "id": request["id"], "seconds": [1e-6] * request["repeats"]}
+    fields["prepare_seconds"] = []
+    fields |= {"tasks": tasks, "executed": tasks, "dependencies": 0, "flops": 1.0, "bytes": 0.0, "work": 1.0}
+    fields |= {"work_unit": "flop", "binding": [[core] for core in CORES], "peak_rss_bytes": 1}
+    match MODE:
+        case "hangs":
+            time.sleep(1000)
+        case "dies":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case "exits":
+            sys.exit(3)
+        case "rubbish":
+            sys.stdout.write("@taskgrain {]\n")
+            sys.stdout.flush()
+            return
+        case "deep":
+            sys.stdout.write("@taskgrain " + "[" * 100000 + "\n")
+            sys.stdout.flush()
+            return
+        case "gigabytes":
+            block = b"\xff" * 2**20
+            for _ in range(1024):
+                os.write(1, block)
+            os.write(1, b"\n")
+        case "endless":
+            block = b"spam\n" * 2**14
+            while True:
+                os.write(1, block)
+        case "answers":
+            line = b'@taskgrain {"event":"result","id":0}\n' * 1000
+            while True:
+                os.write(1, line)
+        case "long":
+            os.write(1, b"@taskgrain ")
+            while True:
+                os.write(1, b"x" * 2**16)
+        case "lies":
+            fields["executed"] = tasks - 8
+        case "nan":
+            fields["seconds"] = [float("nan")] * request["repeats"]
+        case "infinite":
+            fields["work"] = float("inf")
+        case "negative":
+            fields["seconds"] = [-1.0] * request["repeats"]
+        case "short":
+            fields["seconds"] = fields["seconds"][1:]
+        case "impossible":
+            fields["seconds"] = [1000.0] * request["repeats"]
+        case "wrong_id":
+            fields["id"] = 999
+        case "true":
+            fields["tasks"] = fields["executed"] = True
+        case "outside":
+            fields["binding"] = [[core + 100] for core in CORES]
+        case "overlap":
+            fields["binding"] = [[CORES[0]], [CORES[0]]]
+        case "closes_stdout":
+            os.close(1)
+            time.sleep(1000)
+        case "violation":
+            place = {"kind": "early", "graph": 0, "step": 12, "point": 3}
+            answer(event="error", id=request["id"], kind="validation", message="too early", violation=place)
+            return
+        case "invalid" | "unsupported" | "system":
+            answer(event="error", id=request["id"], kind=MODE, message=f"{MODE}\nit is")
+            return
+        case "odd_error":
+            answer(event="error", id=request["id"], kind="weather", message="rain")
+            return
+        case "noisy":
+            os.write(2, b"on stderr\n")
+            os.write(1, b"on stdout\n@taskgrainless\n  @taskgrain {}\n")
+    answer(**fields)
+
+
+if MODE == "exits_at_once":
+    print("no licence found", file=sys.stderr)
+    sys.exit(7)
+if MODE == "hangs_at_start":
+    time.sleep(1000)
+if MODE in ("children", "spinning"):
+    child(spins=MODE == "spinning")
+if MODE == "ignores_quit":
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+while True:
+    line = sys.stdin.readline()
+    if not line:
+        if MODE in ("ignores_quit", "children", "spinning"):
+            time.sleep(1000)
+        break
+    request = json.loads(line)
+    match request["op"]:
+        case "hello":
+            hello()
+        case "run":
+            run(request)
+        case "peak":
+            answer(event="peak", id=request["id"], rates=[1e9] * len(CORES), work_unit="flop")
+        case "quit" if MODE != "ignores_quit":
+            break

@@ -1,0 +1,206 @@
+"""The command line: what it accepts, how it refuses, and what programs read from it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from taskgrain.cli import main
+
+FAKE = Path(__file__).parent / "drivers" / "fake.py"
+
+
+@dataclass(frozen=True)
+class Result:
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def systems(tmp_path: Path) -> Path:
+    """One system that works, two with a fault in one pattern, one that is not installed."""
+    faults = {"fast": "=", "faulty": "bad=validation", "picky": "wrong=invalid", "absent": "="}
+    for name, fault in faults.items():
+        folder = tmp_path / "systems" / name
+        folder.mkdir(parents=True)
+        words = ["{python}", str(FAKE), "1e-6", "0.02", fault]
+        probe = '[probe]\nprograms = ["no-such-x"]\ninstall = "apt-get x"\n' if name == "absent" else ""
+        text = f'title = "Fake {name}"\nsimulated = true\n{probe}[launch]\ncommand = {words}\n'
+        (folder / "system.toml").write_text(("default = true\n" if name == "fast" else "") + text)
+    return tmp_path / "systems"
+
+
+def process(*words: object, **env: str) -> Result:
+    """As a person calls it."""
+    environment = dict(os.environ) | {"TASKGRAIN_REFERENCE": str(FAKE), "COLUMNS": "100"} | env
+    command = [sys.executable, "-m", "taskgrain.cli", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+Command = Callable[..., Result]
+
+
+@pytest.fixture
+def taskgrain(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The same in this process, which is quicker."""
+    monkeypatch.setenv("TASKGRAIN_REFERENCE", str(FAKE))
+    monkeypatch.setenv("COLUMNS", "100")
+
+    def call(*words: object) -> Result:
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+        said = capsys.readouterr()
+        return Result(int(ended.value.code or 0), said.out, said.err)
+
+    return call
+
+
+BAD = [
+    (["--width", "1.5"], "--width: 1.5 is not allowed; allowed: an integer at least 1"),
+    (["--width", "0"], "--width: 0"),
+    (["--radix", "-1"], "--radix: -1"),
+    (["--output-bytes", "64KB"], "--output-bytes: 64KB"),
+    (["--fraction", "2"], "--fraction: 2 is not allowed; allowed: a number from 0 to 1"),
+    (["--cores", "1000000"], "--cores: 1000000 is not allowed; allowed: 1 to"),
+    (["--validate", "no"], "--validate: no is not allowed; allowed: off, sample, full"),
+    (["--isa", "mmx"], "--isa: mmx is not allowed; allowed: auto, avx512"),
+    (["--graphs", "x"], "--graphs: x"),
+    (["--system", "nope"], "--system: nope is not allowed; allowed:"),
+    (["--system", "absent"], "absent cannot run here: no program no-such-x; install: apt-get x"),
+    (["--wdith", "4"], "No such option: --wdith"),
+    (["--systems", "/nowhere"], "--systems: /nowhere"),
+    (["extra"], "extra"),
+    (["--width"], "--width"),
+    (["--iterations", "1e-3"], "--iterations: 1e-3"),
+    (["--pattern", ""], "--pattern"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), BAD)
+def test_bad_options_end_with_one_line_and_code_2(
+    taskgrain: Command, systems: Path, words: list[str], message: str
+) -> None:
+    command = "metg" if len(words[0]) % 2 else "run"  # both share these options
+    result = taskgrain(command, "--systems", systems, *words)
+    assert result.code == 2
+    assert message in result.err
+    assert result.err.count("\n") == 1
+    assert not result.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["metg", "--threshold", "1"], "--threshold: 1"),
+        (["metg", "--budget", "soon"], "--budget: soon"),
+        (["metg", "--min-rounds", "9", "--max-rounds", "3"], "--min-rounds: 9"),
+        (
+            ["metg", "--pattern", "wrong", "--system", "picky"],
+            "pattern: wrong is not allowed; allowed: others",
+        ),
+        (
+            ["run", "--pattern", "wrong", "--system", "picky"],
+            "pattern: wrong is not allowed; allowed: others",
+        ),
+        (["run", "--repeats", "0"], "--repeats: 0"),
+        (["study", "nowhere.toml"], "nowhere.toml: cannot be read"),
+        (["report", "nowhere"], "nowhere"),
+        (["frobnicate"], "frobnicate"),
+    ],
+)
+def test_other_refusals(taskgrain: Command, systems: Path, words: list[str], message: str) -> None:
+    folders = [] if words[0] in ("report", "frobnicate") else ["--systems", systems]
+    result = taskgrain(*words, *folders)
+    assert result.code == 2
+    assert message in result.err
+    assert "Traceback" not in result.err
+    assert len(result.err.strip().splitlines()[-1]) < 400
+
+
+def test_metg_table_and_json(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
+    result = taskgrain("metg", "--systems", systems, "--width", "1e1", "-o", tmp_path / "out", "--quiet")
+    assert result.code == 0, result.err
+    assert "Fake fast" in result.out
+    assert "µs" in result.out
+    assert not result.err
+    assert (tmp_path / "out" / "runs.jsonl").exists()
+    words = ("metg", "--systems", systems, "--width", "10", "-o", tmp_path / "out", "-q")
+    ascii_only = process(*words, PYTHONIOENCODING="ascii")
+    assert ascii_only.code == 0
+    assert ascii_only.out.isascii()
+    assert " us" in ascii_only.out
+    again = taskgrain("metg", "--systems", systems, "--width", "10", "-o", tmp_path / "out", "--json")
+    value = json.loads(again.out)
+    assert value["cells"][0]["metg"] == pytest.approx(2e-6, rel=0.1)
+    other = taskgrain("metg", "--systems", systems, "--width", "12", "-o", tmp_path / "out")
+    assert other.code == 2
+    assert "differs in workloads" in other.err
+
+
+def test_a_failed_cell_gives_code_1(taskgrain: Command, systems: Path) -> None:
+    result = taskgrain(
+        "metg", "--systems", systems, "--system", "fast,faulty", "--pattern", "bad", "--json", "-q"
+    )
+    assert result.code == 1
+    value = json.loads(result.out)
+    assert [cell["ending"] for cell in value["cells"]] == ["precise", "failed"]
+    assert value["failures"][0]["error"] == "validation"
+    single = taskgrain("run", "--systems", systems, "--system", "faulty", "--pattern", "bad")
+    assert single.code == 1
+    assert "validation: pattern: bad" in single.out
+
+
+def test_run_prints_every_sample(taskgrain: Command, systems: Path) -> None:
+    words = ["run", "--systems", systems, "--iterations", "1e2", "--steps", "1e2", "--repeats", "3"]
+    assert "granularity" in taskgrain(*words).out
+    value = json.loads(taskgrain(*words, "--json", "--graphs", "2").out)
+    one = value["runs"][0]
+    assert len(one["seconds"]) == 3
+    assert one["tasks"] == 100 * 2 * one["cores"]
+    assert one["granularity"] == pytest.approx(7.4e-6, rel=0.1)
+
+
+def test_dry_run_measures_nothing(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
+    study = tmp_path / "s.toml"
+    study.write_text('systems = "all"\npatterns = ["stencil_1d", "fft"]\n')
+    output = tmp_path / "out"
+    result = taskgrain("study", study, "--systems", systems, "-o", output, "--dry-run")
+    assert result.code == 0, result.err
+    assert not output.exists()
+    assert "6 cells, about" in result.out
+    assert "fast/fft/width=" in result.out
+    value = json.loads(taskgrain("metg", "--systems", systems, "--dry-run", "--json").out)
+    assert value["cells"][0].startswith("fast/stencil_1d/")
+    assert value["commands"]["fast"][1] == str(FAKE)
+    assert taskgrain("run", "--systems", systems, "--dry-run").code == 0
+
+
+def test_systems_and_doctor(taskgrain: Command, systems: Path) -> None:
+    listed = {
+        one["name"]: one for one in json.loads(taskgrain("systems", "--systems", systems, "--json").out)
+    }
+    assert listed["fast"]["available"]
+    assert listed["absent"]["missing"] == ["program no-such-x"]
+    assert "no program no-such-x" in " ".join(taskgrain("systems", "--systems", systems).out.split())
+    value = json.loads(taskgrain("doctor", "--systems", systems, "--json").out)
+    assert value["machine"]["cpu"]["physical_cores"] >= 1
+    assert 0.0 <= value["state"]["busy_share"] <= 1.0
+    assert "apt-get x" in taskgrain("doctor", "--systems", systems).out
+
+
+def test_help_has_examples_and_version(taskgrain: Command) -> None:
+    for command in ("run", "metg", "study", "report", "systems", "doctor"):
+        result = taskgrain(command, "--help")
+        assert result.code == 0
+        assert "Example: taskgrain " + command in " ".join(result.out.split())
+    assert taskgrain("--version").out.startswith("taskgrain 0.")
+    assert taskgrain().code == 2

@@ -1,0 +1,119 @@
+"""system.toml: what is read, what is refused, what is found, and how it is launched."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from taskgrain.errors import InputError, UsageError
+from taskgrain.system import discover, read, select
+
+FULL = """
+title = "MPI"
+paradigm = "message passing"
+parallelism = "explicit"
+distributed = true
+network = "MPI"
+language = "C++"
+sources = ["mpi.cpp"]
+guidance = ["https://example.org"]
+default = true
+[probe]
+programs = ["sh"]
+files = ["{dir}/system.toml"]
+python = ["json"]
+install = "apt-get install it"
+[launch]
+command = ["mpirun", "-n", "{cores}", "{python}", "{dir}/driver", '{"a": {0}}']
+env = { OMP_NUM_THREADS = "{cores}", OMP_PLACES = "{places}", NODES = "{nodes}" }
+[limits]
+cores = 2
+patterns = ["trivial"]
+"""
+LEAST = '[launch]\ncommand = ["true"]\n'
+
+
+def make(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "system.toml").write_text(text)
+    return folder
+
+
+def test_a_full_file(tmp_path: Path) -> None:
+    folder = make(tmp_path / "mpi", FULL)
+    system = read(folder)
+    assert (system.name, system.title, system.distributed, system.default) == ("mpi", "MPI", True, True)
+    assert system.probe().available
+    assert system.runs("trivial")
+    assert not system.runs("fft")
+    launch = system.launch([4, 5, 6, 7])
+    assert launch.cores == (4, 5)
+    words = ("mpirun", "-n", "2", sys.executable, f"{folder}/driver", '{"a": {0}}')
+    assert launch.command == words
+    assert launch.env == {"OMP_NUM_THREADS": "2", "OMP_PLACES": "{4},{5}", "NODES": "1"}
+
+
+def test_the_least_file(tmp_path: Path) -> None:
+    system = read(make(tmp_path / "it", LEAST))
+    assert system.title == "it"
+    assert system.launch([0, 1]).cores == (0, 1)
+    assert system.runs("anything")
+    assert not system.default
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "launch.command: nothing"),
+        (LEAST + "comand = 1\n", "launch.comand is not allowed; allowed: env, command, park"),
+        ("colour = 1\n" + LEAST, "colour is not allowed"),
+        (LEAST + "[probe]\nprogrammes = []\n", "probe.programmes"),
+        (LEAST + "[limits]\ncores = 1.5\n", "limits.cores: 1.5"),
+        (LEAST + "[limits]\ncores = 0\n", "limits.cores: 0"),
+        ("default = 1\n" + LEAST, "default: 1 is not allowed; allowed: true or false"),
+        ("parallelism = 'both'\n" + LEAST, "parallelism: both is not allowed; allowed: explicit, implicit"),
+        ("sources = 'a'\n" + LEAST, "sources: a is not allowed; allowed: a list of texts"),
+        ("launch = 1\n", "launch: 1 is not allowed; allowed: a table"),
+        ('[launch]\ncommand = ["{core}"]\n', "launch.command: {core} is not allowed"),
+        ("[launch\n", "is not TOML"),
+        ("\xff", "launch.command"),
+    ],
+)
+def test_bad_files_name_file_and_key(tmp_path: Path, text: str, words: str) -> None:
+    folder = make(tmp_path / "bad", text if text != "\xff" else "")
+    with pytest.raises((InputError, UsageError)) as caught:
+        read(folder)
+    assert words in str(caught.value)
+    assert str(folder / "system.toml") in str(caught.value)
+    assert caught.value.exit_code == 2
+
+
+def test_probe_says_what_is_missing(tmp_path: Path) -> None:
+    text = '[probe]\nprograms = ["no-such-x"]\nfiles = ["{dir}/driver"]\npython = ["no_such_y", "no.such"]\n'
+    probe = read(make(tmp_path / "it", text + 'install = "get it"\n' + LEAST)).probe()
+    assert not probe.available
+    assert [one.split()[0] for one in probe.missing] == ["program", "file", "Python", "Python"]
+    assert probe.install == "get it"
+
+
+def test_discover_and_select(tmp_path: Path) -> None:
+    make(tmp_path / "package" / "systems" / "a", "default = true\n" + LEAST)
+    make(tmp_path / "package" / "systems" / "b", LEAST)
+    make(tmp_path / "more" / "c", "default = true\n[probe]\nprograms = ['no-such-x']\n" + LEAST)
+    alone = make(tmp_path / "d", LEAST)
+    found = discover([tmp_path / "more", alone], tmp_path / "package")
+    assert list(found) == ["a", "b", "c", "d"]
+    assert [one.name for one in select(found, "default")] == ["a"]
+    assert [one.name for one in select(found, "all")] == ["a", "b", "d"]
+    assert [one.name for one in select(found, ["d", "a", "d"])] == ["d", "a"]
+    with pytest.raises(InputError, match="allowed: a, b, c, d, all, default"):
+        select(found, ["e"])
+    with pytest.raises(UsageError, match="c cannot run here: no program no-such-x"):
+        select(found, ["c"])
+    with pytest.raises(UsageError, match="is both"):
+        discover([make(tmp_path / "other" / "a", LEAST)], tmp_path / "package")
+    for nowhere in (tmp_path / "nothing", tmp_path / "package"):
+        with pytest.raises(InputError, match="--systems"):
+            discover([nowhere], tmp_path / "package")
