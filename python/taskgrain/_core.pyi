@@ -38,8 +38,9 @@ class Run:
     def execute_point(
         self, worker: int, graph: int, step: int, point: int, output: Buffer, inputs: Sequence[Buffer]
     ) -> None:
-        """Executes one task: checks `inputs` (one buffer for each dependence, in increasing order of points), fills
-        `output`, runs the kernel. `worker` is a small number, one per thread. The interpreter's lock is released."""
+        """Executes one task: checks `inputs` (one buffer for each dependence, in increasing order of
+        points), fills `output`, runs the kernel, with the interpreter's lock released. `worker` is a small
+        number, one per thread."""
 
     def clear(self) -> None: ...
     def accounts(self) -> dict[str, Any]: ...

@@ -1,4 +1,4 @@
-"""Draws a task graph in the manner of the Task Bench paper (SC'20), Figure 1: time downwards, a column for each point."""
+"""Draws a task graph in the manner of the Task Bench paper (SC'20), Figure 1: time goes down."""
 
 from __future__ import annotations
 
@@ -31,20 +31,21 @@ def _edge(step: int, dep: int, point: int) -> str:
     length = ((x1 - x0) ** 2 + (y1 - y0) ** 2) ** 0.5
     dx, dy = (x1 - x0) * _RADIUS / length, (y1 - y0) * _RADIUS / length
     tip = 1.45  # room for the arrow's head
-    return (
-        f'<line class="edge" x1="{x0 + dx:.1f}" y1="{y0 + dy:.1f}" x2="{x1 - tip * dx:.1f}" y2="{y1 - tip * dy:.1f}"/>'
-    )
+    start = f'x1="{x0 + dx:.1f}" y1="{y0 + dy:.1f}"'
+    return f'<line class="edge" {start} x2="{x1 - tip * dx:.1f}" y2="{y1 - tip * dy:.1f}"/>'
 
 
 def svg(steps: Sequence[dict[str, Any]], width: int, title: str) -> str:
     """The drawing of the steps that `taskgrain graph --format json` prints."""
     right, bottom = _LEFT + width * _COLUMN + 16, _TOP + len(steps) * _ROW
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{right}" height="{bottom}" viewBox="0 0 {right} {bottom}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{right}" height="{bottom}"',
+        f' viewBox="0 0 {right} {bottom}">',
         f"<title>{escape(title)}</title><style>{_STYLE}</style>",
-        '<defs><marker id="head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
-        '<path d="M0 0L8 4L0 8z" fill="#4c78a8"/></marker></defs>',
-        f'<rect width="{right}" height="{bottom}" fill="#fff"/><text x="{_LEFT}" y="20">{escape(title)}</text>',
+        '<defs><marker id="head" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="6" markerHeight="6"',
+        ' orient="auto"><path d="M0 0L8 4L0 8z" fill="#4c78a8"/></marker></defs>',
+        f'<rect width="{right}" height="{bottom}" fill="#fff"/>',
+        f'<text x="{_LEFT}" y="20">{escape(title)}</text>',
     ]
     for row in steps:
         step, first = row["step"], row["first_point"]

@@ -1,13 +1,13 @@
 """Drivers in Python: derive from `System`, call `drive`; the twin of `taskgrain/driver.hpp`.
 
-    class MySystem(System):
-        name, version, cores = "mine", "1.0", 2
+class MySystem(System):
+    name, version, cores = "mine", "1.0", 2
 
-        def execute(self, run: Run) -> None:
-            ...  # every task of every graph once, through run.execute_point(...)
+    def execute(self, run: Run) -> None:
+        ...  # every task of every graph once, through run.execute_point(...)
 
-    if __name__ == "__main__":
-        drive(MySystem())
+if __name__ == "__main__":
+    drive(MySystem())
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class System(ABC):
         """For each worker the processors it may run on, observed by the worker itself."""
         return [_core.binding_of_this_thread()]
 
-    def prepare(self, run: Run) -> None:
+    def prepare(self, run: Run) -> None:  # noqa: B027 - most systems have nothing to prepare
         """What is done ahead of a run, once for all its repeats; reported apart."""
 
     @abstractmethod
@@ -50,12 +50,12 @@ class System(ABC):
         """Executes every task of every graph once; timed."""
 
     def verify(self, run: Run) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """What was executed, and the first violation; a system of several processes must add up theirs here."""
+        """What was executed, and the first violation; several processes must add up theirs here."""
         return run.accounts(), run.verify()
 
 
 class _Answers:
-    """Where answers go. Standard output is given to standard error, so that a runtime's prints cannot mix with them."""
+    """Where answers go. Standard output becomes standard error, so that nothing a runtime prints mixes in."""
 
     def __init__(self) -> None:
         self._stream: TextIO = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -79,12 +79,18 @@ def _ready(system: System) -> dict[str, Any]:
     }
 
 
+def _error(number: int | None, kind: str, message: str) -> dict[str, Any]:
+    return {"event": "error", "id": number, "kind": kind, "message": message}
+
+
 def _run(system: System, request: dict[str, Any]) -> dict[str, Any]:
     run = Run(json.dumps(request))
     start = time.perf_counter()
     system.prepare(run)
     prepared = time.perf_counter() - start
-    seconds, accounts, violation = [], {}, None
+    seconds: list[float] = []
+    accounts: dict[str, Any] = {}
+    violation = None
     for repeat in range(-run.warmup, run.repeats):
         run.clear()
         start = time.perf_counter()
@@ -95,7 +101,7 @@ def _run(system: System, request: dict[str, Any]) -> dict[str, Any]:
         violation = violation or found
     if violation:
         message = violation.pop("message")
-        return {"event": "error", "id": run.id, "kind": "validation", "message": message, "violation": violation}
+        return _error(run.id, "validation", message) | {"violation": violation}
     return {
         "event": "result",
         "id": run.id,
@@ -126,12 +132,13 @@ def _answer(system: System, line: str) -> dict[str, Any] | None:
     except _core.InvalidSpec as error:
         kind, message = "invalid", str(error)
     except (json.JSONDecodeError, AttributeError, KeyError, TypeError):
-        kind, message = "invalid", f"request: '{line.strip()[:200]}' is not allowed; allowed: a JSON object with 'op'"
+        shown = line.strip()[:200]
+        kind, message = "invalid", f"request: '{shown}' is not allowed; allowed: a JSON object with 'op'"
     except (_core.Unsupported, MemoryError) as error:
         kind, message = "unsupported", str(error) or "not enough memory for these graphs"
     except Exception as error:  # whatever the runtime throws is an answer, not the end of the driver
         kind, message = "system", f"{type(error).__name__}: {error}"
-    return {"event": "error", "id": number, "kind": kind, "message": message}
+    return _error(number, kind, message)
 
 
 def drive(system: System, requests: Iterable[str] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""`taskgrain graph`: shows a task graph as JSON lines, as a drawing in the manner of the Task Bench paper's Figure 1, or counted."""
+"""`taskgrain graph`: shows a task graph as JSON lines, as a drawing, or counted."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def _stats_table(stats: dict[str, int], nodes: int, as_json: bool) -> None:
     tasks, dependences = stats["tasks"], stats["dependences"]
     rows = {
         "tasks": f"{tasks}",
-        "dependences": f"{dependences} ({dependences / tasks:.3g} a task, at most {stats['most_dependences']})",
+        "dependences": f"{dependences}",
+        "a task has": f"{dependences / tasks:.3g} on average, at most {stats['most_dependences']}",
         f"local of {nodes} node{'' if nodes == 1 else 's'}": f"{stats['local']}",
         "remote": f"{stats['remote']}",
     }
@@ -85,9 +86,11 @@ def graph(
         str, typer.Option("--format", metavar="NAME", help=f"{', '.join(FORMATS)} (default json).")
     ] = "json",
     stats: Annotated[bool, typer.Option("--stats", help="Count tasks and dependences instead.")] = False,
-    nodes: Annotated[str, typer.Option("--nodes", metavar="N", help="Nodes among which --stats cuts the width.")] = "1",
+    nodes: Annotated[
+        str, typer.Option("--nodes", metavar="N", help="Nodes among which --stats cuts the width.")
+    ] = "1",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where a drawing goes (default: standard output).")
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where a drawing goes.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="--stats as JSON.")] = False,
 ) -> None:

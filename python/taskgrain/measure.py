@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import tempfile
@@ -13,6 +14,7 @@ from types import FrameType
 from typing import Any
 
 from taskgrain import machine, progress
+from taskgrain._core import InvalidSpec, Run, Unsupported
 from taskgrain.errors import UsageError
 from taskgrain.plan import REFERENCE, Plan
 from taskgrain.record import CellState
@@ -22,6 +24,7 @@ from taskgrain.session import Session
 from taskgrain.store import Line, Store
 from taskgrain.study import Study
 from taskgrain.system import Launch, System, package_folder
+from taskgrain.workload import Cell
 
 _OVERHEAD = 1.3
 """A study's time as a multiple of its runs': start-up, the reference, parking."""
@@ -51,6 +54,20 @@ def reference_launch(cores: Sequence[int]) -> Launch:
     return Launch((str(program),), {}, tuple(cores))
 
 
+def _checked_cells(study: Study, systems: Sequence[System]) -> list[Cell]:
+    """The study's cells. Raises `UsageError` if there are none, or for a graph that the core refuses."""
+    cells = study.cells(systems)
+    if not cells:
+        raise UsageError("the study has no cells; is everything excluded?")
+    for workload in study.workloads:
+        graphs = workload.request(1, study.settings.steps or 16)[:1]
+        try:
+            Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off", "isa": study.settings.isa}))
+        except (InvalidSpec, Unsupported) as error:
+            raise UsageError(f"{workload.name}: {error}") from error
+    return cells
+
+
 def measure(
     study: Study,
     systems: Sequence[System],
@@ -61,9 +78,7 @@ def measure(
     quiet: bool,
 ) -> Measured:
     """Measures a study into `output`, or into a folder that is thrown away. Raises `UsageError`."""
-    cells = study.cells(systems)
-    if not cells:
-        raise UsageError("the study has no cells; is everything excluded?")
+    cells = _checked_cells(study, systems)
     by_name = {system.name: system for system in systems}
     reference = reference_launch(cores)
     with contextlib.ExitStack() as stack:
@@ -109,7 +124,7 @@ def interruptible() -> Iterator[None]:
 
 def dry_run(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Mapping[str, Any]:
     """What `measure` would do: cells, commands and a guess of the time in seconds."""
-    cells = study.cells(systems)
+    cells = _checked_cells(study, systems)
     guess = Search(study.settings.search()).expected_seconds_left() * _OVERHEAD * len(cells)
     budget = study.settings.budget
     return {
