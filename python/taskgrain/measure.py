@@ -104,7 +104,11 @@ def measure(
 
 def _metg(state: CellState) -> Line:
     assert state.metg is not None
-    return state.metg | {"system": state.cell.system, "workload": state.cell.workload.name}
+    return state.metg | {
+        "system": state.cell.system,
+        "workload": state.cell.workload.name,
+        "cores": state.cores,
+    }
 
 
 @contextlib.contextmanager

@@ -46,6 +46,8 @@ class CellState:
         """Its last `metg` line, if nothing was measured since."""
         self.problem = ""
         """Why its answers make no sense, if they do not: a failure that is not yet written."""
+        self.cores = 0
+        """That the system occupies; 0 before its first run."""
         self.runs = 0
         self.rejected = 0
         """Runs that were repeated as others took too much of the cores."""
@@ -91,7 +93,7 @@ class CellState:
         self.steps = request.steps
         self.still_busy += line.get("busy", 0.0) > BUSY_SHARE
         self._seconds[request.iterations, request.steps] = max(line["seconds"])
-        cores = line["cores"]
+        cores = self.cores = line["cores"]
         samples = [
             Sample(request.iterations, request.round, seconds, line["work"], line["tasks"], cores)
             for seconds in line["seconds"]

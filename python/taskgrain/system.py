@@ -7,6 +7,7 @@ the harness knows one by name.
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import shutil
 import sys
@@ -233,8 +234,8 @@ def as_dict(system: System) -> dict[str, object]:
 
 
 def package_folder() -> Path:
-    """Where the built drivers and `bin/` lie."""
-    return Path(__file__).resolve().parent
+    """Where the built drivers, `systems/`, and `bin/` lie; the variable TASKGRAIN_PREFIX names another place."""
+    return Path(os.environ.get("TASKGRAIN_PREFIX") or Path(__file__).resolve().parent)
 
 
 def discover(extra: Sequence[Path] = (), package: Path | None = None) -> dict[str, System]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from taskgrain import quantity
+from taskgrain import notices, quantity
 
 _ASCII = str.maketrans({"µ": "u", "\u2013": "-", "\u00d7": "x", "≤": "<=", "…": "...", "—": "-"})
 _WORDS = {
@@ -33,8 +33,11 @@ def value(row: Row) -> str:
 
 
 def best(rows: Sequence[Row]) -> float | None:
-    """The smallest METG of a workload."""
-    return min((row["metg"] for row in rows if row["metg"] is not None), default=None)
+    """The smallest METG of a workload among the systems that use all of its cores: half of a machine is no
+    match for the whole of it."""
+    most = max((row["cores"] for row in rows), default=0)
+    metgs = (row["metg"] for row in rows if row["cores"] == most)
+    return min((metg for metg in metgs if metg is not None), default=None)
 
 
 class Printer:
@@ -93,14 +96,11 @@ class Printer:
             self.table(["system", *workloads], lines, marks)
 
     def warnings(self, rows: Sequence[Row]) -> None:
-        """What to know of the numbers above, each warning once."""
-        cells: dict[str, list[str]] = {}
-        for row in rows:
-            for warning in row["warnings"]:
-                cells.setdefault(warning, []).append(row["cell"])
-        for warning, names in cells.items():
-            where = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-            self.text(f"{where}: {warning}", "yellow")
+        """What to know of the numbers above, each kind of warning once."""
+        for notice in notices.grouped((row["cell"], warning) for row in rows for warning in row["warnings"]):
+            first, *others = notice.cells
+            where = f"{first}, and {len(others)} cells likewise" if others else first
+            self.text(f"{where}: {notice.text}", "yellow")
 
     def _fits(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         widths = [max(len(line[index]) for line in [columns, *rows]) for index in range(len(columns))]

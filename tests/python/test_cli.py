@@ -15,6 +15,7 @@ import pytest
 from taskgrain.cli import main
 
 FAKE = Path(__file__).parent / "drivers" / "fake.py"
+pytestmark = pytest.mark.usefixtures("no_own_systems")
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Result:
 @pytest.fixture
 def systems(tmp_path: Path) -> Path:
     """One system that works, two with a fault in one pattern, one that is not installed."""
-    faults = {"fast": "=", "faulty": "bad=validation", "picky": "wrong=invalid", "absent": "="}
+    faults = {"fast": "=", "faulty": "tree=validation", "picky": "dom=invalid", "absent": "="}
     for name, fault in faults.items():
         folder = tmp_path / "systems" / name
         folder.mkdir(parents=True)
@@ -103,13 +104,11 @@ def test_bad_options_end_with_one_line_and_code_2(
         (["metg", "--threshold", "1"], "--threshold: 1"),
         (["metg", "--budget", "soon"], "--budget: soon"),
         (["metg", "--min-rounds", "9", "--max-rounds", "3"], "--min-rounds: 9"),
+        (["metg", "--pattern", "wrong"], "pattern: 'wrong' is not allowed; allowed: trivial, no_comm"),
+        (["metg", "--pattern", "spread", "--period", "9"], "period: '9' is not allowed; allowed: at most 1"),
         (
-            ["metg", "--pattern", "wrong", "--system", "picky"],
-            "pattern: wrong is not allowed; allowed: others",
-        ),
-        (
-            ["run", "--pattern", "wrong", "--system", "picky"],
-            "pattern: wrong is not allowed; allowed: others",
+            ["run", "--pattern", "dom", "--system", "picky"],
+            "pattern: dom is not allowed; allowed: others",
         ),
         (["run", "--repeats", "0"], "--repeats: 0"),
         (["study", "nowhere.toml"], "nowhere.toml: cannot be read"),
@@ -148,15 +147,15 @@ def test_metg_table_and_json(taskgrain: Command, systems: Path, tmp_path: Path) 
 
 def test_a_failed_cell_gives_code_1(taskgrain: Command, systems: Path) -> None:
     result = taskgrain(
-        "metg", "--systems", systems, "--system", "fast,faulty", "--pattern", "bad", "--json", "-q"
+        "metg", "--systems", systems, "--system", "fast,faulty", "--pattern", "tree", "--json", "-q"
     )
     assert result.code == 1
     value = json.loads(result.out)
     assert [cell["ending"] for cell in value["cells"]] == ["precise", "failed"]
     assert value["failures"][0]["error"] == "validation"
-    single = taskgrain("run", "--systems", systems, "--system", "faulty", "--pattern", "bad")
+    single = taskgrain("run", "--systems", systems, "--system", "faulty", "--pattern", "tree")
     assert single.code == 1
-    assert "validation: pattern: bad" in single.out
+    assert "validation: pattern: tree" in single.out
 
 
 def test_run_prints_every_sample(taskgrain: Command, systems: Path) -> None:

@@ -28,6 +28,7 @@ from taskgrain.study import Settings, parse
 from taskgrain.system import System
 
 FAKE = Path(__file__).parent / "drivers" / "fake.py"
+pytestmark = pytest.mark.usefixtures("no_own_systems")
 FLOP, ITERATION = 128.0, 64e-9
 OVERHEADS = {"fast": 1e-6, "slow": 5e-6}
 STUDY = {"patterns": ["stencil_1d", "nearest"], "widths": [4]}

@@ -20,7 +20,7 @@ import vl_convert
 from markupsafe import Markup
 
 import taskgrain
-from taskgrain import quantity
+from taskgrain import notices, quantity
 from taskgrain.report import plots, summary
 from taskgrain.report.data import Cell, Results, text
 
@@ -185,12 +185,9 @@ def _ordered(results: Results, systems: tuple[str, ...]) -> list[Cell]:
 
 
 def _warnings(results: Results) -> list[tuple[str, tuple[str, ...]]]:
-    """Every different warning once, with the cells it is about (none: the folder itself)."""
-    found: dict[str, list[str]] = {warning: [] for warning in results.warnings}
-    for cell in results.cells:
-        for warning in cell.warnings:
-            found.setdefault(warning, []).append(cell.name)
-    return [(warning, tuple(cells)) for warning, cells in found.items()]
+    """Every kind of warning once, with the cells it is about (none: the folder itself)."""
+    found = notices.grouped((cell.name, warning) for cell in results.cells for warning in cell.warnings)
+    return [*((warning, ()) for warning in results.warnings), *((one.text, one.cells) for one in found)]
 
 
 def _machine_line(results: Results) -> str:

@@ -63,6 +63,9 @@ def _bound(cell: Cell) -> float | None:
 
 def _best(workload: str, results: Results) -> Best | None:
     here = [cell for cell in results.cells if cell.workload == workload]
+    # A system that leaves cores unused wastes these whatever its METG is: it is no match for the others.
+    most = max((cell.cores for cell in here if cell.cores), default=None)
+    here = [cell for cell in here if most is None or cell.cores == most]
     bounds = [(bound, cell) for cell in here if (bound := _bound(cell))]
     if not bounds:
         return None
