@@ -61,8 +61,11 @@ class Points {
   using Next = Interval (*)(const Graph&, std::int64_t step, std::int64_t point, std::int64_t& cursor);
   static constexpr std::int64_t end_cursor = -1;
 
+  /// The intervals that `next` yields, clipped to `existing`.
   Points(const Graph& graph, Next next, std::int64_t step, std::int64_t point, Interval existing) noexcept
       : graph_(&graph), next_(next), step_(step), point_(point), existing_(existing) {}
+  /// One interval, which may be empty.
+  explicit Points(Interval interval) noexcept : existing_(interval) {}
 
   class Iterator;
   Iterator begin() const noexcept;
@@ -71,11 +74,15 @@ class Points {
   /// Number of points.
   std::int64_t count() const noexcept;
 
+  /// Calls `body` on each interval; quicker than a loop where there is but one.
+  template <typename Body>
+  void for_each(Body body) const;
+
  private:
-  const Graph* graph_;
-  Next next_;
-  std::int64_t step_;
-  std::int64_t point_;
+  const Graph* graph_ = nullptr;
+  Next next_ = nullptr;
+  std::int64_t step_ = 0;
+  std::int64_t point_ = 0;
   Interval existing_;
 };
 
@@ -86,7 +93,9 @@ class Points::Iterator {
   using difference_type = std::ptrdiff_t;
 
   explicit Iterator(const Points& points) noexcept
-      : points_(points), cursor_(points.existing_.size() == 0 ? end_cursor : 0) {
+      : points_(points), cursor_(end_cursor), current_(points.existing_) {
+    if (points.next_ == nullptr || points.existing_.last < points.existing_.first) return;
+    cursor_ = 0;
     advance();
   }
   Interval operator*() const noexcept { return current_; }
@@ -95,7 +104,9 @@ class Points::Iterator {
     return *this;
   }
   void operator++(int) noexcept { advance(); }
-  friend bool operator==(const Iterator& it, std::default_sentinel_t) noexcept { return it.current_.size() == 0; }
+  friend bool operator==(const Iterator& it, std::default_sentinel_t) noexcept {
+    return it.current_.last < it.current_.first;
+  }
 
  private:
   void advance() noexcept {
@@ -111,14 +122,20 @@ class Points::Iterator {
 
   Points points_;
   std::int64_t cursor_;
-  Interval current_ = no_points;
+  Interval current_;
 };
 
 inline Points::Iterator Points::begin() const noexcept { return Iterator(*this); }
 
+template <typename Body>
+void Points::for_each(Body body) const {
+  if (next_ == nullptr) return body(existing_);
+  for (const Interval interval : *this) body(interval);
+}
+
 inline std::int64_t Points::count() const noexcept {
   std::int64_t sum = 0;
-  for (const Interval interval : *this) sum += interval.size();
+  for_each([&](Interval interval) { sum += interval.size(); });
   return sum;
 }
 
@@ -146,11 +163,11 @@ class Graph {
 
   /// The points of step - 1 that task (step, point) depends on. \pre contains(step, point)
   Points deps(std::int64_t step, std::int64_t point) const noexcept {
-    return {*this, deps_, step, point, points(step - 1)};
+    return around(window_, deps_, step, point, points(step - 1));
   }
   /// The points of step + 1 that depend on task (step, point). \pre contains(step, point)
   Points reverse_deps(std::int64_t step, std::int64_t point) const noexcept {
-    return {*this, reverse_deps_, step + 1, point, points(step + 1)};
+    return around({-window_.last, -window_.first}, reverse_deps_, step + 1, point, points(step + 1));
   }
 
   /// Steps of equal dependence set have equal dependences, but for points that do not exist.
@@ -171,12 +188,19 @@ class Graph {
  private:
   void check() const;
 
+  Points around(Interval window, Points::Next next, std::int64_t step, std::int64_t point, Interval existing) const noexcept {
+    if (next != nullptr) return {*this, next, step, point, existing};
+    return Points({std::max(point + window.first, existing.first), std::min(point + window.last, existing.last)});
+  }
+
   GraphSpec spec_;
   std::int64_t index_;
   const Pattern* pattern_;
-  Interval (*points_)(const Graph&, std::int64_t step);  // these three are the pattern's, at hand for the queries
+  // The pattern's, at hand for the queries.
+  Interval (*points_)(const Graph&, std::int64_t step);
   Points::Next deps_;
   Points::Next reverse_deps_;
+  Interval window_ = no_points;  ///< of patterns without functions
   std::shared_ptr<const Dag> dag_;
   Fold fold_{1, 1, 1};
 };

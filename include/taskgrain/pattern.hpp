@@ -19,10 +19,12 @@ struct Pattern {
   std::int64_t (*sets)(const Graph&);
   /// The dependence set of a step; null: step mod sets.
   std::int64_t (*set)(const Graph&, std::int64_t step);
-  /// D(t, i), before clipping to the points that exist at step t - 1.
+  /// D(t, i), before clipping to the points that exist at step t - 1; null: `window` says it.
   Points::Next deps;
   /// The points of `step` that depend on `point` of step - 1, before clipping. Note that `step` is the dependent task's.
   Points::Next reverse_deps;
+  /// For D = {i + first … i + last}: first and last, the same for all points and steps.
+  Interval (*window)(const Graph&) = nullptr;
   /// The number of dependence sets is the user's `period`.
   bool has_period = false;
   /// The candidates are those of `spread`, which limits the period.

@@ -103,16 +103,15 @@ Worker& Execution::worker(std::size_t k) {
 template <typename Differs>
 inline bool all_inputs(const Graph& graph, std::int64_t step, std::int64_t point, std::span<const std::byte* const> inputs,
                        Differs differs) {
-  const std::byte* const* data = inputs.data();
-  std::size_t left = inputs.size();
+  std::size_t due = 0;
   std::uint64_t bad = 0;
-  for (const Interval deps : graph.deps(step, point)) {
-    const auto count = static_cast<std::size_t>(deps.size());
-    if (count > left) return false;
-    left -= count;
+  graph.deps(step, point).for_each([&](Interval deps) {
+    const std::byte* const* data = inputs.data() + due;
+    due += static_cast<std::size_t>(deps.size());
+    if (due > inputs.size()) return;
     for (std::int64_t dep = deps.first; dep <= deps.last; ++dep) bad |= differs(*data++, Cell{step - 1, dep});
-  }
-  return bad == 0 && left == 0;
+  });
+  return bad == 0 && due == inputs.size();
 }
 
 inline std::uint64_t differs(Cell got, Cell expected) noexcept {

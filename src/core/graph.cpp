@@ -49,6 +49,7 @@ Graph::Graph(const GraphSpec& spec, std::int64_t index)
     const std::int64_t longest = pattern_->spreads ? longest_spread_period(spec_.width, spec_.radix) : 3;
     spec_.period = std::min<std::int64_t>(3, longest);
   }
+  if (pattern_->window != nullptr) window_ = pattern_->window(*this);
   fold_ = folded(spec_.pattern, spec_.width);
 }
 

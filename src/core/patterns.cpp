@@ -35,8 +35,12 @@ Interval none(const Graph&, I, I, I& cursor) {
   return no_points;
 }
 
-constexpr auto self = [](const Graph&, I, I i) { return Interval{i, i}; };
-constexpr auto neighbours = [](const Graph&, I, I i) { return Interval{i - 1, i + 1}; };
+/// A pattern whose dependences are an interval that moves with the point.
+template <I first, I last>
+Interval window(const Graph&) {
+  return {first, last};
+}
+
 constexpr auto everyone = [](const Graph& g, I, I) { return all(g); };
 
 // stencil_1d_periodic: in increasing order, the point that is reached by wrapping comes first at the right end, last at the left.
@@ -53,8 +57,6 @@ Interval dom_points(const Graph& g, I t) {
   const I first = std::max<I>(0, t + g.width() - g.steps());
   return {first, first + std::min({g.width(), t + 1, g.steps() - t}) - 1};
 }
-constexpr auto dom = [](const Graph&, I, I i) { return Interval{i - 1, i}; };
-constexpr auto dom_reverse = [](const Graph&, I, I i) { return Interval{i, i + 1}; };
 
 Interval tree_points(const Graph& g, I t) { return {0, (t < 62 ? std::min(g.width(), I{1} << t) : g.width()) - 1}; }
 constexpr auto tree = [](const Graph&, I, I i) { return Interval{i / 2, i / 2}; };
@@ -68,14 +70,10 @@ constexpr auto fft = [](const Graph& g, I t, I i, I k) -> Interval {
   return {j, j};
 };
 
-constexpr auto nearest = [](const Graph& g, I, I i) -> Interval {
+Interval nearest(const Graph& g) {
   const I r = g.spec().radix;
-  return {i - (r >> 1), i + ((r - 1) >> 1)};  // shifts round down, as ⌊⌋ does
-};
-constexpr auto nearest_reverse = [](const Graph& g, I, I i) -> Interval {
-  const I r = g.spec().radix;
-  return {i - ((r - 1) >> 1), i + (r >> 1)};
-};
+  return {-(r >> 1), (r - 1) >> 1};  // shifts round down, as ⌊⌋ does
+}
 
 // spread: offsets o(k) = ⌊k·W/r⌋ + (k > 0 ? s : 0) grow with k and stay below W, because the period is at most ⌈W/r⌉. The points
 // (i + o(k)) mod W are increasing from the first k that wraps to r - 1, and then from 0 on; the reverse runs the other way.
@@ -131,10 +129,12 @@ Interval clipped(const Graph& g, Interval interval) {
   return {std::max<I>(interval.first, 0), std::min(interval.last, g.width() - 1)};
 }
 Interval random_nearest(const Graph& g, I t, I i, I& cursor) {
-  return kept_run(g, t, i, clipped(g, nearest(g, t, i)), cursor, false);
+  const Interval window = nearest(g);
+  return kept_run(g, t, i, clipped(g, {i + window.first, i + window.last}), cursor, false);
 }
 Interval random_nearest_reverse(const Graph& g, I t, I i, I& cursor) {
-  return kept_run(g, t, i, clipped(g, nearest_reverse(g, t, i)), cursor, true);
+  const Interval window = nearest(g);
+  return kept_run(g, t, i, clipped(g, {i - window.last, i - window.first}), cursor, true);
 }
 Interval random_all(const Graph& g, I t, I i, I& cursor) { return kept_run(g, t, i, all(g), cursor, false); }
 Interval random_all_reverse(const Graph& g, I t, I i, I& cursor) { return kept_run(g, t, i, all(g), cursor, true); }
@@ -209,18 +209,18 @@ constexpr auto by_step = nullptr;
 
 constexpr Pattern table[] = {
     {"trivial", all_points, one_set, by_step, none, none},
-    {"no_comm", all_points, one_set, by_step, one<self>, one<self>},
-    {"stencil_1d", all_points, one_set, by_step, one<neighbours>, one<neighbours>},
+    {"no_comm", all_points, one_set, by_step, nullptr, nullptr, window<0, 0>},
+    {"stencil_1d", all_points, one_set, by_step, nullptr, nullptr, window<-1, 1>},
     {"stencil_1d_periodic", all_points, one_set, by_step, several<2, periodic>, several<2, periodic>},
-    {"dom", dom_points, one_set, by_step, one<dom>, one<dom_reverse>},
+    {"dom", dom_points, one_set, by_step, nullptr, nullptr, window<-1, 0>},
     {"tree", tree_points, one_set, by_step, one<tree>, one<tree_reverse>},
     {"fft", all_points, fft_sets, fft_set, several<3, fft>, several<3, fft>},
     {"all_to_all", all_points, one_set, by_step, one<everyone>, one<everyone>},
-    {"nearest", all_points, one_set, by_step, one<nearest>, one<nearest_reverse>},
-    {"spread", all_points, period, by_step, spread, spread_reverse, true, true},
-    {"random_nearest", all_points, period, by_step, random_nearest, random_nearest_reverse, true},
-    {"random_spread", all_points, period, by_step, random_spread, random_spread_reverse, true, true},
-    {"random", all_points, period, by_step, random_all, random_all_reverse, true},
+    {"nearest", all_points, one_set, by_step, nullptr, nullptr, nearest},
+    {"spread", all_points, period, by_step, spread, spread_reverse, nullptr, true, true},
+    {"random_nearest", all_points, period, by_step, random_nearest, random_nearest_reverse, nullptr, true},
+    {"random_spread", all_points, period, by_step, random_spread, random_spread_reverse, nullptr, true, true},
+    {"random", all_points, period, by_step, random_all, random_all_reverse, nullptr, true},
     {"stencil_2d", all_points, one_set, by_step, several<3, stencil_2d<0>>, several<3, stencil_2d<0>>},
     {"stencil_2d_9", all_points, one_set, by_step, several<3, stencil_2d<1>>, several<3, stencil_2d<1>>},
     {"stencil_3d", all_points, one_set, by_step, several<5, stencil_3d>, several<5, stencil_3d>},

@@ -2,6 +2,8 @@
 
 #include <omp.h>
 
+#include <algorithm>
+#include <bit>
 #include <string>
 #include <vector>
 
@@ -12,9 +14,13 @@ namespace {
 
 using namespace taskgrain;
 
-/// Steps of output that are kept. A task that writes over the output of `depth` steps ago must wait for those that read it; with
-/// this many these have long run, and the runtime has forgotten them.
-constexpr std::size_t depth = 16;
+/// Steps of output to keep: a power of two. A task that writes over an older output must wait for those that read it, which costs
+/// nothing once they have run and the runtime has forgotten them. libgomp lets 64 tasks a thread be created ahead; with
+/// twice as many outputs, readers have run.
+std::size_t depth(const Graph& graph) {
+  const auto ahead = static_cast<std::size_t>(2 * 64 * omp_get_max_threads());
+  return std::max<std::size_t>(2, std::bit_ceil(ahead / static_cast<std::size_t>(graph.width()) + 1));
+}
 
 class OpenmpTask final : public System {
  public:
@@ -31,7 +37,7 @@ class OpenmpTask final : public System {
 
   void prepare(Execution& run) override {
     outputs_.clear();
-    for (const Graph& graph : run.graphs()) outputs_.emplace_back(graph, depth);
+    for (const Graph& graph : run.graphs()) outputs_.emplace_back(graph, depth(graph));
   }
 
   void execute(Execution& run) override {
