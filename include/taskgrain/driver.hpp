@@ -3,6 +3,8 @@
 /// A system under the ruler: derive from System, call `drive` in main, and the program serves the harness, runs a batch, or
 /// takes flags from a person. docs/how-to/add-a-system.md shows one from beginning to end.
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,13 +39,19 @@ class System {
   virtual void share(std::string& /*request*/) {}
   virtual void barrier() {}
   /// Sums up what all processes did and says what went wrong; only the answering process needs the result.
+  /// \throws what a kernel threw
   virtual std::optional<Violation> gather(const Execution& run, Accounts& accounts);
   /// Most memory that any process used, in bytes.
   virtual std::int64_t peak_rss_bytes();
 };
 
-/// Serves requests on standard input (without arguments), runs a file of them (`--batch FILE`), or runs what the flags say.
-/// \returns the process's exit code
-int drive(int argc, char** argv, System& system);
+/// Makes the system and serves requests on standard input (without arguments), runs a file of them (`--batch FILE`), or runs what
+/// the flags say. \returns the process's exit code
+int drive(int argc, char** argv, const std::function<std::unique_ptr<System>()>& make);
+
+template <typename S>
+int drive(int argc, char** argv) {
+  return drive(argc, argv, [] { return std::make_unique<S>(); });
+}
 
 }  // namespace taskgrain

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -80,9 +81,11 @@ class alignas(128) Worker {
   friend class Execution;
   std::int64_t executed_ = 0;
   std::int64_t dependencies_ = 0;
+  std::uint64_t checksum_ = 0;  ///< of the tasks executed
   std::vector<std::int64_t> iterations_;  ///< of each graph's kernel
   Scratch scratch_;
   std::optional<Violation> violation_;  ///< the first
+  std::exception_ptr failure_;          ///< what a kernel threw first
 
   void record(const Violation& violation);
 };
@@ -150,7 +153,8 @@ class Execution {
   /// The k-th worker, made on first use. Safe from any thread; keep the reference rather than asking for every task.
   Worker& worker(std::size_t k);
 
-  /// Executes a task: checks the inputs, fills the output, runs the kernel, accounts for it.
+  /// Executes a task: checks the inputs, fills the output, runs the kernel, accounts for it. What the kernel throws is kept
+  /// for `failure`, because few runtimes carry an exception out of a task.
   /// \param inputs  one pointer to `output_bytes` bytes for each dependence, in increasing order of points.
   /// \param output  `output_bytes` bytes; no input may lie in it.
   void execute_point(Worker& worker, std::size_t graph, std::int64_t step, std::int64_t point, std::byte* output,
@@ -162,10 +166,12 @@ class Execution {
   /// Forgets all that was executed.
   void clear();
   Accounts accounts() const;
+  /// What a kernel threw, if any did.
+  std::exception_ptr failure() const;
   /// The first violation of any worker.
   std::optional<Violation> violation() const;
-  /// Whether each task of a run in one process ran exactly once; call it when all is done. Costs nothing if the number is
-  /// right: no worker saw a mark twice, so as many executions as tasks means each once.
+  /// Whether each task of a run in one process ran exactly once; call it when all is done. Looks at single tasks only if the
+  /// number of executions or the sum of their checksums is wrong.
   std::optional<Violation> verify() const;
   /// Whether the number of executions is right, for those that mark nothing.
   std::optional<Violation> verify_number(std::int64_t executed) const;
@@ -185,6 +191,7 @@ class Execution {
   Validation validation_;
   bool distributed_ = false;
   std::int64_t tasks_ = 0;
+  std::uint64_t checksum_ = 0;  ///< of all tasks
   mutable std::mutex workers_mutex_;
   std::deque<Worker> workers_;
 };

@@ -54,6 +54,7 @@ class ProcessSystem : public System {
   }
 
   std::optional<Violation> gather(const Execution& run, Accounts& accounts) override {
+    share_failure(run.failure());
     const Accounts own = run.accounts();
     MPI_Allreduce(&own.executed, &accounts.executed, 2, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
     MPI_Allreduce(&own.flops, &accounts.flops, 3, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
@@ -124,6 +125,25 @@ class ProcessSystem : public System {
       const timespec nap{0, 200'000};
       nanosleep(&nap, nullptr);
     }
+  }
+
+  /// Throws on all ranks if a kernel has thrown on any.
+  void share_failure(const std::exception_ptr& failure) const {
+    std::string message;
+    try {
+      if (failure) std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+      message = "rank " + std::to_string(rank_) + ": " + error.what();
+    }
+    const int mine = failure ? rank_ : ranks_;
+    int first = 0;
+    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first == ranks_) return;
+    auto length = static_cast<int>(message.size());
+    MPI_Bcast(&length, 1, MPI_INT, first, MPI_COMM_WORLD);
+    message.resize(static_cast<std::size_t>(length));
+    MPI_Bcast(message.data(), length, MPI_CHAR, first, MPI_COMM_WORLD);
+    throw std::runtime_error(message);
   }
 
   std::optional<Violation> first_violation(const Execution& run) const {

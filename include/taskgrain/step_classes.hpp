@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -19,13 +20,14 @@ class StepClasses {
  public:
   explicit StepClasses(const Graph& graph) {
     if (graph.uniform()) {
-      period_ = std::lcm<std::int64_t>(2, graph.dependence_sets());
-      for (std::int64_t step = 0; step < std::min(graph.steps(), 2 + period_); ++step) representatives_.push_back(step);
+      const std::int64_t sets = graph.dependence_sets();
+      period_ = sets < graph.steps() ? std::lcm<std::int64_t>(2, sets) : graph.steps();  // or each step is a class
+      const std::int64_t classes = std::min(graph.steps(), 2 + period_);
+      if (classes > most_classes) throw too_many(graph);
+      for (std::int64_t step = 0; step < classes; ++step) representatives_.push_back(step);
       return;
     }
-    if (graph.steps() > most_steps)
-      throw Unsupported("this system cannot compile " + std::to_string(graph.steps()) + " steps of pattern " +
-                        graph.spec().pattern + "; at most 2^26");
+    if (graph.steps() > most_steps) throw too_many(graph);
     std::map<Signature, std::uint32_t> known;
     for (std::int64_t step = 0; step < graph.steps(); ++step) {
       const auto next = static_cast<std::uint32_t>(representatives_.size());
@@ -45,8 +47,14 @@ class StepClasses {
 
  private:
   static constexpr std::int64_t most_steps = std::int64_t{1} << 26;
+  static constexpr std::int64_t most_classes = std::int64_t{1} << 20;
   using Signature = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
                                std::int64_t>;
+
+  static Unsupported too_many(const Graph& graph) {
+    return Unsupported("this system compiles graphs ahead and cannot do so with " + std::to_string(graph.steps()) +
+                       " different steps of pattern " + graph.spec().pattern);
+  }
 
   static Signature signature(const Graph& graph, std::int64_t step) {
     const Interval now = graph.points(step), before = graph.points(step - 1), earlier = graph.points(step - 2);

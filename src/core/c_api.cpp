@@ -95,6 +95,10 @@ tg_accounts tg_accounts_of(const tg_run* run) {
   return {sum.executed, sum.dependencies, sum.flops, sum.bytes, sum.work};
 }
 const char* tg_verify(tg_run* run) {
+  if (auto failure = run->execution.failure(); failure && guarded([&] { std::rethrow_exception(failure); }) != 0) {
+    run->violation = last_error;
+    return run->violation.c_str();
+  }
   const auto violation = run->execution.verify();
   if (!violation) return nullptr;
   run->violation = violation->text();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -72,8 +73,10 @@ Dag::Dag(const std::string& path) {
     if (!step.contains("width") || !step["width"].is_number_integer() || step["width"] < 1)
       throw bad("a 'width' of 1 or more");
     const auto width = step["width"].get<std::int64_t>();
-    const auto first = step.value("first_point", std::int64_t{0});
-    if (first < 0) throw bad("a 'first_point' of 0 or more");
+    const Json offset = step.value("first_point", Json(0));
+    if (!offset.is_number_integer() || offset < 0 || offset > std::numeric_limits<std::int64_t>::max() - width)
+      throw bad("a 'first_point' of 0 or more, an integer");
+    const auto first = offset.get<std::int64_t>();
     points_.push_back({first, first + width - 1});
     width_ = std::max(width_, first + width);
 

@@ -57,6 +57,13 @@ void set_fields(const std::string& what, const Json& object, const Setters& sett
   }
 }
 
+/// A graph of a run says what it is; only a file may say it instead.
+void check_complete(const Json& graph) {
+  if (!graph.is_object() || graph.value("pattern", Json()) == "dag") return;
+  for (const char* field : {"pattern", "steps", "width"})
+    if (!graph.contains(field)) throw InvalidSpec(field, "", "a value: every graph has a pattern, steps and a width");
+}
+
 }  // namespace
 
 std::int64_t integer(const std::string& field, const std::string& text) {
@@ -75,7 +82,8 @@ std::int64_t byte_count(const std::string& field, const std::string& text) {
   if (suffix == std::string_view::npos) return integer(field, text);
   const std::int64_t units = integer(field, text.substr(0, text.size() - 1));
   const std::int64_t unit = std::int64_t{1} << (10 * (suffix + 1));
-  if (units > std::numeric_limits<std::int64_t>::max() / unit) throw InvalidSpec(field, text, "less than 2^63 bytes");
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  if (units > most / unit || units < -most / unit) throw InvalidSpec(field, text, "less than 2^63 bytes");
   return units * unit;
 }
 
@@ -119,7 +127,10 @@ RunRequest run_request(const Json& request) {
               {"graphs",
                [&](const Json& v) {
                  if (!v.is_array()) throw InvalidSpec("graphs", v.dump(), "a list of graphs");
-                 for (const Json& graph : v) run.graphs.push_back(graph_spec(graph));
+                 for (const Json& graph : v) {
+                   run.graphs.push_back(graph_spec(graph));
+                   check_complete(graph);
+                 }
                }},
               {"repeats", [&](const Json& v) { run.repeats = integer("repeats", v); }},
               {"warmup", [&](const Json& v) { run.warmup = integer("warmup", v); }},

@@ -24,9 +24,9 @@ Json ready(System& system) {
   return event;
 }
 
-/// Serves requests until `quit` or the end of the stream. Every process of the system takes part in each request.
-int serve(System& system, std::istream& requests) {
-  bool failed = false;
+/// Serves requests until `quit` or the end of the stream; `failed` if any answer was an error. Every process of the system takes
+/// part in each request.
+int serve(System& system, std::istream& requests, bool& failed) {
   for (;;) {
     std::string line;
     if (system.answers() && !std::getline(requests, line)) line = R"({"op":"quit"})";
@@ -46,7 +46,7 @@ int serve(System& system, std::istream& requests) {
       }
       throw InvalidSpec("op", op, "hello, run, quit");
     });
-    if (quit) return failed ? 1 : 0;
+    if (quit) return 0;
     failed = failed || reply["event"] == "error";
     if (system.answers()) print_answer(reply);
   }
@@ -85,20 +85,20 @@ int run_once(System& system, const Options& options) {
   return result.violation ? 1 : 0;
 }
 
-}  // namespace
-
 int drive(int argc, char** argv, System& system) {
   CLI::App app("taskgrain driver of the system " + system.name() +
                ".\nWithout options it serves the harness: one JSON request a line on standard input.");
   OptionParser parser(app);
+  bool failed = false;
   try {
-    if (argc == 1 && !(system.answers() && isatty(STDIN_FILENO) != 0)) return serve(system, std::cin);
+    if (argc == 1 && !(system.answers() && isatty(STDIN_FILENO) != 0)) return serve(system, std::cin, failed);
     if (argc == 1) throw CLI::CallForHelp();
     app.parse(argc, argv);
     const Options options = parser.finish();
     if (options.batch.empty()) return run_once(system, options);
     std::ifstream requests(options.batch);
-    return serve(system, requests);
+    const int code = serve(system, requests, failed);
+    return failed ? 1 : code;
   } catch (const CLI::ParseError& error) {
     if (!system.answers()) return error.get_exit_code() == 0 ? 0 : 2;
     return app.exit(error) == 0 ? 0 : 2;
@@ -109,6 +109,22 @@ int drive(int argc, char** argv, System& system) {
     std::fprintf(stderr, "%s: %s\n", system.name().c_str(), error.what());
     return 1;
   }
+}
+
+}  // namespace
+
+int drive(int argc, char** argv, const std::function<std::unique_ptr<System>()>& make) {
+  std::unique_ptr<System> system;
+  try {
+    system = make();
+  } catch (const InvalidSpec& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 2;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 1;
+  }
+  return drive(argc, argv, *system);
 }
 
 }  // namespace taskgrain

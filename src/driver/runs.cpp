@@ -19,6 +19,7 @@ class Stopwatch {
 }  // namespace
 
 std::optional<Violation> System::gather(const Execution& run, Accounts& accounts) {
+  if (auto failure = run.failure()) std::rethrow_exception(failure);
   accounts = run.accounts();
   return run.verify();
 }

@@ -88,6 +88,7 @@ class Run {
   }
 
   nb::object verify() const {
+    if (auto failure = execution_.failure()) std::rethrow_exception(failure);
     const auto violation = execution_.verify();
     if (!violation) return nb::none();
     nb::dict dict;

@@ -57,7 +57,4 @@ class Limit final : public System {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  Limit system;
-  return taskgrain::drive(argc, argv, system);
-}
+int main(int argc, char** argv) { return taskgrain::drive<Limit>(argc, argv); }

@@ -61,7 +61,4 @@ class Mpi final : public ProcessSystem {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  Mpi system;
-  return taskgrain::drive(argc, argv, system);
-}
+int main(int argc, char** argv) { return taskgrain::drive<Mpi>(argc, argv); }

@@ -77,7 +77,4 @@ class MpiOpenmp final : public ProcessSystem {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  MpiOpenmp system;
-  return taskgrain::drive(argc, argv, system);
-}
+int main(int argc, char** argv) { return taskgrain::drive<MpiOpenmp>(argc, argv); }

@@ -54,7 +54,4 @@ class OpenmpFor final : public System {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  OpenmpFor system;
-  return taskgrain::drive(argc, argv, system);
-}
+int main(int argc, char** argv) { return taskgrain::drive<OpenmpFor>(argc, argv); }

@@ -74,7 +74,4 @@ class OpenmpTask final : public System {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  OpenmpTask system;
-  return taskgrain::drive(argc, argv, system);
-}
+int main(int argc, char** argv) { return taskgrain::drive<OpenmpTask>(argc, argv); }

@@ -11,6 +11,8 @@ using namespace taskgrain;
 
 class Serial final : public System {
  public:
+  Serial() { pin_this_thread(taskgrain::cores().front()); }
+
   std::string name() const override { return "serial"; }
   std::string version() const override { return "1"; }
   int cores() const override { return 1; }
@@ -39,8 +41,4 @@ class Serial final : public System {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  taskgrain::pin_this_thread(taskgrain::cores().front());
-  Serial system;
-  return taskgrain::drive(argc, argv, system);
-}
+int main(int argc, char** argv) { return taskgrain::drive<Serial>(argc, argv); }

@@ -1,0 +1,25 @@
+#include "allocations.hpp"
+
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+thread_local std::int64_t count = 0;
+
+}  // namespace
+
+namespace taskgrain {
+
+std::int64_t allocations() noexcept { return count; }
+
+}  // namespace taskgrain
+
+// The array and nothrow forms of the standard library come down to these.
+void* operator new(std::size_t bytes) {
+  ++count;
+  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }

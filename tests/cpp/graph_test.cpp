@@ -1,0 +1,207 @@
+/// Graphs: what is allowed, how large they may be, and what a query costs.
+
+#include "taskgrain/graph.hpp"
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <thread>
+
+#include "allocations.hpp"
+#include "specs.hpp"
+#include "taskgrain/error.hpp"
+
+namespace taskgrain {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+
+struct Invalid {
+  const char* field;
+  GraphSpec spec;
+  const char* value;
+  const char* allowed;
+};
+void PrintTo(const Invalid& invalid, std::ostream* out) { *out << invalid.field << " = " << invalid.value; }
+
+class InvalidGraphs : public testing::TestWithParam<Invalid> {};
+
+TEST_P(InvalidGraphs, AreRefusedNamingFieldValueAndWhatIsAllowed) {
+  const auto& [field, spec, value, allowed] = GetParam();
+  try {
+    const Graph graph(spec);
+    FAIL() << "not refused";
+  } catch (const InvalidSpec& error) {
+    EXPECT_THAT(error.what(), AllOf(StartsWith(std::string(field) + ": '" + value), HasSubstr("allowed: "), HasSubstr(allowed)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, InvalidGraphs, testing::Values(
+    Invalid{"pattern", {.pattern = "ring"}, "ring", "stencil_1d_periodic"},
+    Invalid{"pattern", {.pattern = ""}, "", "trivial"},
+    Invalid{"steps", {.steps = 0}, "0", "1 or more"},
+    Invalid{"steps", {.steps = -3}, "-3", "1 or more"},
+    Invalid{"width", {.width = 0}, "0", "1 or more"},
+    Invalid{"width", {.width = -1}, "-1", "1 or more"},
+    Invalid{"steps", {.steps = largest, .width = 2}, "9223372036854775807", "4611686018427387903 steps at this width"},
+    Invalid{"radix", {.radix = -1}, "-1", "0 to"},
+    Invalid{"radix", {.radix = largest}, "9223372036854775807", "0 to 2305843009213693951"},
+    Invalid{"fraction", {.fraction = -0.1}, "-0.1", "0 to 1"},
+    Invalid{"fraction", {.fraction = 1.5}, "1.5", "0 to 1"},
+    Invalid{"fraction", {.fraction = std::numeric_limits<double>::quiet_NaN()}, "nan", "0 to 1"},
+    Invalid{"output_bytes", {.output_bytes = 15}, "15", "16 to 2^40"},
+    Invalid{"output_bytes", {.output_bytes = (std::size_t{1} << 40) + 1}, "1099511627777", "16 to 2^40"},
+    Invalid{"period", {.pattern = "random", .period = -1}, "-1", "1 or more, or 0"},
+    Invalid{"period", {.pattern = "stencil_1d", .period = 2}, "2", "stencil_1d has no period"},
+    Invalid{"period", {.pattern = "spread", .width = 9, .radix = 3, .period = 4}, "4", "at most 3"},
+    Invalid{"period", {.pattern = "random_spread", .width = 4, .radix = 8, .period = 2}, "2", "at most 1"},
+    Invalid{"dag", {.pattern = "dag"}, "", "a file"},
+    Invalid{"dag", {.pattern = "trivial", .dag = "x.json"}, "x.json", "nothing, unless the pattern is dag"}));
+
+TEST(Graph, KeepsItsSpecification) {
+  const Graph graph({.pattern = "stencil_1d", .steps = 7, .width = 5, .output_bytes = 40}, 2);
+  EXPECT_EQ(graph.index(), 2);
+  EXPECT_EQ(graph.steps(), 7);
+  EXPECT_EQ(graph.width(), 5);
+  EXPECT_EQ(graph.output_bytes(), 40U);
+}
+
+TEST(Graph, DefaultPeriodIsThreeOrWhatSpreadAllows) {
+  const auto period = [](const char* pattern, std::int64_t width, std::int64_t radix) {
+    return Graph({.pattern = pattern, .width = width, .radix = radix}).spec().period;
+  };
+  EXPECT_EQ(period("random", 2, 3), 3);
+  EXPECT_EQ(period("random_nearest", 2, 3), 3);
+  EXPECT_EQ(period("spread", 30, 3), 3);
+  EXPECT_EQ(period("spread", 6, 3), 2);
+  EXPECT_EQ(period("random_spread", 4, 9), 1);
+  EXPECT_EQ(period("trivial", 4, 3), 0);
+}
+
+TEST(Graph, UniformMeansThatAllPointsExistAtAllSteps) {
+  for (const auto pattern : pattern_names()) {
+    for_graphs(pattern, [](const Graph& graph) {
+      if (!graph.uniform()) return;
+      for (std::int64_t step = 0; step < graph.steps(); ++step) ASSERT_EQ(graph.points(step), (Interval{0, graph.width() - 1}));
+    });
+  }
+  EXPECT_TRUE(Graph({.pattern = "fft"}).uniform());
+  EXPECT_FALSE(Graph({.pattern = "dom"}).uniform());
+}
+
+TEST(Graph, CountsItsTasks) {
+  for (const auto pattern : pattern_names()) {
+    for_graphs(pattern, [](const Graph& graph) {
+      std::int64_t tasks = 0;
+      for_tasks(graph, [&](std::int64_t, std::int64_t) { ++tasks; });
+      ASSERT_EQ(graph.tasks(), tasks);
+    });
+  }
+}
+
+TEST(Graph, TasksOfKnownGraphs) {
+  EXPECT_EQ(Graph({.pattern = "dom", .steps = 10, .width = 4}).tasks(), 28);  // 1 2 3 4 4 4 4 3 2 1
+  EXPECT_EQ(Graph({.pattern = "tree", .steps = 6, .width = 10}).tasks(), 35);  // 1 2 4 8 10 10
+  EXPECT_EQ(Graph({.pattern = "fork_join", .steps = 5, .width = 9}).tasks(), 21);
+  EXPECT_EQ(Graph({.pattern = "v_cycle", .steps = 8, .width = 5}).tasks(), 24);  // 5 3 2 1 2 3 5 3
+}
+
+/// A graph of 10^15 tasks where the pattern has all of them.
+Graph large(std::string_view pattern) { return Graph({.pattern = std::string(pattern), .steps = 1'000'000'000, .width = 1'000'000}); }
+
+class LargeGraphs : public EveryPattern {};
+INSTANTIATE_TEST_SUITE_P(All, LargeGraphs, testing::ValuesIn([] {
+                           auto names = pattern_names();
+                           std::erase(names, "dag");
+                           return names;
+                         }()),
+                         name_of_pattern);
+
+TEST_P(LargeGraphs, AreReadyAtOnceAndTheirQueriesAreToo) {
+  const auto start = std::chrono::steady_clock::now();
+  const Graph graph = large(GetParam());
+  // Only `random` must look at all points of a step to find those that it keeps.
+  const int queries = GetParam() == "random" ? 1 : 10'000;
+  const std::int64_t last = graph.steps() - 1, middle = graph.points(last).first + graph.points(last).size() / 2;
+  for (int n = 0; n < queries; ++n) {
+    ASSERT_TRUE(graph.contains(last, middle));
+    ASSERT_LE(graph.deps(last, middle).count(), graph.width());
+    ASSERT_LE(graph.reverse_deps(last - 1, graph.points(last - 1).first).count(), graph.width());
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+  if (graph.uniform()) {
+    EXPECT_EQ(graph.tasks(), 1'000'000'000'000'000);
+  }
+}
+
+TEST(LargeGraphs, KnownDependencesFarOut) {
+  const std::int64_t t = 999'999'999, i = 500'000;
+  const auto deps = [&](const char* pattern) { return points_of(large(pattern).deps(t, i)); };
+  EXPECT_THAT(deps("stencil_1d"), testing::ElementsAre(i - 1, i, i + 1));
+  // 20 sets of ⌈log2 10^6⌉; the set is (t + 19) mod 20 = 18
+  EXPECT_THAT(deps("fft"), testing::ElementsAre(i - (1 << 18), i, i + (1 << 18)));
+  // 333333 apart; the set is t mod 3 = 0
+  EXPECT_THAT(deps("spread"), testing::ElementsAre(i + 666'666 - 1'000'000, i, i + 333'333));
+  EXPECT_THAT(deps("stencil_2d"), testing::ElementsAre(i - 1000, i, i + 1, i + 1000)) << "at the left edge of a 1000 x 1000 square";
+}
+
+TEST(LargeGraphs, EvenHigherAndWiderOnesAreLegal) {
+  EXPECT_EQ(Graph({.pattern = "stencil_1d", .steps = largest, .width = 1}).tasks(), largest);
+  EXPECT_EQ(Graph({.pattern = "stencil_1d", .steps = 9, .width = 1'000'000'000'000'000'000}).tasks(), 9'000'000'000'000'000'000);
+}
+
+TEST(Graph, QueriesAllocateNothing) {
+  for (const auto pattern : pattern_names()) {
+    SCOPED_TRACE(pattern);
+    const Graph graph(specs(pattern).back());
+    std::int64_t sum = 0;
+    const std::int64_t before = allocations();
+    for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
+      sum += graph.contains(step, point) + graph.dependence_set(step) + graph.dependence_sets();
+      for (const Interval deps : graph.deps(step, point)) sum += deps.first;
+      for (const Interval deps : graph.reverse_deps(step, point)) sum += deps.first;
+    });
+    sum += graph.tasks();
+    EXPECT_EQ(allocations(), before);
+    EXPECT_GT(sum, 0);
+  }
+}
+
+TEST(Graph, AllocationsAreCountedAtAll) {
+  const std::int64_t before = allocations();
+  delete new std::string(100, ' ');
+  EXPECT_GE(allocations(), before + 2);
+}
+
+/// Something of everything that a graph answers.
+std::int64_t checksum(const Graph& graph) {
+  std::int64_t sum = 0;
+  for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
+    for (const Interval deps : graph.deps(step, point)) sum = sum * 31 + deps.first * 7 + deps.last;
+    for (const Interval deps : graph.reverse_deps(step, point)) sum = sum * 31 + deps.first * 7 + deps.last;
+    sum %= 1'000'000'007;
+  });
+  return sum;
+}
+
+TEST(Graph, AnswersManyThreadsAlike) {
+  for (const auto pattern : pattern_names()) {
+    SCOPED_TRACE(pattern);
+    const Graph graph(specs(pattern).back());
+    std::array<std::int64_t, 4> sums{};
+    {
+      std::vector<std::jthread> threads;
+      for (auto& sum : sums) threads.emplace_back([&] { sum = checksum(graph); });
+    }
+    EXPECT_THAT(sums, testing::Each(checksum(graph)));
+  }
+}
+
+}  // namespace
+}  // namespace taskgrain

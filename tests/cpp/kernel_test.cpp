@@ -1,0 +1,470 @@
+/// Kernels: what they compute, what they count, and what they refuse.
+
+#include "taskgrain/kernel.hpp"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+#include <set>
+#include <system_error>
+
+#include "compute_bound_values.hpp"
+#include "siphash_reference.hpp"
+#include "taskgrain/error.hpp"
+
+namespace taskgrain {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::Ge;
+using testing::HasSubstr;
+using testing::Lt;
+
+/// Of this thread: what else runs on the machine does not count.
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// The fastest of several runs.
+template <typename Body>
+double fastest_of(int repeats, Body body) {
+  double seconds = 1e9;
+  for (int repeat = 0; repeat < repeats; ++repeat) {
+    const double start = cpu_seconds();
+    body();
+    seconds = std::min(seconds, cpu_seconds() - start);
+  }
+  return seconds;
+}
+
+std::vector<Isa> available_isas() {
+  std::vector<Isa> found;
+  for (const Isa isa : {Isa::avx512, Isa::avx2, Isa::neon, Isa::portable}) {
+    try {
+      compute_bound(isa);
+      found.push_back(isa);
+    } catch (const Unsupported&) {
+    }
+  }
+  return found;
+}
+
+bool has_blas() {
+  try {
+    const Kernel kernel({.kind = KernelKind::compute_dgemm}, Isa::portable);
+    return true;
+  } catch (const Unsupported&) {
+    return false;
+  }
+}
+bool is_blas(KernelKind kind) { return kind == KernelKind::compute_dgemm || kind == KernelKind::memory_daxpy; }
+
+class EveryKernel : public testing::TestWithParam<std::string_view> {
+ protected:
+  void SetUp() override {
+    if (is_blas(kind()) && !has_blas()) GTEST_SKIP() << "this build has no BLAS";
+  }
+  static KernelKind kind() { return kernel_from_name(GetParam()); }
+};
+INSTANTIATE_TEST_SUITE_P(All, EveryKernel, testing::ValuesIn(kernel_names()),
+                         [](const auto& test) { return std::string(test.param); });
+
+TEST_P(EveryKernel, RunsAndCountsItsIterations) {
+  const std::int64_t per_task = kind() == KernelKind::empty ? 0 : 5;
+  const Kernel kernel({.kind = kind(), .iterations = 5, .scratch_bytes = 1 << 16}, Isa::automatic);
+  Scratch scratch;
+  for (std::int64_t step = 0; step < 20; ++step) EXPECT_EQ(kernel({0, step, 3}, scratch), per_task);
+}
+
+TEST_P(EveryKernel, RunsWithoutIterations) {
+  const Kernel kernel({.kind = kind(), .scratch_bytes = 1 << 16}, Isa::automatic);
+  Scratch scratch;
+  EXPECT_EQ(kernel({0, 0, 0}, scratch), 0);
+}
+
+TEST_P(EveryKernel, HasItsNameBack) { EXPECT_EQ(name(kind()), GetParam()); }
+
+TEST_P(EveryKernel, FillsInTheDefaultScratch) {
+  EXPECT_EQ(Kernel({.kind = kind()}, Isa::portable).spec().scratch_bytes, default_scratch_bytes(kind()));
+}
+
+TEST_P(EveryKernel, KeepsTheScratchThatIsAskedFor) {
+  EXPECT_EQ(Kernel({.kind = kind(), .scratch_bytes = 12345}, Isa::portable).spec().scratch_bytes, 12345U);
+}
+
+TEST_P(EveryKernel, WorkIsBytesElseFlopElseIterations) {
+  const Kernel kernel({.kind = kind()}, Isa::portable);
+  const auto [unit, work] = [&]() -> std::pair<WorkUnit, double> {
+    if (kernel.bytes_per_iteration() > 0) return {WorkUnit::byte, kernel.bytes_per_iteration()};
+    if (kernel.flops_per_iteration() > 0) return {WorkUnit::flop, kernel.flops_per_iteration()};
+    return {WorkUnit::iteration, 1.0};
+  }();
+  EXPECT_EQ(kernel.work_unit(), unit);
+  EXPECT_EQ(kernel.work_per_iteration(), work);
+}
+
+/// A longer task takes longer: the iterations are really done, not dropped by the compiler.
+TEST_P(EveryKernel, TakesTimeInProportionToItsIterations) {
+  if (kind() == KernelKind::empty) GTEST_SKIP() << "it has none";
+  const auto fastest = [](std::int64_t iterations) {
+    const Kernel kernel({.kind = kind(), .iterations = iterations, .scratch_bytes = 1 << 16}, Isa::automatic);
+    Scratch scratch;
+    return fastest_of(7, [&] { kernel({0, 0, 0}, scratch); });
+  };
+  const std::int64_t many = kind() == KernelKind::io_bound || kind() == KernelKind::compute_dgemm ? 400 : 40'000;
+  fastest(many);  // warms up
+  EXPECT_THAT(fastest(many) / fastest(many / 8), AllOf(testing::Gt(4), Lt(16)));
+}
+
+TEST(Kernels, CostsPerIteration) {
+  const auto costs = [](const KernelSpec& spec) {
+    const Kernel kernel(spec, Isa::portable);
+    return std::pair(kernel.flops_per_iteration(), kernel.bytes_per_iteration());
+  };
+  EXPECT_EQ(costs({.kind = KernelKind::empty}), std::pair(0.0, 0.0));
+  EXPECT_EQ(costs({.kind = KernelKind::busy_wait}), std::pair(0.0, 0.0));
+  EXPECT_EQ(costs({.kind = KernelKind::compute_bound}), std::pair(128.0, 0.0));
+  EXPECT_EQ(costs({.kind = KernelKind::load_imbalance}), std::pair(128.0, 0.0));
+  // Half of a sample is read, the other half written.
+  EXPECT_EQ(costs({.kind = KernelKind::memory_bound, .scratch_bytes = 16384, .samples = 4}), std::pair(0.0, 4096.0));
+  EXPECT_EQ(costs({.kind = KernelKind::io_bound, .scratch_bytes = 16384, .samples = 4}), std::pair(0.0, 8192.0));
+  if (!has_blas()) GTEST_SKIP() << "this build has no BLAS";
+  // Three matrices of 64 x 64; 256 elements of x and y, of which x is read, y read and written.
+  EXPECT_EQ(costs({.kind = KernelKind::compute_dgemm}), std::pair(2.0 * 64 * 64 * 64, 0.0));
+  EXPECT_EQ(costs({.kind = KernelKind::memory_daxpy, .scratch_bytes = 16384, .samples = 4}), std::pair(512.0, 6144.0));
+}
+
+TEST(Kernels, MemoryWorkingSetIsTheWholeScratchHoweverShortTheTasks) {
+  // 16 samples, one iteration a task: 16 steps must touch them all. Each copies its first half over the second.
+  const KernelSpec spec{.kind = KernelKind::memory_bound, .iterations = 1, .scratch_bytes = 16 * 1024};
+  const Kernel kernel(spec, Isa::portable);
+  Scratch scratch;
+  std::byte* memory = scratch.memory(spec.scratch_bytes);
+  for (std::size_t sample = 0; sample < 16; ++sample) memory[sample * 1024] = std::byte{42};
+  for (std::int64_t step = 0; step < 16; ++step) kernel({0, step, 0}, scratch);
+  for (std::size_t sample = 0; sample < 16; ++sample) EXPECT_EQ(memory[sample * 1024 + 512], std::byte{42}) << "sample " << sample;
+}
+
+TEST(Kernels, DaxpyAddsXToY) {
+  if (!has_blas()) GTEST_SKIP() << "this build has no BLAS";
+  const KernelSpec spec{.kind = KernelKind::memory_daxpy, .iterations = 1, .scratch_bytes = 1024, .samples = 1};
+  const Kernel kernel(spec, Isa::portable);
+  Scratch scratch;
+  auto* values = reinterpret_cast<double*>(scratch.memory(spec.scratch_bytes));
+  kernel({0, 0, 0}, scratch);
+  EXPECT_THAT(std::span(values, 64), Each(0.5));
+  EXPECT_THAT(std::span(values + 64, 64), Each(testing::AllOf(testing::Gt(0.5), Lt(0.51))));
+}
+
+TEST(Kernels, DgemmStaysFinite) {
+  if (!has_blas()) GTEST_SKIP() << "this build has no BLAS";
+  const Kernel kernel({.kind = KernelKind::compute_dgemm, .iterations = 5000, .scratch_bytes = 3 * 8 * 64}, Isa::portable);
+  Scratch scratch;
+  kernel({0, 0, 0}, scratch);
+  const auto* values = reinterpret_cast<const double*>(scratch.memory(1));
+  for (int k = 0; k < 3 * 64; ++k) ASSERT_TRUE(std::isnormal(values[k])) << k << ": " << values[k];
+}
+
+// ---- compute_bound
+
+using Values = std::array<double, accumulators>;
+
+struct Block {
+  Isa isa;
+  void (*write_values)(std::int64_t iterations, double* values);
+
+  Values values(std::int64_t iterations) const {
+    Values values{};
+    write_values(iterations, values.data());
+    return values;
+  }
+};
+
+/// The blocks that this processor can run.
+std::vector<Block> blocks() {
+  std::vector<Block> found;
+  for (const Isa isa : available_isas()) {
+    if (isa == Isa::portable) found.push_back({isa, portable_values});
+#if defined(__x86_64__)
+    if (isa == Isa::avx2) found.push_back({isa, avx2_values});
+    if (isa == Isa::avx512) found.push_back({isa, avx512_values});
+#elif defined(__aarch64__)
+    if (isa == Isa::neon) found.push_back({isa, neon_values});
+#endif
+  }
+  return found;
+}
+
+TEST(ComputeBound, StartsFromDifferentValuesBetweenMinusOneAndZero) {
+  const std::set<double> values(std::begin(compute_start.values), std::end(compute_start.values));
+  EXPECT_EQ(values.size(), 64U);
+  EXPECT_THAT(values, Each(AllOf(testing::Gt(-1), Lt(0))));
+}
+
+TEST(ComputeBound, EachIterationIsOneFmaOnEachOf64Doubles) {
+  for (const Block& block : blocks()) {
+    SCOPED_TRACE(name(block.isa));
+    Values expected{};
+    std::ranges::copy(compute_start.values, expected.begin());
+    for (int n = 0; n < 100; ++n)
+      for (double& x : expected) x = std::fma(x, x, x);
+    const Values found = block.values(100);
+    for (std::size_t k = 0; k < 64; ++k) EXPECT_NEAR(found[k], expected[k], 1e-14) << k;
+  }
+}
+
+TEST(ComputeBound, ValuesStayFiniteAndNormal) {
+  for (const Block& block : blocks()) {
+    SCOPED_TRACE(name(block.isa));
+    for (const std::int64_t iterations : {0, 1, 1000, 10'000'000}) {
+      for (const double x : block.values(iterations)) {
+        ASSERT_TRUE(std::isnormal(x)) << x;
+        ASSERT_GT(x, -1);
+        ASSERT_LT(x, 0);
+      }
+    }
+  }
+}
+
+/// Values that overflow or become denormal would make iterations slower the longer they run.
+TEST(ComputeBound, IsAsFastAfterTenMillionIterationsAsAtFirst) {
+  for (const Isa isa : available_isas()) {
+    SCOPED_TRACE(name(isa));
+    const auto seconds_per_iteration = [run = compute_bound(isa)](std::int64_t iterations) {
+      return fastest_of(5, [&] { run(iterations); }) / static_cast<double>(iterations);
+    };
+    seconds_per_iteration(1'000'000);
+    EXPECT_LT(seconds_per_iteration(10'000'000) / seconds_per_iteration(100'000), 1.5);
+  }
+}
+
+// ---- instruction sets
+
+TEST(Isas, AutomaticIsTheBest) { EXPECT_EQ(compute_bound(Isa::automatic), compute_bound(best_isa())); }
+
+TEST(Isas, PortableIsAlwaysThere) { EXPECT_THAT(available_isas(), testing::Contains(Isa::portable)); }
+
+TEST(Isas, EachAvailableOneIsAKernelOfItsOwn) {
+  std::set<ComputeBound> kernels;
+  for (const Isa isa : available_isas()) kernels.insert(compute_bound(isa));
+  EXPECT_EQ(kernels.size(), available_isas().size());
+}
+
+TEST(Isas, TheBestIsTheFirstAvailable) { EXPECT_EQ(best_isa(), available_isas().front()); }
+
+#if defined(__x86_64__)
+TEST(Isas, FollowTheProcessor) {
+  EXPECT_EQ(testing::Matches(testing::Contains(Isa::avx512))(available_isas()), __builtin_cpu_supports("avx512f") != 0);
+  EXPECT_EQ(testing::Matches(testing::Contains(Isa::avx2))(available_isas()),
+            __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0);
+}
+#endif
+
+TEST(Isas, OneThatIsNotThereIsUnsupportedByName) {
+#if defined(__aarch64__)
+  const Isa missing = Isa::avx2;
+#else
+  const Isa missing = Isa::neon;
+#endif
+  try {
+    const Kernel kernel({.kind = KernelKind::compute_bound}, missing);
+    FAIL() << "not refused";
+  } catch (const Unsupported& error) {
+    EXPECT_THAT(error.what(), HasSubstr(std::string(name(missing))));
+  }
+}
+
+TEST(Isas, HaveTheirNamesBack) {
+  for (const Isa isa : {Isa::automatic, Isa::avx512, Isa::avx2, Isa::neon, Isa::portable}) EXPECT_EQ(isa_from_name(name(isa)), isa);
+  EXPECT_THROW(isa_from_name("sse2"), InvalidSpec);
+}
+
+// ---- imbalance
+
+std::int64_t imbalanced(const KernelSpec& spec, TaskId task, std::uint64_t seed = 0) {
+  Scratch scratch;
+  return Kernel(spec, Isa::automatic, seed)(task, scratch);
+}
+
+TEST(LoadImbalance, IsTheFormula) {
+  const KernelSpec spec{.kind = KernelKind::load_imbalance, .iterations = 1000, .imbalance = 0.7};
+  for (std::int64_t graph = 0; graph < 3; ++graph) {
+    for (std::int64_t step = 0; step < 10; ++step) {
+      for (std::int64_t point = 0; point < 10; ++point) {
+        const double u = reference::uniform(9, {graph, step, point});
+        ASSERT_EQ(imbalanced(spec, {graph, step, point}, 9), std::llround((1 + (u - 0.5) * 0.7) * 1000));
+      }
+    }
+  }
+}
+
+TEST(LoadImbalance, PersistentOneIsAPointsOwn) {
+  const KernelSpec spec{.kind = KernelKind::load_imbalance, .iterations = 1000, .imbalance = 1, .persistent = true};
+  std::set<std::int64_t> different;
+  for (std::int64_t point = 0; point < 20; ++point) {
+    const std::int64_t own = std::llround((0.5 + reference::uniform(0, {1, point})) * 1000);
+    for (std::int64_t step = 0; step < 5; ++step) ASSERT_EQ(imbalanced(spec, {1, step, point}), own);
+    different.insert(own);
+  }
+  EXPECT_GT(different.size(), 15U);
+}
+
+TEST(LoadImbalance, FillsItsRangeEvenly) {
+  constexpr int tasks = 10'000;
+  for (const double imbalance : {0.5, 2.0}) {
+    const Kernel kernel({.kind = KernelKind::load_imbalance, .iterations = 1000, .imbalance = imbalance}, Isa::automatic);
+    Scratch scratch;
+    std::array<int, 10> tenths{};
+    for (int k = 0; k < tasks; ++k) {
+      const auto relative = static_cast<double>(kernel({0, k / 100, k % 100}, scratch)) / 1000;
+      ASSERT_GE(relative, 1 - imbalance / 2 - 0.001);
+      ASSERT_LE(relative, 1 + imbalance / 2 + 0.001);
+      const double place = (relative - 1) / imbalance + 0.5;
+      ++tenths[static_cast<std::size_t>(std::clamp(place * 10, 0.0, 9.0))];
+    }
+    // Five standard deviations of a tenth of the tasks are 150.
+    EXPECT_THAT(tenths, Each(AllOf(Ge(tasks / 10 - 150), testing::Le(tasks / 10 + 150))));
+  }
+}
+
+TEST(LoadImbalance, NoneIsNone) {
+  const KernelSpec spec{.kind = KernelKind::load_imbalance, .iterations = 77};
+  for (std::int64_t step = 0; step < 50; ++step) ASSERT_EQ(imbalanced(spec, {0, step, 0}), 77);
+}
+
+// ---- scratch
+
+TEST(ScratchMemory, IsAlignedAndHoldsFiniteDoubles) {
+  Scratch scratch;
+  const std::byte* memory = scratch.memory(1000);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory) % 64, 0U);
+  EXPECT_THAT(std::span(reinterpret_cast<const double*>(memory), 125), Each(0.5));
+}
+
+TEST(ScratchMemory, GrowsAndStays) {
+  Scratch scratch;
+  scratch.memory(100);
+  std::byte* large = scratch.memory(100'000);
+  large[99'999] = std::byte{1};
+  EXPECT_EQ(scratch.memory(100), large);
+  EXPECT_EQ(scratch.memory(100'000), large);
+}
+
+TEST(ScratchMemory, MovesWithItsOwner) {
+  Scratch scratch;
+  const std::byte* memory = scratch.memory(100);
+  Scratch other(std::move(scratch));
+  EXPECT_EQ(other.memory(100), memory);
+  Scratch third;
+  third = std::move(other);
+  EXPECT_EQ(third.memory(100), memory);
+}
+
+/// Sets TMPDIR while it lives.
+class TemporaryFolder {
+ public:
+  explicit TemporaryFolder(const char* path) : before_(std::getenv("TMPDIR") != nullptr ? std::getenv("TMPDIR") : "") {
+    setenv("TMPDIR", path, 1);
+  }
+  ~TemporaryFolder() { before_.empty() ? unsetenv("TMPDIR") : setenv("TMPDIR", before_.c_str(), 1); }
+
+ private:
+  std::string before_;
+};
+
+TEST(ScratchFile, IsLargeEnoughAndHasNoName) {
+  Scratch scratch;
+  const int file = scratch.file(5000);
+  EXPECT_EQ(lseek(file, 0, SEEK_END), 5000);
+  EXPECT_EQ(scratch.file(9000), file);
+  EXPECT_EQ(lseek(file, 0, SEEK_END), 9000);
+  EXPECT_EQ(scratch.file(10), file);
+  EXPECT_EQ(lseek(file, 0, SEEK_END), 9000);
+}
+
+TEST(ScratchFile, IsClosedWithItsOwner) {
+  int file = -1;
+  {
+    Scratch scratch;
+    file = scratch.file(10);
+  }
+  EXPECT_EQ(lseek(file, 0, SEEK_END), -1);
+}
+
+TEST(IoBound, SaysWhereItCannotWrite) {
+  const TemporaryFolder folder("/proc/nowhere");
+  const Kernel kernel({.kind = KernelKind::io_bound, .iterations = 1}, Isa::portable);
+  Scratch scratch;
+  try {
+    kernel({0, 0, 0}, scratch);
+    FAIL() << "no error";
+  } catch (const std::system_error& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("io_bound"), HasSubstr("/proc/nowhere"), HasSubstr("No such file")));
+  }
+}
+
+TEST(IoBound, LeavesTheContentsAsTheyAre) {
+  const KernelSpec spec{.kind = KernelKind::io_bound, .iterations = 3, .scratch_bytes = 1024, .samples = 4};
+  const Kernel kernel(spec, Isa::portable);
+  Scratch scratch;
+  std::byte* memory = scratch.memory(spec.scratch_bytes);
+  for (std::size_t k = 0; k < 1024; ++k) memory[k] = static_cast<std::byte>(k % 251);
+  for (std::int64_t step = 0; step < 4; ++step) kernel({0, step, 0}, scratch);
+  std::array<std::byte, 1024> of_file{};
+  ASSERT_EQ(pread(scratch.file(1024), of_file.data(), 1024, 0), 1024);
+  EXPECT_TRUE(std::ranges::equal(of_file, std::span(memory, 1024)));
+}
+
+// ---- bad specifications
+
+struct Invalid {
+  const char* field;
+  KernelSpec spec;
+  const char* value;
+};
+void PrintTo(const Invalid& invalid, std::ostream* out) { *out << invalid.field << " = " << invalid.value; }
+class InvalidKernels : public testing::TestWithParam<Invalid> {};
+
+TEST_P(InvalidKernels, AreRefusedNamingFieldAndValue) {
+  try {
+    const Kernel kernel(GetParam().spec, Isa::portable);
+    FAIL() << "not refused";
+  } catch (const InvalidSpec& error) {
+    EXPECT_THAT(error.what(), testing::StartsWith(std::string(GetParam().field) + ": '" + GetParam().value));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, InvalidKernels, testing::Values(
+    Invalid{"iterations", {.iterations = -1}, "-1"},
+    Invalid{"imbalance", {.imbalance = -0.5}, "-0.5"},
+    Invalid{"imbalance", {.imbalance = 2.5}, "2.5"},
+    Invalid{"imbalance", {.imbalance = std::nan("")}, "nan"},
+    Invalid{"samples", {.kind = KernelKind::memory_bound, .samples = 0}, "0"},
+    Invalid{"samples", {.samples = -4}, "-4"},
+    Invalid{"scratch_bytes", {.kind = KernelKind::memory_bound, .scratch_bytes = 511}, "511"},
+    Invalid{"scratch_bytes", {.kind = KernelKind::io_bound, .scratch_bytes = 100}, "100"},
+    Invalid{"scratch_bytes", {.kind = KernelKind::memory_bound, .scratch_bytes = std::size_t{1} << 41}, "2199023255552"}));
+
+TEST(InvalidKernels, UnknownNameSaysAllNames) {
+  try {
+    kernel_from_name("fma");
+    FAIL();
+  } catch (const InvalidSpec& error) {
+    for (const auto known : kernel_names()) EXPECT_THAT(error.what(), HasSubstr(std::string(known)));
+  }
+}
+
+TEST(InvalidKernels, MatricesOfNothing) {
+  if (!has_blas()) GTEST_SKIP() << "this build has no BLAS";
+  EXPECT_THROW(Kernel({.kind = KernelKind::compute_dgemm, .scratch_bytes = 23}, Isa::portable), InvalidSpec);
+}
+
+}  // namespace
+}  // namespace taskgrain

@@ -1,0 +1,203 @@
+/// Requests: what the driver protocol allows, and that whatever is wrong is named.
+
+#include "request.hpp"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+
+#include "taskgrain/error.hpp"
+
+namespace taskgrain {
+namespace {
+
+using Json = nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+
+RunRequest parsed(const std::string& text) { return run_request(Json::parse(text)); }
+
+TEST(RunRequest, ReadsEveryField) {
+  const RunRequest run = parsed(R"({"op":"run","id":7,"repeats":5,"warmup":2,"validate":"full","isa":"portable","graphs":[
+    {"pattern":"spread","steps":100,"width":16,"radix":5,"period":2,"fraction":0.5,"seed":9,"dag":"x","output_bytes":64,
+     "kernel":{"name":"memory_bound","iterations":3,"imbalance":0.25,"persistent":true,"scratch_bytes":4096,"samples":8}},
+    {"pattern":"fft","steps":4,"width":4}]})");
+  EXPECT_EQ(run.id, 7);
+  EXPECT_EQ(run.repeats, 5);
+  EXPECT_EQ(run.warmup, 2);
+  EXPECT_EQ(run.validation, Validation::full);
+  EXPECT_EQ(run.isa, Isa::portable);
+  ASSERT_EQ(run.graphs.size(), 2U);
+  const GraphSpec& graph = run.graphs[0];
+  EXPECT_EQ(graph.pattern, "spread");
+  EXPECT_EQ(graph.steps, 100);
+  EXPECT_EQ(graph.width, 16);
+  EXPECT_EQ(graph.radix, 5);
+  EXPECT_EQ(graph.period, 2);
+  EXPECT_EQ(graph.fraction, 0.5);
+  EXPECT_EQ(graph.seed, 9U);
+  EXPECT_EQ(graph.dag, "x");
+  EXPECT_EQ(graph.output_bytes, 64U);
+  EXPECT_EQ(graph.kernel.kind, KernelKind::memory_bound);
+  EXPECT_EQ(graph.kernel.iterations, 3);
+  EXPECT_EQ(graph.kernel.imbalance, 0.25);
+  EXPECT_TRUE(graph.kernel.persistent);
+  EXPECT_EQ(graph.kernel.scratch_bytes, 4096U);
+  EXPECT_EQ(graph.kernel.samples, 8);
+  EXPECT_EQ(run.graphs[1].pattern, "fft");
+}
+
+TEST(RunRequest, HasTheDefaultsOfTheProtocol) {
+  const RunRequest run = parsed(R"({"op":"run","graphs":[{"pattern":"stencil_1d","steps":10,"width":4,"kernel":{"name":"compute_bound"}}]})");
+  EXPECT_EQ(run.repeats, 1);
+  EXPECT_EQ(run.warmup, 0);
+  EXPECT_EQ(run.validation, Validation::sample);
+  EXPECT_EQ(run.isa, Isa::automatic);
+  const GraphSpec& graph = run.graphs.at(0);
+  EXPECT_EQ(graph.radix, 3);
+  EXPECT_EQ(graph.period, 0);
+  EXPECT_EQ(graph.fraction, 0.25);
+  EXPECT_EQ(graph.seed, 0U);
+  EXPECT_EQ(graph.dag, "");
+  EXPECT_EQ(graph.output_bytes, 16U);
+  EXPECT_EQ(graph.kernel.iterations, 0);
+  EXPECT_EQ(graph.kernel.imbalance, 0);
+  EXPECT_FALSE(graph.kernel.persistent);
+  EXPECT_EQ(graph.kernel.samples, 16);
+}
+
+TEST(RunRequest, IntegersMayBeWrittenWithAnExponentOrPoint) {
+  EXPECT_EQ(graph_spec(Json::parse(R"({"steps":1e6})")).steps, 1'000'000);
+  EXPECT_EQ(graph_spec(Json::parse(R"({"steps":12.0})")).steps, 12);
+  EXPECT_EQ(graph_spec(Json::parse(R"({"output_bytes":1.6e1})")).output_bytes, 16U);
+}
+
+TEST(RunRequest, IntegersMayBeAsLargeAs2To63) {
+  EXPECT_EQ(graph_spec(Json::parse(R"({"steps":9223372036854775807})")).steps, largest);
+  EXPECT_EQ(parsed(R"({"id":9223372036854775807})").id, largest);
+}
+
+struct Invalid {
+  const char* what;
+  const char* request;
+  const char* field;    ///< what the message begins with
+  const char* message;  ///< what else it holds
+};
+void PrintTo(const Invalid& invalid, std::ostream* out) { *out << invalid.request; }
+
+class InvalidRequests : public testing::TestWithParam<Invalid> {};
+
+TEST_P(InvalidRequests, AreRefusedNamingTheField) {
+  try {
+    parsed(GetParam().request);
+    FAIL() << "not refused";
+  } catch (const InvalidSpec& error) {
+    EXPECT_THAT(error.what(), AllOf(StartsWith(std::string(GetParam().field) + ": "), HasSubstr("allowed: "), HasSubstr(GetParam().message)));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, InvalidRequests, testing::Values(
+    Invalid{"no_object", R"([1])", "request", "an object"},
+    Invalid{"unknown_field", R"({"op":"run","repeat":3})", "request", "'repeat'"},
+    Invalid{"unknown_field_says_the_known", R"({"x":3})", "request", "repeats, validate, warmup"},
+    Invalid{"unknown_graph_field", R"({"graphs":[{"height":3}]})", "graph", "'height'"},
+    Invalid{"unknown_kernel_field", R"({"graphs":[{"kernel":{"type":"empty"}}]})", "kernel", "'type'"},
+    Invalid{"graphs_no_list", R"({"graphs":{}})", "graphs", "a list of graphs"},
+    Invalid{"graph_no_object", R"({"graphs":[3]})", "graph", "an object"},
+    Invalid{"kernel_no_object", R"({"graphs":[{"kernel":"empty"}]})", "kernel", "an object"},
+    Invalid{"no_integer", R"({"graphs":[{"steps":1.5}]})", "steps", "'1.5'"},
+    Invalid{"integer_as_text", R"({"graphs":[{"steps":"1000"}]})", "steps", "an integer"},
+    Invalid{"integer_as_truth", R"({"graphs":[{"width":true}]})", "width", "an integer"},
+    Invalid{"integer_null", R"({"graphs":[{"radix":null}]})", "radix", "an integer"},
+    Invalid{"integer_list", R"({"id":[1]})", "id", "an integer"},
+    Invalid{"integer_above_2_63", R"({"graphs":[{"steps":9223372036854775808}]})", "steps", "below 2^63"},
+    Invalid{"integer_far_above", R"({"graphs":[{"steps":1e30}]})", "steps", "an integer"},
+    Invalid{"integer_just_above_as_float", R"({"graphs":[{"period":9.223372036854775808e18}]})", "period", "an integer"},
+    Invalid{"negative_bytes", R"({"graphs":[{"output_bytes":-16}]})", "output_bytes", "0 or more"},
+    Invalid{"negative_scratch", R"({"graphs":[{"kernel":{"scratch_bytes":-1}}]})", "scratch_bytes", "0 or more"},
+    Invalid{"negative_seed", R"({"graphs":[{"seed":-1}]})", "seed", "0 or more"},
+    Invalid{"no_number", R"({"graphs":[{"fraction":"0.5"}]})", "fraction", "a number"},
+    Invalid{"imbalance_no_number", R"({"graphs":[{"kernel":{"imbalance":[]}}]})", "imbalance", "a number"},
+    Invalid{"no_text", R"({"graphs":[{"pattern":3}]})", "pattern", "a string"},
+    Invalid{"kernel_name_no_text", R"({"graphs":[{"kernel":{"name":3}}]})", "kernel", "a string"},
+    Invalid{"unknown_kernel", R"({"graphs":[{"kernel":{"name":"fma"}}]})", "kernel", "compute_bound"},
+    Invalid{"no_truth", R"({"graphs":[{"kernel":{"persistent":1}}]})", "persistent", "true, false"},
+    Invalid{"no_repeats", R"({"repeats":0})", "repeats", "1 or more"},
+    Invalid{"negative_repeats", R"({"repeats":-2})", "repeats", "'-2'"},
+    Invalid{"negative_warmup", R"({"warmup":-1})", "warmup", "0 or more"},
+    Invalid{"unknown_validation", R"({"validate":"some"})", "validate", "off, sample, full"},
+    Invalid{"validation_no_text", R"({"validate":true})", "validate", "a string"},
+    Invalid{"unknown_isa", R"({"isa":"sse"})", "isa", "avx512"}),
+    [](const auto& test) { return std::string(test.param.what); });
+
+/// docs/reference/protocol.md: "only `pattern`, `steps` and `width` must be there".
+TEST(RunRequest, GraphsWithoutPatternStepsOrWidthAreRefused) {
+  for (const std::string missing : {"pattern", "steps", "width"}) {
+    SCOPED_TRACE(missing);
+    Json graph = {{"pattern", "trivial"}, {"steps", 3}, {"width", 3}};
+    graph.erase(missing);
+    try {
+      run_request({{"op", "run"}, {"graphs", Json::array({graph})}});
+      ADD_FAILURE() << "not refused";
+    } catch (const InvalidSpec& error) {
+      EXPECT_THAT(error.what(), HasSubstr(missing));
+    }
+  }
+}
+
+TEST(Integer, IsReadFromText) {
+  EXPECT_EQ(integer("--steps", "1000"), 1000);
+  EXPECT_EQ(integer("--steps", "-5"), -5);
+  EXPECT_EQ(integer("--steps", "1e3"), 1000);
+  EXPECT_EQ(integer("--steps", "2.5e1"), 25);
+  EXPECT_EQ(integer("--steps", "9223372036854775807"), largest);
+  EXPECT_EQ(integer("--steps", "-9223372036854775808"), -largest - 1);
+}
+
+TEST(Integer, NothingElseIs) {
+  for (const char* text : {"", " ", "1.5", "x", "1x", "1 ", " 1", "0x10", "1e", "1e30", "9223372036854775808", "inf", "nan", "--1"}) {
+    SCOPED_TRACE(text);
+    try {
+      integer("--steps", text);
+      ADD_FAILURE() << "not refused";
+    } catch (const InvalidSpec& error) {
+      EXPECT_THAT(error.what(), StartsWith("--steps: '" + std::string(text) + "'"));
+    }
+  }
+}
+
+TEST(ByteCount, HasSuffixesOfPowersOf1024) {
+  EXPECT_EQ(byte_count("--output-bytes", "64"), 64);
+  EXPECT_EQ(byte_count("--output-bytes", "64K"), 65'536);
+  EXPECT_EQ(byte_count("--output-bytes", "3M"), 3 << 20);
+  EXPECT_EQ(byte_count("--output-bytes", "2G"), std::int64_t{2} << 30);
+  EXPECT_EQ(byte_count("--output-bytes", "1e3K"), 1'024'000);
+  EXPECT_EQ(byte_count("--output-bytes", "8589934591G"), std::int64_t{8'589'934'591} << 30);
+}
+
+TEST(ByteCount, NothingElseIs) {
+  for (const char* text : {"", "K", "64k", "64KB", "1.5", "64 K", "1T", "0.3K"}) {
+    SCOPED_TRACE(text);
+    EXPECT_THROW(byte_count("--output-bytes", text), InvalidSpec);
+  }
+}
+
+TEST(ByteCount, DoesNotOverflow) {
+  EXPECT_THROW(byte_count("--output-bytes", "8589934592G"), InvalidSpec);
+  EXPECT_THROW(byte_count("--output-bytes", "9223372036854775807K"), InvalidSpec);
+}
+
+TEST(ByteCount, DoesNotTurnNegativeCountsIntoPositiveOnes) {
+  std::int64_t bytes = -1;
+  try {
+    bytes = byte_count("--output-bytes", "-17179869183G");  // -2^64 + 2^30
+  } catch (const InvalidSpec&) {
+  }
+  EXPECT_LT(bytes, 0);
+}
+
+}  // namespace
+}  // namespace taskgrain
