@@ -69,7 +69,7 @@ class SearchSettings:
     repeats: int = 3
     warmup: int = 1
     first_iterations: int = 64
-    run_seconds: float = 0.01  # how long one repeat at the crossing lasts
+    run_seconds: float = 0.004  # how long one repeat at the crossing lasts
     steps: int | None = None  # fixed by the user, else chosen from run_seconds
     min_steps: int = 16
     max_steps: int = 1_000_000

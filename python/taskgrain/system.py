@@ -234,7 +234,7 @@ def as_dict(system: System) -> dict[str, object]:
 
 
 def package_folder() -> Path:
-    """Where the built drivers, `systems/`, and `bin/` lie; the variable TASKGRAIN_PREFIX names another place."""
+    """Where the built drivers, `systems/`, and `bin/` lie; TASKGRAIN_PREFIX names another place."""
     return Path(os.environ.get("TASKGRAIN_PREFIX") or Path(__file__).resolve().parent)
 
 

@@ -18,10 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::string file_of(const std::string& text) {
-  const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-  std::string name = std::string(test->test_suite_name()) + "_" + test->name() + "_" + std::to_string(getpid());
-  std::ranges::replace(name, '/', '_');
-  const std::string path = testing::TempDir() + "/" + name + ".json";
+  const std::filesystem::path path = test_folder() / "graph.json";
   std::ofstream(path) << text;
   return path;
 }

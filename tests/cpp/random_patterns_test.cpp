@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <numeric>
+
 #include "siphash.hpp"
 #include "siphash_reference.hpp"
 #include "specs.hpp"
