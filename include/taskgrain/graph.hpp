@@ -179,7 +179,7 @@ class Graph {
 
   // What the pattern table reads.
   const Dag& dag() const noexcept { return *dag_; }
-  /// Sides of the folded width of `stencil_2d` and `stencil_3d`: as square as the width's divisors allow, x longest.
+  /// Sides of the folded width of `stencil_2d` and `stencil_3d`: the box of least surface, x longest.
   struct Fold {
     std::int64_t x, y, z;
   };

@@ -29,6 +29,8 @@ struct Pattern {
   bool has_period = false;
   /// The candidates are those of `spread`, which limits the period.
   bool spreads = false;
+  /// Of the box that the width is folded into.
+  int dimensions = 1;
 };
 
 std::span<const Pattern> patterns() noexcept;

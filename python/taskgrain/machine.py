@@ -7,7 +7,6 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -142,7 +141,7 @@ def facts() -> dict[str, object]:
         "os": _os_name(),
         "libc": " ".join(platform.libc_ver()),
         "compilers": compilers,
-        "python": {"version": platform.python_version(), "executable": sys.executable},
+        "python": {"version": platform.python_version()},
         "libraries": {name: version for name in _LIBRARIES if (version := _version(name))},
         "load": list(load),
     }

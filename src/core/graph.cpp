@@ -17,10 +17,18 @@ std::int64_t largest_divisor(std::int64_t n, double order) {
   return divisor;
 }
 
-Graph::Fold folded(std::string_view pattern, std::int64_t width) {
-  const std::int64_t z = pattern == "stencil_3d" ? largest_divisor(width, 3) : 1;
-  const std::int64_t y = largest_divisor(width / z, 2);
-  return {width / z / y, y, z};
+/// The box of least surface whose volume is `width`.
+Graph::Fold folded(int dimensions, std::int64_t width) {
+  Graph::Fold best{width, 1, 1};
+  if (dimensions == 1) return best;
+  const std::int64_t most = dimensions == 3 ? largest_divisor(width, 3) : 1;
+  for (std::int64_t z = 1; z <= most; ++z) {
+    if (width % z != 0) continue;
+    const std::int64_t y = largest_divisor(width / z, 2);
+    const Graph::Fold box{width / z / y, y, z};
+    if (y >= z && box.x + box.y + box.z < best.x + best.y + best.z) best = box;
+  }
+  return best;
 }
 
 void require(bool holds, const std::string& field, const std::string& value, const std::string& allowed) {
@@ -50,7 +58,7 @@ Graph::Graph(const GraphSpec& spec, std::int64_t index)
     spec_.period = std::min<std::int64_t>(3, longest);
   }
   if (pattern_->window != nullptr) window_ = pattern_->window(*this);
-  fold_ = folded(spec_.pattern, spec_.width);
+  fold_ = folded(pattern_->dimensions, spec_.width);
 }
 
 void Graph::check() const {
@@ -59,6 +67,10 @@ void Graph::check() const {
   require(spec_.width >= 1, "width", std::to_string(spec_.width), "1 or more");
   require(spec_.steps <= largest / spec_.width, "steps", std::to_string(spec_.steps),
           "at most 2^63 - 1 tasks, " + std::to_string(largest / spec_.width) + " steps at this width");
+  require(uniform() || spec_.steps <= std::int64_t{1} << 31, "steps", std::to_string(spec_.steps),
+          "at most 2^31 for pattern " + spec_.pattern + ", whose tasks are counted step by step");
+  require(pattern_->dimensions == 1 || spec_.width <= std::int64_t{1} << 40, "width", std::to_string(spec_.width),
+          "at most 2^40 for pattern " + spec_.pattern + ", whose width is folded");
   require(spec_.radix >= 0 && spec_.radix <= largest / spec_.width, "radix", std::to_string(spec_.radix),
           "0 to " + std::to_string(largest / spec_.width) + " at this width");
   require(spec_.fraction >= 0 && spec_.fraction <= 1, "fraction", std::to_string(spec_.fraction), "0 to 1");

@@ -59,7 +59,9 @@ OptionParser::OptionParser(CLI::App& app) {
   count("--period", "dependence sets of spread and random patterns (default: 3 where possible)", graph_.period);
   app.add_option("--fraction", graph_.fraction, "share of candidates that a random pattern keeps (default 0.25)");
   option(app, "--seed", "changes random patterns and imbalance (default 0)", [this](const std::string& text) {
-    graph_.seed = static_cast<std::uint64_t>(integer("--seed", text));
+    const std::int64_t seed = integer("--seed", text);
+    if (seed < 0) throw InvalidSpec("--seed", text, "0 or more");
+    graph_.seed = static_cast<std::uint64_t>(seed);
   });
   app.add_option("--dag", graph_.dag, "file of the dag pattern");
   bytes("--output-bytes", "bytes that a task hands on, at least 16 (default 16; 64K is 65536)", graph_.output_bytes);

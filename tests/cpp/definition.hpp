@@ -110,13 +110,11 @@ class Graph {
 
   /// Points of the folded width that are at most one away in each direction and `distance` in all.
   Set box(Int i, Int distance, bool cube) const {
-    const auto side = [](Int n, double order) {
-      Int best = 1;
-      for (Int d = 1; d <= n; ++d)
-        if (n % d == 0 && static_cast<double>(d) <= std::pow(static_cast<double>(n), 1 / order) + 1e-6) best = d;
-      return best;
-    };
-    const Int Z = cube ? side(W_, 3) : 1, Y = side(W_ / Z, 2), X = W_ / Z / Y;
+    // Of all boxes X >= Y >= Z, the one of least X + Y + Z.
+    Int X = W_, Y = 1, Z = 1;
+    for (Int z = 1; z <= (cube ? W_ : 1); ++z)
+      for (Int y = z; z * y * y <= W_; ++y)
+        if (W_ % (z * y) == 0 && W_ / (z * y) + y + z < X + Y + Z) X = W_ / (z * y), Y = y, Z = z;
     Set set;
     for (Int j = 0; j < W_; ++j) {
       const Int x = std::abs(i % X - j % X), y = std::abs(i / X % Y - j / X % Y), z = std::abs(i / X / Y - j / X / Y);
