@@ -24,7 +24,7 @@ from typing import Protocol
 import numpy as np
 
 from taskgrain._core import Run
-from taskgrain.answers import Peak, Result
+from taskgrain.answers import Peak, RunResult
 from taskgrain.measure import reference_launch
 from taskgrain.metg import Sample, estimate, peak_rate
 from taskgrain.session import Session
@@ -88,7 +88,7 @@ class Own:
 
     def seconds(self, graph: Graph, iterations: int) -> float:
         self.session.resume()
-        result: Result = self.session.run(graph.request(iterations), repeats=3, warmup=1)
+        result: RunResult = self.session.run(graph.request(iterations), repeats=3, warmup=1)
         self.session.park()
         return statistics.median(result.seconds)
 
