@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
@@ -116,17 +117,19 @@ double seconds(Body body) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Median and middle half of the ratio of two loops that take turns.
+/// Median of the ratio of two loops that take turns, and its 95 % interval (the order statistics around the median).
 template <typename A, typename B>
-void print_ratio(const char* what, A a, B b) {
+void print_ratio(const char* what, int turns, A a, B b) {
   std::vector<double> ratios;
-  for (int turn = 0; turn < 101; ++turn) {
+  for (int turn = 0; turn < turns; ++turn) {
     const bool a_first = turn % 2 == 0;
     const double first = a_first ? a() : b(), second = a_first ? b() : a();
     ratios.push_back(a_first ? first / second : second / first);
   }
   std::ranges::sort(ratios);
-  std::printf("%-58s %.4f (middle half %.4f to %.4f)\n", what, ratios[50], ratios[25], ratios[75]);
+  const double middle = turns / 2.0, reach = 0.98 * std::sqrt(turns);
+  const auto at = [&](double rank) { return ratios[static_cast<std::size_t>(rank)]; };
+  std::printf("%-58s %.4f (95 %%: %.4f to %.4f)\n", what, at(middle), at(middle - reach), at(middle + reach));
 }
 
 void print_ratios() {
@@ -135,7 +138,7 @@ void print_ratios() {
   if (fma_peak_flops(isa, 1)) {
     const std::string what = "compute_bound / FMA peak of the core, " + std::string(isa) + ":";
     print_ratio(
-        what.c_str(), [&] { return 128 * 20000 / seconds([&] { run(20000); }); },
+        what.c_str(), 501, [&] { return 128 * 20000 / seconds([&] { run(20000); }); },
         [&] {
           double flops = 0;
           const double time = seconds([&] { flops = *fma_peak_flops(isa, 6667); });
@@ -146,8 +149,8 @@ void print_ratios() {
   while (seconds([&] { for (int k = 0; k < 1000; ++k) run(iterations); }) < 1e-3) ++iterations;
   Loop checked(Validation::sample, iterations), unchecked(Validation::off, iterations);
   print_ratio(
-      "tasks of 1 us, validation sample / off:", [&] { return seconds([&] { checked(100); }); },
-      [&] { return seconds([&] { unchecked(100); }); });
+      "tasks of 1 us, validation sample / off:", 5001, [&] { return seconds([&] { checked(10); }); },
+      [&] { return seconds([&] { unchecked(10); }); });
 }
 
 }  // namespace

@@ -106,13 +106,13 @@ class Ledger {
       columns_[static_cast<std::size_t>(point)].fetch_add(1, std::memory_order_relaxed);
       return true;
     }
-    auto& mark = marks_[at(step, point)];
+    auto& mark = mark_of(step, point);
     const bool fresh = mark.load(std::memory_order_relaxed) != epoch_;
     mark.store(epoch_, std::memory_order_relaxed);
     return fresh;
   }
   bool marked(std::int64_t step, std::int64_t point) const noexcept {
-    return !exact() || marks_[at(step, point)].load(std::memory_order_relaxed) == epoch_;
+    return !exact() || mark_of(step, point).load(std::memory_order_relaxed) == epoch_;
   }
   /// Whether tasks are known one by one.
   bool exact() const noexcept { return marks_ != nullptr; }
@@ -122,14 +122,15 @@ class Ledger {
   std::optional<Violation> compare(const Graph& graph, std::span<const std::uint32_t> counts) const;
 
  private:
-  std::size_t at(std::int64_t step, std::int64_t point) const noexcept {
-    return static_cast<std::size_t>(point) * steps_ + static_cast<std::size_t>(step);
+  std::atomic<std::uint8_t>& mark_of(std::int64_t step, std::int64_t point) const noexcept {
+    return marks_[static_cast<std::size_t>(point) * stride_ + static_cast<std::size_t>(step)];
   }
 
   struct Free {
     void operator()(void* memory) const noexcept;
   };
   std::size_t steps_, width_;
+  std::size_t stride_;  ///< marks from one column to the next
   // marks_[point, step] = epoch_ ⇔ the task ran since clear(). A column's marks are contiguous: whoever runs a column writes
   // lines of its own. Load and store, not exchange: two threads that run one task at the same instant are caught by the sum.
   std::unique_ptr<std::atomic<std::uint8_t>[], Free> marks_;

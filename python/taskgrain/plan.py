@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from taskgrain.answers import Peak, Ready, RunResult
+from taskgrain.answers import Peak, Probe, Ready, RunResult
 from taskgrain.progress import Reporter
 from taskgrain.study import Settings
 from taskgrain.system import System
@@ -35,6 +35,7 @@ class Driver(Protocol):
         expected_seconds: float | None,
     ) -> RunResult: ...
     def peak(self, kernel: Mapping[str, object], seconds: float, isa: str) -> Peak: ...
+    def probe(self, seconds: float) -> Probe: ...
     def park(self) -> None: ...
     def close(self) -> None: ...
     def kill(self) -> int | None: ...
@@ -52,4 +53,5 @@ class Plan:
     retry: bool = False
     """Whether cells that failed in an earlier call get another try."""
     clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
     reporter: Reporter = field(default_factory=Reporter)

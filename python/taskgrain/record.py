@@ -50,9 +50,9 @@ class CellState:
         """That the system occupies; 0 before its first run."""
         self.runs = 0
         self.rejected = 0
-        """Runs that were repeated as others took too much of the cores."""
-        self.still_busy = 0
-        """Runs that count though others disturbed them."""
+        """Runs that were repeated as others disturbed them."""
+        self.disturbed = 0
+        """Runs that stayed disturbed after all repeats."""
         self.ignored = 0
         """Stored runs that the search did not ask for."""
         self.steps = 0
@@ -91,7 +91,10 @@ class CellState:
         self.runs += 1
         self.metg = None
         self.steps = request.steps
-        self.still_busy += line.get("busy", 0.0) > BUSY_SHARE
+        busy = line.get("busy", 0.0)
+        disturbed = line.get("disturbed", busy > BUSY_SHARE)  # lines of before there were probes
+        slowdown = line.get("slowdown", 1.0 / max(0.1, 1.0 - busy)) if disturbed else 1.0
+        self.disturbed += disturbed
         self._seconds[request.iterations, request.steps] = max(line["seconds"])
         cores = self.cores = line["cores"]
         samples = [
@@ -99,7 +102,7 @@ class CellState:
             for seconds in line["seconds"]
         ]
         try:
-            self.search.tell(request, samples, reference[:, :cores])
+            self.search.tell(request, samples, reference[:, :cores], slowdown)
         except ValueError as error:
             self.problem = str(error)
 

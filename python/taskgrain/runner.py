@@ -7,14 +7,16 @@ changes from round to round. The reference is measured in between, all along.
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from taskgrain.answers import DriverError, Ready
+from taskgrain.answers import DriverError, Probe, Ready
 from taskgrain.errors import UsageError
 from taskgrain.plan import REFERENCE, Driver, Plan
 from taskgrain.progress import Standing
+from taskgrain.quiet import PATIENCE, PROBE_SECONDS, Watch
 from taskgrain.record import BUSY_SHARE, CellState, Record
 from taskgrain.search import Request
 from taskgrain.store import Line, Store
@@ -22,7 +24,7 @@ from taskgrain.workload import Workload
 
 _MOST_ATTEMPTS = 3
 _RECENT = 16
-"""Requests; if most of these stayed disturbed, repeating does not help and would only eat the budget."""
+"""Requests."""
 _REFERENCE_SECONDS = 0.01
 _REFERENCE_EVERY = 0.25
 """Seconds of measuring after which the reference is measured again within a round."""
@@ -38,8 +40,9 @@ class Runner:
         self._reference_at: dict[object, float] = {}
         self._turns: Counter[Workload] = Counter()
         """Rounds of each workload: they say which system begins."""
-        self._stayed_busy: deque[bool] = deque(maxlen=_RECENT)
-        """Of the last requests, whether others disturbed every attempt."""
+        self._watch = Watch(self._probe, plan.clock, plan.sleep)
+        self._stayed_disturbed: deque[bool] = deque(maxlen=_RECENT)
+        """Of the last requests, whether every attempt was disturbed."""
         self._start = plan.clock()
         self.record = Record(plan.cells, plan.settings.search())
         for warning in store.contents.warnings():
@@ -149,9 +152,24 @@ class Runner:
             driver = self._drivers[name] = self._plan.make_driver(name)
         if not driver.alive:
             self._ready[name] = driver.start()
+            driver.park()
             for warning in self._ready[name].warnings:
                 self._plan.reporter.note(f"{name}: {warning}")
         return driver
+
+    @contextlib.contextmanager
+    def _reference(self) -> Iterator[Driver]:
+        """The reference, parked afterwards; nothing can be measured without it."""
+        try:
+            driver = self._driver(REFERENCE)
+            yield driver
+            driver.park()
+        except DriverError as error:
+            raise UsageError(f"{REFERENCE}: {error.message}") from None
+
+    def _probe(self) -> Probe:
+        with self._reference() as driver:
+            return driver.probe(PROBE_SECONDS)
 
     def _refer(self, workload: Workload, again: bool) -> None:
         """Measures the reference, in any case or unless it has just been."""
@@ -160,15 +178,11 @@ class Runner:
         now = self._plan.clock()
         if not again and now - self._reference_at.get(key, -1e9) < _REFERENCE_EVERY:
             return
-        try:
-            driver = self._driver(REFERENCE)
+        with self._reference() as driver:
             for _ in range(_MOST_ATTEMPTS):
                 peak = driver.peak(kernel, _REFERENCE_SECONDS, self._plan.settings.isa)
                 if driver.busy <= BUSY_SHARE:
                     break
-            driver.park()
-        except DriverError as error:
-            raise UsageError(f"{REFERENCE}: {error.message}") from None
         fields = {
             "kernel": kernel["name"],
             "scratch_bytes": kernel["scratch_bytes"],
@@ -179,7 +193,7 @@ class Runner:
         self._reference_at[key] = self._plan.clock()
 
     def _measure(self, state: CellState, request: Request) -> None:
-        """One request; a run that others disturbed is repeated, and the least disturbed attempt counts."""
+        """One request on quiet cores; if disturbed it is repeated, and the least disturbed attempt counts."""
         name = state.cell.system
         try:
             driver = self._driver(name)
@@ -191,8 +205,10 @@ class Runner:
             return
         if not state.begun:
             self._begin(state)
+        simulated = self._plan.systems[name].simulated
         best: dict[str, Any] = {}
         for attempt in range(1, _MOST_ATTEMPTS + 1):
+            before = None if simulated else self._watch.wait(0.0 if self._hopeless() else PATIENCE)
             try:
                 line = self._line(state, request, driver)
             except DriverError as error:
@@ -200,19 +216,32 @@ class Runner:
                 return
             finally:
                 driver.park()
-            if not best or line["busy"] < best["busy"]:
+            line |= self._judged(line, before)
+            if not best or line["slowdown"] < best["slowdown"]:
                 best = line
             best["attempts"] = attempt
-            if line["busy"] <= BUSY_SHARE or attempt == _MOST_ATTEMPTS or self._hopeless():
+            if not line["disturbed"] or attempt == _MOST_ATTEMPTS or self._hopeless():
                 break
             self._append("rejected", **line)
-        self._stayed_busy.append(best["busy"] > BUSY_SHARE)
+        self._stayed_disturbed.append(best["disturbed"])
         self._append("run", **best)
         if state.problem:
             self._fail(state, "protocol", state.problem)
 
+    def _judged(self, line: Line, before: Probe | None) -> dict[str, Any]:
+        """How disturbed a run was, by the probes before it and now, and by what others took of its cores."""
+        if before is None:
+            return {"slowdown": 1.0, "disturbed": False}
+        slowdown, disturbed = self._watch.judge(before, self._watch.look())
+        if line["busy"] > BUSY_SHARE:
+            # All of it may have been on one core, which the others then wait for.
+            slowdown = max(slowdown, 1.0 / max(0.1, 1.0 - line["busy"] * line["cores"]))
+            disturbed = True
+        return {"slowdown": round(slowdown, 4), "disturbed": disturbed}
+
     def _hopeless(self) -> bool:
-        return len(self._stayed_busy) == _RECENT and sum(self._stayed_busy) > _RECENT / 2
+        """Whether most of the last requests stayed disturbed: waiting and repeating only eats the budget."""
+        return len(self._stayed_disturbed) == _RECENT and sum(self._stayed_disturbed) > _RECENT / 2
 
     def _line(self, state: CellState, request: Request, driver: Driver) -> dict[str, Any]:
         settings, name = self._plan.settings, state.cell.system
@@ -299,14 +328,16 @@ class Runner:
                 self._fail(state, "protocol", state.problem)
                 return
         fields["warnings"] = [*fields["warnings"], *self._warnings(state)]
-        self._append("metg", cell=state.cell.name, **fields, repeated_runs=state.rejected)
+        counts = {"repeated_runs": state.rejected, "disturbed_runs": state.disturbed}
+        self._append("metg", cell=state.cell.name, **fields, **counts)
 
     def _warnings(self, state: CellState) -> list[str]:
         found = list(state.warnings)
-        if state.rejected or state.still_busy:
+        if state.disturbed > 0.1 * state.runs:
             found.append(
-                f"Others took more than {BUSY_SHARE:.0%} of the cores: {state.rejected} runs were repeated, "
-                f"and {state.still_busy} of {state.runs} stayed disturbed. Measure on a quiet machine."
+                f"{state.disturbed} of {state.runs} runs stayed disturbed by others on the cores, after "
+                f"{state.rejected} repeats; they count only where too few others do. "
+                "Measure on a quiet machine."
             )
         return found
 

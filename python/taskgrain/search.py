@@ -24,14 +24,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from taskgrain.disturbance import Run, chosen, samples_of, widened
 from taskgrain.metg import FEW_ROUNDS, Metg, Sample, estimate, peak_rate
+from taskgrain.sizes import DENSE, Point, crossing_between, crossing_of, grid
 
 Phase = Literal["bracket", "measure", "floor", "sweep"]
 
-# Sizes of the measure phase as multiples of the crossing, which lies between two of them so that both inform
-# it. For a constant overhead and the threshold 0.5 they stand at efficiencies of 0.2 to 0.9.
-_DENSE = tuple(2.0**k for k in (-1.25, -0.75, -0.25, 0.25, 0.75))
-_LEAST_SIZES = 5
 _MOST_SIZES = 16  # with those added when the crossing moved
 _SETTLED_ROUNDS = 3  # before this many rounds the crossing is not known well enough to move sizes
 _FLOOR_ROUNDS = 5  # of a cell of which only the floor is measured: its tasks are slow
@@ -96,17 +94,6 @@ class SearchSettings:
             raise ValueError("max_rounds >= min_rounds, max_steps >= min_steps and warmup >= 0 must hold")
 
 
-@dataclass(frozen=True)
-class _Point:
-    """What the bracket knows of one size: medians over the repeats."""
-
-    iterations: int
-    efficiency: float
-    granularity: float  # of the quickest repeat, which no interrupt has lengthened
-    tasks_per_step: float
-    cores: int
-
-
 class Search:
     """The search of one cell. `next_round`, run it, `tell` each answer, until `done`; then `result`."""
 
@@ -119,9 +106,8 @@ class Search:
         self._phase: Phase = "bracket"
         self._round = 0
         self._bracket: dict[int, list[Sample]] = {}  # of each size its last run, which is its longest
-        self._measured: list[Sample] = []
-        self._floor: list[Sample] = []
-        self._points: dict[int, _Point] = {}
+        self._runs: dict[int, list[Run]] = {}  # of the measure phase, by iterations; 0 is the empty kernel
+        self._points: dict[int, Point] = {}
         self._seconds: dict[int, float] = {}  # of one repeat at each size of the measure phase
         self._verdict: Metg | None = None  # as of the end of the last complete round
         self._done = False
@@ -149,9 +135,12 @@ class Search:
         """What is still to be run of the present round, in order; nothing once `done`."""
         return list(self._pending)
 
-    def tell(self, request: Request, samples: Sequence[Sample], reference: ArrayLike) -> None:
+    def tell(
+        self, request: Request, samples: Sequence[Sample], reference: ArrayLike, slowdown: float = 1.0
+    ) -> None:
         """Take the repeats of one run, with the reference's rates [measurements x cores] known by now.
 
+        `slowdown` above 1 says that the run was disturbed, and by how much its cores were slower.
         Only `request.key` has to be that of a pending request, so that one made from a stored line does, in
         any order within a round; the samples' own `round` is not looked at. Raises ValueError, and changes
         nothing, for a run that was not asked for, for one without samples, and for times not positive.
@@ -171,7 +160,7 @@ class Search:
             self._bracket[pending.iterations] = samples
             self._pending = self._after_bracket_run(pending, samples, reference)
         else:
-            (self._measured if pending.iterations else self._floor).extend(samples)
+            self._runs.setdefault(pending.iterations, []).append(Run(tuple(samples), slowdown))
             self._seconds[pending.iterations] = float(np.median([s.seconds for s in samples]))
             if not self._pending:
                 self._round += 1
@@ -189,9 +178,9 @@ class Search:
         number. Raises ValueError before the first answer.
         """
         s = self.settings
-        if self._round == 0 or not self._measured:
+        if self._round == 0 or not self.sizes:
             return self._bracket_result(reference)
-        found = self._estimate(self._measured, reference)
+        found = self._estimate(reference)
         if not self._conclusive(found):
             return self._without_number(found)
         if found.metg is None:
@@ -243,7 +232,7 @@ class Search:
             return [self._bracket_request(request.iterations, enough)]
         efficiency = float(np.median([x.rate for x in samples])) / (peak * samples[0].cores)
         granularity = min(x.granularity for x in samples)
-        point = _Point(request.iterations, efficiency, granularity, per_step, samples[0].cores)
+        point = Point(request.iterations, efficiency, granularity, per_step, samples[0].cores)
         self._points[request.iterations] = point
         following = self._next_size() if self._round < _BRACKET_ROUNDS else None
         if following is None:
@@ -272,12 +261,12 @@ class Search:
         if self._points[sizes[0]].efficiency >= x:
             if sizes[0] == 1:
                 return self._next_of_sweep(1)
-            aim = _crossing_of(sizes[0], self._points[sizes[0]].efficiency, x)
+            aim = crossing_of(sizes[0], self._points[sizes[0]].efficiency, x)
             return max(1, sizes[0] // (4 if aim * 3.0 <= sizes[0] else 2))
         top = self._points[sizes[-1]]
-        return self._larger(top, 4 if _crossing_of(1.0, top.efficiency, x) >= 3.0 else 2)
+        return self._larger(top, 4 if crossing_of(1.0, top.efficiency, x) >= 3.0 else 2)
 
-    def _larger(self, top: _Point, factor: int) -> int | None:
+    def _larger(self, top: Point, factor: int) -> int | None:
         """The next size up, as far as tasks may grow; None where that is no further."""
         allowed = self.settings.max_task_seconds / top.granularity
         size = int(top.iterations * min(float(factor), allowed))
@@ -305,7 +294,7 @@ class Search:
         crossing, at = 1.0, least.granularity
         if enclosing:
             below, above = enclosing
-            crossing = _crossing_between(self._points[below], self._points[above], s.threshold)
+            crossing = crossing_between(self._points[below], self._points[above], s.threshold)
             known = sorted(self._points)
             at = float(np.interp(crossing, known, [self._points[n].granularity for n in known]))
         if s.sweep:
@@ -336,12 +325,13 @@ class Search:
         if not self.sizes:  # never reached: only the floor was left to measure
             self._done = self._round >= min(_FLOOR_ROUNDS, s.max_rounds)
         else:
-            verdict = self._verdict = self._estimate(self._measured, reference)
+            verdict = self._verdict = self._estimate(reference)
             added = self._added_sizes(verdict)
             self.sizes = tuple(sorted({*self.sizes, *added}))
             ripe = not added and min(self._round, self._fewest_rounds(verdict)) >= s.min_rounds
             self._precise = ripe and verdict.half_width <= s.precision
-            self._done = self._precise or (ripe and verdict.metg is None) or self._round >= s.max_rounds
+            decided = verdict.metg is None and verdict.ending != "budget"
+            self._done = self._precise or (ripe and decided) or self._round >= s.max_rounds
         self._pending = [] if self._done else self._round_requests()
 
     def _added_sizes(self, verdict: Metg) -> list[int]:
@@ -353,9 +343,9 @@ class Search:
         first, last = verdict.curve[0], verdict.curve[-1]
         most = self._largest_allowed()
         if verdict.ending == "always_reached":
-            aim = max(_crossing_of(first.iterations, first.efficiency, s.threshold), first.iterations / 8.0)
+            aim = max(crossing_of(first.iterations, first.efficiency, s.threshold), first.iterations / 8.0)
         elif verdict.ending == "never_reached":
-            aim = min(_crossing_of(last.iterations, last.efficiency, s.threshold), last.iterations * 8.0)
+            aim = min(crossing_of(last.iterations, last.efficiency, s.threshold), last.iterations * 8.0)
         elif verdict.iterations is not None:
             aim = verdict.iterations
             low = max((n for n in self.sizes if n <= aim), default=self.sizes[0])
@@ -364,7 +354,7 @@ class Search:
                 return []
         else:
             return []
-        wanted = {min(max(1, round(aim * f)), most) for f in _DENSE}
+        wanted = {min(max(1, round(aim * f)), most) for f in DENSE}
         added = sorted(
             n
             for n in wanted
@@ -380,7 +370,16 @@ class Search:
 
     # -- results ------------------------------------------------------------------------------------------
 
-    def _estimate(self, samples: Sequence[Sample], reference: ArrayLike) -> Metg:
+    def _estimate(self, reference: ArrayLike) -> Metg:
+        used = [run for n, runs in self._runs.items() if n for run in chosen(runs)]
+        floor = chosen(self._runs.get(0, []))
+        found = self._estimate_of(samples_of(used), reference, samples_of(floor))
+        if all(run.slowdown <= 1.0 for run in used):
+            return found
+        at_best = [samples_of(run.at_best() for run in runs) for runs in (used, floor)]
+        return widened(found, self._estimate_of(at_best[0], reference, at_best[1]))
+
+    def _estimate_of(self, samples: Sequence[Sample], reference: ArrayLike, floor: Sequence[Sample]) -> Metg:
         s = self.settings
         return estimate(
             samples,
@@ -389,7 +388,7 @@ class Search:
             confidence=s.confidence,
             resamples=s.resamples,
             seed=s.seed,
-            floor_samples=self._floor,
+            floor_samples=floor,
         )
 
     def _bracket_result(self, reference: ArrayLike) -> Metg:
@@ -398,7 +397,7 @@ class Search:
             raise ValueError("nothing was told yet")
         # One round, for each size was measured once and at another time.
         samples = [replace(x, round=0) for run in self._bracket.values() for x in run]
-        found = self._estimate(samples, reference)
+        found = self._estimate_of(samples, reference, samples_of(chosen(self._runs.get(0, []))))
         if self._phase == "measure" and not self.sizes:
             return found
         enclosing = self._enclosing()
@@ -422,29 +421,3 @@ class Search:
     def _without_number(self, found: Metg) -> Metg:
         note = "The search ended before the crossing was found. Raise the budget."
         return replace(found, ending="budget", metg=None, iterations=None, warnings=(*found.warnings, note))
-
-
-def grid(crossing: float, threshold: float, largest: int) -> tuple[int, ...]:
-    """Sizes of a measure phase for a crossing at so many iterations: ascending, distinct, at most `largest`.
-
-    Dense around the crossing; coarse to the efficiencies 0.2 and 0.9 that a constant overhead would give, so
-    that the curve can be drawn and a second crossing seen. Small integers collide: at least five are kept
-    where there are five.
-    """
-    overhead = crossing * (1.0 - threshold) / threshold  # in iterations
-    top = max(9.0 * overhead, 4.0 * crossing)
-    coarse = (min(overhead, crossing) / 4.0, math.sqrt(top * crossing * _DENSE[-1]), top)
-    sizes = {min(max(1, round(n)), largest) for n in (*coarse, *(crossing * f for f in _DENSE))}
-    spare = [n for n in range(1, min(largest, 2 * _LEAST_SIZES) + 1) if n not in sizes]
-    return tuple(sorted(sizes | set(spare[: max(0, _LEAST_SIZES - len(sizes))])))
-
-
-def _crossing_of(iterations: float, efficiency: float, threshold: float) -> float:
-    """Where the threshold is reached, in iterations, if the overhead of this size is that of all sizes."""
-    return iterations * max(1.0 / efficiency - 1.0, 0.0) * threshold / (1.0 - threshold)
-
-
-def _crossing_between(low: _Point, high: _Point, threshold: float) -> float:
-    """Where the threshold is reached between two sizes, 1/efficiency being linear in 1/iterations."""
-    share = (1.0 / threshold - 1.0 / high.efficiency) / (1.0 / low.efficiency - 1.0 / high.efficiency)
-    return 1.0 / ((1.0 - share) / high.iterations + share / low.iterations)

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from taskgrain import answers
-from taskgrain.answers import DriverError, Peak, Ready, RunResult
+from taskgrain.answers import DriverError, Peak, Probe, Ready, RunResult
 from taskgrain.busy import BusyWatch
 from taskgrain.driver_log import DriverLog
 from taskgrain.process import Tree, spawn
@@ -182,6 +182,13 @@ class Session:
         request = {"op": "peak", "id": number, "kernel": dict(kernel), "seconds": seconds, "isa": isa}
         answer = self._ask(request, "peak", number, self._patience(seconds))
         return self._checked(lambda: answers.peak(answer, number, len(self.launch.cores)))
+
+    def probe(self, seconds: float) -> Probe:
+        """One `probe`, which only the reference serves."""
+        self._number += 1
+        number = self._number
+        answer = self._ask({"op": "probe", "id": number, "seconds": seconds}, "probe", number, RUN_SECONDS)
+        return self._checked(lambda: answers.probe(answer, number, len(self.launch.cores)))
 
     def park(self) -> None:
         """Takes the idle driver's processes off the cores, where spinning ones would disturb others."""

@@ -4,15 +4,25 @@
 #include "taskgrain/execution.hpp"
 
 namespace taskgrain {
+namespace {
+
+/// Columns of a power of two would all lie in one set of a cache: an odd number of lines each, where that costs next to nothing.
+std::size_t stride_of(std::size_t steps) {
+  constexpr std::size_t line = 64;
+  return steps < 32 * line ? steps : ((steps + line - 1) / line | 1) * line;
+}
+
+}  // namespace
 
 void Ledger::Free::operator()(void* memory) const noexcept { std::free(memory); }
 
 Ledger::Ledger(const Graph& graph)
-    : steps_(static_cast<std::size_t>(graph.steps())), width_(static_cast<std::size_t>(graph.width())) {
+    : steps_(static_cast<std::size_t>(graph.steps())), width_(static_cast<std::size_t>(graph.width())),
+      stride_(stride_of(steps_)) {
   if (graph.steps() <= most_marks / graph.width()) {
     // calloc leaves large blocks unmapped until they are touched: by the thread that runs the column.
     static_assert(sizeof(std::atomic<std::uint8_t>) == 1);
-    marks_.reset(static_cast<std::atomic<std::uint8_t>*>(std::calloc(steps_ * width_, 1)));
+    marks_.reset(static_cast<std::atomic<std::uint8_t>*>(std::calloc(stride_ * width_, 1)));
     if (!marks_) throw std::bad_alloc();
   } else {
     columns_ = std::make_unique<std::atomic<std::uint32_t>[]>(width_);
@@ -23,7 +33,7 @@ void Ledger::clear() noexcept {
   if (!exact()) {
     for (std::size_t i = 0; i < width_; ++i) columns_[i].store(0, std::memory_order_relaxed);
   } else if (++epoch_ == 0) {
-    for (std::size_t k = 0; k < steps_ * width_; ++k) marks_[k].store(0, std::memory_order_relaxed);
+    for (std::size_t k = 0; k < stride_ * width_; ++k) marks_[k].store(0, std::memory_order_relaxed);
     epoch_ = 1;
   }
 }
@@ -31,7 +41,7 @@ void Ledger::clear() noexcept {
 std::vector<std::uint32_t> Ledger::counts() const {
   std::vector<std::uint32_t> counts(exact() ? steps_ * width_ : width_);
   for (std::size_t k = 0; k < counts.size(); ++k)
-    counts[k] = exact() ? marks_[k].load(std::memory_order_relaxed) == epoch_
+    counts[k] = exact() ? marks_[k / steps_ * stride_ + k % steps_].load(std::memory_order_relaxed) == epoch_
                         : columns_[k].load(std::memory_order_relaxed);
   return counts;
 }
@@ -43,8 +53,10 @@ std::optional<Violation> Ledger::compare(const Graph& graph, std::span<const std
   if (exact()) {
     for (std::int64_t step = 0; step < graph.steps(); ++step) {
       const Interval points = graph.points(step);
-      for (std::int64_t point = points.first; point <= points.last; ++point)
-        if (const auto count = counts[at(step, point)]; count != 1) return wrong(count, 1, step, point);
+      for (std::int64_t point = points.first; point <= points.last; ++point) {
+        const auto count = counts[static_cast<std::size_t>(point) * steps_ + static_cast<std::size_t>(step)];
+        if (count != 1) return wrong(count, 1, step, point);
+      }
     }
     return std::nullopt;
   }

@@ -1,4 +1,5 @@
-/// The session's shared reference: the kernel alone on every core at once. What efficiency is measured against.
+/// The session's shared reference: the kernel alone on every core at once, which efficiency is measured against; and a probe of the
+/// cores, which tells whether they are as free and as near to each other as before.
 
 #include <atomic>
 #include <chrono>
@@ -9,6 +10,8 @@
 
 #include "../driver/protocol.hpp"
 #include "../core/request.hpp"
+#include "issue_rate.hpp"
+#include "ring.hpp"
 #include "taskgrain/binding.hpp"
 #include "taskgrain/error.hpp"
 
@@ -30,29 +33,58 @@ KernelSpec lasting_a_millisecond(KernelSpec spec, Isa isa) {
   }
 }
 
-/// Work per second of the kernel on each core, all of them running for about `seconds`.
-std::vector<double> rates(const KernelSpec& spec, Isa isa, double seconds) {
+/// Runs `prepare()` on each core and, when all have, `body(prepared, k)`.
+template <typename Prepare, typename Body>
+void on_all_cores(Prepare prepare, Body body) {
   const std::vector<int> processors = cores();
-  const Kernel kernel(lasting_a_millisecond(spec, isa), isa);
-  std::vector<double> rates(processors.size());
   std::atomic<std::size_t> waiting{processors.size()};
   std::vector<std::jthread> threads;
   for (std::size_t k = 0; k < processors.size(); ++k) {
     threads.emplace_back([&, k] {
       pin_this_thread(processors[k]);
-      Scratch scratch;
-      kernel({0, 0, 0}, scratch);  // warm up, and first touch
+      auto prepared = prepare();
       --waiting;
       while (waiting.load() != 0) {}
-      const auto start = Clock::now();
-      double work = 0;
-      for (std::int64_t step = 0; step == 0 || seconds_since(start) < seconds; ++step)
-        work += static_cast<double>(kernel({0, step, 0}, scratch)) * kernel.work_per_iteration();
-      rates[k] = work / seconds_since(start);
+      body(prepared, k);
     });
   }
-  threads.clear();  // joins
+}
+
+/// Work per second of the kernel on each core, all of them running for about `seconds`.
+std::vector<double> rates(const KernelSpec& spec, Isa isa, double seconds) {
+  const Kernel kernel(lasting_a_millisecond(spec, isa), isa);
+  std::vector<double> rates(cores().size());
+  const auto warm_up = [&] {
+    Scratch scratch;
+    kernel({0, 0, 0}, scratch);  // and first touch
+    return scratch;
+  };
+  on_all_cores(warm_up, [&](Scratch& scratch, std::size_t k) {
+    const auto start = Clock::now();
+    double work = 0;
+    for (std::int64_t step = 0; step == 0 || seconds_since(start) < seconds; ++step)
+      work += static_cast<double>(kernel({0, step, 0}, scratch)) * kernel.work_per_iteration();
+    rates[k] = work / seconds_since(start);
+  });
   return rates;
+}
+
+Json probe(double seconds) {
+  std::vector<double> issue_rates(cores().size());
+  Ring ring(issue_rates.size());
+  on_all_cores([] { return 0; }, [&](int, std::size_t k) {
+    issue_rates[k] = issue_rate(seconds);
+    ring.pass(k);
+  });
+  Json found = {{"issue_rates", issue_rates}};
+  if (issue_rates.size() > 1) found["hop_seconds"] = ring.hop_seconds();
+  return found;
+}
+
+double checked_seconds(const Json& request) {
+  const double seconds = request.value("seconds", 0.01);
+  if (!(seconds > 0 && seconds <= 60)) throw InvalidSpec("seconds", std::to_string(seconds), "more than 0, at most 60");
+  return seconds;
 }
 
 Json handle(const Json& request) {
@@ -65,15 +97,19 @@ Json handle(const Json& request) {
     return ready;
   }
   if (op == "quit") return nullptr;
-  if (op != "peak") throw InvalidSpec("op", op, "hello, peak, quit");
+  const Json id = request.value("id", Json(nullptr));
+  if (op == "probe") {
+    Json reply = {{"event", "probe"}, {"id", id}};
+    reply.update(probe(checked_seconds(request)));
+    return reply;
+  }
+  if (op != "peak") throw InvalidSpec("op", op, "hello, peak, probe, quit");
   const KernelSpec spec = kernel_spec(request.value("kernel", Json::object()));
   if (spec.kind == KernelKind::empty) throw InvalidSpec("kernel", "empty", "a kernel that does something");
-  const double seconds = request.value("seconds", 0.01);
-  if (!(seconds > 0 && seconds <= 60)) throw InvalidSpec("seconds", std::to_string(seconds), "more than 0, at most 60");
   const Isa isa = isa_from_name(request.value("isa", "auto"));
   return {{"event", "peak"},
-          {"id", request.value("id", Json(nullptr))},
-          {"rates", rates(spec, isa, seconds)},
+          {"id", id},
+          {"rates", rates(spec, isa, checked_seconds(request))},
           {"work_unit", name(Kernel(spec, isa).work_unit())}};
 }
 

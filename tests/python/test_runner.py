@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 import random
 import signal
@@ -11,14 +12,14 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
 
-from taskgrain.answers import DriverError, Peak, Ready, RunResult
+from taskgrain.answers import DriverError, Peak, Probe, Ready, RunResult
 from taskgrain.errors import UsageError
 from taskgrain.plan import REFERENCE, Plan
 from taskgrain.record import CellState
@@ -45,10 +46,15 @@ class World:
         """By system and pattern; pattern `start` for the start."""
         self.busy: list[float] = []
         """Of the next runs; 0 afterwards."""
+        self.slowdown: Callable[[float], float] = lambda now: 1.0
+        """Of all cores, by the time."""
         self.runs = 0
 
     def make(self, name: str) -> Simulated:
         return Simulated(name, self)
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
 
 
 class Simulated:
@@ -85,6 +91,7 @@ class Simulated:
         tasks = graph["steps"] * graph["width"]
         dice = random.Random(f"{self.name} {graph}")
         base = tasks * (OVERHEADS[self.name] + iterations * ITERATION) / 2
+        base *= self.world.slowdown(self.world.now)
         seconds = tuple(base * (1.0 + 0.02 * dice.random()) for _ in range(repeats))
         self.world.now += sum(seconds)
         self.busy = self.world.busy.pop(0) if self.world.busy else 0.0
@@ -97,6 +104,12 @@ class Simulated:
             raise DriverError("invalid", "kernel: empty is not allowed")
         self.world.now += seconds
         return Peak((FLOP / ITERATION,) * 2, "flop")
+
+    def probe(self, seconds: float) -> Probe:
+        self._wake()
+        self.world.now += seconds
+        slowdown = self.world.slowdown(self.world.now)
+        return Probe((1e9 / slowdown,) * 2, 5e-8)
 
     def park(self) -> None:
         self.world.awake.discard(self.name)
@@ -127,6 +140,7 @@ def measure(
             settings=study.settings,
             make_driver=world.make,
             clock=lambda: world.now,
+            sleep=world.sleep,
             **rest,
         )
         return Runner(plan, store).run()
@@ -218,10 +232,35 @@ def test_disturbed_runs_are_repeated_and_counted(tmp_path: Path) -> None:
     first = lines(tmp_path, "run")[:2]
     assert [(line["busy"], line["attempts"]) for line in first] == [(0.0, 2), (0.1, 3)]
     assert sum(state.rejected for state in states) == 3
-    assert any(
-        "3 runs were repeated" in w or "repeated" in w for s in states for w in (s.metg or {})["warnings"]
-    )
+    assert sum((state.metg or {})["repeated_runs"] for state in states) == 3
+    assert sum((state.metg or {})["disturbed_runs"] for state in states) == 1
     assert_nothing_twice(tmp_path)
+
+
+ONE = {"patterns": ["stencil_1d"], "widths": [4]}
+
+
+def test_a_neighbour_that_comes_and_goes_changes_nothing(tmp_path: Path) -> None:
+    world, quiet = World(), World()
+    world.slowdown = lambda now: 2.0 if now > 0.2 and now % 0.25 < 0.1 else 1.0
+    expected = measure(tmp_path / "quiet", quiet, table=ONE)
+    for state, other in zip(measure(tmp_path / "noisy", world, table=ONE), expected, strict=True):
+        found, right = state.metg or {}, other.metg or {}
+        assert found["ending"] == "precise"
+        assert found["metg"] == pytest.approx(right["metg"], rel=0.03)
+    assert all(not line["disturbed"] for line in lines(tmp_path / "noisy", "run"))
+
+
+def test_a_neighbour_that_stays_widens_the_interval_and_is_named(tmp_path: Path) -> None:
+    world, quiet = World(), World()
+    world.slowdown = lambda now: 1.0 if now < 0.5 else 1.8
+    expected = measure(tmp_path / "quiet", quiet, table=ONE)
+    for state, other in zip(measure(tmp_path / "noisy", world, table=ONE), expected, strict=True):
+        found, right = state.metg or {}, other.metg or {}
+        assert found["ending"] == "budget"
+        assert found["low"] <= right["metg"] <= (found["high"] or math.inf)
+        assert found["disturbed_runs"] > 100
+        assert any("Measure on a quiet machine" in warning for warning in found["warnings"])
 
 
 def test_repeating_stops_where_it_does_not_help(tmp_path: Path) -> None:
