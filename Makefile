@@ -1,12 +1,13 @@
 # make study   measure every system that can run here        make test        all tests
 # make doctor  this machine and what can run on it           make test-fast   the everyday loop
-# make bench   the project's own figures                     make setup       what the others do first
+# make bench   what the core costs                            make setup       what the others do first
+# make bench-metg   what a METG costs and how well it repeats (over an hour)
 
 SHELL := /bin/bash
 taskgrain := .venv/bin/taskgrain
 sources := $(shell find CMakeLists.txt pyproject.toml include src systems python tools -type f -not -path '*/__pycache__/*' -not -path '*/.*')
 
-.PHONY: study doctor setup setup-dev test test-fast test-cpp lint bench clean
+.PHONY: study doctor setup setup-dev test test-fast test-cpp lint bench bench-metg clean
 .DEFAULT_GOAL := study
 
 study: setup
@@ -43,6 +44,11 @@ test-cpp: setup-dev
 
 bench: setup-dev
 	bench/run
+
+bench-metg: setup-dev
+	.venv/bin/python bench/metg.py cost
+	.venv/bin/python bench/metg.py disturb
+	.venv/bin/python bench/metg.py repeat
 
 clean:
 	rm -rf build .venv

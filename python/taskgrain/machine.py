@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 import psutil
 
 import taskgrain
+from taskgrain import _core
 from taskgrain.busy import BusyWatch
 from taskgrain.process import descendants
 from taskgrain.topology import caches, choose_cores, frequency, read_text, topology
@@ -36,12 +38,10 @@ _LIBRARIES = (
 )
 
 
-def _command(*command: str, folder: Path | None = None) -> str:
+def _command(*command: str) -> str:
     """The standard output of a short command, empty if it fails or takes more than 5 s."""
     try:
-        done = subprocess.run(
-            command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, timeout=5.0, check=True
-        )
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=5.0, check=True)
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.decode("utf-8", "replace").strip()
@@ -92,14 +92,10 @@ def _os_name() -> str:
 
 
 def _project() -> dict[str, object]:
-    """The commit of the checkout that this package runs from; nothing for an installed one."""
-    here = Path(__file__).resolve().parent
-    if not (here.parent.parent / ".git").exists():
-        return {}
-    commit = _command("git", "rev-parse", "HEAD", folder=here)
-    if not commit:
-        return {"commit": None, "dirty": None}
-    return {"commit": commit, "dirty": bool(_command("git", "status", "--porcelain", folder=here))}
+    """What this package was built from, and how; the commit is unknown outside of a checkout."""
+    built: dict[str, object] = json.loads(_core.build_facts_json())
+    commit, _, dirty = str(built["commit"]).partition("-")
+    return built | {"commit": commit or None, "dirty": bool(dirty) if commit else None}
 
 
 def _version(name: str) -> str | None:

@@ -48,7 +48,7 @@ Json build_facts() {
 #else
   const std::string compiler = "GCC " __VERSION__;
 #endif
-  return {{"compiler", compiler}, {"flags", TASKGRAIN_FLAGS}, {"isa", name(best_isa())}};
+  return {{"compiler", compiler}, {"flags", TASKGRAIN_FLAGS}, {"commit", TASKGRAIN_COMMIT}, {"isa", name(best_isa())}};
 }
 
 }  // namespace taskgrain

@@ -1,0 +1,219 @@
+"""The instrument's own figures: what a METG costs, how well it repeats, what a disturbance does to it.
+
+    python bench/metg.py cost      the time of one METG, against a sweep as Task Bench does it
+    python bench/metg.py repeat    ten METGs of each configuration, from scratch, spread over an hour
+    python bench/metg.py disturb   METG while another process burns one core half of the time
+
+Every METG is a call of the command `taskgrain metg`, its start and that of the drivers included.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taskgrain.measure import reference_launch
+from taskgrain.metg import Sample, estimate
+from taskgrain.quantity import interval, seconds
+from taskgrain.session import Session
+from taskgrain.system import discover
+from taskgrain.topology import choose_cores
+
+CORES = choose_cores(0)
+CASES = tuple((system, per_core) for system in ("limit", "mpi", "openmp_task") for per_core in (1, 8))
+FLOP_PER_ITERATION = 128
+
+
+@dataclass(frozen=True)
+class Found:
+    """What one call of `taskgrain metg` said, and how long it took."""
+
+    metg: float | None
+    low: float | None
+    high: float | None
+    ending: str
+    warnings: tuple[str, ...]
+    seconds: float
+
+    @property
+    def half_width(self) -> float:
+        if self.metg is None or self.low is None or self.high is None:
+            return float("inf")
+        return (self.high - self.low) / (2 * self.metg)
+
+    def contains(self, value: float) -> bool:
+        return (self.low or 0.0) <= value <= (self.high or float("inf"))
+
+
+def metg(system: str, per_core: int, budget: float) -> Found:
+    words = ["--system", system, "--pattern", "stencil_1d", "--width", str(per_core * len(CORES))]
+    words += ["--budget", str(budget), "--json", "--quiet"]
+    start = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "taskgrain.cli", "metg", *words], capture_output=True, text=True, check=True
+    )
+    elapsed = time.perf_counter() - start
+    cell = json.loads(done.stdout)["cells"][0]
+    fields = (cell["metg"], cell["low"], cell["high"], cell["ending"], tuple(cell["warnings"]))
+    return Found(*fields, elapsed)
+
+
+def shown(found: Found) -> str:
+    value = found.ending if found.metg is None else interval(found.metg, found.low, found.high)
+    return f"{value:28} {found.ending:8} {found.seconds:6.1f} s"
+
+
+# -- cost ---------------------------------------------------------------------------------------------------
+
+
+def sweep(system: str, per_core: int) -> tuple[float, float | None, float | None, float | None]:
+    """Seconds, METG and its interval of 22 sizes, five repeats each, 1000 steps, a fresh process each."""
+    launch = discover([])[system].launch(CORES)
+    env = os.environ | launch.env | {"TASKGRAIN_CORES": ",".join(map(str, CORES))}
+    width, steps = per_core * len(CORES), 1000
+    samples: list[Sample] = []
+    rates: list[list[float]] = []
+    start = time.perf_counter()
+    with Session("reference", reference_launch(CORES)) as reference:
+        reference.start()
+        for iterations in (2**k for k in reversed(range(22))):
+            rates.append(list(reference.peak({"name": "compute_bound"}, 0.05).rates))
+            for repeat in range(5):
+                flags = f"--pattern stencil_1d --width {width} --steps {steps} --repeats 1 --json"
+                command = [*launch.command, *flags.split(), "--iterations", str(iterations)]
+                done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
+                answer: Any = json.loads(done.stdout.rpartition("@taskgrain ")[2])
+                work = float(FLOP_PER_ITERATION * iterations * width * steps)
+                taken = answer["seconds"][0]
+                samples.append(Sample(iterations, repeat, taken, work, width * steps, len(CORES)))
+    elapsed = time.perf_counter() - start
+    found = estimate(samples, rates)
+    return elapsed, found.metg, found.low, found.high
+
+
+def cost(options: argparse.Namespace) -> None:
+    print(f"{'system':12} per core  {'METG, ending, time':45} sweep, time                   times cheaper")
+    for system, per_core in options.cases:
+        found = metg(system, per_core, 60.0)
+        taken, value, low, high = sweep(system, per_core)
+        swept = interval(value, low, high) if value is not None else "none"
+        overlap = "" if value is None else "overlap" if _overlap(found, low, high) else "APART"
+        row = f"{shown(found)} {swept:20} {taken:6.1f} s  {taken / found.seconds:5.1f} {overlap}"
+        print(f"{system:12} {per_core:>8}  {row}", flush=True)
+
+
+def _overlap(found: Found, low: float | None, high: float | None) -> bool:
+    return (found.low or 0.0) <= (high or float("inf")) and (low or 0.0) <= (found.high or float("inf"))
+
+
+# -- repeat -------------------------------------------------------------------------------------------------
+
+
+def repeat(options: argparse.Namespace) -> None:
+    found: dict[tuple[str, int], list[Found]] = {case: [] for case in options.cases}
+    begin = time.monotonic()
+    for turn in range(options.times):
+        wait = begin + turn * options.over / max(1, options.times - 1) - time.monotonic()
+        time.sleep(max(0.0, wait))
+        for system, per_core in options.cases:
+            one = metg(system, per_core, options.budget)
+            found[system, per_core].append(one)
+            print(f"{turn + 1:3} {system:12} {per_core}  {shown(one)}", file=sys.stderr, flush=True)
+    print(f"{'system':12} per core  median     variation  in interval  precise  median time")
+    for (system, per_core), all_of in found.items():
+        values = np.array([one.metg for one in all_of if one.metg is not None])
+        if not len(values):
+            print(f"{system:12} {per_core:>8}  none")
+            continue
+        middle = float(np.median(values))
+        inside = sum(one.contains(middle) for one in all_of)
+        precise = sum(one.ending == "precise" for one in all_of)
+        taken = float(np.median([one.seconds for one in all_of]))
+        row = (
+            f"{seconds(middle):9}  {values.std(ddof=1) / values.mean():8.1%}   {inside:2} of {len(all_of):2}"
+        )
+        print(f"{system:12} {per_core:>8}  {row}     {precise:2}       {taken:5.1f} s", flush=True)
+
+
+# -- disturb ------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def half_a_core(period: float) -> Iterator[None]:
+    """Burns the last core half of the time, `period` seconds long a turn and its pause."""
+    code = "while True: pass"
+    hog = subprocess.Popen([sys.executable, "-c", code])
+    os.sched_setaffinity(hog.pid, {CORES[-1]})
+    switch = subprocess.Popen(
+        [sys.executable, "-c", _SWITCH.format(pid=hog.pid, half=period / 2)], stdin=subprocess.DEVNULL
+    )
+    try:
+        yield
+    finally:
+        switch.kill()
+        hog.send_signal(signal.SIGKILL)
+        switch.wait()
+        hog.wait()
+
+
+_SWITCH = """
+import os, signal, time
+while True:
+    os.kill({pid}, signal.SIGSTOP); time.sleep({half}); os.kill({pid}, signal.SIGCONT); time.sleep({half})
+"""
+
+
+def disturb(options: argparse.Namespace) -> None:
+    print(f"{'system':12} per core  {'quiet':45} with half a core taken")
+    for system, per_core in options.cases:
+        quiet = metg(system, per_core, options.budget)
+        for period in (0.02, 0.2, 2.0):
+            with half_a_core(period):
+                found = metg(system, per_core, options.budget)
+            inside = quiet.metg is not None and found.contains(quiet.metg)
+            said = any("quiet machine" in warning for warning in found.warnings)
+            verdict = (
+                "holds" if inside else "wide, and says why" if said and found.half_width > 0.1 else "WRONG"
+            )
+            row = f"{shown(quiet)}  every {period:4} s: {shown(found)}  {verdict}"
+            print(f"{system:12} {per_core:>8}  {row}", flush=True)
+
+
+def _cases(text: str) -> Sequence[tuple[str, int]]:
+    pairs = (word.split(":") for word in text.split(","))
+    return [(system, int(per_core)) for system, per_core in pairs]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    figures: dict[str, Callable[[argparse.Namespace], None]] = {
+        "cost": cost,
+        "repeat": repeat,
+        "disturb": disturb,
+    }
+    parser.add_argument("figure", choices=figures)
+    parser.add_argument(
+        "--cases", type=_cases, default=CASES, help="system:tasks per core, with commas between"
+    )
+    parser.add_argument("--times", type=int, default=10, help="of repeat")
+    parser.add_argument(
+        "--over", type=float, default=3600.0, help="seconds that the times of repeat are spread over"
+    )
+    parser.add_argument("--budget", type=float, default=30.0, help="seconds of one METG")
+    options = parser.parse_args()
+    figures[options.figure](options)
+
+
+if __name__ == "__main__":
+    main()

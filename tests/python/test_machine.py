@@ -1,0 +1,31 @@
+"""What a result says of the machine and of the build."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from taskgrain import machine
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_facts_are_json_and_name_the_machine() -> None:
+    facts: Any = json.loads(json.dumps(machine.facts(), allow_nan=False))
+    assert facts["cpu"]["physical_cores"] >= 1
+    assert len(facts["cpu"]["available"]) >= facts["cpu"]["physical_cores"]
+    assert facts["memory"]["bytes"] > 2**28
+    assert facts["kernel"] and facts["os"] and facts["libraries"]["numpy"]
+
+
+def test_the_build_is_named_by_compiler_flags_and_commit() -> None:
+    project: Any = machine.facts()["taskgrain"]
+    assert re.match(r"(GCC|Clang) \d+", project["compiler"])
+    assert "-O3" in project["flags"]
+    if (ROOT / ".git").exists():  # of the last build, which need not be the present one
+        assert re.fullmatch("[0-9a-f]{40}", project["commit"])
+        assert project["dirty"] in (False, True)
+    else:
+        assert project["commit"] is project["dirty"] is None
