@@ -108,6 +108,11 @@ static void queries_say_what_the_request_said(void) {
   CHECK(deps[0] == 0 && deps[1] == 1);
   CHECK(tg_deps(run, 0, 0, 2, deps, 3) == 0);
   tg_run_destroy(run);
+
+  run = create("tree", "sample");
+  CHECK(tg_deps(run, 0, 2, 1, deps, 3) == 1 && deps[0] == 0);
+  CHECK(tg_reverse_deps(run, 0, 1, 1, deps, 3) == 2 && deps[0] == 2 && deps[1] == 3);
+  tg_run_destroy(run);
 }
 
 static void wrong_executions_are_named(void) {
