@@ -104,7 +104,7 @@ def test_bad_options_end_with_one_line_and_code_2(
         (["metg", "--threshold", "1"], "--threshold: 1"),
         (["metg", "--budget", "soon"], "--budget: soon"),
         (["metg", "--min-rounds", "9", "--max-rounds", "3"], "--min-rounds: 9"),
-        (["metg", "--pattern", "wrong"], "pattern: 'wrong' is not allowed; allowed: trivial, no_comm"),
+        (["metg", "--pattern", "wrong"], "--pattern: wrong is not allowed; allowed: trivial, no_comm"),
         (["metg", "--pattern", "spread", "--period", "9"], "period: '9' is not allowed; allowed: at most 1"),
         (
             ["run", "--pattern", "dom", "--system", "picky"],
@@ -178,7 +178,7 @@ def test_dry_run_measures_nothing(taskgrain: Command, systems: Path, tmp_path: P
     assert "6 cells, about" in result.out
     assert "fast/fft/width=" in result.out
     value = json.loads(taskgrain("metg", "--systems", systems, "--dry-run", "--json").out)
-    assert value["cells"][0].startswith("fast/stencil_1d/")
+    assert value["cells"][0]["cell"].startswith("fast/stencil_1d/")
     assert value["commands"]["fast"][1] == str(FAKE)
     assert taskgrain("run", "--systems", systems, "--dry-run").code == 0
 
