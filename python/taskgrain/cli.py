@@ -35,6 +35,7 @@ from taskgrain.options import (
     setting,
     split_names,
 )
+from taskgrain.study_file import schema_text
 from taskgrain.table import Printer
 from taskgrain.topology import choose_cores
 
@@ -186,9 +187,19 @@ def metg(
     _measure(study, chosen, graph.cores, output, as_json, dry_run, retry, quiet)
 
 
+def _schema(wished: bool) -> None:
+    if wished:
+        sys.stdout.write(schema_text())
+        raise typer.Exit
+
+
 @app.command(epilog="Example: taskgrain study studies/default.toml --output results/default")
 def study(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The study, a TOML file.")],
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", callback=_schema, is_eager=True, help="Print the JSON schema of studies."),
+    ] = False,
     output: Output = None,
     budget: Budget = None,
     cores: Annotated[
