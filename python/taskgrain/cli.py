@@ -283,6 +283,26 @@ def report(
         _out().text(str(target))
 
 
+@app.command(epilog="Example: taskgrain export results/patterns --table runs -o runs.parquet")
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    table: Annotated[
+        str, typer.Option("--table", metavar="NAME", help="runs, cells, curve, reference (default cells).")
+    ] = "cells",
+    kind: Annotated[
+        Text, typer.Option("--format", metavar="NAME", help="csv, parquet (default: by FILE's name, or csv).")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: standard output.")
+    ] = None,
+) -> None:
+    """Writes a table of a results folder for other programs (docs/reference/export.md)."""
+    from taskgrain.export import write  # polars is slow to load; no other command needs it
+
+    for warning in write(folder, table, kind, output):
+        sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
+
+
 def _version(wished: bool) -> None:
     if wished:
         sys.stdout.write(f"taskgrain {taskgrain.__version__}\n")
