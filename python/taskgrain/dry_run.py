@@ -36,7 +36,7 @@ def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan
     plan = _plan(systems, cores)
     for cell in checked_cells(study, systems):
         runs = by_name[cell.system].runs(cell.workload.pattern)
-        seconds = _seconds(cell.workload, settings, len(cores)) if runs else 0.0
+        seconds = cell_seconds(cell.workload, settings, len(cores)) if runs else 0.0
         plan["cells"].append({"cell": cell.name, "seconds": seconds})
     return plan | {
         "seconds": sum(cell["seconds"] for cell in plan["cells"]),
@@ -70,7 +70,7 @@ def _limit(plan: Plan) -> str:
     return "" if plan["budget"] is None else f"; the budget ends it after {duration(plan['budget'])}"
 
 
-def _seconds(workload: Workload, settings: SearchSettings, cores: int) -> float:
+def cell_seconds(workload: Workload, settings: SearchSettings, cores: int) -> float:
     """A guess of a cell's time, if it is precise after the least number of rounds."""
     step = workload.tasks(1) * _TASK / cores
     run = settings.steps * step if settings.steps else max(settings.run_seconds, settings.min_steps * step)

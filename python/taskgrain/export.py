@@ -157,7 +157,7 @@ class Reader:
                     row |= {"ending": "failed"} | {key: line.get(key) for key in ("error", "message")}
                 case "metg":
                     warnings = [one for one in self._list(line, "warnings") if isinstance(one, str)]
-                    row |= line | {"warnings": "\n".join(warnings)}
+                    row |= line | {"warnings": " | ".join(warnings)}
             row |= {key: line.get(key) for key in ("time", "elapsed")}
         for name, row in found.items():
             yield row | {"runs": runs[name, "run"], "repeated_runs": runs[name, "rejected"]}

@@ -94,7 +94,7 @@ CELLS = (
     Column("work_unit", "text", "", "unit of work: flop, byte, iteration"),
     Column("failure", "text", "", "kind of the failure that ended the cell", "error"),
     Column("failure_message", "text", "", "its message", "message"),
-    Column("warnings", "text", "", "warnings, one a line"),
+    Column("warnings", "text", "", "warnings, with a vertical bar between them"),
     Column("version", "text", "", "version of the system"),
     Column("compiler", "text", "", "compiler of its driver"),
     Column("flags", "text", "", "flags of that compiler"),

@@ -63,7 +63,7 @@ def test_cells_and_their_curves() -> None:
         for key in ("ending", "metg", "low", "high", "floor", "rounds", "peak_rate", "repeated_runs"):
             assert row[key] == line[key]
         assert row["crossing_iterations"] == line["iterations"]
-        assert row["warnings"] == ("\n".join(line["warnings"]) or None)
+        assert row["warnings"] == (" | ".join(line["warnings"]) or None)
         assert row["runs"] == sum(run["cell"] == name for run in lines(MEASURED, "run"))
         assert (row["compiler"], row["work_unit"], row["failure"]) == ("GCC 12.2.0", "flop", None)
     points = [point for line in ended.values() for point in line["curve"]]
@@ -263,6 +263,16 @@ def test_standard_output(tmp_path: Path, capsysbinary: pytest.CaptureFixture[byt
     assert frame.equals(Reader(MEASURED).table("cells"))
     write(MEASURED, "cells", None, None)
     assert capsysbinary.readouterr().out.decode().startswith("cell,system,pattern,width,radix,")
+
+
+def test_the_example_of_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs/reference/export.md").read_text("utf-8")
+    code = text.partition("```python\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    write(MEASURED, "runs", None, Path("runs.parquet"))
+    made_by_it: dict[str, Any] = {}
+    exec(code + "\n", made_by_it)
+    assert made_by_it["runs"].height == sum(len(line["seconds"]) for line in lines(MEASURED, "run"))
 
 
 def row_of(column: Column) -> str:

@@ -225,6 +225,45 @@ def test_bad_fields_are_named_with_their_place(tmp_path: Path, text: str, words:
     assert caught.value.exit_code == 2
 
 
+WHOLE = """\
+include = []
+systems = ["mpi"]
+patterns = ["fft", "dom"]
+output_bytes = [16, "64K"]
+exclude = [{ system = "mpi", pattern = "dom" }]
+[defaults]
+tasks_per_core = [1, 8]
+[[workloads]]
+pattern = "nearest"
+radix = [1, 5]
+"""
+PIECES = st.sampled_from(
+    ["[", "]", "{}", "=", '"', "\n", "[[exclude]]\n", "[a.b]\n", "1e400", "nan", "\0", "é"]
+)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, len(WHOLE)), st.integers(0, 20), PIECES | st.text(max_size=3)), max_size=3
+    )
+)
+def test_whatever_is_written_there_is_a_study_or_one_line_of_error(
+    tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[int, int, str]]
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "s.toml"
+    text = WHOLE
+    for at, length, piece in edits:
+        text = text[:at] + piece + text[at + length :]
+    file.write_bytes(text.encode())
+    try:
+        made = read(file, 2)
+    except (InputError, UsageError) as error:
+        assert str(error).startswith(f"{file}:")
+        assert "\n" not in str(error)
+    else:
+        assert len(set(made.workloads)) == len(made.workloads) > 0
+
+
 def test_a_product_that_is_too_large_is_refused_at_once() -> None:
     wide: dict[str, Any] = {"patterns": ["fft"]}
     wide |= {key: list(range(1, 1000)) for key in ("widths", "graphs", "radix", "seed")}

@@ -60,6 +60,66 @@ def test_every_block_of_the_how_to_is_run() -> None:
     assert len([block for block in BLOCKS if block[0] == "cells"]) == len(EXAMPLES)
 
 
+def refusal(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(["study", *map(str, words), "--dry-run"])
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (2, "")
+    return said.err
+
+
+def test_the_error_of_the_reference(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs/reference/study.md").read_text("utf-8")
+    match = re.search(r"```toml\n(patterns.*?)```\n\nwith\n\n```\n(.*?)```", text, re.DOTALL)
+    assert match
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(match[1])
+    assert refusal(capsys, "s.toml") == match[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            'patterns = ["fft"]\nsystems = ["mpi", "nope"]',
+            "s.toml:2:19: systems[1]: nope is not",
+        ),
+        ('patterns = ["fft"]\nsystems = "nope"', "s.toml:2:11: systems: nope is not allowed"),
+        (
+            'patterns = ["spread"]\nradix = 5\nwidths = 16\nperiod = [4,\n 9]',
+            "s.toml:5:2: period[1]: '9' is not allowed; allowed: at most 4",
+        ),
+        ('[[workloads]]\npattern = "dag"\ndag = "no.dag"', "s.toml:3:7: workloads[0].dag: "),
+    ],
+)
+def test_what_is_found_later_is_placed_too(
+    capsys: pytest.CaptureFixture[str],
+    systems: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    words: str,
+) -> None:
+    """What only the core or the systems here can refuse."""
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(text)
+    said = refusal(capsys, "s.toml", "--systems", systems)
+    assert said.startswith(f"taskgrain: {words}")
+    assert said.count("\n") == 1
+
+
+def test_combinations_that_cannot_be_may_be_excluded(
+    capsys: pytest.CaptureFixture[str], systems: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text('patterns = ["spread"]\nwidths = 16\nradix = [1, 5]\nperiod = [3, 9]\n')
+    assert "period[1]" in refusal(capsys, file, "--systems", systems)
+    file.write_text(file.read_text() + "exclude = [{ radix = 5, period = 9 }]\n")
+    assert len(dry_run(capsys, file, "--systems", systems)["cells"]) == 2 * 3
+
+
 STUDIES = sorted((ROOT / "studies").glob("*.toml"))
 
 
