@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 import results_folder as made
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskgrain.errors import InputError, UsageError
@@ -196,6 +196,7 @@ FIELDS = sorted(
 )
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(

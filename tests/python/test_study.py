@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import tomli_w
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskgrain import numbers
@@ -242,6 +242,7 @@ PIECES = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.integers(0, len(WHOLE)), st.integers(0, 20), PIECES | st.text(max_size=3)), max_size=3
@@ -435,6 +436,7 @@ def test_bad_sizes(text: object) -> None:
         numbers.size(text, "x")
 
 
+@settings(deadline=None)
 @given(st.one_of(st.text(max_size=50), st.floats(), st.integers(), st.booleans(), st.none()))
 def test_anything_is_a_number_or_a_named_error(value: object) -> None:
     for kind in (numbers.integer, numbers.real, numbers.size, numbers.seconds):

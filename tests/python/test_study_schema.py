@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskgrain._core import kernels, patterns
@@ -79,21 +79,78 @@ VALUES = (
 LISTS = VALUES | st.lists(VALUES, max_size=3) | st.dictionaries(st.text(max_size=2), VALUES, max_size=1)
 
 
-@given(st.sampled_from(STUDY_KEYS), LISTS)
+# `include` names files, which test_study.py has.
+@pytest.mark.parametrize("key", [key for key in STUDY_KEYS if key != "include"])
+@settings(deadline=None, max_examples=40)
+@given(LISTS)
 def test_what_the_schema_refuses_the_parser_refuses(key: str, value: Any) -> None:
-    if key == "include":
-        return  # it names files, which test_study.py has
     table = {"patterns": ["trivial"], key: value}
     if not VALIDATOR.is_valid(table):
         assert not parser_accepts(table), list(VALIDATOR.iter_errors(table))
 
 
-@given(st.sampled_from([*RULE_KEYS, "x"]), st.sampled_from(["defaults", "exclude", "workloads"]), LISTS)
-def test_so_it_does_within_tables(key: str, where: str, value: Any) -> None:
+@pytest.mark.parametrize("where", ["defaults", "exclude", "workloads"])
+@settings(deadline=None)
+@given(st.sampled_from([*RULE_KEYS, "x"]), LISTS)
+def test_so_it_does_within_tables(where: str, key: str, value: Any) -> None:
     one = {"pattern": "trivial"} | {key: value} if where == "workloads" else {key: value}
     table = {"patterns": ["fft"], where: one if where == "defaults" else [one]}
     if not VALIDATOR.is_valid(table):
         assert not parser_accepts(table), list(VALIDATOR.iter_errors(table))
+
+
+EDGES = [
+    -1,
+    0,
+    1,
+    2,
+    3,
+    10_000,
+    10_001,
+    2**63 - 1,
+    0.0,
+    0.5,
+    1.0,
+    1.5,
+    2.0,
+    2.5,
+    1e6,
+    True,
+    "fft",
+    "busy_wait",
+]
+EDGES += [
+    "0",
+    "1",
+    "3",
+    "+5",
+    " 7 ",
+    "1_000",
+    "1e3",
+    "1E3",
+    "0.5",
+    ".5",
+    "1.",
+    "16B",
+    "64K",
+    "64 KiB",
+    "1.5m",
+]
+EDGES += ["90s", "10m", "2 h", "-1", "", "off", "avx2", "all"]
+
+
+@pytest.mark.parametrize("key", [*STUDY_KEYS, "system"])
+def test_what_the_parser_accepts_the_schema_accepts(key: str) -> None:
+    """The same the other way round, on values at the edges of what is allowed."""
+    for value in [*EDGES, EDGES[2:4], ["1", "1e3"], ["fft", "dom"], [True, False]]:
+        tables = [{"patterns": ["trivial"], key: value}] if key not in ("include", "system") else []
+        if key in RULE_KEYS:
+            tables += [{"patterns": ["trivial"], "exclude": [{key: value}]}]
+        if key in WORKLOAD_KEYS:
+            tables += [{"patterns": ["fft"], "defaults": {key: value}}]
+            tables += [{"workloads": [{"pattern": "fft", key: value}]}]
+        for table in tables:
+            assert VALIDATOR.is_valid(table) or not parser_accepts(table), table
 
 
 GOOD: dict[str, list[Any]] = {
