@@ -14,6 +14,7 @@ from rich.console import Console
 from typer.exceptions import TyperException
 
 import taskgrain
+from taskgrain import dry_run as dry
 from taskgrain import machine, measure, numbers, quantity, single
 from taskgrain import study as studies
 from taskgrain import system as systems_module
@@ -34,7 +35,7 @@ from taskgrain.options import (
     setting,
     split_names,
 )
-from taskgrain.progress import duration
+from taskgrain.study_file import schema_text
 from taskgrain.table import Printer
 from taskgrain.topology import choose_cores
 
@@ -130,9 +131,7 @@ def run(
         isa=graph.isa,
     )
     if dry_run:
-        commands = {system.name: list(system.launch(graph.cores).command) for system in chosen}
-        plan = {"cells": [f"{name}/{wanted.workload.name}" for name in commands], "commands": commands}
-        _show_plan(plan | {"cores": list(graph.cores), "seconds": None}, as_json)
+        _show_plan(dry.run(chosen, wanted.workload, graph.cores), as_json)
         return
     outcomes = [single.run(system, graph.cores, wanted) for system in chosen]
     if as_json:
@@ -188,9 +187,19 @@ def metg(
     _measure(study, chosen, graph.cores, output, as_json, dry_run, retry, quiet)
 
 
-@app.command(epilog="Example: taskgrain study studies/patterns.toml --output results/patterns")
+def _schema(wished: bool) -> None:
+    if wished:
+        sys.stdout.write(schema_text())
+        raise typer.Exit
+
+
+@app.command(epilog="Example: taskgrain study studies/default.toml --output results/default")
 def study(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The study, a TOML file.")],
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", callback=_schema, is_eager=True, help="Print the JSON schema of studies."),
+    ] = False,
     output: Output = None,
     budget: Budget = None,
     cores: Annotated[
@@ -209,7 +218,9 @@ def study(
     if budget is not None:
         seconds = numbers.seconds(budget, "--budget", above=False)
         made = replace(made, settings=replace(made.settings, budget=seconds))
-    chosen = systems_module.select(systems_module.discover(folders or []), made.systems, f"{file}: systems")
+    chosen = systems_module.select(
+        systems_module.discover(folders or []), made.systems, f"{file}: systems", made.systems_named
+    )
     folder = output or Path("results") / file.stem
     _measure(made, chosen, used, folder, as_json, dry_run, retry, quiet)
 
@@ -225,7 +236,7 @@ def _measure(
     quiet: bool,
 ) -> None:
     if dry_run:
-        _show_plan(measure.dry_run(study, chosen, cores), as_json)
+        _show_plan(dry.study(study, chosen, cores), as_json)
         return
     measured = measure.measure(study, chosen, cores, output, retry=retry, quiet=quiet)
     if as_json:
@@ -242,17 +253,11 @@ def _measure(
     _finish(measured)
 
 
-def _show_plan(plan: Any, as_json: bool) -> None:
+def _show_plan(plan: dry.Plan, as_json: bool) -> None:
     if as_json:
         _print_json(plan)
-        return
-    out = _out()
-    for cell in plan["cells"]:
-        out.text(cell)
-    for name, command in plan["commands"].items():
-        out.text(f"{name}: TASKGRAIN_CORES={','.join(map(str, plan['cores']))} {' '.join(command)}")
-    if plan["seconds"] is not None:
-        out.text(f"{len(plan['cells'])} cells, about {duration(plan['seconds'])}")
+    else:
+        dry.show(_out(), plan)
 
 
 app.command(epilog="Example: taskgrain graph --pattern fft --width 8 --format png -o fft.png")(graph)
@@ -276,6 +281,26 @@ def report(
         _print_json({"report": str(target)})
     else:
         _out().text(str(target))
+
+
+@app.command(epilog="Example: taskgrain export results/patterns --table runs -o runs.parquet")
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    table: Annotated[
+        str, typer.Option("--table", metavar="NAME", help="runs, cells, curve, reference (default cells).")
+    ] = "cells",
+    kind: Annotated[
+        Text, typer.Option("--format", metavar="NAME", help="csv, parquet (default: by FILE's name, or csv).")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: standard output.")
+    ] = None,
+) -> None:
+    """Writes a table of a results folder for other programs (docs/reference/export.md)."""
+    from taskgrain.export import write  # polars is slow to load; no other command needs it
+
+    for warning in write(folder, table, kind, output):
+        sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
 
 
 def _version(wished: bool) -> None:

@@ -7,11 +7,10 @@ import json
 import os
 import signal
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 from taskgrain import machine, progress
 from taskgrain._core import InvalidSpec, Run, Unsupported
@@ -19,15 +18,12 @@ from taskgrain.errors import UsageError
 from taskgrain.plan import REFERENCE, Plan
 from taskgrain.record import CellState
 from taskgrain.runner import Runner
-from taskgrain.search import Search
 from taskgrain.session import Session
 from taskgrain.store import Line, Store
 from taskgrain.study import Study
 from taskgrain.system import Launch, System, package_folder
 from taskgrain.workload import Cell
 
-_OVERHEAD = 1.3
-"""A study's time as a multiple of its runs': start-up, the reference, parking."""
 REFERENCE_VARIABLE = "TASKGRAIN_REFERENCE"
 """Names another program than the package's own as the reference, for tests."""
 
@@ -54,17 +50,17 @@ def reference_launch(cores: Sequence[int]) -> Launch:
     return Launch((str(program),), {}, tuple(cores))
 
 
-def _checked_cells(study: Study, systems: Sequence[System]) -> list[Cell]:
+def checked_cells(study: Study, systems: Sequence[System]) -> list[Cell]:
     """The study's cells. Raises `UsageError` if there are none, or for a graph that the core refuses."""
     cells = study.cells(systems)
     if not cells:
         raise UsageError("the study has no cells; is everything excluded?")
-    for workload in study.workloads:
+    for workload in dict.fromkeys(cell.workload for cell in cells):
         graphs = workload.request(1, study.settings.steps or 16)[:1]
         try:
             Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off", "isa": study.settings.isa}))
         except (InvalidSpec, Unsupported) as error:
-            raise UsageError(f"{workload.name}: {error}") from error
+            raise UsageError(study.complaint(workload, str(error))) from error
     return cells
 
 
@@ -78,7 +74,7 @@ def measure(
     quiet: bool,
 ) -> Measured:
     """Measures a study into `output`, or into a folder that is thrown away. Raises `UsageError`."""
-    cells = _checked_cells(study, systems)
+    cells = checked_cells(study, systems)
     by_name = {system.name: system for system in systems}
     reference = reference_launch(cores)
     with contextlib.ExitStack() as stack:
@@ -124,16 +120,3 @@ def interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def dry_run(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Mapping[str, Any]:
-    """What `measure` would do: cells, commands and a guess of the time in seconds."""
-    cells = _checked_cells(study, systems)
-    guess = Search(study.settings.search()).expected_seconds_left() * _OVERHEAD * len(cells)
-    budget = study.settings.budget
-    return {
-        "cells": [cell.name for cell in cells],
-        "commands": {system.name: list(system.launch(cores).command) for system in systems},
-        "cores": list(cores),
-        "seconds": min(guess, budget) if budget else guess,
-    }

@@ -27,6 +27,7 @@ from taskgrain.runner import Runner
 from taskgrain.store import Store, read_lines
 from taskgrain.study import Settings, parse
 from taskgrain.system import System
+from taskgrain.toml_document import Document
 
 FAKE = Path(__file__).parent / "drivers" / "fake.py"
 pytestmark = pytest.mark.usefixtures("no_own_systems")
@@ -131,7 +132,7 @@ def measure(
     **rest: Any,
 ) -> list[CellState]:
     systems = [System(name, folder, name, command=("x",)) for name in OVERHEADS]
-    study = parse(table, "", 2)
+    study = parse(Document(dict(table)), 2)
     study = dataclasses.replace(study, settings=settings or Settings(cores=2))
     with Store(folder, study.table(systems, 2), {}) as store:
         plan = Plan(
@@ -310,7 +311,7 @@ def test_an_invalid_request_stops_everything(tmp_path: Path) -> None:
 
 def test_the_empty_kernel_has_no_peak(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="kernel: empty is not allowed"):
-        measure(tmp_path, World(), table={"patterns": ["a"], "kernel": "empty"})
+        measure(tmp_path, World(), table={"patterns": ["trivial"], "kernel": "empty"})
 
 
 def test_a_pattern_that_a_system_does_not_run(tmp_path: Path) -> None:
