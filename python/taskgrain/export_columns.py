@@ -71,6 +71,8 @@ RUNS = (
     Column("cores", "integer", "", "cores that the system occupies"),
     Column("peak_rss_bytes", "integer", "B", "largest resident memory of the driver so far"),
     Column("busy", "number", "", "share of the cores' time that others took during the run"),
+    Column("slowdown", "number", "", "how many times slower than at best the cores were around the run"),
+    Column("disturbed", "flag", "", "whether others disturbed the run: by that or by `busy`"),
     Column("attempts", "integer", "", "how often the run was made because of that"),
 )
 
@@ -90,6 +92,7 @@ CELLS = (
     Column("rounds", "integer", "", "complete rounds"),
     Column("runs", "integer", "", "runs that count"),
     Column("repeated_runs", "integer", "", "runs that others disturbed and that were repeated"),
+    Column("disturbed_runs", "integer", "", "runs that stayed disturbed"),
     Column("peak_rate", "number", "work_unit/s", "peak of one core: what the efficiency is a share of"),
     Column("work_unit", "text", "", "unit of work: flop, byte, iteration"),
     Column("failure", "text", "", "kind of the failure that ended the cell", "error"),
