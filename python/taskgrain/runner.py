@@ -11,8 +11,8 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any
 
-from taskgrain.answers import DriverError, Ready
-from taskgrain.errors import UsageError
+from taskgrain.answers import DriverError, Peak, Ready
+from taskgrain.errors import TaskgrainError, UsageError
 from taskgrain.plan import REFERENCE, Driver, Plan
 from taskgrain.progress import Standing
 from taskgrain.record import BUSY_SHARE, CellState, Record
@@ -23,6 +23,8 @@ from taskgrain.workload import Workload
 _MOST_ATTEMPTS = 3
 _RECENT = 16
 """Requests; if most of these stayed disturbed, repeating does not help and would only eat the budget."""
+_IMPOSSIBLE = 20.0
+"""Times what the kernel alone reaches on all cores: a rate that no cache and no clock explains."""
 _REFERENCE_SECONDS = 0.01
 _REFERENCE_EVERY = 0.25
 """Seconds of measuring after which the reference is measured again within a round."""
@@ -41,8 +43,8 @@ class Runner:
         self._stayed_busy: deque[bool] = deque(maxlen=_RECENT)
         """Of the last requests, whether others disturbed every attempt."""
         self._start = plan.clock()
-        self.record = Record(plan.cells, plan.settings.search())
-        for warning in store.contents.warnings():
+        self.record = Record(plan.cells, plan.settings.search(), plan.settings.cores)
+        for warning in store.warnings:
             plan.reporter.note(warning)
         self._replay(store.contents.lines)
         self._spent = self.record.elapsed
@@ -52,17 +54,18 @@ class Runner:
         for line in lines:
             try:
                 self.record.take(line)
-            except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
                 strange += 1
         ignored = sum(state.ignored for state in self.record.cells.values()) + self.record.unknown + strange
         if ignored:
-            self._plan.reporter.note(f"{ignored} stored lines do not fit this study and are not used")
+            self._plan.reporter.note(f"{ignored} stored lines do not fit what is known and are not used")
 
     def run(self) -> list[CellState]:
         """Measures until every cell is done or the budget is spent.
 
-        Raises `UsageError` if a request is wrong or the reference does not work. Whatever ends it, an
-        interrupt too, no driver is left running, and the store holds all that was measured.
+        Raises `UsageError` if a request is wrong, `TaskgrainError` if the reference does not work or the
+        store cannot be written. Whatever ends it, an interrupt too, no driver is left running, and the store
+        holds all that was measured.
         """
         states = list(self.record.cells.values())
         try:
@@ -148,7 +151,11 @@ class Runner:
         if driver is None:
             driver = self._drivers[name] = self._plan.make_driver(name)
         if not driver.alive:
-            self._ready[name] = driver.start()
+            try:
+                self._ready[name] = driver.start()
+            except DriverError as error:
+                error.at_start = True
+                raise
             for warning in self._ready[name].warnings:
                 self._plan.reporter.note(f"{name}: {warning}")
         return driver
@@ -160,46 +167,51 @@ class Runner:
         now = self._plan.clock()
         if not again and now - self._reference_at.get(key, -1e9) < _REFERENCE_EVERY:
             return
-        try:
-            driver = self._driver(REFERENCE)
-            for _ in range(_MOST_ATTEMPTS):
-                peak = driver.peak(kernel, _REFERENCE_SECONDS, self._plan.settings.isa)
-                if driver.busy <= BUSY_SHARE:
-                    break
-            driver.park()
-        except DriverError as error:
-            raise UsageError(f"{REFERENCE}: {error.message}") from None
+        peak = self._peak(kernel)
         fields = {
             "kernel": kernel["name"],
             "scratch_bytes": kernel["scratch_bytes"],
             "samples": kernel["samples"],
         }
-        fields |= {"rates": list(peak.rates), "work_unit": peak.work_unit, "busy": round(driver.busy, 4)}
+        fields |= {"rates": list(peak.rates), "work_unit": peak.work_unit}
+        fields |= {"busy": round(self._drivers[REFERENCE].busy, 4)}
         self._append("reference", **fields)
         self._reference_at[key] = self._plan.clock()
 
+    def _peak(self, kernel: dict[str, Any]) -> Peak:
+        """One measurement of the reference; it too may be killed by others."""
+        for attempt in range(1, _MOST_ATTEMPTS + 1):
+            try:
+                driver = self._driver(REFERENCE)
+                for _ in range(_MOST_ATTEMPTS):
+                    peak = driver.peak(kernel, _REFERENCE_SECONDS, self._plan.settings.isa)
+                    if driver.busy <= BUSY_SHARE:
+                        break
+                driver.park()
+                return peak
+            except DriverError as error:
+                if error.kind == "invalid":
+                    raise UsageError(f"{REFERENCE}: {error.message}") from None
+                if error.kind != "crash" or attempt == _MOST_ATTEMPTS:
+                    raise TaskgrainError(
+                        f"{REFERENCE}: {error.message}; nothing can be measured without it"
+                    ) from None
+                self._plan.reporter.note(f"{REFERENCE}: {error.message}; it is started again")
+        raise AssertionError
+
     def _measure(self, state: CellState, request: Request) -> None:
         """One request; a run that others disturbed is repeated, and the least disturbed attempt counts."""
-        name = state.cell.system
-        try:
-            driver = self._driver(name)
-        except DriverError as error:
-            # It would not start for the system's other cells either.
-            for other in self.record.cells.values():
-                if other.cell.system == name and not other.done:
-                    self._driver_failed(other, error)
-            return
-        if not state.begun:
-            self._begin(state)
         best: dict[str, Any] = {}
         for attempt in range(1, _MOST_ATTEMPTS + 1):
             try:
-                line = self._line(state, request, driver)
+                line = self._answer(state, request)
             except DriverError as error:
-                self._driver_failed(state, error)
+                # One that does not start would not start for the system's other cells either.
+                same = [one for one in self.record.cells.values() if one.cell.system == state.cell.system]
+                for failed in same if error.at_start else [state]:
+                    if not failed.done:
+                        self._driver_failed(failed, error)
                 return
-            finally:
-                driver.park()
             if not best or line["busy"] < best["busy"]:
                 best = line
             best["attempts"] = attempt
@@ -210,6 +222,24 @@ class Runner:
         self._append("run", **best)
         if state.problem:
             self._fail(state, "protocol", state.problem)
+
+    def _answer(self, state: CellState, request: Request) -> dict[str, Any]:
+        """One answer. A driver that crashes is started again: others may have killed it."""
+        for attempt in range(1, _MOST_ATTEMPTS + 1):
+            try:
+                driver = self._driver(state.cell.system)
+                if not state.begun:
+                    self._begin(state)
+                try:
+                    return self._line(state, request, driver)
+                finally:
+                    driver.park()
+            except DriverError as error:
+                if error.kind != "crash" or attempt == _MOST_ATTEMPTS:
+                    raise
+                self._append("crash", cell=state.cell.name, message=error.message, log=error.log_tail)
+                self._plan.reporter.note(f"{state.cell.name}: crash: {error.message}; it is tried again")
+        raise AssertionError
 
     def _hopeless(self) -> bool:
         return len(self._stayed_busy) == _RECENT and sum(self._stayed_busy) > _RECENT / 2
@@ -224,12 +254,18 @@ class Runner:
             isa=settings.isa,
             expected_seconds=state.expected_seconds(request),
         )
+        if result.tasks != (tasks := state.cell.workload.exact_tasks(request.steps)):
+            raise DriverError("validation", f"counts {result.tasks} tasks; the graphs hold {tasks}")
         unit = self.record.work_units.get(state.kernel)
         if request.iterations and (result.work_unit != unit or result.work <= 0):
             raise DriverError(
                 "protocol", f"reports work of {result.work:g} {result.work_unit}, not some {unit}"
             )
-        state.warnings.update(dict.fromkeys(result.warnings))
+        rate, peak = result.work / min(result.seconds), self.record.reference(state.kernel).sum(axis=1).max()
+        if rate > _IMPOSSIBLE * peak:
+            raise DriverError(
+                "protocol", f"reports {rate:.3g} {unit}/s; the kernel alone reaches {peak:.3g} on all cores"
+            )
         simulated = self._plan.systems[name].simulated
         return {
             "cell": state.cell.name,
@@ -247,6 +283,7 @@ class Runner:
             "peak_rss_bytes": result.peak_rss_bytes,
             "binding": [list(worker) for worker in result.binding],
             "busy": 0.0 if simulated else round(driver.busy, 4),
+            **({"warnings": list(result.warnings)} if result.warnings else {}),
         }
 
     # -- the beginning and the end of a cell --------------------------------------------------------------
@@ -279,7 +316,6 @@ class Runner:
             return
         if not state.begun:
             self._begin(state)
-        cores = self._ready[state.cell.system].cores if state.cell.system in self._ready else None
         fields: dict[str, Any] = {
             "ending": "budget",
             "threshold": self._plan.settings.threshold,
@@ -291,9 +327,8 @@ class Runner:
         elif state.runs == 0:
             fields["warnings"] = ["The budget ended before the first run. Give the study more time."]
         else:
-            reference = self.record.reference(state.kernel)[:, :cores]
             try:
-                fields = state.search.result(reference, out_of_budget=not state.search.done).fields()
+                fields = state.search.result(state.reference, out_of_budget=not state.search.done).fields()
             except ValueError as error:
                 state.problem = str(error)
                 self._fail(state, "protocol", state.problem)
@@ -303,6 +338,9 @@ class Runner:
 
     def _warnings(self, state: CellState) -> list[str]:
         found = list(state.warnings)
+        if state.crashes:
+            times = "once" if state.crashes == 1 else f"{state.crashes} times"
+            found.append(f"Its driver crashed {times} and was started again. See the log.")
         if state.rejected or state.still_busy:
             found.append(
                 f"Others took more than {BUSY_SHARE:.0%} of the cores: {state.rejected} runs were repeated, "

@@ -6,7 +6,8 @@ Every task takes OVERHEAD seconds and 64 ns an iteration; METG(50 %) is therefor
     fake.py [OVERHEAD [NOISE [FAULT]]]
 
 Without arguments it is the reference. NOISE is the relative spread of a repeat. FAULT is `PATTERN=KIND`:
-graphs of this pattern end in an error of this kind, or in a crash.
+graphs of this pattern end in an error of this kind, or in a crash. The file that FAKE_JOURNAL names gets a
+line for every run before it is answered.
 """
 
 import json
@@ -21,6 +22,7 @@ CORES = [int(core) for core in os.environ["TASKGRAIN_CORES"].split(",")]
 OVERHEAD = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0
 NOISE = float(sys.argv[2]) if len(sys.argv) > 2 else 0.01
 FAULT, _, KIND = (sys.argv[3] if len(sys.argv) > 3 else "").partition("=")
+JOURNAL = os.environ.get("FAKE_JOURNAL")
 DICE = random.Random(repr(OVERHEAD))
 
 
@@ -44,6 +46,9 @@ def run(request: dict) -> None:
     iterations = graphs[0]["kernel"]["iterations"]
     seconds = tasks * (OVERHEAD + iterations * ITERATION_SECONDS) / len(CORES)
     work = tasks * iterations * FLOP
+    if JOURNAL:
+        with open(JOURNAL, "a", encoding="ascii") as journal:
+            journal.write(f"{OVERHEAD} {graphs[0]['pattern']} {iterations} {graphs[0]['steps']}\n")
     answer(
         event="result",
         id=request["id"],
