@@ -15,6 +15,7 @@ _RESERVE_SHARE = 0.05
 _LARGEST_RESERVE = 2**30
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _CGROUPS = Path("/sys/fs/cgroup")
+_OWN_CGROUPS = Path("/proc/self/cgroup")
 _NO_LIMIT = 2**60
 """Version 1 of cgroups says about 2**63 where there is no limit."""
 
@@ -37,7 +38,7 @@ def _integer(file: Path) -> int | None:
 def _cgroup_rooms() -> Iterator[tuple[int, int]]:
     """For each control group that limits this process: its limit, and what it leaves."""
     try:
-        lines = Path("/proc/self/cgroup").read_text("utf-8").splitlines()
+        lines = _OWN_CGROUPS.read_text("utf-8").splitlines()
     except OSError:
         return
     for line in lines:

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any
 
-from taskgrain.answers import DriverError, Peak, Ready
+from taskgrain.answers import DriverError, Peak, Ready, RunResult
 from taskgrain.errors import TaskgrainError, UsageError
 from taskgrain.plan import REFERENCE, Driver, Plan
 from taskgrain.progress import Standing
@@ -21,6 +21,8 @@ from taskgrain.store import Line, Store
 from taskgrain.workload import Workload
 
 _MOST_ATTEMPTS = 3
+_MOST_RESTARTS = 2
+"""Of crashed drivers, for one cell in one call: one that crashes more often does so by itself."""
 _RECENT = 16
 """Requests; if most of these stayed disturbed, repeating does not help and would only eat the budget."""
 _IMPOSSIBLE = 20.0
@@ -40,6 +42,7 @@ class Runner:
         self._reference_at: dict[object, float] = {}
         self._turns: Counter[Workload] = Counter()
         """Rounds of each workload: they say which system begins."""
+        self._restarts: Counter[str] = Counter()
         self._stayed_busy: deque[bool] = deque(maxlen=_RECENT)
         """Of the last requests, whether others disturbed every attempt."""
         self._start = plan.clock()
@@ -180,7 +183,7 @@ class Runner:
 
     def _peak(self, kernel: dict[str, Any]) -> Peak:
         """One measurement of the reference; it too may be killed by others."""
-        for attempt in range(1, _MOST_ATTEMPTS + 1):
+        while True:
             try:
                 driver = self._driver(REFERENCE)
                 for _ in range(_MOST_ATTEMPTS):
@@ -192,12 +195,12 @@ class Runner:
             except DriverError as error:
                 if error.kind == "invalid":
                     raise UsageError(f"{REFERENCE}: {error.message}") from None
-                if error.kind != "crash" or attempt == _MOST_ATTEMPTS:
+                if error.kind != "crash" or self._restarts[REFERENCE] == _MOST_RESTARTS:
                     raise TaskgrainError(
                         f"{REFERENCE}: {error.message}; nothing can be measured without it"
                     ) from None
+                self._restarts[REFERENCE] += 1
                 self._plan.reporter.note(f"{REFERENCE}: {error.message}; it is started again")
-        raise AssertionError
 
     def _measure(self, state: CellState, request: Request) -> None:
         """One request; a run that others disturbed is repeated, and the least disturbed attempt counts."""
@@ -224,8 +227,8 @@ class Runner:
             self._fail(state, "protocol", state.problem)
 
     def _answer(self, state: CellState, request: Request) -> dict[str, Any]:
-        """One answer. A driver that crashes is started again: others may have killed it."""
-        for attempt in range(1, _MOST_ATTEMPTS + 1):
+        """One answer. A driver that crashes is started again, a few times: others may have killed it."""
+        while True:
             try:
                 driver = self._driver(state.cell.system)
                 if not state.begun:
@@ -235,11 +238,11 @@ class Runner:
                 finally:
                     driver.park()
             except DriverError as error:
-                if error.kind != "crash" or attempt == _MOST_ATTEMPTS:
+                if error.kind != "crash" or self._restarts[state.cell.name] == _MOST_RESTARTS:
                     raise
+                self._restarts[state.cell.name] += 1
                 self._append("crash", cell=state.cell.name, message=error.message, log=error.log_tail)
                 self._plan.reporter.note(f"{state.cell.name}: crash: {error.message}; it is tried again")
-        raise AssertionError
 
     def _hopeless(self) -> bool:
         return len(self._stayed_busy) == _RECENT and sum(self._stayed_busy) > _RECENT / 2
@@ -254,18 +257,11 @@ class Runner:
             isa=settings.isa,
             expected_seconds=state.expected_seconds(request),
         )
-        if result.tasks != (tasks := state.cell.workload.exact_tasks(request.steps)):
-            raise DriverError("validation", f"counts {result.tasks} tasks; the graphs hold {tasks}")
-        unit = self.record.work_units.get(state.kernel)
-        if request.iterations and (result.work_unit != unit or result.work <= 0):
-            raise DriverError(
-                "protocol", f"reports work of {result.work:g} {result.work_unit}, not some {unit}"
-            )
-        rate, peak = result.work / min(result.seconds), self.record.reference(state.kernel).sum(axis=1).max()
-        if rate > _IMPOSSIBLE * peak:
-            raise DriverError(
-                "protocol", f"reports {rate:.3g} {unit}/s; the kernel alone reaches {peak:.3g} on all cores"
-            )
+        try:
+            self._check_result(state, request, result)
+        except DriverError as error:
+            error.log_tail = driver.log_tail()
+            raise
         simulated = self._plan.systems[name].simulated
         return {
             "cell": state.cell.name,
@@ -285,6 +281,20 @@ class Runner:
             "busy": 0.0 if simulated else round(driver.busy, 4),
             **({"warnings": list(result.warnings)} if result.warnings else {}),
         }
+
+    def _check_result(self, state: CellState, request: Request, result: RunResult) -> None:
+        """Checks what the session cannot: it knows neither graphs nor reference."""
+        if result.tasks != (tasks := state.cell.workload.exact_tasks(request.steps)):
+            raise DriverError("validation", f"counts {result.tasks} tasks; the graphs hold {tasks}")
+        unit = self.record.work_units.get(state.kernel)
+        if request.iterations and (result.work_unit != unit or result.work <= 0):
+            raise DriverError(
+                "protocol", f"reports work of {result.work:g} {result.work_unit}, not some {unit}"
+            )
+        rate, peak = result.work / min(result.seconds), self.record.reference(state.kernel).sum(axis=1).max()
+        if rate > _IMPOSSIBLE * peak:
+            found = f"{rate:.3g} {unit}/s; the kernel alone reaches {peak:.3g} on all cores"
+            raise DriverError("protocol", f"reports {found}")
 
     # -- the beginning and the end of a cell --------------------------------------------------------------
 

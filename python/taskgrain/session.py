@@ -33,6 +33,8 @@ QUIT_SECONDS = 2.0
 """How long a driver may take to quit before it is killed."""
 _LOOK_SECONDS = 0.1
 """How often a driver that lets itself be waited for is looked after; runs are mostly shorter."""
+_LOG_SECONDS = 0.05
+"""For what a living driver printed before it answered: it may come by the other stream, and later."""
 _LOOK_SHARE = 0.005
 """Of the time that this may take: it takes a core from what is measured."""
 _LONGEST_LINE = 2**22
@@ -194,6 +196,12 @@ class Session:
         answer = self._ask(request, "peak", number, self._patience(seconds))
         return self._checked(lambda: answers.peak(answer, number, len(self.launch.cores)))
 
+    def log_tail(self) -> str:
+        """What the driver printed last. To be asked when it has failed: it takes a moment."""
+        if self._tree is not None:
+            time.sleep(_LOG_SECONDS)
+        return self._log.tail()
+
     def park(self) -> None:
         """Takes the idle driver's processes off the cores, where spinning ones would disturb others."""
         if self._tree is not None and self.launch.park and not self._parked:
@@ -321,4 +329,4 @@ class Session:
         if error.kind in ("crash", "timeout", "memory", "protocol"):
             self.kill()
         self._log.note(f"{error.kind}: {error.message}")
-        error.log_tail = self._log.tail()
+        error.log_tail = self.log_tail()

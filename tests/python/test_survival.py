@@ -42,10 +42,6 @@ def simulated(monkeypatch: pytest.MonkeyPatch, no_own_systems: None) -> None:
     monkeypatch.setenv("TASKGRAIN_REFERENCE", str(FAKE))
 
 
-ROUNDS = 40
-"""So many that the study outlasts a hundred kills."""
-
-
 class Killer:
     """Kills a study's processes again and again, and holds the folder to what it held before."""
 
@@ -114,14 +110,14 @@ def assert_the_record_implies(out: Path, words: Sequence[str], cells: list[objec
     assert len(lines(copy, "run")) == len(lines(out, "run"))
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("simulated")
-def test_killed_a_hundred_times_it_loses_nothing(tmp_path: Path) -> None:
-    words = write_study(tmp_path, min_rounds=ROUNDS, max_rounds=ROUNDS)
+@pytest.mark.parametrize(("kills", "rounds"), [(6, 10), pytest.param(100, 40, marks=pytest.mark.slow)])
+def test_killed_again_and_again_it_loses_nothing(tmp_path: Path, kills: int, rounds: int) -> None:
+    words = write_study(tmp_path, min_rounds=rounds, max_rounds=rounds)
     out, journal = tmp_path / "out", tmp_path / "journal"
     with Forker({**os.environ, "FAKE_JOURNAL": str(journal)}, tmp_path / "errors") as forker:
         killer = Killer(out, forker, words, seed=3)
-        for number in range(100):
+        for number in range(kills):
             killer.kill(("harness", "driver", "group")[number % 3], 0.05)
     cells = table(finish(words, env={**os.environ, "FAKE_JOURNAL": str(journal)}))
     assert "Traceback" not in (tmp_path / "errors").read_text()
@@ -133,7 +129,7 @@ def test_killed_a_hundred_times_it_loses_nothing(tmp_path: Path) -> None:
     for cell in cells:
         assert isinstance(cell, dict)
         assert cell["metg"] == pytest.approx(2 * OVERHEADS[cell["system"]], rel=0.1)
-        assert cell["rounds"] == ROUNDS
+        assert cell["rounds"] == rounds
     assert_the_record_implies(out, words, cells)
 
 

@@ -75,6 +75,8 @@ def run(request: dict) -> None:
     match MODE:
         case "hangs":
             time.sleep(1000)
+        case "slow":
+            time.sleep(1.0)
         case "dies":
             os.kill(os.getpid(), signal.SIGSEGV)
         case "exits":
