@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from taskgrain._core import Run
+from taskgrain._core import Run, Unsupported
 
 EMPTY = "empty"
 """The kernel that does nothing: its tasks show what a system costs."""
@@ -73,10 +73,13 @@ class Workload:
         return self.width * steps * self.graphs
 
     @lru_cache(maxsize=256)  # noqa: B019 - a workload is a small value that lives as long as the study
-    def exact_tasks(self, steps: int) -> int:
-        """The tasks of one run, as the core counts them. Raises the core's errors."""
+    def exact_tasks(self, steps: int) -> int | None:
+        """The tasks of one run, as the core counts them; None for graphs too large for this process."""
         graphs = self.request(1, steps)
-        return Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off"})).tasks
+        try:
+            return Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off"})).tasks
+        except (Unsupported, MemoryError):
+            return None
 
     def fields(self) -> dict[str, Any]:
         """The workload in a line of `runs.jsonl`."""
