@@ -34,6 +34,14 @@ def noisy(value: float) -> float:
     return value * (1.0 + NOISE * abs(DICE.gauss(0.0, 1.0)))
 
 
+def tasks_of(graph: dict) -> int:
+    """Of a pattern whose steps are all as wide as the graph, or of the tree."""
+    steps, width = graph["steps"], graph["width"]
+    if graph["pattern"] != "tree":
+        return steps * width
+    return sum(min(width, 2**step) for step in range(min(steps, 64))) + width * max(0, steps - 64)
+
+
 def run(request: dict) -> None:
     graphs = request["graphs"]
     if graphs[0]["pattern"] == FAULT:
@@ -42,7 +50,7 @@ def run(request: dict) -> None:
         message = f"pattern: {FAULT} is not allowed; allowed: others"
         answer(event="error", id=request["id"], kind=KIND, message=message)
         return
-    tasks = sum(graph["steps"] * graph["width"] for graph in graphs)
+    tasks = sum(map(tasks_of, graphs))
     iterations = graphs[0]["kernel"]["iterations"]
     seconds = tasks * (OVERHEAD + iterations * ITERATION_SECONDS) / len(CORES)
     work = tasks * iterations * FLOP
