@@ -37,6 +37,10 @@ class World:
         self.busy: list[float] = []
         """Of the next runs; 0 afterwards."""
         self.runs = 0
+        self.rates = (FLOP / ITERATION,) * 2
+        """Of the reference, core by core."""
+        self.cores = 2
+        """That every system occupies."""
         self.notes: list[str] = []
         """What the person was told."""
 
@@ -71,7 +75,7 @@ class Simulated:
             self.kill()
             raise DriverError(kind, "no licence", "log")
         self.alive = True
-        return Ready(self.name, "1", 1, 2, ((0,), (1,)), {"event": "ready"})
+        return Ready(self.name, "1", 1, self.world.cores, ((0,), (1,)), {"event": "ready"})
 
     def run(self, graphs: Sequence[Mapping[str, Any]], *, repeats: int, **_: Any) -> RunResult:
         self._wake()
@@ -97,7 +101,7 @@ class Simulated:
         if kernel["name"] == "empty":
             raise DriverError("invalid", "kernel: empty is not allowed")
         self.world.now += seconds
-        return Peak((FLOP / ITERATION,) * 2, "flop")
+        return Peak(self.world.rates, "flop")
 
     def log_tail(self) -> str:
         return "last words"

@@ -175,6 +175,21 @@ def test_a_study_cut_anywhere_ends_as_if_never_cut(tmp_path: Path) -> None:
             assert one["ending"] == other["ending"]
 
 
+def test_a_cell_that_was_cut_before_its_result_keeps_to_its_own_cores(tmp_path: Path) -> None:
+    """A system of one core is compared with that core's rates, also where its driver is not started again."""
+    world = World()
+    world.rates, world.cores = (2e9, 4e9), 1
+    expected = comparable(measure(tmp_path, world))
+    runs = tmp_path / "runs.jsonl"
+    kept = [line for line in runs.read_bytes().splitlines(True) if b'"kind": "metg"' not in line]
+    runs.write_bytes(b"".join(kept))
+    world = World()
+    found = comparable(measure(tmp_path, world))
+    assert world.runs == 0
+    assert found == expected
+    assert found[0]["peak_rate"] == pytest.approx(2e9)
+
+
 def test_lines_that_do_not_fit_are_ignored(tmp_path: Path) -> None:
     measure(tmp_path, World())
     runs = tmp_path / "runs.jsonl"

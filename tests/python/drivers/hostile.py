@@ -76,7 +76,7 @@ def run(request: dict) -> None:
         case "hangs":
             time.sleep(1000)
         case "slow":
-            time.sleep(1.0)
+            time.sleep(3.7)
         case "dies":
             os.kill(os.getpid(), signal.SIGSEGV)
         case "exits":
