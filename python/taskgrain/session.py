@@ -118,7 +118,11 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+        else:  # an interrupt, say: no time to ask
+            self.kill()
+            self._log.close()
 
     @property
     def alive(self) -> bool:

@@ -111,7 +111,7 @@ def assert_the_record_implies(out: Path, words: Sequence[str], cells: list[objec
 
 
 @pytest.mark.usefixtures("simulated")
-@pytest.mark.parametrize(("kills", "rounds"), [(6, 10), pytest.param(100, 40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("kills", "rounds"), [(6, 8), pytest.param(100, 40, marks=pytest.mark.slow)])
 def test_killed_again_and_again_it_loses_nothing(tmp_path: Path, kills: int, rounds: int) -> None:
     words = write_study(tmp_path, min_rounds=rounds, max_rounds=rounds)
     out, journal = tmp_path / "out", tmp_path / "journal"
@@ -247,6 +247,13 @@ def test_an_interrupt_ends_drivers_that_do_not_listen(tmp_path: Path, mode: str)
     words = write_study(tmp_path, systems=["bad"], min_rounds=1000, max_rounds=1000)
     said = interrupted(words, tmp_path / "out" / "runs.jsonl", lines=1)
     assert "taskgrain: interrupted" in said
+
+
+@pytest.mark.usefixtures("simulated")
+def test_an_interrupt_of_a_single_run(tmp_path: Path) -> None:
+    write_system(tmp_path, "bad", str(DRIVERS / "hostile.py"), "hangs", "0")
+    words = ["run", "--system", "bad", "--systems", str(tmp_path / "systems")]
+    assert interrupted(words, 3.0) == "taskgrain: interrupted\n"
 
 
 @pytest.mark.usefixtures("simulated")
