@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -329,8 +331,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = app(words, prog_name="taskgrain", standalone_mode=False)
         if code == EXIT_INTERRUPTED:  # typer makes this of a KeyboardInterrupt
             raise KeyboardInterrupt
+        sys.stdout.flush()  # here, where a full disk still finds words
         sys.exit(code if isinstance(code, int) else 0)
     except TaskgrainError as error:
+        if error.exit_code == EXIT_INTERRUPTED:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be interrupted
         _complain(str(error))
         sys.exit(error.exit_code)
     except TyperException as error:
@@ -339,15 +344,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _complain(message)
         sys.exit(getattr(error, "exit_code", EXIT_INPUT))
     except (KeyboardInterrupt, typer.Abort):
-        again = (
-            "; the same command goes on from here"
-            if {"-o", "--output"} & set(words) or "study" in words
-            else ""
-        )
-        _complain("interrupted" + again)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _complain("interrupted")
         sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()
+        sys.exit(EXIT_FAILED)
+    except OSError as error:
+        _complain(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
+        with contextlib.suppress(OSError):
+            sys.stdout.close()  # what could not be printed would be tried, and complained about, again
         sys.exit(EXIT_FAILED)
 
 
