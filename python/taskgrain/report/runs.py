@@ -1,0 +1,54 @@
+"""The runs of a cell: the samples behind its curve, and the curve itself where no `metg` line holds one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from taskgrain.metg import peak_rate
+from taskgrain.report.cells import Point
+
+
+@dataclass(frozen=True)
+class Run:
+    """One answer of a driver; granularities in seconds, one a repeat."""
+
+    phase: str
+    iterations: float
+    granularities: tuple[float, ...]
+    work: float
+    """Of one task, in the kernel's unit."""
+
+
+def samples(runs: Iterable[Run], iterations: float) -> tuple[float, ...]:
+    """The granularity of every repeat at a size."""
+    return tuple(one for run in runs if run.iterations == iterations for one in run.granularities)
+
+
+def counting(runs: Iterable[Run]) -> list[Run]:
+    """Those that a curve rests on; the short runs that look for the crossing only if there are no others."""
+    tasks = [run for run in runs if run.iterations > 0 and run.work > 0]
+    return [run for run in tasks if run.phase != "bracket"] or tasks
+
+
+def peak(rates: Iterable[Sequence[float]], cores: int | None) -> float | None:
+    """The reference of a session in work per second and core, of the cores that the system uses."""
+    table = [row[:cores] for row in rates if cores is not None and len(row) >= cores > 0]
+    try:
+        return peak_rate(table)
+    except ValueError:
+        return None
+
+
+def curve(runs: Sequence[Run], peak: float | None) -> tuple[Point, ...]:
+    """The medians at each size, for a cell whose measurement was cut off: no intervals are known."""
+    work = {run.iterations: run.work for run in runs}
+    points = []
+    for iterations in sorted(work) if peak else ():
+        behind = samples(runs, iterations)
+        granularity = median(behind)
+        efficiency = work[iterations] / (granularity * (peak or 1.0))
+        ends = (granularity,) * 3 + (efficiency,) * 3
+        points.append(Point(iterations, *ends, repeats=len(behind), samples=behind))
+    return tuple(points)
