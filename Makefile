@@ -6,7 +6,7 @@ SHELL := /bin/bash
 taskgrain := .venv/bin/taskgrain
 sources := $(shell find CMakeLists.txt pyproject.toml include src systems python tools -type f -not -path '*/__pycache__/*' -not -path '*/.*')
 
-.PHONY: study doctor setup setup-dev test test-fast test-cpp lint bench clean
+.PHONY: study doctor setup setup-dev test test-fast test-cpp lint bench screenshots clean
 .DEFAULT_GOAL := study
 
 study: setup
@@ -43,6 +43,9 @@ test-cpp: setup-dev
 
 bench: setup-dev
 	bench/run
+
+screenshots: setup-dev
+	.venv/bin/python tools/screenshots.py
 
 clean:
 	rm -rf build .venv
