@@ -6,7 +6,7 @@ SHELL := /bin/bash
 taskgrain := .venv/bin/taskgrain
 sources := $(shell find CMakeLists.txt pyproject.toml include src systems python tools -type f -not -path '*/__pycache__/*' -not -path '*/.*')
 
-.PHONY: study doctor setup setup-dev test test-fast test-cpp lint bench screenshots clean
+.PHONY: study doctor setup setup-dev test test-fast test-cpp lint bench clean
 .DEFAULT_GOAL := study
 
 study: setup
@@ -15,6 +15,10 @@ study: setup
 
 doctor: setup
 	$(taskgrain) doctor
+
+.PHONY: screenshots  # the pictures of docs/reference/report.md
+screenshots: setup-dev
+	.venv/bin/python tools/screenshots.py
 
 setup: .venv/.installed
 .venv/.installed: $(sources)
@@ -43,9 +47,6 @@ test-cpp: setup-dev
 
 bench: setup-dev
 	bench/run
-
-screenshots: setup-dev
-	.venv/bin/python tools/screenshots.py
 
 clean:
 	rm -rf build .venv

@@ -222,6 +222,16 @@ def test_a_failure_that_a_later_attempt_mended(tmp_path: Path) -> None:
     assert results.cells[0].metg == 1e-6
 
 
+def test_a_driver_that_was_started_again(tmp_path: Path) -> None:
+    crash: results_folder.Line = {"kind": "crash", "cell": CELL, "message": "ended with 9", "log": "the tail"}
+    lines = [results_folder.cell_line("mpi", "stencil_1d"), crash, results_folder.metg_line(CELL, 1e-6)]
+    results = data.read(results_folder.write(tmp_path, lines))
+    (failure,) = results.failures
+    assert (failure.error, failure.message, failure.superseded) == ("crash", "ended with 9", True)
+    assert results.cells[0].error == ""
+    assert "the tail" in opened(tmp_path).text
+
+
 @pytest.mark.parametrize(
     ("ending", "short", "trouble"),
     [
@@ -418,9 +428,9 @@ def test_the_samples_behind_a_curve(tmp_path: Path) -> None:
     for point in cell.curve:
         assert all(abs(one / point.granularity - 1) < 0.3 for one in point.samples)
     embedded = json.loads(opened(folder).blocks["data"])
-    assert [len(point[-1]) for point in embedded[0]["points"]] == [6] * 10
+    assert [len(point[-2]) for point in embedded[0]["points"]] == [6] * 10
     first = cell.curve[0]
-    shown = [first.granularity * math.exp(one / 1000) for one in embedded[0]["points"][0][-1]]
+    shown = [first.granularity * math.exp(one / 1000) for one in embedded[0]["points"][0][-2]]
     assert shown == pytest.approx(list(first.samples), rel=1e-3)
 
 
@@ -433,7 +443,7 @@ def test_many_samples_are_thinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     shown = opened(folder)
     assert "all cells have 180" in shown.text
     assert "an even selection" in shown.text
-    assert [len(point[-1]) for point in json.loads(shown.blocks["data"])[0]["points"]] == [5] * 10
+    assert [len(point[-2]) for point in json.loads(shown.blocks["data"])[0]["points"]] == [5] * 10
 
 
 @pytest.mark.parametrize("phase", ["measure", "sweep", "bracket"])

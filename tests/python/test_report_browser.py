@@ -334,6 +334,19 @@ def test_hovering_tells_what_a_point_is(browser: webdriver.Chrome, report: str) 
         assert word in tooltip.text
 
 
+def test_disturbed_samples_are_grey(browser: webdriver.Chrome, tmp_path: Path) -> None:
+    cell = results_folder.cell_name("mpi", "fft")
+    ended = results_folder.metg_line(cell, 1e-6) | {"disturbed_runs": 10}
+    runs = [line | {"disturbed": at < 10} for at, line in enumerate(results_folder.run_lines(ended, 3))]
+    folder = results_folder.write(tmp_path, [results_folder.cell_line("mpi", "fft"), *runs, ended])
+    show(browser, write(folder).as_uri())
+    muted = browser.execute_script("return getComputedStyle(document.querySelector('.note')).color")
+    drawn = marks(browser, "efficiency")
+    assert drawn.count(muted) == 10 * 2
+    assert len(set(drawn)) == 2
+    assert len(drawn) == 10 + 30 * 2
+
+
 def test_samples_stand_behind_the_points(browser: webdriver.Chrome, tmp_path: Path) -> None:
     show(browser, write(results_folder.big(tmp_path, ["mpi"], ["fft"], rounds=4, repeats=3)).as_uri())
     assert len(marks(browser, "efficiency")) == len(marks(browser, "rate")) == 10 + 10 * 12

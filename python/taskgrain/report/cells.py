@@ -23,6 +23,8 @@ class Point:
     repeats: int | None
     samples: tuple[float, ...] = ()
     """The granularity of every repeat behind the point."""
+    disturbed: tuple[float, ...] = ()
+    """Those of runs that others on the cores disturbed."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ class Cell:
     runs: int
     repeated: int | None
     """Runs that were repeated because others took too much of the cores."""
+    disturbed: int | None
+    """Runs that stayed disturbed."""
     peak_rate: float | None
     work_unit: str
     curve: tuple[Point, ...]

@@ -32,10 +32,11 @@ const report = { cells: JSON.parse(document.getElementById("data").textContent) 
 
   // At one size, efficiency times granularity is the same for all samples.
   function samples(cell) {
-    return cell.points.flatMap((point) => point.samples.map((perMille) => {
+    return cell.points.flatMap((point) => [...point.disturbed, ...point.samples].map((perMille, place) => {
+      const disturbed = place < point.disturbed.length;
       const longer = Math.exp(perMille / 1000);
       const [granularity, efficiency] = [point.granularity * longer, point.efficiency / longer];
-      return { system: cell.system, iterations: point.iterations, granularity, efficiency, rate: efficiency * cell.peak };
+      return { system: cell.system, iterations: point.iterations, granularity, efficiency, disturbed, rate: efficiency * cell.peak };
     }));
   }
 
@@ -46,7 +47,7 @@ const report = { cells: JSON.parse(document.getElementById("data").textContent) 
     const known = kind === "rate" ? cells.filter((cell) => cell.peak) : cells;
     return {
       levels: kind === "rate" ? peak(cells) : levels(cells, (cell) => ({ ...cell.threshold })),
-      points: known.flatMap((cell) => cell.points.map(({ samples: _, ...point }) => point)),
+      points: known.flatMap((cell) => cell.points.map(({ samples: _, disturbed: __, ...point }) => point)),
       samples: state.samples ? known.flatMap(samples) : [],
     };
   }

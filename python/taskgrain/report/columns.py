@@ -80,6 +80,7 @@ COLUMNS = (
     Column("Cores", False, True, lambda cell: _number(cell.cores)),
     Column("Runs", False, True, lambda cell: _number(cell.runs)),
     Column("Repeated runs", False, True, lambda cell: _number(cell.repeated)),
+    Column("Disturbed runs", False, True, lambda cell: _number(cell.disturbed)),
     Column("Pattern", False, False, _text(lambda cell: cell.pattern)),
     Column("Width", False, True, lambda cell: _number(cell.width, "d")),
     Column("Radix", False, True, lambda cell: _number(cell.radix, "d")),

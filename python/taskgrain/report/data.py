@@ -149,6 +149,8 @@ def _gather(cell: _Gathered, line: Fields) -> None:
                 cell.work_unit = text(line.get("work_unit")) or cell.work_unit
         case "failure":
             cell.failures = [(earlier, False) for earlier, _ in cell.failures] + [(line, True)]
+        case "crash":  # the driver was started again
+            cell.failures.append(({**line, "error": "crash"}, False))
         case "metg":
             cell.ended = line
             if line.get("ending") != "failed":
@@ -163,7 +165,9 @@ def _runs(line: Fields) -> list[Run]:
         return []
     times = [time for one in seconds if (time := _positive(one))]
     granularities = tuple(time * cores / tasks for time in times)
-    return [Run(text(line.get("phase")), iterations, granularities, work / tasks)] if times else []
+    disturbed = line.get("disturbed") is True
+    run = Run(text(line.get("phase")), iterations, granularities, work / tasks, disturbed)
+    return [run] if times else []
 
 
 _Kernel = tuple[str, str, str]
@@ -218,6 +222,7 @@ def _cell(name: str, gathered: _Gathered, references: Mapping[_Kernel, _Referenc
         rounds=_integer(ended.get("rounds")),
         runs=gathered.count,
         repeated=_integer(ended.get("repeated_runs")),
+        disturbed=_integer(ended.get("disturbed_runs")),
         peak_rate=peak_rate,
         work_unit=gathered.work_unit or reference.work_unit,
         curve=_curve(ended.get("curve"), counting(gathered.runs), peak_rate),
@@ -232,7 +237,14 @@ def _curve(stored: object, runs: Sequence[Run], peak_rate: float | None) -> tupl
     points = [point for line in lines if (point := _point(line))]
     if not points:
         return curve(runs, peak_rate)
-    return tuple(replace(point, samples=samples(runs, point.iterations)) for point in points)
+    return tuple(
+        replace(
+            point,
+            samples=samples(runs, point.iterations),
+            disturbed=samples(runs, point.iterations, disturbed=True),
+        )
+        for point in points
+    )
 
 
 def _point(line: Fields) -> Point | None:

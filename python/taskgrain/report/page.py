@@ -33,7 +33,7 @@ from taskgrain.report.data import text
 SCRIPTS = ("charts.js", "table.js", "page.js")
 FIELDS = (
     "ending", "error", "metg", "low", "high", "floor", "floor_low", "floor_high", "threshold", "rounds",
-    "runs", "repeated", "cores", "peak_rate", "work_unit", "pattern", "width", "radix", "graphs",
+    "runs", "repeated", "disturbed", "cores", "peak_rate", "work_unit", "pattern", "width", "radix", "graphs",
     "output_bytes", "kernel", "dependences", "command",
 )  # fmt: skip
 """Of a cell, in cells.csv: SI units."""
@@ -125,13 +125,17 @@ def _charts(results: Results) -> dict[str, object]:
         kind = f"dependences-{i}"
         charts[kind] = {"kind": kind, "of": list(dict.fromkeys(cell.workload for cell in cells))}
         specs[kind] = plots.page_spec(plots.dependences(results, look.PAGE, cells=cells))
-    return {"charts": charts, "specs": specs, "point": [*POINT, "samples"]}
+    return {"charts": charts, "specs": specs, "point": [*POINT, "samples", "disturbed"]}
 
 
 def _data(cell: Cell, index: int, row: rows.Row, most: int) -> dict[str, object]:
     """All that the page's script knows of a cell."""
     points = [
-        [*(point[field] for field in POINT), rows.thinned(behind, most)]
+        [
+            *(point[field] for field in POINT),
+            rows.thinned(behind.samples, behind, most),
+            rows.thinned(behind.disturbed, behind, most),
+        ]
         for point, behind in zip(rows.points(cell, index), cell.curve, strict=True)
     ]
     return {

@@ -148,7 +148,12 @@ def _curves(x: alt.X, y: alt.Y, looks: tuple[alt.Color, alt.Shape], theme: Theme
         levels.mark_text(**beside, baseline="bottom", dy=-3, color=theme.muted).encode(
             x=alt.value(end), y=_of(y, "value:Q"), text="text:N"
         ),
-        samples.encode(x=x, y=y, color=colour, opacity=_opacity(0.3)),
+        samples.encode(
+            x=x,
+            y=y,
+            color=alt.when("datum.disturbed").then(alt.value(theme.muted)).otherwise(colour),
+            opacity=_opacity(0.3),
+        ),
         base.mark_rule().encode(x=x, y=_of(y, f"{name}_low:Q"), y2=f"{name}_high:Q", opacity=_opacity(0.6)),
         base.mark_line(strokeWidth=1.6 if width is None else 1).encode(x=x, y=y, order="iterations:Q"),
         base.mark_point(filled=True, size=_size(width)).encode(x=x, y=y, shape=shape, tooltip=tooltip),

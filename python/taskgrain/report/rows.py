@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
 from taskgrain import quantity
@@ -12,7 +12,13 @@ from taskgrain.report.cells import Cell, Point, Results
 from taskgrain.report.look import AT_LEAST, AT_MOST, SHAPES
 
 Row = dict[str, object]
-_FAILED = {"crash": "crash", "timeout": "timeout", "unsupported": "unsupported", "validation": "wrong result"}
+_FAILED = {
+    "crash": "crash",
+    "memory": "out of memory",
+    "timeout": "timeout",
+    "unsupported": "unsupported",
+    "validation": "wrong result",
+}
 MOST_SAMPLES = 60_000
 """In one report. More would make the page heavy, and show nothing more."""
 
@@ -109,15 +115,15 @@ def points(cell: Cell, index: int) -> list[Row]:
 
 def sample_counts(results: Results) -> tuple[int, int]:
     """Of all samples, and how many of a point are taken to the page at most."""
-    counts = [len(point.samples) for cell in results.cells for point in cell.curve]
+    counts = [len(one.samples) + len(one.disturbed) for cell in results.cells for one in cell.curve]
     total = sum(counts)
     return total, max(counts, default=0) if total <= MOST_SAMPLES else max(3, MOST_SAMPLES // len(counts))
 
 
-def thinned(point: Point, most: int) -> list[int]:
-    """At most `most` of its samples, evenly spread in their order: 1000 ln(sample / the point's median)."""
-    step = max(1.0, len(point.samples) / most) if most else 1.0
-    chosen = (point.samples[int(i * step)] for i in range(min(len(point.samples), most)))
+def thinned(samples: Sequence[float], point: Point, most: int) -> list[int]:
+    """At most `most` of the samples, evenly spread in their order: 1000 ln(sample / the point's median)."""
+    step = max(1.0, len(samples) / most) if most else 1.0
+    chosen = (samples[int(i * step)] for i in range(min(len(samples), most)))
     return [round(1000 * math.log(one / point.granularity)) for one in chosen]
 
 

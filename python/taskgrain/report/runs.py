@@ -19,11 +19,14 @@ class Run:
     granularities: tuple[float, ...]
     work: float
     """Of one task, in the kernel's unit."""
+    disturbed: bool
+    """Whether others on the cores disturbed it after all repeats."""
 
 
-def samples(runs: Iterable[Run], iterations: float) -> tuple[float, ...]:
-    """The granularity of every repeat at a size."""
-    return tuple(one for run in runs if run.iterations == iterations for one in run.granularities)
+def samples(runs: Iterable[Run], iterations: float, disturbed: bool = False) -> tuple[float, ...]:
+    """The granularity of every repeat at a size, of the runs that were disturbed or of the others."""
+    chosen = (run for run in runs if run.iterations == iterations and run.disturbed == disturbed)
+    return tuple(one for run in chosen for one in run.granularities)
 
 
 def counting(runs: Iterable[Run]) -> list[Run]:
@@ -46,9 +49,11 @@ def curve(runs: Sequence[Run], peak: float | None) -> tuple[Point, ...]:
     work = {run.iterations: run.work for run in runs}
     points = []
     for iterations in sorted(work) if peak else ():
-        behind = samples(runs, iterations)
-        granularity = median(behind)
+        quiet, disturbed = samples(runs, iterations), samples(runs, iterations, disturbed=True)
+        granularity = median(quiet or disturbed)
         efficiency = work[iterations] / (granularity * (peak or 1.0))
         ends = (granularity,) * 3 + (efficiency,) * 3
-        points.append(Point(iterations, *ends, repeats=len(behind), samples=behind))
+        points.append(
+            Point(iterations, *ends, repeats=len(quiet + disturbed), samples=quiet, disturbed=disturbed)
+        )
     return tuple(points)
