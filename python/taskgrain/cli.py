@@ -20,7 +20,7 @@ from taskgrain import dry_run as dry
 from taskgrain import machine, measure, numbers, quantity, single
 from taskgrain import study as studies
 from taskgrain import system as systems_module
-from taskgrain.errors import EXIT_FAILED, EXIT_INPUT, EXIT_INTERRUPTED, InputError, TaskgrainError
+from taskgrain.errors import EXIT_FAILED, EXIT_INPUT, EXIT_INTERRUPTED, InputError, TaskgrainError, UsageError
 from taskgrain.graph_command import graph
 from taskgrain.options import (
     DryRun,
@@ -265,24 +265,43 @@ def _show_plan(plan: dry.Plan, as_json: bool) -> None:
 app.command(epilog="Example: taskgrain graph --pattern fft --width 8 --format png -o fft.png")(graph)
 
 
-@app.command(epilog="Example: taskgrain report results/patterns")
+@app.command(epilog="Example: taskgrain report results/patterns --figures paper/figures --format pdf")
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: report.html in DIR.")
     ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            "--figures", metavar="DIR", help="Also draw each plot, in a size for two-column papers."
+        ),
+    ] = None,
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format", metavar="NAME", help="Of the figures: svg, png, pdf, or several (default all)."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Writes the report of a results folder: one HTML file."""
+    """Writes the report of a results folder: one HTML file; and its plots as figures if wished."""
     if not folder.is_dir():
         raise InputError("DIR", str(folder), "a results folder")
-    from taskgrain.report import write  # the plots' libraries are slow to load; no other command needs them
+    if formats and figures is None:
+        raise UsageError("--format is for figures: give --figures DIR too")
+    from taskgrain.report import FORMATS, draw, write  # slow to load; no other command needs it
 
     target = write(folder, output)
+    kinds = split_names(formats) if formats else FORMATS
+    drawn = draw(folder, figures, kinds) if figures else []
     if as_json:
-        _print_json({"report": str(target)})
-    else:
-        _out().text(str(target))
+        _print_json({"report": str(target), "figures": [str(one) for one in drawn]})
+        return
+    out = _out()
+    out.text(str(target))
+    if drawn:
+        out.text(f"{figures}: {len(drawn)} figures")
 
 
 @app.command(epilog="Example: taskgrain export results/patterns --table runs -o runs.parquet")

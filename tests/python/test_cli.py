@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import results_folder
 
 from taskgrain.cli import main
 
@@ -114,6 +115,7 @@ def test_bad_options_end_with_one_line_and_code_2(
         (["run", "--repeats", "0"], "--repeats: 0"),
         (["study", "nowhere.toml"], "nowhere.toml: cannot be read"),
         (["report", "nowhere"], "nowhere"),
+        (["report", ".", "--format", "pdf"], "--figures"),
         (["frobnicate"], "frobnicate"),
     ],
 )
@@ -252,3 +254,18 @@ def test_help_has_examples_and_version(taskgrain: Command) -> None:
         assert "Example: taskgrain " + command in " ".join(result.out.split())
     assert taskgrain("--version").out.startswith("taskgrain 0.")
     assert taskgrain().code == 2
+
+
+def test_a_report_with_figures(taskgrain: Command, tmp_path: Path) -> None:
+    folder = results_folder.big(tmp_path / "study", ["mpi"], ["fft"])
+    done = taskgrain("report", folder, "--figures", tmp_path / "figures", "--format", "svg,pdf", "--json")
+    assert done.code == 0
+    made = json.loads(done.out)
+    assert made["report"] == str(folder / "report.html")
+    names = {Path(one).name for one in made["figures"]}
+    stems = ("metg", "efficiency", "rate")
+    assert names == {f"{stem}-fft-width=16.{kind}" for stem in stems for kind in ("svg", "pdf")}
+    assert all(Path(one).stat().st_size for one in made["figures"])
+    wrong = taskgrain("report", folder, "--figures", tmp_path / "figures", "--format", "gif")
+    assert wrong.code == 2
+    assert "svg, png, pdf" in wrong.err
