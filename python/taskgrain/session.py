@@ -36,7 +36,9 @@ _LOOK_SECONDS = 0.1
 _LOG_SECONDS = 0.05
 """For what a living driver printed before it answered: it may come by the other stream, and later."""
 _LOOK_SHARE = 0.005
-"""Of the time that this may take: it takes a core from what is measured."""
+"""Of the time that this may take, as it takes a core from what is measured."""
+_LONGEST_LOOK = 0.3
+"""Seconds between two looks all the same: much memory can be eaten in them."""
 _LONGEST_LINE = 2**22
 _MOST_ANSWERS = 16
 
@@ -293,7 +295,7 @@ class Session:
                 return self._answers.get(timeout=piece)
             except queue.Empty:
                 waited += piece
-            begin = time.perf_counter()
+            begin = time.thread_time()
             if self._tree is not None and self._tree.wait(0.0) is not None:
                 # Killed, its supervisor first, so that a daemon of its may still hold the pipes open.
                 with contextlib.suppress(queue.Empty):
@@ -301,7 +303,7 @@ class Session:
                 raise DriverError("crash", f"ended during {op}")
             if excess := self._memory.excess(self.pids()):
                 raise DriverError("memory", f"was stopped during {op}: it {excess}")
-            look = max(_LOOK_SECONDS, (time.perf_counter() - begin) / _LOOK_SHARE)
+            look = min(max(_LOOK_SECONDS, (time.thread_time() - begin) / _LOOK_SHARE), _LONGEST_LOOK)
         raise DriverError("timeout", f"no answer to {op} within {timeout:.3g} s")
 
     def _send(self, request: Mapping[str, object], timeout: float) -> None:

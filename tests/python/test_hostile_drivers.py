@@ -146,21 +146,24 @@ def test_the_time_limit_follows_what_is_known(sessions: list[Session]) -> None:
 
 STOPPED = """
 import sys
+from pathlib import Path
 from taskgrain.session import Session
 from taskgrain.system import Launch
-session = Session("x", Launch((sys.executable, *sys.argv[1:3]), {}, (int(sys.argv[3]),)), run_seconds=2.0)
+launch = Launch((sys.executable, *sys.argv[1:3]), {}, (int(sys.argv[3]),))
+session = Session("x", launch, Path(sys.argv[4]), run_seconds=2.5)
 session.start()
-print("now", flush=True)
 print(session.run([{"pattern": "trivial", "steps": 4, "width": 2}], repeats=1).tasks, flush=True)
 session.close()
 """
 
 
-def test_a_harness_that_was_stopped_has_not_waited() -> None:
-    words = [sys.executable, "-c", STOPPED, HOSTILE, "slow", str(CORES[0])]
+def test_a_harness_that_was_stopped_has_not_waited(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    words = [sys.executable, "-c", STOPPED, HOSTILE, "slow", str(CORES[0]), str(log)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as harness:
         assert harness.stdout is not None
-        assert harness.stdout.readline() == "now\n"
+        while not log.exists() or "last words" not in log.read_text():
+            time.sleep(0.01)
         process = psutil.Process(harness.pid)
         process.suspend()
         time.sleep(3.0)  # longer than a run may take

@@ -51,7 +51,7 @@ def eat() -> None:
     held = []
     while len(held) < 64:
         held.append(b"x" * 2**25)
-        time.sleep(0.02)
+        time.sleep(0.04)
     os._exit(9)
 
 
