@@ -18,6 +18,10 @@ study: setup
 doctor: setup
 	$(taskgrain) doctor
 
+.PHONY: screenshots  # the pictures of docs/reference/report.md
+screenshots: setup-dev
+	.venv/bin/python tools/screenshots.py
+
 setup: .venv/.installed
 .venv/.installed: $(sources)
 	tools/setup

@@ -35,6 +35,7 @@ Validation validation_from_name(std::string_view name);
 enum class ViolationKind : std::uint8_t {
   wrong_bytes,     ///< an input holds what no task of the graph writes
   wrong_producer,  ///< an input comes from another point
+  wrong_graph,     ///< an input comes from another graph of the run
   early,           ///< the input's producer had not run: its buffer holds an earlier step, or its mark is missing
   overwritten,     ///< the input's buffer holds a later step already
   missing_input,   ///< fewer inputs than dependences
@@ -57,9 +58,18 @@ struct Violation {
   std::string text() const;
 };
 
-/// What an output is filled with, over and over: the task that wrote it.
+/// What an output is filled with, over and over: the task that wrote it. The graph stands above the step, counted from 1, so that
+/// zeroed memory is no task's output.
 struct Cell {
-  std::int64_t step, point;
+  static constexpr int graph_shift = 48;
+
+  std::int64_t graph_and_step, point;
+
+  static Cell of(std::int64_t graph, std::int64_t step, std::int64_t point) noexcept {
+    return {(graph + 1) * (std::int64_t{1} << graph_shift) + step, point};
+  }
+  std::int64_t graph() const noexcept { return (graph_and_step >> graph_shift) - 1; }
+  std::int64_t step() const noexcept { return graph_and_step & ((std::int64_t{1} << graph_shift) - 1); }
   friend bool operator==(const Cell&, const Cell&) = default;
 };
 

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 PROTOCOL = 1
-FAILURES = ("system", "validation", "unsupported", "timeout", "crash", "protocol")
+FAILURES = ("system", "validation", "unsupported", "timeout", "crash", "memory", "protocol")
 """The kinds of failure in a results folder."""
+_LEAST_SECONDS = 1e-9
+"""The tick of the clocks that there are: less is no measurement."""
 
 
 class DriverError(Exception):
@@ -20,10 +22,18 @@ class DriverError(Exception):
     """
 
     def __init__(self, kind: str, message: str, log_tail: str = "") -> None:
+        message = printable(message)
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.log_tail = log_tail
+        self.at_start = False
+        """Whether the driver did not even start."""
+
+
+def printable(text: str) -> str:
+    """A driver's text made fit for any terminal and encoding: it may hold escape sequences, or no Unicode."""
+    return "".join(one if one.isprintable() else "\ufffd" for one in text)
 
 
 @dataclass(frozen=True)
@@ -131,7 +141,7 @@ def _text(answer: Mapping[str, object], field: str, default: str | None = None) 
     value = answer.get(field, default)
     if not isinstance(value, str):
         raise _wrong(field, value, "text")
-    return value
+    return printable(value)
 
 
 def _binding(answer: Mapping[str, object]) -> tuple[tuple[int, ...], ...]:
@@ -203,10 +213,14 @@ def result(
         raise DriverError(
             "protocol", f"the answer's seconds add up to {sum(seconds):g}, but it came after {elapsed:g}"
         )
+    if min(seconds) < _LEAST_SECONDS:
+        raise DriverError("protocol", f"a repeat took {min(seconds):g} seconds, less than any clock can tell")
     prepare = answer.get("prepare_seconds", [])
     if not isinstance(prepare, list):
         raise _wrong("prepare_seconds", prepare, "a list of numbers")
-    binding = _binding(answer)
+    binding, work = _binding(answer), _number(answer.get("work"), "work")
+    if not math.isfinite(work / min(seconds)):
+        raise _wrong("work", work, "what can be done in the time")
     return RunResult(
         seconds=seconds,
         # One entry where all repeats share what was prepared.
@@ -216,7 +230,7 @@ def result(
         dependencies=_integer(answer, "dependencies", default=0),
         flops=_number(answer.get("flops", 0.0), "flops"),
         bytes=_number(answer.get("bytes", 0.0), "bytes"),
-        work=_number(answer.get("work"), "work"),
+        work=work,
         work_unit=_text(answer, "work_unit"),
         binding=binding,
         peak_rss_bytes=_integer(answer, "peak_rss_bytes", default=0),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,10 +16,11 @@ from rich.console import Console
 from typer.exceptions import TyperException
 
 import taskgrain
+from taskgrain import dry_run as dry
 from taskgrain import machine, measure, numbers, quantity, single
 from taskgrain import study as studies
 from taskgrain import system as systems_module
-from taskgrain.errors import EXIT_FAILED, EXIT_INPUT, EXIT_INTERRUPTED, InputError, TaskgrainError
+from taskgrain.errors import EXIT_FAILED, EXIT_INPUT, EXIT_INTERRUPTED, InputError, TaskgrainError, UsageError
 from taskgrain.graph_command import graph
 from taskgrain.options import (
     DryRun,
@@ -34,7 +37,7 @@ from taskgrain.options import (
     setting,
     split_names,
 )
-from taskgrain.progress import duration
+from taskgrain.study_file import schema_text
 from taskgrain.table import Printer
 from taskgrain.topology import choose_cores
 
@@ -130,9 +133,7 @@ def run(
         isa=graph.isa,
     )
     if dry_run:
-        commands = {system.name: list(system.launch(graph.cores).command) for system in chosen}
-        plan = {"cells": [f"{name}/{wanted.workload.name}" for name in commands], "commands": commands}
-        _show_plan(plan | {"cores": list(graph.cores), "seconds": None}, as_json)
+        _show_plan(dry.run(chosen, wanted.workload, graph.cores), as_json)
         return
     outcomes = [single.run(system, graph.cores, wanted) for system in chosen]
     if as_json:
@@ -188,9 +189,19 @@ def metg(
     _measure(study, chosen, graph.cores, output, as_json, dry_run, retry, quiet)
 
 
-@app.command(epilog="Example: taskgrain study studies/patterns.toml --output results/patterns")
+def _schema(wished: bool) -> None:
+    if wished:
+        sys.stdout.write(schema_text())
+        raise typer.Exit
+
+
+@app.command(epilog="Example: taskgrain study studies/default.toml --output results/default")
 def study(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The study, a TOML file.")],
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", callback=_schema, is_eager=True, help="Print the JSON schema of studies."),
+    ] = False,
     output: Output = None,
     budget: Budget = None,
     cores: Annotated[
@@ -209,7 +220,9 @@ def study(
     if budget is not None:
         seconds = numbers.seconds(budget, "--budget", above=False)
         made = replace(made, settings=replace(made.settings, budget=seconds))
-    chosen = systems_module.select(systems_module.discover(folders or []), made.systems, f"{file}: systems")
+    chosen = systems_module.select(
+        systems_module.discover(folders or []), made.systems, f"{file}: systems", made.systems_named
+    )
     folder = output or Path("results") / file.stem
     _measure(made, chosen, used, folder, as_json, dry_run, retry, quiet)
 
@@ -225,7 +238,7 @@ def _measure(
     quiet: bool,
 ) -> None:
     if dry_run:
-        _show_plan(measure.dry_run(study, chosen, cores), as_json)
+        _show_plan(dry.study(study, chosen, cores), as_json)
         return
     measured = measure.measure(study, chosen, cores, output, retry=retry, quiet=quiet)
     if as_json:
@@ -242,40 +255,73 @@ def _measure(
     _finish(measured)
 
 
-def _show_plan(plan: Any, as_json: bool) -> None:
+def _show_plan(plan: dry.Plan, as_json: bool) -> None:
     if as_json:
         _print_json(plan)
-        return
-    out = _out()
-    for cell in plan["cells"]:
-        out.text(cell)
-    for name, command in plan["commands"].items():
-        out.text(f"{name}: TASKGRAIN_CORES={','.join(map(str, plan['cores']))} {' '.join(command)}")
-    if plan["seconds"] is not None:
-        out.text(f"{len(plan['cells'])} cells, about {duration(plan['seconds'])}")
+    else:
+        dry.show(_out(), plan)
 
 
 app.command(epilog="Example: taskgrain graph --pattern fft --width 8 --format png -o fft.png")(graph)
 
 
-@app.command(epilog="Example: taskgrain report results/patterns")
+@app.command(epilog="Example: taskgrain report results/patterns --figures paper/figures --format pdf")
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: report.html in DIR.")
     ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            "--figures", metavar="DIR", help="Also draw each plot, in a size for two-column papers."
+        ),
+    ] = None,
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format", metavar="NAME", help="Of the figures: svg, png, pdf, or several (default all)."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Writes the report of a results folder: one HTML file."""
+    """Writes the report of a results folder: one HTML file; and its plots as figures if wished."""
     if not folder.is_dir():
         raise InputError("DIR", str(folder), "a results folder")
-    from taskgrain.report import write  # the plots' libraries are slow to load; no other command needs them
+    if formats and figures is None:
+        raise UsageError("--format is for figures: give --figures DIR too")
+    from taskgrain.report import FORMATS, draw, write  # slow to load; no other command needs it
 
     target = write(folder, output)
+    kinds = split_names(formats) if formats else FORMATS
+    drawn = draw(folder, figures, kinds) if figures else []
     if as_json:
-        _print_json({"report": str(target)})
-    else:
-        _out().text(str(target))
+        _print_json({"report": str(target), "figures": [str(one) for one in drawn]})
+        return
+    out = _out()
+    out.text(str(target))
+    if drawn:
+        out.text(f"{figures}: {len(drawn)} figures")
+
+
+@app.command(epilog="Example: taskgrain export results/patterns --table runs -o runs.parquet")
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    table: Annotated[
+        str, typer.Option("--table", metavar="NAME", help="runs, cells, curve, reference (default cells).")
+    ] = "cells",
+    kind: Annotated[
+        Text, typer.Option("--format", metavar="NAME", help="csv, parquet (default: by FILE's name, or csv).")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: standard output.")
+    ] = None,
+) -> None:
+    """Writes a table of a results folder for other programs (docs/reference/export.md)."""
+    from taskgrain.export import write  # polars is slow to load; no other command needs it
+
+    for warning in write(folder, table, kind, output):
+        sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
 
 
 def _version(wished: bool) -> None:
@@ -304,8 +350,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = app(words, prog_name="taskgrain", standalone_mode=False)
         if code == EXIT_INTERRUPTED:  # typer makes this of a KeyboardInterrupt
             raise KeyboardInterrupt
+        sys.stdout.flush()  # here, where a full disk still finds words
         sys.exit(code if isinstance(code, int) else 0)
     except TaskgrainError as error:
+        if error.exit_code == EXIT_INTERRUPTED:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be interrupted
         _complain(str(error))
         sys.exit(error.exit_code)
     except TyperException as error:
@@ -314,15 +363,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _complain(message)
         sys.exit(getattr(error, "exit_code", EXIT_INPUT))
     except (KeyboardInterrupt, typer.Abort):
-        again = (
-            "; the same command goes on from here"
-            if {"-o", "--output"} & set(words) or "study" in words
-            else ""
-        )
-        _complain("interrupted" + again)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _complain("interrupted")
         sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()
+        sys.exit(EXIT_FAILED)
+    except OSError as error:
+        _complain(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
+        with contextlib.suppress(OSError):
+            sys.stdout.close()  # what could not be printed would be tried, and complained about, again
         sys.exit(EXIT_FAILED)
 
 

@@ -6,6 +6,8 @@ import threading
 from collections import deque
 from pathlib import Path
 
+from taskgrain.answers import printable
+
 LARGEST_LOG = 4 * 2**20
 """Bytes that one driver's log file may hold."""
 _TAIL_LINES = 30
@@ -21,9 +23,12 @@ class DriverLog:
         self._file = None
         self._room = 0
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = path.open("ab", buffering=0)
-            self._room = largest - self._file.tell()
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._file = path.open("ab", buffering=0)
+                self._room = largest - self._file.tell()
+            except OSError as error:  # no log, but also no end of the measurement
+                self.note(f"{path} cannot be written: {error.strerror}")
 
     def write(self, line: bytes) -> None:
         """Adds a line, without its end; the end is added."""
@@ -46,9 +51,10 @@ class DriverLog:
         self.write(f"[taskgrain: {text}]".encode())
 
     def tail(self) -> str:
-        """The last lines, for a failure's report."""
+        """The last lines, for a failure's report, without what would drive a terminal."""
         with self._lock:
-            return b"\n".join(self._tail).decode("utf-8", "replace")
+            lines = [line.decode("utf-8", "replace").expandtabs() for line in self._tail]
+        return "\n".join(map(printable, lines))
 
     def close(self) -> None:
         with self._lock:

@@ -35,3 +35,13 @@ class UsageError(TaskgrainError):
     """An input that is bad for a reason that needs its own words. Exit code 2."""
 
     exit_code = EXIT_INPUT
+
+
+class OutputError(TaskgrainError):
+    """What was measured could not be written: a full disk, say. Exit code 1."""
+
+
+class Interrupted(TaskgrainError):
+    """A person, or a batch system's SIGTERM, ended it in good order. Exit code 130."""
+
+    exit_code = EXIT_INTERRUPTED

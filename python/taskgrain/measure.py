@@ -8,26 +8,24 @@ import os
 import signal
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 from taskgrain import machine, progress
 from taskgrain._core import InvalidSpec, Run, Unsupported
-from taskgrain.errors import UsageError
+from taskgrain.errors import Interrupted, UsageError
 from taskgrain.plan import REFERENCE, Plan
 from taskgrain.record import CellState
 from taskgrain.runner import Runner
-from taskgrain.search import Search
 from taskgrain.session import Session
 from taskgrain.store import Line, Store
-from taskgrain.study import Study
+from taskgrain.study import Settings, Study
 from taskgrain.system import Launch, System, package_folder
-from taskgrain.workload import Cell
+from taskgrain.workload import Cell, Workload
 
-_OVERHEAD = 1.3
-"""A study's time as a multiple of its runs': start-up, the reference, parking."""
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REFERENCE_VARIABLE = "TASKGRAIN_REFERENCE"
 """Names another program than the package's own as the reference, for tests."""
 
@@ -54,17 +52,17 @@ def reference_launch(cores: Sequence[int]) -> Launch:
     return Launch((str(program),), {}, tuple(cores))
 
 
-def _checked_cells(study: Study, systems: Sequence[System]) -> list[Cell]:
+def checked_cells(study: Study, systems: Sequence[System]) -> list[Cell]:
     """The study's cells. Raises `UsageError` if there are none, or for a graph that the core refuses."""
     cells = study.cells(systems)
     if not cells:
         raise UsageError("the study has no cells; is everything excluded?")
-    for workload in study.workloads:
+    for workload in dict.fromkeys(cell.workload for cell in cells):
         graphs = workload.request(1, study.settings.steps or 16)[:1]
         try:
             Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off", "isa": study.settings.isa}))
         except (InvalidSpec, Unsupported) as error:
-            raise UsageError(f"{workload.name}: {error}") from error
+            raise UsageError(study.complaint(workload, str(error))) from error
     return cells
 
 
@@ -77,13 +75,17 @@ def measure(
     retry: bool,
     quiet: bool,
 ) -> Measured:
-    """Measures a study into `output`, or into a folder that is thrown away. Raises `UsageError`."""
-    cells = _checked_cells(study, systems)
+    """Measures a study into `output`, or into a folder that is thrown away.
+
+    Raises `TaskgrainError`, above all `UsageError`, and `Interrupted` for Ctrl-C, SIGTERM and SIGHUP.
+    """
+    cells = checked_cells(study, systems)
     by_name = {system.name: system for system in systems}
     reference = reference_launch(cores)
     with contextlib.ExitStack() as stack:
-        folder = output or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="taskgrain-")))
-        store = stack.enter_context(Store(folder, study.table(systems, len(cores)), machine.facts()))
+        folder = output or Path(stack.enter_context(_thrown_away()))
+        table = study.table(systems, len(cores))
+        store = stack.enter_context(Store(folder, table, machine.facts(), completed))
 
         def make_driver(name: str) -> Session:
             launch = reference if name == REFERENCE else by_name[name].launch(cores)
@@ -97,9 +99,31 @@ def measure(
             retry=retry,
             reporter=progress.reporter(quiet),
         )
-        with interruptible():
-            states = Runner(plan, store).run()
+        try:
+            with interruptible():
+                states = Runner(plan, store).run()
+        except KeyboardInterrupt:
+            on = "the same command goes on from here" if output else "nothing is kept without --output"
+            raise Interrupted(f"interrupted; {on}") from None
     return Measured(tuple(_metg(state) for state in states), tuple(s.failure for s in states if s.failure))
+
+
+def completed(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A stored `study.toml` with the fields that the version which wrote it did not know, at their defaults.
+
+    That is what they meant: a new field's default must be what was done before there was the field.
+    """
+    workloads = table.get("workloads")
+    if isinstance(workloads, list) and all(isinstance(one, dict) for one in workloads):
+        table = {**table, "workloads": [Workload("", 0).fields() | one for one in workloads]}
+    return asdict(Settings()) | dict(table)
+
+
+def _thrown_away() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise UsageError(f"no folder for what is measured: {error.strerror}; give --output") from None
 
 
 def _metg(state: CellState) -> Line:
@@ -113,27 +137,20 @@ def _metg(state: CellState) -> Line:
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[None]:
-    """Makes SIGTERM and SIGHUP end a measurement like Ctrl-C: in good order."""
+    """Makes SIGTERM and SIGHUP end a measurement like Ctrl-C: in good order, which a second one, from an
+    impatient hand, does not disturb."""
+    before = {number: signal.getsignal(number) for number in _INTERRUPTS}
 
     def interrupt(number: int, frame: FrameType | None) -> None:
+        for each in _INTERRUPTS:
+            signal.signal(each, signal.SIG_IGN)
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGTERM, signal.SIGHUP)}
+    for number, handler in before.items():
+        if handler != signal.SIG_IGN:  # as nohup wishes, or a shell for what runs in the background
+            signal.signal(number, interrupt)
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def dry_run(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Mapping[str, Any]:
-    """What `measure` would do: cells, commands and a guess of the time in seconds."""
-    cells = _checked_cells(study, systems)
-    guess = Search(study.settings.search()).expected_seconds_left() * _OVERHEAD * len(cells)
-    budget = study.settings.budget
-    return {
-        "cells": [cell.name for cell in cells],
-        "commands": {system.name: list(system.launch(cores).command) for system in systems},
-        "cores": list(cores),
-        "seconds": min(guess, budget) if budget else guess,
-    }

@@ -36,7 +36,7 @@ def integer(value: object, field: str, *, low: int = 0, high: int = LARGEST) -> 
         raise InputError(field, value, allowed)
     if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
         number = Decimal(value)
-    elif isinstance(value, str) and 0 < len(value.strip()) <= _LONGEST:
+    elif isinstance(value, str) and value.isascii() and 0 < len(value.strip()) <= _LONGEST:
         try:
             number = Decimal(value.strip())
         except InvalidOperation:
@@ -57,6 +57,8 @@ def real(
     """A finite number from `low` (excluded if `above`) to `high`."""
     allowed = _range(low, high, "a number", above=above)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise InputError(field, value, allowed)
+    if isinstance(value, str) and not value.isascii():  # other scripts' digits
         raise InputError(field, value, allowed)
     try:
         number = float(value)

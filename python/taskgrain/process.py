@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -13,6 +14,9 @@ from pathlib import Path
 from typing import IO
 
 from taskgrain import supervisor
+
+_MARK = "TASKGRAIN_TREE"
+"""An environment variable by which the processes of a tree are found even if their supervisor was killed."""
 
 
 def cpu_seconds(pid: int) -> float:
@@ -64,8 +68,9 @@ def descendants(root: int) -> list[int]:
 class Tree:
     """The processes of one command, under a supervisor that kills them when the harness wishes or dies."""
 
-    def __init__(self, process: subprocess.Popen[bytes], lifeline: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], lifeline: int, mark: str) -> None:
         self.process = process
+        self._mark = f"{_MARK}={mark}".encode()
         self._lifeline: int | None = lifeline
 
     def streams(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
@@ -122,7 +127,22 @@ class Tree:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
             code = self.wait(timeout)
+        if code is None or code < 0:
+            self._kill_orphans()
         return code
+
+    def _kill_orphans(self) -> None:
+        """Kills what a supervisor that was itself killed could not."""
+        for _ in range(50):
+            found = False
+            for name in filter(str.isdigit, os.listdir("/proc")):
+                with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+                    if self._mark in file.read().split(b"\0"):
+                        os.kill(int(name), signal.SIGKILL)
+                        found = True
+            if not found:
+                return
+            time.sleep(0.002)
 
 
 def spawn(
@@ -133,6 +153,7 @@ def spawn(
     A command that cannot be started ends with code 127 and a line on its standard error.
     """
     lifeline_end, lifeline = os.pipe()
+    mark = secrets.token_hex(8)
     try:
         words = [str(lifeline_end), ",".join(map(str, cores)), *command]
         process = subprocess.Popen(
@@ -140,7 +161,7 @@ def spawn(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=dict(env),
+            env={**env, _MARK: mark},
             cwd=folder,
             bufsize=0,
             start_new_session=True,
@@ -151,4 +172,4 @@ def spawn(
         raise
     finally:
         os.close(lifeline_end)
-    return Tree(process, lifeline)
+    return Tree(process, lifeline, mark)

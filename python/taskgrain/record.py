@@ -6,8 +6,9 @@ stood: every decision depends on nothing but the lines before it.
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from taskgrain.store import Line
 from taskgrain.workload import Cell, Kernel
 
 ReferenceKey = tuple[object, ...]
+RunKey = tuple[str, int, int, int]
+"""Phase, round, iterations and steps: `search.Request.key`."""
 BUSY_SHARE = 0.03
 """A run during which others took more than this share of its cores is repeated (EXAMPLES, trap 14)."""
 
@@ -31,6 +34,54 @@ def reference_key(fields: Mapping[str, Any]) -> ReferenceKey:
         fields.get("scratch_bytes", default.scratch_bytes),
         fields.get("samples", default.samples),
     )
+
+
+def _positive(values: Any) -> list[float]:
+    """Numbers as they must be in a line that somebody else may have written. ValueError for others."""
+    found = [float(value) for value in values]
+    if not found or not all(0.0 < value < math.inf for value in found):
+        raise ValueError("not a list of positive numbers")
+    return found
+
+
+def _failure(line: Line) -> Line:
+    if not all(isinstance(line[name], str) for name in ("error", "message")):
+        raise TypeError("a failure without words")
+    return line
+
+
+def _metg(line: Line) -> Line:
+    numbers = [line[name] for name in ("metg", "low", "high", "threshold", "rounds")]
+    if not all(one is None or isinstance(one, int | float) for one in numbers):
+        raise TypeError("a result without numbers")
+    if not isinstance(line["ending"], str) or not all(isinstance(one, str) for one in line["warnings"]):
+        raise TypeError("a result without words")
+    return line
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A `run` line, checked."""
+
+    key: RunKey
+    seconds: list[float]
+    work: float
+    tasks: int
+    cores: int
+    slowdown: float
+    """Above 1 if the run was disturbed."""
+    warnings: list[str]
+
+    @classmethod
+    def of(cls, line: Line) -> _Answer:
+        key = (str(line["phase"]), int(line["round"]), int(line["iterations"]), int(line["steps"]))
+        work, tasks, cores = float(line["work"]), int(line["tasks"]), int(line["cores"])
+        _positive([tasks, cores, work] if key[2] else [tasks, cores])
+        busy, warnings = float(line.get("busy", 0.0)), [str(one) for one in line.get("warnings", [])]
+        # Older lines were not probed and say only how busy the cores were.
+        disturbed = bool(line.get("disturbed", busy > BUSY_SHARE))
+        slowdown = float(line.get("slowdown", 1.0 / max(0.1, 1.0 - busy))) if disturbed else 1.0
+        return cls(key, _positive(line["seconds"]), work, tasks, cores, max(1.0, slowdown), warnings)
 
 
 class CellState:
@@ -53,13 +104,16 @@ class CellState:
         """Runs that were repeated as others disturbed them."""
         self.disturbed = 0
         """Runs that stayed disturbed after all repeats."""
-        self.ignored = 0
-        """Stored runs that the search did not ask for."""
+        self.crashes = 0
+        """How often its driver crashed and was started again."""
         self.steps = 0
         self.warnings: dict[str, None] = {}
         self._settings = settings
         self.search = Search(settings)
+        self.reference: NDArray[np.float64] = np.empty((0, 0))
+        """Of its cores, the rates known at its last run: what it comes to depends on no later ones."""
         self._seconds: dict[tuple[int, int], float] = {}
+        self._early: dict[RunKey, _Answer] = {}
 
     @property
     def done(self) -> bool:
@@ -70,10 +124,18 @@ class CellState:
         """Whether it still lacks the rounds that every cell gets."""
         return self.search.phase == "bracket" or self.search.rounds < self._settings.min_rounds
 
+    @property
+    def ignored(self) -> int:
+        """Stored runs that the search did not ask for, at least not yet."""
+        return len(self._early)
+
     def expected_seconds(self, request: Request) -> float | None:
-        """How long the whole request will take, if one like it was made before."""
-        one = self._seconds.get((request.iterations, request.steps))
-        return None if one is None else one * (request.repeats + request.warmup)
+        """How long the whole request may be expected to take at most, by the runs made before."""
+        bounds = [
+            seconds * max(1.0, request.steps / steps) * max(1.0, request.iterations / max(1, iterations))
+            for (iterations, steps), seconds in self._seconds.items()
+        ]
+        return min(bounds) * (request.repeats + request.warmup) if bounds else None
 
     def begin(self) -> None:
         """Takes a `cell` line: the cell starts, or starts again after a failure."""
@@ -82,27 +144,34 @@ class CellState:
         self.begun = True
 
     def take_run(self, line: Line, reference: NDArray[np.float64]) -> None:
-        """Takes a `run` line; `reference` are the rates known before it."""
-        key = (line["phase"], line["round"], line["iterations"], line["steps"])
-        request = next((one for one in self.search.next_round() if one.key == key), None)
-        if request is None:
-            self.ignored += 1
+        """Takes a `run` line; `reference` are the rates known before it.
+
+        A stored line that is not asked for is kept: where one before it was lost, its turn may come.
+        """
+        answer = _Answer.of(line)
+        if not reference.size or not any(one.key == answer.key for one in self.search.next_round()):
+            self._early[answer.key] = answer
             return
+        self._tell(answer, reference)
+        while found := [one.key for one in self.search.next_round() if one.key in self._early]:
+            for key in found:
+                self._tell(self._early.pop(key), reference)
+
+    def _tell(self, answer: _Answer, reference: NDArray[np.float64]) -> None:
+        request = next(one for one in self.search.next_round() if one.key == answer.key)
         self.runs += 1
         self.metg = None
-        self.steps = request.steps
-        busy = line.get("busy", 0.0)
-        disturbed = line.get("disturbed", busy > BUSY_SHARE)  # lines of before there were probes
-        slowdown = line.get("slowdown", 1.0 / max(0.1, 1.0 - busy)) if disturbed else 1.0
-        self.disturbed += disturbed
-        self._seconds[request.iterations, request.steps] = max(line["seconds"])
-        cores = self.cores = line["cores"]
+        self.steps, self.cores = request.steps, answer.cores
+        self.reference = reference[:, : answer.cores]
+        self.disturbed += answer.slowdown > 1.0
+        self.warnings.update(dict.fromkeys(answer.warnings))
+        self._seconds[request.iterations, request.steps] = max(answer.seconds)
         samples = [
-            Sample(request.iterations, request.round, seconds, line["work"], line["tasks"], cores)
-            for seconds in line["seconds"]
+            Sample(request.iterations, request.round, seconds, answer.work, answer.tasks, answer.cores)
+            for seconds in answer.seconds
         ]
         try:
-            self.search.tell(request, samples, reference[:, :cores], slowdown)
+            self.search.tell(request, samples, self.reference, answer.slowdown)
         except ValueError as error:
             self.problem = str(error)
 
@@ -110,41 +179,57 @@ class CellState:
 class Record:
     """All cells of a study, by name, and the measurements of the reference."""
 
-    def __init__(self, cells: Sequence[Cell], settings: SearchSettings) -> None:
+    def __init__(self, cells: Sequence[Cell], settings: SearchSettings, cores: int) -> None:
         self.cells = {cell.name: CellState(cell, settings) for cell in cells}
+        self._cores = cores
         self.elapsed = 0.0
         """Seconds that earlier calls have spent."""
         self.unknown = 0
         """Lines of cells that the study does not have."""
-        self._rates: dict[ReferenceKey, list[list[float]]] = defaultdict(list)
+        self._rates: dict[ReferenceKey, NDArray[np.float64]] = {}
         self.work_units: dict[ReferenceKey, str] = {}
 
     def reference(self, kernel: ReferenceKey) -> NDArray[np.float64]:
         """Work per second of the kernel alone [measurements x cores]; none yet is an empty table."""
-        rates = self._rates.get(kernel)
-        return np.array(rates) if rates else np.empty((0, 0))
+        return self._rates.get(kernel, np.empty((0, self._cores)))
 
     def take(self, line: Line) -> None:
-        """Takes one line. Raises KeyError, TypeError or ValueError for one that lacks what it must have."""
-        self.elapsed = max(self.elapsed, float(line.get("elapsed", 0.0)))
-        kind = line.get("kind")
+        """Takes one line.
+
+        Raises KeyError, TypeError, ValueError or AttributeError for one that is not as it must be.
+        """
+        elapsed, kind = float(line.get("elapsed", 0.0)), line["kind"]
+        if not 0.0 <= elapsed < math.inf:
+            raise ValueError("elapsed")
         if kind == "reference":
-            key = reference_key(line)
-            self._rates[key].append([float(rate) for rate in line["rates"]])
-            self.work_units[key] = line["work_unit"]
-            return
-        if kind not in ("cell", "run", "rejected", "failure", "metg"):
-            return
-        state = self.cells.get(line["cell"])
-        if state is None:
-            self.unknown += 1
-        elif kind == "cell":
+            self._take_reference(line)
+        elif kind in ("cell", "run", "rejected", "crash", "failure", "metg"):
+            state = self.cells.get(line["cell"])
+            if state is None:
+                self.unknown += 1
+            else:
+                self._take_of_cell(kind, state, line)
+        elif not isinstance(kind, str):
+            raise TypeError("kind")
+        self.elapsed = max(self.elapsed, elapsed)
+
+    def _take_reference(self, line: Line) -> None:
+        key, rates = reference_key(line), _positive(line["rates"])
+        if len(rates) != self._cores or not isinstance(line["work_unit"], str):
+            raise ValueError("not the rates of this study's cores")
+        self._rates[key] = np.vstack([self.reference(key), rates])
+        self.work_units[key] = line["work_unit"]
+
+    def _take_of_cell(self, kind: str, state: CellState, line: Line) -> None:
+        if kind == "cell":
             state.begin()
         elif kind == "run":
             state.take_run(line, self.reference(state.kernel))
         elif kind == "rejected":
             state.rejected += 1
+        elif kind == "crash":
+            state.crashes += 1
         elif kind == "failure":
-            state.failure = line
+            state.failure = _failure(line)
         else:
-            state.metg = line
+            state.metg = _metg(line)

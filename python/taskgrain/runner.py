@@ -7,14 +7,14 @@ changes from round to round. The reference is measured in between, all along.
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from taskgrain.answers import DriverError, Probe, Ready
+from taskgrain.answers import DriverError, Peak, Probe, RunResult
+from taskgrain.drivers import Drivers
 from taskgrain.errors import UsageError
-from taskgrain.plan import REFERENCE, Driver, Plan
+from taskgrain.plan import Driver, Plan
 from taskgrain.progress import Standing
 from taskgrain.quiet import PATIENCE, PROBE_SECONDS, Watch
 from taskgrain.record import BUSY_SHARE, CellState, Record
@@ -25,6 +25,8 @@ from taskgrain.workload import Workload
 _MOST_ATTEMPTS = 3
 _RECENT = 16
 """Requests."""
+_IMPOSSIBLE = 20.0
+"""Times what the kernel alone reaches on all cores: a rate that no cache and no clock explains."""
 _REFERENCE_SECONDS = 0.01
 _REFERENCE_EVERY = 0.25
 """Seconds of measuring after which the reference is measured again within a round."""
@@ -35,8 +37,7 @@ class Runner:
 
     def __init__(self, plan: Plan, store: Store) -> None:
         self._plan, self._store = plan, store
-        self._drivers: dict[str, Driver] = {}
-        self._ready: dict[str, Ready] = {}
+        self._drivers = Drivers(plan)
         self._reference_at: dict[object, float] = {}
         self._turns: Counter[Workload] = Counter()
         """Rounds of each workload: they say which system begins."""
@@ -44,8 +45,8 @@ class Runner:
         self._stayed_disturbed: deque[bool] = deque(maxlen=_RECENT)
         """Of the last requests, whether every attempt was disturbed."""
         self._start = plan.clock()
-        self.record = Record(plan.cells, plan.settings.search())
-        for warning in store.contents.warnings():
+        self.record = Record(plan.cells, plan.settings.search(), plan.settings.cores)
+        for warning in store.warnings:
             plan.reporter.note(warning)
         self._replay(store.contents.lines)
         self._spent = self.record.elapsed
@@ -55,17 +56,18 @@ class Runner:
         for line in lines:
             try:
                 self.record.take(line)
-            except (KeyError, TypeError, ValueError, AttributeError, IndexError):
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
                 strange += 1
         ignored = sum(state.ignored for state in self.record.cells.values()) + self.record.unknown + strange
         if ignored:
-            self._plan.reporter.note(f"{ignored} stored lines do not fit this study and are not used")
+            self._plan.reporter.note(f"{ignored} stored lines do not fit what is known and are not used")
 
     def run(self) -> list[CellState]:
         """Measures until every cell is done or the budget is spent.
 
-        Raises `UsageError` if a request is wrong or the reference does not work. Whatever ends it, an
-        interrupt too, no driver is left running, and the store holds all that was measured.
+        Raises `UsageError` if a request is wrong, `TaskgrainError` if the reference does not work or the
+        store cannot be written. Whatever ends it, an interrupt too, no driver is left running, and the store
+        holds all that was measured.
         """
         states = list(self.record.cells.values())
         try:
@@ -75,11 +77,9 @@ class Runner:
                 self._measure_round(group)
             for state in states:
                 self._conclude(state)
-            for driver in self._drivers.values():
-                driver.close()
+            self._drivers.close()
         finally:
-            for driver in self._drivers.values():
-                driver.kill()
+            self._drivers.kill()
             self._plan.reporter.close()
         return states
 
@@ -145,32 +145,6 @@ class Runner:
     def _append(self, kind: str, **fields: Any) -> None:
         self.record.take(self._store.append(kind, fields | {"elapsed": round(self._elapsed(), 6)}))
 
-    def _driver(self, name: str) -> Driver:
-        """A driver that runs; started if it does not."""
-        driver = self._drivers.get(name)
-        if driver is None:
-            driver = self._drivers[name] = self._plan.make_driver(name)
-        if not driver.alive:
-            self._ready[name] = driver.start()
-            driver.park()
-            for warning in self._ready[name].warnings:
-                self._plan.reporter.note(f"{name}: {warning}")
-        return driver
-
-    @contextlib.contextmanager
-    def _reference(self) -> Iterator[Driver]:
-        """The reference, parked afterwards; nothing can be measured without it."""
-        try:
-            driver = self._driver(REFERENCE)
-            yield driver
-            driver.park()
-        except DriverError as error:
-            raise UsageError(f"{REFERENCE}: {error.message}") from None
-
-    def _probe(self) -> Probe:
-        with self._reference() as driver:
-            return driver.probe(PROBE_SECONDS)
-
     def _refer(self, workload: Workload, again: bool) -> None:
         """Measures the reference, in any case or unless it has just been."""
         kernel = workload.kernel.reference()
@@ -178,44 +152,42 @@ class Runner:
         now = self._plan.clock()
         if not again and now - self._reference_at.get(key, -1e9) < _REFERENCE_EVERY:
             return
-        with self._reference() as driver:
-            for _ in range(_MOST_ATTEMPTS):
-                peak = driver.peak(kernel, _REFERENCE_SECONDS, self._plan.settings.isa)
-                if driver.busy <= BUSY_SHARE:
-                    break
+        peak, busy = self._drivers.ask_reference(lambda driver: self._peak(driver, kernel))
         fields = {
             "kernel": kernel["name"],
             "scratch_bytes": kernel["scratch_bytes"],
             "samples": kernel["samples"],
         }
-        fields |= {"rates": list(peak.rates), "work_unit": peak.work_unit, "busy": round(driver.busy, 4)}
+        fields |= {"rates": list(peak.rates), "work_unit": peak.work_unit, "busy": round(busy, 4)}
         self._append("reference", **fields)
         self._reference_at[key] = self._plan.clock()
 
+    def _peak(self, driver: Driver, kernel: dict[str, Any]) -> tuple[Peak, float]:
+        """One measurement of the kernel alone, and how busy others kept the cores meanwhile."""
+        for _ in range(_MOST_ATTEMPTS):
+            peak = driver.peak(kernel, _REFERENCE_SECONDS, self._plan.settings.isa)
+            if driver.busy <= BUSY_SHARE:
+                break
+        return peak, driver.busy
+
+    def _probe(self) -> Probe:
+        return self._drivers.ask_reference(lambda driver: driver.probe(PROBE_SECONDS))
+
     def _measure(self, state: CellState, request: Request) -> None:
         """One request on quiet cores; if disturbed it is repeated, and the least disturbed attempt counts."""
-        name = state.cell.system
-        try:
-            driver = self._driver(name)
-        except DriverError as error:
-            # It would not start for the system's other cells either.
-            for other in self.record.cells.values():
-                if other.cell.system == name and not other.done:
-                    self._driver_failed(other, error)
-            return
-        if not state.begun:
-            self._begin(state)
-        simulated = self._plan.systems[name].simulated
+        simulated = self._plan.systems[state.cell.system].simulated
         best: dict[str, Any] = {}
         for attempt in range(1, _MOST_ATTEMPTS + 1):
             before = None if simulated else self._watch.wait(0.0 if self._hopeless() else PATIENCE)
             try:
-                line = self._line(state, request, driver)
+                line = self._answer(state, request)
             except DriverError as error:
-                self._driver_failed(state, error)
+                # One that does not start would not start for the system's other cells either.
+                same = [one for one in self.record.cells.values() if one.cell.system == state.cell.system]
+                for failed in same if error.at_start else [state]:
+                    if not failed.done:
+                        self._driver_failed(failed, error)
                 return
-            finally:
-                driver.park()
             line |= self._judged(line, before)
             if not best or line["slowdown"] < best["slowdown"]:
                 best = line
@@ -239,6 +211,22 @@ class Runner:
             disturbed = True
         return {"slowdown": round(slowdown, 4), "disturbed": disturbed}
 
+    def _answer(self, state: CellState, request: Request) -> dict[str, Any]:
+        """One answer. A driver that crashes is started again, a few times: others may have killed it."""
+        while True:
+            try:
+                driver = self._drivers.get(state.cell.system)
+                if not state.begun:
+                    self._begin(state)
+                try:
+                    return self._line(state, request, driver)
+                finally:
+                    driver.park()
+            except DriverError as error:
+                if not self._drivers.may_restart(state.cell.name, error):
+                    raise
+                self._append("crash", cell=state.cell.name, message=error.message, log=error.log_tail)
+
     def _hopeless(self) -> bool:
         """Whether most of the last requests stayed disturbed: waiting and repeating only eats the budget."""
         return len(self._stayed_disturbed) == _RECENT and sum(self._stayed_disturbed) > _RECENT / 2
@@ -253,12 +241,11 @@ class Runner:
             isa=settings.isa,
             expected_seconds=state.expected_seconds(request),
         )
-        unit = self.record.work_units.get(state.kernel)
-        if request.iterations and (result.work_unit != unit or result.work <= 0):
-            raise DriverError(
-                "protocol", f"reports work of {result.work:g} {result.work_unit}, not some {unit}"
-            )
-        state.warnings.update(dict.fromkeys(result.warnings))
+        try:
+            self._check_result(state, request, result)
+        except DriverError as error:
+            error.log_tail = driver.log_tail()
+            raise
         simulated = self._plan.systems[name].simulated
         return {
             "cell": state.cell.name,
@@ -272,16 +259,32 @@ class Runner:
             "dependencies": result.dependencies,
             "work": result.work,
             "work_unit": result.work_unit,
-            "cores": self._ready[name].cores,
+            "cores": self._drivers.ready[name].cores,
             "peak_rss_bytes": result.peak_rss_bytes,
             "binding": [list(worker) for worker in result.binding],
             "busy": 0.0 if simulated else round(driver.busy, 4),
+            **({"warnings": list(result.warnings)} if result.warnings else {}),
         }
+
+    def _check_result(self, state: CellState, request: Request, result: RunResult) -> None:
+        """Checks what the session cannot: it knows neither graphs nor reference."""
+        tasks = state.cell.workload.exact_tasks(request.steps)
+        if tasks not in (None, result.tasks):
+            raise DriverError("validation", f"counts {result.tasks} tasks; the graphs hold {tasks}")
+        unit = self.record.work_units.get(state.kernel)
+        if request.iterations and (result.work_unit != unit or result.work <= 0):
+            raise DriverError(
+                "protocol", f"reports work of {result.work:g} {result.work_unit}, not some {unit}"
+            )
+        rate, peak = result.work / min(result.seconds), self.record.reference(state.kernel).sum(axis=1).max()
+        if rate > _IMPOSSIBLE * peak:
+            found = f"{rate:.3g} {unit}/s; the kernel alone reaches {peak:.3g} on all cores"
+            raise DriverError("protocol", f"reports {found}")
 
     # -- the beginning and the end of a cell --------------------------------------------------------------
 
     def _begin(self, state: CellState) -> None:
-        settings, ready = self._plan.settings, self._ready.get(state.cell.system)
+        settings, ready = self._plan.settings, self._drivers.ready.get(state.cell.system)
         command = f"taskgrain metg --system {state.cell.system} {state.cell.workload.options()}"
         fields = dict(state.cell.fields()) | {"steps": settings.steps, "threshold": settings.threshold}
         fields |= {"cores": ready.cores if ready else settings.cores, "command": command}
@@ -308,7 +311,6 @@ class Runner:
             return
         if not state.begun:
             self._begin(state)
-        cores = self._ready[state.cell.system].cores if state.cell.system in self._ready else None
         fields: dict[str, Any] = {
             "ending": "budget",
             "threshold": self._plan.settings.threshold,
@@ -320,9 +322,8 @@ class Runner:
         elif state.runs == 0:
             fields["warnings"] = ["The budget ended before the first run. Give the study more time."]
         else:
-            reference = self.record.reference(state.kernel)[:, :cores]
             try:
-                fields = state.search.result(reference, out_of_budget=not state.search.done).fields()
+                fields = state.search.result(state.reference, out_of_budget=not state.search.done).fields()
             except ValueError as error:
                 state.problem = str(error)
                 self._fail(state, "protocol", state.problem)
@@ -333,6 +334,9 @@ class Runner:
 
     def _warnings(self, state: CellState) -> list[str]:
         found = list(state.warnings)
+        if state.crashes:
+            times = "once" if state.crashes == 1 else f"{state.crashes} times"
+            found.append(f"Its driver crashed {times} and was started again. See the log.")
         if state.disturbed > 0.1 * state.runs:
             found.append(
                 f"{state.disturbed} of {state.runs} runs stayed disturbed by others on the cores, after "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -18,6 +19,7 @@ from taskgrain import answers
 from taskgrain.answers import DriverError, Peak, Probe, Ready, RunResult
 from taskgrain.busy import BusyWatch
 from taskgrain.driver_log import DriverLog
+from taskgrain.memory import MemoryWatch
 from taskgrain.process import Tree, spawn
 from taskgrain.system import Launch
 
@@ -29,6 +31,14 @@ RUN_SECONDS = 120.0
 """How long a run may take whose duration nothing is known about."""
 QUIT_SECONDS = 2.0
 """How long a driver may take to quit before it is killed."""
+_LOOK_SECONDS = 0.1
+"""How often a driver that lets itself be waited for is looked after; runs are mostly shorter."""
+_LOG_SECONDS = 0.05
+"""For what a living driver printed before it answered: it may come by the other stream, and later."""
+_LOOK_SHARE = 0.005
+"""Of the time that this may take, as it takes a core from what is measured."""
+_LONGEST_LOOK = 0.3
+"""Seconds between two looks all the same: much memory can be eaten in them."""
 _LONGEST_LINE = 2**22
 _MOST_ANSWERS = 16
 
@@ -74,8 +84,8 @@ class _Reader(threading.Thread):
 class Session:
     """One driver. A context manager: what was started is gone at the end.
 
-    Every request raises `DriverError`. After `crash`, `timeout` and `protocol` the driver has been killed,
-    and `start` may be called again; after the other kinds it goes on serving.
+    Every request raises `DriverError`. After `crash`, `timeout`, `memory` and `protocol` the driver has been
+    killed, and `start` may be called again; after the other kinds it goes on serving.
     """
 
     def __init__(
@@ -86,7 +96,9 @@ class Session:
         *,
         start_seconds: float = START_SECONDS,
         run_seconds: float = RUN_SECONDS,
+        memory_bytes: int | None = None,
     ) -> None:
+        """`memory_bytes` that the driver's processes may hold together; None: `MemoryWatch` chooses."""
         self.name = name
         self.launch = launch
         self.ready: Ready | None = None
@@ -94,6 +106,8 @@ class Session:
         """Share of the cores' time that others took during the last request."""
         self._log = DriverLog(log)
         self._start_seconds, self._run_seconds = start_seconds, run_seconds
+        self._memory_bytes = memory_bytes
+        self._memory: MemoryWatch
         self._tree: Tree | None = None
         self._answers: queue.Queue[bytes | None] = queue.Queue(_MOST_ANSWERS)
         self._readers: list[_Reader] = []
@@ -106,7 +120,11 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+        else:  # an interrupt, say: no time to ask
+            self.kill()
+            self._log.close()
 
     @property
     def alive(self) -> bool:
@@ -123,6 +141,7 @@ class Session:
     def start(self) -> Ready:
         """Starts the driver (again) and returns what it says of itself."""
         self.kill()
+        self._memory = MemoryWatch(self._memory_bytes)
         environment = dict(os.environ) | dict(self.launch.env)
         environment["TASKGRAIN_CORES"] = ",".join(map(str, self.launch.cores))
         self._log.note("start: " + " ".join(self.launch.command))
@@ -190,6 +209,12 @@ class Session:
         answer = self._ask({"op": "probe", "id": number, "seconds": seconds}, "probe", number, RUN_SECONDS)
         return self._checked(lambda: answers.probe(answer, number, len(self.launch.cores)))
 
+    def log_tail(self) -> str:
+        """What the driver printed last. To be asked when it has failed: it takes a moment."""
+        if self._tree is not None:
+            time.sleep(_LOG_SECONDS)
+        return self._log.tail()
+
     def park(self) -> None:
         """Takes the idle driver's processes off the cores, where spinning ones would disturb others."""
         if self._tree is not None and self.launch.park and not self._parked:
@@ -240,12 +265,8 @@ class Session:
         self.resume()
         watch = BusyWatch(self.launch.cores)
         try:
-            end = time.monotonic() + timeout
             self._send(request, timeout)
-            try:
-                line = self._answers.get(timeout=max(0.0, end - time.monotonic()))
-            except queue.Empty:
-                raise DriverError("timeout", f"no answer to {request['op']} within {timeout:.3g} s") from None
+            line = self._wait(str(request["op"]), timeout)
             if line is None:
                 raise DriverError("crash", f"ended during {request['op']}")
             answer = answers.parse(line)
@@ -260,6 +281,30 @@ class Session:
         except DriverError as error:
             self._fail(error)
             raise
+
+    def _wait(self, op: str, timeout: float) -> bytes | None:
+        """The next answer; None if the driver ended.
+
+        What counts is the time waited, not what the clock says: a harness that was itself stopped (Ctrl-Z)
+        has not waited meanwhile.
+        """
+        waited, look = 0.0, _LOOK_SECONDS
+        while waited < timeout:
+            piece = min(look, timeout - waited)
+            try:
+                return self._answers.get(timeout=piece)
+            except queue.Empty:
+                waited += piece
+            begin = time.thread_time()
+            if self._tree is not None and self._tree.wait(0.0) is not None:
+                # Killed, its supervisor first, so that a daemon of its may still hold the pipes open.
+                with contextlib.suppress(queue.Empty):
+                    return self._answers.get(timeout=_LOOK_SECONDS)
+                raise DriverError("crash", f"ended during {op}")
+            if excess := self._memory.excess(self.pids()):
+                raise DriverError("memory", f"was stopped during {op}: it {excess}")
+            look = min(max(_LOOK_SECONDS, (time.thread_time() - begin) / _LOOK_SHARE), _LONGEST_LOOK)
+        raise DriverError("timeout", f"no answer to {op} within {timeout:.3g} s")
 
     def _send(self, request: Mapping[str, object], timeout: float) -> None:
         assert self._tree is not None
@@ -291,9 +336,10 @@ class Session:
             if code is None:
                 error.message += " (closed its standard streams but runs on)"
             else:
-                error.message += f" (killed by signal {code - 128})" if code > 128 else f" (exit code {code})"
+                number = -code if code < 0 else code - 128
+                error.message += f" (killed by signal {number})" if number > 0 else f" (exit code {code})"
             error.args = (error.message,)
-        if error.kind in ("crash", "timeout", "protocol"):
+        if error.kind in ("crash", "timeout", "memory", "protocol"):
             self.kill()
         self._log.note(f"{error.kind}: {error.message}")
-        error.log_tail = self._log.tail()
+        error.log_tail = self.log_tail()

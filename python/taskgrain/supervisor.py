@@ -70,6 +70,9 @@ def _execute(libc: ctypes.CDLL, cores: str, command: list[str]) -> None:
     """In the child: never returns."""
     try:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # if the supervisor itself is killed
+        # Should the kernel run out of memory, it shall end a driver and not the harness or the user's shell.
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "wb") as file:
+            file.write(b"1000")
         for number in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         if cores:

@@ -267,20 +267,26 @@ def discover(extra: Sequence[Path] = (), package: Path | None = None) -> dict[st
 
 
 def select(
-    systems: Mapping[str, System], names: str | Sequence[str], option: str = "--system"
+    systems: Mapping[str, System],
+    names: str | Sequence[str],
+    option: str = "--system",
+    named: Sequence[str] = (),
 ) -> list[System]:
-    """The systems of `names`: a list, or `all` or `default` of those that can run here."""
+    """The systems of `names`: a list, or `all` or `default` of those that can run here.
+
+    `option` is what they are reported as, or for an unknown one its entry in `named`.
+    """
     if isinstance(names, str):
         names = [names]
     chosen: dict[str, System] = {}
-    for name in names:
+    for name, place in zip(names, named or [option] * len(names), strict=True):
         if name in ("all", "default"):
             fitting = [one for one in systems.values() if name == "all" or one.default]
             chosen |= {one.name: one for one in fitting if one.probe().available}
         elif name in systems:
             chosen[name] = systems[name]
         else:
-            raise InputError(option, name, ", ".join([*systems, "all", "default"]))
+            raise InputError(place, name, ", ".join([*systems, "all", "default"]))
     if not chosen:
         raise UsageError(f"{option}: no system can run here; `taskgrain systems` says what is missing")
     for one in chosen.values():

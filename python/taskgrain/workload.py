@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+from taskgrain._core import Run, Unsupported
 
 EMPTY = "empty"
 """The kernel that does nothing: its tasks show what a system costs."""
@@ -67,6 +71,15 @@ class Workload:
     def tasks(self, steps: int) -> int:
         """An upper bound on the tasks of one run."""
         return self.width * steps * self.graphs
+
+    @lru_cache(maxsize=256)  # noqa: B019 - a workload is a small value that lives as long as the study
+    def exact_tasks(self, steps: int) -> int | None:
+        """The tasks of one run, as the core counts them; None for graphs too large for this process."""
+        graphs = self.request(1, steps)
+        try:
+            return Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off"})).tasks
+        except (Unsupported, MemoryError):
+            return None
 
     def fields(self) -> dict[str, Any]:
         """The workload in a line of `runs.jsonl`."""

@@ -18,8 +18,8 @@ Cell read_cell(const std::byte* data, std::size_t cell = 0) noexcept {
   return value;
 }
 
-void fill(std::byte* output, std::size_t bytes, std::int64_t step, std::int64_t point) noexcept {
-  const Register cell{step, point};
+void fill(std::byte* output, std::size_t bytes, Cell value) noexcept {
+  const Register cell{value.graph_and_step, value.point};
   const std::size_t cells = bytes / sizeof(Cell);
   for (std::size_t k = 0; k < cells; ++k) std::memcpy(output + k * sizeof(Cell), &cell, sizeof(Cell));
   if (const std::size_t rest = bytes % sizeof(Cell); rest != 0) std::memcpy(output + cells * sizeof(Cell), &cell, rest);
@@ -64,11 +64,13 @@ std::uint64_t checksum_of(const Graph& graph) noexcept {
   return sum;
 }
 
-ViolationKind kind_of(const Graph& graph, Cell got, Cell expected) {
+ViolationKind kind_of(std::span<const Graph> graphs, Cell got, Cell expected) {
   if (got == expected) return ViolationKind::early;  // bytes left over from the repeat before
-  if (!graph.contains(got.step, got.point)) return ViolationKind::wrong_bytes;
+  if (got.graph() < 0 || got.graph() >= std::ssize(graphs)) return ViolationKind::wrong_bytes;
+  if (!graphs[static_cast<std::size_t>(got.graph())].contains(got.step(), got.point)) return ViolationKind::wrong_bytes;
+  if (got.graph() != expected.graph()) return ViolationKind::wrong_graph;
   if (got.point != expected.point) return ViolationKind::wrong_producer;
-  return got.step < expected.step ? ViolationKind::early : ViolationKind::overwritten;
+  return got.step() < expected.step() ? ViolationKind::early : ViolationKind::overwritten;
 }
 
 /// The first cell that is not as expected.
@@ -76,7 +78,7 @@ Cell first_wrong(const std::byte* data, std::size_t bytes, Cell expected) noexce
   for (std::size_t k = 0; k < bytes / sizeof(Cell); ++k)
     if (const Cell cell = read_cell(data, k); cell != expected) return cell;
   if (all_holds(data, bytes, expected)) return expected;
-  return {-1, -1};  // within the last, incomplete cell
+  return {-1, -1};  // no task's: within the last, incomplete cell
 }
 
 }  // namespace
@@ -89,8 +91,8 @@ Validation validation_from_name(std::string_view name) {
 }
 
 std::string_view name(ViolationKind kind) noexcept {
-  constexpr std::array<std::string_view, 9> names{"wrong_bytes",   "wrong_producer", "early",   "overwritten", "missing_input",
-                                                  "surplus_input", "repeated",       "skipped", "no_such_task"};
+  constexpr std::array<std::string_view, 10> names{"wrong_bytes",   "wrong_producer", "wrong_graph", "early",   "overwritten",
+                                                   "missing_input", "surplus_input",  "repeated",    "skipped", "no_such_task"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -142,17 +144,18 @@ inline bool all_inputs(const Graph& graph, std::int64_t step, std::int64_t point
                        Differs differs) {
   std::size_t due = 0;
   std::uint64_t bad = 0;
+  const Cell before = Cell::of(graph.index(), step - 1, 0);
   graph.deps(step, point).for_each([&](Interval deps) {
     const std::byte* const* data = inputs.data() + due;
     due += static_cast<std::size_t>(deps.size());
     if (due > inputs.size()) return;
-    for (std::int64_t dep = deps.first; dep <= deps.last; ++dep) bad |= differs(*data++, Cell{step - 1, dep});
+    for (std::int64_t dep = deps.first; dep <= deps.last; ++dep) bad |= differs(*data++, Cell{before.graph_and_step, dep});
   });
   return bad == 0 && due == inputs.size();
 }
 
 inline std::uint64_t differs(Cell got, Cell expected) noexcept {
-  return static_cast<std::uint64_t>((got.step ^ expected.step) | (got.point ^ expected.point));
+  return static_cast<std::uint64_t>((got.graph_and_step ^ expected.graph_and_step) | (got.point ^ expected.point));
 }
 
 bool Execution::inputs_hold(const Graph& graph, std::int64_t step, std::int64_t point,
@@ -177,7 +180,7 @@ bool Execution::inputs_hold(const Graph& graph, std::int64_t step, std::int64_t 
 bool Execution::holds(const Graph& graph, const std::byte* data, Cell expected) const {
   // Right bytes may be left over from the repeat before; a mark cannot be.
   const bool produced =
-      distributed_ || ledgers_[static_cast<std::size_t>(graph.index())]->marked(expected.step, expected.point);
+      distributed_ || ledgers_[static_cast<std::size_t>(graph.index())]->marked(expected.step(), expected.point);
   return produced && all_holds(data, graph.output_bytes(), expected);
 }
 
@@ -189,13 +192,14 @@ bool Execution::holds(const Graph& graph, const std::byte* data, Cell expected) 
   for (const Interval deps : graph.deps(step, point)) {
     for (std::int64_t dep = deps.first; dep <= deps.last; ++dep, ++input) {
       if (input >= inputs.size()) return worker.record(violation(ViolationKind::missing_input));
-      const Cell expected{step - 1, dep};
+      const Cell expected = Cell::of(graph.index(), step - 1, dep);
       if (holds(graph, inputs[input], expected)) continue;
       const Cell got = first_wrong(inputs[input], graph.output_bytes(), expected);
-      Violation wrong = violation(kind_of(graph, got, expected));
+      const ViolationKind kind = kind_of(graphs_, got, expected);
+      Violation wrong = violation(kind);
       wrong.input = static_cast<std::int64_t>(input);
-      wrong.expected = {expected.step, expected.point};
-      wrong.got = {got.step, got.point};
+      wrong.expected = {expected.step(), expected.point};
+      wrong.got = {kind == ViolationKind::wrong_bytes ? got.graph_and_step : got.step(), got.point};
       return worker.record(wrong);
     }
   }
@@ -214,7 +218,7 @@ void Execution::execute_point(Worker& worker, std::size_t index, std::int64_t st
     if (!ledgers_[index]->mark(step, point)) [[unlikely]]
       worker.record({ViolationKind::repeated, graph.index(), step, point});
   }
-  fill(output, graph.output_bytes(), step, point);
+  fill(output, graph.output_bytes(), Cell::of(graph.index(), step, point));
   try {
     worker.iterations_[index] += kernels_[index]({graph.index(), step, point}, worker.scratch_);
   } catch (...) {

@@ -14,13 +14,30 @@ namespace {
 
 using namespace taskgrain;
 
+/// Tasks that are created ahead of those that run. At 64 a thread libgomp would run a new task at once, after all that it depends on:
+/// the newest tasks, so that the whole queue drains before the next is created.
+std::size_t look_ahead() { return static_cast<std::size_t>(48 * omp_get_max_threads()); }
+
 /// Steps of output to keep: a power of two. A task that writes over an older output must wait for those that read it, which costs
-/// nothing once they have run and the runtime has forgotten them. libgomp lets 64 tasks a thread be created ahead; with
-/// twice as many outputs, readers have run.
+/// nothing once they have run and the runtime has forgotten them.
 std::size_t depth(const Graph& graph) {
-  const auto ahead = static_cast<std::size_t>(2 * 64 * omp_get_max_threads());
-  return std::max<std::size_t>(2, std::bit_ceil(ahead / static_cast<std::size_t>(graph.width()) + 1));
+  return std::max<std::size_t>(2, std::bit_ceil(2 * look_ahead() / static_cast<std::size_t>(graph.width()) + 2));
 }
+
+/// Lets the thread that creates tasks wait, and run tasks meanwhile, for one that lies the look-ahead back.
+class Pace {
+ public:
+  void created(const std::byte* output) {
+    outputs_[created_++ % outputs_.size()] = output;
+    if (created_ % (outputs_.size() / 4) != 0 || created_ < outputs_.size()) return;
+    [[maybe_unused]] const std::byte* const* oldest = &outputs_[created_ % outputs_.size()];
+#pragma omp taskwait depend(in : oldest[0][0])
+  }
+
+ private:
+  std::vector<const std::byte*> outputs_ = std::vector<const std::byte*>(look_ahead());
+  std::size_t created_ = 0;
+};
 
 class OpenmpTask final : public System {
  public:
@@ -49,15 +66,17 @@ class OpenmpTask final : public System {
  private:
   void create_tasks(Execution& run) {
     std::vector<const std::byte*> inputs;
+    Pace pace;
     for (std::int64_t step = 0, steps = run.most_steps(); step < steps; ++step) {
       for (std::size_t g = 0; g < run.graphs().size(); ++g) {
         const Interval points = run.graphs()[g].points(step);
         for (std::int64_t point = points.first; point <= points.last; ++point) {
           const auto n = static_cast<std::int64_t>(outputs_[g].inputs(step, point, inputs).size());
           [[maybe_unused]] const std::byte* const* in = inputs.data();
-          [[maybe_unused]] std::byte* out = outputs_[g].at(step, point);
+          std::byte* out = outputs_[g].at(step, point);
 #pragma omp task shared(run) firstprivate(g, step, point) depend(iterator(k = 0 : n), in : in[k][0]) depend(out : out[0])
           execute_task(run, g, step, point);
+          pace.created(out);
         }
       }
     }

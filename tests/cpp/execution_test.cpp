@@ -76,9 +76,9 @@ class Executor {
   std::vector<std::map<Task, Bytes>> outputs_;
 };
 
-/// What a task writes, by definition: (step, point) over and over.
-Bytes output_of(std::int64_t step, std::int64_t point, std::size_t bytes) {
-  const std::int64_t cell[] = {step, point};
+/// What a task writes, by definition: (step, point) over and over, the graph in the two bytes above the step.
+Bytes output_of(std::int64_t graph, std::int64_t step, std::int64_t point, std::size_t bytes) {
+  const std::int64_t cell[] = {step + (graph + 1) * 0x1'0000'0000'0000, point};
   Bytes output(bytes);
   for (std::size_t k = 0; k < bytes; ++k) output[k] = reinterpret_cast<const std::byte*>(cell)[k % sizeof cell];
   return output;
@@ -173,19 +173,19 @@ const Mutation mutations[] = {
        const Interval points = graph.points(task[0] - 1);
        const std::int64_t other = deps[0] == points.first ? points.last : points.first;
        if (other == deps[0]) return {ViolationKind::skipped, -1};  // there is but one point
-       inputs[0] = output_of(task[0] - 1, other, graph.output_bytes());
+       inputs[0] = output_of(graph.index(), task[0] - 1, other, graph.output_bytes());
        return {ViolationKind::wrong_producer, 0, Task{task[0] - 1, other}};
      }},
     {"stale", 1, true,
      [](auto& inputs, const Graph& graph, Task task, const auto& deps) -> Finding {
        if (!graph.contains(task[0] - 3, deps[0])) return {ViolationKind::skipped, -1};
-       inputs[0] = output_of(task[0] - 3, deps[0], graph.output_bytes());
+       inputs[0] = output_of(graph.index(), task[0] - 3, deps[0], graph.output_bytes());
        return {ViolationKind::early, 0, Task{task[0] - 3, deps[0]}};
      }},
     {"overwritten", 1, true,
      [](auto& inputs, const Graph& graph, Task task, const auto& deps) -> Finding {
        if (!graph.contains(task[0] + 1, deps[0])) return {ViolationKind::skipped, -1};
-       inputs[0] = output_of(task[0] + 1, deps[0], graph.output_bytes());
+       inputs[0] = output_of(graph.index(), task[0] + 1, deps[0], graph.output_bytes());
        return {ViolationKind::overwritten, 0, Task{task[0] + 1, deps[0]}};
      }},
     {"never_written", 1, true,
@@ -194,10 +194,15 @@ const Mutation mutations[] = {
        return {ViolationKind::wrong_bytes, static_cast<std::int64_t>(inputs.size()) - 1, Task{-1, -1}};
      }},
     {"zeroed", 1, true,
-     [](auto& inputs, const Graph& graph, Task, const auto& deps) -> Finding {
-       std::ranges::fill(inputs[0], std::byte{0});  // which is what task (0, 0) writes
-       if (!graph.contains(0, 0)) return {ViolationKind::wrong_bytes, 0, Task{0, 0}};
-       return {deps[0] == 0 ? ViolationKind::early : ViolationKind::wrong_producer, 0, Task{0, 0}};
+     [](auto& inputs, const Graph&, Task, const auto&) -> Finding {
+       std::ranges::fill(inputs[0], std::byte{0});
+       return {ViolationKind::wrong_bytes, 0, Task{0, 0}};
+     }},
+    {"of_another_graph", 1, true,
+     [](auto& inputs, const Graph& graph, Task task, const auto& deps) -> Finding {
+       if (!Graph(graph_of("stencil_1d")).contains(task[0] - 1, deps[0])) return {ViolationKind::skipped, -1};
+       inputs[0] = output_of(1 - graph.index(), task[0] - 1, deps[0], graph.output_bytes());
+       return {ViolationKind::wrong_graph, 0, Task{task[0] - 1, deps[0]}};
      }},
     {"first_byte", 1, true,
      [](auto& inputs, const Graph&, Task, const auto&) -> Finding {
@@ -236,7 +241,7 @@ const Mutation mutations[] = {
      }},
     {"surplus_input", 0, true,
      [](auto& inputs, const Graph& graph, Task task, const auto&) -> Finding {
-       inputs.push_back(output_of(task[0] - 1, 0, graph.output_bytes()));
+       inputs.push_back(output_of(graph.index(), task[0] - 1, 0, graph.output_bytes()));
        return {ViolationKind::surplus_input, -1};
      }},
     {"missing_in_front", 2, true,
@@ -633,7 +638,7 @@ TEST(Distributed, ProducersElsewhereHaveNoMarkHere) {
     Execution run({{.pattern = "no_comm", .steps = 2, .width = 2}}, Validation::full, Isa::automatic);
     if (distributed) run.distribute();
     Executor executor(run);
-    executor.execute(run.worker(0), Call{0, 1, 0, {output_of(0, 0, 16)}});
+    executor.execute(run.worker(0), Call{0, 1, 0, {output_of(0, 0, 0, 16)}});
     EXPECT_EQ(run.violation().has_value(), !distributed);
   }
 }
@@ -645,7 +650,7 @@ TEST(Execution, FillsAnOutputToItsLastByteAndNotBeyond) {
     Execution run({{.pattern = "trivial", .output_bytes = bytes}}, Validation::off, Isa::automatic);
     Bytes output(bytes + 16, std::byte{0x55});
     run.execute_point(run.worker(0), 0, 3, 2, output.data(), {});
-    Bytes expected = output_of(3, 2, bytes);
+    Bytes expected = output_of(0, 3, 2, bytes);
     expected.resize(bytes + 16, std::byte{0x55});
     EXPECT_EQ(output, expected) << bytes;
   }

@@ -40,22 +40,56 @@ def cell_name(system: str, pattern: str, width: int = 16) -> str:
 
 
 def cell_line(system: str, pattern: str, width: int = 16) -> Line:
-    kind = pattern.partition("/")[0]
-    command = f"taskgrain metg --system {system} --pattern {kind} --width {width} --threshold 50"
+    kind, _, radix = pattern.partition("/radix=")
+    command = f"taskgrain metg --system {system} --pattern {kind} --width {width}"
     return {
         "schema": 1, "kind": "cell", "time": 1.7e9, "cell": cell_name(system, pattern, width),
-        "system": system, "pattern": kind, "width": width, "radix": 3, "graphs": 1, "output_bytes": 16,
-        "kernel": "compute_bound", "steps": 4000, "cores": 2, "threshold": 0.5, "command": command,
-        "driver": {"event": "ready", "system": system},
+        "system": system, "pattern": kind, "width": width, "radix": int(radix or 3), "graphs": 1,
+        "output_bytes": 16, "kernel": "compute_bound", "steps": 4000, "cores": 2, "threshold": 0.5,
+        "command": command, "driver": {"event": "ready", "system": system},
     }  # fmt: skip
 
 
-def run_line(cell: str, iterations: int = 128) -> Line:
+TASKS, CORES, PEAK, WORK = 64_000, 2, 6.4e10, 128
+"""Of every run; the peak per core; the work of an iteration."""
+
+
+REFERENCE: Line = {
+    "schema": 1, "kind": "reference", "time": 1.7e9, "kernel": "compute_bound", "rates": [PEAK] * CORES,
+    "work_unit": "flop",
+}  # fmt: skip
+
+
+def run_line(
+    cell: str, iterations: float = 128, granularity: float = 3.2e-7, phase: str = "measure", repeats: int = 2
+) -> Line:
+    """Repeats around `granularity`, scattered by a few per cent."""
+    noise = random.Random(zlib.crc32(f"{cell} {iterations} {granularity}".encode()))
+    seconds = granularity * TASKS / CORES
     return {
-        "schema": 1, "kind": "run", "time": 1.7e9, "cell": cell, "phase": "measure", "round": 1,
-        "iterations": iterations, "steps": 4000, "seconds": [0.01, 0.011], "tasks": 64000, "work": 1e9,
-        "work_unit": "flop", "cores": 2, "busy": 0.0,
+        "schema": 1, "kind": "run", "time": 1.7e9 + noise.random(), "cell": cell, "phase": phase, "round": 1,
+        "iterations": iterations, "steps": 4000,
+        "seconds": [round(seconds * math.exp(noise.gauss(0, 0.03)), 9) for _ in range(repeats)],
+        "prepare_seconds": [round(noise.random() * 1e-5, 9)], "tasks": TASKS, "dependencies": 3 * TASKS,
+        "work": iterations * WORK * TASKS, "work_unit": "flop", "cores": CORES, "peak_rss_bytes": 7446528,
+        "binding": [[0], [1]], "busy": round(noise.random() / 50, 4),
+        "elapsed": round(noise.random() * 99, 6),
     }  # fmt: skip
+
+
+def run_lines(ended: Line, rounds: int, repeats: int = 2) -> list[Line]:
+    """The runs behind a `metg` line."""
+    curve = ended["curve"]
+    assert isinstance(curve, list)
+    cell = str(ended["cell"])
+    noise = random.Random(zlib.crc32(cell.encode()))
+    return [
+        run_line(
+            cell, point["iterations"], point["granularity"] * math.exp(noise.gauss(0, 0.01)), repeats=repeats
+        )
+        for _ in range(rounds)
+        for point in curve
+    ]
 
 
 def metg_line(cell: str, metg: float, ending: str = "precise", warnings: Sequence[str] = ()) -> Line:
@@ -68,7 +102,7 @@ def metg_line(cell: str, metg: float, ending: str = "precise", warnings: Sequenc
         granularity = (overhead + work) * math.exp(noise.gauss(0, 0.01))
         efficiency = work / granularity * (0.45 if ending == "never_reached" else 1.0)
         curve.append({
-            "iterations": round(work / 2e-9, 3), "granularity": granularity,
+            "iterations": round(work * PEAK / WORK, 3), "granularity": granularity,
             "granularity_low": granularity * (1 - spread), "granularity_high": granularity * (1 + spread),
             "efficiency": efficiency, "efficiency_low": efficiency * (1 - spread),
             "efficiency_high": efficiency * (1 + spread), "repeats": noise.randint(5, 30),
@@ -78,10 +112,11 @@ def metg_line(cell: str, metg: float, ending: str = "precise", warnings: Sequenc
     return {
         "schema": 1, "kind": "metg", "time": 1.7e9, "cell": cell, "ending": ending, "threshold": 0.5,
         "metg": number, "low": low if number else None,
-        "high": high if number or ending == "always_reached" else None, "iterations": 23.4,
+        "high": high if number or ending == "always_reached" else None,
+        "iterations": overhead * PEAK / WORK if number else None,
         "floor": overhead * 0.9, "floor_low": overhead * 0.88, "floor_high": overhead * 0.93,
         "rounds": noise.randint(4, 40),
-        "peak_rate": 6.4e10, "curve": curve, "warnings": list(warnings),
+        "peak_rate": PEAK, "curve": curve, "warnings": list(warnings),
     }  # fmt: skip
 
 
@@ -102,7 +137,13 @@ def write(folder: Path, lines: Sequence[Line], machine: object = MACHINE, tail: 
     return folder
 
 
-def big(folder: Path, systems: Sequence[str] = SYSTEMS, patterns: Sequence[str] = PATTERNS) -> Path:
+def big(
+    folder: Path,
+    systems: Sequence[str] = SYSTEMS,
+    patterns: Sequence[str] = PATTERNS,
+    rounds: int = 1,
+    repeats: int = 2,
+) -> Path:
     """Every system on every pattern, 12 ns to 10 ms, with every ending, failures, and a torn last line."""
     lines: list[Line] = []
     for i, system in enumerate(systems):
@@ -111,7 +152,8 @@ def big(folder: Path, systems: Sequence[str] = SYSTEMS, patterns: Sequence[str] 
             noise = random.Random(zlib.crc32(cell.encode()))
             slower = 1e6 ** (i / max(1, len(systems) - 1)) * (1 + j / 2)
             metg = 1.2e-8 * slower * math.exp(noise.gauss(0, 0.4))
-            lines += [cell_line(system, pattern), run_line(cell)]
+            ended = metg_line(cell, metg)
+            lines += [cell_line(system, pattern), *run_lines(ended, rounds, repeats)]
             match (i * len(patterns) + j) % 23:
                 case 5:
                     busy = "the machine was busy: 12 % of the cores' time"
@@ -128,5 +170,5 @@ def big(folder: Path, systems: Sequence[str] = SYSTEMS, patterns: Sequence[str] 
                 case 19:
                     pass  # unfinished
                 case _:
-                    lines.append(metg_line(cell, metg))
+                    lines.append(ended)
     return write(folder, lines, tail=b'{"schema":1,"kind":"run","ce')

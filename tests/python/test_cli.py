@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import results_folder
 
 from taskgrain.cli import main
 
@@ -104,7 +106,7 @@ def test_bad_options_end_with_one_line_and_code_2(
         (["metg", "--threshold", "1"], "--threshold: 1"),
         (["metg", "--budget", "soon"], "--budget: soon"),
         (["metg", "--min-rounds", "9", "--max-rounds", "3"], "--min-rounds: 9"),
-        (["metg", "--pattern", "wrong"], "pattern: 'wrong' is not allowed; allowed: trivial, no_comm"),
+        (["metg", "--pattern", "wrong"], "--pattern: wrong is not allowed; allowed: trivial, no_comm"),
         (["metg", "--pattern", "spread", "--period", "9"], "period: '9' is not allowed; allowed: at most 1"),
         (
             ["run", "--pattern", "dom", "--system", "picky"],
@@ -113,6 +115,7 @@ def test_bad_options_end_with_one_line_and_code_2(
         (["run", "--repeats", "0"], "--repeats: 0"),
         (["study", "nowhere.toml"], "nowhere.toml: cannot be read"),
         (["report", "nowhere"], "nowhere"),
+        (["report", ".", "--format", "pdf"], "--figures"),
         (["frobnicate"], "frobnicate"),
     ],
 )
@@ -175,12 +178,60 @@ def test_dry_run_measures_nothing(taskgrain: Command, systems: Path, tmp_path: P
     result = taskgrain("study", study, "--systems", systems, "-o", output, "--dry-run")
     assert result.code == 0, result.err
     assert not output.exists()
-    assert "6 cells, about" in result.out
-    assert "fast/fft/width=" in result.out
+    assert re.search(r"^6 cells, about \d+ s on a quiet machine$", result.out, re.MULTILINE)
+    assert re.search(r"^ *fast/fft/width=\d+ +2 s *$", result.out, re.MULTILINE)
     value = json.loads(taskgrain("metg", "--systems", systems, "--dry-run", "--json").out)
-    assert value["cells"][0].startswith("fast/stencil_1d/")
+    assert value["cells"][0]["cell"].startswith("fast/stencil_1d/")
     assert value["commands"]["fast"][1] == str(FAKE)
     assert taskgrain("run", "--systems", systems, "--dry-run").code == 0
+
+
+def test_the_dry_run_knows_budgets_and_what_a_system_does_not_run(
+    taskgrain: Command, systems: Path, tmp_path: Path
+) -> None:
+    with (systems / "fast" / "system.toml").open("a") as file:
+        file.write('[limits]\npatterns = ["fft"]\n')
+    study = tmp_path / "s.toml"
+    study.write_text('systems = "fast"\npatterns = ["dom", "fft"]\nbudget = "10m"\n')
+    words = ("study", study, "--systems", systems, "--dry-run")
+    shown = taskgrain(*words).out
+    assert re.search(r"fast/dom/width=\d+ +not supported", shown)
+    assert "2 cells, about 2 s on a quiet machine; the budget ends it after 10 min 0 s" in shown
+    plan = json.loads(taskgrain(*words, "--json").out)
+    assert (plan["cells"][0]["seconds"], plan["budget"]) == (0.0, 600.0)
+    study.write_text(study.read_text() + "steps = 1_000_000\n")
+    longer = json.loads(taskgrain(*words, "--json").out)
+    assert longer["seconds"] > 100 * plan["seconds"]  # fixed steps leave no choice
+    study.write_text('systems = "fast"\npatterns = ["fft"]\nsweep = true\n')
+    assert json.loads(taskgrain(*words, "--json").out)["seconds"] > 2 * plan["seconds"]
+
+
+def test_the_schema_is_printed_for_editors(taskgrain: Command) -> None:
+    result = taskgrain("study", "--schema")
+    assert (result.code, result.err) == (0, "")
+    assert json.loads(result.out)["title"] == "taskgrain study"
+
+
+def test_export(taskgrain: Command, tmp_path: Path) -> None:
+    results = tmp_path / "r"
+    results.mkdir()
+    (results / "runs.jsonl").write_text('{"kind":"cell","cell":"a/fft","system":"a"}\n{"ki')
+    result = taskgrain("export", results)
+    assert result.code == 0
+    assert result.out.splitlines()[0].startswith("cell,system,")
+    assert result.out.splitlines()[1].startswith("a/fft,a,,")
+    assert result.err.startswith(f"taskgrain: {results}: the last line of runs.jsonl is torn")
+    file = tmp_path / "t.parquet"
+    assert taskgrain("export", results, "--table", "runs", "-o", file).code == 0
+    assert file.read_bytes()[:4] == b"PAR1"
+    for words, message in (
+        ((tmp_path,), "there is no such file"),
+        ((results, "--table", "x"), "--table: x is not allowed; allowed: runs, cells, curve, reference"),
+        ((results, "-o", tmp_path / "t.xlsx"), "a name that ends in .csv or .parquet"),
+    ):
+        refused = taskgrain("export", *words)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+        assert message in refused.err
 
 
 def test_systems_and_doctor(taskgrain: Command, systems: Path) -> None:
@@ -197,9 +248,24 @@ def test_systems_and_doctor(taskgrain: Command, systems: Path) -> None:
 
 
 def test_help_has_examples_and_version(taskgrain: Command) -> None:
-    for command in ("run", "metg", "study", "report", "systems", "doctor"):
+    for command in ("run", "metg", "study", "report", "export", "systems", "doctor"):
         result = taskgrain(command, "--help")
         assert result.code == 0
         assert "Example: taskgrain " + command in " ".join(result.out.split())
     assert taskgrain("--version").out.startswith("taskgrain 0.")
     assert taskgrain().code == 2
+
+
+def test_a_report_with_figures(taskgrain: Command, tmp_path: Path) -> None:
+    folder = results_folder.big(tmp_path / "study", ["mpi"], ["fft"])
+    done = taskgrain("report", folder, "--figures", tmp_path / "figures", "--format", "svg,pdf", "--json")
+    assert done.code == 0
+    made = json.loads(done.out)
+    assert made["report"] == str(folder / "report.html")
+    names = {Path(one).name for one in made["figures"]}
+    stems = ("metg", "efficiency", "rate")
+    assert names == {f"{stem}-fft-width=16.{kind}" for stem in stems for kind in ("svg", "pdf")}
+    assert all(Path(one).stat().st_size for one in made["figures"])
+    wrong = taskgrain("report", folder, "--figures", tmp_path / "figures", "--format", "gif")
+    assert wrong.code == 2
+    assert "svg, png, pdf" in wrong.err

@@ -1,14 +1,15 @@
 """The documentation: what it tells a reader to run does run, its links lead somewhere, its site builds.
 
 A page is run from beginning to end in a folder of its own, which has the checkout's `.venv`, `studies` and
-`docs`:
+`docs`, and measured results in `results/default`:
 
 - `sh` is run by bash and must succeed; `python` is run as a program. With `title="FILE"` a block of any
   language becomes that file instead, for the commands after it.
 - `toml` and `json` must parse.
 - `c`, `cpp` and `cmake` must be a file of the repository (`--8<-- "FILE"`) or have the comment
   `<!-- excerpt: FILE -->`; ctest builds and runs docs/examples.
-- `text` is what a program prints, or no program's language.
+- `text`, or no language, is what a program prints, and may not begin with a command.
+- `cells` is what a study's dry run shows (test_study_examples.py).
 
 Nothing else is allowed. A comment right before a block changes that: `<!-- not run: REASON -->` leaves it
 out, `<!-- slow -->` leaves it to the tests marked slow, `<!-- excerpt: FILE -->` holds it to the text of a
@@ -20,6 +21,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,10 +34,12 @@ from markdown_blocks import Block, blocks, pages
 ROOT = Path(__file__).parents[2]
 PAGES = [page.relative_to(ROOT).as_posix() for page in pages(ROOT)]
 SLOW = [page for page in PAGES if any("slow" in one.comments for one in blocks((ROOT / page).read_text()))]
-LANGUAGES = ("sh", "python", "toml", "json", "c", "cpp", "cmake", "text")
+MEASURED = min((ROOT / "docs" / "results").glob("*/runs.jsonl")).parent
+LANGUAGES = ("sh", "python", "toml", "json", "c", "cpp", "cmake", "cells", "text")
 SECONDS = 120
 """The longest that a block may take."""
 _INCLUDED = re.compile(r'^--8<-- "(.+)"\n$')
+_COMMAND = re.compile(r"\A\s*(\$ |taskgrain |make |git |pip |cmake |\.venv/)")
 
 
 class PageError(AssertionError):
@@ -101,7 +105,10 @@ def _check(block: Block, folder: Path, before: str) -> str:
             return _run([sys.executable, "-"], folder, block.text)
         case "c" | "cpp" | "cmake":
             _check_source(block)
-        case "toml" | "json" | "text":
+        case "text" | "":
+            if _COMMAND.search(block.text):
+                raise PageError("is a command, but not of the language sh")
+        case "toml" | "json" | "cells":
             pass
         case other:
             raise PageError(f"language '{other}' is not allowed; allowed: {', '.join(LANGUAGES)}")
@@ -113,6 +120,7 @@ def run_page(text: str, folder: Path, *, slow: bool) -> None:
     for name in ("studies", "docs"):
         (folder / name).symlink_to(ROOT / name)
     (folder / ".venv").symlink_to(sys.prefix)
+    shutil.copytree(MEASURED, folder / "results" / "default")
     printed = ""
     for block in blocks(text):
         try:
@@ -143,7 +151,8 @@ def test_page_with_what_is_slow(page: str, tmp_path: Path) -> None:
         ("```sh\ntrue\nfalse\ntrue\n```", "line 1: exit code 1"),
         ("```sh\nfalse | cat\n```", "exit code 1"),
         ("a\n\n```python\nraise SystemExit(3)\n```", "line 3: exit code 3"),
-        ("```\ntrue\n```", "language '' is not allowed"),
+        ("```\ntaskgrain doctor\n```", "is a command"),
+        ("```text\n$ true\n```", "is a command"),
         ("```console\n$ true\n```", "language 'console' is not allowed"),
         ("<!-- not run -->\n```sh\nfalse\n```", "needs a reason"),
         ("<!-- not run: because -->\nWords in between.\n```sh\nfalse\n```", "exit code 1"),

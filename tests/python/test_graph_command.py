@@ -71,7 +71,7 @@ def test_a_drawing(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--pattern", "nope"), "pattern: 'nope' is not allowed; allowed: trivial"),
+        (("--pattern", "nope"), "pattern: nope is not allowed; allowed: trivial"),
         (("--steps", "1.5"), "--steps: 1.5 is not allowed"),
         (("--patern", "fft"), "No such option: --patern"),
         (("--format", "gif"), "--format: gif is not allowed; allowed: json, svg, png"),

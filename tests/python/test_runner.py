@@ -1,162 +1,20 @@
-"""The runner: order, budget, failures, and going on after any kill; all with simulated drivers."""
+"""The runner: order, budget, failures, and going on where it was cut; all with simulated drivers."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
-import os
 import random
-import signal
-import subprocess
-import sys
-import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
+from killable_study import OVERHEADS, assert_nothing_twice, lines
+from simulated_world import STUDY, World, comparable, measure
 
-from taskgrain.answers import DriverError, Peak, Probe, Ready, RunResult
 from taskgrain.errors import UsageError
-from taskgrain.plan import REFERENCE, Plan
-from taskgrain.record import CellState
-from taskgrain.runner import Runner
-from taskgrain.store import Store, read_lines
-from taskgrain.study import Settings, parse
+from taskgrain.plan import REFERENCE
+from taskgrain.study import Settings
 from taskgrain.system import System
-
-FAKE = Path(__file__).parent / "drivers" / "fake.py"
-pytestmark = pytest.mark.usefixtures("no_own_systems")
-FLOP, ITERATION = 128.0, 64e-9
-OVERHEADS = {"fast": 1e-6, "slow": 5e-6}
-STUDY = {"patterns": ["stencil_1d", "nearest"], "widths": [4]}
-
-
-class World:
-    """The simulated machine: its clock, its drivers, and what is odd about them."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.awake: set[str] = set()
-        self.started: Counter[str] = Counter()
-        self.faults: dict[tuple[str, str], str] = {}
-        """By system and pattern; pattern `start` for the start."""
-        self.busy: list[float] = []
-        """Of the next runs; 0 afterwards."""
-        self.slowdown: Callable[[float], float] = lambda now: 1.0
-        """Of all cores, by the time."""
-        self.runs = 0
-
-    def make(self, name: str) -> Simulated:
-        return Simulated(name, self)
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-
-
-class Simulated:
-    """A driver whose answers depend on the request alone, so that an interrupted study can be compared."""
-
-    def __init__(self, name: str, world: World) -> None:
-        self.name, self.world = name, world
-        self.busy = 0.0
-        self.alive = False
-
-    def _wake(self) -> None:
-        assert not self.world.awake - {self.name}, "another driver is not parked"
-        self.world.awake.add(self.name)
-
-    def start(self) -> Ready:
-        self._wake()
-        self.world.started[self.name] += 1
-        if kind := self.world.faults.get((self.name, "start")):
-            self.kill()
-            raise DriverError(kind, "no licence", "log")
-        self.alive = True
-        return Ready(self.name, "1", 1, 2, ((0,), (1,)), {"event": "ready"})
-
-    def run(self, graphs: Sequence[Mapping[str, Any]], *, repeats: int, **_: Any) -> RunResult:
-        self._wake()
-        self.world.runs += 1
-        graph = graphs[0]
-        kind = self.world.faults.get((self.name, graph["pattern"]))
-        if kind:
-            if kind in ("crash", "timeout", "protocol"):
-                self.kill()
-            raise DriverError(kind, "cannot", "last words")
-        iterations = graph["kernel"]["iterations"]
-        tasks = graph["steps"] * graph["width"]
-        dice = random.Random(f"{self.name} {graph}")
-        base = tasks * (OVERHEADS[self.name] + iterations * ITERATION) / 2
-        base *= self.world.slowdown(self.world.now)
-        seconds = tuple(base * (1.0 + 0.02 * dice.random()) for _ in range(repeats))
-        self.world.now += sum(seconds)
-        self.busy = self.world.busy.pop(0) if self.world.busy else 0.0
-        work = tasks * iterations * FLOP
-        return RunResult(seconds, (), tasks, tasks, 0, work, 0.0, work, "flop", ((0,), (1,)), 1)
-
-    def peak(self, kernel: Mapping[str, Any], seconds: float, isa: str) -> Peak:
-        self._wake()
-        if kernel["name"] == "empty":
-            raise DriverError("invalid", "kernel: empty is not allowed")
-        self.world.now += seconds
-        return Peak((FLOP / ITERATION,) * 2, "flop")
-
-    def probe(self, seconds: float) -> Probe:
-        self._wake()
-        self.world.now += seconds
-        slowdown = self.world.slowdown(self.world.now)
-        return Probe((1e9 / slowdown,) * 2, 5e-8)
-
-    def park(self) -> None:
-        self.world.awake.discard(self.name)
-
-    def close(self) -> None:
-        self.kill()
-
-    def kill(self) -> int | None:
-        self.alive = False
-        self.world.awake.discard(self.name)
-        return 0
-
-
-def measure(
-    folder: Path,
-    world: World,
-    settings: Settings | None = None,
-    table: Mapping[str, Any] = STUDY,
-    **rest: Any,
-) -> list[CellState]:
-    systems = [System(name, folder, name, command=("x",)) for name in OVERHEADS]
-    study = parse(table, "", 2)
-    study = dataclasses.replace(study, settings=settings or Settings(cores=2))
-    with Store(folder, study.table(systems, 2), {}) as store:
-        plan = Plan(
-            cells=study.cells(systems),
-            systems={one.name: one for one in systems} | rest.pop("systems", {}),
-            settings=study.settings,
-            make_driver=world.make,
-            clock=lambda: world.now,
-            sleep=world.sleep,
-            **rest,
-        )
-        return Runner(plan, store).run()
-
-
-def lines(folder: Path, *kinds: str) -> list[dict[str, Any]]:
-    return [line for line in read_lines(folder / "runs.jsonl").lines if line["kind"] in kinds]
-
-
-def key(line: Mapping[str, Any]) -> tuple[object, ...]:
-    return tuple(line[name] for name in ("cell", "phase", "round", "iterations", "steps"))
-
-
-def assert_nothing_twice(folder: Path) -> None:
-    repeated = [one for one, count in Counter(map(key, lines(folder, "run"))).items() if count > 1]
-    assert not repeated
 
 
 def test_finds_metg_of_every_cell(tmp_path: Path) -> None:
@@ -310,7 +168,7 @@ def test_an_invalid_request_stops_everything(tmp_path: Path) -> None:
 
 def test_the_empty_kernel_has_no_peak(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="kernel: empty is not allowed"):
-        measure(tmp_path, World(), table={"patterns": ["a"], "kernel": "empty"})
+        measure(tmp_path, World(), table={"patterns": ["trivial"], "kernel": "empty"})
 
 
 def test_a_pattern_that_a_system_does_not_run(tmp_path: Path) -> None:
@@ -318,10 +176,6 @@ def test_a_pattern_that_a_system_does_not_run(tmp_path: Path) -> None:
     measure(tmp_path, World(), systems={"slow": limited})
     failure = lines(tmp_path, "failure")
     assert [(line["cell"], line["error"]) for line in failure] == [("slow/stencil_1d/width=4", "unsupported")]
-
-
-def comparable(states: Sequence[CellState]) -> list[Any]:
-    return [{k: v for k, v in (s.metg or {}).items() if k not in ("time", "elapsed")} for s in states]
 
 
 def test_a_study_cut_anywhere_ends_as_if_never_cut(tmp_path: Path) -> None:
@@ -347,6 +201,21 @@ def test_a_study_cut_anywhere_ends_as_if_never_cut(tmp_path: Path) -> None:
             assert one["ending"] == other["ending"]
 
 
+def test_a_cell_that_was_cut_before_its_result_keeps_to_its_own_cores(tmp_path: Path) -> None:
+    """A system of one core is compared with that core's rates, also where its driver is not started again."""
+    world = World()
+    world.rates, world.cores = (2e9, 4e9), 1
+    expected = comparable(measure(tmp_path, world))
+    runs = tmp_path / "runs.jsonl"
+    kept = [line for line in runs.read_bytes().splitlines(True) if b'"kind": "metg"' not in line]
+    runs.write_bytes(b"".join(kept))
+    world = World()
+    found = comparable(measure(tmp_path, world))
+    assert world.runs == 0
+    assert found == expected
+    assert found[0]["peak_rate"] == pytest.approx(2e9)
+
+
 def test_lines_that_do_not_fit_are_ignored(tmp_path: Path) -> None:
     measure(tmp_path, World())
     runs = tmp_path / "runs.jsonl"
@@ -363,102 +232,3 @@ def test_lines_that_do_not_fit_are_ignored(tmp_path: Path) -> None:
     states = measure(tmp_path, world)
     assert world.runs == 0
     assert all((state.metg or {})["ending"] == "precise" for state in states)
-
-
-# -- real processes ---------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def command(tmp_path: Path) -> list[str]:
-    """A study of two real, simulated systems, as a command."""
-    for name, overhead in OVERHEADS.items():
-        folder = tmp_path / "systems" / name
-        folder.mkdir(parents=True)
-        words = ["{python}", str(FAKE), str(overhead), "0.02", "=", "{dir}"]
-        (folder / "system.toml").write_text(
-            f"default = true\nsimulated = true\n[launch]\ncommand = {words}\n"
-        )
-    (tmp_path / "s.toml").write_text('patterns = ["stencil_1d", "nearest"]\nwidths = [4]\n')
-    words = [
-        "study",
-        str(tmp_path / "s.toml"),
-        "-o",
-        str(tmp_path / "out"),
-        "--systems",
-        str(tmp_path / "systems"),
-    ]
-    return [sys.executable, "-m", "taskgrain.cli", *words]
-
-
-@pytest.fixture
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TASKGRAIN_REFERENCE", str(FAKE))
-
-
-def drivers_of(folder: Path) -> list[int]:
-    """Processes that were started for the systems in `folder`, and their supervisors."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            if (
-                any(str(folder / "systems") in word for word in process.cmdline())
-                and process.pid != os.getpid()
-            ):
-                found.append(process.pid)
-        except psutil.Error:
-            continue
-    return found
-
-
-def wait_for_none(folder: Path, seconds: float = 3.0) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and drivers_of(folder):
-        time.sleep(0.02)
-    assert not drivers_of(folder)
-
-
-@pytest.mark.usefixtures("environment")
-def test_killed_at_random_moments_it_loses_nothing(tmp_path: Path, command: list[str]) -> None:
-    dice = random.Random(2)
-    runs = tmp_path / "out" / "runs.jsonl"
-    stored: list[tuple[object, ...]] = []
-    for _ in range(5):
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as harness:
-            size = runs.stat().st_size if runs.exists() else 0
-            end = time.monotonic() + 10.0
-            while time.monotonic() < end and (runs.stat().st_size if runs.exists() else 0) <= size:
-                time.sleep(0.005)  # until it has measured something
-            time.sleep(dice.uniform(0.0, 0.3))
-            harness.send_signal(signal.SIGKILL)
-        wait_for_none(tmp_path)
-        assert_nothing_twice(tmp_path / "out")
-        now = [key(line) for line in lines(tmp_path / "out", "run")]
-        assert now[: len(stored)] == stored
-        stored = now
-    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert_nothing_twice(tmp_path / "out")
-    cells = json.loads(done.stdout)["cells"]
-    assert len(cells) == 4
-    for cell in cells:
-        assert cell["metg"] == pytest.approx(2 * OVERHEADS[cell["system"]], rel=0.15)
-    wait_for_none(tmp_path)
-
-
-@pytest.mark.usefixtures("environment")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_ends_in_good_order(tmp_path: Path, command: list[str], number: signal.Signals) -> None:
-    runs = tmp_path / "out" / "runs.jsonl"
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as harness:
-        end = time.monotonic() + 10.0
-        while time.monotonic() < end and (runs.stat().st_size if runs.exists() else 0) < 3000:
-            time.sleep(0.005)
-        harness.send_signal(number)
-        _, said = harness.communicate(timeout=20)
-    assert harness.returncode == 130
-    assert "taskgrain: interrupted; the same command goes on from here" in said
-    assert "Traceback" not in said
-    wait_for_none(tmp_path)
-    assert not read_lines(runs).torn
-    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
-    assert_nothing_twice(tmp_path / "out")

@@ -1,13 +1,15 @@
-"""The report of a results folder: one HTML file that needs no network."""
+"""The report of a results folder: one HTML file that needs no network, and its plots as files for papers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from taskgrain.errors import UsageError
-from taskgrain.report import data, page
+from taskgrain.report import data, figures, page
+from taskgrain.report.figures import FORMATS
 
-__all__ = ["write"]
+__all__ = ["FORMATS", "draw", "write"]
 
 
 def write(folder: Path, target: Path | None = None) -> Path:
@@ -22,3 +24,11 @@ def write(folder: Path, target: Path | None = None) -> Path:
     except OSError as error:
         raise UsageError(f"{target}: cannot be written: {error.strerror}") from None
     return target
+
+
+def draw(folder: Path, target: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Writes the plots of the results in `folder` into the folder `target`; returns the files.
+
+    Raises `InputError` for an unknown format, `UsageError` like `write`.
+    """
+    return figures.save(data.read(folder), target, formats)

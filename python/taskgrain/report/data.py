@@ -10,110 +10,20 @@ import json
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from taskgrain.errors import UsageError
+from taskgrain.report.cells import Cell, Failure, Fields, Point, Results
+from taskgrain.report.repeat import command
+from taskgrain.report.runs import Run, counting, curve, peak, samples
 
 SCHEMA = 1
 """The newest schema that this reader knows."""
 
-Fields = Mapping[str, object]
-
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-
-
-@dataclass(frozen=True)
-class Point:
-    """One task size of a cell's curve; granularities in seconds, efficiencies from 0 to 1."""
-
-    iterations: float
-    granularity: float
-    granularity_low: float
-    granularity_high: float
-    efficiency: float
-    efficiency_low: float
-    efficiency_high: float
-    repeats: int | None
-
-
-@dataclass(frozen=True)
-class Failure:
-    """One attempt at a cell that failed."""
-
-    cell: str
-    error: str
-    message: str
-    log: str
-    superseded: bool
-    """Whether a later attempt at the same cell came to an end."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One system on one workload, and what came of it; times in seconds, rates in `work_unit` per second."""
-
-    name: str
-    system: str
-    pattern: str
-    workload: str
-    """The cell's name without the system: what systems are compared on."""
-    command: str
-    cores: int | None
-    threshold: float
-    ending: str
-    """As in the results, or `unfinished` where there is no `metg` line."""
-    metg: float | None
-    low: float | None
-    high: float | None
-    floor: float | None
-    floor_low: float | None
-    floor_high: float | None
-    rounds: int | None
-    runs: int
-    peak_rate: float | None
-    work_unit: str
-    curve: tuple[Point, ...]
-    warnings: tuple[str, ...]
-
-    @property
-    def at_most(self) -> float | None:
-        """The upper bound of a METG that lies below the smallest task tried."""
-        return self.high if self.ending == "always_reached" else None
-
-    @property
-    def at_least(self) -> float | None:
-        """The lower bound of a METG that lies above the largest task tried."""
-        if self.ending != "never_reached":
-            return None
-        return max((point.granularity for point in self.curve), default=self.low)
-
-
-@dataclass(frozen=True)
-class Results:
-    """A results folder."""
-
-    folder: Path
-    title: str
-    study: str
-    """The text of study.toml, empty if there is none."""
-    machine: Fields
-    cells: tuple[Cell, ...]
-    failures: tuple[Failure, ...]
-    warnings: tuple[str, ...]
-    """What is wrong with the folder itself."""
-    metg_lines: tuple[Fields, ...]
-    """The last `metg` line of every cell, as it was read."""
-
-    @property
-    def systems(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(cell.system for cell in self.cells))
-
-    @property
-    def workloads(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(cell.workload for cell in self.cells))
 
 
 @dataclass
@@ -123,23 +33,36 @@ class _Gathered:
     started: Fields = field(default_factory=dict)
     ended: Fields | None = None
     failures: list[tuple[Fields, bool]] = field(default_factory=list)
-    runs: int = 0
+    runs: list[Run] = field(default_factory=list)
+    count: int = 0
+    """Of the lines of runs, those that make no sense included."""
+    longest: tuple[float, float] = (0.0, 0.0)
+    """Tasks and dependences of the longest run."""
     work_unit: str = ""
+
+
+@dataclass
+class _Reference:
+    """What the lines of runs.jsonl say about a kernel alone."""
+
+    work_unit: str = ""
+    rates: list[list[float]] = field(default_factory=list)
 
 
 def read(folder: Path) -> Results:
     """Reads `folder`. Raises `UsageError` only if there is no runs.jsonl that can be opened."""
     warnings: list[str] = []
     gathered: dict[str, _Gathered] = {}
-    units: dict[str, str] = {}
-    for line in _lines(folder / "runs.jsonl", warnings):
+    references: dict[_Kernel, _Reference] = {}
+    raw = _bytes(folder / "runs.jsonl")
+    for line in _lines(raw, "runs.jsonl", warnings):
         name = line.get("cell")
         if line.get("kind") == "reference":
-            units[text(line.get("kernel"))] = text(line.get("work_unit"))
+            _refer(references.setdefault(_kernel(line), _Reference()), line)
         if isinstance(name, str):
             _gather(gathered.setdefault(text(name), _Gathered()), line)
     machine = _json_file(folder / "machine.json", warnings)
-    study, title = _study(folder)
+    study, settings, title = _study(folder)
     failures = [
         Failure(
             cell=name,
@@ -156,10 +79,10 @@ def read(folder: Path) -> Results:
         title=title,
         study=study,
         machine=machine,
-        cells=tuple(_cell(name, one, units) for name, one in gathered.items()),
+        cells=tuple(_cell(name, one, references, settings) for name, one in gathered.items()),
         failures=tuple(failures),
         warnings=tuple(warnings),
-        metg_lines=tuple(one.ended for one in gathered.values() if one.ended is not None),
+        raw=raw,
     )
 
 
@@ -171,28 +94,30 @@ def text(value: object) -> str:
     return _CONTROL.sub("\ufffd", _ANSI.sub("", shown.replace("\r\n", "\n").replace("\r", "\n")))
 
 
-def _lines(file: Path, warnings: list[str]) -> Iterator[Fields]:
+def _bytes(file: Path) -> bytes:
     try:
-        lines = file.read_bytes().split(b"\n")
+        return file.read_bytes()
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}; is this a results folder?") from None
+
+
+def _lines(raw: bytes, name: str, warnings: list[str]) -> Iterator[Fields]:
+    lines = raw.split(b"\n")
     last = max((number for number, line in enumerate(lines, 1) if line.strip()), default=0)
     newer = False
-    for number, raw in enumerate(lines, 1):
-        if not raw.strip():
+    for number, one in enumerate(lines, 1):
+        if not one.strip():
             continue
-        line = _object(raw)
+        line = _object(one)
         if line is None:
             torn = "is torn (the measurement was interrupted there)"
             what = torn if number == last else "is not a JSON object"
-            warnings.append(f"{file.name}: line {number} {what} and was skipped")
+            warnings.append(f"{name}: line {number} {what} and was skipped")
             continue
         schema = line.get("schema")
         if isinstance(schema, int) and schema > SCHEMA and not newer:
             newer = True
-            warnings.append(
-                f"{file.name}: has schema {schema}, this version knows {SCHEMA}: parts may be missing"
-            )
+            warnings.append(f"{name}: has schema {schema}, this version knows {SCHEMA}: parts may be missing")
         yield line
 
 
@@ -215,33 +140,76 @@ def _gather(cell: _Gathered, line: Fields) -> None:
         case "cell":
             cell.started = line
         case "run":
-            cell.runs += 1
-            cell.work_unit = text(line.get("work_unit")) or cell.work_unit
+            cell.count += 1
+            cell.runs += _runs(line)
+            tasks, dependences = _positive(line.get("tasks")), _number(line.get("dependencies"))
+            if tasks and dependences is not None:
+                cell.longest = max(cell.longest, (tasks, dependences))
+            if line.get("iterations"):  # the empty kernel has a unit of its own
+                cell.work_unit = text(line.get("work_unit")) or cell.work_unit
         case "failure":
             cell.failures = [(earlier, False) for earlier, _ in cell.failures] + [(line, True)]
+        case "crash":  # the driver was started again
+            cell.failures.append(({**line, "error": "crash"}, False))
         case "metg":
             cell.ended = line
             if line.get("ending") != "failed":
                 cell.failures = [(earlier, False) for earlier, _ in cell.failures]
 
 
-def _cell(name: str, gathered: _Gathered, units: Mapping[str, str]) -> Cell:
+def _runs(line: Fields) -> list[Run]:
+    """The run of a line, or nothing if it makes no sense."""
+    seconds, tasks, cores = line.get("seconds"), _positive(line.get("tasks")), _positive(line.get("cores"))
+    iterations, work = _number(line.get("iterations")), _number(line.get("work"))
+    if not isinstance(seconds, list) or not tasks or not cores or iterations is None or work is None:
+        return []
+    times = [time for one in seconds if (time := _positive(one))]
+    granularities = tuple(time * cores / tasks for time in times)
+    disturbed = line.get("disturbed") is True
+    run = Run(text(line.get("phase")), iterations, granularities, work / tasks, disturbed)
+    return [run] if times else []
+
+
+_Kernel = tuple[str, str, str]
+
+
+def _kernel(line: Fields) -> _Kernel:
+    """What tells references apart."""
+    return text(line.get("kernel")), text(line.get("scratch_bytes") or 0), text(line.get("samples") or 16)
+
+
+def _refer(reference: _Reference, line: Fields) -> None:
+    reference.work_unit = text(line.get("work_unit"))
+    rates = line.get("rates")
+    known = [_positive(rate) for rate in rates] if isinstance(rates, list) else []
+    if known and all(known):
+        reference.rates.append([rate for rate in known if rate])
+
+
+def _cell(name: str, gathered: _Gathered, references: Mapping[_Kernel, _Reference], settings: Fields) -> Cell:
     started, ended = gathered.started, gathered.ended or {}
     system = text(started.get("system")) or name.partition("/")[0]
     workload = name.removeprefix(f"{system}/")
-    ending = text(ended.get("ending")) or "unfinished"
-    if not ended and any(last for _, last in gathered.failures):
-        ending = "failed"
-    curve = ended.get("curve")
-    points = [_point(one) for one in curve if isinstance(one, dict)] if isinstance(curve, list) else []
+    error = next((text(line.get("error")) or "unknown" for line, last in gathered.failures if last), "")
+    ending = text(ended.get("ending")) or ("failed" if error else "unfinished")
+    reference = references.get(_kernel(started), _Reference())
+    cores = _integer(started.get("cores"))
+    peak_rate = _positive(ended.get("peak_rate")) or peak(reference.rates, cores)
     listed = ended.get("warnings")
+    tasks, dependences = gathered.longest
     return Cell(
         name=name,
         system=system,
-        pattern=text(started.get("pattern")) or workload.partition("/")[0],
         workload=workload,
-        command=text(started.get("command")),
-        cores=_integer(started.get("cores")),
+        pattern=text(started.get("pattern")) or workload.partition("/")[0],
+        width=_integer(started.get("width")),
+        radix=_integer(started.get("radix")),
+        graphs=_integer(started.get("graphs")),
+        output_bytes=_integer(started.get("output_bytes")),
+        kernel=text(started.get("kernel")),
+        dependences=dependences / tasks if tasks else None,
+        command=command(text(started.get("command")), settings),
+        cores=cores,
         threshold=_share(ended.get("threshold")) or _share(started.get("threshold")) or 0.5,
         ending=ending,
         metg=_positive(ended.get("metg")),
@@ -250,12 +218,32 @@ def _cell(name: str, gathered: _Gathered, units: Mapping[str, str]) -> Cell:
         floor=_positive(ended.get("floor")),
         floor_low=_positive(ended.get("floor_low")),
         floor_high=_positive(ended.get("floor_high")),
+        iterations=_positive(ended.get("iterations")),
         rounds=_integer(ended.get("rounds")),
-        runs=gathered.runs,
-        peak_rate=_positive(ended.get("peak_rate")),
-        work_unit=gathered.work_unit or units.get(text(started.get("kernel")), ""),
-        curve=tuple(point for point in points if point is not None),
+        runs=gathered.count,
+        repeated=_integer(ended.get("repeated_runs")),
+        disturbed=_integer(ended.get("disturbed_runs")),
+        peak_rate=peak_rate,
+        work_unit=gathered.work_unit or reference.work_unit,
+        curve=_curve(ended.get("curve"), counting(gathered.runs), peak_rate),
         warnings=tuple(text(one) for one in listed) if isinstance(listed, list) else (),
+        error=error,
+    )
+
+
+def _curve(stored: object, runs: Sequence[Run], peak_rate: float | None) -> tuple[Point, ...]:
+    """The curve as stored; of a cell that has not come to its end, what its runs make of it."""
+    lines = [one for one in stored if isinstance(one, dict)] if isinstance(stored, list) else []
+    points = [point for line in lines if (point := _point(line))]
+    if not points:
+        return curve(runs, peak_rate)
+    return tuple(
+        replace(
+            point,
+            samples=samples(runs, point.iterations),
+            disturbed=samples(runs, point.iterations, disturbed=True),
+        )
+        for point in points
     )
 
 
@@ -312,16 +300,16 @@ def _json_file(file: Path, warnings: list[str]) -> Fields:
     return value
 
 
-def _study(folder: Path) -> tuple[str, str]:
-    """The text of study.toml, and the study's name: from there, or the folder's."""
+def _study(folder: Path) -> tuple[str, Fields, str]:
+    """The text of study.toml, its table, and the study's name: from there, or the folder's."""
     fallback = text(folder.resolve().name)
     try:
         study = text((folder / "study.toml").read_bytes().decode("utf-8", "replace"))
     except OSError:
-        return "", fallback
+        return "", {}, fallback
     try:
         table = tomllib.loads(study)
     except tomllib.TOMLDecodeError:
-        return study, fallback
+        return study, {}, fallback
     named = [table.get("title"), table.get("name")]
-    return study, next((text(one) for one in named if isinstance(one, str) and one.strip()), fallback)
+    return study, table, next((text(one) for one in named if isinstance(one, str) and one.strip()), fallback)

@@ -1,98 +1,174 @@
-"use strict";
+// What links charts and table: the filter, the choice of systems, the cell chosen; and downloads and print.
 (() => {
-  const read = (id) => JSON.parse(document.getElementById(id).textContent);
-  const views = {};
+  const at = (id) => document.getElementById(id);
+  const every = (selector) => [...document.querySelectorAll(selector)];
+  const CURVES = ["efficiency", "rate"];
 
-  // Vega's interpreter of expressions (ast) instead of generated functions, which the page's policy forbids.
-  const options = {
-    mode: "vega-lite", renderer: "svg", ast: true, actions: false, defaultStyle: false,
-    tooltip: { disableDefaultStyle: true },
-  };
+  // -- filter ------------------------------------------------------------------------------------------
 
-  async function draw(id, spec, datasets) {
-    const place = document.getElementById(id);
-    if (!place) return;
-    try {
-      const whole = { ...spec, datasets: { ...spec.datasets, ...datasets } };
-      views[id] = (await vegaEmbed(place, whole, options)).view;
-    } catch (error) {
-      place.textContent = `This chart cannot be drawn: ${error.message}`;
+  const systems = every("#systems button[data-system]");
+  let visible = new Set(report.cells.keys());
+
+  // Whether a part of a name begins with the word: mpi finds mpi and mpi_rma, but not compiled.
+  function has(text, word) {
+    for (let i = text.indexOf(word); i >= 0; i = text.indexOf(word, i + 1)) {
+      if (i === 0 || !/[a-z0-9]/.test(text[i - 1])) return true;
     }
+    return false;
   }
 
-  async function signal(name, value) {
-    const curves = ["efficiency", "rate"].filter((id) => id in views);
-    await Promise.all(curves.map((id) => views[id].signal(name, value).resize().runAsync()));
+  function matches(words, { words: text }) {
+    return words.every((word) => (word.length > 1 && word.startsWith("-") ? !has(text, word.slice(1)) : has(text, word)));
   }
 
-  function controls() {
-    const workload = document.getElementById("workload");
-    const systems = [...document.querySelectorAll("#systems button[data-system]")];
-    if (!workload) return;
-    const show = () => signal("shown", systems.filter((one) => one.ariaPressed === "true").map((one) => one.dataset.system));
-    workload.addEventListener("change", () => signal("workload", workload.value));
+  function filter() {
+    const words = at("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
+    const hidden = new Set(systems.filter((one) => one.ariaPressed === "false").map((one) => one.dataset.system));
+    visible = new Set([...report.cells.keys()].filter((index) => {
+      const cell = report.cells[index];
+      return !hidden.has(cell.system) && matches(words, cell);
+    }));
+    for (const row of report.rows()) row.hidden = !visible.has(Number(row.dataset.cell));
+    for (const one of every(".legend li")) {
+      one.hidden = ![...visible].some((index) => report.cells[index].system === one.dataset.system);
+    }
+    at("shown").textContent = `${visible.size} of ${report.cells.length} cells`;
+    return report.refresh({ visible: (index) => visible.has(index) });
+  }
+
+  function startFilter() {
+    let waiting = 0;
+    at("filter").addEventListener("input", () => {
+      clearTimeout(waiting);
+      waiting = setTimeout(filter, 150);
+    });
     for (const button of systems) {
       button.addEventListener("click", () => {
         button.ariaPressed = String(button.ariaPressed !== "true");
-        show();
+        filter();
       });
     }
-    for (const button of document.querySelectorAll("#systems button[data-all]")) {
+    for (const button of every("#systems button[data-all]")) {
       button.addEventListener("click", () => {
         for (const one of systems) one.ariaPressed = button.dataset.all;
-        show();
+        filter();
       });
     }
-    document.getElementById("controls").hidden = false;
+    at("controls").hidden = false;
   }
 
-  // A cell without a number stays at the end in both directions.
-  function sort(table, column, header) {
-    const down = header.ariaSort === "ascending";
-    for (const other of table.tHead.rows[0].cells) other.ariaSort = null;
-    header.ariaSort = down ? "descending" : "ascending";
-    const numeric = header.dataset.type === "number";
-    const value = (row) => (numeric ? parseFloat(row.cells[column].dataset.value) : row.cells[column].textContent.trim());
-    const compare = (a, b) => {
-      if (!numeric) return a.localeCompare(b, undefined, { numeric: true });
-      if (Number.isNaN(a) || Number.isNaN(b)) return 0;
-      return a - b;
-    };
-    const rows = [...table.tBodies[0].rows].map((row) => [value(row), row]);
-    rows.sort(([a], [b]) => Number.isNaN(a) - Number.isNaN(b) || (down ? compare(b, a) : compare(a, b)));
-    table.tBodies[0].append(...rows.map(([, row]) => row));
+  function startCurves() {
+    const workload = at("workload");
+    if (!workload) return;
+    workload.addEventListener("change", () => report.refresh({ workload: workload.value }, CURVES));
+    at("samples").addEventListener("change", () => report.refresh({ samples: at("samples").checked }, CURVES));
+    at("curve-controls").hidden = false;
   }
 
-  function sortable(table) {
-    [...table.tHead.rows[0].cells].forEach((header, column) => {
-      header.querySelector("button").addEventListener("click", () => sort(table, column, header));
+  // -- the cell chosen, in a plot or in the table ----------------------------------------------------------
+
+  const panel = at("chosen");
+  let opener = null;
+
+  report.choose = (index, from) => {
+    const cell = report.cells[index];
+    const block = at(`cell-${index}`);
+    if (!cell || !block) return;
+    for (const row of report.rows()) row.classList.toggle("chosen", Number(row.dataset.cell) === index);
+    panel.dataset.cell = index;
+    panel.querySelector("h2").textContent = cell.name;
+    panel.querySelector("div").replaceChildren(...[...block.querySelector("div").childNodes].map((one) => one.cloneNode(true)));
+    at("to-curve").hidden = !cell.points.length;
+    panel.hidden = false;
+    opener = from;
+    if (from.matches("button")) panel.focus({ preventScroll: true });
+    if (cell.points.length) at("workload").value = cell.workload;
+    report.refresh({ chosen: cell.system, ...(cell.points.length ? { workload: cell.workload } : {}) });
+  };
+
+  function close() {
+    const inside = panel.contains(document.activeElement);
+    panel.hidden = true;
+    for (const row of report.rows()) row.classList.remove("chosen");
+    if (inside && opener?.matches("button")) opener.focus();
+    report.refresh({ chosen: "" });
+  }
+
+  function go(target) {
+    target.scrollIntoView({ block: "center" });
+    (target.querySelector("button") || target).focus({ preventScroll: true });
+  }
+
+  function startPanel() {
+    at("close").addEventListener("click", close);
+    at("to-curve").addEventListener("click", () => go(at("efficiency").closest("figure")));
+    at("to-row").addEventListener("click", () => {
+      const row = report.rows().find((one) => one.dataset.cell === panel.dataset.cell);
+      if (row) go(row);
     });
+    at("copy").hidden = !navigator.clipboard;
+    at("copy").addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(panel.querySelector("code.command")?.textContent ?? "");
+        at("copy").textContent = "Copied";
+      } catch {
+        at("copy").textContent = "Cannot copy here";
+      }
+      setTimeout(() => { at("copy").textContent = "Copy command"; }, 2000);
+    });
+    addEventListener("keydown", (event) => { if (event.key === "Escape" && !panel.hidden) close(); });
   }
 
-  function download() {
-    const link = document.getElementById("download");
-    const lines = read("metg-lines").map((line) => JSON.stringify(line) + "\n");
-    link.href = URL.createObjectURL(new Blob(lines, { type: "application/jsonl" }));
-    link.hidden = false;
+  // -- downloads -----------------------------------------------------------------------------------------
+
+  const raw = at("raw").textContent;
+
+  async function unpacked() {
+    const bytes = Uint8Array.from(atob(raw), (one) => one.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).blob();
+  }
+
+  async function save(name) {
+    const files = JSON.parse(at("files").textContent);
+    const blob = name === "runs.jsonl" ? await unpacked() : new Blob([files[name]], { type: "text/plain" });
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(blob);
+    link.download = name;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  }
+
+  function startDownloads() {
+    for (const button of every("#downloads button")) button.addEventListener("click", () => save(button.dataset.file));
+    if (at("downloads")) at("downloads").hidden = false;
   }
 
   // On paper nothing can be opened.
-  function print() {
+  function startPrint() {
     let closed = [];
     addEventListener("beforeprint", () => {
-      closed = [...document.querySelectorAll("details:not([open])")];
+      // The commands of hundreds of cells would fill dozens of pages.
+      closed = every(`main details:not([open]):not(#columns)${report.cells.length > 40 ? ":not(.one)" : ""}`);
       for (const one of closed) one.open = true;
+      report.resize(700);
     });
-    addEventListener("afterprint", () => closed.forEach((one) => { one.open = false; }));
+    addEventListener("afterprint", () => {
+      for (const one of closed) one.open = false;
+      report.resize();
+    });
   }
 
   async function start() {
-    document.querySelectorAll("table.sortable").forEach(sortable);
-    download();
-    print();
-    const datasets = { points: read("points") };
-    await Promise.all(Object.entries(read("charts")).map(([id, spec]) => draw(id, spec, datasets)));
-    controls();
+    startPrint();
+    if (report.cells.length) {
+      report.startTable();
+      startPanel();
+      startDownloads();
+      startCurves();
+      await report.refresh({ workload: at("workload")?.value });
+      startFilter();
+    }
+    performance.mark("drawn");
     document.documentElement.dataset.drawn = "true";
   }
 

@@ -7,11 +7,15 @@ page's Content-Security-Policy allows nothing but the page's own blocks, by thei
 from __future__ import annotations
 
 import base64
+import csv
+import gzip
 import hashlib
+import io
 import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
 
@@ -21,33 +25,25 @@ from markupsafe import Markup
 
 import taskgrain
 from taskgrain import notices, quantity
-from taskgrain.report import plots, summary
-from taskgrain.report.data import Cell, Results, text
+from taskgrain.report import look, plots, rows, summary
+from taskgrain.report.cells import Cell, Failure, Results
+from taskgrain.report.columns import COLUMNS, ENDINGS, ending
+from taskgrain.report.data import text
 
-ENDINGS = {
-    "precise": ("precise", "the interval is as narrow as was asked"),
-    "budget": ("out of time", "time ran out first; the interval says how well the number is known"),
-    "never_reached": ("never reached", "even the largest task tried is below the threshold"),
-    "always_reached": ("always reached", "even the smallest task tried is above the threshold"),
-    "several_crossings": ("several crossings", "the curve crosses the threshold more than once: no one METG"),
-    "failed": ("failed", "the cell failed; see the failures"),
-    "unfinished": ("unfinished", "the measurement stopped before the cell came to an end"),
-}
-"""What an ending is called in the table, and what it means."""
-
-
-@dataclass(frozen=True)
-class TableRow:
-    """A cell as the table shows it: texts, and the numbers to sort by."""
-
-    cell: Cell
-    metg: str
-    interval: str
-    floor: str
-    ending: str
-    sort_metg: float | None
-    sort_width: float | None
-    """Width of the interval relative to the METG."""
+SCRIPTS = ("charts.js", "table.js", "page.js")
+FIELDS = (
+    "ending", "error", "metg", "low", "high", "floor", "floor_low", "floor_high", "threshold", "rounds",
+    "runs", "repeated", "disturbed", "cores", "peak_rate", "work_unit", "pattern", "width", "radix", "graphs",
+    "output_bytes", "kernel", "dependences", "command",
+)  # fmt: skip
+"""Of a cell, in cells.csv: SI units."""
+POINT = (
+    "iterations", "granularity", "granularity_low", "granularity_high", "lasts", "efficiency",
+    "efficiency_low", "efficiency_high", "reached", "speed", "repeats",
+)  # fmt: skip
+"""Of a point, as the page carries it; the script derives the rest."""
+MOST_RAW = 1_200_000
+"""Bytes of compressed raw data that the page carries; a larger study's are only in its folder."""
 
 
 @dataclass(frozen=True)
@@ -61,33 +57,52 @@ class LegendEntry:
 
 def render(results: Results) -> str:
     """The whole page."""
-    script, style = _resource("page.js"), _resource("page.css")
+    script, style = "".join(map(_resource, SCRIPTS)), _resource("page.css")
     libraries = _libraries()
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters |= {"breakable": _breakable, "words": _words}
     template = environment.from_string(_resource("template.html.jinja"))
-    systems = plots.ranked(results)
-    colours = [plots.style(i, plots.PAGE) for i in range(len(systems))]
+    systems = rows.ranked(results)
+    looks = [look.style(i, look.PAGE) for i in range(len(systems))]
+    ordered = _ordered(results, systems)
+    samples, most = rows.sample_counts(results)
+    raw = base64.b64encode(gzip.compress(results.raw, 9, mtime=0)).decode()
     return template.render(
         results=results,
         best=summary.best(results),
         troubles=summary.troubles(results),
         machine_line=_machine_line(results),
         machine=list(_flat(results.machine)),
-        rows=[_row(cell) for cell in _ordered(results, systems)],
+        columns=COLUMNS,
+        cells=ordered,
+        radix_groups=list(rows.radix_groups(results)),
+        failures_of=_failures_of(results),
+        short_result=rows.short_result,
+        long_result=rows.long_result,
+        interval=quantity.interval,
         endings=[ENDINGS[one] for one in ENDINGS if any(cell.ending == one for cell in results.cells)],
         warnings=_warnings(results),
         thresholds=" or ".join(
             quantity.percent(one) for one in sorted({cell.threshold for cell in results.cells})
         ),
-        legend=[LegendEntry(one, *look) for one, look in zip(systems, colours, strict=True)],
+        curved=list(dict.fromkeys(cell.workload for cell in results.cells if cell.curve)),
+        samples=samples,
+        samples_thinned=samples > rows.MOST_SAMPLES,
+        legend=[LegendEntry(one, *look) for one, look in zip(systems, looks, strict=True)],
         count=_count,
         version=taskgrain.__version__,
         charts=_json(_charts(results)),
-        points=_json(plots.points(results)),
-        metg_lines=_json(results.metg_lines),
+        data=_json(
+            [
+                _data(cell, index, row, most)
+                for (index, cell), row in zip(enumerate(results.cells), rows.metg(results), strict=True)
+            ]
+        ),
+        files=_json(_files(results)),
+        raw=Markup(raw if len(raw) <= MOST_RAW else ""),
+        raw_bytes=quantity.size(len(results.raw)),
         script=Markup(script),
         libraries=Markup(libraries),
         style=Markup(style),
@@ -95,21 +110,82 @@ def render(results: Results) -> str:
     )
 
 
-def _charts(results: Results) -> dict[str, plots.Spec]:
-    charts = {
-        f"metg-{i}": plots.metg_panel(results, workload, plots.PAGE)
-        for i, workload in enumerate(results.workloads)
+def _charts(results: Results) -> dict[str, object]:
+    """Of every chart its specification, and what the page puts into its data sets."""
+    panel = plots.page_spec(plots.metg_panel(results, look.PAGE))
+    charts: dict[str, dict[str, object]] = {
+        f"metg-{i}": {"kind": "metg", "of": [workload]} for i, workload in enumerate(results.workloads)
     }
+    specs = {"metg": panel}
     if any(cell.curve for cell in results.cells):
-        charts["efficiency"] = plots.efficiency(results, plots.PAGE)
-        charts["rate"] = plots.rate(results, plots.PAGE)
-    return charts
+        for kind, chart in (("efficiency", plots.efficiency), ("rate", plots.rate)):
+            charts[kind] = {"kind": kind}
+            specs[kind] = plots.page_spec(chart(results, look.PAGE))
+    for i, cells in enumerate(rows.radix_groups(results).values()):
+        kind = f"dependences-{i}"
+        charts[kind] = {"kind": kind, "of": list(dict.fromkeys(cell.workload for cell in cells))}
+        specs[kind] = plots.page_spec(plots.dependences(results, look.PAGE, cells=cells))
+    return {"charts": charts, "specs": specs, "point": [*POINT, "samples", "disturbed"]}
+
+
+def _data(cell: Cell, index: int, row: rows.Row, most: int) -> dict[str, object]:
+    """All that the page's script knows of a cell."""
+    points = [
+        [
+            *(point[field] for field in POINT),
+            rows.thinned(behind.samples, behind, most),
+            rows.thinned(behind.disturbed, behind, most),
+        ]
+        for point, behind in zip(rows.points(cell, index), cell.curve, strict=True)
+    ]
+    return {
+        "name": cell.name,
+        "system": cell.system,
+        "workload": cell.workload,
+        "words": " ".join((cell.system, cell.workload, ending(cell), cell.kernel)).lower(),
+        "threshold": {"value": cell.threshold, "text": quantity.percent(cell.threshold)},
+        "peak": rows.short(cell.peak_rate),
+        "row": row,
+        "points": points,
+    }
+
+
+def _files(results: Results) -> dict[str, str]:
+    """What can be downloaded beside the raw data: file names and contents."""
+    header = ("cell", "system", "workload", *FIELDS)
+    lines = [
+        header,
+        *(
+            (cell.name, cell.system, cell.workload, *(getattr(cell, one) for one in FIELDS))
+            for cell in results.cells
+        ),
+    ]
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n").writerows([_spreadsheet(one) for one in line] for line in lines)
+    return {
+        "cells.csv": table.getvalue(),
+        "study.toml": results.study,
+        "machine.json": json.dumps(results.machine, indent=1),
+    }
+
+
+def _spreadsheet(value: object) -> object:
+    """A text that a spreadsheet would take for a formula is made one that it does not."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t\r" and value else value
+
+
+def _failures_of(results: Results) -> dict[str, list[tuple[int, Failure]]]:
+    """The failures of each cell, with their numbers on the page."""
+    found: dict[str, list[tuple[int, Failure]]] = {}
+    for number, failure in enumerate(results.failures):
+        found.setdefault(failure.cell, []).append((number, failure))
+    return found
 
 
 @cache
 def _libraries() -> str:
     """Vega, Vega-Lite and vega-embed as one script that sets `window.vegaEmbed`; takes about 2 s to build."""
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", plots.VEGALITE)
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", look.VEGALITE)
     # A module's names are its own; as a plain script they would be global.
     return f"(() => {{{bundle}}})();".replace("</script", "<\\/script")
 
@@ -159,29 +235,16 @@ def _words(command: str) -> Markup:
     return Markup(" ").join(word.format(one) for one in command.split(" "))
 
 
-def _row(cell: Cell) -> TableRow:
-    _, span = quantity.around(cell.metg, cell.low, cell.high)
-    known = cell.metg is not None and cell.low is not None and cell.high is not None
-    return TableRow(
-        cell=cell,
-        metg=plots.short_result(cell) if cell.metg or cell.at_most or cell.at_least else quantity.NOTHING,
-        interval=span if known else quantity.NOTHING,
-        floor=quantity.around(cell.floor, cell.floor_low, cell.floor_high)[0],
-        ending=ENDINGS.get(cell.ending, (cell.ending.replace("_", " "), ""))[0],
-        sort_metg=cell.metg or cell.at_most or cell.at_least,
-        sort_width=(cell.high - cell.low) / cell.metg if cell.metg and cell.low and cell.high else None,
-    )
-
-
-def _ordered(results: Results, systems: tuple[str, ...]) -> list[Cell]:
-    """By workload as in the study, the best system first."""
+def _ordered(results: Results, systems: tuple[str, ...]) -> list[tuple[int, Cell]]:
+    """Cells with their numbers, by workload as in the study, the best system first."""
     workloads = {workload: i for i, workload in enumerate(results.workloads)}
     ranks = {system: i for i, system in enumerate(systems)}
 
-    def key(cell: Cell) -> tuple[int, float, int]:
+    def key(numbered: tuple[int, Cell]) -> tuple[int, float, int]:
+        _, cell = numbered
         return workloads[cell.workload], cell.metg or cell.at_most or math.inf, ranks[cell.system]
 
-    return sorted(results.cells, key=key)
+    return sorted(enumerate(results.cells), key=key)
 
 
 def _warnings(results: Results) -> list[tuple[str, tuple[str, ...]]]:
@@ -203,11 +266,23 @@ def _flat(value: object, path: str = "") -> list[tuple[str, str]]:
     """Nested tables as rows of a path and a text."""
     if isinstance(value, Mapping):
         start = f"{path}: " if path else ""
-        return [row for key, one in value.items() for row in _flat(one, start + text(key))]
+        return [row for key, one in value.items() for row in _flat(one, start + text(key).replace("_", " "))]
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        return [(path, "; ".join(", ".join(f"{k} {v}" for k, v in _flat(one)) for one in value))]
     if isinstance(value, list) and not any(isinstance(one, dict | list) for one in value):
-        return [(path, ", ".join(map(text, value)))] if value else []
-    shown = text(value)
+        return [(path, ", ".join(map(_plain, value)))] if value else []
+    if path == "time" and isinstance(value, float) and 0 < value < 1e11:
+        return [(path, f"{datetime.fromtimestamp(value, UTC):%Y-%m-%d %H:%M} UTC")]
+    if path.endswith("bytes") and isinstance(value, int):
+        return [(path.removesuffix("bytes").rstrip(), quantity.size(value))]
+    shown = _plain(value)
     return [(path, shown)] if shown else []
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.6g}" if isinstance(value, float) else text(value)
 
 
 def _count(number: int, thing: str) -> str:

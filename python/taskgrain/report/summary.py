@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 
 from taskgrain import quantity
-from taskgrain.report.data import Cell, Results
-from taskgrain.report.plots import short_result
+from taskgrain.report.cells import Cell, Results
+from taskgrain.report.rows import short_result
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ Every task takes OVERHEAD seconds and 64 ns an iteration; METG(50 %) is therefor
     fake.py [OVERHEAD [NOISE [FAULT]]]
 
 Without arguments it is the reference. NOISE is the relative spread of a repeat. FAULT is `PATTERN=KIND`:
-graphs of this pattern end in an error of this kind, or in a crash.
+graphs of this pattern end in an error of this kind, or in a crash. The file that FAKE_JOURNAL names gets a
+line for every run before it is answered.
 """
 
 import json
@@ -21,6 +22,7 @@ CORES = [int(core) for core in os.environ["TASKGRAIN_CORES"].split(",")]
 OVERHEAD = float(sys.argv[1]) if len(sys.argv) > 1 else 0.0
 NOISE = float(sys.argv[2]) if len(sys.argv) > 2 else 0.01
 FAULT, _, KIND = (sys.argv[3] if len(sys.argv) > 3 else "").partition("=")
+JOURNAL = os.environ.get("FAKE_JOURNAL")
 DICE = random.Random(repr(OVERHEAD))
 
 
@@ -32,6 +34,14 @@ def noisy(value: float) -> float:
     return value * (1.0 + NOISE * abs(DICE.gauss(0.0, 1.0)))
 
 
+def tasks_of(graph: dict) -> int:
+    """Of a pattern whose steps are all as wide as the graph, or of the tree."""
+    steps, width = graph["steps"], graph["width"]
+    if graph["pattern"] != "tree":
+        return steps * width
+    return sum(min(width, 2**step) for step in range(min(steps, 64))) + width * max(0, steps - 64)
+
+
 def run(request: dict) -> None:
     graphs = request["graphs"]
     if graphs[0]["pattern"] == FAULT:
@@ -40,10 +50,13 @@ def run(request: dict) -> None:
         message = f"pattern: {FAULT} is not allowed; allowed: others"
         answer(event="error", id=request["id"], kind=KIND, message=message)
         return
-    tasks = sum(graph["steps"] * graph["width"] for graph in graphs)
+    tasks = sum(map(tasks_of, graphs))
     iterations = graphs[0]["kernel"]["iterations"]
     seconds = tasks * (OVERHEAD + iterations * ITERATION_SECONDS) / len(CORES)
     work = tasks * iterations * FLOP
+    if JOURNAL:
+        with open(JOURNAL, "a", encoding="ascii") as journal:
+            journal.write(f"{OVERHEAD} {graphs[0]['pattern']} {iterations} {graphs[0]['steps']}\n")
     answer(
         event="result",
         id=request["id"],

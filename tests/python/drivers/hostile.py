@@ -1,4 +1,9 @@
-"""A driver that misbehaves as its first argument says; with `good`, one that does not."""
+"""A driver that misbehaves as its first argument says; with `good`, one that does not.
+
+    hostile.py MODE [GOOD]
+
+The first GOOD runs are answered properly, as by a system with an overhead of 1 µs a task.
+"""
 
 import json
 import os
@@ -7,6 +12,8 @@ import sys
 import time
 
 MODE = sys.argv[1]
+GOOD = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+runs = 0
 CORES = [int(core) for core in os.environ["TASKGRAIN_CORES"].split(",")]
 
 
@@ -39,15 +46,37 @@ def hello() -> None:
     answer(**fields)
 
 
+def eat() -> None:
+    """Takes and touches memory, but no more than a test machine can bear."""
+    held = []
+    while len(held) < 64:
+        held.append(b"x" * 2**25)
+        time.sleep(0.04)
+    os._exit(9)
+
+
 def run(request: dict) -> None:
+    global runs
+    runs += 1
+    graph = request["graphs"][0]
+    iterations = graph.get("kernel", {}).get("iterations", 0)
     tasks = sum(graph["steps"] * graph["width"] for graph in request["graphs"])
-    fields = {"event": "result", "id": request["id"], "seconds": [1e-6] * request["repeats"]}
+    seconds = tasks * (1e-6 + iterations * 64e-9) / len(CORES) if "kernel" in graph else 1e-6
+    fields = {"event": "result", "id": request["id"], "seconds": [seconds] * request["repeats"]}
     fields["prepare_seconds"] = []
     fields |= {"tasks": tasks, "executed": tasks, "dependencies": 0, "flops": 1.0, "bytes": 0.0, "work": 1.0}
     fields |= {"work_unit": "flop", "binding": [[core] for core in CORES], "peak_rss_bytes": 1}
+    if "kernel" in graph:
+        fields["work"] = tasks * iterations * 128.0
+    if runs <= GOOD:
+        answer(**fields)
+        return
+    os.write(2, f"last words of {MODE}\n".encode())
     match MODE:
         case "hangs":
             time.sleep(1000)
+        case "slow":
+            time.sleep(3.7)
         case "dies":
             os.kill(os.getpid(), signal.SIGSEGV)
         case "exits":
@@ -77,6 +106,25 @@ def run(request: dict) -> None:
             os.write(1, b"@taskgrain ")
             while True:
                 os.write(1, b"x" * 2**16)
+        case "eats":
+            eat()
+        case "child_eats":
+            if os.fork() == 0:
+                eat()
+            time.sleep(1000)
+        case "more_tasks":
+            fields["tasks"] = fields["executed"] = 1000 * tasks
+        case "instant":
+            fields["seconds"] = [1e-300] * request["repeats"]
+        case "too_fast":
+            fields["seconds"] = [1e-9] * request["repeats"]
+        case "too_much_work":
+            fields["work"] = 1e308
+        case "escapes":
+            message = "\x1b[2J\x1b]0;owned\x07 \ud800 gone"
+            os.write(2, b"\x1b[2Jlast words of escapes\x1b[31m\n")
+            answer(event="error", id=request["id"], kind="system", message=message)
+            return
         case "lies":
             fields["executed"] = tasks - 8
         case "nan":

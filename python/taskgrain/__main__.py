@@ -1,0 +1,20 @@
+"""Where the command `taskgrain` starts: small, because until the rest is loaded Ctrl-C must just end it."""
+
+from __future__ import annotations
+
+import signal
+
+
+def main() -> None:
+    """The program; see `taskgrain.cli.main`."""
+    before = signal.getsignal(signal.SIGINT)
+    if before == signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from taskgrain import cli  # half a second, in which an interrupt would end in a stack trace
+
+    signal.signal(signal.SIGINT, before)
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()

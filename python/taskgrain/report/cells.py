@@ -1,0 +1,120 @@
+"""What the report knows of a results folder, as `taskgrain.report.data` reads it. Every text is untrusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+Fields = Mapping[str, object]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One task size of a cell's curve; granularities in seconds, efficiencies from 0 to 1."""
+
+    iterations: float
+    granularity: float
+    granularity_low: float
+    granularity_high: float
+    efficiency: float
+    efficiency_low: float
+    efficiency_high: float
+    repeats: int | None
+    samples: tuple[float, ...] = ()
+    """The granularity of every repeat behind the point."""
+    disturbed: tuple[float, ...] = ()
+    """Those of runs that others on the cores disturbed."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One attempt at a cell that failed."""
+
+    cell: str
+    error: str
+    message: str
+    log: str
+    superseded: bool
+    """Whether a later attempt at the same cell came to an end."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One system on one workload, and what came of it; times in seconds, rates in `work_unit` per second."""
+
+    name: str
+    system: str
+    workload: str
+    """The cell's name without the system: what systems are compared on."""
+    pattern: str
+    width: int | None
+    radix: int | None
+    graphs: int | None
+    output_bytes: int | None
+    kernel: str
+    dependences: float | None
+    """Of a task, the mean over its longest run."""
+    command: str
+    """What measures this cell alone in the same way; empty if that was not recorded."""
+    cores: int | None
+    threshold: float
+    ending: str
+    """As in the results, or `unfinished` where there is no `metg` line."""
+    metg: float | None
+    low: float | None
+    high: float | None
+    floor: float | None
+    floor_low: float | None
+    floor_high: float | None
+    iterations: float | None
+    """Of a task at METG."""
+    rounds: int | None
+    runs: int
+    repeated: int | None
+    """Runs that were repeated because others took too much of the cores."""
+    disturbed: int | None
+    """Runs that stayed disturbed."""
+    peak_rate: float | None
+    work_unit: str
+    curve: tuple[Point, ...]
+    warnings: tuple[str, ...]
+    error: str
+    """The kind of its last failure, if that ended it."""
+
+    @property
+    def at_most(self) -> float | None:
+        """The upper bound of a METG that lies below the smallest task tried."""
+        return self.high if self.ending == "always_reached" else None
+
+    @property
+    def at_least(self) -> float | None:
+        """The lower bound of a METG that lies above the largest task tried."""
+        if self.ending != "never_reached":
+            return None
+        return max((point.granularity for point in self.curve), default=self.low)
+
+
+@dataclass(frozen=True)
+class Results:
+    """A results folder."""
+
+    folder: Path
+    title: str
+    study: str
+    """The text of study.toml, empty if there is none."""
+    machine: Fields
+    cells: tuple[Cell, ...]
+    failures: tuple[Failure, ...]
+    warnings: tuple[str, ...]
+    """What is wrong with the folder itself."""
+    raw: bytes
+    """The content of runs.jsonl."""
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(cell.system for cell in self.cells))
+
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(cell.workload for cell in self.cells))

@@ -1,0 +1,143 @@
+"""How charts look, on the page and on paper: colours, shapes, axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import altair as alt
+
+Spec = dict[str, Any]
+
+VEGALITE = ".".join(alt.VEGALITE_VERSION.split(".")[:2])
+"""The version that the specifications are written in."""
+
+SHAPES = (
+    "M.8 0A.8.8 0 1 1 -.8 0A.8.8 0 1 1 .8 0Z",  # circle
+    "M-.75 -.75H.75V.75H-.75Z",  # square
+    "M0 -.95L.95 .75H-.95Z",  # triangle up
+    "M0 -1.05L1.05 0L0 1.05L-1.05 0Z",  # diamond
+    "M-.3 -.95H.3V-.3H.95V.3H.3V.95H-.3V.3H-.95V-.3H-.3Z",  # cross
+    "M0 .95L.95 -.75H-.95Z",  # triangle down
+)
+"""Paths in -1…1, so that the page's legend can draw them too. Colour and shape together name a system."""
+
+AT_MOST, AT_LEAST = "M-1 0L.8 -1V1Z", "M1 0L-.8 -1V1Z"
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Colours, the font and its size. The palette is Okabe and Ito's (jfly.uni-koeln.de/color), without its
+    yellow, which cannot be seen on white."""
+
+    ink: str
+    muted: str
+    grid: str
+    accent: str
+    palette: tuple[str, ...]
+    font: str
+    size: int
+    """Of labels, in pixels."""
+
+
+PAPER = Theme(
+    ink="#1a1a1a",
+    muted="#5c5c5c",
+    grid="#e2e2e2",
+    accent="#0072b2",
+    palette=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1a1a1a"),
+    font="sans-serif",
+    size=8,
+)
+
+PAGE = Theme(
+    # Style sheet variables: a change to dark mode or to paper recolours the drawn charts, without a script.
+    ink="var(--ink)",
+    muted="var(--muted)",
+    grid="var(--grid)",
+    accent="var(--accent)",
+    palette=tuple(f"var(--series-{i})" for i in range(len(PAPER.palette))),
+    font="system-ui, sans-serif",
+    size=11,
+)
+
+
+def style(index: int, theme: Theme) -> tuple[str, str]:
+    """Colour and shape of the system number `index`: no two of the first 42 are the same."""
+    turn, colour = divmod(index, len(theme.palette))
+    return theme.palette[colour], SHAPES[(colour + turn) % len(SHAPES)]
+
+
+def domain(values: Iterable[float | None]) -> tuple[float, float]:
+    """The ends of a logarithmic axis around `values`."""
+    known = [value for value in values if value is not None]
+    low, high = (min(known), max(known)) if known else (1e-7, 1e-3)
+    return low / 1.25, high * 1.25
+
+
+def log(low: float, high: float) -> alt.Scale:
+    return alt.Scale(type="log", domain=[low, high], nice=False)
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Powers of ten, and what lies between them where there would be few."""
+    decades = math.log10(high / low)
+    steps = (
+        (1.0,)
+        if decades > 2
+        else (1.0, 2.0, 5.0)
+        if decades > 1
+        else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
+    )
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [tick for power in powers for step in steps if low <= (tick := float(f"{step}e{power}")) <= high]
+
+
+def time_axis(low: float, high: float, title: str | None) -> alt.Axis:
+    """Of a logarithmic scale in seconds."""
+    label = "format(datum.value, '~g') + ' s'"
+    # Ticks are powers of ten, up to rounding: 0.9 stands well clear of them.
+    for limit, factor, unit in ((0.9, "1e3", "ms"), (9e-4, "1e6", "µs"), (9e-7, "1e9", "ns")):
+        label = f"datum.value < {limit} ? format(datum.value * {factor}, '~g') + ' {unit}' : {label}"
+    return alt.Axis(
+        title=title,
+        values=ticks(low, high),
+        labelExpr=label,
+        grid=True,
+        labelOverlap=True,
+        labelSeparation=6,
+    )
+
+
+def finish(chart: alt.LayerChart | alt.FacetChart | alt.ConcatChart, theme: Theme) -> Spec:
+    """The specification of a chart, in the colours of `theme`."""
+    spec: Spec = chart.to_dict()
+    spec["config"] = {
+        # The page tells screen readers what a chart shows, and its tables hold the numbers: a thousand marks
+        # that are read out one by one would only be in the way.
+        "aria": False,
+        "font": theme.font,
+        "background": None,
+        "view": {"stroke": None},
+        "axis": {
+            "labelColor": theme.muted,
+            "titleColor": theme.muted,
+            "titleFontWeight": "normal",
+            "labelFontSize": theme.size,
+            "titleFontSize": theme.size + 1,
+            "gridColor": theme.grid,
+            "domainColor": theme.grid,
+            "tickColor": theme.grid,
+        },
+        # A label within 14 pixels of an end is turned inwards, or the page's edge would cut it.
+        "axisX": {"labelFlush": 14},
+        "axisY": {"labelColor": theme.ink},
+        "title": {"color": theme.ink, "subtitleColor": theme.muted},
+        "legend": {"labelColor": theme.ink, "labelFontSize": theme.size, "title": None},
+        "text": {"fontSize": theme.size},
+    }
+    if spec.get("width") == "container":
+        spec["autosize"] = {"type": "fit-x", "contains": "padding"}
+    return spec

@@ -1,0 +1,170 @@
+"""The data of the charts: plain rows, in which alone untrusted text may stand."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from statistics import fmean, median
+
+from taskgrain import quantity
+from taskgrain.report.cells import Cell, Point, Results
+from taskgrain.report.look import AT_LEAST, AT_MOST, SHAPES
+
+Row = dict[str, object]
+_FAILED = {
+    "crash": "crash",
+    "memory": "out of memory",
+    "timeout": "timeout",
+    "unsupported": "unsupported",
+    "validation": "wrong result",
+}
+MOST_SAMPLES = 60_000
+"""In one report. More would make the page heavy, and show nothing more."""
+
+
+def ranked(results: Results) -> tuple[str, ...]:
+    """The systems by METG (geometric mean over a system's cells), those without one at the end."""
+    logs: dict[str, list[float]] = {system: [] for system in results.systems}
+    for cell in results.cells:
+        value = bound(cell)
+        if value is not None:
+            logs[cell.system].append(math.log(value))
+    return tuple(sorted(logs, key=lambda system: fmean(logs[system]) if logs[system] else math.inf))
+
+
+def bound(cell: Cell) -> float | None:
+    """METG, or the bound that is known of it."""
+    return cell.metg or cell.at_most or cell.at_least
+
+
+def short_result(cell: Cell) -> str:
+    """What a cell came to in a word or two: `0.41 µs`, `≤ 12.0 ns`, `> 5.00 ms`, `no one value`, `crash`."""
+    if cell.metg is not None:
+        return quantity.around(cell.metg, cell.low, cell.high)[0]
+    if cell.at_most is not None:
+        return f"≤ {quantity.seconds(cell.at_most)}"
+    if cell.at_least is not None:
+        return f"> {quantity.seconds(cell.at_least)}"
+    known = {
+        "several_crossings": "no one value",
+        "never_reached": "never",
+        "always_reached": "always",
+        "failed": _FAILED.get(cell.error, "failed"),
+        "unfinished": "unfinished",
+        "budget": "out of time",
+    }
+    return known.get(cell.ending, "none")
+
+
+def long_result(cell: Cell) -> str:
+    """The same with the interval."""
+    return short_result(cell) if cell.metg is None else quantity.interval(cell.metg, cell.low, cell.high)
+
+
+def metg(results: Results) -> list[Row]:
+    """A row for each cell, in order: what came of it."""
+    ranks = {system: rank for rank, system in enumerate(ranked(results))}
+    return [
+        {
+            "cell": index,
+            "system": cell.system,
+            "rank": ranks[cell.system],
+            "radix": cell.radix,
+            "x": short(bound(cell)),
+            "metg": short(cell.metg),
+            "low": short(cell.low) if cell.metg is not None else None,
+            "high": short(cell.high) if cell.metg is not None else None,
+            "floor_at": short(cell.floor),
+            "mark": AT_MOST if cell.at_most else AT_LEAST if cell.at_least else SHAPES[0],
+            "text": short_result(cell),
+            "METG": long_result(cell),
+            "floor": quantity.interval(cell.floor, cell.floor_low, cell.floor_high),
+            "ending": cell.ending.replace("_", " "),
+            "rounds": quantity.NOTHING if cell.rounds is None else cell.rounds,
+            "dependences": quantity.NOTHING if cell.dependences is None else f"{cell.dependences:.2f}",
+        }
+        for index, cell in enumerate(results.cells)
+    ]
+
+
+def points(cell: Cell, index: int) -> list[Row]:
+    """The curve of cell number `index`: rate is in the cell's own unit."""
+    return [
+        {
+            "cell": index,
+            "system": cell.system,
+            "iterations": short(point.iterations),
+            "granularity": short(point.granularity),
+            "granularity_low": short(point.granularity_low),
+            "granularity_high": short(point.granularity_high),
+            "lasts": quantity.interval(point.granularity, point.granularity_low, point.granularity_high),
+            "efficiency": short(point.efficiency),
+            "efficiency_low": short(point.efficiency_low),
+            "efficiency_high": short(point.efficiency_high),
+            "reached": _percents(point),
+            "rate": short(_times(cell.peak_rate, point.efficiency)),
+            "rate_low": short(_times(cell.peak_rate, point.efficiency_low)),
+            "rate_high": short(_times(cell.peak_rate, point.efficiency_high)),
+            "speed": quantity.rate(_times(cell.peak_rate, point.efficiency), cell.work_unit),
+            "repeats": point.repeats,
+        }
+        for point in cell.curve
+    ]
+
+
+def sample_counts(results: Results) -> tuple[int, int]:
+    """Of all samples, and how many of a point are taken to the page at most."""
+    counts = [len(one.samples) + len(one.disturbed) for cell in results.cells for one in cell.curve]
+    total = sum(counts)
+    return total, max(counts, default=0) if total <= MOST_SAMPLES else max(3, MOST_SAMPLES // len(counts))
+
+
+def thinned(samples: Sequence[float], point: Point, most: int) -> list[int]:
+    """At most `most` of the samples, evenly spread in their order: 1000 ln(sample / the point's median)."""
+    step = max(1.0, len(samples) / most) if most else 1.0
+    chosen = (samples[int(i * step)] for i in range(min(len(samples), most)))
+    return [round(1000 * math.log(one / point.granularity)) for one in chosen]
+
+
+def best_efficiency(point: Point) -> float:
+    """The highest of its samples."""
+    return point.efficiency * point.granularity / min(point.samples, default=point.granularity)
+
+
+def thresholds(cells: Iterable[Cell]) -> list[Row]:
+    """The dashed lines of the chart of efficiency."""
+    return [
+        {"value": one, "text": quantity.percent(one)} for one in sorted({cell.threshold for cell in cells})
+    ]
+
+
+def peaks(cells: Iterable[Cell]) -> list[Row]:
+    """The dashed line of the chart of rate."""
+    known = [cell.peak_rate for cell in cells if cell.peak_rate is not None]
+    return [{"value": median(known), "text": "peak"}] if known else []
+
+
+def radix_groups(results: Results) -> dict[str, tuple[Cell, ...]]:
+    """Cells whose workloads differ in the radix alone, by what they have in common."""
+    groups: dict[str, list[Cell]] = {}
+    for cell in results.cells:
+        if cell.radix is not None:
+            groups.setdefault(re.sub(r"/radix=\d+", "", cell.workload), []).append(cell)
+    return {name: tuple(cells) for name, cells in groups.items() if len({one.radix for one in cells}) > 1}
+
+
+def short(value: float | None) -> float | None:
+    """Five digits: what a pixel can show, at half the size of the page's data."""
+    return None if value is None else float(f"{value:.5g}")
+
+
+def _times(rate: float | None, share: float) -> float | None:
+    return None if rate is None else rate * share
+
+
+def _percents(point: Point) -> str:
+    middle, low, high = (
+        f"{100 * one:.1f}" for one in (point.efficiency, point.efficiency_low, point.efficiency_high)
+    )
+    return f"{middle} % ({low} – {high})"

@@ -1,0 +1,41 @@
+"""A headless Chromium that opens reports, for the tests and for the pictures in the documentation."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import WebDriverWait
+
+BINARY = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+FLAGS = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+
+def start(profile: Path) -> webdriver.Chrome:
+    """A browser with an empty profile in the folder `profile`."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = BINARY or ""
+    for flag in (*FLAGS, f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(options=options, service=Service(DRIVER))
+
+
+def show(
+    browser: webdriver.Chrome, uri: str, width: int = 1280, scheme: str = "light", media: str = ""
+) -> None:
+    """Opens a report and waits until its charts are drawn."""
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+    browser.get(uri)
+    WebDriverWait(browser, 60).until(
+        lambda one: one.execute_script("return document.documentElement.dataset.drawn")
+    )

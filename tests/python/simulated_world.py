@@ -1,0 +1,159 @@
+"""A runner on a simulated machine, in this process: its clock, its drivers, and what is odd about them."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from killable_study import OVERHEADS
+
+from taskgrain import measure as command
+from taskgrain.answers import DriverError, Peak, Probe, Ready, RunResult
+from taskgrain.plan import Plan
+from taskgrain.progress import Reporter
+from taskgrain.record import CellState
+from taskgrain.runner import Runner
+from taskgrain.store import Store
+from taskgrain.study import Settings, parse
+from taskgrain.system import System
+from taskgrain.toml_document import Document
+
+FLOP, ITERATION = 128.0, 64e-9
+STUDY = {"patterns": ["stencil_1d", "nearest"], "widths": [4]}
+
+
+class World:
+    """The simulated machine: its clock, its drivers, and what is odd about them."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.awake: set[str] = set()
+        self.started: Counter[str] = Counter()
+        self.faults: dict[tuple[str, str], str] = {}
+        """By system and pattern; pattern `start` for the start."""
+        self.busy: list[float] = []
+        """Of the next runs; 0 afterwards."""
+        self.slowdown: Callable[[float], float] = lambda now: 1.0
+        """Of all cores, by the time."""
+        self.runs = 0
+        self.rates = (FLOP / ITERATION,) * 2
+        """Of the reference, core by core."""
+        self.cores = 2
+        """That every system occupies."""
+        self.notes: list[str] = []
+        """What the person was told."""
+
+    def make(self, name: str) -> Simulated:
+        return Simulated(name, self)
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class _Notes(Reporter):
+    def __init__(self, notes: list[str]) -> None:
+        self._notes = notes
+
+    def note(self, text: str) -> None:
+        self._notes.append(text)
+
+
+class Simulated:
+    """A driver whose answers depend on the request alone, so that an interrupted study can be compared."""
+
+    def __init__(self, name: str, world: World) -> None:
+        self.name, self.world = name, world
+        self.busy = 0.0
+        self.alive = False
+
+    def _wake(self) -> None:
+        assert not self.world.awake - {self.name}, "another driver is not parked"
+        self.world.awake.add(self.name)
+
+    def start(self) -> Ready:
+        self._wake()
+        self.world.started[self.name] += 1
+        if kind := self.world.faults.get((self.name, "start")):
+            self.kill()
+            raise DriverError(kind, "no licence", "log")
+        self.alive = True
+        return Ready(self.name, "1", 1, self.world.cores, ((0,), (1,)), {"event": "ready"})
+
+    def run(self, graphs: Sequence[Mapping[str, Any]], *, repeats: int, **_: Any) -> RunResult:
+        self._wake()
+        self.world.runs += 1
+        graph = graphs[0]
+        kind = self.world.faults.get((self.name, graph["pattern"]))
+        if kind:
+            if kind in ("crash", "timeout", "protocol"):
+                self.kill()
+            raise DriverError(kind, "cannot", "last words")
+        iterations = graph["kernel"]["iterations"]
+        tasks = graph["steps"] * graph["width"]
+        dice = random.Random(f"{self.name} {graph}")
+        base = tasks * (OVERHEADS[self.name] + iterations * ITERATION) / 2
+        base *= self.world.slowdown(self.world.now)
+        seconds = tuple(base * (1.0 + 0.02 * dice.random()) for _ in range(repeats))
+        self.world.now += sum(seconds)
+        self.busy = self.world.busy.pop(0) if self.world.busy else 0.0
+        work = tasks * iterations * FLOP
+        return RunResult(seconds, (), tasks, tasks, 0, work, 0.0, work, "flop", ((0,), (1,)), 1)
+
+    def peak(self, kernel: Mapping[str, Any], seconds: float, isa: str) -> Peak:
+        self._wake()
+        if kernel["name"] == "empty":
+            raise DriverError("invalid", "kernel: empty is not allowed")
+        self.world.now += seconds
+        return Peak(self.world.rates, "flop")
+
+    def probe(self, seconds: float) -> Probe:
+        self._wake()
+        self.world.now += seconds
+        slowdown = self.world.slowdown(self.world.now)
+        return Probe((1e9 / slowdown,) * 2, 5e-8)
+
+    def log_tail(self) -> str:
+        return "last words"
+
+    def park(self) -> None:
+        self.world.awake.discard(self.name)
+
+    def close(self) -> None:
+        self.kill()
+
+    def kill(self) -> int | None:
+        self.alive = False
+        self.world.awake.discard(self.name)
+        return 0
+
+
+def measure(
+    folder: Path,
+    world: World,
+    settings: Settings | None = None,
+    table: Mapping[str, Any] = STUDY,
+    **rest: Any,
+) -> list[CellState]:
+    systems = [System(name, folder, name, command=("x",)) for name in OVERHEADS]
+    study = parse(Document(dict(table)), 2)
+    study = dataclasses.replace(study, settings=settings or Settings(cores=2))
+    with Store(folder, study.table(systems, 2), {}, command.completed) as store:
+        plan = Plan(
+            cells=study.cells(systems),
+            systems={one.name: one for one in systems} | rest.pop("systems", {}),
+            settings=study.settings,
+            make_driver=world.make,
+            clock=lambda: world.now,
+            sleep=world.sleep,
+            reporter=_Notes(world.notes),
+            **rest,
+        )
+        return Runner(plan, store).run()
+
+
+def comparable(states: Sequence[CellState]) -> list[Any]:
+    return [{k: v for k, v in (s.metg or {}).items() if k not in ("time", "elapsed")} for s in states]

@@ -1,0 +1,70 @@
+"""Takes the pictures of docs/reference/report.md, of the results in docs/results: `make screenshots`."""
+
+from __future__ import annotations
+
+import base64
+import sys
+import tempfile
+from pathlib import Path
+
+from selenium import webdriver
+
+from taskgrain.report import draw, write
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "docs" / "results" / "2026-11-21-epyc-2"
+IMAGES = ROOT / "docs" / "images"
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+import chromium  # noqa: E402
+
+CHOOSE = "document.querySelectorAll('#table tbody button')[8].click()"
+SHOTS = (
+    # name, width, height, colours, what to do first, where to begin
+    ("report-desktop", 1100, 960, "light", "", "body"),
+    ("report-dark", 1100, 900, "dark", CHOOSE, "#curves"),
+    ("report-phone", 390, 1100, "light", "", "#controls"),
+    ("report-table", 1100, 720, "light", "document.getElementById('columns').open = true", "#cells"),
+)
+"""Sizes in pixels."""
+FIGURES = ("metg.svg", "efficiency-stencil_1d-width=16.svg")
+
+
+def shoot(browser: webdriver.Chrome, report: Path) -> None:
+    browser.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
+    for name, width, height, scheme, script, place in SHOTS:
+        chromium.show(browser, report.as_uri(), width, scheme)
+        browser.execute_script(script)
+        # The charts take a moment to follow; a second frame comes after what the first one drew.
+        browser.execute_async_script(
+            "const done = arguments[0]; setTimeout(() => requestAnimationFrame(done), 700)"
+        )
+        top = browser.execute_script(
+            "const box = document.querySelector(arguments[0]).getBoundingClientRect();"
+            "scrollTo(0, box.top + scrollY - 8); return scrollY",
+            place,
+        )
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        browser.execute_script("scrollTo(0, arguments[0])", top)
+        picture = browser.execute_cdp_cmd("Page.captureScreenshot", {"optimizeForSpeed": False})
+        (IMAGES / f"{name}.png").write_bytes(base64.b64decode(picture["data"]))
+
+
+def main() -> None:
+    IMAGES.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        report = write(RESULTS, Path(folder) / "report.html")
+        browser = chromium.start(Path(folder) / "profile")
+        try:
+            shoot(browser, report)
+        finally:
+            browser.quit()
+        draw(RESULTS, Path(folder) / "figures", ["svg"])
+        for name in FIGURES:
+            (IMAGES / name).write_bytes((Path(folder) / "figures" / name).read_bytes())
+    for image in sorted(IMAGES.iterdir()):
+        print(f"{image.relative_to(ROOT)}  {image.stat().st_size // 1024} KiB")
+
+
+if __name__ == "__main__":
+    main()
