@@ -256,8 +256,8 @@ def test_the_site_builds_and_needs_no_network(tmp_path: Path) -> None:
     for page in built:
         assert not loaded.search(page.read_text()), page.name
     cli = (site / "reference" / "cli.html").read_text()
-    for command in ("doctor", "metg", "study", "graph", "report"):
-        assert f'<h2 id="{command}">' in cli
+    for name in ("doctor", "metg", "study", "graph", "report", "export"):
+        assert f'<h2 id="{name}">' in cli
     assert "--output-bytes" in cli and "--min-rounds" in cli
     assert "tg_execute_point" in (site / "reference" / "c-api.html").read_text()
     assert "resamples" in (site / "reference" / "python-api.html").read_text()
