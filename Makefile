@@ -1,13 +1,14 @@
 # make study   measure every system that can run here        make test        all tests
 # make doctor  this machine and what can run on it           make test-fast   the everyday loop
-# make bench   what the core costs                            make setup       what the others do first
+# make bench   what the core costs                            make docs        the site, into build/site
+# make setup   what the others do first
 # make bench-metg   what a METG costs and how well it repeats (over an hour)
 
 SHELL := /bin/bash
 taskgrain := .venv/bin/taskgrain
 sources := $(shell find CMakeLists.txt pyproject.toml include src systems python tools -type f -not -path '*/__pycache__/*' -not -path '*/.*')
 
-.PHONY: study doctor setup setup-dev test test-fast test-cpp lint bench bench-metg clean
+.PHONY: study doctor setup setup-dev test test-fast test-cpp lint docs bench bench-metg clean
 .DEFAULT_GOAL := study
 
 study: setup
@@ -45,6 +46,9 @@ test-cpp: setup-dev
 	cmake -S . -B build/tests -G Ninja -DTASKGRAIN_TESTS=ON >/dev/null
 	cmake --build build/tests
 	ctest --test-dir build/tests --output-on-failure --no-tests=error -j 2 --quiet || ctest --test-dir build/tests --rerun-failed --output-on-failure
+
+docs: setup-dev
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet
 
 bench: setup-dev
 	bench/run

@@ -1,13 +1,15 @@
 """Drivers in Python: derive from `System`, call `drive`; the twin of `taskgrain/driver.hpp`.
 
-class MySystem(System):
-    name, version, cores = "mine", "1.0", 2
+A driver is a program:
 
-    def execute(self, run: Run) -> None:
-        ...  # every task of every graph once, through run.execute_point(...)
+    class MySystem(System):
+        name, version, cores = "mine", "1.0", 2
 
-if __name__ == "__main__":
-    drive(MySystem())
+        def execute(self, run: Run) -> None:
+            ...  # every task of every graph once, through run.execute_point(...)
+
+    if __name__ == "__main__":
+        drive(MySystem())
 """
 
 from __future__ import annotations
