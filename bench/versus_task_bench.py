@@ -125,7 +125,7 @@ class Quietly:
     def seconds(self, graph: Graph, iterations: int) -> float:
         attempts: list[tuple[float, float]] = []
         for _ in range(3):
-            before = self.watch.wait(1.0)
+            before = self.watch.wait(0.3)
             seconds = self.side.seconds(graph, iterations)
             slowdown, disturbed = self.watch.judge(before, self.watch.look())
             if not disturbed:

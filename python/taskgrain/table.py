@@ -99,7 +99,7 @@ class Printer:
         """What to know of the numbers above, each kind of warning once."""
         for notice in notices.grouped((row["cell"], warning) for row in rows for warning in row["warnings"]):
             first, *others = notice.cells
-            where = f"{first}, and {len(others)} cells likewise" if others else first
+            where = f"{first} (and, with other numbers, {len(others)} more cells)" if others else first
             self.text(f"{where}: {notice.text}", "yellow")
 
     def _fits(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

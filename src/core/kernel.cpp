@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <string>
 #include <system_error>
@@ -134,6 +135,8 @@ void check(const KernelSpec& spec) {
                       "at least 32 bytes for each of the " + std::to_string(spec.samples) + " samples");
   if (spec.scratch_bytes > std::size_t{1} << 40)
     throw InvalidSpec("scratch_bytes", std::to_string(spec.scratch_bytes), "at most 2^40");
+  if (spec.kind == KernelKind::memory_daxpy && sample_bytes(spec) / (2 * sizeof(double)) > std::numeric_limits<int>::max())
+    throw InvalidSpec("scratch_bytes", std::to_string(spec.scratch_bytes), "less than 2^35 for each sample (BLAS counts in int)");
   if (spec.kind == KernelKind::compute_dgemm && dgemm_size(spec) < 1)
     throw InvalidSpec("scratch_bytes", std::to_string(spec.scratch_bytes), "at least 24, three matrices of one double");
 }

@@ -461,9 +461,11 @@ TEST(InvalidKernels, UnknownNameSaysAllNames) {
   }
 }
 
-TEST(InvalidKernels, MatricesOfNothing) {
+TEST(InvalidKernels, WorkingSetsThatBlasCannotTake) {
   if (!has_blas()) GTEST_SKIP() << "this build has no BLAS";
   EXPECT_THROW(Kernel({.kind = KernelKind::compute_dgemm, .scratch_bytes = 23}, Isa::portable), InvalidSpec);
+  const KernelSpec huge{.kind = KernelKind::memory_daxpy, .scratch_bytes = std::size_t{1} << 36, .samples = 1};
+  EXPECT_THROW(Kernel(huge, Isa::portable), InvalidSpec);
 }
 
 }  // namespace
