@@ -151,7 +151,9 @@ Budget = Annotated[
 ]
 
 
-@app.command(epilog="Example: taskgrain metg --system mpi,openmp --pattern stencil_1d --width 16 --budget 60")
+@app.command(
+    epilog="Example: taskgrain metg --system mpi,openmp_task --pattern stencil_1d --width 16 --budget 60"
+)
 @graph_options
 def metg(
     graph: GraphOptions,

@@ -164,7 +164,7 @@ def test_values_of_another_type_are_empty_and_said(tmp_path: Path) -> None:
         "cores": True,
         "work": [1],
         "work_unit": 3,
-        "busy": 1e400,
+        "busy": "much",
         "round": 2**70,
         "steps": 1.5,
     }
