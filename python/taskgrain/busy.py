@@ -1,4 +1,5 @@
-"""How much of the cores others took while something was measured: other processes and the hypervisor."""
+"""What the system counts while something is measured: how much of the cores other processes and the
+hypervisor took, and how often a driver was interrupted."""
 
 from __future__ import annotations
 
@@ -39,6 +40,30 @@ def _last_processor(pid: int) -> int:
         return -1
 
 
+def involuntary_switches(pid: int) -> int:
+    """How often the living threads of a process were made to give up their core; 0 if it is gone."""
+    count = 0
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/status", "rb") as file:
+                count += int(file.read().rpartition(b"nonvoluntary_ctxt_switches:")[2])
+    except (OSError, ValueError):
+        pass
+    return count
+
+
+@dataclass(frozen=True)
+class Busy:
+    """What was counted."""
+
+    share: float = 0.0
+    """Share (0 to 1) of the cores' time that went to others: processes and the hypervisor."""
+    steal: float = 0.0
+    """The hypervisor's part of it."""
+    switches: int = 0
+    """Involuntary context switches of the processes that were measured."""
+
+
 @dataclass(frozen=True)
 class _Reading:
     wall: float
@@ -47,23 +72,24 @@ class _Reading:
 
 
 class BusyWatch:
-    """Measures from its making to `share`.
+    """Measures from its making to `end`; `own` are the processes that are measured.
 
     Two counters are read, as neither sees all: the CPU time of every other process in nanoseconds, which
     misses those of other containers and those that ended meanwhile; and the busy ticks of the cores, which
     miss what is shorter than some 10 ms. The larger one counts, and the steal time is added.
     """
 
-    def __init__(self, cores: Collection[int]) -> None:
+    def __init__(self, cores: Collection[int], own: Iterable[int] = ()) -> None:
         self._cores = frozenset(cores)
+        self._switches = sum(map(involuntary_switches, own))
         self._start = self._read()
 
     @staticmethod
     def _read() -> _Reading:
         return _Reading(time.perf_counter(), _all_cpu_seconds(), cpu_ticks())
 
-    def share(self, own: Iterable[int]) -> float:
-        """Share (0 to 1) of the cores' time that went to others than the processes `own` and this one."""
+    def end(self, own: Collection[int]) -> Busy:
+        """What has passed since; this process is no other."""
         start, end = self._start, self._read()
         wall = max(end.wall - start.wall, 1e-9)
         ours = {*own, os.getpid()}
@@ -85,4 +111,6 @@ class BusyWatch:
         unseen = busy - own_seconds - 2 * _TICK * len(self._cores)
         if steal <= _TICK and wall * len(self._cores) < 50 * _TICK:
             steal = 0.0  # a single tick may have gathered over minutes
-        return min(1.0, (max(others, unseen, 0.0) + steal) / (wall * max(1, len(self._cores))))
+        whole = wall * max(1, len(self._cores))
+        switches = max(0, sum(map(involuntary_switches, own)) - self._switches)
+        return Busy(min(1.0, (max(others, unseen, 0.0) + steal) / whole), min(1.0, steal / whole), switches)

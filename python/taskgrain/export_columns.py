@@ -71,6 +71,8 @@ RUNS = (
     Column("cores", "integer", "", "cores that the system occupies"),
     Column("peak_rss_bytes", "integer", "B", "largest resident memory of the driver so far"),
     Column("busy", "number", "", "share of the cores' time that others took during the run"),
+    Column("steal", "number", "", "the hypervisor's part of it"),
+    Column("switches", "integer", "", "involuntary context switches of the driver's threads during the run"),
     Column("slowdown", "number", "", "how many times slower than at best the cores were around the run"),
     Column("disturbed", "flag", "", "whether others disturbed the run: by that or by `busy`"),
     Column("attempts", "integer", "", "how often the run was made because of that"),
@@ -128,6 +130,9 @@ REFERENCE = (
     Column("scratch_bytes", "integer", "B", "its working set; 0: the kernel's own size"),
     Column("samples", "integer", "", "parts of the working set of a memory kernel"),
     Column("busy", "number", "", "share of the cores' time that others took"),
+    Column("steal", "number", "", "the hypervisor's part of it"),
+    Column("load", "number", "", "processes that ran or waited for a core, averaged over a minute"),
+    Column("hertz", "integer", "Hz", "clock of the first core, where the system tells"),
 )
 
 TABLES: dict[str, tuple[Column, ...]] = {

@@ -198,7 +198,7 @@ def state(cores: Sequence[int] | None = None, window: float = 0.3, spin: float =
     used = choose_cores(0) if cores is None else tuple(cores)
     watch = BusyWatch(used)
     time.sleep(window)
-    busy = watch.share(descendants(os.getpid()))
+    busy = watch.end(descendants(os.getpid())).share
     return State(busy, tuple(noise(core, spin) for core in used))
 
 

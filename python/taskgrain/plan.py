@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from taskgrain.answers import Peak, Probe, Ready, RunResult
+from taskgrain.busy import Busy
 from taskgrain.progress import Reporter
 from taskgrain.study import Settings
 from taskgrain.system import System
@@ -19,7 +20,7 @@ REFERENCE = "taskgrain-reference"
 class Driver(Protocol):
     """What the runner needs of a `Session`."""
 
-    busy: float
+    busy: Busy
 
     @property
     def alive(self) -> bool: ...

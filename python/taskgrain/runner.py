@@ -7,11 +7,13 @@ changes from round to round. The reference is measured in between, all along.
 
 from __future__ import annotations
 
+import os
 from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any
 
 from taskgrain.answers import DriverError, Peak, Probe, RunResult
+from taskgrain.busy import Busy
 from taskgrain.drivers import Drivers
 from taskgrain.errors import UsageError
 from taskgrain.plan import Driver, Plan
@@ -20,6 +22,7 @@ from taskgrain.quiet import PATIENCE, PROBE_SECONDS, Watch
 from taskgrain.record import BUSY_SHARE, CellState, Record
 from taskgrain.search import Request
 from taskgrain.store import Line, Store
+from taskgrain.topology import frequency
 from taskgrain.workload import Workload
 
 _MOST_ATTEMPTS = 3
@@ -158,15 +161,17 @@ class Runner:
             "scratch_bytes": kernel["scratch_bytes"],
             "samples": kernel["samples"],
         }
-        fields |= {"rates": list(peak.rates), "work_unit": peak.work_unit, "busy": round(busy, 4)}
+        fields |= {"rates": list(peak.rates), "work_unit": peak.work_unit}
+        fields |= {"busy": round(busy.share, 4), "steal": round(busy.steal, 4), "load": os.getloadavg()[0]}
+        fields |= {"hertz": hertz} if (hertz := frequency().get("cur_hertz")) else {}
         self._append("reference", **fields)
         self._reference_at[key] = self._plan.clock()
 
-    def _peak(self, driver: Driver, kernel: dict[str, Any]) -> tuple[Peak, float]:
-        """One measurement of the kernel alone, and how busy others kept the cores meanwhile."""
+    def _peak(self, driver: Driver, kernel: dict[str, Any]) -> tuple[Peak, Busy]:
+        """One measurement of the kernel alone, and what disturbed it."""
         for _ in range(_MOST_ATTEMPTS):
             peak = driver.peak(kernel, _REFERENCE_SECONDS, self._plan.settings.isa)
-            if driver.busy <= BUSY_SHARE:
+            if driver.busy.share <= BUSY_SHARE:
                 break
         return peak, driver.busy
 
@@ -246,7 +251,7 @@ class Runner:
         except DriverError as error:
             error.log_tail = driver.log_tail()
             raise
-        simulated = self._plan.systems[name].simulated
+        busy = Busy() if self._plan.systems[name].simulated else driver.busy
         return {
             "cell": state.cell.name,
             "phase": request.phase,
@@ -262,7 +267,9 @@ class Runner:
             "cores": self._drivers.ready[name].cores,
             "peak_rss_bytes": result.peak_rss_bytes,
             "binding": [list(worker) for worker in result.binding],
-            "busy": 0.0 if simulated else round(driver.busy, 4),
+            "busy": round(busy.share, 4),
+            "steal": round(busy.steal, 4),
+            "switches": busy.switches,
             **({"warnings": list(result.warnings)} if result.warnings else {}),
         }
 

@@ -17,7 +17,7 @@ from typing import Self, TypeVar
 
 from taskgrain import answers
 from taskgrain.answers import DriverError, Peak, Probe, Ready, RunResult
-from taskgrain.busy import BusyWatch
+from taskgrain.busy import Busy, BusyWatch
 from taskgrain.driver_log import DriverLog
 from taskgrain.memory import MemoryWatch
 from taskgrain.process import Tree, spawn
@@ -102,8 +102,8 @@ class Session:
         self.name = name
         self.launch = launch
         self.ready: Ready | None = None
-        self.busy = 0.0
-        """Share of the cores' time that others took during the last request."""
+        self.busy = Busy()
+        """What disturbed the last request."""
         self._log = DriverLog(log)
         self._start_seconds, self._run_seconds = start_seconds, run_seconds
         self._memory_bytes = memory_bytes
@@ -263,7 +263,7 @@ class Session:
         if self._tree is None:
             raise DriverError("crash", "the driver is not running", self._log.tail())
         self.resume()
-        watch = BusyWatch(self.launch.cores)
+        watch = BusyWatch(self.launch.cores, self.pids())
         try:
             self._send(request, timeout)
             line = self._wait(str(request["op"]), timeout)
@@ -276,7 +276,7 @@ class Session:
                 raise DriverError(
                     "protocol", f"answered {request['op']} with event {answer['event']!r}, not {event!r}"
                 )
-            self.busy = watch.share(self.pids())
+            self.busy = watch.end(self.pids())
             return answer
         except DriverError as error:
             self._fail(error)

@@ -9,6 +9,7 @@ from typing import Any
 
 from taskgrain import quantity
 from taskgrain.answers import DriverError
+from taskgrain.busy import Busy
 from taskgrain.errors import UsageError
 from taskgrain.session import Session
 from taskgrain.system import System
@@ -43,7 +44,7 @@ def run(system: System, cores: Sequence[int], wanted: Wanted) -> dict[str, Any]:
                 validate=wanted.validate,
                 isa=wanted.isa,
             )
-            busy = 0.0 if system.simulated else session.busy
+            busy = Busy() if system.simulated else session.busy
     except DriverError as error:
         if error.kind == "invalid":
             raise UsageError(f"{system.name}: {error.message}") from None
@@ -54,7 +55,9 @@ def run(system: System, cores: Sequence[int], wanted: Wanted) -> dict[str, Any]:
         | asdict(result)
         | {
             "cores": ready.cores,
-            "busy": busy,
+            "busy": busy.share,
+            "steal": busy.steal,
+            "switches": busy.switches,
             "median_seconds": median,
             "granularity": median * ready.cores / result.tasks if result.tasks else None,
             "rate": result.work / median,

@@ -13,6 +13,7 @@ from killable_study import OVERHEADS
 
 from taskgrain import measure as command
 from taskgrain.answers import DriverError, Peak, Probe, Ready, RunResult
+from taskgrain.busy import Busy
 from taskgrain.plan import Plan
 from taskgrain.progress import Reporter
 from taskgrain.record import CellState
@@ -67,7 +68,7 @@ class Simulated:
 
     def __init__(self, name: str, world: World) -> None:
         self.name, self.world = name, world
-        self.busy = 0.0
+        self.busy = Busy()
         self.alive = False
 
     def _wake(self) -> None:
@@ -99,7 +100,7 @@ class Simulated:
         base *= self.world.slowdown(self.world.now)
         seconds = tuple(base * (1.0 + 0.02 * dice.random()) for _ in range(repeats))
         self.world.now += sum(seconds)
-        self.busy = self.world.busy.pop(0) if self.world.busy else 0.0
+        self.busy = Busy(self.world.busy.pop(0) if self.world.busy else 0.0)
         work = tasks * iterations * FLOP
         return RunResult(seconds, (), tasks, tasks, 0, work, 0.0, work, "flop", ((0,), (1,)), 1)
 

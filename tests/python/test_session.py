@@ -57,7 +57,8 @@ def test_good_driver(sessions: list[Session], tmp_path: Path) -> None:
         assert result.tasks == 8
         assert not result.warnings
     assert session.peak({"name": "compute_bound"}, 0.01).rates == (1e9,) * len(CORES)
-    assert 0.0 <= session.busy <= 1.0
+    assert 0.0 <= session.busy.steal <= session.busy.share <= 1.0
+    assert session.busy.switches >= 0
     pids = session.pids()
     assert all(psutil.Process(pid).cpu_affinity() == list(CORES) for pid in pids)
     session.close()
