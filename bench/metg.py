@@ -181,7 +181,7 @@ def disturb(options: argparse.Namespace) -> None:
         for period in (0.02, 0.2, 2.0):
             with half_a_core(period):
                 found = metg(system, per_core, options.budget)
-            inside = quiet.metg is not None and found.contains(quiet.metg)
+            inside = _overlap(found, quiet.low, quiet.high)
             said = any("quiet machine" in warning for warning in found.warnings)
             verdict = (
                 "holds" if inside else "wide, and says why" if said and found.half_width > 0.1 else "WRONG"
