@@ -328,7 +328,9 @@ class Search:
             verdict = self._verdict = self._estimate(reference)
             added = self._added_sizes(verdict)
             self.sizes = tuple(sorted({*self.sizes, *added}))
-            ripe = not added and min(self._round, self._fewest_rounds(verdict)) >= s.min_rounds
+            # Disturbed runs do not count, and sizes may join late: those that decide need some rounds, not all.
+            enough = self._fewest_rounds(verdict) >= min(s.min_rounds, FEW_ROUNDS)
+            ripe = not added and self._round >= s.min_rounds and enough
             self._precise = ripe and verdict.half_width <= s.precision
             decided = verdict.metg is None and verdict.ending != "budget"
             self._done = self._precise or (ripe and decided) or self._round >= s.max_rounds
