@@ -328,7 +328,7 @@ class Search:
             verdict = self._verdict = self._estimate(reference)
             added = self._added_sizes(verdict)
             self.sizes = tuple(sorted({*self.sizes, *added}))
-            # Disturbed runs do not count, and sizes may join late: those that decide need some rounds, not all.
+            # Disturbed runs do not count, and sizes may join late: those that decide need some rounds only.
             enough = self._fewest_rounds(verdict) >= min(s.min_rounds, FEW_ROUNDS)
             ripe = not added and self._round >= s.min_rounds and enough
             self._precise = ripe and verdict.half_width <= s.precision
