@@ -31,6 +31,7 @@ from pathlib import Path
 import pytest
 from markdown_blocks import Block, blocks, pages
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[2]
 PAGES = [page.relative_to(ROOT).as_posix() for page in pages(ROOT)]
 SLOW = [page for page in PAGES if any("slow" in one.comments for one in blocks((ROOT / page).read_text()))]

@@ -22,7 +22,7 @@ from taskgrain.session import Session
 from taskgrain.system import Launch
 
 HOSTILE = str(DRIVERS / "hostile.py")
-pytestmark = pytest.mark.usefixtures("no_own_systems")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_own_systems")]
 
 # Mode of the driver: the failure's kind, and words of its message.
 MARKED = {

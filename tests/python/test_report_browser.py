@@ -30,10 +30,13 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-pytestmark = pytest.mark.skipif(
-    chromium.BINARY is None or chromium.DRIVER is None,
-    reason="needs chromium and chromedriver (apt-get install chromium chromium-driver)",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        chromium.BINARY is None or chromium.DRIVER is None,
+        reason="needs chromium and chromedriver (apt-get install chromium chromium-driver)",
+    ),
+]
 
 
 @pytest.fixture(scope="module")

@@ -35,6 +35,8 @@ from killable_study import (
 from taskgrain.process import descendants
 from taskgrain.store import read_lines
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def simulated(monkeypatch: pytest.MonkeyPatch, no_own_systems: None) -> None:
