@@ -29,6 +29,8 @@ from simulated_world import World, comparable, measure
 from taskgrain.errors import OutputError, UsageError
 from taskgrain.store import Store, read_lines
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def simulated(monkeypatch: pytest.MonkeyPatch, no_own_systems: None) -> None:
