@@ -61,7 +61,7 @@ def metg(system: str, per_core: int, budget: float) -> Found:
     words += ["--budget", str(budget), "--json", "--quiet"]
     start = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "taskgrain.cli", "metg", *words], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "taskgrain", "metg", *words], capture_output=True, text=True, check=True
     )
     elapsed = time.perf_counter() - start
     cell = json.loads(done.stdout)["cells"][0]

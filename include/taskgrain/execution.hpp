@@ -61,12 +61,14 @@ struct Violation {
 /// What an output is filled with, over and over: the task that wrote it. The graph stands above the step, counted from 1, so that
 /// zeroed memory is no task's output.
 struct Cell {
-  static constexpr int graph_shift = 48;
+  /// Steps below 2^40 and 2^23 graphs are told apart; beyond, cells are still those of their task, but may be another's too.
+  static constexpr int graph_shift = 40;
 
   std::int64_t graph_and_step, point;
 
   static Cell of(std::int64_t graph, std::int64_t step, std::int64_t point) noexcept {
-    return {(graph + 1) * (std::int64_t{1} << graph_shift) + step, point};
+    const std::uint64_t above = (static_cast<std::uint64_t>(graph) + 1) << graph_shift;
+    return {static_cast<std::int64_t>(above + static_cast<std::uint64_t>(step)), point};
   }
   std::int64_t graph() const noexcept { return (graph_and_step >> graph_shift) - 1; }
   std::int64_t step() const noexcept { return graph_and_step & ((std::int64_t{1} << graph_shift) - 1); }

@@ -44,8 +44,8 @@ def widened(found: Metg, at_best: Metg) -> Metg:
     if found.floor_low is not None and at_best.floor_low is not None:
         found = replace(found, floor_low=min(found.floor_low, at_best.floor_low))
     if found.ending == at_best.ending == "budget":
-        bounded = found.low is not None and at_best.low is not None
-        return replace(found, low=min(found.low or 0.0, at_best.low or 0.0) if bounded else None)
+        lows = [one.low for one in (found, at_best) if one.low is not None]
+        return replace(found, low=min(lows) if len(lows) == 2 else None)
     if found.ending == at_best.ending:
         return found
     # Quiet cores might give a number, or another reason why there is none.

@@ -27,7 +27,7 @@ from taskgrain.workload import Workload
 
 _MOST_ATTEMPTS = 3
 _RECENT = 16
-"""Requests."""
+"""Requests by which it is judged whether waiting for quiet cores helps."""
 _IMPOSSIBLE = 20.0
 """Times what the kernel alone reaches on all cores: a rate that no cache and no clock explains."""
 _REFERENCE_SECONDS = 0.01
@@ -163,7 +163,8 @@ class Runner:
         }
         fields |= {"rates": list(peak.rates), "work_unit": peak.work_unit}
         fields |= {"busy": round(busy.share, 4), "steal": round(busy.steal, 4), "load": os.getloadavg()[0]}
-        fields |= {"hertz": hertz} if (hertz := frequency().get("cur_hertz")) else {}
+        if hertz := frequency().get("cur_hertz"):
+            fields["hertz"] = hertz
         self._append("reference", **fields)
         self._reference_at[key] = self._plan.clock()
 

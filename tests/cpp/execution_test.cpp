@@ -76,9 +76,9 @@ class Executor {
   std::vector<std::map<Task, Bytes>> outputs_;
 };
 
-/// What a task writes, by definition: (step, point) over and over, the graph in the two bytes above the step.
+/// What a task writes, by definition: (step, point) over and over, the graph, counted from 1, in the bytes above the fifth of the step.
 Bytes output_of(std::int64_t graph, std::int64_t step, std::int64_t point, std::size_t bytes) {
-  const std::int64_t cell[] = {step + (graph + 1) * 0x1'0000'0000'0000, point};
+  const std::int64_t cell[] = {step + (graph + 1) * 0x100'0000'0000, point};
   Bytes output(bytes);
   for (std::size_t k = 0; k < bytes; ++k) output[k] = reinterpret_cast<const std::byte*>(cell)[k % sizeof cell];
   return output;
