@@ -1,0 +1,63 @@
+#pragma once
+
+/// What workers hand to one another and keep in their queues: who knows what to do, and 24 bytes for it.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+namespace taskgrain::rt {
+
+class Worker;
+
+/// Bytes of a key, or of whatever else a handler needs. Copied word by word through atomics.
+struct Payload {
+  std::uint64_t words[3] = {};
+
+  template <typename T>
+  static constexpr bool fits = std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(words);
+
+  template <typename T>
+    requires fits<T>
+  static Payload of(const T& value) noexcept {
+    Payload payload;
+    std::memcpy(payload.words, &value, sizeof(T));
+    return payload;
+  }
+  template <typename T>
+    requires fits<T>
+  T as() const noexcept {
+    alignas(T) std::byte bytes[sizeof(T)];
+    std::memcpy(bytes, words, sizeof(T));
+    return *reinterpret_cast<T*>(bytes);
+  }
+};
+
+/// A face of the runtime, as the engine sees it: what messages do and what tasks run.
+class Handler {
+ public:
+  virtual ~Handler() = default;
+
+  /// A message to this worker has come. Called by the worker's thread.
+  virtual void deliver(Worker& here, const Payload& message) = 0;
+  /// Runs a task that was ready. Called by the thread of the worker that has it.
+  virtual void run(Worker& here, const Payload& task) = 0;
+  /// An entry is dropped because a run has failed.
+  virtual void drop(const Payload& /*payload*/) noexcept {}
+  /// The task's name and key, for people.
+  virtual std::string describe(const Payload& task) const = 0;
+
+  /// Appends what waits for something that can no longer come. Called when all workers are idle.
+  virtual void stuck(class Stuck& report) const = 0;
+  /// Forgets all that is unfinished. Called when all workers are idle.
+  virtual void abandon() noexcept = 0;
+};
+
+struct Entry {
+  Handler* handler = nullptr;
+  Payload payload;
+};
+
+}  // namespace taskgrain::rt

@@ -1,0 +1,36 @@
+#include "taskgrain/rt/sleep.hpp"
+
+#if defined(__linux__)
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
+namespace taskgrain::rt {
+
+namespace {
+
+bool register_barrier() noexcept {
+#if defined(__linux__) && !defined(__SANITIZE_THREAD__)  // ThreadSanitizer knows nothing of membarrier
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+const bool detail::asymmetric_barriers = register_barrier();
+
+void heavy_barrier() noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#if defined(__linux__)
+  if (detail::asymmetric_barriers) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+#endif
+}
+
+void Sleeper::wake_now() noexcept {
+  if (state_.exchange(awake, std::memory_order_acq_rel) == asleep) state_.notify_one();
+}
+
+}  // namespace taskgrain::rt
