@@ -29,8 +29,10 @@ void heavy_barrier() noexcept {
 #endif
 }
 
-void Sleeper::wake_now() noexcept {
-  if (state_.exchange(awake, std::memory_order_acq_rel) == asleep) state_.notify_one();
+bool Sleeper::wake_now() noexcept {
+  if (state_.exchange(awake, std::memory_order_acq_rel) != asleep) return false;
+  state_.notify_one();
+  return true;
 }
 
 }  // namespace taskgrain::rt

@@ -7,6 +7,9 @@
 #include <cstring>
 #include <string>
 #include <type_traits>
+#include <vector>
+
+#include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt {
 
@@ -40,17 +43,19 @@ class Handler {
  public:
   virtual ~Handler() = default;
 
+  // What goes wrong in these two fails the run: they throw nothing.
   /// A message to this worker has come. Called by the worker's thread.
-  virtual void deliver(Worker& here, const Payload& message) = 0;
+  virtual void deliver(Worker& here, const Payload& message) noexcept = 0;
   /// Runs a task that was ready. Called by the thread of the worker that has it.
-  virtual void run(Worker& here, const Payload& task) = 0;
-  /// An entry is dropped because a run has failed.
+  virtual void run(Worker& here, const Payload& task) noexcept = 0;
+  /// A message or task is dropped because the run has failed.
   virtual void drop(const Payload& /*payload*/) noexcept {}
-  /// The task's name and key, for people.
+  /// The name and key of a task, for people.
   virtual std::string describe(const Payload& task) const = 0;
 
-  /// Appends what waits for something that can no longer come. Called when all workers are idle.
-  virtual void stuck(class Stuck& report) const = 0;
+  /// Appends the tasks that wait for what can no longer come, up to `most` in all. Called when all workers are idle.
+  /// \returns how many there are
+  virtual std::size_t stuck(std::vector<StuckTask>& tasks, std::size_t most) const = 0;
   /// Forgets all that is unfinished. Called when all workers are idle.
   virtual void abandon() noexcept = 0;
 };

@@ -40,16 +40,16 @@ class Sleeper {
       while (state_.load(std::memory_order_acquire) == asleep) state_.wait(asleep, std::memory_order_acquire);
   }
 
-  /// By anyone, after work was published.
-  void wake() noexcept {
+  /// By anyone, after work was published. \returns whether it slept
+  bool wake() noexcept {
     light_barrier();
-    if (state_.load(std::memory_order_relaxed) == asleep) [[unlikely]] wake_now();
+    return state_.load(std::memory_order_relaxed) == asleep && wake_now();
   }
 
  private:
   static constexpr std::uint32_t awake = 0, asleep = 1;
 
-  void wake_now() noexcept;
+  bool wake_now() noexcept;
 
   std::atomic<std::uint32_t> state_{awake};  // asleep: written by its thread; awake: by its thread or a waker
 };

@@ -1,0 +1,54 @@
+#pragma once
+
+/// What the runtime throws.
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace taskgrain::rt {
+
+/// A misuse that is seen where it happens: a worker that does not exist, a negative indegree, a function that was not set.
+struct UsageError : std::logic_error {
+  using std::logic_error::logic_error;
+};
+
+/// A task threw. `nested_ptr` is what it threw; the message names the task and repeats the message.
+class TaskFailed : public std::runtime_error, public std::nested_exception {
+ public:
+  /// To be constructed where `cause` is being handled.
+  TaskFailed(std::string task, const std::string& message)
+      : std::runtime_error(task + " failed: " + message), task_(std::move(task)) {}
+  /// Name of the flow or graph, and key.
+  const std::string& task() const noexcept { return task_; }
+
+ private:
+  std::string task_;
+};
+
+/// A task that waits for ever.
+struct StuckTask {
+  std::string task;        ///< name and key
+  std::int64_t fulfilled;  ///< how often
+  std::int64_t indegree;
+};
+
+/// Nothing runs, nothing is under way, and there are tasks that still wait: too few fulfilments, a cycle, or a task that had run
+/// and was fulfilled once more.
+class Stuck : public std::runtime_error {
+ public:
+  Stuck(std::vector<StuckTask> tasks, std::size_t total);
+  /// The first few of them.
+  const std::vector<StuckTask>& tasks() const noexcept { return tasks_; }
+  /// How many there are.
+  std::size_t total() const noexcept { return total_; }
+
+ private:
+  std::vector<StuckTask> tasks_;
+  std::size_t total_;
+};
+
+}  // namespace taskgrain::rt

@@ -1,0 +1,81 @@
+#pragma once
+
+/// Tasks that are ready, of one worker and seen by nobody else: newest first, because what it needs is still in the cache, and
+/// because depth before breadth keeps the live front small. Tasks of higher priority come before, of lower priority after.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "taskgrain/rt/entry.hpp"
+
+namespace taskgrain::rt {
+
+class ReadyQueue {
+ public:
+  bool empty() const noexcept { return size_ == 0 && heap_.empty(); }
+  std::size_t size() const noexcept { return size_ + heap_.size(); }
+  /// Of the task that pop would give; 0 if there is none.
+  int priority() const noexcept { return heap_first() ? heap_.front().priority : 0; }
+
+  void push(const Entry& task) {
+    if (size_ == ring_.size()) grow();
+    ring_[(first_ + size_++) & (ring_.size() - 1)] = task;
+  }
+  void push(const Entry& task, int priority) {
+    if (priority == 0) return push(task);
+    heap_.push_back({priority, order_++, task});
+    std::push_heap(heap_.begin(), heap_.end());
+  }
+
+  /// Whether all tasks have priority 0.
+  bool plain() const noexcept { return heap_.empty(); }
+  /// The newest task. \pre plain, not empty
+  const Entry& pop_plain() noexcept { return ring_[(first_ + --size_) & (ring_.size() - 1)]; }
+
+  /// The newest of the highest priority; of a priority other than 0: the oldest. The reference holds until the next push.
+  /// \pre not empty
+  const Entry& pop() {
+    if (!heap_first()) return pop_plain();
+    std::pop_heap(heap_.begin(), heap_.end());
+    popped_ = heap_.back().task;
+    heap_.pop_back();
+    return popped_;
+  }
+
+  /// The one to give away: of priority 0 the oldest, which other caches may know as well as this one. As pop.
+  const Entry& pop_oldest() {
+    if (heap_first()) return pop();
+    const Entry& oldest = ring_[first_];
+    first_ = (first_ + 1) & (ring_.size() - 1);
+    --size_;
+    return oldest;
+  }
+
+ private:
+  struct Ranked {
+    int priority;
+    std::uint64_t order;
+    Entry task;
+    bool operator<(const Ranked& other) const noexcept {
+      return priority != other.priority ? priority < other.priority : order > other.order;
+    }
+  };
+
+  bool heap_first() const noexcept { return !heap_.empty() && (size_ == 0 || heap_.front().priority > 0); }
+  void grow() {
+    std::vector<Entry> larger(2 * ring_.size());
+    for (std::size_t k = 0; k < size_; ++k) larger[k] = ring_[(first_ + k) & (ring_.size() - 1)];
+    ring_.swap(larger);
+    first_ = 0;
+  }
+
+  std::vector<Entry> ring_ = std::vector<Entry>(64);  // a power of two
+  std::size_t first_ = 0, size_ = 0;
+  std::vector<Ranked> heap_;
+  std::uint64_t order_ = 0;
+  Entry popped_;
+};
+
+}  // namespace taskgrain::rt

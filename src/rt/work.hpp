@@ -1,0 +1,94 @@
+#pragma once
+
+/// The loop of a worker. What it costs when there is work is what a task costs, so look at every line.
+
+#include "taskgrain/rt/runtime.hpp"
+#include "taskgrain/rt/trace.hpp"
+
+namespace taskgrain::rt {
+
+template <typename Until>
+void Worker::work(const Until& until) {
+  publish_busy();
+  for (;;) {
+    receive();
+    if (const Entry* task = next())
+      execute(*task);
+    else if (!find_work(until))
+      return;
+  }
+}
+
+inline void Worker::execute(const Entry& task) {
+  if (runtime_.failed()) [[unlikely]] return task.handler->drop(task.payload);
+  if (trace_ == nullptr) [[likely]] return task.handler->run(*this, task.payload);
+  std::string name = task.handler->describe(task.payload);
+  const auto begin = TraceLane::Clock::now();
+  task.handler->run(*this, task.payload);
+  trace_->record(std::move(name), begin, TraceLane::Clock::now());
+}
+
+inline const Entry* Worker::next() {
+  if (ranked_) [[unlikely]] return next_ranked();
+  if (stealable_.empty()) return take_back();
+  const Entry* task = &stealable_.pop_plain();
+  if (!victims_.empty() && shared_.size() <= 0 && !stealable_.empty()) [[unlikely]] {
+    taken_ = *task;
+    task = &taken_;
+    share();
+  }
+  return task;
+}
+
+inline void Worker::receive() {
+  if (!victims_.empty()) receive_from_peers();
+  if (outside_.load(std::memory_order_relaxed)) [[unlikely]] receive_from_outside();
+}
+
+inline bool Worker::mail() const noexcept {
+  if (outside_.load(std::memory_order_relaxed)) return true;
+  for (const Worker* sender : victims_)
+    if (!mailboxes_[static_cast<std::size_t>(sender->index_)]->empty()) return true;
+  return false;
+}
+
+template <typename Until>
+bool Worker::find_work(const Until& until) {
+  constexpr int patience = 32;       // pauses, about half a microsecond: what is under way from another core comes by then
+  constexpr int before_idle = 64;    // pauses before the others are told
+  constexpr int before_yield = 2048;  // pauses before other threads may have the core
+  std::chrono::steady_clock::time_point sleep_at{};
+  Entry task;
+  for (int spins = 0;; ++spins) {
+    if (mail() || !queues_empty()) {
+      publish_busy();
+      return true;
+    }
+    if (spins >= patience && loot()) {
+      publish_busy();
+      if (steal(task)) {
+        execute(task);
+        return true;
+      }
+    }
+    if (spins >= before_idle) {
+      publish_idle();
+      if (until()) return false;
+    }
+    if (spins % before_idle == before_idle - 1) {
+      const auto now = std::chrono::steady_clock::now();
+      if (sleep_at == std::chrono::steady_clock::time_point{}) sleep_at = now + runtime_.options().spin;
+      if (now >= sleep_at) {
+        publish_idle();
+        sleeper_.sleep_unless([&] { return mail() || loot() || until(); });
+        sleep_at = {};
+      }
+    }
+    if (spins < before_yield)
+      pause();
+    else
+      std::this_thread::yield();
+  }
+}
+
+}  // namespace taskgrain::rt

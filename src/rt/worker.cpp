@@ -1,0 +1,130 @@
+#include "taskgrain/rt/worker.hpp"
+
+#include <algorithm>
+
+#include "taskgrain/rt/runtime.hpp"
+
+namespace taskgrain::rt {
+
+namespace {
+
+/// Entries of a mailbox: all of a worker's together fit its second-level cache.
+std::size_t capacity(int workers) { return workers <= 8 ? 512 : workers <= 64 ? 128 : 32; }
+
+constexpr std::size_t senders_at_once = 8;  // a look at all of many mailboxes would cost more than a task
+
+}  // namespace
+
+Worker::Worker(Runtime& runtime, int index, int workers) : runtime_(runtime), index_(index) {
+  for (int sender = 0; sender < workers; ++sender)
+    mailboxes_.push_back(sender == index ? nullptr : std::make_unique<Mailbox>(capacity(workers)));
+}
+
+void Worker::receive_from_peers() {
+  if (!kept_back_.empty()) [[unlikely]] send_kept_back();
+  Entry message;
+  for (std::size_t n = std::min(senders_at_once, victims_.size()); n > 0; --n) {
+    Mailbox& box = *mailboxes_[static_cast<std::size_t>(victims_[next_sender_]->index_)];
+    if (++next_sender_ == victims_.size()) next_sender_ = 0;
+    while (box.pop(message)) deliver(message);
+  }
+}
+
+void Worker::deliver(const Entry& message) {
+  ++received_;
+  if (runtime_.failed()) [[unlikely]]
+    message.handler->drop(message.payload);
+  else
+    message.handler->deliver(*this, message.payload);
+}
+
+void Worker::receive_from_outside() {
+  {
+    const std::lock_guard lock(outside_mutex_);
+    outside_taken_.swap(outside_list_);
+    outside_.store(false, std::memory_order_relaxed);
+  }
+  for (const Entry& message : outside_taken_) deliver(message);
+  outside_taken_.clear();
+}
+
+void Worker::send_from_outside(const Entry& message) {
+  runtime_.sent_from_outside_.fetch_add(1, std::memory_order_acq_rel);
+  {
+    const std::lock_guard lock(outside_mutex_);
+    outside_list_.push_back(message);
+    outside_.store(true, std::memory_order_release);
+  }
+  wake();
+}
+
+void Worker::keep_back(Worker& to, const Entry& message) { kept_back_.push_back({&to, message}); }
+
+void Worker::send_kept_back() {
+  std::erase_if(kept_back_, [this](const KeptBack& kept) {
+    if (!kept.to->mailboxes_[static_cast<std::size_t>(index_)]->push(kept.message)) return false;
+    kept.to->wake();
+    return true;
+  });
+}
+
+const Entry* Worker::next_ranked() {
+  const bool bound = !bound_.empty() && (stealable_.empty() || bound_.priority() >= stealable_.priority());
+  if (!bound && stealable_.empty()) {
+    ranked_ = false;
+    return take_back();
+  }
+  taken_ = bound ? bound_.pop() : stealable_.pop();  // bound ones first: nobody else can take them
+  if (!victims_.empty() && shared_.size() <= 0 && !stealable_.empty()) share();
+  return &taken_;
+}
+
+const Entry* Worker::take_back() {
+  if (shared_.size() <= 0 || !shared_.pop(taken_)) return nullptr;
+  took_back_ = true;
+  return &taken_;
+}
+
+void Worker::share() {
+  // As many as find takers: twice as many where thieves took all that was offered last, half as many where one came back.
+  batch_ = took_back_ ? std::max<std::int64_t>(1, batch_ / 2) : std::min(2 * batch_, Deque::capacity / 2);
+  took_back_ = false;
+  const auto half = static_cast<std::int64_t>((stealable_.size() + 1) / 2);
+  for (std::int64_t n = std::min(batch_, half); n > 0; --n) shared_.push(stealable_.pop_oldest());
+  wake_a_thief();
+}
+
+void Worker::wake_a_thief() noexcept {
+  for (Worker* thief : victims_)
+    if (thief->sleeper_.wake()) return;
+}
+
+bool Worker::loot() const noexcept {
+  return std::ranges::any_of(victims_, [](const Worker* victim) { return victim->shared_.size() > 0; });
+}
+
+bool Worker::steal(Entry& task) {
+  for (Worker* victim : victims_) {
+    if (victim->shared_.size() <= 0 || !victim->shared_.steal(task)) continue;
+    if (victim->shared_.size() > 0) wake_a_thief();
+    return true;
+  }
+  return false;
+}
+
+void Worker::publish_idle() {
+  if (idle_) return;
+  idle_ = true;
+  publication_.sent.store(sent_, std::memory_order_release);
+  publication_.received.store(received_, std::memory_order_release);
+  publication_.epoch.store(publication_.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  if (index_ != 0) runtime_.notify();
+}
+
+void Worker::publish_busy() {
+  if (!idle_) return;
+  idle_ = false;
+  publication_.epoch.store(publication_.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+}  // namespace taskgrain::rt
