@@ -42,8 +42,14 @@ class StepClasses {
 
   std::size_t operator[](std::int64_t step) const noexcept {
     if (period_ == 0) return class_of_step_[static_cast<std::size_t>(step)];
-    return static_cast<std::size_t>(step < 2 ? step : 2 + (step - 2) % period_);
+    if (step < 2) return static_cast<std::size_t>(step);
+    const auto later = static_cast<std::uint64_t>(step) - 2;  // a division of 32 bits takes half the time
+    return 2 + static_cast<std::size_t>(later <= UINT32_MAX ? static_cast<std::uint32_t>(later) % static_cast<std::uint32_t>(period_)
+                                                            : later % static_cast<std::uint64_t>(period_));
   }
+
+  /// From step 2 on, the classes repeat after so many steps; 0 if they need not.
+  std::int64_t period() const noexcept { return period_; }
 
  private:
   static constexpr std::int64_t most_steps = std::int64_t{1} << 26;

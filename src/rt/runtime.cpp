@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "taskgrain/rt/cores.hpp"
+#include "taskgrain/rt/taskflow.hpp"
 #include "taskgrain/rt/trace.hpp"
 #include "work.hpp"
 
@@ -151,6 +152,13 @@ void Runtime::work_as_first(const Done& done) {
     std::rethrow_exception(std::exchange(failure_, nullptr));
   }
   if (!is_done) report_stuck();
+}
+
+void Runtime::on_each_worker(const std::function<void(int worker)>& body) {
+  Taskflow<int> each(*this, "worker");
+  each.indegree([](int) { return 1; }).worker([](int worker) { return worker; }).bound([](int) { return true; }).run(std::cref(body));
+  for (int worker = 0; worker < workers(); ++worker) each.fulfill(worker);
+  wait();
 }
 
 void Runtime::report_stuck() {

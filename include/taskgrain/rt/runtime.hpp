@@ -30,6 +30,11 @@ namespace taskgrain::rt {
 
 class Trace;
 
+inline constexpr const char* version = "0.1.0";
+
+/// Index of the worker whose thread calls; -1 outside of workers.
+inline int this_worker() noexcept { return Worker::current() == nullptr ? -1 : Worker::current()->index(); }
+
 struct RuntimeOptions {
   /// Number of workers; 0: as many as `cores`, or one for each core that this process may use.
   int workers = 0;
@@ -72,6 +77,9 @@ class Runtime {
   /// makes it true calls `notify` after that.
   /// \throws as wait
   void work_until(const std::function<bool()>& done);
+  /// Calls `body(worker)` once on every worker, and waits.
+  /// \throws as wait
+  void on_each_worker(const std::function<void(int worker)>& body);
   /// Wakes the thread in `wait` or `work_until`, if it sleeps, to look again.
   void notify() noexcept { workers_[0]->wake(); }
 

@@ -106,12 +106,15 @@ class Taskflow final : public Handler {
 
  private:
   struct Hash {
-    std::size_t operator()(const K& key) const noexcept { return hash_key<K>(key); }
+    std::size_t operator()(const K& key) const noexcept { return hash_key(key); }
+  };
+  struct Same {
+    bool operator()(const K& a, const K& b) const noexcept { return same_key(a, b); }
   };
   /// What a worker knows; touched by its thread alone.
   struct alignas(apart) Share {
     Counters<K> waiting;
-    std::unordered_set<K, Hash> ran;  // where the runtime checks
+    std::unordered_set<K, Hash, Same> ran;  // where the runtime checks
   };
 
   /// A key taken out of a payload: by value, or from the box that it travelled in.

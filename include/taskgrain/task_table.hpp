@@ -1,0 +1,112 @@
+#pragma once
+
+/// All that a task needs and causes, looked up: for systems on shared memory that know their graph ahead.
+///
+/// Outputs lie in memory that all workers share and are kept for two steps (`Outputs`), so task (t, i) writes over the output of
+/// (t-2, i). It comes after the tasks whose outputs it reads, and after those that read (t-2, i): all of them tasks of step t-1.
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "taskgrain/graph.hpp"
+#include "taskgrain/outputs.hpp"
+#include "taskgrain/step_classes.hpp"
+
+namespace taskgrain {
+
+class TaskTable {
+ public:
+  struct Task {
+    std::byte* output;
+    std::span<const std::byte* const> inputs;  ///< as execute_point wants them
+    std::span<const std::int64_t> before;      ///< points of the step before that it comes after
+  };
+
+  /// \throws Unsupported  if too many steps differ
+  explicit TaskTable(const Graph& graph) : graph_(&graph), classes_(graph), outputs_(graph) {
+    for (const std::int64_t step : classes_.representatives()) rows_.push_back(row(step));
+  }
+
+  const Graph& graph() const noexcept { return *graph_; }
+  /// \pre the task exists
+  const Task& operator()(std::int64_t step, std::int64_t point) const noexcept {
+    return rows_[classes_[step]].tasks[static_cast<std::size_t>(point)];
+  }
+  /// Points of the next step that come after a task.
+  std::span<const std::int64_t> after(std::int64_t step, std::int64_t point) const noexcept {
+    if (step + 1 >= graph_->steps()) return {};
+    return rows_[classes_[step + 1]].after[static_cast<std::size_t>(point)];
+  }
+  /// Points of a step that come after no task.
+  std::span<const std::int64_t> roots(std::int64_t step) const noexcept { return rows_[classes_[step]].roots; }
+  /// After so many steps the table repeats itself, from step 2 on; 0 if it need not.
+  std::int64_t period() const noexcept { return classes_.period(); }
+
+ private:
+  /// The tasks of a class of steps, and of the class before it what comes after its tasks.
+  struct Row {
+    std::vector<Task> tasks;
+    std::vector<std::span<const std::int64_t>> after;
+    std::vector<std::int64_t> roots;
+    std::vector<const std::byte*> input_memory;
+    std::vector<std::int64_t> before_memory, after_memory;
+  };
+
+  Row row(std::int64_t step) const {
+    Row row;
+    const auto width = static_cast<std::size_t>(graph_->width());
+    std::vector<std::size_t> inputs_end(width), before_end(width), after_count(width);
+    std::vector<const std::byte*> inputs;
+    std::vector<std::int64_t> before;
+    for (std::size_t point = 0; point < width; ++point) {
+      if (graph_->contains(step, static_cast<std::int64_t>(point))) {
+        outputs_.inputs(step, static_cast<std::int64_t>(point), inputs);
+        row.input_memory.insert(row.input_memory.end(), inputs.begin(), inputs.end());
+        points_before(step, static_cast<std::int64_t>(point), before);
+        row.before_memory.insert(row.before_memory.end(), before.begin(), before.end());
+        for (const std::int64_t other : before) ++after_count[static_cast<std::size_t>(other)];
+        if (before.empty()) row.roots.push_back(static_cast<std::int64_t>(point));
+      }
+      inputs_end[point] = row.input_memory.size();
+      before_end[point] = row.before_memory.size();
+    }
+    row.after_memory.resize(row.before_memory.size());
+    for (std::size_t point = 0, inputs_begin = 0, before_begin = 0, after_begin = 0; point < width; ++point) {
+      row.tasks.push_back({outputs_.at(step, static_cast<std::int64_t>(point)),
+                           {row.input_memory.data() + inputs_begin, row.input_memory.data() + inputs_end[point]},
+                           {row.before_memory.data() + before_begin, row.before_memory.data() + before_end[point]}});
+      row.after.emplace_back(row.after_memory.data() + after_begin, after_count[point]);
+      inputs_begin = inputs_end[point];
+      before_begin = before_end[point];
+      after_begin += after_count[point];
+    }
+    std::vector<std::size_t> filled(width);
+    for (std::size_t point = 0; point < width; ++point)
+      for (const std::int64_t other : row.tasks[point].before) {
+        const auto o = static_cast<std::size_t>(other);
+        row.after_memory[static_cast<std::size_t>(row.after[o].data() - row.after_memory.data()) + filled[o]++] = static_cast<std::int64_t>(point);
+      }
+    return row;
+  }
+
+  void points_before(std::int64_t step, std::int64_t point, std::vector<std::int64_t>& before) const {
+    before.clear();
+    const auto add = [&](Points points) {
+      for (const Interval interval : points)
+        for (std::int64_t other = interval.first; other <= interval.last; ++other) before.push_back(other);
+    };
+    add(graph_->deps(step, point));
+    if (graph_->contains(step - 2, point)) add(graph_->reverse_deps(step - 2, point));
+    std::ranges::sort(before);
+    before.erase(std::ranges::unique(before).begin(), before.end());
+  }
+
+  const Graph* graph_;
+  StepClasses classes_;
+  Outputs outputs_;
+  std::vector<Row> rows_;  // by class
+};
+
+}  // namespace taskgrain

@@ -1,0 +1,90 @@
+/// A parametrised task graph: a task says how many come before it, runs, and tells those that come after it.
+
+#include <memory>
+#include <vector>
+
+#include "taskgrain/driver.hpp"
+#include "taskgrain/rt.hpp"
+#include "taskgrain/task_table.hpp"
+
+namespace {
+
+using namespace taskgrain;
+
+struct Task {
+  std::int64_t step, point;
+};
+
+/// The tasks of one graph.
+class Flow {
+ public:
+  Flow(rt::Runtime& runtime, Execution& run, std::size_t g) : run_(run), g_(g), table_(run.graphs()[g]), tasks_(runtime), starts_(runtime, "start") {
+    const std::int64_t width = table_.graph().width();
+    for (std::int64_t point = 0; point < width; ++point) owner_.push_back(static_cast<int>(point * runtime.workers() / width));
+    for (int k = 0; k < runtime.workers(); ++k) workers_.push_back(&run.worker(static_cast<std::size_t>(k)));
+    tasks_.indegree([this](Task task) { return static_cast<int>(table_(task.step, task.point).before.size()); });
+    tasks_.worker([this](Task task) { return owner(task.point); }).run([this](Task task) { execute(task); });
+    starts_.indegree([](Task) { return 1; }).worker([this](Task task) { return owner(task.point); }).run([this](Task task) { start(task); });
+  }
+
+  void begin() {
+    for (std::int64_t point = 0; point < table_.graph().width(); ++point)
+      if (point == 0 || owner(point) != owner(point - 1)) starts_.fulfill({0, point});
+  }
+
+ private:
+  int owner(std::int64_t point) const { return owner_[static_cast<std::size_t>(point)]; }
+
+  void execute(Task task) {
+    const auto& [output, inputs, before] = table_(task.step, task.point);
+    run_.execute_point(*workers_[static_cast<std::size_t>(rt::this_worker())], g_, task.step, task.point, output, inputs);
+    for (const std::int64_t point : table_.after(task.step, task.point)) tasks_.fulfill({task.step + 1, point});
+  }
+
+  /// Starts those of a worker's tasks that come after none, step by step; the next step is last in its queue.
+  void start(Task first) {
+    std::int64_t next = first.step + 1;
+    while (next < table_.graph().steps() && table_.roots(next).empty()) ++next;
+    if (next < table_.graph().steps()) starts_.fulfill({next, first.point});
+    for (const std::int64_t point : table_.roots(first.step))
+      if (owner(point) == owner(first.point)) tasks_.fulfill({first.step, point});
+  }
+
+  Execution& run_;
+  const std::size_t g_;
+  TaskTable table_;
+  std::vector<int> owner_;  // of each point: the worker that counts for it
+  std::vector<Worker*> workers_;
+  rt::Taskflow<Task> tasks_, starts_;
+};
+
+class TaskgrainPtg final : public System {
+ public:
+  std::string name() const override { return "taskgrain_ptg"; }
+  std::string version() const override { return rt::version; }
+  int cores() const override { return runtime_.workers(); }
+
+  std::vector<std::vector<int>> binding() override {
+    std::vector<std::vector<int>> binding(static_cast<std::size_t>(cores()));
+    runtime_.on_each_worker([&](int worker) { binding[static_cast<std::size_t>(worker)] = binding_of_this_thread(); });
+    return binding;
+  }
+
+  void prepare(Execution& run) override {
+    flows_.clear();
+    for (std::size_t g = 0; g < run.graphs().size(); ++g) flows_.push_back(std::make_unique<Flow>(runtime_, run, g));
+  }
+
+  void execute(Execution&) override {
+    for (auto& flow : flows_) flow->begin();
+    runtime_.wait();
+  }
+
+ private:
+  rt::Runtime runtime_{{.cores = taskgrain::cores()}};
+  std::vector<std::unique_ptr<Flow>> flows_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) { return taskgrain::drive<TaskgrainPtg>(argc, argv); }
