@@ -206,6 +206,7 @@ void Runtime::fail(const std::string& task) noexcept {
     failure_ = std::current_exception();
   }
   failed_.store(true, std::memory_order_release);
+  for (const auto& worker : workers_) worker->wake();
 }
 
 void Runtime::add(Handler& handler) {

@@ -7,6 +7,11 @@
 
 namespace taskgrain::rt {
 
+// In pauses, of some ten nanoseconds each.
+inline constexpr int patience = 32;        // what is under way from another core comes by then
+inline constexpr int before_idle = 64;     // before the others are told
+inline constexpr int before_yield = 2048;  // before other threads may have the core
+
 template <typename Until>
 void Worker::work(const Until& until) {
   publish_busy();
@@ -52,11 +57,30 @@ inline bool Worker::mail() const noexcept {
   return false;
 }
 
+inline void Worker::rest(int spins) noexcept {
+  if (spins < before_yield)
+    pause();
+  else
+    std::this_thread::yield();
+}
+
+template <typename Ready>
+bool Worker::wait_for(const Ready& ready) {
+  std::chrono::steady_clock::time_point sleep_at{};
+  for (int spins = 1;; ++spins) {
+    if (ready()) return true;
+    if (spins % before_idle == 0) {
+      if (runtime_.failed() || has_work()) return false;
+      const auto now = std::chrono::steady_clock::now();
+      if (sleep_at == std::chrono::steady_clock::time_point{}) sleep_at = now + runtime_.options().spin;
+      if (now >= sleep_at) sleeper_.sleep_unless([&] { return ready() || has_work() || runtime_.failed(); });
+    }
+    rest(spins);
+  }
+}
+
 template <typename Until>
 bool Worker::find_work(const Until& until) {
-  constexpr int patience = 32;       // pauses, about half a microsecond: what is under way from another core comes by then
-  constexpr int before_idle = 64;    // pauses before the others are told
-  constexpr int before_yield = 2048;  // pauses before other threads may have the core
   std::chrono::steady_clock::time_point sleep_at{};
   Entry task;
   for (int spins = 0;; ++spins) {
@@ -84,10 +108,7 @@ bool Worker::find_work(const Until& until) {
         sleep_at = {};
       }
     }
-    if (spins < before_yield)
-      pause();
-    else
-      std::this_thread::yield();
+    rest(spins);
   }
 }
 

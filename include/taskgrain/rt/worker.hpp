@@ -52,6 +52,12 @@ class alignas(apart) Worker {
   }
   /// Whether there is anything to do but the task that runs: mail, or a task in a queue.
   bool has_work() const noexcept { return !queues_empty() || mail(); }
+  /// Spins, and in the end sleeps, until `ready()`, which somebody who then calls `wake` makes true. \returns false if there is something
+  /// else to do first, or the run has failed
+  template <typename Ready>
+  bool wait_for(const Ready& ready);
+  /// Takes what has come, so that handlers that run for long need not return for it.
+  void poll() { receive(); }
   /// Where tasks are recorded; null if they are not.
   TraceLane* trace() const noexcept { return trace_; }
 
@@ -78,6 +84,7 @@ class alignas(apart) Worker {
   /// Returns when there is something to do (true) or `until()` (false).
   template <typename Until>
   bool find_work(const Until& until);
+  static void rest(int spins) noexcept;
   void execute(const Entry& task);
   /// A task of its own, null if there is none; it is there until another one is ready.
   const Entry* next();

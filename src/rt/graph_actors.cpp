@@ -1,0 +1,140 @@
+#include "graph_actors.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace taskgrain::rt {
+
+GraphActors::GraphActors(Runtime& runtime, const Compiler& compiler)
+    : runtime_(runtime), name_(compiler.graph_name()), preconditions_(compiler.preconditions.size()), postconditions_(compiler.postconditions.size()) {
+  std::vector<bool> member(static_cast<std::size_t>(runtime.workers()), false);
+  for (std::uint32_t n = 0; n < compiler.size(); ++n)
+    if (!compiler.external(n)) member[static_cast<std::size_t>(compiler.worker(n))] = true;
+  for (std::size_t k = 0; k < member.size(); ++k)
+    if (member[k]) members_.push_back(static_cast<int>(k));
+}
+
+void GraphActors::send(int worker, const Payload& message) {
+  Worker& to = runtime_.worker(worker);
+  Worker* here = runtime_.here();
+  if (here == nullptr)
+    to.send_from_outside({this, message});
+  else if (here == &to)
+    deliver(*here, message);
+  else
+    here->send(to, {this, message});
+}
+
+CompiledGraph::Launch GraphActors::launch(CompiledGraph::LaunchOptions options) {
+  if (options.iterations < 0) throw UsageError("iterations is " + std::to_string(options.iterations) + ", allowed are 0 and more");
+  if (options.preconditions.size() != preconditions_)
+    throw UsageError("preconditions has " + std::to_string(options.preconditions.size()) + " events, the graph has " + std::to_string(preconditions_));
+  CompiledGraph::Launch launch;
+  launch.postconditions.resize(postconditions_);
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.push_back({std::move(options), launch});
+    if (std::exchange(busy_, true)) return launch;
+  }
+  start_next();
+  return launch;
+}
+
+/// The first of the queue, once the events before it are set. One launch at a time gets here.
+void GraphActors::start_next() {
+  CompiledGraph::LaunchOptions options;
+  std::uint64_t generation = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (queue_.empty()) {
+      busy_ = false;
+      return;
+    }
+    auto& after = queue_.front().options.after;
+    while (!after.empty() && after.back().is_set()) after.pop_back();
+    if (after.empty()) {
+      options = std::move(queue_.front().options);
+      running_ = std::move(queue_.front().launch);
+      queue_.pop_front();
+    } else {
+      options.after = {after.back()};
+    }
+    generation = generation_;
+  }
+  if (!options.after.empty()) {
+    options.after[0].then([this, generation] {
+      {
+        const std::lock_guard lock(mutex_);
+        if (generation != generation_) return;
+      }
+      start_next();
+    });
+    return;
+  }
+  const std::int64_t begin = iterations_, end = begin + options.iterations;
+  iterations_ = end;
+  left_.store(static_cast<int>(members_.size()) + 1, std::memory_order_relaxed);
+  if (options.iterations > 0) {
+    start(begin, end);
+    for (std::size_t k = 0; k < preconditions_; ++k)
+      options.preconditions[k].then([this, k, begin, end, generation] {
+        {
+          const std::lock_guard lock(mutex_);
+          if (generation != generation_) return;
+        }
+        meet(k, begin, end);
+      });
+  } else {
+    left_.store(1, std::memory_order_relaxed);
+  }
+  finished();
+}
+
+void GraphActors::finished() {
+  if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  const CompiledGraph::Launch done = running_;
+  start_next();
+  for (const Event& event : done.postconditions) event.set();
+  done.done.set();
+  runtime_.notify();
+}
+
+std::size_t GraphActors::launches_waiting(std::vector<StuckTask>& tasks, std::size_t most) const {
+  const std::lock_guard lock(mutex_);
+  if (queue_.empty() || left_.load(std::memory_order_acquire) != 0) return 0;
+  if (tasks.size() < most) tasks.push_back({name_ + ": a launch and the event before it", 0, 1});
+  return 1;
+}
+
+void GraphActors::abandon() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.clear();
+    busy_ = false;
+    ++generation_;
+  }
+  iterations_ = 0;
+  reset();
+}
+
+namespace {
+
+std::unique_ptr<GraphActors> compile(Runtime& runtime, TaskGraph graph, Policy policy, CompileStatistics& statistics) {
+  const auto begin = std::chrono::steady_clock::now();
+  Compiler compiler(std::move(graph), runtime.workers(), statistics);
+  auto actors = policy == Policy::in_order ? in_order_actors(runtime, std::move(compiler), statistics)
+                                           : queued_actors(runtime, std::move(compiler), policy == Policy::stealing, statistics);
+  statistics.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return actors;
+}
+
+}  // namespace
+
+CompiledGraph::CompiledGraph(Runtime& runtime, TaskGraph graph, Policy policy)
+    : actors_(compile(runtime, std::move(graph), policy, statistics_)) {}
+
+CompiledGraph::~CompiledGraph() = default;
+
+CompiledGraph::Launch CompiledGraph::launch(LaunchOptions options) { return actors_->launch(std::move(options)); }
+
+}  // namespace taskgrain::rt
