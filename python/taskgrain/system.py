@@ -13,7 +13,7 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from taskgrain import numbers
@@ -79,6 +79,8 @@ class System:
     """False for runtimes whose heartbeats time out when an idle driver is stopped."""
     most_cores: int | None = None
     patterns: tuple[str, ...] = ()
+    variants: tuple[System, ...] = ()
+    """Other ways for the same driver to work, each a system of its own, `name.variant`."""
 
     def probe(self) -> Probe:
         """Looks for what the system needs; starts nothing."""
@@ -164,6 +166,9 @@ class _Table:
             raise InputError(self.field(key), value, "a table")
         return _Table(self._file, f"{self._prefix}{key}.", value)
 
+    def keys(self) -> list[str]:
+        return list(self._rest)
+
     def items(self) -> Mapping[str, object]:
         rest, self._rest = self._rest, {}
         return rest
@@ -193,7 +198,7 @@ def read(folder: Path) -> System:
     if not _NAME.fullmatch(name):
         raise InputError(f"{file}: folder name", name, "letters, digits and _ . + -")
     probe, launch, limits = table.table("probe"), table.table("launch"), table.table("limits")
-    env = launch.table("env")
+    variants = table.table("variants")
     command = tuple(launch.check("command", word) for word in launch.texts("command"))
     if not command:
         raise InputError(launch.field("command"), "nothing", "the driver's command, a list of texts")
@@ -216,20 +221,43 @@ def read(folder: Path) -> System:
         python=probe.texts("python"),
         install=probe.text("install"),
         command=command,
-        env={key: env.check(key, numbers.text(word, env.field(key))) for key, word in env.items().items()},
+        env=_environment(launch),
         park=launch.flag("park", True),
         most_cores=None if most_cores is None else numbers.integer(most_cores, limits.field("cores"), low=1),
         patterns=limits.texts("patterns"),
     )
-    for part in (table, probe, launch, limits):
+    system = replace(system, variants=tuple(_variant(system, variants, key) for key in variants.keys()))
+    for part in (table, probe, launch, limits, variants):
         part.done()
     return system
+
+
+def _environment(table: _Table) -> dict[str, str]:
+    env = table.table("env")
+    return {key: env.check(key, numbers.text(word, env.field(key))) for key, word in env.items().items()}
+
+
+def _variant(system: System, variants: _Table, name: str) -> System:
+    """The same driver, told by its environment to work in another way."""
+    if not _NAME.fullmatch(name):
+        raise InputError(variants.field("name"), name, "letters, digits and _ . + -")
+    table = variants.table(name)
+    variant = replace(
+        system,
+        name=f"{system.name}.{name}",
+        title=table.text("title") or f"{system.title}, {name}",
+        default=table.flag("default", False),
+        env={**system.env, **_environment(table)},
+    )
+    table.done()
+    return variant
 
 
 def as_dict(system: System) -> dict[str, object]:
     """A system for programs: its fields, and whether it can run here."""
     probe = system.probe()
-    fields = asdict(system) | {"folder": str(system.folder)}
+    fields = asdict(replace(system, variants=())) | {"folder": str(system.folder)}
+    fields["variants"] = [one.name for one in system.variants]
     return fields | {"available": probe.available, "missing": list(probe.missing)}
 
 
@@ -256,13 +284,14 @@ def discover(extra: Sequence[Path] = (), package: Path | None = None) -> dict[st
                 "--systems", str(place), "a folder with a system.toml, or a folder of such folders"
             )
         for folder in folders:
-            system = read(folder)
-            if system.name in found and found[system.name].folder != system.folder:
-                raise UsageError(
-                    f"--systems: {system.name} is both {found[system.name].folder} and {system.folder}; "
-                    "rename one of the folders"
-                )
-            found[system.name] = system
+            main = read(folder)
+            for system in (main, *main.variants):
+                if system.name in found and found[system.name].folder != system.folder:
+                    raise UsageError(
+                        f"--systems: {system.name} is both {found[system.name].folder} and {system.folder}; "
+                        "rename one of the folders"
+                    )
+                found[system.name] = system
     return found
 
 

@@ -74,6 +74,9 @@ const Entry* Worker::next_ranked() {
     ranked_ = false;
     return take_back();
   }
+  // What is offered to thieves has priority 0 or had a higher one.
+  if ((bound ? bound_ : stealable_).priority() < 0)
+    if (const Entry* task = take_back()) return task;
   taken_ = bound ? bound_.pop() : stealable_.pop();  // bound ones first: nobody else can take them
   if (!victims_.empty() && shared_.size() <= 0 && !stealable_.empty()) share();
   return &taken_;

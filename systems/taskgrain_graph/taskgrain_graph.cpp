@@ -1,9 +1,11 @@
 /// Compiled graphs: all tasks of a period of steps are a loop body, compiled once; its iterations follow each other by carried edges.
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "taskgrain/driver.hpp"
@@ -61,7 +63,7 @@ class TaskgrainGraph final : public System {
     iterations_ = (run.most_steps() + period - 1) / period;
     rt::TaskGraph body("body");
     for (std::size_t g = 0; g < tables_.size(); ++g) add(body, run, g, period);
-    compiled_.emplace(runtime_, std::move(body), policy);
+    compiled_.emplace(runtime_, std::move(body), policy());
   }
 
   void execute(Execution&) override {
@@ -70,12 +72,17 @@ class TaskgrainGraph final : public System {
   }
 
  private:
-  static constexpr std::int64_t most_steps_unrolled = 16;
-#if defined(TASKGRAIN_POLICY)
-  static constexpr rt::Policy policy = rt::Policy::TASKGRAIN_POLICY;
-#else
-  static constexpr rt::Policy policy = rt::Policy::in_order;
-#endif
+  static constexpr std::int64_t most_steps_unrolled = 8;
+
+  /// As a variant of the system says.
+  static rt::Policy policy() {
+    const char* wished = std::getenv("TASKGRAIN_GRAPH_POLICY");
+    const std::string name = wished == nullptr ? "in_order" : wished;
+    if (name == "in_order") return rt::Policy::in_order;
+    if (name == "ready_queue") return rt::Policy::ready_queue;
+    if (name == "stealing") return rt::Policy::stealing;
+    throw InvalidSpec("TASKGRAIN_GRAPH_POLICY", name, "in_order, ready_queue, stealing");
+  }
 
   void add(rt::TaskGraph& body, Execution& run, std::size_t g, std::int64_t period) {
     const TaskTable& table = tables_[g];
