@@ -63,6 +63,16 @@ class Handler {
 struct Entry {
   Handler* handler = nullptr;
   Payload payload;
+
+  Entry() = default;
+  Entry(Handler* to, const Payload& what) noexcept : handler(to), payload(what) {}
+  Entry(const Entry&) = default;
+  /// Word by word: what was just put together in registers would be stored and loaded again in wider pieces, and wait for that.
+  Entry& operator=(const Entry& other) noexcept {
+    handler = other.handler;
+    for (int k = 0; k < 3; ++k) payload.words[k] = other.payload.words[k];
+    return *this;
+  }
 };
 
 }  // namespace taskgrain::rt

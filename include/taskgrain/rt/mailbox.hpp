@@ -24,7 +24,7 @@ class Mailbox {
   bool push(const Entry& entry) noexcept {
     Slot& slot = slots_[sent_ & mask_];
     if (slot.handler.load(std::memory_order_acquire) != nullptr) return false;  // acquire: the receiver has read the payload
-    slot.payload = entry.payload;
+    for (int k = 0; k < 3; ++k) slot.payload.words[k] = entry.payload.words[k];
     slot.handler.store(entry.handler, std::memory_order_release);
     ++sent_;
     return true;

@@ -54,7 +54,7 @@ class Taskflow final : public Handler {
 
   /// Fulfills one dependence of a task. From any thread.
   /// \throws UsageError  if a function is missing, or gives what it must not
-  void fulfill(Key key) {
+  [[gnu::noinline]] void fulfill(Key key) {  // called, so that the key comes in registers: inlined it would be put together in memory
     const int owner = worker_(key);
     if (static_cast<unsigned>(owner) >= static_cast<unsigned>(runtime_.workers())) [[unlikely]] no_such_worker(key, owner);
     Worker* here = runtime_.here();
@@ -160,6 +160,12 @@ class Taskflow final : public Handler {
       complete(here, share, key, left);
   }
 
+  /// The last fulfilment of a task.
+  [[gnu::noinline]] void complete(Worker& here, Share& share, Key key, std::int32_t* left) {
+    share.waiting.remove(left);
+    ready(here, share, key);
+  }
+
   /// The first fulfilment of a task.
   [[gnu::noinline]] void appear(Worker& here, Share& share, Key key) {
     const int indegree = indegree_(key);
@@ -169,12 +175,6 @@ class Taskflow final : public Handler {
       negative(key, indegree);
     else
       ready(here, share, key);
-  }
-
-  /// The last one.
-  [[gnu::noinline]] void complete(Worker& here, Share& share, Key key, std::int32_t* left) {
-    share.waiting.remove(left);
-    ready(here, share, key);
   }
 
   void ready(Worker& here, Share& share, Key key) {

@@ -1,0 +1,161 @@
+/// What a task costs in taskgrain::rt: the micro-benchmarks of TaskTorrent (Cambier, Qian, Darve 2020, III-A).
+///
+///     rt-cost            nanoseconds of an empty task without dependences and with 1 to 8, each face, one worker and two
+///     rt-cost FACE D N   one of them, N columns, once: for valgrind --tool=callgrind
+///
+/// An array of 32 rows: task (i, j) comes after tasks ((i - k) mod 32, j - 1), 0 ≤ k < D, and belongs to worker i mod workers. The cases
+/// take turns; the best and the median turn are shown, in nanoseconds of a core for a task.
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "taskgrain/rt.hpp"
+
+namespace {
+
+using namespace taskgrain;
+using Clock = std::chrono::steady_clock;
+
+constexpr int rows = 32;
+
+struct Case {
+  std::string face;
+  int dependences, workers;
+  long turns;  // of a task's work
+  auto operator<=>(const Case&) const = default;
+};
+
+/// The work of a task: a chain of dependent additions.
+inline void work(long turns) {
+  for (long k = 0; k < turns; ++k) asm volatile("");
+}
+
+double seconds_of(const std::function<void()>& body) {
+  const auto begin = Clock::now();
+  body();
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Seconds of `columns` columns with a parametrised task graph.
+double flow_seconds(rt::Runtime& runtime, const Case& of, int columns) {
+  using Key = std::array<int, 2>;
+  const int dependences = of.dependences;
+  const unsigned workers = static_cast<unsigned>(runtime.workers());
+  const long turns = of.turns;
+  rt::Taskflow<Key> flow(runtime);
+  flow.indegree([=](Key key) { return key[1] == 0 ? 1 : dependences; });
+  flow.worker([=](Key key) { return static_cast<int>(static_cast<unsigned>(key[0]) % workers); });
+  flow.run([=, &flow](Key key) {
+    work(turns);
+    if (dependences == 0) {  // each task starts the next of its row, which waits for nothing else
+      if (key[1] + 1 < columns) flow.fulfill({key[0], key[1] + 1});
+    } else if (key[1] + 1 < columns) {
+      for (int k = 0; k < dependences; ++k) flow.fulfill({(key[0] + k) % rows, key[1] + 1});
+    }
+  });
+  return seconds_of([&] {
+    for (int i = 0; i < rows; ++i) flow.fulfill({i, 0});
+    runtime.wait();
+  });
+}
+
+/// The same with a compiled graph of 16 columns, iterated; compiling not counted.
+double graph_seconds(rt::Runtime& runtime, const Case& of, rt::Policy policy, int columns) {
+  constexpr int body_columns = 16;
+  rt::TaskGraph graph;
+  std::vector<rt::TaskGraph::Node> nodes;
+  for (int j = 0; j < body_columns; ++j)
+    for (int i = 0; i < rows; ++i) nodes.push_back(graph.task(i % runtime.workers(), [turns = of.turns](const rt::Turn&) { work(turns); }));
+  for (int j = 0; j < body_columns; ++j)
+    for (int i = 0; i < rows; ++i)
+      for (int k = 0; k < of.dependences; ++k) {
+        const auto from = nodes[static_cast<std::size_t>(j * rows + i)];
+        const auto to = nodes[static_cast<std::size_t>((j + 1) % body_columns * rows + (i + k) % rows)];
+        if (j + 1 < body_columns)
+          graph.edge(from, to);
+        else
+          graph.carried_edge(from, to);
+      }
+  rt::CompiledGraph compiled(runtime, std::move(graph), policy);
+  return seconds_of([&] {
+    compiled.launch({.iterations = columns / body_columns});
+    runtime.wait();
+  });
+}
+
+double seconds(rt::Runtime& runtime, const Case& of, int columns) {
+  if (of.face == "taskflow") return flow_seconds(runtime, of, columns);
+  const auto policy = of.face == "in_order" ? rt::Policy::in_order : of.face == "ready_queue" ? rt::Policy::ready_queue : rt::Policy::stealing;
+  return graph_seconds(runtime, of, policy, columns);
+}
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+const std::array<std::string, 4> faces{"taskflow", "in_order", "ready_queue", "stealing"};
+
+void print_all() {
+  std::map<int, std::unique_ptr<rt::Runtime>> runtimes;
+  for (const int workers : {1, 2}) runtimes[workers] = std::make_unique<rt::Runtime>(rt::RuntimeOptions{.workers = workers});
+  std::vector<Case> cases;
+  for (const int workers : {1, 2})
+    for (const int dependences : {0, 1, 2, 4, 8})
+      for (const auto& face : faces) cases.push_back({face, dependences, workers, 0});
+  // As many turns as take a microsecond, best of many.
+  double turn_seconds = 1;
+  for (int k = 0; k < 100; ++k) turn_seconds = std::min(turn_seconds, seconds_of([] { work(100'000); }) / 100'000);
+  const long microsecond = static_cast<long>(1e-6 / turn_seconds);
+  for (const auto& face : faces) cases.push_back({face, 8, 2, microsecond});
+  std::vector<double> alone;  // seconds of the work of a task, on one core, in the same turns
+  std::map<Case, std::vector<double>> nanoseconds;
+  for (int turn = 0; turn < 15; ++turn) {
+    alone.push_back(seconds_of([&] { work(100 * microsecond); }) / 100);
+    for (const Case& of : cases) {
+      const int columns = of.turns > 0 ? 960 : 4800;
+      nanoseconds[of].push_back(seconds(*runtimes[of.workers], of, columns) * 1e9 * of.workers / (rows * columns));
+    }
+  }
+  std::printf("ns of a core for an empty task: best (median) of 15 turns\n%-8s %-11s", "workers", "dependences");
+  for (const auto& face : faces) std::printf(" %18s", face.c_str());
+  std::printf("   aims: taskflow, compiled\n");
+  for (const int workers : {1, 2})
+    for (const int dependences : {0, 1, 2, 4, 8}) {
+      std::printf("%-8d %-11d", workers, dependences);
+      for (const auto& face : faces) {
+        const auto& all = nanoseconds[{face, dependences, workers, 0}];
+        std::printf(" %9.1f (%6.1f)", *std::ranges::min_element(all), median(all));
+      }
+      const int factor = workers == 1 ? 1 : 4;
+      std::printf("   %d, %d\n", factor * (25 + 5 * dependences), factor * (8 + 2 * dependences));
+    }
+  std::printf("efficiency with tasks of 1 us and 8 dependences on 2 workers, median; aim 0.90\n%-20s", "");
+  for (const auto& face : faces) {
+    std::vector<double> efficiencies;
+    for (std::size_t turn = 0; turn < alone.size(); ++turn) efficiencies.push_back(alone[turn] * 1e9 / nanoseconds[{face, 8, 2, microsecond}][turn]);
+    std::printf(" %18.3f", median(efficiencies));
+  }
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 4) {
+    rt::Runtime runtime({.workers = 1});
+    const Case of{argv[1], std::atoi(argv[2]), 1, 0};
+    seconds(runtime, of, std::atoi(argv[3]));
+    return 0;
+  }
+  print_all();
+  return 0;
+}
