@@ -3,35 +3,23 @@
     python bench/versus_task_bench.py CHECKOUT [--systems mpi,openmp_task] [--rounds 9]
 
 CHECKOUT is a built Task Bench (mpi/nonblock and openmp/main). Both sides run the same graphs, with the same
-number of steps, on the same cores, in turn, the leader changing from round to round. Both check their inputs,
-and each is timed as it times itself. Both wait for quiet cores, and what was disturbed is repeated. One
-reference serves both: the kernel of this project alone. The interval of the ratio is a bootstrap over rounds.
+number of steps. Both check their inputs, and each is timed as it times itself. How the two are compared is
+said in side_by_side.py.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import statistics
 import subprocess
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
 
-import numpy as np
+from side_by_side import CORES, Graph, Own, Quietly, compare, quiet_reference
 
-from taskgrain._core import Run
-from taskgrain.answers import Peak, RunResult
-from taskgrain.measure import reference_launch
-from taskgrain.metg import Sample, estimate, peak_rate
-from taskgrain.quiet import PROBE_SECONDS, Watch
-from taskgrain.session import Session
 from taskgrain.system import Launch, discover
-from taskgrain.topology import choose_cores
 
 PATTERNS = (
     *(
@@ -48,51 +36,6 @@ PATTERNS = (
     *("all_to_all:1", "all_to_all:8", "nearest:1", "nearest:8", "spread:8", "random_nearest:8"),
 )
 """Pattern and tasks per core."""
-FLOP_PER_ITERATION = 128
-CORES = choose_cores(0)
-
-
-@dataclass(frozen=True)
-class Graph:
-    pattern: str
-    width: int
-    steps: int
-    radix: int = 5
-
-    def request(self, iterations: int) -> list[dict[str, object]]:
-        kernel = {"name": "compute_bound", "iterations": iterations}
-        return [
-            {
-                "pattern": self.pattern,
-                "steps": self.steps,
-                "width": self.width,
-                "radix": self.radix,
-                "kernel": kernel,
-            }
-        ]
-
-    @property
-    def tasks(self) -> int:
-        return Run(json.dumps({"op": "run", "graphs": self.request(1), "validate": "off"})).tasks
-
-
-class Side(Protocol):
-    def seconds(self, graph: Graph, iterations: int) -> float: ...
-
-
-class Own:
-    """A driver of this project, kept alive and stopped while it does not run."""
-
-    def __init__(self, launch: Launch, log: Path) -> None:
-        self.session = Session("own", launch, log)
-        self.session.start()
-        self.session.park()
-
-    def seconds(self, graph: Graph, iterations: int) -> float:
-        self.session.resume()
-        result: RunResult = self.session.run(graph.request(iterations), repeats=3, warmup=1)
-        self.session.park()
-        return statistics.median(result.seconds)
 
 
 class TaskBench:
@@ -115,85 +58,6 @@ class TaskBench:
         return float(found.group(1))
 
 
-class Quietly:
-    """A side whose runs wait for quiet cores; of three disturbed attempts the least disturbed counts."""
-
-    def __init__(self, side: Side, watch: Watch) -> None:
-        self.side, self.watch = side, watch
-        self.disturbed = 0
-
-    def seconds(self, graph: Graph, iterations: int) -> float:
-        attempts: list[tuple[float, float]] = []
-        for _ in range(3):
-            before = self.watch.wait(0.3)
-            seconds = self.side.seconds(graph, iterations)
-            slowdown, disturbed = self.watch.judge(before, self.watch.look())
-            if not disturbed:
-                return seconds
-            attempts.append((slowdown, seconds))
-        self.disturbed += 1
-        return min(attempts)[1]
-
-
-def half_efficient(side: Side, graph: Graph, peak: float) -> float:
-    """About how many iterations take as long as what is not the kernel."""
-    granularity = side.seconds(graph, 1) * len(CORES) / graph.tasks
-    return max(1.0, granularity * peak / FLOP_PER_ITERATION - 1)
-
-
-def rounds_of(
-    sides: Sequence[Side], graph: Graph, reference: Session, count: int
-) -> tuple[list[list[Sample]], list]:
-    """The samples of each side, and the reference's rates."""
-
-    def measure_reference() -> list[float]:
-        reference.resume()
-        peak: Peak = reference.peak({"name": "compute_bound"}, 0.02)
-        reference.park()
-        return list(peak.rates)
-
-    rates = [measure_reference() for _ in range(5)]
-    centres = [half_efficient(side, graph, peak_rate(rates)) for side in sides]
-    sizes = [sorted({max(1, round(c * 2.0**k)) for k in (-2, -1, -0.5, 0, 0.5, 1, 2)}) for c in centres]
-    samples: list[list[Sample]] = [[] for _ in sides]
-    for number in range(count):
-        rates.append(measure_reference())
-        for pair in zip(*sizes, strict=False):
-            for which in sorted(range(len(sides)), reverse=number % 2 == 1):
-                size = pair[which]
-                seconds = sides[which].seconds(graph, size)
-                work = float(FLOP_PER_ITERATION * size * graph.tasks)
-                samples[which].append(Sample(size, number, seconds, work, graph.tasks, len(CORES)))
-    return samples, rates
-
-
-def ratio_interval(samples: Sequence[list[Sample]], rates: list, count: int) -> tuple[float, float]:
-    """95 % of the ratio of the two METGs, over resampled rounds."""
-    rng = np.random.default_rng(0)
-    ratios = []
-    for _ in range(300):
-        picks = rng.integers(0, count, count)
-        again = [
-            [replace(s, round=k) for k, pick in enumerate(picks) for s in one if s.round == pick]
-            for one in samples
-        ]
-        own, other = (estimate(one, rates, resamples=2).metg for one in again)
-        if own is not None and other is not None:
-            ratios.append(own / other)
-    low, high = np.quantile(ratios, [0.025, 0.975])
-    return float(low), float(high)
-
-
-def compare(sides: Sequence[Side], graph: Graph, reference: Session, count: int) -> str:
-    samples, rates = rounds_of(sides, graph, reference, count)
-    own, other = (estimate(one, rates) for one in samples)
-    if own.metg is None or other.metg is None:
-        return f"{own.ending} / {other.ending}"
-    low, high = ratio_interval(samples, rates, count)
-    both = f"{1e9 * own.metg:9.0f} {1e9 * other.metg:10.0f}"
-    return f"{both}   {own.metg / other.metg:6.2f} ({low:.2f} to {high:.2f})"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkout", type=Path, help="a built Task Bench")
@@ -209,12 +73,8 @@ def main() -> None:
         "mpi": ["mpirun", "-n", cores, "--bind-to", "core", str(options.checkout / "mpi/nonblock")],
         "openmp_task": [str(options.checkout / "openmp/main"), "-worker", cores],
     }
-    reference = Session("reference", reference_launch(CORES), Path(os.devnull))
-    reference.start()
-    reference.park()
-    watch = Watch(lambda: reference.probe(PROBE_SECONDS), time.monotonic, time.sleep)
     print(f"{'system':12} {'pattern':20} per core  METG ns: own, Task Bench's   ratio (95 % interval)")
-    try:
+    with quiet_reference() as (reference, watch):
         for name in options.systems.split(","):
             launch = discover([])[name].launch(CORES)
             own = Own(launch, Path(os.devnull))
@@ -229,8 +89,6 @@ def main() -> None:
                 disturbed = sum(side.disturbed for side in sides)
                 print(f"{name:12} {pattern:20} {per_core:>8}  {found}   {disturbed} disturbed", flush=True)
             own.session.close()
-    finally:
-        reference.close()
 
 
 if __name__ == "__main__":

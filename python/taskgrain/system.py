@@ -166,7 +166,7 @@ class _Table:
             raise InputError(self.field(key), value, "a table")
         return _Table(self._file, f"{self._prefix}{key}.", value)
 
-    def keys(self) -> list[str]:
+    def names(self) -> list[str]:
         return list(self._rest)
 
     def items(self) -> Mapping[str, object]:
@@ -226,7 +226,7 @@ def read(folder: Path) -> System:
         most_cores=None if most_cores is None else numbers.integer(most_cores, limits.field("cores"), low=1),
         patterns=limits.texts("patterns"),
     )
-    system = replace(system, variants=tuple(_variant(system, variants, key) for key in variants.keys()))
+    system = replace(system, variants=tuple(_variant(system, variants, key) for key in variants.names()))
     for part in (table, probe, launch, limits, variants):
         part.done()
     return system

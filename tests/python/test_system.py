@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from taskgrain.errors import InputError, UsageError
-from taskgrain.system import discover, read, select
+from taskgrain.system import as_dict, discover, read, select
 
 FULL = """
 title = "MPI"
@@ -117,3 +118,34 @@ def test_discover_and_select(tmp_path: Path) -> None:
     for nowhere in (tmp_path / "nothing", tmp_path / "package"):
         with pytest.raises(InputError, match="--systems"):
             discover([nowhere], tmp_path / "package")
+
+
+def test_variants_are_systems_of_their_own(tmp_path: Path) -> None:
+    folder = tmp_path / "one"
+    folder.mkdir()
+    (folder / "system.toml").write_text(
+        'title = "One"\ndefault = true\n[launch]\ncommand = ["one"]\nenv = { MODE = "plain", LEVEL = "1" }\n'
+        '[variants.fast]\nenv = { MODE = "fast" }\n[variants.slow]\ntitle = "One, slowly"\ndefault = true\n'
+    )
+    found = discover([tmp_path], tmp_path / "none")
+    assert list(found) == ["one", "one.fast", "one.slow"]
+    assert [one.title for one in found.values()] == ["One", "One, fast", "One, slowly"]
+    assert [one.default for one in found.values()] == [True, False, True]
+    assert found["one.fast"].launch([0]).env == {"MODE": "fast", "LEVEL": "1"}
+    assert found["one.slow"].launch([0]).env == {"MODE": "plain", "LEVEL": "1"}
+    assert as_dict(found["one"])["variants"] == ["one.fast", "one.slow"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[variants.a]\ncommand = ['x']\n", "variants.a.command"),
+        ("[variants.'a b']\n", "a b"),
+        ("[variants]\na = 1\n", "variants.a"),
+        ("[variants.a]\nenv = { X = 1 }\n", "variants.a.env.X"),
+    ],
+)
+def test_wrong_variants_are_named(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "system.toml").write_text(f'[launch]\ncommand = ["one"]\n{text}')
+    with pytest.raises(InputError, match=re.escape(said)):
+        read(tmp_path)
