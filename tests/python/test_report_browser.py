@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 import results_folder
-from test_report import hostile_folder, radix_study
 
 from taskgrain.report import write
 
@@ -358,7 +357,7 @@ def test_samples_stand_behind_the_points(browser: webdriver.Chrome, tmp_path: Pa
 
 
 def test_a_study_of_the_radix(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    show(browser, write(radix_study(tmp_path)).as_uri())
+    show(browser, write(results_folder.of_radices(tmp_path)).as_uri())
     assert len(marks(browser, "dependences-0")) == 7  # 2 systems, 4 radices, one never reached
     text = browser.find_element(By.ID, "dependences-0").text
     assert "dependences per task (radix)" in text
@@ -415,7 +414,7 @@ def test_a_report_of_ten_thousand_runs_is_drawn(browser: webdriver.Chrome, tmp_p
 
 
 def test_hostile_texts_do_nothing(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    show(browser, write(hostile_folder(tmp_path)).as_uri())
+    show(browser, write(results_folder.hostile(tmp_path)).as_uri())
     assert complaints(browser) == []
     assert browser.find_elements(By.TAG_NAME, "img") == []
     assert "cannot be drawn" not in browser.find_element(By.TAG_NAME, "main").text
