@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 import tomli_w
 from killable_study import (
-    FAKE,
     assert_nothing_twice,
     finish,
     lines,
@@ -30,11 +29,6 @@ from taskgrain.errors import OutputError, UsageError
 from taskgrain.store import Store, read_lines
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def simulated(monkeypatch: pytest.MonkeyPatch, no_own_systems: None) -> None:
-    monkeypatch.setenv("TASKGRAIN_REFERENCE", str(FAKE))
 
 
 # -- a full disk, a read-only one -------------------------------------------------------------------------
