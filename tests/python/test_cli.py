@@ -256,6 +256,7 @@ def test_help_has_examples_and_version(taskgrain: Command) -> None:
     assert taskgrain().code == 2
 
 
+@pytest.mark.slow
 def test_a_report_with_figures(taskgrain: Command, tmp_path: Path) -> None:
     folder = results_folder.big(tmp_path / "study", ["mpi"], ["fft"])
     done = taskgrain("report", folder, "--figures", tmp_path / "figures", "--format", "svg,pdf", "--json")

@@ -14,6 +14,16 @@ from taskgrain.report import draw, figures
 SIZES = {".svg": rb'<svg[^>]* width="([\d.]+)pt"', ".pdf": rb"/MediaBox ?\[ ?0 0 ([\d.]+)"}
 
 
+def test_figures_of_one_cell(tmp_path: Path) -> None:
+    drawn = draw(results_folder.big(tmp_path / "study", ["mpi"], ["fft"]), tmp_path / "figures", ["svg"])
+    assert {one.name for one in drawn} == {
+        f"{what}-fft-width=16.svg" for what in ("metg", "efficiency", "rate")
+    }
+    for one in drawn:
+        assert ">mpi</text>" in one.read_text("utf-8")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".svg", ".pdf", ".png"])
 def test_figures_fit_their_columns(tmp_path: Path, suffix: str) -> None:
     drawn = draw(
@@ -38,6 +48,7 @@ def test_figures_fit_their_columns(tmp_path: Path, suffix: str) -> None:
         assert wished - 4 <= width <= wished + 1, one.name
 
 
+@pytest.mark.slow
 def test_figures_name_what_they_show(tmp_path: Path) -> None:
     draw(results_folder.of_radices(tmp_path / "study", (1, 9)), tmp_path / "figures", ["svg"])
     for name, texts in {
@@ -51,6 +62,7 @@ def test_figures_name_what_they_show(tmp_path: Path) -> None:
             assert f">{text}</text>" in svg, (name, text)
 
 
+@pytest.mark.slow
 def test_figures_of_hostile_results_stay_in_their_folder(tmp_path: Path) -> None:
     folder = results_folder.hostile(tmp_path / "study")
     drawn = draw(folder, tmp_path / "figures", ["svg", "svg"])
