@@ -127,7 +127,7 @@ def systems(folders: Systems = None, as_json: Json = False) -> None:
         probe = system.probe()
         state = "yes" if probe.available else "no " + ", no ".join(probe.missing)
         rows.append([name, system.title, system.paradigm, system.language, state])
-    _out().table(["name", "title", "paradigm", "language", "runs here"], rows)
+    _out().table(["name", "title", "paradigm", "language", "runs here"], rows, texts=5)
 
 
 @app.command(
