@@ -252,6 +252,8 @@ def test_help_has_examples_and_version(taskgrain: Command) -> None:
         result = taskgrain(command, "--help")
         assert result.code == 0
         assert "Example: taskgrain " + command in " ".join(result.out.split())
+        assert "<bool>" not in result.out
+    assert "<bool>" not in taskgrain("--help").out
     assert taskgrain("--version").out.startswith("taskgrain 0.")
     assert taskgrain().code == 2
 

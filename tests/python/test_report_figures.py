@@ -52,7 +52,7 @@ def test_figures_fit_their_columns(tmp_path: Path, suffix: str) -> None:
 def test_figures_name_what_they_show(tmp_path: Path) -> None:
     draw(results_folder.of_radices(tmp_path / "study", (1, 9)), tmp_path / "figures", ["svg"])
     for name, texts in {
-        "metg": ("mpi", "limit", "nearest/radix=9/width=16", "30.0 ns"),
+        "metg": ("mpi", "limit", "nearest/radix=9/width=16", "30.0 ns", "METG (tick: floor)"),
         "efficiency-stencil_1d-width=16": ("mpi", "limit", "task granularity", "efficiency", "50 %"),
         "rate-stencil_1d-width=16": ("mpi", "limit", "problem size: iterations per task", "FLOP/s per core"),
         "dependences-nearest-width=16": ("mpi", "limit", "dependences per task (radix)", "METG"),
@@ -60,6 +60,8 @@ def test_figures_name_what_they_show(tmp_path: Path) -> None:
         svg = (tmp_path / "figures" / f"{name}.svg").read_text("utf-8")
         for text in texts:
             assert f">{text}</text>" in svg, (name, text)
+    svg = (tmp_path / "figures" / "metg.svg").read_text("utf-8")
+    assert svg.count(">limit</text>") == 1  # the panels of a row share their names
 
 
 @pytest.mark.slow
