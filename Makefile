@@ -1,6 +1,6 @@
 # make study   measure every system that can run here        make test        all tests
 # make doctor  this machine and what can run on it           make test-fast   the everyday loop
-# make bench   what the core costs                            make docs        the site, into build/site
+# make bench   what the core costs, and a report to open      make docs        the site, into build/site
 # make setup   what the others do first
 # make bench-metg   what a METG costs and how well it repeats (over an hour)
 

@@ -12,7 +12,7 @@ from selenium import webdriver
 from taskgrain.report import draw, write
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "docs" / "results" / "2026-11-21-epyc-2"
+RESULTS = ROOT / "docs" / "results" / "2026-11-21-epyc-2-probed"
 IMAGES = ROOT / "docs" / "images"
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 import chromium  # noqa: E402
@@ -20,10 +20,10 @@ import chromium  # noqa: E402
 CHOOSE = "document.querySelectorAll('#table tbody button')[8].click()"
 SHOTS = (
     # name, width, height, colours, what to do first, where to begin
-    ("report-desktop", 1100, 960, "light", "", "body"),
+    ("report-desktop", 1100, 1050, "light", "", "body"),
     ("report-dark", 1100, 900, "dark", CHOOSE, "#curves"),
-    ("report-phone", 390, 1100, "light", "", "#controls"),
-    ("report-table", 1100, 720, "light", "document.getElementById('columns').open = true", "#cells"),
+    ("report-phone", 390, 1220, "light", "", "#controls"),
+    ("report-table", 1100, 860, "light", "document.getElementById('columns').open = true", "#cells"),
 )
 """Sizes in pixels."""
 FIGURES = ("metg.svg", "efficiency-stencil_1d-width=16.svg")

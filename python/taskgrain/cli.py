@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 import taskgrain
@@ -26,14 +27,13 @@ from taskgrain.options import (
     DryRun,
     GraphOptions,
     Json,
+    Measuring,
     Names,
-    Output,
-    Quiet,
-    Retry,
     Systems,
     Text,
     flag,
     graph_options,
+    measuring_options,
     setting,
     split_names,
 )
@@ -41,8 +41,30 @@ from taskgrain.study_file import schema_text
 from taskgrain.table import Printer
 from taskgrain.topology import choose_cores
 
+
+class _Commands(TyperGroup):
+    """Its help shows a switch as `--json`, not as `--json <bool>`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _bare(super().get_params(ctx))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        command = super().get_command(ctx, cmd_name)
+        if command:
+            _bare(command.get_params(ctx))
+        return command
+
+
+def _bare(options: list[Any]) -> list[Any]:
+    for one in options:
+        if getattr(one, "is_flag", False):
+            one.metavar = ""
+    return options
+
+
 app = typer.Typer(
     name="taskgrain",
+    cls=_Commands,
     help="How small a task may get before a parallel runtime eats the gain.",
     no_args_is_help=True,
     add_completion=False,
@@ -105,7 +127,7 @@ def systems(folders: Systems = None, as_json: Json = False) -> None:
         probe = system.probe()
         state = "yes" if probe.available else "no " + ", no ".join(probe.missing)
         rows.append([name, system.title, system.paradigm, system.language, state])
-    _out().table(["name", "title", "paradigm", "language", "runs here"], rows)
+    _out().table(["name", "title", "paradigm", "language", "runs here"], rows, texts=5)
 
 
 @app.command(
@@ -144,23 +166,21 @@ def run(
         raise typer.Exit(EXIT_FAILED)
 
 
-Threshold = Annotated[Text, setting("--threshold", "X", "The efficiency that METG is for (default 0.5).")]
-Precision = Annotated[Text, setting("--precision", "X", "Wished half-width of the interval (default 0.1).")]
-Budget = Annotated[
-    Text, setting("--budget", "TIME", "Time for everything, such as 90, 10m, 2h (default: none).")
-]
-
-
 @app.command(
     epilog="Example: taskgrain metg --system mpi,openmp_task --pattern stencil_1d --width 16 --budget 60"
 )
 @graph_options
+@measuring_options
 def metg(
     graph: GraphOptions,
+    how: Measuring,
     names: Names = None,
-    threshold: Threshold = None,
-    precision: Precision = None,
-    budget: Budget = None,
+    threshold: Annotated[
+        Text, setting("--threshold", "X", "The efficiency that METG is for (default 0.5).")
+    ] = None,
+    precision: Annotated[
+        Text, setting("--precision", "X", "Wished half-width of the interval (default 0.1).")
+    ] = None,
     repeats: Annotated[Text, setting("--repeats", "N", "Timed repeats of a run (default 3).")] = None,
     min_rounds: Annotated[
         Text, setting("--min-rounds", "N", "Rounds that every cell gets (default 8).")
@@ -171,16 +191,10 @@ def metg(
     sweep: Annotated[
         bool, typer.Option("--sweep", help="Measure the whole curve.", rich_help_panel="Measuring")
     ] = False,
-    output: Output = None,
-    folders: Systems = None,
-    as_json: Json = False,
-    dry_run: DryRun = False,
-    retry: Retry = False,
-    quiet: Quiet = False,
 ) -> None:
     """Finds METG of systems on one workload. (--iterations says where the search begins.)"""
-    chosen = systems_module.select(systems_module.discover(folders or []), split_names(names))
-    given = {"threshold": threshold, "precision": precision, "budget": budget, "repeats": repeats}
+    chosen = systems_module.select(systems_module.discover(how.folders or []), split_names(names))
+    given = {"threshold": threshold, "precision": precision, "budget": how.budget, "repeats": repeats}
     given |= {"min_rounds": min_rounds, "max_rounds": max_rounds, "steps": graph.given.get("steps")}
     given |= {"first_iterations": graph.given.get("iterations")}
     table: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
@@ -188,7 +202,7 @@ def metg(
         table | {"validate": graph.validate, "isa": graph.isa, "sweep": sweep}, flag
     )
     study = studies.Study(tuple(one.name for one in chosen), (graph.workload,), settings)
-    _measure(study, chosen, graph.cores, output, as_json, dry_run, retry, quiet)
+    _measure(study, chosen, graph.cores, how)
 
 
 def _schema(wished: bool) -> None:
@@ -198,52 +212,43 @@ def _schema(wished: bool) -> None:
 
 
 @app.command(epilog="Example: taskgrain study studies/default.toml --output results/default")
+@measuring_options
 def study(
+    how: Measuring,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The study, a TOML file.")],
     schema: Annotated[
         bool,
         typer.Option("--schema", callback=_schema, is_eager=True, help="Print the JSON schema of studies."),
     ] = False,
-    output: Output = None,
-    budget: Budget = None,
     cores: Annotated[
         Text, typer.Option("--cores", metavar="N", help="Cores to use, if the study does not say.")
     ] = None,
-    folders: Systems = None,
-    as_json: Json = False,
-    dry_run: DryRun = False,
-    retry: Retry = False,
-    quiet: Quiet = False,
 ) -> None:
     """Measures a study; goes on where an earlier call was stopped."""
     wished = numbers.integer(cores or 0, "--cores")
     made = studies.read(file, len(choose_cores(wished)))
     used = choose_cores(made.settings.cores or wished)
-    if budget is not None:
-        seconds = numbers.seconds(budget, "--budget", above=False)
+    if how.budget is not None:
+        seconds = numbers.seconds(how.budget, "--budget", above=False)
         made = replace(made, settings=replace(made.settings, budget=seconds))
     chosen = systems_module.select(
-        systems_module.discover(folders or []), made.systems, f"{file}: systems", made.systems_named
+        systems_module.discover(how.folders or []), made.systems, f"{file}: systems", made.systems_named
     )
-    folder = output or Path("results") / file.stem
-    _measure(made, chosen, used, folder, as_json, dry_run, retry, quiet)
+    _measure(made, chosen, used, replace(how, output=how.output or Path("results") / file.stem))
 
 
 def _measure(
     study: studies.Study,
     chosen: Sequence[systems_module.System],
     cores: Sequence[int],
-    output: Path | None,
-    as_json: bool,
-    dry_run: bool,
-    retry: bool,
-    quiet: bool,
+    how: Measuring,
 ) -> None:
-    if dry_run:
-        _show_plan(dry.study(study, chosen, cores), as_json)
+    if how.dry_run:
+        _show_plan(dry.study(study, chosen, cores), how.as_json)
         return
-    measured = measure.measure(study, chosen, cores, output, retry=retry, quiet=quiet)
-    if as_json:
+    output = how.output
+    measured = measure.measure(study, chosen, cores, output, retry=how.retry, quiet=how.quiet)
+    if how.as_json:
         folder = str(output) if output else None
         _print_json({"schema": 1, "output": folder, "cells": measured.cells, "failures": measured.failures})
     else:
@@ -310,7 +315,13 @@ def report(
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
     table: Annotated[
-        str, typer.Option("--table", metavar="NAME", help="runs, cells, curve, reference (default cells).")
+        str,
+        typer.Option(
+            "--table",
+            metavar="NAME",
+            help="runs, cells, curve, reference (default cells).",
+            show_default=False,
+        ),
     ] = "cells",
     kind: Annotated[
         Text, typer.Option("--format", metavar="NAME", help="csv, parquet (default: by FILE's name, or csv).")

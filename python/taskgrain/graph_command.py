@@ -83,11 +83,20 @@ def _write_drawing(kind: str, drawn: str, output: Path | None) -> None:
 def graph(
     graph: GraphOptions,
     kind: Annotated[
-        str, typer.Option("--format", metavar="NAME", help=f"{', '.join(FORMATS)} (default json).")
+        str,
+        typer.Option(
+            "--format", metavar="NAME", help=f"{', '.join(FORMATS)} (default json).", show_default=False
+        ),
     ] = "json",
     stats: Annotated[bool, typer.Option("--stats", help="Count tasks and dependences instead.")] = False,
     nodes: Annotated[
-        str, typer.Option("--nodes", metavar="N", help="Nodes among which --stats cuts the width.")
+        str,
+        typer.Option(
+            "--nodes",
+            metavar="N",
+            help="Nodes among which --stats cuts the width (default 1).",
+            show_default=False,
+        ),
     ] = "1",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where a drawing goes.")

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 
 import taskgrain
-from taskgrain import _core
+from taskgrain import _core, quantity
 from taskgrain.busy import BusyWatch
 from taskgrain.process import descendants
 from taskgrain.topology import caches, choose_cores, frequency, read_text, topology
@@ -213,7 +213,7 @@ def warnings(machine: dict[str, object], now: State) -> list[str]:
     if worst is not None and worst.lost > 0.02:
         found.append(
             f"core {worst.core} loses {worst.lost:.1%} of its time to interruptions "
-            f"(the largest takes {worst.largest_gap:.2g} s)"
+            f"(the largest takes {quantity.seconds(worst.largest_gap, 2)})"
         )
     cpu = machine["cpu"]
     assert isinstance(cpu, dict)

@@ -1,17 +1,19 @@
-"""The options that several commands share. A command takes those of a graph with `@graph_options`:
+"""The options that several commands share. A command takes those of a graph with `@graph_options`, those of a
+measurement with `@measuring_options`:
 
     @app.command()
     @graph_options
-    def metg(graph: GraphOptions, …) -> None:
+    @measuring_options
+    def metg(graph: GraphOptions, how: Measuring, …) -> None:
 
-and finds what was given in `graph`; so they are the same everywhere.
+and finds what was given in `graph` and `how`; so they are the same everywhere.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -89,35 +91,46 @@ class GraphOptions:
 
 def graph_options(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command every graph option; it gets them as its parameter `graph`."""
-    signature = inspect.signature(command, eval_str=True)
-    parameters = [one for one in signature.parameters.values() if one.name != "graph"]
+    options = {
+        name: typer.Option(flag(name), metavar=metavar, help=text, rich_help_panel=_PANEL, show_default=False)
+        for name, (metavar, text) in _FLAGS.items()
+    }
+    parameters = [_parameter(name, str | None, None, option) for name, option in options.items()]
+    persistent = typer.Option("--persistent", help=_PERSISTENT, rich_help_panel=_PANEL, show_default=False)
+    parameters.append(_parameter("persistent", bool, False, persistent))
 
-    def parameter(name: str, kind: Any, default: object, option: Any) -> inspect.Parameter:
-        annotation = Annotated[kind, option]
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    def given(**values: Any) -> GraphOptions:
+        return GraphOptions({name: value for name, value in values.items() if value not in (None, False)})
 
-    for name, (metavar, text) in _FLAGS.items():
-        option = typer.Option(
-            flag(name), metavar=metavar, help=text, rich_help_panel=_PANEL, show_default=False
-        )
-        parameters.append(parameter(name, str | None, None, option))
-    option = typer.Option("--persistent", help=_PERSISTENT, rich_help_panel=_PANEL, show_default=False)
-    parameters.append(parameter("persistent", bool, False, option))
+    return _with_options(command, "graph", parameters, given)
+
+
+def _parameter(name: str, kind: Any, default: object, option: Any) -> inspect.Parameter:
+    annotation = Annotated[kind, option]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _with_options(
+    command: Callable[..., None],
+    name: str,
+    options: Sequence[inspect.Parameter],
+    packed: Callable[..., object],
+) -> Callable[..., None]:
+    """The command with `options` in the place of its parameter `name`, which gets them `packed`."""
+    own = [one for one in inspect.signature(command, eval_str=True).parameters.values() if one.name != name]
+    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*own, *options)]
 
     @functools.wraps(command)
     def wrapped(**values: Any) -> None:
-        given = {name: value for name in _FLAGS if (value := values.pop(name)) is not None}
-        if values.pop("persistent"):
-            given["persistent"] = True
-        command(graph=GraphOptions(given), **values)
+        command(**{name: packed(**{one.name: values.pop(one.name) for one in options})}, **values)
 
-    parameters = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
     wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {one.name: one.annotation for one in parameters}
     del wrapped.__wrapped__  # or inspect would look there
     return wrapped
 
 
+Text = str | None
 Systems = Annotated[
     list[Path] | None,
     typer.Option("--systems", metavar="DIR", help="A folder of more systems, or of one; may be repeated."),
@@ -128,15 +141,42 @@ Names = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show cells, commands and time; measure nothing.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="DIR", help="Where the results go.")]
-Retry = Annotated[bool, typer.Option("--retry", help="Try cells again that failed in an earlier call.")]
-Text = str | None
 
 
 def setting(name: str, metavar: str, text: str) -> Any:
     """An option of how to measure, checked where the study's settings are."""
     return typer.Option(name, metavar=metavar, help=text, rich_help_panel="Measuring", show_default=False)
+
+
+@dataclass(frozen=True)
+class Measuring:
+    """How to measure, whatever it is: the options that `metg` and `study` share."""
+
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Where the results go (default of a study: results/NAME)."
+        ),
+    ] = None
+    budget: Annotated[
+        Text,
+        setting(
+            "--budget", "TIME", "Time for everything, such as 90, 10m, 2h (default: none, or the study's)."
+        ),
+    ] = None
+    folders: Systems = None
+    as_json: Json = False
+    dry_run: DryRun = False
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Try cells again that failed in an earlier call.")
+    ] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False
+
+
+def measuring_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the options of a measurement; it gets them as its parameter `how`."""
+    options = inspect.signature(Measuring, eval_str=True).parameters.values()
+    return _with_options(command, "how", list(options), Measuring)
 
 
 def split_names(names: list[str] | None) -> list[str]:

@@ -57,17 +57,25 @@ class Printer:
         return Text(text, style=style)
 
     def table(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], bold: Sequence[Sequence[bool]] = ()
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        bold: Sequence[Sequence[bool]] = (),
+        texts: int = 1,
     ) -> None:
-        """Columns after the first are aligned to the right."""
-        self._console.print(self._made(columns, rows, bold))
+        """The first `texts` columns are aligned to the left, the others to the right."""
+        self._console.print(self._made(columns, rows, bold, texts))
 
     def _made(
-        self, columns: Sequence[str], rows: Sequence[Sequence[str]], bold: Sequence[Sequence[bool]]
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        bold: Sequence[Sequence[bool]],
+        texts: int,
     ) -> Table:
         table = Table(box=box.ASCII2 if self._plain else box.SIMPLE_HEAD, pad_edge=False)
         for index, name in enumerate(columns):
-            table.add_column(self._shown(name), justify="right" if index else "left", overflow="fold")
+            table.add_column(self._shown(name), justify="left" if index < texts else "right", overflow="fold")
         for number, row in enumerate(rows):
             marks = bold[number] if bold else [False] * len(row)
             table.add_row(*(self._shown(t, "bold" if m else "") for t, m in zip(row, marks, strict=True)))

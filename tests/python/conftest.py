@@ -5,9 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from killable_study import FAKE
 
 
 @pytest.fixture
 def no_own_systems(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Hides the built systems, also from commands that a test starts: only those that it names are there."""
     monkeypatch.setenv("TASKGRAIN_PREFIX", str(tmp_path / "nothing"))
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch, no_own_systems: None) -> None:
+    """Only simulated systems, and a simulated reference, also in commands that a test starts."""
+    monkeypatch.setenv("TASKGRAIN_REFERENCE", str(FAKE))

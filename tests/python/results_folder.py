@@ -34,6 +34,8 @@ MACHINE = {
 
 Line = dict[str, object]
 
+SCRIPT = "</script></pre><script>alert('\u2028owned')</script><img src=x onerror=alert(1)>\"'{{ 7 * 7 }}"
+
 
 def cell_name(system: str, pattern: str, width: int = 16) -> str:
     return f"{system}/{pattern}/width={width}"
@@ -172,3 +174,54 @@ def big(
                 case _:
                     lines.append(ended)
     return write(folder, lines, tail=b'{"schema":1,"kind":"run","ce')
+
+
+def _evil(value: object) -> object:
+    """The same with a script in every text, also in the names of unknown fields."""
+    if isinstance(value, str):
+        return value + SCRIPT
+    if isinstance(value, dict):
+        return {key: _evil(one) for key, one in value.items()} | {SCRIPT: SCRIPT}
+    if isinstance(value, list):
+        return [_evil(one) for one in value]
+    return value
+
+
+def hostile(folder: Path) -> Path:
+    """Results, failures, machine and study with a script in every text."""
+    cell = cell_name("mpi", "stencil_1d")
+    lines = []
+    for line in [
+        cell_line("mpi", "stencil_1d"),
+        run_line(cell),
+        metg_line(cell, 1e-6, warnings=["careful"]),
+        failure_line(cell),
+        cell_line("ray", "fft"),
+        metg_line("ray/fft/width=16", 1e-3, "failed"),
+        failure_line("ray/fft/width=16"),
+        REFERENCE,
+        cell_line("dask", "fft"),
+        metg_line("dask/fft/width=16", 1e-4, "unheard-of"),
+    ]:
+        evil = _evil(line)
+        assert isinstance(evil, dict)
+        known = ("kind", "ending") if line.get("ending") != "unheard-of" else ("kind",)
+        lines.append(evil | {key: line[key] for key in known if key in line})
+    write(folder, lines, machine=_evil(MACHINE))
+    (folder / "study.toml").write_text(f"name = '''{SCRIPT}'''\nisa = '''{SCRIPT}'''", "utf-8")
+    return folder
+
+
+def of_radices(folder: Path, radices: Sequence[int] = (1, 3, 5, 9)) -> Path:
+    """Two systems on `nearest` with every radix, one of them never reached, and on another pattern."""
+    lines = [REFERENCE]
+    for system, cost in (("limit", 1e-8), ("mpi", 4e-8)):
+        for radix in radices:
+            pattern = f"nearest/radix={radix}"
+            cell = cell_name(system, pattern)
+            ending = "never_reached" if (system, radix) == ("mpi", 5) else "precise"
+            lines.append(cell_line(system, pattern))
+            lines.append(metg_line(cell, cost * (2 + radix), ending))
+        lines.append(cell_line(system, "stencil_1d"))
+        lines.append(metg_line(cell_name(system, "stencil_1d"), cost * 5))
+    return write(folder, lines)

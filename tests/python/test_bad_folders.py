@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 import tomli_w
 from killable_study import (
-    FAKE,
     assert_nothing_twice,
     finish,
     lines,
@@ -28,14 +27,6 @@ from simulated_world import World, comparable, measure
 
 from taskgrain.errors import OutputError, UsageError
 from taskgrain.store import Store, read_lines
-
-pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def simulated(monkeypatch: pytest.MonkeyPatch, no_own_systems: None) -> None:
-    monkeypatch.setenv("TASKGRAIN_REFERENCE", str(FAKE))
-
 
 # -- a full disk, a read-only one -------------------------------------------------------------------------
 
@@ -59,6 +50,7 @@ def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
         subprocess.run(["umount", str(place)], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("simulated")
 def test_a_full_disk(tmp_path: Path, disk: Callable[[str], Path]) -> None:
     out = disk("size=96k") / "out"
@@ -84,6 +76,7 @@ def test_a_full_disk(tmp_path: Path, disk: Callable[[str], Path]) -> None:
     assert not list(out.glob(".*"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("simulated")
 def test_a_limit_on_file_sizes(tmp_path: Path) -> None:
     words = write_study(tmp_path)
@@ -100,6 +93,7 @@ def test_a_limit_on_file_sizes(tmp_path: Path) -> None:
     assert_nothing_twice(tmp_path / "out")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("simulated")
 def test_a_read_only_disk(tmp_path: Path, disk: Callable[[str], Path]) -> None:
     out = disk("size=20m") / "out"
@@ -111,6 +105,7 @@ def test_a_read_only_disk(tmp_path: Path, disk: Callable[[str], Path]) -> None:
     assert "/other: cannot be written: Read-only file system" in refused(other)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("simulated")
 def test_standard_output_that_is_full(tmp_path: Path) -> None:
     words = write_study(tmp_path)
@@ -150,6 +145,7 @@ def test_whatever_a_kill_leaves_of_a_new_folder_opens(tmp_path: Path, left: tupl
 # -- two harnesses ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("simulated")
 def test_two_harnesses_on_one_folder(tmp_path: Path) -> None:
     words = write_study(tmp_path)
@@ -194,7 +190,10 @@ ODD: dict[str, object] = {
 }
 
 
-@pytest.mark.parametrize("place", ["first", "middle", "last"])
+@pytest.mark.parametrize(
+    "place",
+    ["middle", pytest.param("first", marks=pytest.mark.slow), pytest.param("last", marks=pytest.mark.slow)],
+)
 def test_odd_lines_change_nothing_and_are_told_of(tmp_path: Path, place: str) -> None:
     expected = comparable(measure(tmp_path, World()))
     runs = tmp_path / "runs.jsonl"
@@ -209,6 +208,7 @@ def test_odd_lines_change_nothing_and_are_told_of(tmp_path: Path, place: str) ->
     assert any("stored lines do not fit" in note for note in world.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("index", [0, 5, 100, -2])
 def test_a_run_that_is_lost_costs_that_run_alone(tmp_path: Path, index: int) -> None:
     expected = comparable(measure(tmp_path, World()))
@@ -256,6 +256,7 @@ def test_an_older_folder_opens(tmp_path: Path) -> None:
         measure(tmp_path, World())
 
 
+@pytest.mark.slow
 def test_a_clock_set_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, backwards = tmp_path / "whole", tmp_path / "backwards"
     expected = comparable(measure(whole, World()))

@@ -252,10 +252,13 @@ def test_help_has_examples_and_version(taskgrain: Command) -> None:
         result = taskgrain(command, "--help")
         assert result.code == 0
         assert "Example: taskgrain " + command in " ".join(result.out.split())
+        assert "<bool>" not in result.out
+    assert "<bool>" not in taskgrain("--help").out
     assert taskgrain("--version").out.startswith("taskgrain 0.")
     assert taskgrain().code == 2
 
 
+@pytest.mark.slow
 def test_a_report_with_figures(taskgrain: Command, tmp_path: Path) -> None:
     folder = results_folder.big(tmp_path / "study", ["mpi"], ["fft"])
     done = taskgrain("report", folder, "--figures", tmp_path / "figures", "--format", "svg,pdf", "--json")

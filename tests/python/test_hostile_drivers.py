@@ -62,6 +62,7 @@ def study_of(folder: Path, modes: Mapping[str, object], good_runs: int) -> list[
     return ["study", str(folder / "s.toml"), "-o", str(folder / "out"), "--systems", str(folder / "systems")]
 
 
+@pytest.mark.usefixtures("simulated")
 @pytest.mark.parametrize(
     ("modes", "good_runs"),
     [
@@ -76,7 +77,6 @@ def test_every_failure_is_contained(
     modes: Mapping[str, tuple[str, str]],
     good_runs: int,
 ) -> None:
-    monkeypatch.setenv("TASKGRAIN_REFERENCE", str(FAKE))
     monkeypatch.setenv("TASKGRAIN_MEMORY", "400M")
     before = set(descendants(psutil.Process().pid))
     found = finish(study_of(tmp_path, modes, good_runs), 1)
@@ -99,10 +99,10 @@ def test_every_failure_is_contained(
         assert crashed.count(mode) == (2 if kind == "crash" else 0)
 
 
+@pytest.mark.usefixtures("simulated")
 def test_the_table_of_a_failed_study_is_fit_for_any_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TASKGRAIN_REFERENCE", str(FAKE))
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
     words = study_of(tmp_path, {"escapes": ()}, 0)
     done = subprocess.run(program(words), capture_output=True, check=False)

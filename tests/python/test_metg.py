@@ -51,12 +51,12 @@ def coverage(noise: Noise, rounds: int, seeds: range) -> tuple[float, float, flo
 @pytest.mark.parametrize(
     ("name", "rounds"),
     [
-        ("quiet", 8),
         ("noisy", 8),
-        ("noisy", 20),
-        ("outliers", 12),
         ("two placements", 12),
         ("uncertain reference", 8),
+        pytest.param("quiet", 8, marks=pytest.mark.slow),
+        pytest.param("noisy", 20, marks=pytest.mark.slow),
+        pytest.param("outliers", 12, marks=pytest.mark.slow),
     ],
 )
 def test_the_interval_holds_the_truth_in_nine_of_ten_cases_at_least(name: str, rounds: int) -> None:

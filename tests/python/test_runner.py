@@ -124,7 +124,7 @@ def test_a_neighbour_that_stays_widens_the_interval_and_is_named(tmp_path: Path)
 def test_repeating_stops_where_it_does_not_help(tmp_path: Path) -> None:
     world = World()
     world.busy = [0.5] * 100_000
-    measure(tmp_path, world)
+    measure(tmp_path, world, table=ONE)
     assert 16 <= len(lines(tmp_path, "rejected")) <= 40
 
 

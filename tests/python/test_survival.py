@@ -16,7 +16,6 @@ import pytest
 from driver_process import runnable
 from killable_study import (
     DRIVERS,
-    FAKE,
     OVERHEADS,
     Forker,
     assert_nothing_twice,
@@ -36,12 +35,6 @@ from taskgrain.process import descendants
 from taskgrain.store import read_lines
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def simulated(monkeypatch: pytest.MonkeyPatch, no_own_systems: None) -> None:
-    """Only simulated systems, and a simulated reference."""
-    monkeypatch.setenv("TASKGRAIN_REFERENCE", str(FAKE))
 
 
 class Killer:

@@ -93,10 +93,12 @@ def _figures(results: Results) -> Iterator[_Figure]:
 
 
 def _panels(results: Results, side: int, width: int) -> alt.ConcatChart:
-    """METG of all workloads, `side` panels side by side."""
+    """METG of all workloads, `side` panels side by side: the leftmost name the systems of a whole row."""
     panels = []
+    systems = rows.ranked(results)
     for number, workload in enumerate(results.workloads):
-        panel = plots.metg_panel(results, PAPER, width, f"rows-{number}")
+        named = number % side == 0
+        panel = plots.metg_panel(results, PAPER, width, f"rows-{number}", systems, named)
         panel.title = alt.TitleParams(workload, anchor="start", frame="bounds", fontSize=9, fontWeight=600)
         panels.append(panel)
     return alt.concat(*panels, columns=side, spacing=10)

@@ -48,7 +48,8 @@ PAPER = Theme(
     grid="#e2e2e2",
     accent="#0072b2",
     palette=("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#1a1a1a"),
-    font="sans-serif",
+    # Of one width, so that an SVG fits wherever one of them is there.
+    font="Arial, Helvetica, Liberation Sans, sans-serif",
     size=8,
 )
 

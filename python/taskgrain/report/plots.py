@@ -21,10 +21,18 @@ Chart = alt.LayerChart | alt.FacetChart
 _DIMMED = "chosen === '' || datum.system === chosen ? {} : {}"
 
 
-def metg_panel(results: Results, theme: Theme, width: int | None = None, source: str = "rows") -> Chart:
+def metg_panel(
+    results: Results,
+    theme: Theme,
+    width: int | None = None,
+    source: str = "rows",
+    systems: Sequence[str] = (),
+    named: bool = True,
+) -> Chart:
     """METG of systems on one workload, of the data set `source`: a forest plot, all panels on the same scale.
 
-    `width` in pixels; None takes the width of the page's element.
+    `width` in pixels; None takes the width of the page's element. `systems` are the rows, also of those that
+    have no result here; without them there is a row for each result. `named`: whether the rows have names.
     """
     low, high = look.domain(
         value
@@ -33,16 +41,21 @@ def metg_panel(results: Results, theme: Theme, width: int | None = None, source:
     )
     scale = look.log(low, high)
     limit, room = (130, 82) if width is None else (90, 48)
-    axis = alt.Axis(title=None, grid=True, ticks=False, domain=False, labelLimit=limit, labelPadding=6)
+    axis = alt.Axis(
+        title=None, grid=True, ticks=False, domain=False, labelLimit=limit, labelPadding=6, labels=named
+    )
+    y = alt.Y("system:N", sort=alt.EncodingSortField(field="rank", op="min"), axis=axis)
+    if systems:
+        y = alt.Y("system:N", scale=alt.Scale(domain=list(systems)), axis=axis)
     base = alt.Chart(alt.NamedData(name=source)).encode(
-        y=alt.Y("system:N", sort=alt.EncodingSortField(field="rank", op="min"), axis=axis),
+        y=y,
         tooltip=_tooltip(system="system", METG="METG", floor="floor", ending="ending", rounds="rounds"),
     )
-    x = alt.X("x:Q", scale=scale, axis=look.time_axis(low, high, None))
+    paper = width is not None
+    x = alt.X("x:Q", scale=scale, axis=look.time_axis(low, high, "METG (tick: floor)" if paper else None))
     right, far = (
         (alt.expr("width + 8"), alt.expr(f"width + {room}")) if width is None else (width + 6, width + room)
     )
-    paper = width is not None
     return alt.layer(
         base.mark_tick(thickness=2, size=7 if paper else 11, color=theme.muted).encode(
             x=alt.X("floor_at:Q", scale=scale)
@@ -87,7 +100,8 @@ def rate(results: Results, theme: Theme, width: int | None = None, legend: Seque
     unit = quantity.rate_unit(units.pop()) if len(units) == 1 else "units of work per second"
     # Kernels differ in their rates by orders: the page's script says how high the workload shown goes.
     scale = alt.Scale(domain=[0, alt.expr("most")]) if width is None else alt.Scale(zero=True)
-    y = alt.Y("rate:Q", scale=scale, axis=alt.Axis(title=f"{unit} per core", format="~s", tickCount=5))
+    axis = alt.Axis(title=f"{unit} per core", labelExpr="format(datum.value, '~s')", tickCount=5)
+    y = alt.Y("rate:Q", scale=scale, axis=axis)
     return _curves(x, y, _looks(results, theme, legend, width), theme, width)
 
 
@@ -105,7 +119,14 @@ def dependences(
     x = alt.X(
         "radix:Q",
         scale=alt.Scale(domain=[values[0], values[-1]], nice=False, padding=12),
-        axis=alt.Axis(title="dependences per task (radix)", values=values, grid=False, labelOverlap=True),
+        # Its labels need not be turned inwards: the padding has room for them.
+        axis=alt.Axis(
+            title="dependences per task (radix)",
+            values=values,
+            grid=False,
+            labelOverlap=True,
+            labelFlush=False,
+        ),
     )
     y = alt.Y("metg:Q", scale=look.log(low, high), axis=look.time_axis(low, high, "METG"))
     colour, shape = _looks(results, theme, legend, width)

@@ -1,0 +1,129 @@
+"""The report's page without a browser: escaping, what it embeds and links, the commands of its cells."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+import results_folder
+from report_page import Page, opened
+
+from taskgrain.report import data, look, page, plots, repeat, rows, write
+
+
+def test_everything_is_escaped(tmp_path: Path) -> None:
+    folder = results_folder.hostile(tmp_path)
+    shown = opened(folder)
+    scripts = [attributes for tag, attributes in shown.tags if tag == "script"]
+    assert [one.get("id") for one in scripts] == ["charts", "data", "files", "raw", None, None]
+    assert not [tag for tag, _ in shown.tags if tag == "img"]
+    assert not [
+        name
+        for _, attributes in shown.tags
+        for name in attributes
+        if name.startswith("on") or name == "style"
+    ]
+    assert "{{ 7 * 7 }}" in shown.text
+    for block in ("charts", "data", "files"):
+        assert "<" not in shown.blocks[block]
+        json.loads(shown.blocks[block])
+    # Cell, system, workload, command, warning, failures, machine and study: all of it is there, as text.
+    assert shown.text.count("onerror=alert(1)") > 20
+
+
+def test_no_untrusted_text_in_expressions(tmp_path: Path) -> None:
+    results = data.read(results_folder.hostile(tmp_path))
+    drawn = [chart(results, look.PAGE) for chart in (plots.metg_panel, plots.efficiency, plots.rate)]
+    drawn.append(plots.dependences(results, look.PAGE, cells=results.cells))
+    specs = [plots.page_spec(one) for one in drawn]
+
+    def expressions(value: object) -> list[str]:
+        if isinstance(value, list):
+            return [one for item in value for one in expressions(item)]
+        if isinstance(value, dict):
+            own = [one for key, one in value.items() if key in ("expr", "labelExpr", "filter", "calculate")]
+            return [str(one) for one in own] + [one for item in value.values() for one in expressions(item)]
+        return []
+
+    found = [one for spec in specs for one in expressions(spec)]
+    assert len(found) > 10
+    assert not [one for one in found if "alert" in one]
+
+
+def test_the_page_loads_nothing(tmp_path: Path) -> None:
+    html = write(results_folder.big(tmp_path)).read_text("utf-8")
+    shown = Page(html)
+    policy = next(
+        one["content"] for tag, one in shown.tags if one.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy is not None
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    links = [one.get("src") or one.get("href") or "" for tag, one in shown.tags if tag not in ("svg", "path")]
+    assert not [link for link in links if link and not link.startswith("#")]
+    style = next(text for text in shown.blocks.values() if ":root" in text)
+    assert not re.search(r"url\(|@import", style)
+
+
+def test_the_page_of_ten_thousand_runs_is_small(tmp_path: Path) -> None:
+    folder = results_folder.big(tmp_path, rounds=7, repeats=3)
+    assert sum(cell.runs for cell in data.read(folder).cells) > 10_000
+    target = write(folder)
+    assert target.stat().st_size < 3_000_000
+    assert len(Page(target.read_text("utf-8")).blocks["raw"]) > 100_000
+
+
+def test_raw_data_too_large_for_a_page_stay_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = results_folder.big(tmp_path, ["mpi"], ["fft"])
+    assert "runs.jsonl is" not in opened(folder).text
+    monkeypatch.setattr(page, "MOST_RAW", 100)
+    shown = opened(folder)
+    assert "raw" not in shown.blocks or not shown.blocks["raw"]
+    assert "is too large for this file" in shown.text
+
+
+def test_every_cell_has_its_command(tmp_path: Path) -> None:
+    shown = opened(results_folder.big(tmp_path, ["mpi", "ray"], ["fft", "dom"]))
+    for system in ("mpi", "ray"):
+        for pattern in ("fft", "dom"):
+            assert f"taskgrain metg --system {system} --pattern {pattern} --width 16" in shown.text
+
+
+def test_a_command_has_the_settings_of_its_study() -> None:
+    study: dict[str, object] = {"cores": 2, "threshold": 0.5, "precision": 0.05, "sweep": True, "budget": 9.0}
+    study |= {
+        "repeats": 3,
+        "isa": "avx2; rm -rf /",
+        "validate": ["full"],
+        "first_iterations": 100,
+        "steps": 0,
+    }
+    made = repeat.command("taskgrain metg --system mpi --iterations 5", study)
+    added = made.removeprefix("taskgrain metg --system mpi --iterations 5")
+    assert added == " --cores 2 --precision 0.05 --sweep --isa 'avx2; rm -rf /'"
+    assert repeat.command("", study) == ""
+
+
+def test_a_study_of_the_radix_is_drawn(tmp_path: Path) -> None:
+    folder = results_folder.of_radices(tmp_path)
+    groups = rows.radix_groups(data.read(folder))
+    assert {name: [cell.radix for cell in cells] for name, cells in groups.items()} == {
+        "nearest/width=16": [1, 3, 5, 9] * 2
+    }
+    shown = opened(folder)
+    assert "METG against dependences per task" in shown.text
+    assert "dependences-0" in json.loads(shown.blocks["charts"])["charts"]
+    other = results_folder.big(tmp_path / "other", ["mpi"], ["fft", "dom"])
+    assert "METG against dependences per task" not in opened(other).text
+
+
+def test_a_spreadsheet_takes_no_text_for_a_formula(tmp_path: Path) -> None:
+    started = results_folder.cell_line("mpi", "stencil_1d") | {"system": "=1+1", "command": "@SUM(A1)"}
+    files = json.loads(opened(results_folder.write(tmp_path, [started])).blocks["files"])
+    (row,) = csv.DictReader(io.StringIO(files["cells.csv"]))
+    assert row["system"] == "'=1+1"
+    assert row["command"].startswith("'@SUM(A1)")

@@ -1,0 +1,46 @@
+"""The first sentence of the report: which system is best."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import results_folder
+
+from taskgrain.report import data, summary
+
+
+def summary_of(folder: Path, cells: dict[str, tuple[float, str]]) -> summary.Best:
+    lines = []
+    for system, (metg, ending) in cells.items():
+        name = results_folder.cell_name(system, "fft")
+        lines += [results_folder.cell_line(system, "fft"), results_folder.metg_line(name, metg, ending)]
+    (best,) = summary.best(data.read(results_folder.write(folder, lines)))
+    return best
+
+
+def test_the_best_system(tmp_path: Path) -> None:
+    best = summary_of(
+        tmp_path, {"slow": (5e-5, "precise"), "fast": (1e-6, "precise"), "mid": (3e-6, "budget")}
+    )
+    assert (best.systems, best.limit, best.lost, best.measured) == (("fast",), "1.00 µs", "half", 3)
+    assert (best.runner_up, best.runner_up_times, best.worst, best.worst_times) == (
+        "mid",
+        "3.0 ×",
+        "slow",
+        "50 ×",
+    )
+
+
+def test_the_best_system_cannot_be_told(tmp_path: Path) -> None:
+    best = summary_of(
+        tmp_path, {"one": (1e-6, "precise"), "other": (1.02e-6, "precise"), "open": (9e-6, "always_reached")}
+    )
+    assert best.systems == ("one", "other")
+    assert best.perhaps == ("open ≤ 10.3 µs",)
+    assert (best.runner_up, best.worst) == ("", "")
+
+
+def test_the_best_system_is_only_bounded(tmp_path: Path) -> None:
+    best = summary_of(tmp_path, {"open": (1e-7, "always_reached"), "closed": (1e-6, "precise")})
+    assert (best.systems, best.at_most, best.limit) == (("open",), True, "115 ns")
+    assert best.worst == "closed"
