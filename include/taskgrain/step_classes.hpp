@@ -25,6 +25,9 @@ class StepClasses {
       const std::int64_t classes = std::min(graph.steps(), 2 + period_);
       if (classes > most_classes) throw too_many(graph);
       for (std::int64_t step = 0; step < classes; ++step) representatives_.push_back(step);
+      // A division takes longer than the rest of a look-up.
+      for (std::int64_t step = 0; step < std::min(graph.steps(), most_kept); ++step)
+        class_of_step_.push_back(static_cast<std::uint32_t>(repeated(step)));
       return;
     }
     if (graph.steps() > most_steps) throw too_many(graph);
@@ -41,17 +44,19 @@ class StepClasses {
   const std::vector<std::int64_t>& representatives() const noexcept { return representatives_; }
 
   std::size_t operator[](std::int64_t step) const noexcept {
-    if (period_ == 0) return class_of_step_[static_cast<std::size_t>(step)];
-    if (step < 2) return static_cast<std::size_t>(step);
-    const auto later = static_cast<std::uint64_t>(step) - 2;  // a division of 32 bits takes half the time
-    return 2 + static_cast<std::size_t>(later <= UINT32_MAX ? static_cast<std::uint32_t>(later) % static_cast<std::uint32_t>(period_)
-                                                            : later % static_cast<std::uint64_t>(period_));
+    const auto known = static_cast<std::size_t>(step);
+    return known < class_of_step_.size() ? class_of_step_[known] : repeated(step);
   }
 
   /// From step 2 on, the classes repeat after so many steps; 0 if they need not.
   std::int64_t period() const noexcept { return period_; }
 
  private:
+  std::size_t repeated(std::int64_t step) const noexcept {
+    return static_cast<std::size_t>(step < 2 ? step : 2 + (step - 2) % period_);
+  }
+
+  static constexpr std::int64_t most_kept = std::int64_t{1} << 16;
   static constexpr std::int64_t most_steps = std::int64_t{1} << 26;
   static constexpr std::int64_t most_classes = std::int64_t{1} << 20;
   using Signature = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
@@ -70,7 +75,7 @@ class StepClasses {
 
   std::int64_t period_ = 0;  ///< of a uniform graph, from step 2 on; 0: look it up
   std::vector<std::int64_t> representatives_;
-  std::vector<std::uint32_t> class_of_step_;
+  std::vector<std::uint32_t> class_of_step_;  ///< of the first steps; of all where they do not repeat
 };
 
 }  // namespace taskgrain

@@ -6,6 +6,7 @@
 /// finished n, that is when  n + 2 < min finished + 2.
 
 #include <algorithm>
+#include <deque>
 #include <unordered_map>
 
 #include "graph_actors.hpp"
@@ -66,7 +67,7 @@ struct alignas(apart) Actor {
   std::int64_t begin = 0, end = 0;  // of the launch
   std::int64_t window = 0;          // iterations below may start
   std::size_t left[2] = {0, 0};     // tasks to complete, by iteration mod 2
-  std::vector<Ready> ready;
+  std::deque<Ready> ready;
   std::vector<Ready> deferred;   // beyond the window
   std::vector<Message> early;    // of a launch whose start has not come
   bool ahead = false;            // the iteration after `finished` is through already
@@ -99,8 +100,8 @@ class QueuedActors final : public GraphActors {
     Actor& actor = at(here.index());
     for (int budget = fair; !actor.ready.empty(); --budget) {
       if (budget == 0 && here.has_work()) return here.ready({this, Payload::of(Ready{0, -1, 0})}, {.priority = -1, .bound = true});
-      const Ready next = actor.ready.back();
-      actor.ready.pop_back();
+      const Ready next = actor.ready.front();  // the oldest: others may wait for it
+      actor.ready.pop_front();
       execute(here, next);
       if (runtime_.failed()) [[unlikely]] return;
       here.poll();

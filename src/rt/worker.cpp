@@ -15,7 +15,8 @@ constexpr std::size_t senders_at_once = 8;  // a look at all of many mailboxes w
 
 }  // namespace
 
-Worker::Worker(Runtime& runtime, int index, int workers) : runtime_(runtime), index_(index) {
+Worker::Worker(Runtime& runtime, int index, int workers)
+    : runtime_(runtime), index_(index), stealable_(runtime.options().order), bound_(runtime.options().order) {
   for (int sender = 0; sender < workers; ++sender)
     mailboxes_.push_back(sender == index ? nullptr : std::make_unique<Mailbox>(capacity(workers)));
 }

@@ -108,7 +108,7 @@ class TaskgrainGraph final : public System {
         for (const std::int64_t before : table(period, point).before) body.carried_edge(node(period - 1, before), node(0, point));
   }
 
-  rt::Runtime runtime_{{.cores = taskgrain::cores()}};
+  rt::Runtime runtime_{{.cores = taskgrain::cores(), .order = rt::Order::oldest}};
   std::vector<Worker*> workers_;
   std::deque<TaskTable> tables_;
   std::deque<Item> items_;

@@ -12,7 +12,8 @@ namespace {
 using namespace taskgrain;
 
 struct Task {
-  std::int64_t step, point;
+  std::uint32_t step, point;
+  static Task of(std::int64_t step, std::int64_t point) { return {static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(point)}; }
 };
 
 /// The tasks of one graph.
@@ -20,6 +21,7 @@ class Flow {
  public:
   Flow(rt::Runtime& runtime, Execution& run, std::size_t g) : run_(run), g_(g), table_(run.graphs()[g]), tasks_(runtime), starts_(runtime, "start") {
     const std::int64_t width = table_.graph().width();
+    if (std::max(width, table_.graph().steps()) > UINT32_MAX) throw Unsupported("this system numbers steps and points up to 4294967295");
     for (std::int64_t point = 0; point < width; ++point) owner_.push_back(static_cast<int>(point * runtime.workers() / width));
     for (int k = 0; k < runtime.workers(); ++k) workers_.push_back(&run.worker(static_cast<std::size_t>(k)));
     tasks_.indegree([this](Task task) { return static_cast<int>(table_(task.step, task.point).before.size()); });
@@ -29,7 +31,7 @@ class Flow {
 
   void begin() {
     for (std::int64_t point = 0; point < table_.graph().width(); ++point)
-      if (point == 0 || owner(point) != owner(point - 1)) starts_.fulfill({0, point});
+      if (point == 0 || owner(point) != owner(point - 1)) starts_.fulfill(Task::of(0, point));
   }
 
  private:
@@ -38,16 +40,16 @@ class Flow {
   void execute(Task task) {
     const auto& [output, inputs, before] = table_(task.step, task.point);
     run_.execute_point(*workers_[static_cast<std::size_t>(rt::this_worker())], g_, task.step, task.point, output, inputs);
-    for (const std::int64_t point : table_.after(task.step, task.point)) tasks_.fulfill({task.step + 1, point});
+    for (const std::int64_t point : table_.after(task.step, task.point)) tasks_.fulfill(Task::of(task.step + 1, point));
   }
 
   /// Starts those of a worker's tasks that come after none, step by step; the next step is last in its queue.
   void start(Task first) {
-    std::int64_t next = first.step + 1;
+    std::int64_t next = std::int64_t{first.step} + 1;
     while (next < table_.graph().steps() && table_.roots(next).empty()) ++next;
-    if (next < table_.graph().steps()) starts_.fulfill({next, first.point});
+    if (next < table_.graph().steps()) starts_.fulfill(Task::of(next, first.point));
     for (const std::int64_t point : table_.roots(first.step))
-      if (owner(point) == owner(first.point)) tasks_.fulfill({first.step, point});
+      if (owner(point) == owner(first.point)) tasks_.fulfill(Task::of(first.step, point));
   }
 
   Execution& run_;
@@ -81,7 +83,7 @@ class TaskgrainPtg final : public System {
   }
 
  private:
-  rt::Runtime runtime_{{.cores = taskgrain::cores()}};
+  rt::Runtime runtime_{{.cores = taskgrain::cores(), .order = rt::Order::oldest}};
   std::vector<std::unique_ptr<Flow>> flows_;
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Tasks that are ready, of one worker and seen by nobody else: newest first, because what it needs is still in the cache, and
-/// because depth before breadth keeps the live front small. Tasks of higher priority come before, of lower priority after.
+/// Tasks that are ready, of one worker and seen by nobody else, in the order that was chosen. Tasks of higher priority come before, of
+/// lower priority after.
 
 #include <algorithm>
 #include <cstddef>
@@ -12,8 +12,16 @@
 
 namespace taskgrain::rt {
 
+/// Which of the ready tasks of one priority runs next.
+enum class Order : std::uint8_t {
+  newest,  ///< depth first: what it needs is still in the cache, and few tasks are alive at a time
+  oldest,  ///< breadth first: no task lies for long while others wait for it elsewhere, as in a wavefront over all workers
+};
+
 class ReadyQueue {
  public:
+  explicit ReadyQueue(Order order) : oldest_first_(order == Order::oldest) {}
+
   bool empty() const noexcept { return size_ == 0 && heap_.empty(); }
   std::size_t size() const noexcept { return size_ + heap_.size(); }
   /// Of the task that pop would give; 0 if there is none.
@@ -31,10 +39,10 @@ class ReadyQueue {
 
   /// Whether all tasks have priority 0.
   bool plain() const noexcept { return heap_.empty(); }
-  /// The newest task. \pre plain, not empty
-  const Entry& pop_plain() noexcept { return ring_[(first_ + --size_) & (ring_.size() - 1)]; }
+  /// The next task. \pre plain, not empty
+  const Entry& pop_plain() noexcept { return oldest_first_ ? pop_first() : ring_[(first_ + --size_) & (ring_.size() - 1)]; }
 
-  /// The newest of the highest priority; of a priority other than 0: the oldest. The reference holds until the next push.
+  /// The next task of the highest priority; of a priority other than 0: the oldest. The reference holds until the next push.
   /// \pre not empty
   const Entry& pop() {
     if (!heap_first()) return pop_plain();
@@ -47,10 +55,7 @@ class ReadyQueue {
   /// The one to give away: of priority 0 the oldest, which other caches may know as well as this one. As pop.
   const Entry& pop_oldest() {
     if (heap_first()) return pop();
-    const Entry& oldest = ring_[first_];
-    first_ = (first_ + 1) & (ring_.size() - 1);
-    --size_;
-    return oldest;
+    return pop_first();
   }
 
  private:
@@ -63,6 +68,12 @@ class ReadyQueue {
     }
   };
 
+  const Entry& pop_first() noexcept {
+    const Entry& first = ring_[first_];
+    first_ = (first_ + 1) & (ring_.size() - 1);
+    --size_;
+    return first;
+  }
   bool heap_first() const noexcept { return !heap_.empty() && (size_ == 0 || heap_.front().priority > 0); }
   void grow() {
     std::vector<Entry> larger(2 * ring_.size());
@@ -71,6 +82,7 @@ class ReadyQueue {
     first_ = 0;
   }
 
+  const bool oldest_first_;
   std::vector<Entry> ring_ = std::vector<Entry>(64);  // a power of two
   std::size_t first_ = 0, size_ = 0;
   std::vector<Ranked> heap_;

@@ -43,6 +43,8 @@ struct RuntimeOptions {
   std::vector<int> cores{};
   /// Whether a worker's thread is bound to its processor.
   bool pin = true;
+  /// In which order a worker runs its ready tasks.
+  Order order = Order::newest;
   /// How long a worker without work spins before it sleeps.
   std::chrono::nanoseconds spin = std::chrono::milliseconds(2);
   /// Remember every task that ran, so that one that is fulfilled too often is found at once. Memory then follows the graph.
