@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "policies.hpp"
 #include "random_graph.hpp"
 
 namespace taskgrain::rt {
@@ -70,10 +71,7 @@ TEST_P(RandomGraphs, KeepEvents) { check_all({}); }
 TEST_P(RandomGraphs, KeepTheEdgesOfAsynchronousTasks) { check_all({.most_tasks = 30, .asynchronous = 0.4}); }
 TEST_P(RandomGraphs, MayBeSmall) { check_all({.most_tasks = 4, .asynchronous = 0.2}); }
 
-INSTANTIATE_TEST_SUITE_P(Policies, RandomGraphs, testing::Values(Policy::in_order, Policy::ready_queue, Policy::stealing),
-                         [](const auto& test) {
-                           return std::string(test.param == Policy::in_order ? "InOrder" : test.param == Policy::ready_queue ? "ReadyQueue" : "Stealing");
-                         });
+INSTANTIATE_TEST_SUITE_P(Policies, RandomGraphs, every_policy, policy_name);
 
 }  // namespace
 }  // namespace taskgrain::rt
