@@ -14,6 +14,11 @@ GraphActors::GraphActors(Runtime& runtime, const Compiler& compiler)
     if (member[k]) members_.push_back(static_cast<int>(k));
 }
 
+GraphActors::~GraphActors() {
+  const std::lock_guard lock(shared_->mutex);
+  ++shared_->generation;
+}
+
 void GraphActors::send(int worker, const Payload& message) {
   Worker& to = runtime_.worker(worker);
   Worker* here = runtime_.here();
@@ -32,23 +37,34 @@ CompiledGraph::Launch GraphActors::launch(CompiledGraph::LaunchOptions options) 
   CompiledGraph::Launch launch;
   launch.postconditions.resize(postconditions_);
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(shared_->mutex);
     queue_.push_back({std::move(options), launch});
     if (std::exchange(busy_, true)) return launch;
   }
-  start_next();
+  if (start_next()) complete();
   return launch;
 }
 
-/// The first of the queue, once the events before it are set. One launch at a time gets here.
-void GraphActors::start_next() {
+template <typename F>
+std::function<void()> GraphActors::unless_abandoned(std::uint64_t generation, F call) {
+  return [shared = shared_, generation, call] {
+    {
+      const std::lock_guard lock(shared->mutex);
+      if (generation != shared->generation) return;
+    }
+    call();
+  };
+}
+
+/// Starts the first of the queue, once the events before it are set. One launch at a time gets here. \returns whether it is complete
+bool GraphActors::start_next() {
   CompiledGraph::LaunchOptions options;
   std::uint64_t generation = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(shared_->mutex);
     if (queue_.empty()) {
       busy_ = false;
-      return;
+      return false;
     }
     auto& after = queue_.front().options.after;
     while (!after.empty() && after.back().is_set()) after.pop_back();
@@ -59,17 +75,13 @@ void GraphActors::start_next() {
     } else {
       options.after = {after.back()};
     }
-    generation = generation_;
+    generation = shared_->generation;
   }
   if (!options.after.empty()) {
-    options.after[0].then([this, generation] {
-      {
-        const std::lock_guard lock(mutex_);
-        if (generation != generation_) return;
-      }
-      start_next();
-    });
-    return;
+    options.after[0].then(unless_abandoned(generation, [this] {
+      if (start_next()) complete();
+    }));
+    return false;
   }
   const std::int64_t begin = iterations_, end = begin + options.iterations;
   iterations_ = end;
@@ -77,30 +89,28 @@ void GraphActors::start_next() {
   if (options.iterations > 0) {
     start(begin, end);
     for (std::size_t k = 0; k < preconditions_; ++k)
-      options.preconditions[k].then([this, k, begin, end, generation] {
-        {
-          const std::lock_guard lock(mutex_);
-          if (generation != generation_) return;
-        }
-        meet(k, begin, end);
-      });
+      options.preconditions[k].then(unless_abandoned(generation, [this, k, begin, end] { meet(k, begin, end); }));
   } else {
     left_.store(1, std::memory_order_relaxed);
   }
-  finished();
+  return left_.fetch_sub(1, std::memory_order_acq_rel) == 1;
 }
 
 void GraphActors::finished() {
-  if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  const CompiledGraph::Launch done = running_;
-  start_next();
-  for (const Event& event : done.postconditions) event.set();
-  done.done.set();
-  runtime_.notify();
+  if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) complete();
+}
+
+/// Says that the running launch is done, and then starts the next: so what is said comes in the order of the launches.
+void GraphActors::complete() {
+  do {
+    for (const Event& event : running_.postconditions) event.set();
+    running_.done.set();
+    runtime_.notify();
+  } while (start_next());
 }
 
 std::size_t GraphActors::launches_waiting(std::vector<StuckTask>& tasks, std::size_t most) const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(shared_->mutex);
   if (queue_.empty() || left_.load(std::memory_order_acquire) != 0) return 0;
   if (tasks.size() < most) tasks.push_back({name_ + ": a launch and the event before it", 0, 1});
   return 1;
@@ -108,12 +118,13 @@ std::size_t GraphActors::launches_waiting(std::vector<StuckTask>& tasks, std::si
 
 void GraphActors::abandon() noexcept {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(shared_->mutex);
     queue_.clear();
     busy_ = false;
-    ++generation_;
+    ++shared_->generation;
   }
   iterations_ = 0;
+  left_.store(0, std::memory_order_relaxed);
   reset();
 }
 

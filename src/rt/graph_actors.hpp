@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -15,6 +16,7 @@ namespace taskgrain::rt {
 class GraphActors : public Handler {
  public:
   GraphActors(Runtime& runtime, const Compiler& compiler);
+  ~GraphActors() override;
 
   CompiledGraph::Launch launch(CompiledGraph::LaunchOptions options);
 
@@ -43,14 +45,22 @@ class GraphActors : public Handler {
     CompiledGraph::LaunchOptions options;
     CompiledGraph::Launch launch;
   };
-  void start_next();
+  /// What the events before a launch know of it; they may be set when this graph is gone.
+  struct Shared {
+    std::mutex mutex;              // of the queue
+    std::uint64_t generation = 0;  // of what was abandoned
+  };
+  /// A call that does nothing once the launches of now are abandoned.
+  template <typename F>
+  std::function<void()> unless_abandoned(std::uint64_t generation, F call);
+  bool start_next();
+  void complete();
 
   const std::string name_;
   const std::size_t preconditions_, postconditions_;
-  mutable std::mutex mutex_;  // of the queue
+  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   std::deque<Queued> queue_;
   bool busy_ = false;  // a launch runs, or waits for its events
-  std::uint64_t generation_ = 0;  // of what was abandoned
   std::int64_t iterations_ = 0;   // of all launches so far
   CompiledGraph::Launch running_;
   std::atomic<int> left_{0};  // actors that have not finished; and one for the launch itself while it starts

@@ -7,6 +7,9 @@
 /// is stored and waited for is the least that keeps all edges.
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "graph_actors.hpp"
@@ -19,10 +22,11 @@ namespace {
 
 struct alignas(apart) Counter {
   std::atomic<std::int64_t> value{0};
+  std::atomic<bool> parked{false};  // who waits has ceased to look: it wants a message (as Sleeper)
 };
 
 struct Wait {
-  const Counter* counter;
+  Counter* counter;
   std::int64_t offset, stride;  // wait until counter ≥ iteration · stride + offset
   bool external;                // it is written by nobody's program: an event, or a device
 };
@@ -40,6 +44,25 @@ struct alignas(64) Item {
   bool special;  // not just an action: asynchronous, or a postcondition
 };
 
+/// What goes from an asynchronous task to one after it: in_order lets the worker of the first run ahead of that of the second.
+struct DeviceEdge {
+  explicit DeviceEdge(bool to_next) : carried(to_next) {}
+
+  bool carried;
+  std::mutex mutex;
+  std::deque<DeviceEvent> events;
+};
+
+/// Of nodes that are not just tasks.
+struct Cell {
+  Counter done;              // iterations that the device or the event has done, from the first without a gap
+  std::vector<int> waiting;  // workers whose programs wait for it
+  std::vector<DeviceEdge*> device_before, device_after;
+  std::size_t number = 0;          // of a pre- or postcondition
+  std::mutex mutex;                // of what follows
+  std::set<std::int64_t> ahead{};  // iterations that the device has done beyond a gap
+};
+
 /// The program of a worker and where it stands. Touched by its thread alone.
 struct alignas(apart) Actor {
   std::vector<Item> items;
@@ -47,7 +70,10 @@ struct alignas(apart) Actor {
   std::vector<Signal> signals;
   std::int64_t begin = 0, iteration = 0, end = 0;  // of the launch, and where it is
   std::size_t item = 0, wait = 0, signal = 0;      // next
-  bool parked = false;                             // waits for something external
+  std::vector<const Cell*> asynchronous;           // of this worker: the launch ends when the device is done with them
+  std::size_t drained = 0;                         // of these
+  bool parked = false;                             // waits for a message
+  std::chrono::steady_clock::time_point wait_until{};
 
   void rewind() noexcept { item = wait = signal = 0; }
 };
@@ -90,6 +116,12 @@ class InOrder final : public GraphActors {
     } catch (...) {
       return runtime_.fail(compiler_.text(actor.items[actor.item].node));
     }
+    for (; actor.drained < actor.asynchronous.size(); ++actor.drained)
+      if (actor.asynchronous[actor.drained]->done.value.load(std::memory_order_acquire) < actor.end) {
+        actor.parked = true;
+        return;
+      }
+    actor.drained = 0;
     finished();
   }
 
@@ -121,7 +153,8 @@ class InOrder final : public GraphActors {
       for (; actor.signal < item.signals_end; ++actor.signal) {
         const Signal& signal = actor.signals[actor.signal];
         signal.counter->value.store(actor.iteration * signal.stride + signal.offset, std::memory_order_release);
-        signal.to->wake();
+        light_barrier();
+        if (signal.counter->parked.load(std::memory_order_relaxed)) [[unlikely]] unpark(here, signal);
       }
     }
     return true;
@@ -136,9 +169,21 @@ class InOrder final : public GraphActors {
       actor.parked = true;  // who meets it sends a message to this worker after it has written the counter
       return false;
     }
-    if (here.wait_for([&] { return passed(wait, actor.iteration); })) return true;
-    if (!runtime_.failed()) here.ready({this, {}}, {.priority = -1, .bound = true});  // after whatever else there is
-    return false;
+    switch (here.wait_for([&] { return passed(wait, actor.iteration); }, actor.wait_until)) {
+      case Waited::ready: return true;
+      case Waited::interrupted:
+        if (!runtime_.failed()) here.ready({this, {}}, {.priority = -1, .bound = true});  // after whatever else there is
+        return false;
+      case Waited::too_long: break;
+    }
+    wait.counter->parked.store(true, std::memory_order_relaxed);
+    heavy_barrier();
+    actor.parked = !passed(wait, actor.iteration);
+    return !actor.parked;
+  }
+
+  [[gnu::noinline]] void unpark(Worker& here, const Signal& signal) {
+    if (signal.counter->parked.exchange(false)) here.send(*signal.to, {this, Payload::of(Message{Message::resume, 0, 0})});
   }
 
   void execute(Item& item, const Turn& turn, Actor& actor) {
@@ -150,18 +195,38 @@ class InOrder final : public GraphActors {
 
   [[gnu::noinline]] void execute_special(const Item& item, const Turn& turn, const Actor& actor) {
     auto& node = compiler_.node(item.node);
-    Cell& cell = cells_[item.node];
+    Cell& cell = cells_.at(item.node);
     if (node.kind == Compiler::Kind::postcondition) {
       if (actor.iteration + 1 == actor.end) set_postcondition(cell.number);
       return;
     }
     std::vector<DeviceEvent> after;
-    for (const std::uint32_t before : cell.device_before) after.push_back(cells_.at(before).event);
-    auto hold = std::make_shared<Runtime::Hold>(runtime_.hold());
-    cell.event = node.start(turn, {after, [this, &cell, iteration = actor.iteration, hold] {
-                                     cell.done.value.store(iteration + 1, std::memory_order_release);
-                                     for (const int worker : cell.waiting) send(worker, Payload::of(Message{Message::resume, 0, 0}));
-                                   }});
+    for (DeviceEdge* edge : cell.device_before) {
+      if (edge->carried && actor.iteration == actor.begin) continue;
+      const std::lock_guard lock(edge->mutex);
+      after.push_back(std::move(edge->events.front()));
+      edge->events.pop_front();
+    }
+    auto hold = std::make_shared<std::optional<Runtime::Hold>>(runtime_.hold());
+    const DeviceEvent event = node.start(turn, {after, [this, &cell, iteration = actor.iteration, hold] {
+      device_done(cell, iteration);
+      for (const int worker : cell.waiting) send(worker, Payload::of(Message{Message::resume, 0, 0}));
+      hold->reset();
+    }});
+    for (DeviceEdge* edge : cell.device_after) {
+      if (edge->carried && actor.iteration + 1 == actor.end) continue;
+      const std::lock_guard lock(edge->mutex);
+      edge->events.push_back(event);
+    }
+  }
+
+  /// By any thread. Iterations may overtake one another on the device.
+  static void device_done(Cell& cell, std::int64_t iteration) {
+    const std::lock_guard lock(cell.mutex);
+    cell.ahead.insert(iteration);
+    std::int64_t done = cell.done.value.load(std::memory_order_relaxed);
+    while (cell.ahead.erase(done) != 0) ++done;
+    cell.done.value.store(done, std::memory_order_release);
   }
 
   void start(std::int64_t begin, std::int64_t end) override {
@@ -173,11 +238,20 @@ class InOrder final : public GraphActors {
     for (const int worker : cell.waiting) send(worker, Payload::of(Message{Message::resume, 0, 0}));
   }
   void reset() noexcept override {
-    for (auto& [key, counter] : channels_) counter->value.store(0, std::memory_order_relaxed);
-    for (auto& [node, cell] : cells_) cell.done.value.store(0, std::memory_order_relaxed);
+    for (auto& [key, counter] : channels_) {
+      counter->value.store(0, std::memory_order_relaxed);
+      counter->parked.store(false, std::memory_order_relaxed);
+    }
+    for (auto& [node, cell] : cells_) {
+      cell.done.value.store(0, std::memory_order_relaxed);
+      cell.ahead.clear();
+    }
+    for (DeviceEdge& edge : device_edges_) edge.events.clear();
     for (Actor& actor : actors_) {
       actor.begin = actor.iteration = actor.end = 0;
       actor.parked = false;
+      actor.drained = 0;
+      actor.wait_until = {};
       actor.rewind();
     }
   }
@@ -212,9 +286,17 @@ class InOrder final : public GraphActors {
   void connect(CompileStatistics& statistics) {
     std::vector<std::vector<Incoming>> incoming(actors_.size());
     for (std::uint32_t n = 0; n < compiler_.size(); ++n) {
+      if (compiler_.node(n).kind == Compiler::Kind::async) {
+        actors_[static_cast<std::size_t>(compiler_.worker(n))].asynchronous.push_back(&cells_[n]);
+        cells_[n].waiting.push_back(compiler_.worker(n));
+      }
       for (const auto& [to, carried] : compiler_.out[n]) {
         const bool on_device = compiler_.on_device(n, to);
-        if (on_device && !carried) cells_[to].device_before.push_back(n);
+        if (on_device) {
+          DeviceEdge* edge = &device_edges_.emplace_back(carried);
+          cells_[n].device_after.push_back(edge);
+          cells_[to].device_before.push_back(edge);
+        }
         const bool device = compiler_.node(n).kind == Compiler::Kind::async && !on_device;
         if (device || compiler_.external(n) || compiler_.worker(n) != compiler_.worker(to))
           incoming[static_cast<std::size_t>(compiler_.worker(to))].push_back({place_[to], n, carried, device});
@@ -306,20 +388,12 @@ class InOrder final : public GraphActors {
     }
   }
 
-  /// Of nodes that are not just tasks.
-  struct Cell {
-    Counter done;                            // iterations + 1 that the device or the event has done
-    std::vector<int> waiting;                // workers whose programs wait for it
-    std::vector<std::uint32_t> device_before;  // asynchronous nodes that the device waits for
-    DeviceEvent event;
-    std::size_t number = 0;  // of a pre- or postcondition
-  };
-
   Compiler compiler_;
   std::vector<Actor> actors_;  // by worker
   std::vector<std::uint32_t> place_;  // of a node in its worker's program
   std::unordered_map<std::uint64_t, std::unique_ptr<Counter>> channels_;
   std::unordered_map<std::uint32_t, Cell> cells_;  // by node, of those that have one
+  std::deque<DeviceEdge> device_edges_;
   std::vector<Unnumbered> unnumbered_;
   std::size_t numbered_ = 0;
 };

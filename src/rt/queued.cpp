@@ -1,12 +1,14 @@
 /// Policies ready_queue and stealing: each worker runs those of its tasks that are ready.
 ///
-/// count[n mod 2][t] is the number of edges that task t still waits for in iteration n (counted over all launches); it is written by the
+/// count[n mod 3][t] is the number of edges that task t still waits for in iteration n (counted over all launches); it is written by the
 /// worker that owns t alone. Edges from other workers come as messages, one each. When it becomes 0 it is set to the indegree again,
-/// for iteration n + 2. Edges of n + 2 cannot come before that: a task of iteration n + 2 starts only when all workers have
-/// finished n, that is when  n + 2 < min finished + 2.
+/// for iteration n + 3. Edges of n + 3 cannot come before that: they come from tasks of n + 3 or, carried, of n + 2, and a task of
+/// iteration n + 2 starts only when all workers have finished n, that is when  n + 2 < min finished + 2.
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
+#include <optional>
 #include <unordered_map>
 
 #include "graph_actors.hpp"
@@ -40,7 +42,7 @@ struct Ready {
 };
 
 struct Message {
-  enum Kind : std::int32_t { start, arrive, completed, device_done } kind;
+  enum Kind : std::int32_t { start, arrive, completed, device_done, window } kind;
   Place place;
   std::int64_t iteration;  // start: the first
   std::int64_t end;        // of the launch; start only
@@ -50,7 +52,8 @@ struct Message {
 struct Special {
   std::vector<std::pair<int, Place>> device_after;  // asynchronous tasks that the device does after it
   std::vector<std::uint32_t> device_before;         // nodes
-  DeviceEvent event[2];                             // by iteration mod 2
+  std::vector<std::uint32_t> carried_before;        // and those of the iteration before
+  DeviceEvent event[3];                             // by iteration mod 3
   std::size_t number = 0;                           // of a postcondition
 };
 
@@ -60,8 +63,9 @@ struct alignas(apart) Actor {
   std::vector<Place> local;
   std::vector<Remote> remote;
   std::vector<std::int32_t> indegree;
-  std::vector<std::int32_t> count[2];
-  std::vector<std::pair<Place, std::int32_t>> first;  // what a launch changes of the counts of its first iteration
+  std::vector<std::int32_t> count[3];
+  std::vector<std::pair<Place, std::int32_t>> first;   // what a launch changes of the counts of its first iteration
+  std::vector<std::pair<Place, std::int32_t>> second;  // and of its second: events come before that, too
   std::vector<Place> roots;                           // tasks that nothing of the graph comes before
 
   std::int64_t begin = 0, end = 0;  // of the launch
@@ -72,7 +76,9 @@ struct alignas(apart) Actor {
   std::vector<Message> early;    // of a launch whose start has not come
   bool ahead = false;            // the iteration after `finished` is through already
   bool active = false;           // an entry of this actor is in the engine's queue, or runs
+  std::chrono::steady_clock::time_point wait_until{};
   alignas(apart) std::atomic<std::int64_t> finished{0};  // iterations that all of this worker's tasks are through
+  std::atomic<bool> parked{false};                       // wants a message when another worker has finished an iteration
 };
 
 class QueuedActors final : public GraphActors {
@@ -90,8 +96,10 @@ class QueuedActors final : public GraphActors {
     const auto message = payload.as<Message>();
     Actor& actor = at(here.index());
     if (message.kind == Message::start) return begin(here, actor, message);
-    if (message.iteration >= actor.end) return actor.early.push_back(message);
-    receive(here, actor, message);
+    if (message.iteration >= actor.end && message.kind != Message::window)
+      actor.early.push_back(message);
+    else
+      receive(here, actor, message);
   }
 
   void run(Worker& here, const Payload& payload) noexcept override {
@@ -122,7 +130,7 @@ class QueuedActors final : public GraphActors {
       const std::int64_t iteration = actor.finished.load(std::memory_order_relaxed);
       if (iteration >= actor.end) continue;
       for (std::size_t t = 0; t < actor.records.size(); ++t) {
-        const std::int32_t left = actor.count[iteration % 2][t], indegree = actor.indegree[t] + (iteration == actor.begin ? adjustment(actor, t) : 0);
+        const std::int32_t left = actor.count[iteration % 3][t], indegree = actor.indegree[t] + adjustment(actor, t, iteration);
         if (left == indegree && (indegree == 0 || left == actor.indegree[t])) continue;  // it ran, or nothing has come
         ++total;
         if (tasks.size() < most) tasks.push_back({compiler_.text(actor.records[t].node), indegree - left, indegree});
@@ -136,9 +144,10 @@ class QueuedActors final : public GraphActors {
   static constexpr int fair = 64;  // tasks before the others of this worker have their turn
 
   Actor& at(int worker) const noexcept { return actors_[static_cast<std::size_t>(worker)]; }
-  static std::int32_t adjustment(const Actor& actor, std::size_t place) {
-    for (const auto& [at, by] : actor.first)
-      if (at == place) return by;
+  static std::int32_t adjustment(const Actor& actor, std::size_t place, std::int64_t iteration) {
+    if (iteration > actor.begin + 1) return 0;
+    for (const auto& [changed, by] : iteration == actor.begin ? actor.first : actor.second)
+      if (changed == place) return by;
     return 0;
   }
 
@@ -148,32 +157,35 @@ class QueuedActors final : public GraphActors {
     actor.begin = message.iteration;
     actor.end = message.end;
     actor.window = message.iteration + 2;
+    if (actor.begin + 1 < actor.end)
+      for (const auto& [place, by] : actor.second) actor.count[(actor.begin + 1) % 3][place] += by;
     for (const auto& [place, by] : actor.first)
-      if ((actor.count[actor.begin % 2][place] += by) == 0) enqueue(here, actor, {place, here.index(), actor.begin});
+      if ((actor.count[actor.begin % 3][place] += by) == 0) enqueue(here, actor, {place, here.index(), actor.begin});
     for (std::int64_t iteration = actor.begin; iteration < std::min(actor.end, actor.begin + 2); ++iteration) start_roots(here, actor, iteration);
     for (const Message& early : std::exchange(actor.early, {})) receive(here, actor, early);
   }
 
   void receive(Worker& here, Actor& actor, const Message& message) {
     if (message.kind == Message::arrive) return arrive(here, actor, message.place, message.iteration);
+    if (message.kind == Message::window) return activate(here, actor);
     if (message.kind == Message::device_done) tell(here, {message.place, here.index(), message.iteration});
     complete(actor, message.iteration, here);
   }
 
   void arrive(Worker& here, Actor& actor, Place place, std::int64_t iteration) {
-    std::int32_t& count = actor.count[iteration % 2][place];
+    std::int32_t& count = actor.count[iteration % 3][place];
     if (--count != 0) return;
     enqueue(here, actor, {place, here.index(), iteration});
   }
 
   void start_roots(Worker& here, Actor& actor, std::int64_t iteration) {
     for (const Place place : actor.roots)
-      if (actor.count[iteration % 2][place] == 0) enqueue(here, actor, {place, here.index(), iteration});  // or it waits for an event
+      if (actor.count[iteration % 3][place] == 0) enqueue(here, actor, {place, here.index(), iteration});  // or it waits for an event
   }
 
   /// A task of this worker has all that it waits for.
   void enqueue(Worker& here, Actor& actor, const Ready& task) {
-    actor.count[task.iteration % 2][task.place] = actor.indegree[task.place];
+    actor.count[task.iteration % 3][task.place] = actor.indegree[task.place];
     if (task.iteration >= actor.window && !open_window(actor, task.iteration)) [[unlikely]] {
       actor.deferred.push_back(task);
     } else if (stealing_) {
@@ -204,10 +216,17 @@ class QueuedActors final : public GraphActors {
   /// Waits until some task that was deferred may start, or something else can be done.
   void await_window(Worker& here, Actor& actor) {
     const auto opens = [&] { return std::ranges::any_of(actor.deferred, [&](const Ready& task) { return open_window(actor, task.iteration); }); };
-    if (!here.wait_for(opens)) {
-      if (runtime_.failed()) return;
-      actor.active = true;
-      return here.ready({this, Payload::of(Ready{0, -1, 0})}, {.priority = -1, .bound = true});
+    switch (here.wait_for(opens, actor.wait_until)) {
+      case Waited::ready: break;
+      case Waited::interrupted:
+        if (runtime_.failed()) return;
+        actor.active = true;
+        return here.ready({this, Payload::of(Ready{0, -1, 0})}, {.priority = -1, .bound = true});
+      case Waited::too_long:
+        actor.parked.store(true, std::memory_order_relaxed);
+        heavy_barrier();
+        if (!opens()) return;
+        actor.parked.store(false, std::memory_order_relaxed);
     }
     std::vector<Ready> tasks;
     tasks.swap(actor.deferred);
@@ -249,11 +268,16 @@ class QueuedActors final : public GraphActors {
       return true;
     }
     std::vector<DeviceEvent> after;
-    for (const std::uint32_t before : special.device_before) after.push_back(specials_.at(before).event[task.iteration % 2]);
-    auto hold = std::make_shared<Runtime::Hold>(runtime_.hold());
-    special.event[task.iteration % 2] =
-        node.start(turn, {after, [this, task, hold] { send(task.owner, Payload::of(Message{Message::device_done, task.place, task.iteration, 0})); }});
-    for (const auto& [worker, place] : special.device_after) tell_one(here, worker, place, task.iteration, owner.end);
+    for (const std::uint32_t before : special.device_before) after.push_back(specials_.at(before).event[task.iteration % 3]);
+    if (task.iteration > owner.begin)
+      for (const std::uint32_t before : special.carried_before) after.push_back(specials_.at(before).event[(task.iteration - 1) % 3]);
+    const std::int64_t end = owner.end;  // the device may be done at once, and the launch with it
+    auto hold = std::make_shared<std::optional<Runtime::Hold>>(runtime_.hold());
+    special.event[task.iteration % 3] = node.start(turn, {after, [this, task, hold] {
+      send(task.owner, Payload::of(Message{Message::device_done, task.place, task.iteration, 0}));
+      hold->reset();
+    }});
+    for (const auto& [worker, place] : special.device_after) tell_one(here, worker, place, task.iteration, end);
     return false;
   }
 
@@ -271,8 +295,10 @@ class QueuedActors final : public GraphActors {
   void tell_one(Worker& here, int worker, Place place, std::int64_t iteration, std::int64_t end) {
     if ((place & next_iteration) != 0 && ++iteration == end) return;
     place &= ~next_iteration;
-    if (worker == here.index())
+    if (worker == here.index() && iteration < at(worker).end)
       arrive(here, at(worker), place, iteration);
+    else if (worker == here.index())  // a stolen task of a launch whose start has not come to this worker
+      at(worker).early.push_back({Message::arrive, place, iteration, 0});
     else
       here.send(runtime_.worker(worker), {this, Payload::of(Message{Message::arrive, place, iteration, 0})});
   }
@@ -289,8 +315,10 @@ class QueuedActors final : public GraphActors {
     }
     through += std::exchange(actor.ahead, false) ? 2 : 1;
     actor.finished.store(through, std::memory_order_release);
+    light_barrier();
     for (const int worker : members_)
-      if (worker != here.index()) runtime_.worker(worker).wake();
+      if (at(worker).parked.load(std::memory_order_relaxed) && at(worker).parked.exchange(false))
+        send(worker, Payload::of(Message{Message::window, 0, 0, 0}));
     for (std::int64_t next = iteration + 2; next < std::min(actor.end, through + 2); ++next) start_roots(here, actor, next);
     if (through == actor.end) finished();
   }
@@ -300,22 +328,24 @@ class QueuedActors final : public GraphActors {
   void start(std::int64_t begin, std::int64_t end) override {
     for (const int worker : members_) GraphActors::send(worker, Payload::of(Message{Message::start, 0, begin, end}));
   }
-  void meet(std::size_t k, std::int64_t begin, std::int64_t) override {
-    for (const auto& [worker, place] : after_precondition_[k]) GraphActors::send(worker, Payload::of(Message{Message::arrive, place, begin, 0}));
+  void meet(std::size_t k, std::int64_t begin, std::int64_t end) override {
+    for (const auto& [worker, place] : after_precondition_[k])
+      for (std::int64_t iteration = begin; iteration < std::min(begin + 2, end); ++iteration)
+        GraphActors::send(worker, Payload::of(Message{Message::arrive, place, iteration, 0}));
   }
   void reset() noexcept override {
     for (const int worker : members_) {
       Actor& actor = at(worker);
       actor.begin = actor.end = actor.window = 0;
       actor.ahead = actor.active = false;
+      actor.parked.store(false, std::memory_order_relaxed);
+      actor.wait_until = {};
       actor.ready.clear();
       actor.deferred.clear();
       actor.early.clear();
       actor.finished.store(0, std::memory_order_relaxed);
-      for (int parity = 0; parity < 2; ++parity) {
-        actor.count[parity] = actor.indegree;
-        actor.left[parity] = actor.records.size();
-      }
+      for (auto& count : actor.count) count = actor.indegree;
+      for (auto& left : actor.left) left = actor.records.size();
     }
   }
 
@@ -334,10 +364,11 @@ class QueuedActors final : public GraphActors {
     }
     for (std::size_t k = 0; k < compiler_.postconditions.size(); ++k) specials_.at(compiler_.postconditions[k]).number = k;
     after_precondition_.resize(compiler_.preconditions.size());
-    std::unordered_map<std::uint32_t, std::int32_t> first;  // of nodes: what comes once more or once less in the first iteration
+    std::unordered_map<std::uint32_t, std::int32_t> first, second;  // of nodes: what comes more or less often in these iterations
     for (std::size_t k = 0; k < compiler_.preconditions.size(); ++k)
       for (const auto& [to, carried] : compiler_.out[compiler_.preconditions[k]]) {
         ++first[to];
+        ++second[to];
         after_precondition_[k].emplace_back(compiler_.worker(to), place[to]);
       }
     for (std::uint32_t n = 0; n < compiler_.size(); ++n) {
@@ -350,7 +381,7 @@ class QueuedActors final : public GraphActors {
         const bool local = compiler_.worker(to) == compiler_.worker(n);
         if (compiler_.on_device(n, to)) {
           specials_.at(n).device_after.emplace_back(compiler_.worker(to), target);
-          if (!carried) specials_.at(to).device_before.push_back(n);
+          (carried ? specials_.at(to).carried_before : specials_.at(to).device_before).push_back(n);
         } else if (local) {
           actor.local.push_back(target);
         } else {
@@ -367,6 +398,7 @@ class QueuedActors final : public GraphActors {
       const auto changed = first.find(n);
       if (changed != first.end() && changed->second != 0)
         actor.first.emplace_back(place[n], changed->second);
+      if (const auto events = second.find(n); events != second.end()) actor.second.emplace_back(place[n], events->second);
       if (actor.indegree[place[n]] == 0) actor.roots.push_back(place[n]);
     }
   }

@@ -65,15 +65,21 @@ inline void Worker::rest(int spins) noexcept {
 }
 
 template <typename Ready>
-bool Worker::wait_for(const Ready& ready) {
-  std::chrono::steady_clock::time_point sleep_at{};
+Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_point& until) {
+  constexpr std::chrono::steady_clock::time_point open{};
   for (int spins = 1;; ++spins) {
-    if (ready()) return true;
+    if (ready()) {
+      until = open;
+      return Waited::ready;
+    }
     if (spins % before_idle == 0) {
-      if (runtime_.failed() || has_work()) return false;
       const auto now = std::chrono::steady_clock::now();
-      if (sleep_at == std::chrono::steady_clock::time_point{}) sleep_at = now + runtime_.options().spin;
-      if (now >= sleep_at) sleeper_.sleep_unless([&] { return ready() || has_work() || runtime_.failed(); });
+      if (until == open) until = now + runtime_.options().spin;
+      if (now >= until) {
+        until = open;
+        return Waited::too_long;
+      }
+      if (runtime_.failed() || has_work()) return Waited::interrupted;
     }
     rest(spins);
   }

@@ -27,6 +27,13 @@ struct Ready {
   bool bound = false;  ///< by this worker and no other
 };
 
+/// How a handler's wait within a worker has ended.
+enum class Waited : std::uint8_t {
+  ready,
+  interrupted,  ///< there is something else to do first, or the run has failed
+  too_long,     ///< the handler should return and have itself woken by a message: a worker that waits can neither sleep nor be found idle
+};
+
 class alignas(apart) Worker {
  public:
   Worker(Runtime& runtime, int index, int workers);
@@ -52,10 +59,10 @@ class alignas(apart) Worker {
   }
   /// Whether there is anything to do but the task that runs: mail, or a task in a queue.
   bool has_work() const noexcept { return !queues_empty() || mail(); }
-  /// Spins, and in the end sleeps, until `ready()`, which somebody who then calls `wake` makes true. \returns false if there is something
-  /// else to do first, or the run has failed
+  /// Spins until `ready()`.
+  /// \param until  when it has lasted too long: as a worker spins before it sleeps; null, which it becomes in the end, if it begins now
   template <typename Ready>
-  bool wait_for(const Ready& ready);
+  Waited wait_for(const Ready& ready, std::chrono::steady_clock::time_point& until);
   /// Takes what has come, so that handlers that run for long need not return for it.
   void poll() { receive(); }
   /// Where tasks are recorded; null if they are not.

@@ -1,0 +1,172 @@
+/// What compiling says of a graph, and that it leaves out only what others imply.
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "policies.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+class Compiling : public testing::TestWithParam<Policy> {
+ protected:
+  Runtime runtime_{{.workers = 2, .pin = false}};
+};
+
+TEST_P(Compiling, CountsEdges) {
+  TaskGraph tasks;
+  const auto a = tasks.task(0, [] {}), b = tasks.task(1, [] {}), c = tasks.task(1, [] {}), d = tasks.task(0, [] {});
+  tasks.edge(a, b);
+  tasks.edge(a, b);  // again
+  tasks.edge(b, c);
+  tasks.edge(a, c);  // implied by b
+  tasks.edge(c, d);
+  tasks.carried_edge(d, a);
+  const CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  const CompileStatistics& said = graph.statistics();
+  EXPECT_EQ(said.tasks, 4U);
+  EXPECT_EQ(said.edges, 6U);
+  EXPECT_EQ(said.implied, 2U);
+  EXPECT_EQ(said.local, 2U);     // b → c, d → a
+  EXPECT_EQ(said.crossing, 2U);  // a → b, c → d
+  EXPECT_EQ(said.messages, 2U);
+  EXPECT_GT(said.seconds, 0);
+}
+
+TEST_P(Compiling, SendsNoMoreThanAMessageForAnEdge) {
+  TaskGraph tasks;
+  std::vector<TaskGraph::Node> left, right;
+  for (int k = 0; k < 8; ++k) left.push_back(tasks.task(0, [] {})), right.push_back(tasks.task(1, [] {}));
+  for (const auto a : left)
+    for (const auto b : right) tasks.edge(a, b);
+  const CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  EXPECT_EQ(graph.statistics().crossing, 64U);
+  EXPECT_EQ(graph.statistics().messages, GetParam() == Policy::in_order ? 1U : 64U);  // in order the last of the left says it all
+}
+
+TEST_P(Compiling, CarriedEdgesImplyNothing) {
+  TaskGraph tasks;
+  int at = 0, wrong = 0;
+  const auto a = tasks.task(0, [&](const Turn& turn) { wrong += at++ != 3 * turn.iteration; });
+  const auto b = tasks.task(1, [&](const Turn& turn) { wrong += at++ != 3 * turn.iteration + 1; });
+  const auto c = tasks.task(0, [&](const Turn& turn) { wrong += at++ != 3 * turn.iteration + 2; });
+  tasks.edge(a, b);
+  tasks.edge(b, c);
+  tasks.edge(a, c);          // implied
+  tasks.carried_edge(c, a);
+  tasks.carried_edge(a, b);  // another than a → b
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  EXPECT_EQ(graph.statistics().implied, 1U);
+  graph.launch({.iterations = 1000});
+  runtime_.wait();
+  EXPECT_EQ(at, 3000);
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(Compiling, CompletionOfAsynchronousTasksIsNotImplied) {
+  TaskGraph tasks;
+  const auto start = [](const Turn&, const Issue& issue) -> DeviceEvent {
+    issue.done();
+    return {};
+  };
+  const auto a = tasks.async_task(0, start), b = tasks.async_task(1, start);
+  const auto c = tasks.task(0, [] {});
+  tasks.edge(a, b);
+  tasks.edge(b, c);
+  tasks.edge(a, c);
+  const CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  EXPECT_EQ(graph.statistics().implied, 0U);
+}
+
+TEST_P(Compiling, AGraphMayBeEmpty) {
+  CompiledGraph graph(runtime_, TaskGraph(), GetParam());
+  EXPECT_EQ(graph.statistics().tasks, 0U);
+  const auto launch = graph.launch({.iterations = 7});
+  runtime_.wait();
+  EXPECT_TRUE(launch.done.is_set());
+}
+
+TEST_P(Compiling, EventsMayBeAllThereIs) {
+  TaskGraph tasks;
+  tasks.edge(tasks.precondition(), tasks.postcondition());
+  tasks.postcondition();
+  tasks.precondition();
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  const Event in, other;
+  const auto launch = graph.launch({.iterations = 2, .preconditions = {in, other}});
+  EXPECT_FALSE(launch.postconditions.at(0).is_set());
+  in.set();
+  runtime_.wait();
+  EXPECT_TRUE(launch.done.is_set());
+  EXPECT_TRUE(launch.postconditions.at(0).is_set());
+  EXPECT_TRUE(launch.postconditions.at(1).is_set());
+  other.set();
+}
+
+TEST_P(Compiling, ActionsMayBeLargeOrOwnSomething) {
+  const auto owned = std::make_shared<int>(0);
+  std::array<int, 64> large{};
+  large.fill(1);
+  std::int64_t sum = 0;
+  {
+    TaskGraph tasks;
+    const auto a = tasks.task(0, [owned] { ++*owned; });
+    const auto b = tasks.task(1, [large, &sum](const Turn& turn) { sum += large[static_cast<std::size_t>(turn.iteration)] + turn.worker; });
+    tasks.edge(a, b);
+    tasks.carried_edge(b, b);
+    CompiledGraph graph(runtime_, std::move(tasks), GetParam() == Policy::stealing ? Policy::ready_queue : GetParam());
+    graph.launch({.iterations = 10});
+    runtime_.wait();
+    EXPECT_GT(owned.use_count(), 1);
+  }
+  EXPECT_EQ(owned.use_count(), 1);
+  EXPECT_EQ(sum, 20);
+}
+
+/// A million tasks with three million edges: anything that is not linear would never end.
+TEST_P(Compiling, AMillionTasks) {
+  constexpr std::size_t width = 1000, steps = 1000;
+  TaskGraph tasks;
+  std::vector<std::uint32_t> value(width * steps, 0);
+  std::vector<TaskGraph::Node> row, last;
+  for (std::size_t step = 0; step < steps; ++step) {
+    last.swap(row);
+    row.clear();
+    for (std::size_t point = 0; point < width; ++point) {
+      std::uint32_t* mine = &value[step * width + point];
+      row.push_back(tasks.task(point < width / 2 ? 0 : 1, [mine, step] {
+        // The columns beside are no later and no earlier than an edge says.
+        *mine = (step == 0 ? 0 : *(mine - width)) + 1;
+      }));
+      if (step == 0) continue;
+      for (std::size_t from = point == 0 ? 0 : point - 1; from <= point + 1 && from < width; ++from) tasks.edge(last[from], row[point]);
+    }
+  }
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  EXPECT_EQ(graph.statistics().tasks, width * steps);
+  graph.launch({.iterations = 2});
+  runtime_.wait();
+  for (std::size_t k = 0; k < value.size(); ++k) ASSERT_EQ(value[k], k / width + 1) << k;
+}
+
+/// A node with as many edges as there are tasks must not be looked at for each of them.
+TEST_P(Compiling, AFanOfAMillion) {
+  TaskGraph tasks;
+  const auto out = tasks.task(0, [] {}), in = tasks.task(1, [] {});
+  for (int k = 0; k < 1000000; ++k) {
+    const auto leaf = tasks.task(k % 2, [] {});
+    tasks.edge(out, leaf);
+    tasks.edge(leaf, in);
+  }
+  tasks.edge(out, in);
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  EXPECT_EQ(graph.statistics().implied, 1U);
+  graph.launch({.iterations = 2});
+  runtime_.wait();
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, Compiling, every_policy, policy_name);
+
+}  // namespace
+}  // namespace taskgrain::rt

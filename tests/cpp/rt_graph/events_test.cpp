@@ -1,0 +1,267 @@
+/// Chaining: launches after events, pre- and postconditions, from tasks and from other threads.
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "policies.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Each;
+using testing::ElementsAre;
+
+class Events : public testing::TestWithParam<Policy> {
+ protected:
+  /// A graph of one task on each of the workers.
+  std::unique_ptr<CompiledGraph> each_worker(const std::function<void(int)>& body) {
+    TaskGraph graph("each");
+    for (int w = 0; w < runtime_.workers(); ++w) graph.task(w, [body, w] { body(w); });
+    return std::make_unique<CompiledGraph>(runtime_, std::move(graph), GetParam());
+  }
+
+  Runtime runtime_{{.workers = 3, .pin = false, .spin = 50us}};
+};
+
+TEST(Event, CallsAtOnceWhatComesLate) {
+  Event event;
+  int calls = 0;
+  event.then([&] { ++calls; });
+  EXPECT_EQ(calls, 0);
+  event.set();
+  event.set();
+  event.then([&] { ++calls; });
+  EXPECT_EQ(calls, 2);
+  EXPECT_TRUE(event.is_set());
+}
+
+TEST_P(Events, SayWhenALaunchIsDone) {
+  std::atomic<int> ran{0};
+  const auto graph = each_worker([&](int) { ran.fetch_add(1, std::memory_order_relaxed); });
+  const auto launch = graph->launch({.iterations = 10});
+  runtime_.work_until([&] { return launch.done.is_set(); });
+  EXPECT_EQ(ran.load(), 30);
+  runtime_.wait();
+}
+
+TEST_P(Events, ChainGraphs) {
+  std::array<int, 3> value{};  // of each worker: no atomics, so the event must order memory between all workers
+  const auto add = each_worker([&](int w) { value[static_cast<std::size_t>(w)] += 1; });
+  const auto turn = each_worker([&](int w) {
+    if (w == 0) value = {value[1], value[2], value[0]};
+  });
+  Event last;
+  last.set();
+  for (int k = 0; k < 200; ++k) {
+    last = add->launch({.after = {last}}).done;
+    last = turn->launch({.after = {last}}).done;
+  }
+  runtime_.wait();
+  EXPECT_THAT(value, Each(200));
+}
+
+TEST_P(Events, AreAllWaitedFor) {
+  bool ran = false;
+  TaskGraph tasks;
+  tasks.task(1, [&] { ran = true; });
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  std::vector<Event> events(5);
+  const auto launch = graph.launch({.after = events});
+  for (const int k : {4, 0, 2, 1, 3}) {
+    EXPECT_FALSE(launch.done.is_set());
+    events[static_cast<std::size_t>(k)].set();
+  }
+  runtime_.wait();
+  EXPECT_TRUE(launch.done.is_set());
+  EXPECT_TRUE(ran);
+}
+
+TEST_P(Events, LaunchFromATaskOfAnotherGraphAndOfItself) {
+  std::atomic<int> ran{0};
+  const auto inner = each_worker([&](int) { ran.fetch_add(1, std::memory_order_relaxed); });
+  CompiledGraph* self = nullptr;
+  int times = 0;
+  TaskGraph tasks;
+  tasks.task(2, [&] {
+    inner->launch({.iterations = 2});
+    if (++times < 50) self->launch();
+  });
+  CompiledGraph outer(runtime_, std::move(tasks), GetParam());
+  self = &outer;
+  outer.launch();
+  runtime_.wait();
+  EXPECT_EQ(times, 50);
+  EXPECT_EQ(ran.load(), 50 * 2 * 3);
+}
+
+TEST_P(Events, LaunchFromOtherThreads) {
+  std::atomic<int> ran{0};
+  const auto graph = each_worker([&](int) { ran.fetch_add(1, std::memory_order_relaxed); });
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&, hold = runtime_.hold()] {
+      for (int k = 0; k < 100; ++k) graph->launch();
+    });
+  runtime_.wait();
+  EXPECT_EQ(ran.load(), 900);
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(Events, OfEarlierLaunchesAreSetFirst) {
+  const auto graph = each_worker([](int) {});
+  std::vector<std::size_t> order;
+  Event go;
+  for (std::size_t k = 0; k < 20; ++k)
+    graph->launch({.iterations = k % 3 == 2 ? 0 : 1, .after = {go}}).done.then([&order, k] { order.push_back(k); });
+  go.set();
+  runtime_.wait();
+  ASSERT_EQ(order.size(), 20U);
+  for (std::size_t k = 0; k < 20; ++k) EXPECT_EQ(order[k], k);
+}
+
+TEST_P(Events, ManyLaunchesWithoutIterationsMayWait) {
+  const auto graph = each_worker([](int) { FAIL(); });
+  CompiledGraph empty(runtime_, TaskGraph(), GetParam());
+  Event go;
+  Event done, done_too;
+  for (int k = 0; k < 100000; ++k) {
+    done = graph->launch({.iterations = 0, .after = {go}}).done;
+    done_too = empty.launch({.iterations = 3, .after = {go}}).done;
+  }
+  go.set();  // as one loop, not as calls within calls
+  EXPECT_TRUE(done.is_set());
+  EXPECT_TRUE(done_too.is_set());
+}
+
+TEST_P(Events, PreconditionsHoldForAllIterations) {
+  for (const bool before : {true, false}) {
+    for (std::int64_t iterations = 1; iterations <= 6; ++iterations) {
+      int early = 0, ran = 0;
+      std::atomic<bool> met{false};
+      TaskGraph tasks;
+      const auto event = tasks.precondition("input");
+      const auto reader = tasks.task(1, [&] { early += !met.load(), ++ran; });
+      const auto after = tasks.task(2, [&] { ++ran; });
+      tasks.task(0, [] {});  // free to run ahead
+      tasks.edge(event, reader);
+      tasks.edge(reader, after);
+      tasks.carried_edge(after, reader);  // one at a time: ran needs no atomics
+      CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+      const Event input;
+      const auto set = [&] {
+        met = true;
+        input.set();
+      };
+      if (before) set();
+      const auto launch = graph.launch({.iterations = iterations, .preconditions = {input}});
+      std::thread other;
+      if (!before)
+        other = std::thread([&, hold = runtime_.hold()] {
+          std::this_thread::sleep_for(2ms);
+          set();
+        });
+      runtime_.wait();
+      if (!before) other.join();
+      EXPECT_EQ(early, 0);
+      EXPECT_EQ(ran, 2 * iterations);
+    }
+  }
+}
+
+TEST_P(Events, PreconditionsAreOfOneLaunchEach) {
+  std::vector<int> seen;
+  int value = 0;
+  TaskGraph tasks;
+  const auto first = tasks.precondition("first"), second = tasks.precondition("second");
+  const auto task = tasks.task(1, [&] { seen.push_back(value); });
+  tasks.edge(first, task);
+  tasks.edge(second, task);
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  std::array<std::array<Event, 2>, 3> events;
+  std::vector<CompiledGraph::Launch> launches;
+  for (const auto& [one, other] : events) launches.push_back(graph.launch({.preconditions = {one, other}}));
+  events[2][0].set();  // of a launch that has not started
+  for (std::size_t k = 0; k < 3; ++k) {
+    value = static_cast<int>(k);
+    events[k][1].set();
+    events[k][0].set();
+    runtime_.work_until([&] { return launches[k].done.is_set(); });
+  }
+  runtime_.wait();
+  EXPECT_THAT(seen, ElementsAre(0, 1, 2));
+}
+
+TEST_P(Events, PostconditionsComeBeforeTheEnd) {
+  std::atomic<bool> go{false};
+  int value = 0;
+  TaskGraph tasks;
+  const auto early = tasks.task(1, [&] { ++value; });
+  const auto late = tasks.task(2, [&] {
+    while (!go.load()) std::this_thread::yield();
+  });
+  const auto half = tasks.postcondition("half"), whole = tasks.postcondition("whole");
+  tasks.edge(early, half);
+  tasks.edge(early, whole);
+  tasks.edge(late, whole);
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  const auto launch = graph.launch();
+  launch.postconditions.at(0).then([&] {
+    EXPECT_EQ(value, 1);
+    EXPECT_FALSE(launch.postconditions.at(1).is_set());
+    go = true;
+  });
+  runtime_.wait();
+  EXPECT_TRUE(launch.postconditions.at(1).is_set());
+}
+
+TEST_P(Events, APostconditionStartsTheNextGraph) {
+  std::vector<int> order;
+  TaskGraph first_tasks("first"), second_tasks("second");
+  const auto a = first_tasks.task(1, [&] { order.push_back(1); });
+  const auto out = first_tasks.postcondition();
+  first_tasks.edge(a, out);
+  const auto in = second_tasks.precondition();
+  const auto b = second_tasks.task(2, [&] { order.push_back(2); });
+  second_tasks.edge(in, b);
+  CompiledGraph first(runtime_, std::move(first_tasks), GetParam()), second(runtime_, std::move(second_tasks), GetParam());
+  for (int k = 0; k < 100; ++k) {
+    const auto launch = first.launch({.iterations = 1 + k % 3});
+    second.launch({.preconditions = launch.postconditions});
+    runtime_.wait();
+    ASSERT_EQ(order.size(), static_cast<std::size_t>(2 + k % 3));
+    EXPECT_EQ(order.back(), 2);
+    order.clear();
+  }
+}
+
+TEST_P(Events, RelaunchManyTimes) {
+  std::array<int, 3> ran{};
+  const auto graph = each_worker([&](int w) { ++ran[static_cast<std::size_t>(w)]; });
+  for (int k = 0; k < 2000; ++k) {
+    graph->launch();
+    if (k % 100 == 0) runtime_.wait();
+  }
+  runtime_.wait();
+  EXPECT_THAT(ran, Each(2000));
+}
+
+TEST_P(Events, TheDestructorWaits) {
+  std::atomic<int> ran{0};
+  {
+    const auto graph = each_worker([&](int) { ran.fetch_add(1, std::memory_order_relaxed); });
+    graph->launch({.iterations = 100});
+    graph->launch({.iterations = 100});
+  }
+  EXPECT_EQ(ran.load(), 600);
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, Events, every_policy, policy_name);
+
+}  // namespace
+}  // namespace taskgrain::rt
