@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ def test_runs_has_every_sample() -> None:
 def test_cells_and_their_curves() -> None:
     found = {row["cell"]: row for row in rows(MEASURED, "cells")}
     ended = {line["cell"]: line for line in lines(MEASURED, "metg")}
+    runs = Counter(line["cell"] for line in lines(MEASURED, "run"))
     assert list(found) == [line["cell"] for line in lines(MEASURED, "cell")]
     for name, line in ended.items():
         row = found[name]
@@ -64,7 +66,7 @@ def test_cells_and_their_curves() -> None:
             assert row[key] == line[key]
         assert row["crossing_iterations"] == line["iterations"]
         assert row["warnings"] == (" | ".join(line["warnings"]) or None)
-        assert row["runs"] == sum(run["cell"] == name for run in lines(MEASURED, "run"))
+        assert row["runs"] == runs[name]
         assert (row["compiler"], row["work_unit"], row["failure"]) == ("GCC 12.2.0", "flop", None)
     points = [point for line in ended.values() for point in line["curve"]]
     curve = rows(MEASURED, "curve")
