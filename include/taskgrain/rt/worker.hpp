@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -126,9 +127,9 @@ class alignas(apart) Worker {
   std::uint64_t received_ = 0;  // from workers and from outside
   struct KeptBack {
     Worker* to;
-    Entry message;
+    std::deque<Entry> messages;
   };
-  std::vector<KeptBack> kept_back_;  // messages that found a full mailbox
+  std::vector<KeptBack> kept_back_;  // messages that found a full mailbox; by receiver, of those for whom there are any
   std::int64_t batch_ = 1;           // tasks to offer to thieves at once
   bool took_back_ = false;           // one of those offered last
   bool idle_ = true;                // as published
