@@ -32,7 +32,7 @@ struct Ready {
 enum class Waited : std::uint8_t {
   ready,
   interrupted,  ///< there is something else to do first, or the run has failed
-  too_long,     ///< the handler should return and have itself woken by a message: a worker that waits can neither sleep nor be found idle
+  too_long,     ///< the handler should return and let a message wake it: a worker that waits neither sleeps nor is found idle
 };
 
 class alignas(apart) Worker {
@@ -61,7 +61,7 @@ class alignas(apart) Worker {
   /// Whether there is anything to do but the task that runs: mail, or a task in a queue.
   bool has_work() const noexcept { return !queues_empty() || mail(); }
   /// Spins until `ready()`.
-  /// \param until  when it has lasted too long: as a worker spins before it sleeps; null, which it becomes in the end, if it begins now
+  /// \param until  when it has lasted too long; null if it begins now, and again in the end. After an interruption it goes on
   template <typename Ready>
   Waited wait_for(const Ready& ready, std::chrono::steady_clock::time_point& until);
   /// Takes what has come, so that handlers that run for long need not return for it.
