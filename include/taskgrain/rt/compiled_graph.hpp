@@ -63,8 +63,9 @@ class CompiledGraph {
     Event done;
     std::vector<Event> postconditions;
   };
-  /// Starts the graph as soon as its earlier launches and the events before it allow, and returns at once. From any thread. After a
-  /// run has failed the events of its launches are never set.
+  /// Starts the graph as soon as its earlier launches and the events before it allow, and returns at once. From any thread; one that
+  /// is no worker holds the runtime (Runtime::hold) if another may be in `wait`. After a run has failed the events of its launches are
+  /// never set.
   /// \throws UsageError  iterations below 0, or another number of preconditions than the graph has
   Launch launch(LaunchOptions options);
   Launch launch() { return launch({}); }

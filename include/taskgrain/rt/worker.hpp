@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -31,7 +32,7 @@ struct Ready {
 enum class Waited : std::uint8_t {
   ready,
   interrupted,  ///< there is something else to do first, or the run has failed
-  too_long,     ///< the handler should return and have itself woken by a message: a worker that waits can neither sleep nor be found idle
+  too_long,     ///< the handler should return and let a message wake it: a worker that waits neither sleeps nor is found idle
 };
 
 class alignas(apart) Worker {
@@ -60,7 +61,7 @@ class alignas(apart) Worker {
   /// Whether there is anything to do but the task that runs: mail, or a task in a queue.
   bool has_work() const noexcept { return !queues_empty() || mail(); }
   /// Spins until `ready()`.
-  /// \param until  when it has lasted too long: as a worker spins before it sleeps; null, which it becomes in the end, if it begins now
+  /// \param until  when it has lasted too long; null if it begins now, and again in the end. After an interruption it goes on
   template <typename Ready>
   Waited wait_for(const Ready& ready, std::chrono::steady_clock::time_point& until);
   /// Takes what has come, so that handlers that run for long need not return for it.
@@ -126,9 +127,9 @@ class alignas(apart) Worker {
   std::uint64_t received_ = 0;  // from workers and from outside
   struct KeptBack {
     Worker* to;
-    Entry message;
+    std::deque<Entry> messages;
   };
-  std::vector<KeptBack> kept_back_;  // messages that found a full mailbox
+  std::vector<KeptBack> kept_back_;  // messages that found a full mailbox; by receiver, of those for whom there are any
   std::int64_t batch_ = 1;           // tasks to offer to thieves at once
   bool took_back_ = false;           // one of those offered last
   bool idle_ = true;                // as published

@@ -1,7 +1,8 @@
 /// What compiling says of a graph, and that it leaves out only what others imply.
 
-#include <chrono>
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "policies.hpp"
@@ -112,7 +113,9 @@ TEST_P(Compiling, ActionsMayBeLargeOrOwnSomething) {
   {
     TaskGraph tasks;
     const auto a = tasks.task(0, [owned] { ++*owned; });
-    const auto b = tasks.task(1, [large, &sum](const Turn& turn) { sum += large[static_cast<std::size_t>(turn.iteration)] + turn.worker; });
+    const auto b = tasks.task(1, [large, &sum](const Turn& turn) {
+      sum += large[static_cast<std::size_t>(turn.iteration)] + turn.worker;
+    });
     tasks.edge(a, b);
     tasks.carried_edge(b, b);
     CompiledGraph graph(runtime_, std::move(tasks), GetParam() == Policy::stealing ? Policy::ready_queue : GetParam());
@@ -140,7 +143,8 @@ TEST_P(Compiling, AMillionTasks) {
         *mine = (step == 0 ? 0 : *(mine - width)) + 1;
       }));
       if (step == 0) continue;
-      for (std::size_t from = point == 0 ? 0 : point - 1; from <= point + 1 && from < width; ++from) tasks.edge(last[from], row[point]);
+      for (std::size_t from = point == 0 ? 0 : point - 1; from <= point + 1 && from < width; ++from)
+        tasks.edge(last[from], row[point]);
     }
   }
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());

@@ -2,10 +2,10 @@
 
 #include <atomic>
 #include <chrono>
-#include <optional>
+#include <memory>
 #include <stdexcept>
 #include <string>
-#include <thread>
+#include <utility>
 #include <vector>
 
 #include "policies.hpp"
@@ -91,13 +91,15 @@ TEST_P(Failures, OfOneGraphDropTheOthers) {
 
 TEST_P(Failures, ACycleIsNamed) {
   TaskGraph tasks("ring");
-  const auto a = tasks.task(0, [] {}, "ape"), b = tasks.task(1, [] {}, "bee"), c = tasks.task(2, [] {}, "cow"), d = tasks.task(0, [] {}, "dog");
+  const auto a = tasks.task(0, [] {}, "ape"), b = tasks.task(1, [] {}, "bee"), c = tasks.task(2, [] {}, "cow"),
+             d = tasks.task(0, [] {}, "dog");
   tasks.edge(a, b);
   tasks.edge(b, c);
   tasks.edge(c, b);
   tasks.edge(c, d);
   EXPECT_THAT(message<UsageError>([&] { CompiledGraph(runtime_, std::move(tasks), GetParam()); }),
-              AllOf(HasSubstr("cycle of 2"), HasSubstr("ring bee"), HasSubstr("ring cow"), Not(HasSubstr("ape")), Not(HasSubstr("dog"))));
+              AllOf(HasSubstr("cycle of 2"), HasSubstr("ring bee"), HasSubstr("ring cow"), Not(HasSubstr("ape")),
+                     Not(HasSubstr("dog"))));
 }
 
 TEST_P(Failures, ATaskAfterItselfIsACycleUnlessCarried) {
@@ -148,8 +150,8 @@ TEST_P(Failures, APreconditionThatIsNeverSetIsStuck) {
     TaskGraph tasks("net");
     const auto count = [&] { ran.fetch_add(1, std::memory_order_relaxed); };
     const auto event = tasks.precondition("fish");
-    const auto before = tasks.task(0, count, "before"), waits = tasks.task(1, count, "waits"), after = tasks.task(2, count, "after"),
-               last = tasks.task(0, count, "last");
+    const auto before = tasks.task(0, count, "before"), waits = tasks.task(1, count, "waits"),
+               after = tasks.task(2, count, "after"), last = tasks.task(0, count, "last");
     tasks.task(2, count, "free");
     tasks.edge(event, waits);
     tasks.edge(before, waits);

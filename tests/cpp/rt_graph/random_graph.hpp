@@ -30,7 +30,8 @@ struct Ingredients {
   double asynchronous = 0;   ///< share of the tasks
 };
 
-/// A graph and what its tasks have seen. Stamps are read and written without atomics: an edge that does not order memory is a race.
+/// A graph and what its tasks have seen. Stamps are read and written without atomics: an edge that does not order memory is a
+/// race.
 class RandomGraph {
  public:
   struct Edge {
@@ -46,8 +47,8 @@ class RandomGraph {
     std::ranges::shuffle(order, random);
     const int used = between(random, 1, workers);
     for (std::size_t t = 0; t < tasks; ++t)
-      tasks_.push_back({between(random, 0, used - 1), chance(random, 0.1) ? between(random, 0, 200) : 0, chance(random, ingredients.asynchronous),
-                        static_cast<std::size_t>(between(random, 0, 2)), {}, {}});
+      tasks_.push_back({between(random, 0, used - 1), chance(random, 0.1) ? between(random, 0, 200) : 0,
+                        chance(random, ingredients.asynchronous), static_cast<std::size_t>(between(random, 0, 2)), {}, {}});
     const int reach = between(random, 1, static_cast<int>(tasks) + 1);
     const auto edges = static_cast<int>(static_cast<double>(tasks) * std::uniform_real_distribution(0.0, 3.0)(random));
     for (int e = 0; e < edges && tasks > 1; ++e) {
@@ -133,7 +134,8 @@ class RandomGraph {
           const Stamp& stamp = launch.stamps[n * tasks_.size() + t];
           const std::string what = where + ", iteration " + std::to_string(n) + ", task " + std::to_string(t);
           if (stamp.runs != 1) faults.push_back(what + " ran " + std::to_string(stamp.runs) + " times");
-          if (stamp.early != 0) faults.push_back(what + " started before " + std::to_string(stamp.early) + " of what it comes after");
+          if (stamp.early != 0) faults.push_back(what + " started before " + std::to_string(stamp.early) +
+                                                 " of what it comes after");
           if (stamp.begin <= ended) faults.push_back(what + " started before the launch before was done");
           last = std::max(last, stamp.end);
         }
@@ -152,7 +154,8 @@ class RandomGraph {
     std::string text = "tasks";
     for (const Task& task : tasks_) text += " " + std::to_string(task.worker) + (task.asynchronous ? "*" : "");
     text += "; edges";
-    for (const Edge& edge : edges_) text += " " + std::to_string(edge.from) + (edge.carried ? "=>" : "->") + std::to_string(edge.to);
+    for (const Edge& edge : edges_)
+      text += " " + std::to_string(edge.from) + (edge.carried ? "=>" : "->") + std::to_string(edge.to);
     text += "; iterations";
     for (const int n : iterations_) text += " " + std::to_string(n);
     for (const auto& tasks : before_) {
@@ -180,7 +183,9 @@ class RandomGraph {
     std::int64_t done = 0;
   };
 
-  static std::size_t pick(Random& random, std::size_t tasks) { return static_cast<std::size_t>(between(random, 0, static_cast<int>(tasks) - 1)); }
+  static std::size_t pick(Random& random, std::size_t tasks) {
+    return static_cast<std::size_t>(between(random, 0, static_cast<int>(tasks) - 1));
+  }
   static std::vector<std::size_t> some(Random& random, std::size_t tasks) {
     std::vector<std::size_t> picked;
     for (int k = between(random, 0, 4); k > 0; --k) picked.push_back(pick(random, tasks));

@@ -32,7 +32,8 @@ class RandomGraphs : public testing::TestWithParam<Policy> {
     SimulatedDevice device(3);
     RandomGraph graph(random, workers, ingredients, &device);
     std::vector<int> iterations;
-    for (int launches = between(random, 1, 4); launches > 0; --launches) iterations.push_back(between(random, chance(random, 0.1) ? 0 : 1, 5));
+    for (int launches = between(random, 1, 4); launches > 0; --launches)
+      iterations.push_back(between(random, chance(random, 0.1) ? 0 : 1, 5));
     CompiledGraph compiled(runtime, graph.build(iterations), GetParam());
     for (std::size_t l = 0; l < iterations.size(); ++l) {
       CompiledGraph::LaunchOptions options{.iterations = iterations[l]};

@@ -37,7 +37,8 @@ class SimulatedDevice {
 
   /// Gives work to a stream and returns at once.
   /// \param done  is called by the device when the work is done
-  DeviceEvent submit(std::size_t stream, std::span<const DeviceEvent> after, std::function<void()> work, std::function<void()> done) {
+  DeviceEvent submit(std::size_t stream, std::span<const DeviceEvent> after, std::function<void()> work,
+                     std::function<void()> done) {
     Job job{std::make_shared<bool>(false), {}, std::move(work), std::move(done)};
     for (const DeviceEvent& event : after) job.after.push_back(std::any_cast<const Event&>(event));
     DeviceEvent event = job.event;

@@ -42,7 +42,8 @@ class Together : public testing::TestWithParam<std::tuple<Policy, Policy>> {
 
 /// Each worker sees the starts of the two graphs in an order of its own.
 TEST_P(Together, LaunchedInOppositeOrders) {
-  CompiledGraph first(runtime_, all_to_all(workers, steps, count_), one()), second(runtime_, all_to_all(workers, steps, count_), other());
+  CompiledGraph first(runtime_, all_to_all(workers, steps, count_), one());
+  CompiledGraph second(runtime_, all_to_all(workers, steps, count_), other());
   for (int round = 0; round < 100; ++round) {
     count_ = 0;
     std::thread outside([&, hold = runtime_.hold()] { second.launch({.iterations = 2}); });
@@ -57,7 +58,8 @@ TEST_P(Together, LaunchedInOppositeOrders) {
 }
 
 TEST_P(Together, LaunchedByTasksOfAllWorkers) {
-  CompiledGraph first(runtime_, all_to_all(workers, steps, count_), one()), second(runtime_, all_to_all(workers, steps, count_), other());
+  CompiledGraph first(runtime_, all_to_all(workers, steps, count_), one());
+  CompiledGraph second(runtime_, all_to_all(workers, steps, count_), other());
   TaskGraph tasks;
   tasks.task(0, [&] { first.launch(), second.launch(); });
   tasks.task(1, [&] { second.launch(), first.launch(); });
@@ -72,7 +74,8 @@ TEST_P(Together, LaunchedByTasksOfAllWorkers) {
 }
 
 TEST_P(Together, WithATaskflow) {
-  CompiledGraph first(runtime_, all_to_all(workers, steps, count_), one()), second(runtime_, all_to_all(workers, steps, count_), other());
+  CompiledGraph first(runtime_, all_to_all(workers, steps, count_), one());
+  CompiledGraph second(runtime_, all_to_all(workers, steps, count_), other());
   constexpr int length = 200;
   Taskflow<int> flow(runtime_, "chain");
   std::atomic<int> links{0};
@@ -97,7 +100,8 @@ TEST_P(Together, WithATaskflow) {
 
 TEST_P(Together, ManyGraphs) {
   std::vector<std::unique_ptr<CompiledGraph>> graphs;
-  for (int k = 0; k < 12; ++k) graphs.push_back(std::make_unique<CompiledGraph>(runtime_, all_to_all(workers, 5, count_), k % 2 == 0 ? one() : other()));
+  for (int k = 0; k < 12; ++k)
+    graphs.push_back(std::make_unique<CompiledGraph>(runtime_, all_to_all(workers, 5, count_), k % 2 == 0 ? one() : other()));
   for (int round = 0; round < 30; ++round) {
     count_ = 0;
     for (const auto& graph : graphs) graph->launch();
