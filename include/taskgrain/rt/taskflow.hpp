@@ -106,23 +106,21 @@ class Taskflow final : public Handler {
 
  private:
   struct Hash {
-    std::size_t operator()(const K& key) const noexcept { return hash_key<K>(key); }
+    std::size_t operator()(const K& key) const noexcept { return hash_key(key); }
+  };
+  struct Same {
+    bool operator()(const K& a, const K& b) const noexcept { return same_key(a, b); }
   };
   /// What a worker knows; touched by its thread alone.
   struct alignas(apart) Share {
     Counters<K> waiting;
-    std::unordered_set<K, Hash> ran;  // where the runtime checks
+    std::unordered_set<K, Hash, Same> ran;  // where the runtime checks
   };
 
   /// A key taken out of a payload: by value, or from the box that it travelled in.
   class Unpacked {
    public:
-    explicit Unpacked(const Payload& payload) {
-      if constexpr (Payload::fits<K>)
-        key_ = payload.as<K>();
-      else
-        key_.reset(payload.as<K*>());
-    }
+    explicit Unpacked(const Payload& payload) : key_(payload.as<std::conditional_t<Payload::fits<K>, K, K*>>()) {}
     const K& operator*() const noexcept {
       if constexpr (Payload::fits<K>)
         return key_;
