@@ -19,8 +19,11 @@ class Worker;
 struct Payload {
   std::uint64_t words[3] = {};
 
+  /// What its bytes are a copy of. Pairs and tuples of numbers are, though the standard library's assign themselves in their own way
+  /// and are not trivially copyable for that.
   template <typename T>
-  static constexpr bool fits = std::is_trivially_copyable_v<T> && sizeof(T) <= sizeof(words);
+  static constexpr bool fits =
+      std::is_trivially_copy_constructible_v<T> && std::is_trivially_destructible_v<T> && sizeof(T) <= sizeof(words);
 
   template <typename T>
     requires fits<T>

@@ -21,13 +21,18 @@ namespace detail {
 template <typename T>
 concept TupleLike = requires { std::tuple_size<T>::value; };
 
+/// Classes with a hash of their own, which may leave something out, as their == does.
+template <typename K>
+concept Hashed = std::is_class_v<K> && requires(const K& key) { std::hash<K>{}(key); };
+
 /// Keys that are equal if and only if their bytes are.
 template <typename K>
-concept Plain = std::is_trivially_copyable_v<K> && std::has_unique_object_representations_v<K> && sizeof(K) <= 64;
+concept Plain =
+    std::is_trivially_copyable_v<K> && std::has_unique_object_representations_v<K> && sizeof(K) <= 64 && !Hashed<K>;
 
 /// Pairs and tuples: equal if and only if their parts are, but their bytes may hold gaps.
 template <typename K>
-concept Parts = TupleLike<K> && !Plain<K>;
+concept Parts = TupleLike<K> && !Plain<K> && !Hashed<K>;
 
 inline constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio: spreads multiples evenly over the high bits
 

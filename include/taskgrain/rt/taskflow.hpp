@@ -120,12 +120,7 @@ class Taskflow final : public Handler {
   /// A key taken out of a payload: by value, or from the box that it travelled in.
   class Unpacked {
    public:
-    explicit Unpacked(const Payload& payload) {
-      if constexpr (Payload::fits<K>)
-        key_ = payload.as<K>();
-      else
-        key_.reset(payload.as<K*>());
-    }
+    explicit Unpacked(const Payload& payload) : key_(payload.as<std::conditional_t<Payload::fits<K>, K, K*>>()) {}
     const K& operator*() const noexcept {
       if constexpr (Payload::fits<K>)
         return key_;

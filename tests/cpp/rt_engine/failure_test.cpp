@@ -1,0 +1,265 @@
+/// Tasks that throw: the exception arrives with the key, nothing runs after it has, nothing leaks, and the runtime goes on.
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "taskgrain/rt.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using testing::HasSubstr;
+using testing::Property;
+using testing::StrEq;
+using testing::Throws;
+using testing::ThrowsMessage;
+using namespace std::chrono_literals;
+
+struct OutOfPaper : std::runtime_error {
+  OutOfPaper() : std::runtime_error("out of paper") {}
+};
+
+TEST(Failure, ArrivesWithItsKeyAndItsException) {
+  for (const int workers : {1, 2, 5}) {
+    Runtime runtime({.workers = workers});
+    Taskflow<std::pair<int, int>> flow(runtime, "print");
+    flow.indegree([](const auto&) { return 1; }).run([](const auto&) { throw OutOfPaper(); });
+    flow.fulfill({3, 4});
+    try {
+      runtime.wait();
+      FAIL() << "nothing was thrown";
+    } catch (const TaskFailed& failure) {
+      EXPECT_EQ(failure.task(), "print (3, 4)");
+      EXPECT_STREQ(failure.what(), "print (3, 4) failed: out of paper");
+      EXPECT_THROW(failure.rethrow_nested(), OutOfPaper);
+    }
+    runtime.wait();
+  }
+}
+
+TEST(Failure, MayBeAnythingThatIsThrown) {
+  Runtime runtime({.workers = 2});
+  Taskflow<int> flow(runtime);
+  flow.indegree([](int) { return 0; }).run([](int) { throw 42; });
+  flow.fulfill(1);
+  try {
+    runtime.wait();
+    FAIL() << "nothing was thrown";
+  } catch (const TaskFailed& failure) {
+    EXPECT_THAT(failure.what(), HasSubstr("task 1 failed"));
+    EXPECT_THROW(failure.rethrow_nested(), int);
+  }
+}
+
+/// Tasks that would never end: each fulfills two others. One in `one_in` of them throws.
+class Avalanche {
+ public:
+  Avalanche(Runtime& runtime, int one_in) : flow_(runtime, "avalanche") {
+    flow_.indegree([](const std::string& key) { return key.size() % 2 == 0 ? 1 : 2; });
+    flow_.run([this, one_in](const std::string& key) {
+      if (returned_) ++late_;
+      const int n = ran_.fetch_add(1) + 1;
+      if (n % one_in == 0) throw std::runtime_error("number " + std::to_string(n));
+      for (const char* next : {"x", "y"})
+        if (flow_.fulfill(key + next), key.size() % 2 == 0) flow_.fulfill(key + next);
+    });
+  }
+  void start() { flow_.fulfill(""); }
+  /// To be called when wait has thrown: from then on nothing may run.
+  void returned() { returned_ = true; }
+  int ran() const { return ran_; }
+  int late() const { return late_; }
+
+ private:
+  std::atomic<int> ran_{0}, late_{0};
+  std::atomic<bool> returned_{false};
+  Taskflow<std::string> flow_;
+};
+
+TEST(Failure, DropsWhatHasNotStartedAndNothingRunsAfterIt) {
+  // The keys are boxes: AddressSanitizer sees those that are lost.
+  for (const int workers : {1, 2, 4}) {
+    Runtime runtime({.workers = workers});
+    for (const int one_in : {1, 2, 10, 500, 3000}) {
+      Avalanche avalanche(runtime, one_in);
+      avalanche.start();
+      EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<TaskFailed>(HasSubstr("avalanche ")));
+      avalanche.returned();
+      const int ran = avalanche.ran();
+      std::this_thread::sleep_for(2ms);
+      EXPECT_EQ(avalanche.ran(), ran);
+      EXPECT_EQ(avalanche.late(), 0);
+      runtime.wait();
+    }
+  }
+}
+
+TEST(Failure, LeavesARuntimeThatWorks) {
+  Runtime runtime({.workers = 3});
+  std::atomic<int> ran{0};
+  std::atomic<bool> fails{false};
+  Taskflow<int> flow(runtime);
+  flow.indegree([](int k) { return k == 0 ? 1 : 2; }).run([&](int k) {
+    ++ran;
+    if (fails && k == 40) throw OutOfPaper();
+    if (k == 100) return;
+    flow.fulfill(k + 1);
+    flow.fulfill(k + 1);
+  });
+  for (int n = 0; n < 200; ++n) {
+    fails = n % 2 == 0;
+    ran = 0;
+    flow.fulfill(0);
+    if (fails) {
+      EXPECT_THROW(runtime.wait(), TaskFailed);
+      EXPECT_EQ(ran, 41);
+    } else {
+      runtime.wait();
+      EXPECT_EQ(ran, 101) << "something was left of the failed run";
+    }
+  }
+}
+
+TEST(Failure, IsTheFirstOfMany) {
+  Runtime runtime({.workers = 4});
+  std::atomic<int> thrown{0};
+  Taskflow<int> flow(runtime);
+  flow.indegree([](int) { return 0; }).run([&](int k) {
+    ++thrown;
+    throw std::runtime_error("of task " + std::to_string(k));
+  });
+  for (int k = 0; k < 500; ++k) flow.fulfill(k);
+  try {
+    runtime.wait();
+    FAIL() << "nothing was thrown";
+  } catch (const TaskFailed& failure) {
+    EXPECT_EQ(failure.what(), failure.task() + " failed: of " + failure.task());
+  }
+  EXPECT_GE(thrown, 1);
+  runtime.wait();
+}
+
+TEST(Failure, WaitsForTasksThatRun) {
+  Runtime runtime({.workers = 2});
+  std::atomic<bool> started{false}, ended{false};
+  Taskflow<int> flow(runtime);
+  flow.indegree([](int) { return 0; }).worker([](int k) { return k; }).run([&](int k) {
+    if (k == 1) {
+      started = true;
+      std::this_thread::sleep_for(50ms);
+      ended = true;
+    } else {
+      while (!started) std::this_thread::yield();
+      throw OutOfPaper();
+    }
+  });
+  for (const int k : {0, 1}) flow.fulfill(k);
+  EXPECT_THROW(runtime.wait(), TaskFailed);
+  EXPECT_TRUE(ended);
+}
+
+TEST(Failure, OfAnyFunctionNamesTheTask) {
+  for (const int which : {0, 1, 2, 3}) {
+    for (const int workers : {1, 2}) {
+      Runtime runtime({.workers = workers});
+      Taskflow<std::string> flow(runtime, "flow");
+      const auto maybe = [=](int function, auto value) {
+        return [=](const std::string& key) {
+          if (which == function && key.starts_with("bad")) throw OutOfPaper();
+          return value;
+        };
+      };
+      flow.indegree(maybe(0, 0)).run(maybe(1, 0)).priority(maybe(2, 1)).bound(maybe(3, false));
+      flow.fulfill("good, and so long that it must be in a box on the heap");
+      flow.fulfill("bad, and so long that it must be in a box on the heap");
+      EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<TaskFailed>(HasSubstr("flow bad, and"))) << which;
+      runtime.wait();
+    }
+  }
+}
+
+TEST(Failure, OfAWorkerFunctionReachesWhoFulfills) {
+  Runtime runtime({.workers = 2});
+  Taskflow<int> flow(runtime);
+  flow.indegree([](int) { return 0; }).run([](int) {}).worker([](int) -> int { throw OutOfPaper(); });
+  EXPECT_THROW(flow.fulfill(1), OutOfPaper);
+  runtime.wait();
+}
+
+TEST(Failure, WhileOthersFulfillFromOutside) {
+  // They hold; what they send after the failure is dropped with the rest, and the next run is whole.
+  Runtime runtime({.workers = 3});
+  for (int n = 0; n < 20; ++n) {
+    std::atomic<int> ran{0};
+    std::atomic<bool> failing{true};
+    Taskflow<std::string> flow(runtime, "flow");
+    flow.indegree([](const std::string&) { return 2; });
+    flow.run([&](const std::string& key) {
+      ++ran;
+      if (failing && key.ends_with("77")) throw OutOfPaper();
+    });
+    const auto fulfill_all = [&] {
+      std::vector<std::jthread> outside;
+      for (int thread = 0; thread < 2; ++thread)
+        outside.emplace_back([&flow, hold = runtime.hold()] {
+          for (int k = 0; k < 300; ++k) flow.fulfill("a key that is too long for a small string " + std::to_string(k));
+        });
+      runtime.wait();
+    };
+    EXPECT_THROW(fulfill_all(), TaskFailed);
+    failing = false;
+    ran = 0;
+    fulfill_all();
+    EXPECT_EQ(ran, 300);
+  }
+}
+
+TEST(Failure, OfWorkThatOthersStartIsReportedToSomebody) {
+  // Tasks that fail are submitted while a caller comes and goes: it hears of some, the last wait of what is left, and nobody crashes.
+  Runtime runtime({.workers = 3});
+  std::atomic<int> failures{0};
+  std::atomic<bool> submitting{true};
+  Taskflow<std::int64_t> flow(runtime, "flow");
+  flow.indegree([](std::int64_t k) { return k % 10 == 0 ? 0 : 2; }).run([&](std::int64_t k) {
+    if (k % 10 == 9) throw OutOfPaper();
+    flow.fulfill(k + 1);
+    flow.fulfill(k + 1);
+  });
+  std::jthread outside([&] {
+    for (int n = 0; n < 3000; ++n) flow.fulfill(10 * n);
+    submitting = false;
+  });
+  const auto wait = [&] {
+    try {
+      runtime.wait();
+    } catch (const TaskFailed&) {
+      ++failures;
+    } catch (const Stuck& stuck) {
+      ADD_FAILURE() << stuck.what();
+    }
+  };
+  while (submitting) wait();
+  wait();
+  EXPECT_GT(failures, 0);
+  runtime.wait();
+}
+
+TEST(Failure, InADestructorIsLost) {
+  Runtime runtime({.workers = 2});
+  {
+    Taskflow<int> flow(runtime);
+    flow.indegree([](int) { return 0; }).run([](int) { throw OutOfPaper(); });
+    flow.fulfill(1);
+  }
+  runtime.wait();
+}
+
+}  // namespace
+}  // namespace taskgrain::rt
