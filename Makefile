@@ -1,14 +1,14 @@
 # make study   measure every system that can run here        make test        all tests
 # make doctor  this machine and what can run on it           make test-fast   the everyday loop
-# make bench   what the core costs, and a report to open      make docs        the site, into build/site
-# make setup   what the others do first
+# make bench   what core and runtime cost, a report to open   make docs        the site, into build/site
+# make setup   what the others do first                       make models      the models of the lock-free parts
 # make bench-metg   what a METG costs and how well it repeats (over an hour)
 
 SHELL := /bin/bash
 taskgrain := .venv/bin/taskgrain
 sources := $(shell find CMakeLists.txt pyproject.toml include src systems python tools -type f -not -path '*/__pycache__/*' -not -path '*/.*')
 
-.PHONY: study doctor setup setup-dev test test-fast test-cpp lint docs bench bench-metg clean
+.PHONY: study doctor setup setup-dev test test-fast test-cpp test-sanitized models lint docs bench bench-metg clean
 .DEFAULT_GOAL := study
 
 study: setup
@@ -32,7 +32,7 @@ setup-dev: .venv/.installed-dev
 	tools/setup --dev
 	@touch $@ .venv/.installed
 
-test: lint test-cpp
+test: lint test-cpp test-sanitized models
 	.venv/bin/pytest
 
 test-fast: lint test-cpp
@@ -45,7 +45,19 @@ lint: setup-dev
 test-cpp: setup-dev
 	cmake -S . -B build/tests -G Ninja -DTASKGRAIN_TESTS=ON >/dev/null
 	cmake --build build/tests
-	ctest --test-dir build/tests --output-on-failure --no-tests=error -j 2 --quiet || ctest --test-dir build/tests --rerun-failed --output-on-failure
+	ctest --test-dir build/tests --output-on-failure --no-tests=error -j 2 >build/tests.log || { cat build/tests.log; exit 1; }
+
+# The lock-free parts under ThreadSanitizer, and under AddressSanitizer and UndefinedBehaviorSanitizer: fewer rounds, because a
+# sanitised round takes ten times as long.
+test-sanitized: test-sanitized-thread test-sanitized-address,undefined
+test-sanitized-%: setup-dev
+	cmake -S . -B build/sanitized-$* -G Ninja -DTASKGRAIN_TESTS=ON -DTASKGRAIN_SANITIZE=$* >/dev/null
+	cmake --build build/sanitized-$* --target rt_tests rt_symmetric_tests
+	TASKGRAIN_TEST_ROUNDS=0.05 ctest --test-dir build/sanitized-$*/tests/cpp/rt --output-on-failure --no-tests=error \
+	  >build/sanitized-$*.log || { cat build/sanitized-$*.log; exit 1; }
+
+models: setup-dev
+	models/check
 
 docs: setup-dev
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet

@@ -14,8 +14,8 @@ namespace taskgrain::rt {
 
 /// Between what is published and the look whether somebody sleeps.
 void light_barrier() noexcept;
-/// Between "asleep" and the last look for work.
-void heavy_barrier() noexcept;
+/// Between "asleep" and the last look for work. \returns false if the kernel refuses it: then others may not have passed a barrier
+bool heavy_barrier() noexcept;
 
 namespace detail {
 /// Whether heavy_barrier is one for all cores, so that light_barrier need not be one.
@@ -29,12 +29,12 @@ inline void light_barrier() noexcept {
 
 class Sleeper {
  public:
-  /// By its thread: sleeps until somebody wakes it, unless `work()` is true after it has been seen to be asleep.
+  /// By its thread: sleeps until somebody wakes it, unless `work()` is true after it has been seen to be asleep. Nor does it sleep
+  /// if the kernel refuses the barrier, because it could miss a wake-up.
   template <typename Work>
   void sleep_unless(const Work& work) {
     state_.store(asleep, std::memory_order_relaxed);
-    heavy_barrier();
-    if (work())
+    if (!heavy_barrier() || work())
       state_.store(awake, std::memory_order_relaxed);
     else
       while (state_.load(std::memory_order_acquire) == asleep) state_.wait(asleep, std::memory_order_acquire);

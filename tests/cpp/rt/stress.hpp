@@ -1,0 +1,88 @@
+#pragma once
+
+/// What tests of races share: how long they race, entries that show whether they are whole, and threads that meet and tarry.
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <cstdlib>
+#include <thread>
+
+#include "taskgrain/rt/entry.hpp"
+#include "taskgrain/rt/pause.hpp"
+
+namespace taskgrain::rt {
+
+/// `number`, times the factor in TASKGRAIN_TEST_ROUNDS if that is set; one at least.
+inline std::int64_t rounds(std::int64_t number) {
+  const char* factor = std::getenv("TASKGRAIN_TEST_ROUNDS");
+  return std::max<std::int64_t>(1, factor == nullptr ? number : static_cast<std::int64_t>(static_cast<double>(number) * std::atof(factor)));
+}
+
+/// The finaliser of SplitMix64: a bijection that leaves no trace of its argument's bits.
+inline std::uint64_t mixed(std::uint64_t bits) noexcept {
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9u;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebu;
+  return bits ^ (bits >> 31);
+}
+
+/// The entry of a number: all of its words follow from that. Its handler is nobody's address.
+inline Entry entry_of(std::uint64_t number) noexcept {
+  return {std::bit_cast<Handler*>(mixed(number) | 1), {{number, mixed(~number), mixed(number + (std::uint64_t{1} << 63))}}};
+}
+inline std::uint64_t number_of(const Entry& entry) noexcept { return entry.payload.words[0]; }
+inline bool whole(const Entry& entry) noexcept {
+  const Entry expected = entry_of(number_of(entry));
+  return entry.handler == expected.handler && std::ranges::equal(entry.payload.words, expected.payload.words);
+}
+
+/// Random numbers of one thread (SplitMix64).
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : state_(mixed(seed + 1)) {}
+  std::uint64_t below(std::uint64_t end) noexcept { return mixed(state_ += 0x9e3779b97f4a7c15u) % end; }
+  /// Tarries for up to `most` steps of a nanosecond or less.
+  void tarry(std::uint64_t most) noexcept {
+    for (std::uint64_t k = below(most + 1); k > 0; --k) std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+/// Waits for another thread: spins, and gives the core away when that takes long.
+class Patience {
+ public:
+  void wait() noexcept {
+    if (++waits_ < 256)
+      pause();
+    else
+      std::this_thread::yield();
+  }
+
+ private:
+  int waits_ = 0;
+};
+
+/// Where threads meet before each round.
+class Meeting {
+ public:
+  explicit Meeting(int threads) : threads_(threads) {}
+  void wait() noexcept {
+    const std::uint64_t round = round_.load();
+    if (arrived_.fetch_add(1) + 1 == threads_) {
+      arrived_.store(0);
+      round_.store(round + 1);
+    } else {
+      for (Patience patience; round_.load() == round;) patience.wait();
+    }
+  }
+
+ private:
+  const int threads_;
+  std::atomic<int> arrived_{0};
+  std::atomic<std::uint64_t> round_{0};
+};
+
+}  // namespace taskgrain::rt
