@@ -20,7 +20,7 @@ enum class Order : std::uint8_t {
 
 class ReadyQueue {
  public:
-  explicit ReadyQueue(Order order) : oldest_first_(order == Order::oldest) {}
+  explicit ReadyQueue(Order order = Order::newest) : oldest_first_(order == Order::oldest) {}
 
   bool empty() const noexcept { return size_ == 0 && heap_.empty(); }
   std::size_t size() const noexcept { return size_ + heap_.size(); }
