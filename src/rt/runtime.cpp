@@ -151,7 +151,10 @@ void Runtime::work_as_first(const Done& done) {
     const std::lock_guard lock(mutex_);
     std::rethrow_exception(std::exchange(failure_, nullptr));
   }
-  if (!is_done) report_stuck();
+  if (is_done) return;
+  report_stuck();
+  if (options_.check)
+    for (Handler* handler : handlers()) handler->abandon();  // the next run may have the same keys
 }
 
 void Runtime::on_each_worker(const std::function<void(int worker)>& body) {
