@@ -8,7 +8,7 @@
 namespace taskgrain::rt {
 
 // In pauses, of some ten nanoseconds each.
-inline constexpr int patience = 32;        // what is under way from another core comes by then
+inline constexpr int patience = 1024;      // before it robs others: a task stolen takes its data along, and what it tells comes back as messages
 inline constexpr int before_idle = 64;     // before the others are told
 inline constexpr int before_yield = 2048;  // before other threads may have the core
 
