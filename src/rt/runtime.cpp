@@ -57,7 +57,10 @@ class Role {
 
 Runtime::Runtime(RuntimeOptions options) : options_(complete(std::move(options))), epochs_(options_.cores.size()) {
   const std::size_t number = options_.cores.size();
-  if (!options_.trace.empty()) trace_ = std::make_unique<Trace>(number);
+  if (!options_.trace.empty()) {
+    trace_ = std::make_unique<Trace>(number);
+    trace_->write(options_.trace);  // a file that cannot be written is known before anything runs
+  }
   for (std::size_t k = 0; k < number; ++k) {
     workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(k), static_cast<int>(number)));
     if (trace_) workers_[k]->trace_ = &trace_->lane(k);

@@ -113,7 +113,8 @@ TEST(Trace, OfARunHasEachTaskOnceAndNoTwoOfAWorkerAtOnce) {
   }
   std::set<std::string> names;
   std::map<int, double> ends;
-  for (const json& event : file.read()["traceEvents"]) {
+  const json trace = file.read();
+  for (const json& event : trace["traceEvents"]) {
     if (event["ph"] != "X") continue;
     EXPECT_TRUE(names.insert(event["name"]).second) << event["name"];
     const int worker = event["tid"];
