@@ -59,8 +59,9 @@ bool Worker::find_work(const Until& until) {
   constexpr int before_yield = 2048;  // pauses before other threads may have the core
   std::chrono::steady_clock::time_point sleep_at{};
   Entry task;
-  for (int spins = 0;; ++spins) {
-    if (mail() || !queues_empty()) {
+  for (std::int64_t spins = 0;; ++spins) {
+    if (!kept_back_.empty()) [[unlikely]] send_kept_back();
+    if (mail() || has_tasks()) {
       publish_busy();
       return true;
     }
@@ -71,11 +72,11 @@ bool Worker::find_work(const Until& until) {
         return true;
       }
     }
-    if (spins >= before_idle) {
+    if (spins >= before_idle && kept_back_.empty()) {
       publish_idle();
       if (until()) return false;
     }
-    if (spins % before_idle == before_idle - 1) {
+    if (spins % before_idle == before_idle - 1 && kept_back_.empty()) {
       const auto now = std::chrono::steady_clock::now();
       if (sleep_at == std::chrono::steady_clock::time_point{}) sleep_at = now + runtime_.options().spin;
       if (now >= sleep_at) {

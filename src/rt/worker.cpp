@@ -58,13 +58,19 @@ void Worker::send_from_outside(const Entry& message) {
   wake();
 }
 
-void Worker::keep_back(Worker& to, const Entry& message) { kept_back_.push_back({&to, message}); }
+void Worker::keep_back(Worker& to, const Entry& message) {
+  auto kept = std::ranges::find(kept_back_, &to, &KeptBack::to);
+  if (kept == kept_back_.end()) kept = kept_back_.insert(kept, {&to, {}, 0});
+  kept->messages.push_back(message);
+}
 
 void Worker::send_kept_back() {
-  std::erase_if(kept_back_, [this](const KeptBack& kept) {
-    if (!kept.to->mailboxes_[static_cast<std::size_t>(index_)]->push(kept.message)) return false;
-    kept.to->wake();
-    return true;
+  std::erase_if(kept_back_, [this](KeptBack& kept) {
+    Mailbox& box = *kept.to->mailboxes_[static_cast<std::size_t>(index_)];
+    const std::size_t before = kept.sent;
+    while (kept.sent < kept.messages.size() && box.push(kept.messages[kept.sent])) ++kept.sent;
+    if (kept.sent != before) kept.to->wake();
+    return kept.sent == kept.messages.size();
   });
 }
 

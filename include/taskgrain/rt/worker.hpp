@@ -51,7 +51,7 @@ class alignas(apart) Worker {
     to.sleeper_.wake();
   }
   /// Whether there is anything to do but the task that runs: mail, or a task in a queue.
-  bool has_work() const noexcept { return !queues_empty() || mail(); }
+  bool has_work() const noexcept { return has_tasks() || mail(); }
   /// Where tasks are recorded; null if they are not.
   TraceLane* trace() const noexcept { return trace_; }
 
@@ -95,8 +95,7 @@ class alignas(apart) Worker {
   void send_kept_back();
   bool steal(Entry& task);
   bool loot() const noexcept;
-  /// No task, and nothing kept back.
-  bool queues_empty() const noexcept { return stealable_.empty() && bound_.empty() && shared_.size() <= 0 && kept_back_.empty(); }
+  bool has_tasks() const noexcept { return !stealable_.empty() || !bound_.empty() || shared_.size() > 0; }
   void publish_idle();
   void publish_busy();
 
@@ -112,7 +111,8 @@ class alignas(apart) Worker {
   std::uint64_t received_ = 0;  // from workers and from outside
   struct KeptBack {
     Worker* to;
-    Entry message;
+    std::vector<Entry> messages;
+    std::size_t sent;  // of them, since
   };
   std::vector<KeptBack> kept_back_;  // messages that found a full mailbox
   std::int64_t batch_ = 1;           // tasks to offer to thieves at once
