@@ -80,6 +80,9 @@ const Entry* Worker::next_ranked() {
     ranked_ = false;
     return take_back();
   }
+  // What was offered and not taken is still this worker's, and may come first.
+  if (shared_.size() > 0 && offered_priority() > (bound ? bound_.priority() : stealable_.priority()))
+    if (const Entry* task = take_back()) return task;
   taken_ = bound ? bound_.pop() : stealable_.pop();  // bound ones first: nobody else can take them
   if (!victims_.empty() && shared_.size() <= 0 && !stealable_.empty()) share();
   return &taken_;
@@ -88,6 +91,7 @@ const Entry* Worker::next_ranked() {
 const Entry* Worker::take_back() {
   if (shared_.size() <= 0 || !shared_.pop(taken_)) return nullptr;
   took_back_ = true;
+  if (!offered_.empty()) offered_.pop_back();
   return &taken_;
 }
 
@@ -96,8 +100,23 @@ void Worker::share() {
   batch_ = took_back_ ? std::max<std::int64_t>(1, batch_ / 2) : std::min(2 * batch_, Deque::capacity / 2);
   took_back_ = false;
   const auto half = static_cast<std::int64_t>((stealable_.size() + 1) / 2);
-  for (std::int64_t n = std::min(batch_, half); n > 0; --n) shared_.push(stealable_.pop_oldest());
+  const std::int64_t number = std::min(batch_, half);
+  offered_.clear();
+  if (ranked_)
+    share_ranked(number);
+  else
+    for (std::int64_t n = 0; n < number; ++n) shared_.push(stealable_.pop_oldest());
   wake_a_thief();
+}
+
+void Worker::share_ranked(std::int64_t number) {
+  // The last is the one that this worker would take back first, so they go in from the lowest priority to the highest.
+  for (std::int64_t n = 0; n < number; ++n) {
+    const int priority = stealable_.priority();
+    offered_.push_back({priority, stealable_.pop_oldest()});
+  }
+  std::ranges::reverse(offered_);
+  for (const Offered& offered : offered_) shared_.push(offered.task);
 }
 
 void Worker::wake_a_thief() noexcept {

@@ -84,6 +84,9 @@ class alignas(apart) Worker {
   const Entry* next_ranked();
   const Entry* take_back();
   void share();
+  void share_ranked(std::int64_t number);
+  /// Of the task that take_back would give, if there is one.
+  int offered_priority() const noexcept { return offered_.empty() ? 0 : offered_.back().priority; }
   void wake_a_thief() noexcept;
 
   void receive();
@@ -117,6 +120,11 @@ class alignas(apart) Worker {
   std::vector<KeptBack> kept_back_;  // messages that found a full mailbox
   std::int64_t batch_ = 1;           // tasks to offer to thieves at once
   bool took_back_ = false;           // one of those offered last
+  struct Offered {
+    int priority;
+    Entry task;
+  };
+  std::vector<Offered> offered_;  // those offered last, but for those taken back; empty if all have priority 0
   bool idle_ = true;                // as published
   std::size_t next_sender_ = 0;
   TraceLane* trace_ = nullptr;
