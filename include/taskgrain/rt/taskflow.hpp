@@ -101,7 +101,10 @@ class Taskflow final : public Handler {
     return total;
   }
   void abandon() noexcept override {
-    for (std::size_t w = 0; w < shares(); ++w) shares_[w].waiting.clear();
+    for (std::size_t w = 0; w < shares(); ++w) {
+      shares_[w].waiting.clear();
+      shares_[w].ran.clear();
+    }
   }
 
  private:
@@ -114,7 +117,7 @@ class Taskflow final : public Handler {
   /// What a worker knows; touched by its thread alone.
   struct alignas(apart) Share {
     Counters<K> waiting;
-    std::unordered_set<K, Hash, Same> ran;  // where the runtime checks
+    std::unordered_set<K, Hash, Same> ran;  // or wait: all that were fulfilled, where the runtime checks
   };
 
   /// A key taken out of a payload: by value, or from the box that it travelled in.
@@ -157,27 +160,26 @@ class Taskflow final : public Handler {
 
   /// The first fulfilment of a task.
   [[gnu::noinline]] void appear(Worker& here, Share& share, Key key) {
+    if (runtime_.options().check) [[unlikely]] check(share, key);
     const int indegree = indegree_(key);
     if (indegree > 1)
       share.waiting.insert(key, indegree - 1);
     else if (indegree < 0) [[unlikely]]
       negative(key, indegree);
     else
-      ready(here, share, key);
+      ready(here, key);
   }
 
   /// The last one.
   [[gnu::noinline]] void complete(Worker& here, Share& share, Key key, std::int32_t* left) {
     share.waiting.remove(left);
-    ready(here, share, key);
+    ready(here, key);
   }
 
-  void ready(Worker& here, Share& share, Key key) {
-    if (runtime_.options().check) [[unlikely]] check(share, key);
-    if (!ranked_) [[likely]]
-      here.ready({this, pack(key)});
-    else
-      here.ready({this, pack(key)}, {priority_ ? priority_(key) : 0, bound_ && bound_(key)});
+  void ready(Worker& here, Key key) {
+    if (!ranked_) [[likely]] return here.ready({this, pack(key)});
+    const Ready how{priority_ ? priority_(key) : 0, bound_ && bound_(key)};  // before the key is in a box: these may throw
+    here.ready({this, pack(key)}, how);
   }
 
   [[gnu::noinline]] void check(Share& share, Key key) {
