@@ -32,8 +32,12 @@ std::vector<int> processors_for(int workers) {
 
 /// Checks the options and sets what was left open.
 RuntimeOptions complete(RuntimeOptions options) {
-  if (options.workers < 0 || options.workers > most_workers)
-    throw UsageError("workers is " + std::to_string(options.workers) + ", allowed are 0 to " + std::to_string(most_workers));
+  const auto check_number = [](const char* field, auto number) {
+    if (std::cmp_less(number, 0) || std::cmp_greater(number, most_workers))
+      throw UsageError(std::string(field) + std::to_string(number) + ", allowed are 0 to " + std::to_string(most_workers));
+  };
+  check_number("workers is ", options.workers);
+  check_number("the number of cores is ", options.cores.size());
   if (options.spin.count() < 0) throw UsageError("spin is " + std::to_string(options.spin.count()) + " ns, allowed are 0 and more");
   if (options.cores.empty()) options.cores = processors_for(options.workers);
   if (options.workers == 0) options.workers = static_cast<int>(options.cores.size());
@@ -88,22 +92,28 @@ void Runtime::start() {
   std::atomic<int> starting{workers() - 1};
   std::exception_ptr problem;
   std::mutex problem_mutex;
-  for (int k = 1; k < workers(); ++k) {
-    threads_.emplace_back([&, k] {
-      std::optional<Pinned> pinned;
-      try {
-        if (options_.pin) pinned.emplace(options_.cores[static_cast<std::size_t>(k)]);
-      } catch (...) {
-        const std::lock_guard lock(problem_mutex);
-        problem = std::current_exception();
-      }
-      starting.fetch_sub(1);
-      starting.notify_one();
-      Worker& worker = *workers_[static_cast<std::size_t>(k)];
-      const Role role(Worker::current_, worker);
-      worker.work([this] { return stop_.load(std::memory_order_relaxed); });
-    });
+  int next = 1;
+  try {
+    for (; next < workers(); ++next)
+      threads_.emplace_back([&, k = next] {
+        std::optional<Pinned> pinned;
+        try {
+          if (options_.pin) pinned.emplace(options_.cores[static_cast<std::size_t>(k)]);
+        } catch (...) {
+          const std::lock_guard lock(problem_mutex);
+          problem = std::current_exception();
+        }
+        starting.fetch_sub(1);
+        starting.notify_one();
+        Worker& worker = *workers_[static_cast<std::size_t>(k)];
+        const Role role(Worker::current_, worker);
+        worker.work([this] { return stop_.load(std::memory_order_relaxed); });
+      });
+  } catch (...) {  // the system has no more threads
+    const std::lock_guard lock(problem_mutex);
+    problem = std::current_exception();
   }
+  starting.fetch_sub(workers() - next);
   for (int left; (left = starting.load()) != 0;) starting.wait(left);
   try {
     if (options_.pin) const Pinned trial(options_.cores[0]);

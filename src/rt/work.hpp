@@ -78,7 +78,10 @@ bool Worker::find_work(const Until& until) {
     }
     if (spins % before_idle == before_idle - 1 && kept_back_.empty()) {
       const auto now = std::chrono::steady_clock::now();
-      if (sleep_at == std::chrono::steady_clock::time_point{}) sleep_at = now + runtime_.options().spin;
+      if (sleep_at == std::chrono::steady_clock::time_point{}) {
+        constexpr auto never = std::chrono::steady_clock::time_point::max();
+        sleep_at = runtime_.options().spin < never - now ? now + runtime_.options().spin : never;
+      }
       if (now >= sleep_at) {
         publish_idle();
         sleeper_.sleep_unless([&] { return mail() || loot() || until(); });
