@@ -59,6 +59,21 @@ class Role {
 
 }  // namespace
 
+/// While it lives, an idle worker stays idle: worker 0 may look at what belongs to the others, though somebody outside sends them
+/// something at this moment. What it does and what `Worker::publish_busy` does is Dekker's as in sleep.hpp: a worker says that it is
+/// busy and then looks whether the runtime is closed, worker 0 closes it and then looks whether all are idle.
+class Runtime::Closed {
+ public:
+  explicit Closed(Runtime& runtime) noexcept : runtime_(runtime) {
+    runtime_.closed_.store(true, std::memory_order_relaxed);
+    heavy_barrier();
+  }
+  ~Closed() { runtime_.closed_.store(false, std::memory_order_release); }
+
+ private:
+  Runtime& runtime_;
+};
+
 Runtime::Runtime(RuntimeOptions options) : options_(complete(std::move(options))), epochs_(options_.cores.size()) {
   const std::size_t number = options_.cores.size();
   if (!options_.trace.empty()) {
@@ -152,29 +167,34 @@ template <typename Done>
 void Runtime::work_as_first(const Done& done) {
   if (here() != nullptr) throw UsageError("a task cannot wait for the runtime that runs it");
   const std::lock_guard caller(caller_mutex_);
+  if (threads_.empty() && workers() > 1 && !quiescent()) start();  // what came after `join` needs them
   Worker& first = *workers_[0];
   const Role role(Worker::current_, first);
   const auto pinned = options_.pin ? std::make_unique<Pinned>(options_.cores[0]) : nullptr;
-  bool is_done = false;
-  first.work([&] { return (!failed() && (is_done = done())) || quiescent(); });
-  if (failed()) {
-    for (Handler* handler : handlers()) handler->abandon();
-    failed_.store(false, std::memory_order_relaxed);
-    const std::lock_guard lock(mutex_);
-    std::rethrow_exception(std::exchange(failure_, nullptr));
+  for (;;) {
+    bool is_done = false;
+    first.work([&] { return (!failed() && (is_done = done())) || quiescent(); });
+    if (is_done) return;  // others may be at work still: what fails there, the next wait tells
+    const Closed closed(*this);
+    if (quiescent()) return end_run();
   }
-  if (!is_done) report_stuck();
 }
 
-void Runtime::report_stuck() {
+void Runtime::end_run() {
   constexpr std::size_t most = 10;
   std::vector<StuckTask> tasks;
   std::size_t total = 0;
   const auto all = handlers();
-  for (const Handler* handler : all) total += handler->stuck(tasks, most);
-  if (total == 0) return;
-  for (Handler* handler : all) handler->abandon();
-  throw Stuck(std::move(tasks), total);
+  if (!failed())
+    for (const Handler* handler : all) total += handler->stuck(tasks, most);
+  if (failed() || total > 0 || options_.check)
+    for (Handler* handler : all) handler->abandon();
+  if (failed()) {
+    const std::lock_guard lock(mutex_);
+    failed_.store(false, std::memory_order_relaxed);
+    std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+  if (total > 0) throw Stuck(std::move(tasks), total);
 }
 
 bool Runtime::quiescent() noexcept {
@@ -193,7 +213,8 @@ bool Runtime::quiescent() noexcept {
   if (under_way != 0) return false;
   for (std::size_t k = 0; k < workers_.size(); ++k)
     if (workers_[k]->publication_.epoch.load(std::memory_order_acquire) != epochs_[k]) return false;
-  return sent_from_outside_.load(std::memory_order_acquire) == outside;
+  // A hold that a task took, and that ended since, has left what it fulfilled in the count after it.
+  return holds_.load(std::memory_order_acquire) == 0 && sent_from_outside_.load(std::memory_order_acquire) == outside;
 }
 
 void Runtime::fail(const std::string& task) noexcept {

@@ -1,6 +1,7 @@
 #include "taskgrain/rt/worker.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "taskgrain/rt/runtime.hpp"
 
@@ -150,6 +151,8 @@ void Worker::publish_busy() {
   if (!idle_) return;
   idle_ = false;
   publication_.epoch.store(publication_.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  light_barrier();
+  while (runtime_.closed_.load(std::memory_order_acquire)) std::this_thread::yield();
 }
 
 }  // namespace taskgrain::rt
