@@ -33,8 +33,12 @@ std::vector<int> processors_for(int workers) {
 
 /// Checks the options and sets what was left open.
 RuntimeOptions complete(RuntimeOptions options) {
-  if (options.workers < 0 || options.workers > most_workers)
-    throw UsageError("workers is " + std::to_string(options.workers) + ", allowed are 0 to " + std::to_string(most_workers));
+  const auto check_number = [](const char* field, auto number) {
+    if (std::cmp_less(number, 0) || std::cmp_greater(number, most_workers))
+      throw UsageError(std::string(field) + std::to_string(number) + ", allowed are 0 to " + std::to_string(most_workers));
+  };
+  check_number("workers is ", options.workers);
+  check_number("the number of cores is ", options.cores.size());
   if (options.spin.count() < 0) throw UsageError("spin is " + std::to_string(options.spin.count()) + " ns, allowed are 0 and more");
   if (options.cores.empty()) options.cores = processors_for(options.workers);
   if (options.workers == 0) options.workers = static_cast<int>(options.cores.size());
@@ -56,9 +60,27 @@ class Role {
 
 }  // namespace
 
+/// While it lives, an idle worker stays idle: worker 0 may look at what belongs to the others, though somebody outside sends them
+/// something at this moment. What it does and what `Worker::publish_busy` does is Dekker's as in sleep.hpp: a worker says that it is
+/// busy and then looks whether the runtime is closed, worker 0 closes it and then looks whether all are idle.
+class Runtime::Closed {
+ public:
+  explicit Closed(Runtime& runtime) noexcept : runtime_(runtime) {
+    runtime_.closed_.store(true, std::memory_order_relaxed);
+    heavy_barrier();
+  }
+  ~Closed() { runtime_.closed_.store(false, std::memory_order_release); }
+
+ private:
+  Runtime& runtime_;
+};
+
 Runtime::Runtime(RuntimeOptions options) : options_(complete(std::move(options))), epochs_(options_.cores.size()) {
   const std::size_t number = options_.cores.size();
-  if (!options_.trace.empty()) trace_ = std::make_unique<Trace>(number);
+  if (!options_.trace.empty()) {
+    trace_ = std::make_unique<Trace>(number);
+    trace_->write(options_.trace);  // a file that cannot be written is known before anything runs
+  }
   for (std::size_t k = 0; k < number; ++k) {
     workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(k), static_cast<int>(number)));
     if (trace_) workers_[k]->trace_ = &trace_->lane(k);
@@ -86,22 +108,28 @@ void Runtime::start() {
   std::atomic<int> starting{workers() - 1};
   std::exception_ptr problem;
   std::mutex problem_mutex;
-  for (int k = 1; k < workers(); ++k) {
-    threads_.emplace_back([&, k] {
-      std::optional<Pinned> pinned;
-      try {
-        if (options_.pin) pinned.emplace(options_.cores[static_cast<std::size_t>(k)]);
-      } catch (...) {
-        const std::lock_guard lock(problem_mutex);
-        problem = std::current_exception();
-      }
-      starting.fetch_sub(1);
-      starting.notify_one();
-      Worker& worker = *workers_[static_cast<std::size_t>(k)];
-      const Role role(Worker::current_, worker);
-      worker.work([this] { return stop_.load(std::memory_order_relaxed); });
-    });
+  int next = 1;
+  try {
+    for (; next < workers(); ++next)
+      threads_.emplace_back([&, k = next] {
+        std::optional<Pinned> pinned;
+        try {
+          if (options_.pin) pinned.emplace(options_.cores[static_cast<std::size_t>(k)]);
+        } catch (...) {
+          const std::lock_guard lock(problem_mutex);
+          problem = std::current_exception();
+        }
+        starting.fetch_sub(1);
+        starting.notify_one();
+        Worker& worker = *workers_[static_cast<std::size_t>(k)];
+        const Role role(Worker::current_, worker);
+        worker.work([this] { return stop_.load(std::memory_order_relaxed); });
+      });
+  } catch (...) {  // the system has no more threads
+    const std::lock_guard lock(problem_mutex);
+    problem = std::current_exception();
   }
+  starting.fetch_sub(workers() - next);
   for (int left; (left = starting.load()) != 0;) starting.wait(left);
   try {
     if (options_.pin) const Pinned trial(options_.cores[0]);
@@ -140,21 +168,17 @@ template <typename Done>
 void Runtime::work_as_first(const Done& done) {
   if (here() != nullptr) throw UsageError("a task cannot wait for the runtime that runs it");
   const std::lock_guard caller(caller_mutex_);
+  if (threads_.empty() && workers() > 1 && !quiescent()) start();  // what came after `join` needs them
   Worker& first = *workers_[0];
   const Role role(Worker::current_, first);
   const auto pinned = options_.pin ? std::make_unique<Pinned>(options_.cores[0]) : nullptr;
-  bool is_done = false;
-  first.work([&] { return (!failed() && (is_done = done())) || quiescent(); });
-  if (failed()) {
-    for (Handler* handler : handlers()) handler->abandon();
-    failed_.store(false, std::memory_order_relaxed);
-    const std::lock_guard lock(mutex_);
-    std::rethrow_exception(std::exchange(failure_, nullptr));
+  for (;;) {
+    bool is_done = false;
+    first.work([&] { return (!failed() && (is_done = done())) || quiescent(); });
+    if (is_done) return;  // others may be at work still: what fails there, the next wait tells
+    const Closed closed(*this);
+    if (quiescent()) return end_run();
   }
-  if (is_done) return;
-  report_stuck();
-  if (options_.check)
-    for (Handler* handler : handlers()) handler->abandon();  // the next run may have the same keys
 }
 
 void Runtime::on_each_worker(const std::function<void(int worker)>& body) {
@@ -164,15 +188,21 @@ void Runtime::on_each_worker(const std::function<void(int worker)>& body) {
   wait();
 }
 
-void Runtime::report_stuck() {
+void Runtime::end_run() {
   constexpr std::size_t most = 10;
   std::vector<StuckTask> tasks;
   std::size_t total = 0;
   const auto all = handlers();
-  for (const Handler* handler : all) total += handler->stuck(tasks, most);
-  if (total == 0) return;
-  for (Handler* handler : all) handler->abandon();
-  throw Stuck(std::move(tasks), total);
+  if (!failed())
+    for (const Handler* handler : all) total += handler->stuck(tasks, most);
+  if (failed() || total > 0 || options_.check)
+    for (Handler* handler : all) handler->abandon();
+  if (failed()) {
+    const std::lock_guard lock(mutex_);
+    failed_.store(false, std::memory_order_relaxed);
+    std::rethrow_exception(std::exchange(failure_, nullptr));
+  }
+  if (total > 0) throw Stuck(std::move(tasks), total);
 }
 
 bool Runtime::quiescent() noexcept {
@@ -191,7 +221,8 @@ bool Runtime::quiescent() noexcept {
   if (under_way != 0) return false;
   for (std::size_t k = 0; k < workers_.size(); ++k)
     if (workers_[k]->publication_.epoch.load(std::memory_order_acquire) != epochs_[k]) return false;
-  return sent_from_outside_.load(std::memory_order_acquire) == outside;
+  // A hold that a task took, and that ended since, has left what it fulfilled in the count after it.
+  return holds_.load(std::memory_order_acquire) == 0 && sent_from_outside_.load(std::memory_order_acquire) == outside;
 }
 
 void Runtime::fail(const std::string& task) noexcept {

@@ -57,7 +57,7 @@ inline bool Worker::mail() const noexcept {
   return false;
 }
 
-inline void Worker::rest(int spins) noexcept {
+inline void Worker::rest(std::int64_t spins) noexcept {
   if (spins < before_yield)
     pause();
   else
@@ -89,8 +89,9 @@ template <typename Until>
 bool Worker::find_work(const Until& until) {
   std::chrono::steady_clock::time_point sleep_at{};
   Entry task;
-  for (int spins = 0;; ++spins) {
-    if (mail() || !queues_empty()) {
+  for (std::int64_t spins = 0;; ++spins) {
+    if (!kept_back_.empty()) [[unlikely]] send_kept_back();
+    if (mail() || has_tasks()) {
       publish_busy();
       return true;
     }
@@ -101,13 +102,16 @@ bool Worker::find_work(const Until& until) {
         return true;
       }
     }
-    if (spins >= before_idle) {
+    if (spins >= before_idle && kept_back_.empty()) {
       publish_idle();
       if (until()) return false;
     }
-    if (spins % before_idle == before_idle - 1) {
+    if (spins % before_idle == before_idle - 1 && kept_back_.empty()) {
       const auto now = std::chrono::steady_clock::now();
-      if (sleep_at == std::chrono::steady_clock::time_point{}) sleep_at = now + runtime_.options().spin;
+      if (sleep_at == std::chrono::steady_clock::time_point{}) {
+        constexpr auto never = std::chrono::steady_clock::time_point::max();
+        sleep_at = runtime_.options().spin < never - now ? now + runtime_.options().spin : never;
+      }
       if (now >= sleep_at) {
         publish_idle();
         sleeper_.sleep_unless([&] { return mail() || loot() || until(); });

@@ -1,6 +1,7 @@
 #include "taskgrain/rt/worker.hpp"
 
 #include <algorithm>
+#include <thread>
 
 #include "taskgrain/rt/runtime.hpp"
 
@@ -81,8 +82,8 @@ const Entry* Worker::next_ranked() {
     ranked_ = false;
     return take_back();
   }
-  // What is offered to thieves has priority 0 or had a higher one.
-  if ((bound ? bound_ : stealable_).priority() < 0)
+  // What was offered and not taken is still this worker's, and may come first.
+  if (shared_.size() > 0 && offered_priority() > (bound ? bound_.priority() : stealable_.priority()))
     if (const Entry* task = take_back()) return task;
   taken_ = bound ? bound_.pop() : stealable_.pop();  // bound ones first: nobody else can take them
   if (!victims_.empty() && shared_.size() <= 0 && !stealable_.empty()) share();
@@ -92,6 +93,7 @@ const Entry* Worker::next_ranked() {
 const Entry* Worker::take_back() {
   if (shared_.size() <= 0 || !shared_.pop(taken_)) return nullptr;
   took_back_ = true;
+  if (!offered_.empty()) offered_.pop_back();
   return &taken_;
 }
 
@@ -100,8 +102,23 @@ void Worker::share() {
   batch_ = took_back_ ? std::max<std::int64_t>(1, batch_ / 2) : std::min(2 * batch_, Deque::capacity / 2);
   took_back_ = false;
   const auto half = static_cast<std::int64_t>((stealable_.size() + 1) / 2);
-  for (std::int64_t n = std::min(batch_, half); n > 0; --n) shared_.push(stealable_.pop_oldest());
+  const std::int64_t number = std::min(batch_, half);
+  offered_.clear();
+  if (ranked_)
+    share_ranked(number);
+  else
+    for (std::int64_t n = 0; n < number; ++n) shared_.push(stealable_.pop_oldest());
   wake_a_thief();
+}
+
+void Worker::share_ranked(std::int64_t number) {
+  // The last is the one that this worker would take back first, so they go in from the lowest priority to the highest.
+  for (std::int64_t n = 0; n < number; ++n) {
+    const int priority = stealable_.priority();
+    offered_.push_back({priority, stealable_.pop_oldest()});
+  }
+  std::ranges::reverse(offered_);
+  for (const Offered& offered : offered_) shared_.push(offered.task);
 }
 
 void Worker::wake_a_thief() noexcept {
@@ -135,6 +152,8 @@ void Worker::publish_busy() {
   if (!idle_) return;
   idle_ = false;
   publication_.epoch.store(publication_.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  light_barrier();
+  while (runtime_.closed_.load(std::memory_order_acquire)) std::this_thread::yield();
 }
 
 }  // namespace taskgrain::rt

@@ -70,7 +70,8 @@ class Runtime {
   const std::vector<int>& cores() const noexcept { return options_.cores; }
   const RuntimeOptions& options() const noexcept { return options_; }
 
-  /// Works until nothing is left to do: no task, no message, no hold. Afterwards the runtime is as new, also if it throws.
+  /// Works until nothing is left to do: no task, no message, no hold. Afterwards the runtime is as new, also if it throws. Starts the
+  /// threads if it is joined and there is something to do.
   /// \throws TaskFailed  a task threw; tasks that had not started were dropped
   /// \throws Stuck       tasks wait for what can no longer come
   /// \throws UsageError  when called by a task
@@ -132,7 +133,9 @@ class Runtime {
   bool quiescent() noexcept;
   template <typename Done>
   void work_as_first(const Done& done);
-  void report_stuck();
+  class Closed;
+  /// Forgets what is left of a run that has ended, and throws what is to be said of it.
+  void end_run();
   std::vector<Handler*> handlers();
 
   RuntimeOptions options_;
@@ -148,6 +151,7 @@ class Runtime {
   // Written seldom.
   alignas(apart) std::atomic<bool> failed_{false};  // by who fails first; by worker 0 when all are idle
   std::atomic<bool> stop_{false};
+  std::atomic<bool> closed_{false};  // by worker 0: the others stay idle
   // Written by outside threads.
   alignas(apart) std::atomic<std::uint64_t> sent_from_outside_{0};
   std::atomic<std::int64_t> holds_{0};

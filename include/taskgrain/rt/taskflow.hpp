@@ -177,10 +177,9 @@ class Taskflow final : public Handler {
   }
 
   void ready(Worker& here, Key key) {
-    if (!ranked_) [[likely]]
-      here.ready({this, pack(key)});
-    else
-      here.ready({this, pack(key)}, {priority_ ? priority_(key) : 0, bound_ && bound_(key)});
+    if (!ranked_) [[likely]] return here.ready({this, pack(key)});
+    const Ready how{priority_ ? priority_(key) : 0, bound_ && bound_(key)};  // before the key is in a box: these may throw
+    here.ready({this, pack(key)}, how);
   }
 
   [[gnu::noinline]] void check(Share& share, Key key) {

@@ -59,7 +59,7 @@ class alignas(apart) Worker {
     to.sleeper_.wake();
   }
   /// Whether there is anything to do but the task that runs: mail, or a task in a queue.
-  bool has_work() const noexcept { return !queues_empty() || mail(); }
+  bool has_work() const noexcept { return has_tasks() || mail(); }
   /// Spins until `ready()`.
   /// \param until  when it has lasted too long; null if it begins now, and again in the end. After an interruption it goes on
   template <typename Ready>
@@ -92,13 +92,16 @@ class alignas(apart) Worker {
   /// Returns when there is something to do (true) or `until()` (false).
   template <typename Until>
   bool find_work(const Until& until);
-  static void rest(int spins) noexcept;
+  static void rest(std::int64_t spins) noexcept;
   void execute(const Entry& task);
   /// A task of its own, null if there is none; it is there until another one is ready.
   const Entry* next();
   const Entry* next_ranked();
   const Entry* take_back();
   void share();
+  void share_ranked(std::int64_t number);
+  /// Of the task that take_back would give, if there is one.
+  int offered_priority() const noexcept { return offered_.empty() ? 0 : offered_.back().priority; }
   void wake_a_thief() noexcept;
 
   void receive();
@@ -110,8 +113,7 @@ class alignas(apart) Worker {
   void send_kept_back();
   bool steal(Entry& task);
   bool loot() const noexcept;
-  /// No task, and nothing kept back.
-  bool queues_empty() const noexcept { return stealable_.empty() && bound_.empty() && shared_.size() <= 0 && kept_back_.empty(); }
+  bool has_tasks() const noexcept { return !stealable_.empty() || !bound_.empty() || shared_.size() > 0; }
   void publish_idle();
   void publish_busy();
 
@@ -132,6 +134,11 @@ class alignas(apart) Worker {
   std::vector<KeptBack> kept_back_;  // messages that found a full mailbox; by receiver, of those for whom there are any
   std::int64_t batch_ = 1;           // tasks to offer to thieves at once
   bool took_back_ = false;           // one of those offered last
+  struct Offered {
+    int priority;
+    Entry task;
+  };
+  std::vector<Offered> offered_;  // those offered last, but for those taken back; empty if all have priority 0
   bool idle_ = true;                // as published
   std::size_t next_sender_ = 0;
   TraceLane* trace_ = nullptr;

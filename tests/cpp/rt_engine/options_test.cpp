@@ -97,7 +97,7 @@ TEST(Options, OfANumberOfWorkersThatCannotBe) {
   expect_refused({.workers = 1'000'000}, "workers", "1000000", "allowed are 0 to");
 }
 
-TEST(Options, DISABLED_OfMoreProcessorsThanWorkersThereCanBe) {
+TEST(Options, OfMoreProcessorsThanWorkersThereCanBe) {
   expect_refused({.cores = std::vector<int>(100'000, first_processor())}, "100000", "allowed are 0 to");
 }
 
@@ -143,7 +143,7 @@ TEST(Options, ThatAreRefusedLeaveNothingBehind) {
   std::_Exit(1);
 }
 
-TEST(Options, DISABLED_ThatNeedMoreThreadsThanThereAreEndInAnError) {
+TEST(Options, ThatNeedMoreThreadsThanThereAreEndInAnError) {
   EXPECT_EXIT(start_too_many_threads(), testing::ExitedWithCode(0), "caught: .*");
 }
 #endif

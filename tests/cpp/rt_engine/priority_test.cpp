@@ -64,7 +64,7 @@ TEST(Priority, OrdersTheTasksOfOneWorker) {
   EXPECT_THAT(order.of({0, 0, 0}), ElementsAre(2, 1, 0)) << "the newest of priority 0";
 }
 
-TEST(Priority, DISABLED_OrdersWhatOthersMightSteal) {
+TEST(Priority, OrdersWhatOthersMightSteal) {
   for (const int workers : {2, 4}) {
     Order order(workers);
     std::vector<int> priorities(100), expected(100);
@@ -74,7 +74,7 @@ TEST(Priority, DISABLED_OrdersWhatOthersMightSteal) {
   }
 }
 
-TEST(Priority, DISABLED_OrdersRandomTasksBoundOrNot) {
+TEST(Priority, OrdersRandomTasksBoundOrNot) {
   Order order(2);
   std::mt19937 random(5);
   for (int n = 0; n < 50; ++n) {
