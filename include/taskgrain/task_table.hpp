@@ -3,9 +3,12 @@
 /// All that a task needs and causes, looked up: for systems on shared memory that know their graph ahead.
 ///
 /// Outputs lie in memory that all workers share and are kept for two steps (`Outputs`), so task (t, i) writes over the output of
-/// (t-2, i). It comes after the tasks whose outputs it reads, and after those that read (t-2, i): all of them tasks of step t-1.
+/// (t-2, i). It comes after the tasks whose outputs it reads, and after those that read (t-2, i); if none does, after a task of
+/// step t-1 that comes after (t-2, i). So all that a task comes after is in the step before. Where a point of a `dag`
+/// is missing for a while, there is no such chain: all outputs of such a graph are kept.
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -25,7 +28,7 @@ class TaskTable {
   };
 
   /// \throws Unsupported  if too many steps differ
-  explicit TaskTable(const Graph& graph) : graph_(&graph), classes_(graph), outputs_(graph) {
+  explicit TaskTable(const Graph& graph) : graph_(&graph), classes_(graph), depth_(depth(graph)), outputs_(graph, depth_) {
     for (const std::int64_t step : classes_.representatives()) rows_.push_back(row(step));
   }
 
@@ -39,8 +42,16 @@ class TaskTable {
     if (step + 1 >= graph_->steps()) return {};
     return rows_[classes_[step + 1]].after[static_cast<std::size_t>(point)];
   }
-  /// Points of a step that come after no task.
-  std::span<const std::int64_t> roots(std::int64_t step) const noexcept { return rows_[classes_[step]].roots; }
+  struct Root {
+    std::int64_t step, point;
+  };
+  /// The tasks that come after none. Where all points exist at all steps, all of them are in step 0 or 1.
+  std::vector<Root> roots() const {
+    std::vector<Root> roots;
+    for (std::int64_t step = 0; step < (graph_->uniform() ? std::min<std::int64_t>(2, graph_->steps()) : graph_->steps()); ++step)
+      for (const std::int64_t point : rows_[classes_[step]].roots) roots.push_back({step, point});
+    return roots;
+  }
   /// After so many steps the table repeats itself, from step 2 on; 0 if it need not.
   std::int64_t period() const noexcept { return classes_.period(); }
 
@@ -86,7 +97,8 @@ class TaskTable {
     for (std::size_t point = 0; point < width; ++point)
       for (const std::int64_t other : row.tasks[point].before) {
         const auto o = static_cast<std::size_t>(other);
-        row.after_memory[static_cast<std::size_t>(row.after[o].data() - row.after_memory.data()) + filled[o]++] = static_cast<std::int64_t>(point);
+        const auto begin = static_cast<std::size_t>(row.after[o].data() - row.after_memory.data());
+        row.after_memory[begin + filled[o]++] = static_cast<std::int64_t>(point);
       }
     return row;
   }
@@ -98,13 +110,53 @@ class TaskTable {
         for (std::int64_t other = interval.first; other <= interval.last; ++other) before.push_back(other);
     };
     add(graph_->deps(step, point));
-    if (graph_->contains(step - 2, point)) add(graph_->reverse_deps(step - 2, point));
+    if (depth_ < 3) {
+      if (graph_->contains(step - 2, point)) {
+        if (is_read(step - 2, point))
+          add(graph_->reverse_deps(step - 2, point));
+        else
+          before.push_back(witness(step - 1, point));
+      }
+      const Interval now = graph_->points(step), earlier = graph_->points(step - 1);
+      const std::int64_t first = point == now.first ? earlier.first : point, last = point == now.last ? earlier.last : point;
+      for (std::int64_t other = first; other <= last; ++other)  // those whose witness it is
+        if (earlier.contains(other) && !is_read(step - 1, other)) before.push_back(other);
+    }
     std::ranges::sort(before);
     before.erase(std::ranges::unique(before).begin(), before.end());
   }
 
+  bool is_read(std::int64_t step, std::int64_t point) const {
+    const Points readers = graph_->reverse_deps(step, point);
+    return readers.begin() != readers.end();
+  }
+  /// The point of a step whose task comes after that of `point` in the step before if nobody reads it.
+  std::int64_t witness(std::int64_t step, std::int64_t point) const {
+    const Interval points = graph_->points(step);
+    return std::clamp(point, points.first, points.last);
+  }
+
+  /// How many steps of outputs are kept. Steps that repeat themselves (v_cycle, fork_join) lead through a step of one point,
+  /// which comes after all before it.
+  static std::size_t depth(const Graph& graph) {
+    if (graph.uniform() || graph.dependence_sets() < graph.steps()) return 2;
+    const auto each_missing = [](Interval in, Interval from, auto body) {
+      for (std::int64_t point = from.first; point <= std::min(from.last, in.first - 1); ++point) body(point);
+      for (std::int64_t point = std::max(from.first, in.last + 1); point <= from.last; ++point) body(point);
+    };
+    std::vector<bool> gone(static_cast<std::size_t>(graph.width()));
+    bool back = false;
+    for (std::int64_t step = 1; step < graph.steps() && !back; ++step) {
+      const Interval before = graph.points(step - 1), now = graph.points(step);
+      each_missing(before, now, [&](std::int64_t point) { back |= gone[static_cast<std::size_t>(point)]; });
+      each_missing(now, before, [&](std::int64_t point) { gone[static_cast<std::size_t>(point)] = true; });
+    }
+    return back ? std::bit_ceil(static_cast<std::size_t>(graph.steps())) : 2;
+  }
+
   const Graph* graph_;
   StepClasses classes_;
+  std::size_t depth_;
   Outputs outputs_;
   std::vector<Row> rows_;  // by class
 };

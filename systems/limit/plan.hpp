@@ -6,7 +6,7 @@
 /// done[j] >= t on the columns j of other cores
 ///   - that (t, i) reads: j ∈ D(t, i);
 ///   - that have read what (t, i) overwrites: outputs are kept for two steps, so (t, i) writes over (t-2, i), and the readers
-///     are the tasks (t-1, j) with i ∈ D(t-1, j).
+///     are the tasks (t-1, j) with i ∈ D(t-1, j). Where there is no (t-2, i), it is (t-4, i), …
 /// Columns of its own core are in order by construction. done[j] is written by the owner of column j alone.
 
 #include <atomic>
@@ -83,7 +83,9 @@ class Plan {
           if (!columns(core).contains(j)) waits.push_back(&flags_[static_cast<std::size_t>(j)]);
     };
     wait_for(graph_.deps(step, point));
-    if (graph_.contains(step - 2, point)) wait_for(graph_.reverse_deps(step - 2, point));
+    std::int64_t before = step - 2;
+    while (before >= 0 && !graph_.contains(before, point)) before -= 2;
+    if (before >= 0) wait_for(graph_.reverse_deps(before, point));
     std::ranges::sort(waits);
     waits.erase(std::ranges::unique(waits).begin(), waits.end());
     item.inputs = keep(program.inputs, inputs);

@@ -26,16 +26,20 @@ class Flow {
     for (int k = 0; k < runtime.workers(); ++k) workers_.push_back(&run.worker(static_cast<std::size_t>(k)));
     tasks_.indegree([this](Task task) { return static_cast<int>(table_(task.step, task.point).before.size()); });
     tasks_.worker([this](Task task) { return owner(task.point); }).run([this](Task task) { execute(task); });
-    starts_.indegree([](Task) { return 1; }).worker([this](Task task) { return owner(task.point); }).run([this](Task task) { start(task); });
+    starts_.indegree([](int) { return 1; }).worker([](int worker) { return worker; }).run([this](int worker) { start(worker); });
   }
 
   void begin() {
-    for (std::int64_t point = 0; point < table_.graph().width(); ++point)
-      if (point == 0 || owner(point) != owner(point - 1)) starts_.fulfill(Task::of(0, point));
+    for (std::size_t worker = 0; worker < workers_.size(); ++worker) starts_.fulfill(static_cast<int>(worker));
   }
 
  private:
   int owner(std::int64_t point) const { return owner_[static_cast<std::size_t>(point)]; }
+
+  void start(int worker) {
+    for (const auto& [step, point] : roots_)
+      if (owner(point) == worker) tasks_.fulfill(Task::of(step, point));
+  }
 
   void execute(Task task) {
     const auto& [output, inputs, before] = table_(task.step, task.point);
@@ -43,21 +47,14 @@ class Flow {
     for (const std::int64_t point : table_.after(task.step, task.point)) tasks_.fulfill(Task::of(task.step + 1, point));
   }
 
-  /// Starts those of a worker's tasks that come after none, step by step; the next step is last in its queue.
-  void start(Task first) {
-    std::int64_t next = std::int64_t{first.step} + 1;
-    while (next < table_.graph().steps() && table_.roots(next).empty()) ++next;
-    if (next < table_.graph().steps()) starts_.fulfill(Task::of(next, first.point));
-    for (const std::int64_t point : table_.roots(first.step))
-      if (owner(point) == owner(first.point)) tasks_.fulfill(Task::of(first.step, point));
-  }
-
   Execution& run_;
   const std::size_t g_;
   TaskTable table_;
+  std::vector<TaskTable::Root> roots_ = table_.roots();
   std::vector<int> owner_;  // of each point: the worker that counts for it
   std::vector<Worker*> workers_;
-  rt::Taskflow<Task> tasks_, starts_;
+  rt::Taskflow<Task> tasks_;
+  rt::Taskflow<int> starts_;
 };
 
 class TaskgrainPtg final : public System {

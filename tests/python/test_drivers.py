@@ -94,7 +94,7 @@ def test_hello(system: System, driver: DriverProcess) -> None:
     ready = driver.ask({"op": "hello"})
     assert ready["event"] == "ready"
     assert ready["protocol"] == 1
-    assert ready["system"] == system.name
+    assert ready["system"] == system.folder.name
     assert ready["version"]
     assert ready["nodes"] == 1
     assert ready["cores"] == len(system.cores_of(CORES))
