@@ -1,7 +1,8 @@
 /// What a task costs in taskgrain::rt: the micro-benchmarks of TaskTorrent (Cambier, Qian, Darve 2020, III-A).
 ///
 ///     rt-cost            nanoseconds of an empty task without dependences and with 1 to 8, each face, one worker and two
-///     rt-cost FACE D N   one of them, N columns, once: for valgrind --tool=callgrind
+///     rt-cost FACE D N [WORKERS [TURNS]]
+///                        one of them, N columns, once, each task working for some turns: for valgrind --tool=callgrind
 ///
 /// An array of 32 rows: task (i, j) comes after tasks ((i - k) mod 32, j - 1), 0 ≤ k < D, and belongs to worker i mod workers. The cases
 /// take turns; the best and the median turn are shown, in nanoseconds of a core for a task.
@@ -120,7 +121,7 @@ void print_all() {
   std::map<Case, std::vector<double>> nanoseconds;
   for (int turn = 0; turn < 15; ++turn) {
     // Of both workers at once: the processors of a virtual machine may be one core.
-    alone.push_back(seconds_of([&] { runtimes[2]->on_each_worker([&](int) { work(1000 * microsecond); }); }) / 1000);
+    alone.push_back(seconds_of([&] { runtimes[2]->on_each_worker([&](int) { work(15'000 * microsecond); }); }) / 15'000);
     for (const Case& of : cases) {
       const int columns = of.turns > 0 ? 960 : 4800;
       nanoseconds[of].push_back(seconds(*runtimes[of.workers], of, columns) * 1e9 * of.workers / (rows * columns));
@@ -151,10 +152,11 @@ void print_all() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc == 4) {
-    rt::Runtime runtime({.workers = 1});
-    const Case of{argv[1], std::atoi(argv[2]), 1, 0};
-    seconds(runtime, of, std::atoi(argv[3]));
+  if (argc >= 4) {
+    const int workers = argc > 4 ? std::atoi(argv[4]) : 1, columns = std::atoi(argv[3]);
+    rt::Runtime runtime({.workers = workers});
+    const Case of{argv[1], std::atoi(argv[2]), workers, argc > 5 ? std::atol(argv[5]) : 0};
+    std::printf("%.1f ns\n", seconds(runtime, of, columns) * 1e9 * workers / (rows * columns));
     return 0;
   }
   print_all();

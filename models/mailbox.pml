@@ -3,9 +3,10 @@
  * Property: what was sent is received, once, in order and with all of its words. If an entry were lost, the search would end in a
  * state that is no end.
  *
- * mutation: SEND_RELAXED     the sender's store to handler is relaxed: it may pass those to the payload
- * mutation: EMPTY_FIRST      the receiver gives the slot back before it has read the payload (a relaxed store might seem to)
- * mutation: NEVER_FULL       the sender does not look whether the slot is empty
+ * mutation: SEND_RELAXED     the sender's store to the word is relaxed: it may pass those to the payload
+ * mutation: RECEIVED_FIRST   the receiver gives the slot back before it has read the payload (a relaxed store might seem to)
+ * mutation: NEVER_FULL       the sender does not look how far the receiver is
+ * mutation: ONE_LAP          the bit does not change from lap to lap: the receiver takes what it has had for new
  */
 
 #include "store_buffer.pml"
@@ -15,9 +16,10 @@
 #define MESSAGES 6
 #endif
 
-#define HANDLER(position) (3 * ((position) % CAPACITY))
+#define LAP_WORD(position) (3 * ((position) % CAPACITY))
 #define WORD(position, word) (3 * ((position) % CAPACITY) + 1 + (word))
-#define LOCATIONS 6
+#define RECEIVED 6
+#define LOCATIONS 7
 
 #define SENDER 0
 #define RECEIVER 1
@@ -28,13 +30,14 @@
 #define SEND_ORDER release
 #endif
 
+#ifdef ONE_LAP
+#define LAP(position) 1
+#else
+#define LAP(position) (1 - ((position) / CAPACITY) % 2)
+#endif
+
 short memory[LOCATIONS];
 chan buffer[2] = BUFFER(6);
-
-/* What a thread sees in a handler: its own last store, if that is still on its way. */
-#define ON_ITS_WAY(thread, position) (buffer[thread]??[_, eval(HANDLER(position)), _])
-#define SEES_EMPTY(position) (memory[HANDLER(position)] == 0 && !ON_ITS_WAY(SENDER, position))
-#define SEES_FULL(position) (memory[HANDLER(position)] != 0 && !ON_ITS_WAY(RECEIVER, position))
 
 proctype draining(byte thread) {
   byte at;
@@ -42,25 +45,30 @@ proctype draining(byte thread) {
 end:
   do
   :: DRAIN_RELEASE(buffer[thread])
-  :: DRAIN_RELAXED(buffer[thread], HANDLER(0))
+  :: DRAIN_RELAXED(buffer[thread], LAP_WORD(0))
   :: DRAIN_RELAXED(buffer[thread], WORD(0, 0))
   :: DRAIN_RELAXED(buffer[thread], WORD(0, 1))
-  :: DRAIN_RELAXED(buffer[thread], HANDLER(1))
+  :: DRAIN_RELAXED(buffer[thread], LAP_WORD(1))
   :: DRAIN_RELAXED(buffer[thread], WORD(1, 0))
   :: DRAIN_RELAXED(buffer[thread], WORD(1, 1))
+  :: DRAIN_RELAXED(buffer[thread], RECEIVED)
   od
 }
 
 proctype sender() {
   byte sent;
+  byte seen_received;
   do
   :: sent < MESSAGES ->
 #ifndef NEVER_FULL
-    SEES_EMPTY(sent);
+    do
+    :: sent - seen_received < CAPACITY -> break
+    :: else -> memory[RECEIVED] > seen_received; seen_received = memory[RECEIVED]
+    od;
 #endif
     buffer[SENDER]!relaxed, WORD(sent, 0), sent + 1;
     buffer[SENDER]!relaxed, WORD(sent, 1), sent + 1;
-    atomic { buffer[SENDER]!SEND_ORDER, HANDLER(sent), 1; sent++ }
+    atomic { buffer[SENDER]!SEND_ORDER, LAP_WORD(sent), LAP(sent); sent++ }
   :: else -> break
   od
 }
@@ -71,14 +79,14 @@ proctype receiver() {
   short word1;
   do
   :: received < MESSAGES ->
-    SEES_FULL(received);
-#ifdef EMPTY_FIRST
-    buffer[RECEIVER]!release, HANDLER(received), 0;
+    memory[LAP_WORD(received)] == LAP(received);
+#ifdef RECEIVED_FIRST
+    buffer[RECEIVER]!release, RECEIVED, received + 1;
 #endif
     word0 = memory[WORD(received, 0)];
     word1 = memory[WORD(received, 1)];
-#ifndef EMPTY_FIRST
-    buffer[RECEIVER]!release, HANDLER(received), 0;
+#ifndef RECEIVED_FIRST
+    buffer[RECEIVER]!release, RECEIVED, received + 1;
 #endif
     atomic { received++; assert(word0 == received && word1 == received) }
   :: else -> break

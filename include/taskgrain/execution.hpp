@@ -87,14 +87,17 @@ struct Accounts {
 /// What one thread of a system writes while it executes tasks; on cache lines of its own.
 class alignas(128) Worker {
  public:
-  explicit Worker(std::size_t graphs) : iterations_(graphs) {}
+  explicit Worker(std::size_t graphs) : kernels_(graphs) {}
 
  private:
   friend class Execution;
   std::int64_t executed_ = 0;
   std::int64_t dependencies_ = 0;
   std::uint64_t checksum_ = 0;  ///< of the tasks executed
-  std::vector<std::int64_t> iterations_;  ///< of each graph's kernel
+  struct alignas(128) Kernels {  // in memory of its own, too
+    std::int64_t iterations = 0;
+  };
+  std::vector<Kernels> kernels_;  ///< by graph
   Scratch scratch_;
   std::optional<Violation> violation_;  ///< the first
   std::exception_ptr failure_;          ///< what a kernel threw first

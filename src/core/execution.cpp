@@ -220,7 +220,7 @@ void Execution::execute_point(Worker& worker, std::size_t index, std::int64_t st
   }
   fill(output, graph.output_bytes(), Cell::of(graph.index(), step, point));
   try {
-    worker.iterations_[index] += kernels_[index]({graph.index(), step, point}, worker.scratch_);
+    worker.kernels_[index].iterations += kernels_[index]({graph.index(), step, point}, worker.scratch_);
   } catch (...) {
     if (!worker.failure_) worker.failure_ = std::current_exception();
   }
@@ -238,7 +238,7 @@ void Execution::clear() {
     worker.executed_ = worker.dependencies_ = 0;
     worker.checksum_ = 0;
     worker.failure_ = nullptr;
-    std::ranges::fill(worker.iterations_, 0);
+    std::ranges::fill(worker.kernels_, Worker::Kernels{});
     worker.violation_.reset();
   }
 }
@@ -249,7 +249,7 @@ Accounts Execution::accounts() const {
     sum.executed += worker.executed_;
     sum.dependencies += worker.dependencies_;
     for (std::size_t g = 0; g < graphs_.size(); ++g) {
-      const auto iterations = static_cast<double>(worker.iterations_[g]);
+      const auto iterations = static_cast<double>(worker.kernels_[g].iterations);
       sum.flops += iterations * kernels_[g].flops_per_iteration();
       sum.bytes += iterations * kernels_[g].bytes_per_iteration();
       sum.work += iterations * kernels_[g].work_per_iteration();

@@ -87,7 +87,10 @@ Runtime::Runtime(RuntimeOptions options) : options_(complete(std::move(options))
   }
   const auto others = by_distance(options_.cores);
   for (std::size_t k = 0; k < number; ++k)
-    for (const int other : others[k]) workers_[k]->victims_.push_back(workers_[static_cast<std::size_t>(other)].get());
+    for (const int other : others[k]) {
+      workers_[k]->victims_.push_back(workers_[static_cast<std::size_t>(other)].get());
+      workers_[k]->inboxes_.push_back(workers_[k]->mailboxes_[static_cast<std::size_t>(other)].get());
+    }
   start();
 }
 

@@ -2,8 +2,9 @@
 
 /// The loop of a worker. What it costs when there is work is what a task costs, so look at every line.
 
+#include <algorithm>
+
 #include "taskgrain/rt/runtime.hpp"
-#include "taskgrain/rt/trace.hpp"
 
 namespace taskgrain::rt {
 
@@ -24,13 +25,10 @@ void Worker::work(const Until& until) {
   }
 }
 
-inline void Worker::execute(const Entry& task) {
+[[gnu::always_inline]] inline void Worker::execute(const Entry& task) {
   if (runtime_.failed()) [[unlikely]] return task.handler->drop(task.payload);
-  if (trace_ == nullptr) [[likely]] return task.handler->run(*this, task.payload);
-  std::string name = task.handler->describe(task.payload);
-  const auto begin = TraceLane::Clock::now();
+  if (trace_ != nullptr) [[unlikely]] return execute_traced(task);
   task.handler->run(*this, task.payload);
-  trace_->record(std::move(name), begin, TraceLane::Clock::now());
 }
 
 inline const Entry* Worker::next() {
@@ -52,9 +50,7 @@ inline void Worker::receive() {
 
 inline bool Worker::mail() const noexcept {
   if (outside_.load(std::memory_order_relaxed)) return true;
-  for (const Worker* sender : victims_)
-    if (!mailboxes_[static_cast<std::size_t>(sender->index_)]->empty()) return true;
-  return false;
+  return std::ranges::any_of(inboxes_, [](const Mailbox* box) { return !box->empty(); });
 }
 
 inline void Worker::rest(std::int64_t spins) noexcept {

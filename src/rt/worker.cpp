@@ -1,9 +1,12 @@
 #include "taskgrain/rt/worker.hpp"
 
 #include <algorithm>
+#include <string>
 #include <thread>
+#include <utility>
 
 #include "taskgrain/rt/runtime.hpp"
+#include "taskgrain/rt/trace.hpp"
 
 namespace taskgrain::rt {
 
@@ -25,9 +28,9 @@ Worker::Worker(Runtime& runtime, int index, int workers)
 void Worker::receive_from_peers() {
   if (!kept_back_.empty()) [[unlikely]] send_kept_back();
   Entry message;
-  for (std::size_t n = std::min(senders_at_once, victims_.size()); n > 0; --n) {
-    Mailbox& box = *mailboxes_[static_cast<std::size_t>(victims_[next_sender_]->index_)];
-    if (++next_sender_ == victims_.size()) next_sender_ = 0;
+  for (std::size_t n = std::min(senders_at_once, inboxes_.size()); n > 0; --n) {
+    Mailbox& box = *inboxes_[next_inbox_];
+    if (++next_inbox_ == inboxes_.size()) next_inbox_ = 0;
     while (box.pop(message)) deliver(message);
   }
 }
@@ -60,7 +63,7 @@ void Worker::send_from_outside(const Entry& message) {
   wake();
 }
 
-void Worker::keep_back(Worker& to, const Entry& message) {
+void Worker::keep_back(Worker& to, Entry message) {
   auto kept = std::ranges::find(kept_back_, &to, &KeptBack::to);
   if (kept == kept_back_.end()) kept = kept_back_.insert(kept, {&to, {}});
   kept->messages.push_back(message);
@@ -107,7 +110,7 @@ void Worker::share() {
   if (ranked_)
     share_ranked(number);
   else
-    for (std::int64_t n = 0; n < number; ++n) shared_.push(stealable_.pop_oldest());
+    for (std::int64_t n = 0; n < number; ++n) shared_.push(stealable_.pop_to_share());
   wake_a_thief();
 }
 
@@ -115,7 +118,7 @@ void Worker::share_ranked(std::int64_t number) {
   // The last is the one that this worker would take back first, so they go in from the lowest priority to the highest.
   for (std::int64_t n = 0; n < number; ++n) {
     const int priority = stealable_.priority();
-    offered_.push_back({priority, stealable_.pop_oldest()});
+    offered_.push_back({priority, stealable_.pop_to_share()});
   }
   std::ranges::reverse(offered_);
   for (const Offered& offered : offered_) shared_.push(offered.task);
@@ -137,6 +140,13 @@ bool Worker::steal(Entry& task) {
     return true;
   }
   return false;
+}
+
+void Worker::execute_traced(const Entry& task) {
+  std::string name = task.handler->describe(task.payload);
+  const auto begin = TraceLane::Clock::now();
+  task.handler->run(*this, task.payload);
+  trace_->record(std::move(name), begin, TraceLane::Clock::now());
 }
 
 void Worker::publish_idle() {

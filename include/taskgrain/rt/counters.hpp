@@ -15,8 +15,10 @@
 #include <new>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "taskgrain/rt/key.hpp"
+#include "taskgrain/rt/pause.hpp"
 
 namespace taskgrain::rt {
 
@@ -74,7 +76,7 @@ class Counters {
     const K& key() const noexcept { return *std::launder(reinterpret_cast<const K*>(bytes)); }
   };
 
-  explicit Counters(std::size_t slots) : slots_(new Slot[slots]), mask_(slots - 1), shift_(64 - std::countr_zero(slots)) {}
+  explicit Counters(std::size_t slots) : slots_(slots), mask_(slots - 1), shift_(64 - std::countr_zero(slots)) {}
 
   std::size_t home(const K& key) const noexcept { return hash_key(key) >> shift_; }
   std::size_t after(std::size_t s) const noexcept { return (s + 1) & mask_; }
@@ -111,7 +113,7 @@ class Counters {
     std::swap(size_, larger.size_);
   }
 
-  std::unique_ptr<Slot[]> slots_;
+  std::vector<Slot, ApartAllocator<Slot>> slots_;
   std::size_t mask_;
   int shift_;
   std::size_t size_ = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "taskgrain/rt/entry.hpp"
+#include "taskgrain/rt/pause.hpp"
 
 namespace taskgrain::rt {
 
@@ -28,8 +29,8 @@ class ReadyQueue {
   int priority() const noexcept { return heap_first() ? heap_.front().priority : 0; }
 
   void push(const Entry& task) {
-    if (size_ == ring_.size()) grow();
-    ring_[(first_ + size_++) & (ring_.size() - 1)] = task;
+    if (size_ > mask_) [[unlikely]] grow();
+    ring_[(first_ + size_++) & mask_] = task;
   }
   void push(const Entry& task, int priority) {
     if (priority == 0) return push(task);
@@ -40,7 +41,7 @@ class ReadyQueue {
   /// Whether all tasks have priority 0.
   bool plain() const noexcept { return heap_.empty(); }
   /// The next task. \pre plain, not empty
-  const Entry& pop_plain() noexcept { return oldest_first_ ? pop_first() : ring_[(first_ + --size_) & (ring_.size() - 1)]; }
+  const Entry& pop_plain() noexcept { return oldest_first_ ? pop_first() : pop_last(); }
 
   /// The next task of the highest priority; of a priority other than 0: the oldest. The reference holds until the next push.
   /// \pre not empty
@@ -52,10 +53,10 @@ class ReadyQueue {
     return popped_;
   }
 
-  /// The one to give away: of priority 0 the oldest, which other caches may know as well as this one. As pop.
-  const Entry& pop_oldest() {
+  /// The one to give away: of priority 0 the one whose turn would come last. As pop.
+  const Entry& pop_to_share() {
     if (heap_first()) return pop();
-    return pop_first();
+    return oldest_first_ ? pop_last() : pop_first();
   }
 
  private:
@@ -68,22 +69,27 @@ class ReadyQueue {
     }
   };
 
+  using Ring = std::vector<Entry, ApartAllocator<Entry>>;
+
   const Entry& pop_first() noexcept {
     const Entry& first = ring_[first_];
-    first_ = (first_ + 1) & (ring_.size() - 1);
+    first_ = (first_ + 1) & mask_;
     --size_;
     return first;
   }
+  const Entry& pop_last() noexcept { return ring_[(first_ + --size_) & mask_]; }
   bool heap_first() const noexcept { return !heap_.empty() && (size_ == 0 || heap_.front().priority > 0); }
-  void grow() {
-    std::vector<Entry> larger(2 * ring_.size());
-    for (std::size_t k = 0; k < size_; ++k) larger[k] = ring_[(first_ + k) & (ring_.size() - 1)];
+  [[gnu::noinline]] void grow() {
+    Ring larger(2 * (mask_ + 1));
+    for (std::size_t k = 0; k < size_; ++k) larger[k] = ring_[(first_ + k) & mask_];
     ring_.swap(larger);
+    mask_ = 2 * mask_ + 1;
     first_ = 0;
   }
 
   const bool oldest_first_;
-  std::vector<Entry> ring_ = std::vector<Entry>(64);  // a power of two
+  Ring ring_ = Ring(64);
+  std::size_t mask_ = 63;  // a power of two less one
   std::size_t first_ = 0, size_ = 0;
   std::vector<Ranked> heap_;
   std::uint64_t order_ = 0;

@@ -30,10 +30,11 @@ class Taskflow final : public Handler {
   using Key = std::conditional_t<Payload::fits<K>, K, const K&>;
 
   /// \param name  of the tasks, for errors and traces
-  explicit Taskflow(Runtime& runtime, std::string name = "task") : runtime_(runtime), name_(std::move(name)), shares_(new Share[shares()]) {
+  explicit Taskflow(Runtime& runtime, std::string name = "task")
+      : runtime_(runtime), workers_(static_cast<unsigned>(runtime.workers())), name_(std::move(name)), shares_(new Share[workers_]) {
     indegree_ = [this](Key) -> int { throw UsageError(name_ + ": indegree is not set"); };
     run_ = [this](Key) { throw UsageError(name_ + ": run is not set"); };
-    worker_ = [workers = static_cast<std::uint64_t>(runtime.workers())](Key key) { return static_cast<int>(hash_key<K>(key) % workers); };
+    worker_ = [workers = std::uint64_t{workers_}](Key key) { return static_cast<int>(hash_key<K>(key) % workers); };
     runtime_.add(*this);
   }
   ~Taskflow() override { runtime_.remove(*this); }
@@ -56,14 +57,11 @@ class Taskflow final : public Handler {
   /// \throws UsageError  if a function is missing, or gives what it must not
   [[gnu::noinline]] void fulfill(Key key) {  // called, so that the key comes in registers: inlined it would be put together in memory
     const int owner = worker_(key);
-    if (static_cast<unsigned>(owner) >= static_cast<unsigned>(runtime_.workers())) [[unlikely]] no_such_worker(key, owner);
+    if (static_cast<unsigned>(owner) >= workers_) [[unlikely]] no_such_worker(key, owner);
     Worker* here = runtime_.here();
-    if (here == nullptr) [[unlikely]]
-      runtime_.worker(owner).send_from_outside({this, pack(key)});
-    else if (here->index() != owner)
-      here->send(runtime_.worker(owner), {this, pack(key)});
-    else
-      fulfill_here(*here, key);
+    if (here == nullptr) [[unlikely]] return fulfill_from_outside(owner, key);
+    if (here->index() != owner) return here->send(runtime_.worker(owner), {this, pack(key)});
+    fulfill_here(*here, key);
   }
 
   // -- Handler
@@ -92,7 +90,7 @@ class Taskflow final : public Handler {
   }
   std::size_t stuck(std::vector<StuckTask>& tasks, std::size_t most) const override {
     std::size_t total = 0;
-    for (std::size_t w = 0; w < shares(); ++w) {
+    for (std::size_t w = 0; w < workers_; ++w) {
       total += shares_[w].waiting.size();
       shares_[w].waiting.for_each([&](const K& key, std::int32_t left) {
         if (tasks.size() < most) tasks.push_back({text(key), indegree_(key) - left, indegree_(key)});
@@ -101,7 +99,7 @@ class Taskflow final : public Handler {
     return total;
   }
   void abandon() noexcept override {
-    for (std::size_t w = 0; w < shares(); ++w) {
+    for (std::size_t w = 0; w < workers_; ++w) {
       shares_[w].waiting.clear();
       shares_[w].ran.clear();
     }
@@ -141,13 +139,14 @@ class Taskflow final : public Handler {
       return Payload::of(new K(key));
   }
 
-  std::size_t shares() const noexcept { return static_cast<std::size_t>(runtime_.workers()); }
   template <typename F>
   Taskflow& set(F& function, F value) {
     function = std::move(value);
     return *this;
   }
   std::string text(const K& key) const { return name_ + " " + key_text(key); }
+
+  [[gnu::noinline]] void fulfill_from_outside(int owner, Key key) { runtime_.worker(owner).send_from_outside({this, pack(key)}); }
 
   /// Inlined where tasks fulfill one another; all but the counting is called.
   [[gnu::always_inline]] void fulfill_here(Worker& here, Key key) {
@@ -177,7 +176,10 @@ class Taskflow final : public Handler {
   }
 
   void ready(Worker& here, Key key) {
-    if (!ranked_) [[likely]] return here.ready({this, pack(key)});
+    if (ranked_) [[unlikely]] return ready_ranked(here, key);
+    here.ready({this, pack(key)});
+  }
+  [[gnu::noinline]] void ready_ranked(Worker& here, Key key) {
     const Ready how{priority_ ? priority_(key) : 0, bound_ && bound_(key)};  // before the key is in a box: these may throw
     here.ready({this, pack(key)}, how);
   }
@@ -187,7 +189,7 @@ class Taskflow final : public Handler {
   }
 
   [[noreturn]] void no_such_worker(const K& key, int worker) const {
-    throw UsageError(text(key) + ": worker is " + std::to_string(worker) + ", allowed are 0 to " + std::to_string(runtime_.workers() - 1));
+    throw UsageError(text(key) + ": worker is " + std::to_string(worker) + ", allowed are 0 to " + std::to_string(workers_ - 1));
   }
   [[noreturn]] void negative(const K& key, int indegree) const {
     throw UsageError(text(key) + ": indegree is " + std::to_string(indegree) + ", allowed are 0 and more");
@@ -197,6 +199,7 @@ class Taskflow final : public Handler {
   }
 
   Runtime& runtime_;
+  const unsigned workers_;
   const std::string name_;
   Function<int, Key> indegree_;
   Function<void, Key> run_;

@@ -94,6 +94,7 @@ class alignas(apart) Worker {
   bool find_work(const Until& until);
   static void rest(std::int64_t spins) noexcept;
   void execute(const Entry& task);
+  void execute_traced(const Entry& task);
   /// A task of its own, null if there is none; it is there until another one is ready.
   const Entry* next();
   const Entry* next_ranked();
@@ -109,7 +110,7 @@ class alignas(apart) Worker {
   void receive_from_outside();
   void deliver(const Entry& message);
   bool mail() const noexcept;
-  void keep_back(Worker& to, const Entry& message);
+  void keep_back(Worker& to, Entry message);  // a copy: one whose address is known would have to be in memory for those that fit, too
   void send_kept_back();
   bool steal(Entry& task);
   bool loot() const noexcept;
@@ -140,7 +141,9 @@ class alignas(apart) Worker {
   };
   std::vector<Offered> offered_;  // those offered last, but for those taken back; empty if all have priority 0
   bool idle_ = true;                // as published
-  std::size_t next_sender_ = 0;
+  // Their own list: to look into another worker for its number would bring a line that it writes with every task.
+  std::vector<Mailbox*> inboxes_;  // those of mailboxes_, of the nearest worker first
+  std::size_t next_inbox_ = 0;
   TraceLane* trace_ = nullptr;
   std::vector<Worker*> victims_;  // nearest first
 

@@ -37,10 +37,10 @@ TEST(ReadyQueue, GivesTheNewestFirst) {
 TEST(ReadyQueue, GivesAwayTheOldestFirst) {
   ReadyQueue queue;
   for (const int n : {1, 2, 3, 4}) queue.push(task(n));
-  EXPECT_EQ(number(queue.pop_oldest()), 1);
+  EXPECT_EQ(number(queue.pop_to_share()), 1);
   EXPECT_EQ(number(queue.pop()), 4);
-  EXPECT_EQ(number(queue.pop_oldest()), 2);
-  EXPECT_EQ(number(queue.pop_oldest()), 3);
+  EXPECT_EQ(number(queue.pop_to_share()), 2);
+  EXPECT_EQ(number(queue.pop_to_share()), 3);
   EXPECT_TRUE(queue.empty());
 }
 
@@ -83,10 +83,10 @@ TEST(ReadyQueue, GrowsWhereverItsFirstTaskLies) {
     ReadyQueue queue;
     int next = 0;
     for (; next < given_away; ++next) queue.push(task(next));
-    for (int n = 0; n < given_away; ++n) ASSERT_EQ(number(queue.pop_oldest()), n);
+    for (int n = 0; n < given_away; ++n) ASSERT_EQ(number(queue.pop_to_share()), n);
     const int first = next;
     for (int n = 0; n < 300; ++n) queue.push(task(next++));
-    for (int n = 0; n < 100; ++n) ASSERT_EQ(number(queue.pop_oldest()), first + n);
+    for (int n = 0; n < 100; ++n) ASSERT_EQ(number(queue.pop_to_share()), first + n);
     while (!queue.empty()) ASSERT_EQ(number(queue.pop()), --next);
     ASSERT_EQ(next, first + 100);
   }
@@ -102,7 +102,7 @@ class Model {
     return tasks_.empty() ? 0 : std::ranges::max_element(tasks_, {}, &Task::priority)->priority;
   }
   int pop() { return take(priority() == 0); }
-  int pop_oldest() { return take(false); }
+  int pop_to_share() { return take(false); }
 
  private:
   struct Task {
@@ -131,7 +131,7 @@ TEST(ReadyQueue, IsTheModelInAnyOrderOfCalls) {
         queue.push(task(n), priority);
         model.push(n, priority);
       } else if (random() % 3 == 0) {
-        ASSERT_EQ(number(queue.pop_oldest()), model.pop_oldest());
+        ASSERT_EQ(number(queue.pop_to_share()), model.pop_to_share());
       } else {
         ASSERT_EQ(number(queue.pop()), model.pop());
       }
