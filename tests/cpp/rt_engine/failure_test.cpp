@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "rt/stress.hpp"
 #include "taskgrain/rt.hpp"
 
 namespace taskgrain::rt {
@@ -113,7 +114,7 @@ TEST(Failure, LeavesARuntimeThatWorks) {
     flow.fulfill(k + 1);
     flow.fulfill(k + 1);
   });
-  for (int n = 0; n < 200; ++n) {
+  for (int n = 0; n < rounds(200); ++n) {
     fails = n % 2 == 0;
     ran = 0;
     flow.fulfill(0);
