@@ -128,6 +128,36 @@ TEST(Failure, LeavesARuntimeThatWorks) {
   }
 }
 
+TEST(Failure, DropsWhatWaitsForRoomInAMailbox) {
+  constexpr int many = 5000;  // more than a mailbox holds; with keys on the heap, so that what is forgotten leaks
+  Runtime runtime({.workers = 2});
+  std::atomic<bool> at_work{false}, sent{false};
+  std::atomic<int> ran{0};
+  Taskflow<std::string> burst(runtime, "burst");
+  burst.indegree([](const std::string&) { return 0; }).worker([](const std::string&) { return 1; });
+  burst.run([&](const std::string&) { ++ran; });
+  Taskflow<int> start(runtime, "start");
+  start.indegree([](int) { return 0; }).worker([](int k) { return k % 2; }).bound([](int) { return true; });
+  start.run([&](int k) {
+    if (k % 2 == 1) {
+      at_work = true;
+      while (!sent) std::this_thread::yield();
+      if (k == 1) throw OutOfPaper();
+      return;
+    }
+    while (!at_work) std::this_thread::yield();
+    for (int n = 0; n < many; ++n) burst.fulfill("a key that is too long for a small string " + std::to_string(n));
+    sent = true;
+  });
+  start.fulfill(0), start.fulfill(1);
+  EXPECT_THROW(runtime.wait(), TaskFailed);
+  EXPECT_EQ(ran, 0);
+  at_work = sent = false;
+  start.fulfill(2), start.fulfill(3);
+  runtime.wait();
+  EXPECT_EQ(ran, many);
+}
+
 TEST(Failure, IsTheFirstOfMany) {
   Runtime runtime({.workers = 4});
   std::atomic<int> thrown{0};
