@@ -19,8 +19,24 @@ constexpr std::size_t senders_at_once = 8;  // a look at all of many mailboxes w
 
 }  // namespace
 
+/// What was kept back goes as one message. One by one it would go at the pace of the receiver, and where that has no core just
+/// now, a mailbox at a time for each turn that the system gives the two. The messages belong to whoever takes the parcel.
+class Worker::Parcels final : public Handler {
+ public:
+  void deliver(Worker& here, const Payload& parcel) noexcept override {
+    const std::unique_ptr<std::deque<Entry>> messages(parcel.as<std::deque<Entry>*>());
+    for (const Entry& message : *messages) here.deliver(message);
+  }
+  void drop(const Payload& parcel) noexcept override { deliver(*current_, parcel); }  // they are counted, and dropped one by one
+  void run(Worker&, const Payload&) noexcept override {}                              // never
+  std::string describe(const Payload&) const override { return {}; }
+  std::size_t stuck(std::vector<StuckTask>&, std::size_t) const override { return 0; }
+  void abandon() noexcept override {}
+};
+
 Worker::Worker(Runtime& runtime, int index, int workers)
-    : runtime_(runtime), index_(index), stealable_(runtime.options().order), bound_(runtime.options().order) {
+    : runtime_(runtime), index_(index), stealable_(runtime.options().order), bound_(runtime.options().order),
+      parcels_(std::make_unique<Parcels>()) {
   for (int sender = 0; sender < workers; ++sender)
     mailboxes_.push_back(sender == index ? nullptr : std::make_unique<Mailbox>(capacity(workers)));
 }
@@ -65,17 +81,18 @@ void Worker::send_from_outside(const Entry& message) {
 
 void Worker::keep_back(Worker& to, Entry message) {
   auto kept = std::ranges::find(kept_back_, &to, &KeptBack::to);
-  if (kept == kept_back_.end()) kept = kept_back_.insert(kept, {&to, {}});
-  kept->messages.push_back(message);
+  if (kept == kept_back_.end()) kept = kept_back_.insert(kept, {&to, std::make_unique<std::deque<Entry>>()});
+  kept->messages->push_back(message);
 }
 
 void Worker::send_kept_back() {
   std::erase_if(kept_back_, [this](KeptBack& kept) {
     Mailbox& box = *kept.to->mailboxes_[static_cast<std::size_t>(index_)];
-    const std::size_t before = kept.messages.size();
-    while (!kept.messages.empty() && box.push(kept.messages.front())) kept.messages.pop_front();
-    if (kept.messages.size() != before) kept.to->wake();
-    return kept.messages.empty();
+    if (!box.push({parcels_.get(), Payload::of(kept.messages.get())})) return false;
+    static_cast<void>(kept.messages.release());  // the receiver's
+    ++sent_;
+    kept.to->wake();
+    return true;
   });
 }
 

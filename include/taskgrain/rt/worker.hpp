@@ -110,7 +110,8 @@ class alignas(apart) Worker {
   void receive_from_outside();
   void deliver(const Entry& message);
   bool mail() const noexcept;
-  void keep_back(Worker& to, Entry message);  // a copy: one whose address is known would have to be in memory for those that fit, too
+  class Parcels;
+  void keep_back(Worker& to, Entry message);  // a copy: a message whose address is known would have to be in memory
   void send_kept_back();
   bool steal(Entry& task);
   bool loot() const noexcept;
@@ -130,8 +131,9 @@ class alignas(apart) Worker {
   std::uint64_t received_ = 0;  // from workers and from outside
   struct KeptBack {
     Worker* to;
-    std::deque<Entry> messages;
+    std::unique_ptr<std::deque<Entry>> messages;
   };
+  const std::unique_ptr<Handler> parcels_;  // of what it keeps back
   std::vector<KeptBack> kept_back_;  // messages that found a full mailbox; by receiver, of those for whom there are any
   std::int64_t batch_ = 1;           // tasks to offer to thieves at once
   bool took_back_ = false;           // one of those offered last

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "rt/stress.hpp"
 #include "taskgrain/rt.hpp"
 
 namespace taskgrain::rt {
@@ -113,7 +114,7 @@ TEST(Failure, LeavesARuntimeThatWorks) {
     flow.fulfill(k + 1);
     flow.fulfill(k + 1);
   });
-  for (int n = 0; n < 200; ++n) {
+  for (int n = 0; n < rounds(200); ++n) {
     fails = n % 2 == 0;
     ran = 0;
     flow.fulfill(0);
@@ -125,6 +126,36 @@ TEST(Failure, LeavesARuntimeThatWorks) {
       EXPECT_EQ(ran, 101) << "something was left of the failed run";
     }
   }
+}
+
+TEST(Failure, DropsWhatWaitsForRoomInAMailbox) {
+  constexpr int many = 5000;  // more than a mailbox holds; with keys on the heap, so that what is forgotten leaks
+  Runtime runtime({.workers = 2});
+  std::atomic<bool> at_work{false}, sent{false};
+  std::atomic<int> ran{0};
+  Taskflow<std::string> burst(runtime, "burst");
+  burst.indegree([](const std::string&) { return 0; }).worker([](const std::string&) { return 1; });
+  burst.run([&](const std::string&) { ++ran; });
+  Taskflow<int> start(runtime, "start");
+  start.indegree([](int) { return 0; }).worker([](int k) { return k % 2; }).bound([](int) { return true; });
+  start.run([&](int k) {
+    if (k % 2 == 1) {
+      at_work = true;
+      while (!sent) std::this_thread::yield();
+      if (k == 1) throw OutOfPaper();
+      return;
+    }
+    while (!at_work) std::this_thread::yield();
+    for (int n = 0; n < many; ++n) burst.fulfill("a key that is too long for a small string " + std::to_string(n));
+    sent = true;
+  });
+  start.fulfill(0), start.fulfill(1);
+  EXPECT_THROW(runtime.wait(), TaskFailed);
+  EXPECT_EQ(ran, 0);
+  at_work = sent = false;
+  start.fulfill(2), start.fulfill(3);
+  runtime.wait();
+  EXPECT_EQ(ran, many);
 }
 
 TEST(Failure, IsTheFirstOfMany) {

@@ -17,18 +17,13 @@
 #include <utility>
 #include <vector>
 
+#include "rt/stress.hpp"
 #include "taskgrain/rt.hpp"
 
 namespace taskgrain::rt {
 namespace {
 
 using namespace std::chrono_literals;
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int usual_graphs = 100;
-#else
-constexpr int usual_graphs = 400;
-#endif
 
 int from_environment(const char* name, int otherwise) {
   const char* text = std::getenv(name);
@@ -214,7 +209,7 @@ void run_one(unsigned seed) {
 }
 
 TEST(RandomGraphs, RunEachTaskOnceAndInOrder) {
-  const int graphs = from_environment("TASKGRAIN_RANDOM_GRAPHS", usual_graphs);
+  const int graphs = from_environment("TASKGRAIN_RANDOM_GRAPHS", static_cast<int>(rounds(400)));
   const auto first = static_cast<unsigned>(from_environment("TASKGRAIN_RANDOM_SEED", 1));
   for (unsigned seed = first; seed < first + static_cast<unsigned>(graphs) && !testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE("TASKGRAIN_RANDOM_SEED=" + std::to_string(seed));

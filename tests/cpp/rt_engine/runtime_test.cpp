@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "rt/stress.hpp"
 #include "taskgrain/rt.hpp"
 
 namespace taskgrain::rt {
@@ -64,7 +65,7 @@ TEST(Runtime, WithNothingToDoIsDone) {
 TEST(Runtime, WaitsAgainAndAgain) {
   Runtime runtime({.workers = 3});
   Tree tree(runtime, 50);
-  for (int n = 1; n <= 500; ++n) {
+  for (int n = 1; n <= rounds(500); ++n) {
     tree.plant();
     runtime.wait();
     ASSERT_EQ(tree.ran(), 50 * n);
@@ -338,7 +339,7 @@ TEST(WorkUntil, LetsTheExceptionOfItsConditionThrough) {
 TEST(WorkUntil, LeavesAFailureToTheNextWait) {
   // The task fails at about the time at which the condition becomes true; other tasks go on on the other workers meanwhile.
   Runtime runtime({.workers = 4});
-  for (int n = 0; n < 100; ++n) {
+  for (int n = 0; n < rounds(100); ++n) {
     Ladder ladder(runtime);
     Taskflow<int> flow(runtime, "late");
     std::atomic<bool> done{false};

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+#include "rt/stress.hpp"
 #include "taskgrain/rt.hpp"
 
 namespace taskgrain::rt {
@@ -137,7 +138,7 @@ TEST(Taskflow, TakesTasksThatMakeTasks) {
 /// A burst of tasks, all fulfilled by one task or thread before any of them can end.
 class Burst {
  public:
-  static constexpr int tasks = 1'000'000;
+  const int tasks = static_cast<int>(rounds(1'000'000));
 
   Burst(Runtime& runtime, Function<int, int> worker) : ran_(at(tasks)), burst_(runtime, "burst") {
     burst_.indegree([](int) { return 0; }).worker(std::move(worker)).run([this](int k) { ++ran_[at(k)]; });

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "policies.hpp"
+#include "rt/stress.hpp"
 
 namespace taskgrain::rt {
 namespace {
@@ -129,7 +130,8 @@ TEST_P(Compiling, ActionsMayBeLargeOrOwnSomething) {
 
 /// A million tasks with three million edges: anything that is not linear would never end.
 TEST_P(Compiling, AMillionTasks) {
-  constexpr std::size_t width = 1000, steps = 1000;
+  constexpr std::size_t width = 1000;
+  const auto steps = static_cast<std::size_t>(rounds(1000));
   TaskGraph tasks;
   std::vector<std::uint32_t> value(width * steps, 0);
   std::vector<TaskGraph::Node> row, last;
@@ -158,8 +160,8 @@ TEST_P(Compiling, AMillionTasks) {
 TEST_P(Compiling, AFanOfAMillion) {
   TaskGraph tasks;
   const auto out = tasks.task(0, [] {}), in = tasks.task(1, [] {});
-  for (int k = 0; k < 1000000; ++k) {
-    const auto leaf = tasks.task(k % 2, [] {});
+  for (std::int64_t k = 0; k < rounds(1'000'000); ++k) {
+    const auto leaf = tasks.task(static_cast<int>(k % 2), [] {});
     tasks.edge(out, leaf);
     tasks.edge(leaf, in);
   }

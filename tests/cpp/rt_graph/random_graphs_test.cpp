@@ -8,18 +8,13 @@
 
 #include "policies.hpp"
 #include "random_graph.hpp"
+#include "rt/stress.hpp"
 
 namespace taskgrain::rt {
 namespace {
 
 using namespace std::chrono_literals;
 using testing::IsEmpty;
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr int graphs = 200;
-#else
-constexpr int graphs = 600;
-#endif
 
 class RandomGraphs : public testing::TestWithParam<Policy> {
  protected:
@@ -60,6 +55,7 @@ class RandomGraphs : public testing::TestWithParam<Policy> {
     EXPECT_THAT(graph.faults(), IsEmpty()) << "seed " << seed << ", " << workers << " workers; " << graph.text();
   }
   static void check_all(const Ingredients& ingredients) {
+    const auto graphs = static_cast<std::uint64_t>(rounds(600));
     for (std::uint64_t seed = 0; seed < graphs && !HasFailure(); ++seed) check(seed, ingredients);
   }
 

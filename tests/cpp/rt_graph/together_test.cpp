@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "policies.hpp"
+#include "rt/stress.hpp"
 #include "taskgrain/rt/taskflow.hpp"
 
 namespace taskgrain::rt {
@@ -44,7 +45,7 @@ class Together : public testing::TestWithParam<std::tuple<Policy, Policy>> {
 TEST_P(Together, LaunchedInOppositeOrders) {
   CompiledGraph first(runtime_, all_to_all(workers, steps, count_), one());
   CompiledGraph second(runtime_, all_to_all(workers, steps, count_), other());
-  for (int round = 0; round < 100; ++round) {
+  for (std::int64_t round = 0; round < rounds(100); ++round) {
     count_ = 0;
     std::thread outside([&, hold = runtime_.hold()] { second.launch({.iterations = 2}); });
     first.launch({.iterations = 2});
@@ -65,7 +66,7 @@ TEST_P(Together, LaunchedByTasksOfAllWorkers) {
   tasks.task(1, [&] { second.launch(), first.launch(); });
   tasks.task(2, [&] { first.launch({.iterations = 3}), second.launch({.iterations = 3}); });
   CompiledGraph starter(runtime_, std::move(tasks));
-  for (int round = 0; round < 50; ++round) {
+  for (std::int64_t round = 0; round < rounds(50); ++round) {
     count_ = 0;
     starter.launch();
     runtime_.wait();
@@ -86,7 +87,7 @@ TEST_P(Together, WithATaskflow) {
     if (k % 50 == 9) second.launch({.iterations = 2});
     if (k % length + 1 < length) flow.fulfill(k + 1);
   });
-  for (int round = 0; round < 20; ++round) {
+  for (std::int64_t round = 0; round < rounds(20); ++round) {
     count_ = 0;
     links = 0;
     for (int chain = 0; chain < 4; ++chain) flow.fulfill(chain * length);
@@ -102,7 +103,7 @@ TEST_P(Together, ManyGraphs) {
   std::vector<std::unique_ptr<CompiledGraph>> graphs;
   for (int k = 0; k < 12; ++k)
     graphs.push_back(std::make_unique<CompiledGraph>(runtime_, all_to_all(workers, 5, count_), k % 2 == 0 ? one() : other()));
-  for (int round = 0; round < 30; ++round) {
+  for (std::int64_t round = 0; round < rounds(30); ++round) {
     count_ = 0;
     for (const auto& graph : graphs) graph->launch();
     for (auto graph = graphs.rbegin(); graph != graphs.rend(); ++graph) (*graph)->launch({.iterations = 2});
