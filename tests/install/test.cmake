@@ -1,7 +1,7 @@
 # Builds the runtime alone and installs it into a folder of its own; builds and runs an example against what is there, and configures
-# it with the runtime as a part of the build. All of it anew but the runtime's objects, which take longest and need no test twice.
+# it with the runtime as a part of its build. All of it anew but the objects of the runtime, which take longest.
 set(prefix ${BUILD}/prefix)
-file(REMOVE_RECURSE ${prefix} ${BUILD}/installed ${BUILD}/part)
+file(REMOVE_RECURSE ${prefix} ${BUILD}/installed ${BUILD}/wrong ${BUILD}/fetched)
 
 # Runs a command that must end with `rc`, and whose output must match `pattern`.
 function(run rc pattern)
@@ -20,12 +20,12 @@ run(0 "" ${configure} ${alone} -DTASKGRAIN_RT_ONLY=ON -S ${SOURCE} -B ${BUILD}/r
 run(0 "" ${CMAKE_COMMAND} --build ${BUILD}/runtime --parallel)
 run(0 "" ${CMAKE_COMMAND} --install ${BUILD}/runtime --prefix ${prefix})
 
-set(consumer ${SOURCE}/tests/install/consumer)
-set(find -DSOURCE=${SOURCE} -DVERSION=${VERSION} -DCMAKE_PREFIX_PATH=${prefix})
-run(0 "" ${configure} ${find} -S ${consumer} -B ${BUILD}/installed)
+set(find ${configure} -DCMAKE_PREFIX_PATH=${prefix})
+run(0 "" ${find} -S ${SOURCE}/examples/rt/installed -B ${BUILD}/installed)
 run(0 "" ${CMAKE_COMMAND} --build ${BUILD}/installed)
 run(0 "hello from the last task" ${BUILD}/installed/hello)
-run(1 "taskgrain has no component 'mpi'; it has: rt" ${configure} ${find} -DCOMPONENT=mpi -S ${consumer} -B ${BUILD}/installed)
-run(1 "version: ${VERSION}" ${configure} ${find} -DCOMPONENT=rt -DVERSION=99 -S ${consumer} -B ${BUILD}/installed)
+set(wrong ${find} -S ${SOURCE}/tests/install/wrong -B ${BUILD}/wrong)
+run(1 "taskgrain has no component 'mpi'; it has: rt" ${wrong} -DVERSION=${VERSION} -DCOMPONENT=mpi)
+run(1 "version: ${VERSION}" ${wrong} -DVERSION=99 -DCOMPONENT=rt)
 
-run(0 "" ${configure} ${alone} -DSOURCE=${SOURCE} -DPART=ON -S ${consumer} -B ${BUILD}/part)
+run(0 "" ${configure} ${alone} -S ${SOURCE}/examples/rt/fetched -B ${BUILD}/fetched)
