@@ -168,6 +168,8 @@ class Execution {
 
   /// The k-th worker, made on first use. Safe from any thread; keep the reference rather than asking for every task.
   Worker& worker(std::size_t k);
+  /// The first of them.
+  std::vector<Worker*> workers(int number);
 
   /// Executes a task: checks the inputs, fills the output, runs the kernel, accounts for it. What the kernel throws is kept
   /// for `failure`, because few runtimes carry an exception out of a task.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "taskgrain/error.hpp"
 
@@ -131,6 +132,12 @@ Worker& Execution::worker(std::size_t k) {
   const std::lock_guard lock(workers_mutex_);
   while (workers_.size() <= k) workers_.emplace_back(graphs_.size());
   return workers_[k];
+}
+
+std::vector<Worker*> Execution::workers(int number) {
+  std::vector<Worker*> workers;
+  for (std::size_t k = 0; std::cmp_less(k, number); ++k) workers.push_back(&worker(k));
+  return workers;
 }
 
 [[gnu::cold]] void Worker::record(const Violation& violation) {

@@ -141,6 +141,13 @@ std::unique_ptr<GraphActors> compile(Runtime& runtime, TaskGraph graph, Policy p
 
 }  // namespace
 
+Policy policy_from_name(std::string_view name) {
+  if (name == "in_order") return Policy::in_order;
+  if (name == "ready_queue") return Policy::ready_queue;
+  if (name == "stealing") return Policy::stealing;
+  throw UsageError("policy is '" + std::string(name) + "', allowed are in_order, ready_queue, stealing");
+}
+
 CompiledGraph::CompiledGraph(Runtime& runtime, TaskGraph graph, Policy policy)
     : actors_(compile(runtime, std::move(graph), policy, statistics_)) {}
 

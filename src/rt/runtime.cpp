@@ -184,7 +184,7 @@ void Runtime::work_as_first(const Done& done) {
   }
 }
 
-void Runtime::on_each_worker(const std::function<void(int worker)>& body) {
+void Runtime::call_on_each_worker(const std::function<void(int worker)>& body) {
   Taskflow<int> each(*this, "worker");
   each.indegree([](int) { return 1; }).worker([](int worker) { return worker; }).bound([](int) { return true; }).run(std::cref(body));
   for (int worker = 0; worker < workers(); ++worker) each.fulfill(worker);

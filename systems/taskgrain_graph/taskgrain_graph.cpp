@@ -1,11 +1,10 @@
-/// Compiled graphs: all tasks of a period of steps are a loop body, compiled once; its iterations follow each other by carried edges.
+/// Compiled graphs: the tasks of a period of steps are a loop body, compiled once; iterations follow each other by carried edges.
 
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
 #include <numeric>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "taskgrain/driver.hpp"
@@ -16,20 +15,37 @@ namespace {
 
 using namespace taskgrain;
 
-constexpr std::int64_t most_tasks = std::int64_t{1} << 26;  // of a body
+constexpr std::int64_t most_tasks = std::int64_t{1} << 26, most_steps_unrolled = 8;  // of a body
 
-/// A task of the body; it stands for those of every period.
-struct Item {
-  Execution* run;
-  Worker* const* workers;
-  std::size_t graph;
-  std::int64_t step, period, steps, point;
-  const TaskTable::Task* later;
+/// The tasks of one graph. A task of the body stands for those of every period.
+struct Part {
+  Execution& run;
+  std::vector<Worker*> workers;
+  std::size_t g;
+  TaskTable table;
+  std::int64_t period = 0;
 
-  void operator()(const rt::Turn& turn) const {
-    const std::int64_t now = turn.iteration * period + step;
-    if (now >= steps) return;
-    run->execute_point(*workers[turn.worker], graph, now, point, later->output, now == 0 ? std::span<const std::byte* const>() : later->inputs);
+  void execute(const rt::Turn& turn, const TaskTable::Task& later, std::int64_t first, std::int64_t point) const {
+    const std::int64_t step = turn.iteration * period + first;
+    if (step >= table.graph().steps()) return;
+    const auto inputs = step == 0 ? std::span<const std::byte* const>() : later.inputs;
+    run.execute_point(*workers[static_cast<std::size_t>(turn.worker)], g, step, point, later.output, inputs);
+  }
+
+  void add_to(rt::TaskGraph& body) const {
+    const std::int64_t steps = table.graph().steps(), width = table.graph().width(), cores = std::ssize(workers);
+    std::vector<rt::TaskGraph::Node> nodes(static_cast<std::size_t>(std::min(period, steps) * width));
+    const auto node = [&](std::int64_t t, std::int64_t i) -> auto& { return nodes[static_cast<std::size_t>(t * width + i)]; };
+    for (std::int64_t step = 0; step < std::min(period, steps); ++step)
+      for (std::int64_t point = table.graph().points(step).first; point <= table.graph().points(step).last; ++point) {
+        const TaskTable::Task& later = table(step + period < steps ? step + period : step, point);
+        node(step, point) = body.task(static_cast<int>(point * cores / width),
+                                      [this, &later, step, point](const rt::Turn& turn) { execute(turn, later, step, point); });
+        for (const std::int64_t before : later.before)
+          if (step > 0) body.edge(node(step - 1, before), node(step, point));
+      }
+    for (std::int64_t point = 0; period < steps && point < width; ++point)
+      for (const std::int64_t before : table(period, point).before) body.carried_edge(node(period - 1, before), node(0, point));
   }
 };
 
@@ -40,30 +56,25 @@ class TaskgrainGraph final : public System {
   int cores() const override { return runtime_.workers(); }
 
   std::vector<std::vector<int>> binding() override {
-    std::vector<std::vector<int>> binding(static_cast<std::size_t>(cores()));
-    runtime_.on_each_worker([&](int worker) { binding[static_cast<std::size_t>(worker)] = binding_of_this_thread(); });
-    return binding;
+    return runtime_.on_each_worker([](int) { return binding_of_this_thread(); });
   }
 
   void prepare(Execution& run) override {
     compiled_.reset();
-    tables_.clear();
-    items_.clear();
-    workers_.clear();
-    for (int k = 0; k < cores(); ++k) workers_.push_back(&run.worker(static_cast<std::size_t>(k)));
+    parts_.clear();
     std::int64_t width = 0, period = 1;
-    for (const Graph& graph : run.graphs()) {
-      tables_.emplace_back(graph);
-      width += graph.width();
-      const std::int64_t own = tables_.back().period() == 0 ? run.most_steps() : tables_.back().period();
-      period = std::min(run.most_steps(), std::lcm(period, own));
+    for (std::size_t g = 0; g < run.graphs().size(); ++g) {
+      const TaskTable& table = parts_.emplace_back(Part{run, run.workers(cores()), g, TaskTable(run.graphs()[g])}).table;
+      width += table.graph().width();
+      period = std::min(run.most_steps(), std::lcm(period, table.period() == 0 ? run.most_steps() : table.period()));
     }
     if (period < most_steps_unrolled) period = std::min(run.most_steps(), most_steps_unrolled / period * period);
-    if (period > most_tasks / width) throw Unsupported("a period of " + std::to_string(period) + " steps of width " + std::to_string(width) + " is too large to compile");
+    if (period > most_tasks / width) throw Unsupported("a body of " + std::to_string(period) + " steps is too large");
     iterations_ = (run.most_steps() + period - 1) / period;
     rt::TaskGraph body("body");
-    for (std::size_t g = 0; g < tables_.size(); ++g) add(body, run, g, period);
-    compiled_.emplace(runtime_, std::move(body), policy());
+    for (Part& part : parts_) part.period = period, part.add_to(body);
+    const char* policy = std::getenv("TASKGRAIN_GRAPH_POLICY");  // as a variant of the system says
+    compiled_.emplace(runtime_, std::move(body), rt::policy_from_name(policy == nullptr ? "in_order" : policy));
   }
 
   void execute(Execution&) override {
@@ -72,46 +83,8 @@ class TaskgrainGraph final : public System {
   }
 
  private:
-  static constexpr std::int64_t most_steps_unrolled = 8;
-
-  /// As a variant of the system says.
-  static rt::Policy policy() {
-    const char* wished = std::getenv("TASKGRAIN_GRAPH_POLICY");
-    const std::string name = wished == nullptr ? "in_order" : wished;
-    if (name == "in_order") return rt::Policy::in_order;
-    if (name == "ready_queue") return rt::Policy::ready_queue;
-    if (name == "stealing") return rt::Policy::stealing;
-    throw InvalidSpec("TASKGRAIN_GRAPH_POLICY", name, "in_order, ready_queue, stealing");
-  }
-
-  void add(rt::TaskGraph& body, Execution& run, std::size_t g, std::int64_t period) {
-    const TaskTable& table = tables_[g];
-    const Graph& graph = table.graph();
-    const std::int64_t steps = graph.steps(), width = graph.width();
-    std::vector<std::vector<rt::TaskGraph::Node>> nodes(static_cast<std::size_t>(std::min(period, steps)));
-    const auto later = [&](std::int64_t step) { return step + period < steps ? step + period : step; };
-    const auto node = [&](std::int64_t step, std::int64_t point) {
-      return nodes[static_cast<std::size_t>(step)][static_cast<std::size_t>(point - graph.points(step).first)];
-    };
-    for (std::int64_t step = 0; step < static_cast<std::int64_t>(nodes.size()); ++step) {
-      for (std::int64_t point = graph.points(step).first; point <= graph.points(step).last; ++point) {
-        const TaskTable::Task& task = table(later(step), point);
-        const Item& item = items_.emplace_back(Item{&run, workers_.data(), g, step, period, steps, point, &task});
-        nodes[static_cast<std::size_t>(step)].push_back(
-            body.task(static_cast<int>(point * cores() / width), [&item](const rt::Turn& turn) { item(turn); }));
-        if (step > 0)
-          for (const std::int64_t before : task.before) body.edge(node(step - 1, before), node(step, point));
-      }
-    }
-    if (period < steps)
-      for (std::int64_t point = 0; point < width; ++point)
-        for (const std::int64_t before : table(period, point).before) body.carried_edge(node(period - 1, before), node(0, point));
-  }
-
   rt::Runtime runtime_{{.cores = taskgrain::cores(), .order = rt::Order::oldest}};
-  std::vector<Worker*> workers_;
-  std::deque<TaskTable> tables_;
-  std::deque<Item> items_;
+  std::deque<Part> parts_;
   std::int64_t iterations_ = 0;
   std::optional<rt::CompiledGraph> compiled_;
 };

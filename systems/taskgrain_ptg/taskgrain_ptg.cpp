@@ -11,50 +11,42 @@ namespace {
 
 using namespace taskgrain;
 
-struct Task {
-  std::uint32_t step, point;
-  static Task of(std::int64_t step, std::int64_t point) { return {static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(point)}; }
-};
+struct Task { std::uint32_t step, point; };
 
 /// The tasks of one graph.
 class Flow {
  public:
-  Flow(rt::Runtime& runtime, Execution& run, std::size_t g) : run_(run), g_(g), table_(run.graphs()[g]), tasks_(runtime), starts_(runtime, "start") {
+  Flow(rt::Runtime& runtime, Execution& run, std::size_t g)
+      : run_(run), g_(g), table_(run.graphs()[g]), workers_(run.workers(runtime.workers())), tasks_(runtime) {
     const std::int64_t width = table_.graph().width();
-    if (std::max(width, table_.graph().steps()) > UINT32_MAX) throw Unsupported("this system numbers steps and points up to 4294967295");
+    if (std::max(width, table_.graph().steps()) > UINT32_MAX) throw Unsupported("steps and points are numbered up to 2^32 - 1");
     for (std::int64_t point = 0; point < width; ++point) owner_.push_back(static_cast<int>(point * runtime.workers() / width));
-    for (int k = 0; k < runtime.workers(); ++k) workers_.push_back(&run.worker(static_cast<std::size_t>(k)));
     tasks_.indegree([this](Task task) { return static_cast<int>(table_(task.step, task.point).before.size()); });
-    tasks_.worker([this](Task task) { return owner(task.point); }).run([this](Task task) { execute(task); });
-    starts_.indegree([](int) { return 1; }).worker([](int worker) { return worker; }).run([this](int worker) { start(worker); });
+    tasks_.worker([this](Task task) { return owner_[task.point]; }).run([this](Task task) { execute(task); });
   }
 
   void begin() {
-    for (std::size_t worker = 0; worker < workers_.size(); ++worker) starts_.fulfill(static_cast<int>(worker));
+    for (const auto& [step, point] : roots_) fulfill(step, point);
   }
 
  private:
-  int owner(std::int64_t point) const { return owner_[static_cast<std::size_t>(point)]; }
-
-  void start(int worker) {
-    for (const auto& [step, point] : roots_)
-      if (owner(point) == worker) tasks_.fulfill(Task::of(step, point));
+  void fulfill(std::int64_t step, std::int64_t point) {
+    tasks_.fulfill({static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(point)});
   }
 
   void execute(Task task) {
     const auto& [output, inputs, before] = table_(task.step, task.point);
     run_.execute_point(*workers_[static_cast<std::size_t>(rt::this_worker())], g_, task.step, task.point, output, inputs);
-    for (const std::int64_t point : table_.after(task.step, task.point)) tasks_.fulfill(Task::of(task.step + 1, point));
+    for (const std::int64_t point : table_.after(task.step, task.point)) fulfill(std::int64_t{task.step} + 1, point);
   }
 
   Execution& run_;
   const std::size_t g_;
-  TaskTable table_;
-  std::vector<TaskTable::Root> roots_ = table_.roots();
+  const TaskTable table_;
+  const std::vector<TaskTable::Root> roots_ = table_.roots();
+  const std::vector<Worker*> workers_;
   std::vector<int> owner_;  // of each point: the worker that counts for it
-  std::vector<Worker*> workers_;
   rt::Taskflow<Task> tasks_;
-  rt::Taskflow<int> starts_;
 };
 
 class TaskgrainPtg final : public System {
@@ -64,9 +56,7 @@ class TaskgrainPtg final : public System {
   int cores() const override { return runtime_.workers(); }
 
   std::vector<std::vector<int>> binding() override {
-    std::vector<std::vector<int>> binding(static_cast<std::size_t>(cores()));
-    runtime_.on_each_worker([&](int worker) { binding[static_cast<std::size_t>(worker)] = binding_of_this_thread(); });
-    return binding;
+    return runtime_.on_each_worker([](int) { return binding_of_this_thread(); });
   }
 
   void prepare(Execution& run) override {

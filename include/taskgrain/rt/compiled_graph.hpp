@@ -16,6 +16,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <vector>
 
 #include "taskgrain/rt/event.hpp"
@@ -29,6 +30,9 @@ enum class Policy : std::uint8_t {
   ready_queue,  ///< each worker runs those of its tasks that are ready
   stealing,     ///< and those of others, when it has none
 };
+
+/// \throws UsageError  if no policy is called so
+Policy policy_from_name(std::string_view name);
 
 struct CompileStatistics {
   std::size_t tasks = 0;

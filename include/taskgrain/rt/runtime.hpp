@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <filesystem>
@@ -18,6 +19,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -81,8 +83,20 @@ class Runtime {
   /// \throws as wait
   void work_until(const std::function<bool()>& done);
   /// Calls `body(worker)` once on every worker, and waits.
+  /// \returns what the calls returned, by worker, if they return something
   /// \throws as wait
-  void on_each_worker(const std::function<void(int worker)>& body);
+  template <std::invocable<int> Body>
+  auto on_each_worker(const Body& body) {
+    using Result = std::invoke_result_t<const Body&, int>;
+    static_assert(!std::is_same_v<Result, bool>, "the workers would write into one word of a vector of bits");
+    if constexpr (std::is_void_v<Result>) {
+      call_on_each_worker(body);
+    } else {
+      std::vector<Result> results(workers_.size());
+      call_on_each_worker([&](int worker) { results[static_cast<std::size_t>(worker)] = body(worker); });
+      return results;
+    }
+  }
   /// Wakes the thread in `wait` or `work_until`, if it sleeps, to look again.
   void notify() noexcept { workers_[0]->wake(); }
 
@@ -128,6 +142,7 @@ class Runtime {
  private:
   friend class Worker;
 
+  void call_on_each_worker(const std::function<void(int worker)>& body);
   void stop_threads() noexcept;
   /// Whether no worker has anything to do, no message is under way and nobody holds. Asked by worker 0.
   bool quiescent() noexcept;
