@@ -12,10 +12,12 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "taskgrain/rt.hpp"
@@ -147,6 +149,10 @@ void print_all() {
     std::printf(" %18.3f", median(efficiencies));
   }
   std::printf("\n");
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // more than they spin
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  std::printf("processor time of idle runtimes in a second: %.0f us\n", 1e6 * static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-"""METG(50 %) of the runtime's systems against the hand-written limit, or of any against another, in one run.
+"""METG(50 %) of systems against another one, in one run.
 
-    python bench/versus_limit.py [--systems taskgrain_graph,taskgrain_ptg] [--against limit] [--rounds 5]
+    python bench/versus.py [--systems taskgrain_graph,taskgrain_ptg] [--against limit] [--rounds 5]
 
 How the two are compared is said in side_by_side.py.
 """
@@ -29,7 +29,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000)
     options = parser.parse_args()
     known = discover([])
-    print(f"{'system':28} {'pattern':12} per core  METG ns: it, {options.against:11}   ratio (95 % interval)")
+    columns = f"METG ns: it, {options.against:11}   ratio (95 % interval)"
+    print(f"{'system':28} {'pattern':12} per core  {columns}")
     with quiet_reference() as (reference, watch):
         for name in options.systems.split(","):
             sessions = [Own(known[one].launch(CORES), Path(os.devnull)) for one in (name, options.against)]

@@ -1,0 +1,96 @@
+"""Efficiency under load imbalance: four graphs of nearest (5) at once, tasks of up to twice the mean.
+
+    python bench/imbalance.py [--systems mpi,taskgrain_graph.stealing] [--microseconds 200] [--rounds 7]
+
+All systems run the same graphs in turn, with the order turned round every round, and are measured against
+one reference, taken in each round. Efficiency is the kernel's rate over the reference's; the interval is a
+bootstrap of the median over rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+from pathlib import Path
+
+import numpy as np
+from side_by_side import CORES, FLOP_PER_ITERATION, quiet_reference
+
+from taskgrain.answers import Peak, RunResult
+from taskgrain.metg import peak_rate
+from taskgrain.session import Session
+from taskgrain.system import discover
+
+KERNEL = {"name": "load_imbalance", "imbalance": 2.0}
+
+
+def interval(values: list[float]) -> tuple[float, float]:
+    """95 % of the median over resampled rounds."""
+    picks = np.random.default_rng(0).choice(values, (1000, len(values)))
+    low, high = np.quantile(np.median(picks, axis=1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def efficiencies(names: list[str], per_core: int, microseconds: float, rounds: int) -> dict[str, list[float]]:
+    known = discover([])
+    sessions = {name: Session(name, known[name].launch(CORES), Path(os.devnull)) for name in names}
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    works: dict[str, float] = {}
+    rates = []
+    with quiet_reference() as (reference, watch):
+
+        def measure_reference() -> None:
+            reference.resume()
+            peak: Peak = reference.peak({"name": "compute_bound"}, 0.05)
+            reference.park()
+            rates.append(list(peak.rates))
+
+        measure_reference()
+        iterations = round(microseconds * 1e-6 * peak_rate(rates) / FLOP_PER_ITERATION)
+        graph = {"pattern": "nearest", "radix": 5, "width": per_core * len(CORES), "steps": 40}
+        graphs: list[dict[str, object]] = [graph | {"kernel": KERNEL | {"iterations": iterations}}] * 4
+        for session in sessions.values():
+            session.start()
+            session.park()
+        for number in range(rounds):
+            measure_reference()
+            for name in names if number % 2 == 0 else reversed(names):
+                watch.wait(0.3)
+                sessions[name].resume()
+                result: RunResult = sessions[name].run(graphs, repeats=1, warmup=1 if number == 0 else 0)
+                sessions[name].park()
+                seconds[name] += result.seconds
+                works[name] = result.work
+    for session in sessions.values():
+        session.close()
+    whole = peak_rate(rates) * len(CORES)
+    return {name: [works[name] / whole / one for one in seconds[name]] for name in names}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "--systems", help="with commas between; all that run here and use all cores by default"
+    )
+    parser.add_argument("--microseconds", type=float, default=200, help="of the mean task")
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    known = discover([])
+    runnable = [
+        name for name, one in known.items() if one.probe().available and one.cores_of(CORES) == tuple(CORES)
+    ]
+    names = options.systems.split(",") if options.systems else runnable
+    print(f"efficiency with four graphs of nearest (5), tasks of 0 to {2 * options.microseconds:g} us")
+    for per_core in (1, 8):
+        found = efficiencies(names, per_core, options.microseconds, options.rounds)
+        for name in sorted(names, key=lambda name: -statistics.median(found[name])):
+            low, high = interval(found[name])
+            middle = statistics.median(found[name])
+            print(
+                f"{per_core} task(s) per core  {name:30} {middle:.3f} ({low:.3f} to {high:.3f})", flush=True
+            )
+
+
+if __name__ == "__main__":
+    main()
