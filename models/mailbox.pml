@@ -1,23 +1,25 @@
-/* include/taskgrain/rt/mailbox.hpp: a ring of two slots of two words, which a sender and a receiver go round more than twice.
+/* include/taskgrain/rt/mailbox.hpp: a ring of three slots, which a sender and a receiver go round at least twice with messages of one slot
+ * or of two.
  *
- * Property: what was sent is received, once, in order and with all of its words. If an entry were lost, the search would end in a
+ * Property: what was sent is received, once, in order and with all of its words. If a message were lost, the search would end in a
  * state that is no end.
  *
- * mutation: SEND_RELAXED     the sender's store to the word is relaxed: it may pass those to the payload
- * mutation: RECEIVED_FIRST   the receiver gives the slot back before it has read the payload (a relaxed store might seem to)
+ * mutation: SEND_RELAXED     the sender's store to the head is relaxed: it may pass those to the payload
+ * mutation: RECEIVED_FIRST   the receiver gives the slots back before it has read the payload (a relaxed store might seem to)
  * mutation: NEVER_FULL       the sender does not look how far the receiver is
  * mutation: ONE_LAP          the bit does not change from lap to lap: the receiver takes what it has had for new
+ * mutation: UNMARKED         a message's second slot is left with the bit of an earlier lap
  */
 
 #include "store_buffer.pml"
 
-#define CAPACITY 2
+#define CAPACITY 3
 #ifndef MESSAGES
-#define MESSAGES 6
+#define MESSAGES 8
 #endif
 
-#define LAP_WORD(position) (3 * ((position) % CAPACITY))
-#define WORD(position, word) (3 * ((position) % CAPACITY) + 1 + (word))
+#define HEAD(position) (2 * ((position) % CAPACITY))
+#define PAYLOAD(position) (2 * ((position) % CAPACITY) + 1)
 #define RECEIVED 6
 #define LOCATIONS 7
 
@@ -45,50 +47,73 @@ proctype draining(byte thread) {
 end:
   do
   :: DRAIN_RELEASE(buffer[thread])
-  :: DRAIN_RELAXED(buffer[thread], LAP_WORD(0))
-  :: DRAIN_RELAXED(buffer[thread], WORD(0, 0))
-  :: DRAIN_RELAXED(buffer[thread], WORD(0, 1))
-  :: DRAIN_RELAXED(buffer[thread], LAP_WORD(1))
-  :: DRAIN_RELAXED(buffer[thread], WORD(1, 0))
-  :: DRAIN_RELAXED(buffer[thread], WORD(1, 1))
+  :: DRAIN_RELAXED(buffer[thread], HEAD(0))
+  :: DRAIN_RELAXED(buffer[thread], PAYLOAD(0))
+  :: DRAIN_RELAXED(buffer[thread], HEAD(1))
+  :: DRAIN_RELAXED(buffer[thread], PAYLOAD(1))
+  :: DRAIN_RELAXED(buffer[thread], HEAD(2))
+  :: DRAIN_RELAXED(buffer[thread], PAYLOAD(2))
   :: DRAIN_RELAXED(buffer[thread], RECEIVED)
   od
 }
 
 proctype sender() {
+  byte message;
   byte sent;
   byte seen_received;
+  byte more;
   do
-  :: sent < MESSAGES ->
+  :: message < MESSAGES ->
+    if
+    :: more = 0
+    :: more = 1
+    fi;
 #ifndef NEVER_FULL
     do
-    :: sent - seen_received < CAPACITY -> break
+    :: sent + 1 + more - seen_received <= CAPACITY -> break
     :: else -> memory[RECEIVED] > seen_received; seen_received = memory[RECEIVED]
     od;
 #endif
-    buffer[SENDER]!relaxed, WORD(sent, 0), sent + 1;
-    buffer[SENDER]!relaxed, WORD(sent, 1), sent + 1;
-    atomic { buffer[SENDER]!SEND_ORDER, LAP_WORD(sent), LAP(sent); sent++ }
+    if
+    :: more == 1 ->
+      buffer[SENDER]!relaxed, PAYLOAD(sent + 1), message + 1;
+#ifndef UNMARKED
+      buffer[SENDER]!relaxed, HEAD(sent + 1), LAP(sent + 1)
+#endif
+    :: else
+    fi;
+    buffer[SENDER]!relaxed, PAYLOAD(sent), message + 1;
+    atomic {
+      buffer[SENDER]!SEND_ORDER, HEAD(sent), 2 * more + LAP(sent);
+      sent = sent + 1 + more;
+      message++
+    }
   :: else -> break
   od
 }
 
 proctype receiver() {
+  byte message;
   byte received;
+  byte more;
   short word0;
   short word1;
   do
-  :: received < MESSAGES ->
-    memory[LAP_WORD(received)] == LAP(received);
+  :: message < MESSAGES ->
+    atomic { memory[HEAD(received)] % 2 == LAP(received); more = memory[HEAD(received)] / 2 }
 #ifdef RECEIVED_FIRST
-    buffer[RECEIVER]!release, RECEIVED, received + 1;
+    buffer[RECEIVER]!release, RECEIVED, received + 1 + more;
 #endif
-    word0 = memory[WORD(received, 0)];
-    word1 = memory[WORD(received, 1)];
+    word0 = memory[PAYLOAD(received)];
+    word1 = memory[PAYLOAD(received + more)];
 #ifndef RECEIVED_FIRST
-    buffer[RECEIVER]!release, RECEIVED, received + 1;
+    buffer[RECEIVER]!release, RECEIVED, received + 1 + more;
 #endif
-    atomic { received++; assert(word0 == received && word1 == received) }
+    atomic {
+      assert(word0 == message + 1 && word1 == message + 1);
+      received = received + 1 + more;
+      message++
+    }
   :: else -> break
   od
 }

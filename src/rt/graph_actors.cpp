@@ -19,7 +19,7 @@ GraphActors::~GraphActors() {
   ++shared_->generation;
 }
 
-void GraphActors::send(int worker, const Payload& message) {
+void GraphActors::send(int worker, const Payload& message, std::size_t words) {
   Worker& to = runtime_.worker(worker);
   Worker* here = runtime_.here();
   if (here == nullptr)
@@ -27,7 +27,7 @@ void GraphActors::send(int worker, const Payload& message) {
   else if (here == &to)
     deliver(*here, message);
   else
-    here->send(to, {this, message});
+    here->send(to, {this, message}, words);
 }
 
 CompiledGraph::Launch GraphActors::launch(CompiledGraph::LaunchOptions options) {

@@ -24,7 +24,7 @@ class GraphActors : public Handler {
 
  protected:
   /// Sends a message to a worker, from any thread.
-  void send(int worker, const Payload& message);
+  void send(int worker, const Payload& message, std::size_t words = 3);
   /// Tells the actors to run iterations begin … end - 1, counted over all launches.
   virtual void start(std::int64_t begin, std::int64_t end) = 0;
   /// Precondition k of the running launch is met.

@@ -47,6 +47,7 @@ struct Message {
   std::int64_t iteration;  // start: the first
   std::int64_t end;        // of the launch; start only
 };
+constexpr std::size_t words_without_end = 2;  // of all other messages
 
 /// The part of an asynchronous task, or of a postcondition, that others do not have.
 struct Special {
@@ -256,7 +257,7 @@ class QueuedActors final : public GraphActors {
     if (task.owner == here.index())
       complete(owner, task.iteration, here);
     else
-      send(task.owner, Payload::of(Message{Message::completed, 0, task.iteration, 0}));
+      send(task.owner, Payload::of(Message{Message::completed, 0, task.iteration, 0}), words_without_end);
   }
 
   /// \returns whether it is complete
@@ -300,7 +301,7 @@ class QueuedActors final : public GraphActors {
     else if (worker == here.index())  // a stolen task of a launch whose start has not come to this worker
       at(worker).early.push_back({Message::arrive, place, iteration, 0});
     else
-      here.send(runtime_.worker(worker), {this, Payload::of(Message{Message::arrive, place, iteration, 0})});
+      here.send(runtime_.worker(worker), {this, Payload::of(Message{Message::arrive, place, iteration, 0})}, words_without_end);
   }
 
   /// One of this worker's tasks is through.

@@ -12,8 +12,8 @@ namespace taskgrain::rt {
 
 namespace {
 
-/// Entries of a mailbox: all of a worker's together fit its second-level cache.
-std::size_t capacity(int workers) { return workers <= 8 ? 512 : workers <= 64 ? 128 : 32; }
+/// Words of a mailbox: all of a worker's together fit its second-level cache.
+std::size_t capacity(int workers) { return workers <= 8 ? 1024 : workers <= 64 ? 256 : 64; }
 
 constexpr std::size_t senders_at_once = 8;  // a look at all of many mailboxes would cost more than a task
 

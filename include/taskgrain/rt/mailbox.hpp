@@ -2,16 +2,18 @@
 
 /// A ring of entries from one worker to one other.
 ///
-/// The entry with number n, counted from 0, lies in slot n mod capacity, and is there ⇔ the lowest bit of the slot's word is that of
-/// n's lap: 1 in the first, 0 in the second, 1 in the third, … (the word is the address of a handler, whose lowest bit is free).
+/// An entry takes as many slots as its payload has words that say something. Slot n, counted from 0 without end, lies at n mod
+/// capacity, and is written ⇔ the lowest bit of its head is that of n's lap: 1 in the first, 0 in the second, 1 in the third, …
+/// The head of an entry's first slot, which is written last, holds the address of its handler (whose lowest bits are free) and the
+/// number of slots that follow.
 ///   received ≤ sent ≤ received + capacity
-/// The sender alone writes slots, and never reads them; it looks at `received` only when, as far as it knows, the ring is full. So an
-/// entry crosses the cores in the one cache line that holds it, and nothing comes back.
+/// The sender alone writes slots, and never reads them; it looks at `received` only when, as far as it knows, the ring is full. So
+/// what crosses the cores is the line with the entries, and nothing comes back.
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <vector>
 
 #include "taskgrain/rt/entry.hpp"
 #include "taskgrain/rt/pause.hpp"
@@ -20,54 +22,62 @@ namespace taskgrain::rt {
 
 class Mailbox {
  public:
-  /// \param capacity  entries, a power of two
-  explicit Mailbox(std::size_t capacity) : mask_(capacity - 1), slots_(new Slot[capacity]) {}
+  /// \param capacity  words of payload, a power of two of at least 4
+  explicit Mailbox(std::size_t capacity) : mask_(capacity - 1), slots_(capacity) {}
 
-  /// By the sender. False if the ring is full.
-  bool push(const Entry& entry) noexcept {
-    if (sent_ - seen_received_ > mask_) [[unlikely]] {
+  /// By the sender. False if there is no room.
+  /// \param words  of the payload, 1 to 3; the receiver gets no others
+  bool push(const Entry& entry, std::size_t words = 3) noexcept {
+    if (sent_ + words - seen_received_ > mask_ + 1) [[unlikely]] {
       seen_received_ = received_.load(std::memory_order_acquire);  // acquire: the receiver has read those payloads
-      if (sent_ - seen_received_ > mask_) return false;
+      if (sent_ + words - seen_received_ > mask_ + 1) return false;
+    }
+    for (std::size_t k = words - 1; k > 0; --k) {
+      Slot& slot = slots_[(sent_ + k) & mask_];
+      slot.payload = entry.payload.words[k];
+      slot.head.store(lap(sent_ + k), std::memory_order_relaxed);
     }
     Slot& slot = slots_[sent_ & mask_];
-    for (int k = 0; k < 3; ++k) slot.payload.words[k] = entry.payload.words[k];
-    slot.word.store(reinterpret_cast<std::uintptr_t>(entry.handler) | lap(sent_), std::memory_order_release);
-    ++sent_;
+    slot.payload = entry.payload.words[0];
+    slot.head.store(reinterpret_cast<std::uintptr_t>(entry.handler) | (words - 1) << 1 | lap(sent_), std::memory_order_release);
+    sent_ += words;
     return true;
   }
 
   /// By the receiver. False if the ring is empty.
   bool pop(Entry& entry) noexcept {
     const std::size_t number = received_.load(std::memory_order_relaxed);
-    const Slot& slot = slots_[number & mask_];
-    const std::uintptr_t word = slot.word.load(std::memory_order_acquire);
-    if ((word & 1) != lap(number)) return false;
-    entry = {reinterpret_cast<Handler*>(word & ~std::uintptr_t{1}), slot.payload};
-    received_.store(number + 1, std::memory_order_release);
+    const std::uintptr_t head = slots_[number & mask_].head.load(std::memory_order_acquire);
+    if ((head & 1) != lap(number)) return false;
+    const std::size_t more = head >> 1 & 3;
+    entry.handler = reinterpret_cast<Handler*>(head & ~std::uintptr_t{7});
+    entry.payload.words[0] = slots_[number & mask_].payload;
+    for (std::size_t k = 1; k <= more; ++k) entry.payload.words[k] = slots_[(number + k) & mask_].payload;
+    received_.store(number + 1 + more, std::memory_order_release);
     return true;
   }
 
   /// By the receiver.
   bool empty() const noexcept {
     const std::size_t number = received_.load(std::memory_order_relaxed);
-    return (slots_[number & mask_].word.load(std::memory_order_acquire) & 1) != lap(number);
+    return (slots_[number & mask_].head.load(std::memory_order_acquire) & 1) != lap(number);
   }
 
  private:
-  static_assert(alignof(Handler) > 1);
-  struct alignas(32) Slot {
-    std::atomic<std::uintptr_t> word{0};
-    Payload payload;
+  static_assert(alignof(Handler) >= 8);
+  struct Slot {
+    std::atomic<std::uintptr_t> head{0};
+    std::uint64_t payload = 0;
   };
 
-  /// The bit of an entry's lap.
+  /// The bit of a slot's lap.
   std::uintptr_t lap(std::size_t number) const noexcept { return (number & (mask_ + 1)) == 0 ? 1 : 0; }
 
   const std::size_t mask_;
-  const std::unique_ptr<Slot[]> slots_;  // written by the sender
-  alignas(apart) std::size_t sent_ = 0;  // by the sender
-  std::size_t seen_received_ = 0;        // by the sender; ≤ received
-  alignas(apart) std::atomic<std::size_t> received_{0};  // by the receiver
+  std::vector<Slot, ApartAllocator<Slot>> slots_;  // written by the sender
+  alignas(apart) std::size_t sent_ = 0;            // slots, by the sender
+  std::size_t seen_received_ = 0;                  // by the sender; ≤ received
+  alignas(apart) std::atomic<std::size_t> received_{0};  // slots, by the receiver
 };
 
 }  // namespace taskgrain::rt

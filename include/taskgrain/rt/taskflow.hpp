@@ -60,7 +60,7 @@ class Taskflow final : public Handler {
     if (static_cast<unsigned>(owner) >= workers_) [[unlikely]] no_such_worker(key, owner);
     Worker* here = runtime_.here();
     if (here == nullptr) [[unlikely]] return fulfill_from_outside(owner, key);
-    if (here->index() != owner) return here->send(runtime_.worker(owner), {this, pack(key)});
+    if (here->index() != owner) return here->send(runtime_.worker(owner), {this, pack(key)}, words);
     fulfill_here(*here, key);
   }
 
@@ -132,6 +132,7 @@ class Taskflow final : public Handler {
    private:
     std::conditional_t<Payload::fits<K>, K, std::unique_ptr<K>> key_;
   };
+  static constexpr std::size_t words = (sizeof(std::conditional_t<Payload::fits<K>, K, K*>) + 7) / 8;  // of a payload
   static Payload pack(const K& key) {
     if constexpr (Payload::fits<K>)
       return Payload::of(key);

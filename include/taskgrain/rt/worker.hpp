@@ -53,9 +53,10 @@ class alignas(apart) Worker {
     (how.bound ? bound_ : stealable_).push(task, how.priority);
   }
   /// Sends a message to another worker.
-  void send(Worker& to, const Entry& message) {
+  /// \param words  of its payload that say something
+  void send(Worker& to, const Entry& message, std::size_t words = 3) {
     ++sent_;
-    if (!to.mailboxes_[static_cast<std::size_t>(index_)]->push(message)) [[unlikely]] keep_back(to, message);
+    if (!to.mailboxes_[static_cast<std::size_t>(index_)]->push(message, words)) [[unlikely]] keep_back(to, message);
     to.sleeper_.wake();
   }
   /// Whether there is anything to do but the task that runs: mail, or a task in a queue.

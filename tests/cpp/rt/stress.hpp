@@ -29,7 +29,8 @@ inline std::uint64_t mixed(std::uint64_t bits) noexcept {
 
 /// The entry of a number: all of its words follow from that. Its handler is nobody's address.
 inline Entry entry_of(std::uint64_t number) noexcept {
-  return {std::bit_cast<Handler*>((mixed(number) | 8) & ~std::uint64_t{7}), {{number, mixed(~number), mixed(number + (std::uint64_t{1} << 63))}}};
+  const std::uint64_t address = (mixed(number) | 8) & ~std::uint64_t{7};  // of something aligned, not null
+  return {std::bit_cast<Handler*>(address), {{number, mixed(~number), mixed(number + (std::uint64_t{1} << 63))}}};
 }
 inline std::uint64_t number_of(const Entry& entry) noexcept { return entry.payload.words[0]; }
 inline bool whole(const Entry& entry) noexcept {
