@@ -81,7 +81,7 @@ std::string key_text(const K& key) {
         [](const auto&... parts) {
           std::string text;
           ((text += (text.empty() ? "" : ", ") + key_text(parts)), ...);
-          return "(" + text + ")";
+          return std::string("(").append(text).append(")");  // GCC 12 warns of the same with +
         },
         key);
   } else if constexpr (std::is_enum_v<K>) {
