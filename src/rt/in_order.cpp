@@ -20,9 +20,11 @@ namespace taskgrain::rt {
 
 namespace {
 
-struct alignas(apart) Counter {
-  std::atomic<std::int64_t> value{0};
-  std::atomic<bool> parked{false};  // who waits has ceased to look: it wants a message (as Sleeper)
+struct Counter {
+  alignas(apart) std::atomic<std::int64_t> value{0};
+  // Who waits has ceased to look: it wants a message (as Sleeper). Not in the line of value: whoever has just stored there would fetch
+  // the line to read this before it may write it.
+  alignas(apart) std::atomic<bool> parked{false};
 };
 
 struct Wait {
