@@ -158,13 +158,22 @@ void print_all() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc >= 4) {
-    const int workers = argc > 4 ? std::atoi(argv[4]) : 1, columns = std::atoi(argv[3]);
-    rt::Runtime runtime({.workers = workers});
-    const Case of{argv[1], std::atoi(argv[2]), workers, argc > 5 ? std::atol(argv[5]) : 0};
-    std::printf("%.1f ns\n", seconds(runtime, of, columns) * 1e9 * workers / (rows * columns));
-    return 0;
-  }
-  print_all();
-  return 0;
+  if (argc == 1) return print_all(), 0;
+  const auto refuse = [](const char* what, const char* value, const std::string& allowed) {
+    std::fprintf(stderr, "taskgrain-rt-cost: %s is '%s', allowed are %s\n", what, value, allowed.c_str());
+    std::exit(2);
+  };
+  const auto number = [&](int k, const char* what, int least, int most, int otherwise) {
+    if (k >= argc) return otherwise;
+    char* end = nullptr;
+    const long value = std::strtol(argv[k], &end, 10);
+    if (end == argv[k] || *end != '\0' || value < least || value > most) refuse(what, argv[k], std::to_string(least) + " to " + std::to_string(most));
+    return static_cast<int>(value);
+  };
+  if (argc < 4 || argc > 6) refuse("the number of arguments", std::to_string(argc - 1).c_str(), "0, or FACE D N [WORKERS [TURNS]]");
+  if (std::ranges::find(faces, argv[1]) == faces.end()) refuse("FACE", argv[1], "taskflow, in_order, ready_queue, stealing");
+  const int dependences = number(2, "D", 0, rows, 0), columns = number(3, "N", 16, 100'000'000, 0);
+  const int workers = number(4, "WORKERS", 1, rows, 1), turns = number(5, "TURNS", 0, 1'000'000'000, 0);
+  rt::Runtime runtime({.workers = workers});
+  std::printf("%.1f ns\n", seconds(runtime, {argv[1], dependences, workers, turns}, columns) * 1e9 * workers / (1.0 * rows * columns));
 }

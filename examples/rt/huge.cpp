@@ -26,8 +26,11 @@ double peak_megabytes() {
 }
 
 int main(int argc, char** argv) {
-  const auto steps = static_cast<std::int64_t>(argc > 1 ? std::strtod(argv[1], nullptr) : 1e8) / width;
-  if (steps < 1) return std::fprintf(stderr, "huge [TASKS]: at least %d\n", static_cast<int>(width)), 2;
+  char* rest = nullptr;
+  const double wanted = argc > 1 ? std::strtod(argv[1], &rest) : 1e8;
+  if ((rest != nullptr && *rest != '\0') || !(wanted >= width && wanted < 1e18))
+    return std::fprintf(stderr, "huge: TASKS is '%s', allowed are %d to 1e18\n", argv[1], static_cast<int>(width)), 2;
+  const auto steps = static_cast<std::int64_t>(wanted) / width;
   using Key = std::array<std::int64_t, 2>;
   std::vector<std::int64_t> ran(width);  // tasks of a point: it runs one after another
   rt::Runtime runtime;

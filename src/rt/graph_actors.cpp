@@ -141,11 +141,11 @@ std::unique_ptr<GraphActors> compile(Runtime& runtime, TaskGraph graph, Policy p
 
 }  // namespace
 
-Policy policy_from_name(std::string_view name) {
+std::optional<Policy> policy_from_name(std::string_view name) noexcept {
   if (name == "in_order") return Policy::in_order;
   if (name == "ready_queue") return Policy::ready_queue;
   if (name == "stealing") return Policy::stealing;
-  throw UsageError("policy is '" + std::string(name) + "', allowed are in_order, ready_queue, stealing");
+  return std::nullopt;
 }
 
 CompiledGraph::CompiledGraph(Runtime& runtime, TaskGraph graph, Policy policy)

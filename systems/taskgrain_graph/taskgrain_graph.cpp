@@ -73,8 +73,10 @@ class TaskgrainGraph final : public System {
     iterations_ = (run.most_steps() + period - 1) / period;
     rt::TaskGraph body("body");
     for (Part& part : parts_) part.period = period, part.add_to(body);
-    const char* policy = std::getenv("TASKGRAIN_GRAPH_POLICY");  // as a variant of the system says
-    compiled_.emplace(runtime_, std::move(body), rt::policy_from_name(policy == nullptr ? "in_order" : policy));
+    const char* name = std::getenv("TASKGRAIN_GRAPH_POLICY");  // as a variant of the system says
+    const auto policy = rt::policy_from_name(name == nullptr ? "in_order" : name);
+    if (!policy) throw InvalidSpec("TASKGRAIN_GRAPH_POLICY", name, rt::policy_names);
+    compiled_.emplace(runtime_, std::move(body), *policy);
   }
 
   void execute(Execution&) override {

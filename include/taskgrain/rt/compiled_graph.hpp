@@ -16,6 +16,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -31,8 +32,9 @@ enum class Policy : std::uint8_t {
   stealing,     ///< and those of others, when it has none
 };
 
-/// \throws UsageError  if no policy is called so
-Policy policy_from_name(std::string_view name);
+inline constexpr const char* policy_names = "in_order, ready_queue, stealing";
+/// Null if no policy is called so.
+std::optional<Policy> policy_from_name(std::string_view name) noexcept;
 
 struct CompileStatistics {
   std::size_t tasks = 0;
