@@ -15,12 +15,12 @@ import statistics
 from pathlib import Path
 
 import numpy as np
-from side_by_side import CORES, FLOP_PER_ITERATION, quiet_reference
+from side_by_side import CORES, FLOP_PER_ITERATION, at_least_one, quiet_reference, systems
 
 from taskgrain.answers import Peak, RunResult
 from taskgrain.metg import peak_rate
 from taskgrain.session import Session
-from taskgrain.system import discover
+from taskgrain.system import System
 
 KERNEL = {"name": "load_imbalance", "imbalance": 2.0}
 
@@ -32,9 +32,11 @@ def interval(values: list[float]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def efficiencies(names: list[str], per_core: int, microseconds: float, rounds: int) -> dict[str, list[float]]:
-    known = discover([])
-    sessions = {name: Session(name, known[name].launch(CORES), Path(os.devnull)) for name in names}
+def efficiencies(
+    taking_part: list[System], per_core: int, microseconds: float, rounds: int
+) -> dict[str, list[float]]:
+    sessions = {one.name: Session(one.name, one.launch(CORES), Path(os.devnull)) for one in taking_part}
+    names = list(sessions)
     seconds: dict[str, list[float]] = {name: [] for name in names}
     works: dict[str, float] = {}
     rates = []
@@ -70,21 +72,14 @@ def efficiencies(names: list[str], per_core: int, microseconds: float, rounds: i
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument(
-        "--systems", help="with commas between; all that run here and use all cores by default"
-    )
-    parser.add_argument("--microseconds", type=float, default=200, help="of the mean task")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--systems", type=systems, default=systems(), help="with commas; all by default")
+    parser.add_argument("--microseconds", type=at_least_one, default=200, help="of the mean task")
+    parser.add_argument("--rounds", type=at_least_one, default=7)
     options = parser.parse_args()
-    known = discover([])
-    runnable = [
-        name for name, one in known.items() if one.probe().available and one.cores_of(CORES) == tuple(CORES)
-    ]
-    names = options.systems.split(",") if options.systems else runnable
     print(f"efficiency with four graphs of nearest (5), tasks of 0 to {2 * options.microseconds:g} us")
     for per_core in (1, 8):
-        found = efficiencies(names, per_core, options.microseconds, options.rounds)
-        for name in sorted(names, key=lambda name: -statistics.median(found[name])):
+        found = efficiencies(options.systems, per_core, options.microseconds, options.rounds)
+        for name in sorted(found, key=lambda name: -statistics.median(found[name])):
             low, high = interval(found[name])
             middle = statistics.median(found[name])
             print(

@@ -7,6 +7,7 @@ bootstrap over rounds.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -19,17 +20,50 @@ from typing import Protocol
 
 import numpy as np
 
-from taskgrain._core import Run
+from taskgrain._core import InvalidSpec, Run
 from taskgrain.answers import Peak, RunResult
 from taskgrain.measure import reference_launch
 from taskgrain.metg import Sample, estimate, peak_rate
 from taskgrain.quiet import PROBE_SECONDS, Watch
 from taskgrain.session import Session
-from taskgrain.system import Launch
+from taskgrain.system import Launch, System, discover
 from taskgrain.topology import choose_cores
 
 FLOP_PER_ITERATION = 128
 CORES = choose_cores(0)
+
+
+def systems(names: str = "") -> list[System]:
+    """The systems of a list with commas, or all that use all cores. Raises `ArgumentTypeError`."""
+    known = {name: one for name, one in discover([]).items() if one.probe().available}
+    known = {name: one for name, one in known.items() if one.cores_of(CORES) == tuple(CORES)}
+    wanted = names.split(",") if names else list(known)
+    for name in wanted:
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"'{name}' is no system here; allowed: {', '.join(known)}")
+    return [known[name] for name in wanted]
+
+
+def graphs(cases: str, steps: int = 1000) -> list[Graph]:
+    """Graphs of a list of pattern:tasks per core. Raises `ArgumentTypeError`."""
+    found = []
+    for case in cases.split(","):
+        pattern, _, per_core = case.partition(":")
+        if not per_core.isdecimal() or int(per_core) == 0:
+            raise argparse.ArgumentTypeError(f"'{case}' is not pattern:tasks per core, such as stencil_1d:8")
+        found.append(Graph(pattern, int(per_core) * len(CORES), steps))
+        try:
+            _ = found[-1].tasks
+        except InvalidSpec as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+    return found
+
+
+def at_least_one(text: str) -> int:
+    """A whole number from 1. Raises `ArgumentTypeError`."""
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1")
+    return int(text)
 
 
 @dataclass(frozen=True)
@@ -69,10 +103,13 @@ class Own:
         self.session.park()
 
     def seconds(self, graph: Graph, iterations: int) -> float:
+        return statistics.median(self.all_seconds(graph, iterations, repeats=3))
+
+    def all_seconds(self, graph: Graph, iterations: int, *, repeats: int) -> tuple[float, ...]:
         self.session.resume()
-        result: RunResult = self.session.run(graph.request(iterations), repeats=3, warmup=1)
+        result: RunResult = self.session.run(graph.request(iterations), repeats=repeats, warmup=1)
         self.session.park()
-        return statistics.median(result.seconds)
+        return result.seconds
 
 
 class Quietly:

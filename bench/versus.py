@@ -11,9 +11,7 @@ import argparse
 import os
 from pathlib import Path
 
-from side_by_side import CORES, Graph, Own, Quietly, compare, quiet_reference
-
-from taskgrain.system import discover
+from side_by_side import CORES, Own, Quietly, at_least_one, compare, graphs, quiet_reference, systems
 
 PATTERNS = ",".join(
     f"{pattern}:{n}" for pattern in ("stencil_1d", "nearest", "spread", "fft", "tree") for n in (1, 8)
@@ -22,25 +20,25 @@ PATTERNS = ",".join(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--systems", default="taskgrain_graph,taskgrain_ptg")
-    parser.add_argument("--against", default="limit")
-    parser.add_argument("--patterns", default=PATTERNS, help="pattern:tasks per core, with commas between")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--systems", type=systems, default="taskgrain_graph,taskgrain_ptg")
+    parser.add_argument("--against", type=systems, default="limit", help="one system")
+    parser.add_argument(
+        "--patterns", type=graphs, default=PATTERNS, help="pattern:tasks per core, with commas between"
+    )
+    parser.add_argument("--rounds", type=at_least_one, default=5)
     options = parser.parse_args()
-    known = discover([])
-    columns = f"METG ns: it, {options.against:11}   ratio (95 % interval)"
+    other = options.against[0]
+    columns = f"METG ns: it, {other.name:11}   ratio (95 % interval)"
     print(f"{'system':28} {'pattern':12} per core  {columns}")
     with quiet_reference() as (reference, watch):
-        for name in options.systems.split(","):
-            sessions = [Own(known[one].launch(CORES), Path(os.devnull)) for one in (name, options.against)]
+        for system in options.systems:
+            sessions = [Own(one.launch(CORES), Path(os.devnull)) for one in (system, other)]
             sides = [Quietly(one, watch) for one in sessions]
-            for case in options.patterns.split(","):
-                pattern, per_core = case.split(":")
-                graph = Graph(pattern, int(per_core) * len(CORES), options.steps)
+            for graph in options.patterns:
                 found = compare(sides, graph, reference, options.rounds)
                 disturbed = sum(side.disturbed for side in sides)
-                print(f"{name:28} {pattern:12} {per_core:>8}  {found}   {disturbed} disturbed", flush=True)
+                case = f"{system.name:28} {graph.pattern:12} {graph.width // len(CORES):>8}"
+                print(f"{case}  {found}   {disturbed} disturbed", flush=True)
             for one in sessions:
                 one.session.close()
 

@@ -365,3 +365,19 @@ def test_median_is_of_all_repeats(by_hand: System) -> None:
     done = called(by_hand, "--steps", "2", "--repeats", "3")
     assert "median of 3" in done.stdout
     assert math.isfinite(float(done.stdout.split("seconds")[1].split()[0]))
+
+
+def test_a_variant_that_its_driver_does_not_know() -> None:
+    graph_system = SYSTEMS.get("taskgrain_graph")
+    if graph_system is None:
+        pytest.skip("taskgrain_graph is not built")
+    done = subprocess.run(
+        [*graph_system.launch(CORES).command, "--steps", "5"],
+        env=dict(os.environ) | {"TASKGRAIN_GRAPH_POLICY": "fifo"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 2
+    assert "TASKGRAIN_GRAPH_POLICY: 'fifo'" in done.stderr
+    assert "allowed: in_order, ready_queue, stealing" in done.stderr

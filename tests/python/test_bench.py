@@ -1,0 +1,52 @@
+"""The benchmarks' own options: what is wrong is said before anything is measured."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).parents[2] / "bench"
+
+
+def refused(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr
+    return done.stderr
+
+
+@pytest.mark.parametrize("script", ("versus.py", "overhead.py", "imbalance.py"))
+@pytest.mark.parametrize(
+    ("options", "words"),
+    (
+        (("--systems", "nix"), ("--systems", "'nix'", "allowed: ")),
+        (("--rounds", "0"), ("--rounds", "'0'", "whole number from 1")),
+        (("--rounds", "1e3"), ("--rounds", "'1e3'")),
+    ),
+)
+def test_options_that_cannot_be(script: str, options: tuple[str, ...], words: tuple[str, ...]) -> None:
+    error = refused(sys.executable, str(BENCH / script), *options)
+    for word in words:
+        assert word in error
+
+
+@pytest.mark.parametrize("script", ("versus.py", "overhead.py"))
+@pytest.mark.parametrize("case", ("stencil_1d", "stencil_1d:0", "stencil_1d:x", "ring:8"))
+def test_patterns_that_cannot_be(script: str, case: str) -> None:
+    error = refused(sys.executable, str(BENCH / script), "--patterns", f"fft:1,{case}")
+    assert "--patterns" in error
+    assert case.partition(":")[0] in error
+
+
+def test_a_driver_that_is_no_program(tmp_path: Path) -> None:
+    for text in ("driver", f"driver={tmp_path / 'nowhere'}"):
+        assert text in refused(sys.executable, str(BENCH / "overhead.py"), "--driver", text)
+
+
+def test_instructions_of_what_is_no_program() -> None:
+    assert "'nowhere' is no program" in refused(str(BENCH / "rt_instructions"), "nowhere")
+    assert "is no program" in refused(str(BENCH / "rt_instructions"))
