@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "taskgrain/rt.hpp"
+#include "taskgrain/rt/cores.hpp"
 
 namespace {
 
@@ -107,6 +108,27 @@ double median(std::vector<double> values) {
 
 const std::array<std::string, 4> faces{"taskflow", "in_order", "ready_queue", "stealing"};
 
+/// What a launch and the wait for it cost, where each worker has one empty task.
+void print_launch(rt::Runtime& runtime) {
+  rt::TaskGraph graph("empty");
+  for (int worker = 0; worker < runtime.workers(); ++worker) graph.task(worker, [](const rt::Turn&) {});
+  rt::CompiledGraph compiled(runtime, std::move(graph), rt::Policy::in_order);
+  const auto median_launch = [&] {
+    std::vector<double> all;
+    for (int k = 0; k < 2000; ++k) {
+      all.push_back(seconds_of([&] {
+        compiled.launch();
+        runtime.wait();
+      }));
+    }
+    return 1e6 * median(all);
+  };
+  const double unbound = median_launch();
+  const rt::Pinned bound(runtime.cores()[0]);
+  std::printf("us of a launch and its wait, %d workers, median of 2000: %.2f where the caller is bound, %.2f where not\n", runtime.workers(),
+              median_launch(), unbound);
+}
+
 void print_all() {
   std::map<int, std::unique_ptr<rt::Runtime>> runtimes;
   for (const int workers : {1, 2}) runtimes[workers] = std::make_unique<rt::Runtime>(rt::RuntimeOptions{.workers = workers});
@@ -149,6 +171,7 @@ void print_all() {
     std::printf(" %18.3f", median(efficiencies));
   }
   std::printf("\n");
+  print_launch(*runtimes[2]);
   std::this_thread::sleep_for(std::chrono::milliseconds(100));  // more than they spin
   const std::clock_t before = std::clock();
   std::this_thread::sleep_for(std::chrono::seconds(1));

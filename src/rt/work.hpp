@@ -10,7 +10,8 @@ namespace taskgrain::rt {
 
 // In pauses, of some ten nanoseconds each.
 inline constexpr int patience = 1024;      // before it robs others: a task stolen takes its data along, and what it tells comes back as messages
-inline constexpr int before_idle = 64;     // before the others are told
+inline constexpr int before_idle = 16;     // before the others are told
+inline constexpr int clock_every = 64;     // looks at the clock, which take two pauses each
 inline constexpr int before_yield = 2048;  // before other threads may have the core
 
 template <typename Until>
@@ -68,7 +69,7 @@ Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_poin
       until = open;
       return Waited::ready;
     }
-    if (spins % before_idle == 0) {
+    if (spins % clock_every == 0) {
       const auto now = std::chrono::steady_clock::now();
       if (until == open) until = now + runtime_.options().spin;
       if (now >= until) {
@@ -102,7 +103,7 @@ bool Worker::find_work(const Until& until) {
       publish_idle();
       if (until()) return false;
     }
-    if (spins % before_idle == before_idle - 1 && kept_back_.empty()) {
+    if (spins % clock_every == clock_every - 1 && kept_back_.empty()) {
       const auto now = std::chrono::steady_clock::now();
       if (sleep_at == std::chrono::steady_clock::time_point{}) {
         constexpr auto never = std::chrono::steady_clock::time_point::max();

@@ -179,7 +179,7 @@ void Worker::publish_busy() {
   if (!idle_) return;
   idle_ = false;
   publication_.epoch.store(publication_.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  light_barrier();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   while (runtime_.closed_.load(std::memory_order_acquire)) std::this_thread::yield();
 }
 

@@ -51,6 +51,8 @@ class Flow {
 
 class TaskgrainPtg final : public System {
  public:
+  TaskgrainPtg() { pin_this_thread(runtime_.cores()[0]); }  // for good: `wait` would do and undo it each time
+
   std::string name() const override { return "taskgrain_ptg"; }
   std::string version() const override { return rt::version; }
   int cores() const override { return runtime_.workers(); }
