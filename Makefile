@@ -22,15 +22,18 @@ doctor: setup
 screenshots: setup-dev
 	.venv/bin/python tools/screenshots.py
 
-setup: .venv/.installed
-.venv/.installed: $(sources)
-	tools/setup
+# Which systems are set up: `make setup GROUPS=ray,spark` or `GROUPS=all`; all of them where all tests shall pass.
+GROUPS := $(if $(filter test,$(MAKECMDGOALS)),all,default)
+
+setup: .venv/.installed.$(GROUPS)
+.venv/.installed.%: $(sources)
+	tools/setup --groups $*
 	@touch $@
 
-setup-dev: .venv/.installed-dev
-.venv/.installed-dev: $(sources)
-	tools/setup --dev
-	@touch $@ .venv/.installed
+setup-dev: .venv/.installed-dev.$(GROUPS)
+.venv/.installed-dev.%: $(sources)
+	tools/setup --dev --groups $*
+	@touch $@ .venv/.installed.$*
 
 test: lint test-cpp test-sanitized models
 	.venv/bin/pytest

@@ -7,7 +7,7 @@ import json
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -93,11 +93,14 @@ def doctor(folders: Systems = None, as_json: Json = False) -> None:
     facts, now = machine.facts(), machine.state()
     warnings = machine.warnings(facts, now)
     probes = {name: system.probe() for name, system in found.items()}
+    groups = systems_module.groups(found.values())
     if as_json:
         listed = {
             name: {"available": one.available, "missing": list(one.missing)} for name, one in probes.items()
         }
-        _print_json({"machine": facts, "state": now.as_dict(), "systems": listed, "warnings": warnings})
+        parts = {name: asdict(one) for name, one in groups.items()}
+        said = {"machine": facts, "state": now.as_dict(), "systems": listed, "groups": parts}
+        _print_json(said | {"warnings": warnings})
         return
     out, cpu = _out(), facts["cpu"]
     assert isinstance(cpu, dict)
@@ -111,6 +114,10 @@ def doctor(folders: Systems = None, as_json: Json = False) -> None:
         out.text(f"{'ok ' if probe.available else 'no '} {name}{'' if probe.available else ': ' + missing}")
         if probe.missing and probe.install:
             out.text(f"     install: {probe.install}")
+    rows = [
+        [name, f"{one.megabytes} MB", one.install, ", ".join(one.systems)] for name, one in groups.items()
+    ]
+    out.table(["group", "on disk", "set up by", "systems"], rows, texts=4)
     for warning in warnings:
         out.text(f"warning: {warning}", "yellow")
 

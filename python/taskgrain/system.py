@@ -12,7 +12,7 @@ import re
 import shutil
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from taskgrain.errors import InputError, UsageError
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 # Only words are placeholders, so that a command may hold JSON and other braces.
 _PLACEHOLDER = re.compile(r"\{([a-z]+)\}")
+DEFAULT_GROUP = "default"
 _PLACEHOLDERS = ("dir", "cores", "nodes", "places", "python")
 
 
@@ -73,6 +74,10 @@ class System:
     files: tuple[str, ...] = ()
     python: tuple[str, ...] = ()
     install: str = ""
+    group: str = ""
+    """What `make setup GROUPS=…` calls those that are set up together; empty for those of `--systems`."""
+    megabytes: int = 0
+    """What its set-up takes on the disk."""
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     park: bool = True
@@ -80,7 +85,7 @@ class System:
     most_cores: int | None = None
     patterns: tuple[str, ...] = ()
     variants: tuple[System, ...] = ()
-    """Other ways for the same driver to work, each a system of its own, `name.variant`."""
+    """Other ways to work, or other builds of the driver, each a system of its own, `name.variant`."""
 
     def probe(self) -> Probe:
         """Looks for what the system needs; starts nothing."""
@@ -185,8 +190,11 @@ class _Table:
             raise InputError(f"{self._file}: key", self._prefix + key, ", ".join(self._known))
 
 
-def read(folder: Path) -> System:
-    """Reads `folder/system.toml`. Raises `InputError` or `UsageError` naming the file and the key."""
+def read(folder: Path, *, own: bool = False) -> System:
+    """Reads `folder/system.toml`; `own` if `make setup` sets it up.
+
+    Raises `InputError` or `UsageError` naming the file and the key.
+    """
     file = folder / "system.toml"
     try:
         table = _Table(file, "", tomllib.loads(file.read_text("utf-8")))
@@ -198,10 +206,15 @@ def read(folder: Path) -> System:
     if not _NAME.fullmatch(name):
         raise InputError(f"{file}: folder name", name, "letters, digits and _ . + -")
     probe, launch, limits = table.table("probe"), table.table("launch"), table.table("limits")
-    variants = table.table("variants")
-    command = tuple(launch.check("command", word) for word in launch.texts("command"))
+    setup, variants = table.table("setup"), table.table("variants")
+    command = _command(launch)
     if not command:
         raise InputError(launch.field("command"), "nothing", "the driver's command, a list of texts")
+    group = setup.text("group") or DEFAULT_GROUP
+    # What tools/requirements.py reads is only checked here.
+    debian, _, _ = setup.table("debian"), setup.texts("pypi"), setup.text("program")
+    for package, sign in debian.items().items():
+        numbers.text(sign, debian.field(package))
     most_cores = limits.take("cores")
     system = System(
         name=name,
@@ -217,9 +230,11 @@ def read(folder: Path) -> System:
         default=table.flag("default", False),
         simulated=table.flag("simulated", False),
         programs=probe.texts("programs"),
-        files=tuple(probe.check("files", word) for word in probe.texts("files")),
+        files=_files(probe),
         python=probe.texts("python"),
-        install=probe.text("install"),
+        install=probe.text("install") or (make_setup(group) if own else ""),
+        group=group if own else "",
+        megabytes=numbers.integer(setup.take("megabytes") or 0, setup.field("megabytes")),
         command=command,
         env=_environment(launch),
         park=launch.flag("park", True),
@@ -227,9 +242,44 @@ def read(folder: Path) -> System:
         patterns=limits.texts("patterns"),
     )
     system = replace(system, variants=tuple(_variant(system, variants, key) for key in variants.names()))
-    for part in (table, probe, launch, limits, variants):
+    for part in (table, probe, launch, limits, setup, variants):
         part.done()
     return system
+
+
+@dataclass(frozen=True)
+class Group:
+    """Systems that are set up together."""
+
+    systems: tuple[str, ...]
+    megabytes: int
+    """What they take on the disk, together."""
+    install: str
+
+
+def groups(systems: Iterable[System]) -> dict[str, Group]:
+    """The groups in which the project's own systems are set up, by name."""
+    found: dict[str, Group] = {}
+    for one in systems:
+        if one.group and "." not in one.name:  # a variant comes with its system
+            so_far = found.get(one.group, Group((), 0, make_setup(one.group)))
+            found[one.group] = replace(
+                so_far, systems=(*so_far.systems, one.name), megabytes=so_far.megabytes + one.megabytes
+            )
+    return found
+
+
+def make_setup(group: str) -> str:
+    """The command that sets up the systems of a group."""
+    return "make setup" if group == DEFAULT_GROUP else f"make setup GROUPS={group}"
+
+
+def _command(table: _Table) -> tuple[str, ...]:
+    return tuple(table.check("command", word) for word in table.texts("command"))
+
+
+def _files(table: _Table) -> tuple[str, ...]:
+    return tuple(table.check("files", word) for word in table.texts("files"))
 
 
 def _environment(table: _Table) -> dict[str, str]:
@@ -238,7 +288,7 @@ def _environment(table: _Table) -> dict[str, str]:
 
 
 def _variant(system: System, variants: _Table, name: str) -> System:
-    """The same driver, told by its environment to work in another way."""
+    """The same driver told by its environment to work in another way, or another build of it."""
     if not _NAME.fullmatch(name):
         raise InputError(variants.field("name"), name, "letters, digits and _ . + -")
     table = variants.table(name)
@@ -247,6 +297,9 @@ def _variant(system: System, variants: _Table, name: str) -> System:
         name=f"{system.name}.{name}",
         title=table.text("title") or f"{system.title}, {name}",
         default=table.flag("default", False),
+        programs=table.texts("programs") or system.programs,
+        files=_files(table) or system.files,
+        command=_command(table) or system.command,
         env={**system.env, **_environment(table)},
     )
     table.done()
@@ -284,7 +337,7 @@ def discover(extra: Sequence[Path] = (), package: Path | None = None) -> dict[st
                 "--systems", str(place), "a folder with a system.toml, or a folder of such folders"
             )
         for folder in folders:
-            main = read(folder)
+            main = read(folder, own=place is own)
             for system in (main, *main.variants):
                 if system.name in found and found[system.name].folder != system.folder:
                     raise UsageError(

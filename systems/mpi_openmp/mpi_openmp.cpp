@@ -3,42 +3,28 @@
 
 #include <omp.h>
 
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "../mpi/exchange.hpp"
-#include "taskgrain/process_system.hpp"
+#include "../mpi/ranks.hpp"
+#include "taskgrain/openmp.hpp"
 
 namespace {
 
 using namespace taskgrain;
 
-class MpiOpenmp final : public ProcessSystem {
+class MpiOpenmp final : public ExchangingRanks {
  public:
-  MpiOpenmp() : ProcessSystem(MPI_THREAD_FUNNELED) {}
+  MpiOpenmp() : ExchangingRanks(MPI_THREAD_FUNNELED) {}
 
   std::string name() const override { return "mpi_openmp"; }
-  std::string version() const override { return ProcessSystem::version() + ", OpenMP " + std::to_string(_OPENMP); }
+  std::string version() const override { return ProcessSystem::version() + ", " + openmp_version(); }
   int cores() const override { return ranks() * omp_get_max_threads(); }
 
-  std::vector<std::vector<int>> binding() override {
-    std::vector<std::vector<int>> binding(static_cast<std::size_t>(omp_get_max_threads()));
-#pragma omp parallel
-    binding[static_cast<std::size_t>(omp_get_thread_num())] = binding_of_this_thread();
-    return gather_binding(binding);
-  }
-
-  void prepare(Execution& run) override {
-    check_tags(run.graphs().size());
-    if (ranks() > 1) run.distribute();
-    exchanges_.clear();
-    for (const Graph& graph : run.graphs())
-      exchanges_.push_back(std::make_unique<Exchange>(graph, rank(), ranks(), [&](int r) { return columns(graph, r); }));
-  }
+  std::vector<std::vector<int>> binding() override { return gather_binding(openmp_binding()); }
 
   void execute(Execution& run) override {
-    for (auto& exchange : exchanges_) exchange->post(1);
+    for_graphs(1, [](std::size_t, Exchange& exchange) { exchange.post(1); });
     const std::int64_t steps = run.most_steps();
 #pragma omp parallel
     {
@@ -46,33 +32,24 @@ class MpiOpenmp final : public ProcessSystem {
       for (std::int64_t step = 0; step < steps; ++step) {
         if (ranks() > 1) {
 #pragma omp master
-          for_graphs(step, [&](std::size_t g) { exchanges_[g]->wait(step); });
+          for_graphs(step, [&](std::size_t, Exchange& exchange) { exchange.wait(step); });
 #pragma omp barrier
         }
         // The loops of a step depend on the step before, not on each other: one barrier ends them all.
-        for_graphs(step, [&](std::size_t g) {
-          const auto& items = exchanges_[g]->program(step).items;
+        for_graphs(step, [&](std::size_t g, Exchange& exchange) {
+          const auto& items = exchange.program(step).items;
 #pragma omp for schedule(static) nowait
           for (const Item& item : items) run.execute_point(worker, g, step, item.point, item.output, item.inputs);
         });
 #pragma omp barrier
         if (ranks() > 1) {
 #pragma omp master
-          for_graphs(step, [&](std::size_t g) { exchanges_[g]->send(step), exchanges_[g]->post(step + 2); });
+          for_graphs(step, [&](std::size_t, Exchange& exchange) { exchange.send(step), exchange.post(step + 2); });
         }
       }
     }
-    for (auto& exchange : exchanges_) exchange->finish();
+    finish();
   }
-
- private:
-  template <typename Body>
-  void for_graphs(std::int64_t step, Body body) {
-    for (std::size_t g = 0; g < exchanges_.size(); ++g)
-      if (step < exchanges_[g]->steps()) body(g);
-  }
-
-  std::vector<std::unique_ptr<Exchange>> exchanges_;
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "taskgrain/driver.hpp"
+#include "taskgrain/openmp.hpp"
 #include "taskgrain/outputs.hpp"
 
 namespace {
@@ -15,15 +16,9 @@ using namespace taskgrain;
 class OpenmpFor final : public System {
  public:
   std::string name() const override { return "openmp_for"; }
-  std::string version() const override { return "OpenMP " + std::to_string(_OPENMP); }
+  std::string version() const override { return openmp_version(); }
   int cores() const override { return omp_get_max_threads(); }
-
-  std::vector<std::vector<int>> binding() override {
-    std::vector<std::vector<int>> binding(static_cast<std::size_t>(cores()));
-#pragma omp parallel
-    binding[static_cast<std::size_t>(omp_get_thread_num())] = binding_of_this_thread();
-    return binding;
-  }
+  std::vector<std::vector<int>> binding() override { return openmp_binding(); }
 
   void prepare(Execution& run) override {
     outputs_.clear();

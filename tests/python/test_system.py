@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from taskgrain.errors import InputError, UsageError
-from taskgrain.system import as_dict, discover, read, select
+from taskgrain.system import Group, as_dict, discover, groups, read, select
 
 FULL = """
 title = "MPI"
@@ -29,6 +29,12 @@ install = "apt-get install it"
 [launch]
 command = ["mpirun", "-n", "{cores}", "{python}", "{dir}/driver", '{"a": {0}}']
 env = { OMP_NUM_THREADS = "{cores}", OMP_PLACES = "{places}", NODES = "{nodes}" }
+[setup]
+group = "ray"
+megabytes = 300
+debian = { libmpi-dev = "mpirun" }
+pypi = ["it==1"]
+program = "setup"
 [limits]
 cores = 2
 patterns = ["trivial"]
@@ -139,7 +145,8 @@ def test_variants_are_systems_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[variants.a]\ncommand = ['x']\n", "variants.a.command"),
+        ("[variants.a]\ncommand = 'x'\n", "variants.a.command"),
+        ("[variants.a]\npatterns = ['fft']\n", "variants.a.patterns"),
         ("[variants.'a b']\n", "a b"),
         ("[variants]\na = 1\n", "variants.a"),
         ("[variants.a]\nenv = { X = 1 }\n", "variants.a.env.X"),
@@ -149,3 +156,43 @@ def test_wrong_variants_are_named(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "system.toml").write_text(f'[launch]\ncommand = ["one"]\n{text}')
     with pytest.raises(InputError, match=re.escape(said)):
         read(tmp_path)
+
+
+def test_groups_are_those_of_the_projects_own_systems(tmp_path: Path) -> None:
+    make(tmp_path / "package" / "systems" / "plain", LEAST + '[variants.fast]\nenv = { A = "1" }\n')
+    for name, megabytes in (("tasks", 300), ("actors", 0)):
+        text = f'{LEAST}[setup]\ngroup = "ray"\nmegabytes = {megabytes}\n[probe]\nfiles = ["/nowhere"]\n'
+        make(tmp_path / "package" / "systems" / name, text)
+    foreign = make(tmp_path / "foreign", FULL)
+    found = discover([foreign], tmp_path / "package")
+    assert groups(found.values()) == {
+        "default": Group(("plain",), 0, "make setup"),
+        "ray": Group(("actors", "tasks"), 300, "make setup GROUPS=ray"),
+    }
+    assert found["tasks"].probe().install == "make setup GROUPS=ray"
+    assert found["foreign"].probe().install == "apt-get install it"
+
+
+def test_a_variant_can_be_another_build(tmp_path: Path) -> None:
+    text = LEAST + '[variants.other]\ncommand = ["{dir}/other"]\nfiles = ["{dir}/other"]\n'
+    system = read(make(tmp_path / "it", text))
+    (other,) = system.variants
+    assert system.probe().available
+    assert other.probe().missing == (f"file {tmp_path / 'it' / 'other'} (not built)",)
+    assert other.launch([0]).command == (f"{tmp_path / 'it' / 'other'}",)
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "value"),
+    (
+        ("debian = { a = 3 }", "setup.debian.a", "3"),
+        ('debian = "a"', "setup.debian", "a"),
+        ('pypi = "a"', "setup.pypi", "a"),
+        ("megabytes = -1", "setup.megabytes", "-1"),
+        ("apt = []", "setup.apt", ""),
+    ),
+)
+def test_a_set_up_that_is_wrong(tmp_path: Path, line: str, key: str, value: str) -> None:
+    with pytest.raises(InputError, match=re.escape(key)) as error:
+        read(make(tmp_path / "it", f"{LEAST}[setup]\n{line}\n"))
+    assert value in str(error.value)

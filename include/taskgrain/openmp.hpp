@@ -1,0 +1,32 @@
+#pragma once
+
+/// What every system on OpenMP says of itself. Header only, so that the core stays free of OpenMP.
+
+#include <omp.h>
+
+#include <string>
+#include <vector>
+
+#include "taskgrain/binding.hpp"
+
+namespace taskgrain {
+
+/// The OpenMP of the compiler, and the compiler, whose runtime it is.
+inline std::string openmp_version() {
+#ifdef __clang__
+  const std::string compiler = "LLVM " + std::to_string(__clang_major__) + "." + std::to_string(__clang_minor__);
+#else
+  const std::string compiler = "GCC " + std::to_string(__GNUC__) + "." + std::to_string(__GNUC_MINOR__);
+#endif
+  return "OpenMP " + std::to_string(_OPENMP) + ", " + compiler;
+}
+
+/// The processors that each thread may run on, observed by itself.
+inline std::vector<std::vector<int>> openmp_binding() {
+  std::vector<std::vector<int>> binding(static_cast<std::size_t>(omp_get_max_threads()));
+#pragma omp parallel
+  binding[static_cast<std::size_t>(omp_get_thread_num())] = binding_of_this_thread();
+  return binding;
+}
+
+}  // namespace taskgrain
