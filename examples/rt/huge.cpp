@@ -28,7 +28,7 @@ double peak_megabytes() {
 int main(int argc, char** argv) {
   char* rest = nullptr;
   const double wanted = argc > 1 ? std::strtod(argv[1], &rest) : 1e8;
-  if ((rest != nullptr && *rest != '\0') || !(wanted >= width && wanted < 1e18))
+  if ((rest != nullptr && *rest != '\0') || !(wanted >= width && wanted <= 1e18))
     return std::fprintf(stderr, "huge: TASKS is '%s', allowed are %d to 1e18\n", argv[1], static_cast<int>(width)), 2;
   const auto steps = static_cast<std::int64_t>(wanted) / width;
   using Key = std::array<std::int64_t, 2>;

@@ -43,7 +43,8 @@ struct RuntimeOptions {
   /// The processor of each worker, as the operating system counts them; empty: one of each core in the order of the machine, then
   /// the second of each. Workers beyond the processors share them.
   std::vector<int> cores{};
-  /// Whether a worker's thread is bound to its processor.
+  /// Whether a worker's thread is bound to its processor. Who waits is bound while it waits; where it waits often it does well to
+  /// be bound there for good, because that takes some microseconds.
   bool pin = true;
   /// In which order a worker runs its ready tasks.
   Order order = Order::newest;

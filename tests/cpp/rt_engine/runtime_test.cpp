@@ -51,6 +51,19 @@ TEST(Runtime, RunsWithAnyNumberOfWorkers) {
   }
 }
 
+TEST(Runtime, CallsOnEachWorkerAndReturnsWhatEachSaid) {
+  for (const int workers : {1, 2, 5}) {
+    Runtime runtime({.workers = workers});
+    const auto said = runtime.on_each_worker([](int worker) { return std::pair(worker, this_worker()); });
+    ASSERT_EQ(said.size(), static_cast<std::size_t>(workers));
+    for (int worker = 0; worker < workers; ++worker) EXPECT_EQ(said[static_cast<std::size_t>(worker)], std::pair(worker, worker));
+    std::atomic<int> calls{0};
+    runtime.on_each_worker([&](int) { ++calls; });
+    EXPECT_EQ(calls, workers);
+    EXPECT_THROW(runtime.on_each_worker([&](int worker) { return worker == workers - 1 ? throw std::runtime_error("no") : 1; }), TaskFailed);
+  }
+}
+
 TEST(Runtime, WithNothingToDoIsDone) {
   for (const int workers : {1, 2, 5}) {
     Runtime runtime({.workers = workers});

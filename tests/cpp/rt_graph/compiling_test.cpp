@@ -3,6 +3,9 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <set>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "policies.hpp"
@@ -170,6 +173,18 @@ TEST_P(Compiling, AFanOfAMillion) {
   EXPECT_EQ(graph.statistics().implied, 1U);
   graph.launch({.iterations = 2});
   runtime_.wait();
+}
+
+TEST(Policies, HaveNames) {
+  std::istringstream names(policy_names);
+  std::set<Policy> found;
+  for (std::string name; std::getline(names >> std::ws, name, ',');) {
+    const auto policy = policy_from_name(name);
+    ASSERT_TRUE(policy) << name;
+    found.insert(*policy);
+  }
+  EXPECT_EQ(found, (std::set{Policy::in_order, Policy::ready_queue, Policy::stealing}));
+  for (const char* name : {"", "fifo", "In_order", "in_order "}) EXPECT_FALSE(policy_from_name(name)) << name;
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, Compiling, every_policy, policy_name);
