@@ -129,7 +129,7 @@ def test_the_repositorys_studies(
     capsys: pytest.CaptureFixture[str], systems: Path, file: Path, cores: int
 ) -> None:
     plan = dry_run(capsys, file, "--systems", systems, "--cores", cores)
-    workloads = {"default.toml": 3, "dependencies.toml": 10, "sweep.toml": 5}
+    workloads = {"default.toml": 3, "dependencies.toml": 10, "everything.toml": 4, "sweep.toml": 5}
     assert len(plan["cells"]) == 2 * workloads[file.name]
     assert 0 < plan["seconds"] < 3600
     assert f"`studies/{file.name}`" in HOW_TO.read_text("utf-8")
