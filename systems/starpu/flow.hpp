@@ -18,12 +18,13 @@ class Flow {
   using Graph = taskgrain::Graph;
   using Interval = taskgrain::Interval;
 
-  /// \param own  the points whose tasks this process executes
-  Flow(taskgrain::Execution& run, std::size_t g, Interval own, StarpuWorkers& workers)
+  /// \param own    the points whose tasks this process executes
+  /// \param ahead  tasks that are submitted ahead of those that run
+  Flow(taskgrain::Execution& run, std::size_t g, Interval own, StarpuWorkers& workers, int ahead)
       : run_(run), g_(g), graph_(run.graphs()[g]), own_(own), starpu_(workers), workers_(run.workers(workers.number())) {
     const std::size_t line = 64, stride = (graph_.output_bytes() + line - 1) / line * line;
     const auto width = static_cast<std::size_t>(graph_.width()), columns = static_cast<std::size_t>(own_.size());
-    depth_ = depth(width, stride);
+    depth_ = depth(width, stride, static_cast<std::size_t>(ahead));
     if (stride > SIZE_MAX / width / depth_) throw std::bad_alloc();
     const std::size_t bytes = depth_ * columns * stride;
     memory_.reset(static_cast<std::byte*>(std::aligned_alloc(line, std::max(line, bytes))));
@@ -33,7 +34,7 @@ class Flow {
     auto address = reinterpret_cast<std::uintptr_t>(memory_.get());
     for (std::size_t row = 0; row < depth_; ++row)
       for (std::int64_t point = own_.first; point <= own_.last; ++point, address += stride)
-        starpu_variable_data_register(&at(row, point), STARPU_MAIN_RAM, address, graph_.output_bytes());
+        starpu_variable_data_register(&handles_[place(row, point)], STARPU_MAIN_RAM, address, graph_.output_bytes());
   }
   ~Flow() {
     for (const starpu_data_handle_t handle : handles_)
@@ -45,14 +46,14 @@ class Flow {
   /// Handles for what another process computes; StarPU allocates their memory when it is first needed.
   void add_remote(std::int64_t point) {
     for (std::size_t row = 0; row < depth_; ++row)
-      if (starpu_data_handle_t& handle = at(row, point); handle == nullptr)
+      if (starpu_data_handle_t& handle = handles_[place(row, point)]; handle == nullptr)
         starpu_variable_data_register(&handle, -1, 0, graph_.output_bytes());
   }
 
-  const Graph& graph() const { return graph_; }
-  Interval own() const { return own_; }
-  std::size_t row(std::int64_t step) const { return static_cast<std::size_t>(step) % depth_; }
-  starpu_data_handle_t handle(std::int64_t step, std::int64_t point) { return at(row(step), point); }
+  /// Of an output, below `places`: those of one place write over one another.
+  std::size_t place(std::int64_t step, std::int64_t point) const { return place(static_cast<std::size_t>(step) % depth_, point); }
+  std::size_t places() const { return handles_.size(); }
+  starpu_data_handle_t handle(std::int64_t step, std::int64_t point) const { return handles_[place(step, point)]; }
 
   /// Submits the own tasks of a step, whose order StarPU infers from their data.
   void submit(std::int64_t step) {
@@ -121,15 +122,14 @@ class Flow {
 
   /// Steps to keep: so many that a task never waits for those that read what it writes over, but not more than fit into memory
   /// that is not missed.
-  std::size_t depth(std::size_t width, std::size_t stride) const {
-    const std::size_t ahead = static_cast<std::size_t>(starpu_.number() * StarpuWorkers::look_ahead) / width + 2;
-    const std::size_t most = most_bytes / width / stride;
-    return std::max<std::size_t>(2, std::min({ahead, most, static_cast<std::size_t>(graph_.steps())}));
+  std::size_t depth(std::size_t width, std::size_t stride, std::size_t ahead) const {
+    const auto steps = static_cast<std::size_t>(graph_.steps());
+    return std::max<std::size_t>(2, std::min({ahead / width + 2, most_bytes / width / stride, steps}));
   }
   static constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
-  starpu_data_handle_t& at(std::size_t row, std::int64_t point) {
-    return handles_[row * static_cast<std::size_t>(graph_.width()) + static_cast<std::size_t>(point)];
+  std::size_t place(std::size_t row, std::int64_t point) const {
+    return row * static_cast<std::size_t>(graph_.width()) + static_cast<std::size_t>(point);
   }
 
   struct Free {

@@ -23,7 +23,7 @@ class Starpu final : public System {
   void prepare(Execution& run) override {
     flows_.clear();
     for (std::size_t g = 0; g < run.graphs().size(); ++g)
-      flows_.emplace_back(run, g, Interval{0, run.graphs()[g].width() - 1}, workers_);
+      flows_.emplace_back(run, g, Interval{0, run.graphs()[g].width() - 1}, workers_, workers_.ahead());
   }
 
   void execute(Execution& run) override {

@@ -6,6 +6,7 @@
 /// with the workers, which poll for tasks, for the cores that they have.
 
 #include <hwloc.h>
+#include <sched.h>
 #include <starpu.h>
 #include <stdlib.h>
 
@@ -25,9 +26,6 @@ inline std::string starpu_version() {
 
 class StarpuWorkers {
  public:
-  /// Tasks of each worker that are submitted ahead of those that run.
-  static constexpr int look_ahead = 256;
-
   /// \param processors  that of each worker
   explicit StarpuWorkers(const std::vector<int>& processors) : number_(static_cast<int>(processors.size())) {
     if (number_ > STARPU_MAXCPUS)
@@ -60,6 +58,8 @@ class StarpuWorkers {
   StarpuWorkers& operator=(const StarpuWorkers&) = delete;
 
   int number() const { return number_; }
+  /// Tasks that are submitted ahead of those that run.
+  int ahead() const { return 256 * number_; }
 
   /// Lets the workers poll for tasks.
   void wake() {
@@ -75,11 +75,15 @@ class StarpuWorkers {
   /// Submits a task, and works as the first worker whenever more are submitted than keep all workers at work.
   void submit(starpu_task* task) {
     if (starpu_task_submit(task) != 0) throw std::runtime_error("StarPU refuses a task");
-    if (++submitted_ % 32 == 0 && starpu_task_nsubmitted() > look_ahead * number_) work_until(look_ahead * number_ / 2);
+    if (++submitted_ % 32 == 0 && starpu_task_nsubmitted() > ahead()) work_until(ahead() / 2);
   }
   /// Works as the first worker until at most so many submitted tasks are left.
   void work_until(int left) {
-    while (starpu_task_nsubmitted() > left) starpu_driver_run_once(&first_);
+    for (int before = starpu_task_nsubmitted(), now = 0; before > left; before = now) {
+      starpu_driver_run_once(&first_);
+      now = starpu_task_nsubmitted();
+      if (now == before) sched_yield();  // a thread that others wait for may have to share this core
+    }
   }
 
   /// The processors that each worker may run on, observed by itself.
@@ -87,7 +91,9 @@ class StarpuWorkers {
     wake();
     std::vector<std::vector<int>> binding(static_cast<std::size_t>(number_));
     starpu_codelet observe{};
-    observe.cpu_funcs[0] = [](void**, void* seen) { *static_cast<std::vector<int>*>(seen) = taskgrain::binding_of_this_thread(); };
+    observe.cpu_funcs[0] = [](void**, void* at) {
+      *static_cast<std::vector<int>*>(at) = taskgrain::binding_of_this_thread();
+    };
     for (int k = 0; k < number_; ++k) {
       starpu_task* task = starpu_task_create();
       task->cl = &observe;

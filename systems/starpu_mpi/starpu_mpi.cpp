@@ -1,8 +1,8 @@
-/// Each rank submits the tasks of its own columns, and the messages that they need and cause: explicit, where in a sequential task
-/// flow over all ranks each would look at every task.
+/// Each rank submits the tasks of its own columns, and the messages that they need and cause: explicit, where in a sequential
+/// task flow over all ranks each would look at every task.
 ///
-/// StarPU wants one rank for each node, or for each of its parts, and a core for the thread that sees to the messages: the last one
-/// of a rank executes no tasks. A rank of one core has to share it.
+/// StarPU wants one rank for each node, or for each of its parts, and a core for the thread that sees to the messages: the last
+/// core of a rank executes no tasks. A rank of one core has to share it.
 
 #include <starpu_mpi.h>
 
@@ -35,10 +35,12 @@ struct Crossing {
 /// The tasks and messages of a rank in one graph.
 class Part {
  public:
+  /// \param ahead      the same on all ranks, as the tags depend on it
   /// \param owners     rank of each point
-  /// \param first_tag  of the graph's messages, one for each task
-  Part(Execution& run, std::size_t g, Interval own, StarpuWorkers& workers, const std::vector<int>& owners, std::int64_t first_tag)
-      : graph_(run.graphs()[g]), first_tag_(first_tag), flow_(run, g, own, workers), classes_(graph_) {
+  /// \param first_tag  of the graph's messages
+  Part(Execution& run, std::size_t g, Interval own, StarpuWorkers& workers, int ahead, const std::vector<int>& owners,
+       std::size_t first_tag)
+      : graph_(run.graphs()[g]), first_tag_(first_tag), flow_(run, g, own, workers, ahead), classes_(graph_) {
     const auto of_others = [&](const Points& points, auto body) {
       points.for_each([&](Interval interval) {
         for (std::int64_t j = interval.first; j <= interval.last; ++j)
@@ -57,10 +59,13 @@ class Part {
     }
   }
 
+  std::size_t tags() const { return flow_.places(); }
+
   void submit(std::int64_t step) {
     if (step >= graph_.steps()) return;
     const Crossings& crossings = crossings_[classes_[step]];
-    const auto tag = [&](std::int64_t point) { return first_tag_ + (step - 1) * graph_.width() + point; };
+    // A tag for each place of data, as StarPU wants it: it keeps the reads and writes of each in order, and never forgets a tag.
+    const auto tag = [&](std::int64_t point) { return static_cast<starpu_mpi_tag_t>(first_tag_ + flow_.place(step - 1, point)); };
     for (const auto [point, rank] : crossings.leave)
       starpu_mpi_isend_detached(flow_.handle(step - 1, point), rank, tag(point), MPI_COMM_WORLD, nullptr, nullptr);
     for (const auto [point, rank] : crossings.arrive)
@@ -74,7 +79,7 @@ class Part {
   };
 
   const Graph& graph_;
-  const std::int64_t first_tag_;
+  const std::size_t first_tag_;
   Flow flow_;
   StepClasses classes_;
   std::vector<Crossings> crossings_;  ///< by class of the step that reads
@@ -89,6 +94,8 @@ class StarpuMpi final : public ProcessSystem {
     pin_this_thread(processors_.back());
     if (starpu_mpi_init_comm(nullptr, nullptr, 0, MPI_COMM_WORLD) != 0) throw std::runtime_error("StarPU-MPI does not start");
     pin_this_thread(processors_.front());
+    const int ahead = workers_.ahead();
+    MPI_Allreduce(&ahead, &ahead_, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   }
   ~StarpuMpi() override {
     workers_.wake();
@@ -108,14 +115,15 @@ class StarpuMpi final : public ProcessSystem {
   void prepare(Execution& run) override {
     if (ranks() > 1) run.distribute();
     parts_.clear();
-    std::int64_t tag = 0;
-    for (const Graph& graph : run.graphs()) {
-      if (graph.output_bytes() > INT_MAX) throw Unsupported("starpu_mpi: output_bytes above 2^31 - 1, the most that one message counts");
-      std::vector<int> owners(static_cast<std::size_t>(graph.width()));
-      for (int r = 0; r < ranks(); ++r)
-        for (std::int64_t i = columns(graph, r).first; i <= columns(graph, r).last; ++i) owners[static_cast<std::size_t>(i)] = r;
-      parts_.emplace_back(run, static_cast<std::size_t>(graph.index()), columns(graph, rank()), workers_, owners, tag);
-      tag += graph.steps() * graph.width();
+    std::size_t tag = 0;
+    for (std::size_t g = 0; g < run.graphs().size(); ++g) {
+      const Graph& graph = run.graphs()[g];
+      if (graph.output_bytes() > INT_MAX)
+        throw Unsupported("starpu_mpi: output_bytes above 2^31 - 1, the most that one message counts");
+      std::vector<int> owners;
+      for (int r = 0; r < ranks(); ++r) owners.insert(owners.end(), static_cast<std::size_t>(columns(graph, r).size()), r);
+      parts_.emplace_back(run, g, columns(graph, rank()), workers_, ahead_, owners, tag);
+      tag += parts_.back().tags();
     }
   }
 
@@ -136,10 +144,13 @@ class StarpuMpi final : public ProcessSystem {
   /// The processors of this rank: each on a node has as many.
   std::vector<int> own_processors() const {
     const std::vector<int> all = taskgrain::cores();
-    const auto ranks_here = static_cast<std::size_t>(std::max(1, ranks() / nodes()));
-    const std::size_t share = std::max<std::size_t>(1, all.size() / ranks_here);
-    const std::size_t first = static_cast<std::size_t>(rank_on_node()) * share % all.size();
-    return {all.begin() + static_cast<std::ptrdiff_t>(first), all.begin() + static_cast<std::ptrdiff_t>(std::min(all.size(), first + share))};
+    const auto number = static_cast<int>(all.size()), share = std::max(1, number * nodes() / ranks());
+    const auto first = all.begin() + rank_on_node() * share % number;
+    return {first, first + share};
+  }
+  static std::vector<int> without_messenger(std::vector<int> processors) {
+    if (processors.size() > 1) processors.pop_back();
+    return processors;
   }
   /// The processors that StarPU's thread for messages may run on, observed by itself when a message to this rank arrives.
   std::vector<int> messenger_binding() const {
@@ -155,12 +166,10 @@ class StarpuMpi final : public ProcessSystem {
     for (const starpu_data_handle_t one : data) starpu_data_unregister(one);
     return seen;
   }
-  std::vector<int> tasks_processors() const {
-    return {processors_.begin(), processors_.size() == 1 ? processors_.end() : processors_.end() - 1};
-  }
 
   const std::vector<int> processors_ = own_processors();
-  StarpuWorkers workers_{tasks_processors()};
+  StarpuWorkers workers_{without_messenger(processors_)};
+  int ahead_ = 0;
   std::deque<Part> parts_;
 };
 
