@@ -3,13 +3,16 @@
 /// One graph as StarPU sees it: data handles for the outputs of a ring of steps, and tasks that read and write them.
 
 #include <starpu.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <string>
 #include <vector>
 
+#include "taskgrain/error.hpp"
 #include "taskgrain/execution.hpp"
 #include "workers.hpp"
 
@@ -26,6 +29,8 @@ class Flow {
     const auto width = static_cast<std::size_t>(graph_.width()), columns = static_cast<std::size_t>(own_.size());
     depth_ = depth(width, stride, static_cast<std::size_t>(ahead));
     if (stride > SIZE_MAX / width / depth_) throw std::bad_alloc();
+    if (depth_ * columns > most_handles())
+      throw taskgrain::Unsupported("starpu: " + std::to_string(depth_ * columns) + " data handles do not fit into memory");
     const std::size_t bytes = depth_ * columns * stride;
     memory_.reset(static_cast<std::byte*>(std::aligned_alloc(line, std::max(line, bytes))));
     if (!memory_) throw std::bad_alloc();
@@ -127,6 +132,11 @@ class Flow {
     return std::max<std::size_t>(2, std::min({ahead / width + 2, most_bytes / width / stride, steps}));
   }
   static constexpr std::size_t most_bytes = std::size_t{64} << 20;
+
+  /// A handle takes nearly 4 KiB, and without memory StarPU ends the process.
+  static std::size_t most_handles() {
+    return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 4096;
+  }
 
   std::size_t place(std::size_t row, std::int64_t point) const {
     return row * static_cast<std::size_t>(graph_.width()) + static_cast<std::size_t>(point);
