@@ -63,6 +63,7 @@ class DriverProcess:
         )  # fmt: skip
         os.set_blocking(self._output.fileno(), False)
         os.set_blocking(self._errors.fileno(), False)
+        self._patience = one.patience
         self._lines: list[bytes] = []
         self._rest = b""
         self.log = b""
@@ -84,7 +85,7 @@ class DriverProcess:
             self._input.flush()
         except BrokenPipeError:
             raise AssertionError(f"the driver is gone: {self.log.decode(errors='replace')}") from None
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + self._patience * seconds
         while not self._lines:
             assert self._read(deadline), f"no answer to {line[:200]}: {self.log.decode(errors='replace')}"
         answer = json.loads(self._lines.pop(0).removeprefix(PREFIX))
@@ -112,12 +113,12 @@ class DriverProcess:
     def hang_up(self, seconds: float = 20.0) -> int:
         """Ends the driver's input and returns its exit code."""
         self._input.close()
-        return self._process.wait(seconds)
+        return self._process.wait(self._patience * seconds)
 
     def quit(self, seconds: float = 20.0) -> int:
         self._input.write(b'{"op":"quit"}\n')
         self._input.flush()
-        return self._process.wait(seconds)
+        return self._process.wait(self._patience * seconds)
 
     def end(self) -> None:
         """Ends the driver by force if need be; mpirun ends its ranks when it is terminated."""
