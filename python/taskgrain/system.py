@@ -160,6 +160,10 @@ class _Table:
         value = self.take(key)
         return default if value is None else numbers.flag(value, self.field(key))
 
+    def count(self, key: str, default: int) -> int:
+        value = self.take(key)
+        return default if value is None else numbers.integer(value, self.field(key), low=1)
+
     def texts(self, key: str) -> tuple[str, ...]:
         value = self.take(key)
         if value is None:
@@ -243,7 +247,7 @@ def read(folder: Path, *, own: bool = False) -> System:
         command=command,
         env=_environment(launch),
         park=launch.flag("park", True),
-        patience=numbers.integer(launch.take("patience") or 1, launch.field("patience"), low=1),
+        patience=launch.count("patience", 1),
         most_cores=None if most_cores is None else numbers.integer(most_cores, limits.field("cores"), low=1),
         patterns=limits.texts("patterns"),
     )

@@ -18,10 +18,11 @@ from ray_system import RaySystem
 
 from taskgrain.driver import Run, drive
 
-MOST_STEPS = 16
+MOST_STEPS = 8
 """In a compiled graph: so many share what an execution costs in the driver."""
-MOST_NODES = 64
+MOST_NODES = 32
 """Of a compiled graph on an actor."""
+LEAST_BUFFER_BYTES = 2**16
 IN_FLIGHT = 4
 """Executions of the compiled graph that are under way at most."""
 
@@ -60,7 +61,7 @@ class RayCompiled(RaySystem):
     def prepare(self, run: Run) -> None:
         super().prepare(run)
         sources: list[list[set[int]]] = []  # of a graph and an actor, in any step
-        most_bytes = 0
+        most_bytes = LEAST_BUFFER_BYTES
         for g in range(run.graphs):
             partition = Partition(run, g, self.cores)
             sources.append([set() for _ in self._actors])
@@ -68,14 +69,13 @@ class RayCompiled(RaySystem):
                 for step in range(run.steps(g)):
                     part = partition.part(k, step)
                     sources[g][k].update(part.sources)
-                    most_bytes = max(most_bytes, len(part.handed_on) * run.output_bytes(g))
-        most_steps = max(run.steps(g) for g in range(run.graphs))
-        self._steps = max(1, min(MOST_STEPS, most_steps, MOST_NODES // run.graphs))
-        if (sources, self._steps, most_bytes) != self._shape:
+                    most_bytes = max(most_bytes, len(part.handed_on) * (run.output_bytes(g) + 1024))
+        self._steps = max(1, min(MOST_STEPS, MOST_NODES // run.graphs))
+        shape = (sources, 1 << (most_bytes - 1).bit_length())
+        if shape != self._shape:  # else the compiled graph there is fits this request, too
             if self._compiled:
                 self._compiled.teardown()
-            self._compiled = self._compile(sources, 4096 + 2 * most_bytes)
-            self._shape = (sources, self._steps, most_bytes)
+            self._compiled, self._shape = self._compile(*shape), shape
 
     def _compile(self, sources: list[list[set[int]]], buffer_bytes: int) -> Any:
         with InputNode() as first:
