@@ -7,6 +7,7 @@ binds it to a core; `join().run` is then its part of the present run. What they 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import secrets
@@ -23,15 +24,21 @@ _ADDRESS = "TASKGRAIN_DRIVER"
 """Environment variable by which processes find the driver: its socket, and the key to it."""
 
 
-def _threads() -> list[int]:
-    return [int(name) for name in os.listdir("/proc/self/task")]
-
-
 def _bind(processors: Sequence[int]) -> None:
     """All threads of this process, and with them those that they will start."""
     for _ in range(2):  # one may be starting another
-        for thread in _threads():
-            os.sched_setaffinity(thread, processors)
+        for thread in os.listdir("/proc/self/task"):
+            with contextlib.suppress(ProcessLookupError):  # it has ended
+                os.sched_setaffinity(int(thread), processors)
+
+
+def _binding() -> set[int]:
+    """The processors on which some thread of this process may run."""
+    found: set[int] = set()
+    for thread in os.listdir("/proc/self/task"):
+        with contextlib.suppress(ProcessLookupError):
+            found |= os.sched_getaffinity(int(thread))
+    return found
 
 
 def _peak_rss_bytes() -> int:
@@ -71,7 +78,7 @@ class Member:
                 case "books":
                     return self._books()
                 case _:
-                    return self._binding()
+                    return _binding()
         except MemoryError as error:
             return error
         except Exception as error:
@@ -85,9 +92,6 @@ class Member:
         books = self.run.books()
         self.run.clear()
         return books, _peak_rss_bytes()
-
-    def _binding(self) -> set[int]:
-        return set().union(*map(os.sched_getaffinity, _threads()))
 
 
 _member: Member | None = None

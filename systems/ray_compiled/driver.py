@@ -73,8 +73,7 @@ class RayCompiled(RaySystem):
         self._steps = max(1, min(MOST_STEPS, MOST_NODES // run.graphs))
         shape = (sources, 1 << (most_bytes - 1).bit_length())
         if shape != self._shape:  # else the compiled graph there is fits this request, too
-            if self._compiled:
-                self._compiled.teardown()
+            self._forget()
             self._compiled, self._shape = self._compile(*shape), shape
 
     def _compile(self, sources: list[list[set[int]]], buffer_bytes: int) -> Any:
@@ -95,16 +94,25 @@ class RayCompiled(RaySystem):
 
     def execute(self, run: Run) -> None:
         under_way: deque[Any] = deque()
-        for first in range(0, max(run.steps(g) for g in range(run.graphs)), self._steps):
-            if len(under_way) == IN_FLIGHT:
-                ray.get(under_way.popleft())
-            under_way.append(self._compiled.execute(first))
-        for refs in under_way:
-            ray.get(refs)
+        try:
+            for first in range(0, max(run.steps(g) for g in range(run.graphs)), self._steps):
+                if len(under_way) == IN_FLIGHT:
+                    ray.get(under_way.popleft())
+                under_way.append(self._compiled.execute(first))
+            for refs in under_way:
+                ray.get(refs)
+        except Exception:
+            self._forget()
+            raise
 
-    def close(self) -> None:
+    def _forget(self) -> None:
+        """An actor takes part in one compiled graph at a time."""
         if self._compiled:
             self._compiled.teardown()
+        self._compiled, self._shape = None, ()
+
+    def close(self) -> None:
+        self._forget()
         super().close()
 
 
