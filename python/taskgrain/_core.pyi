@@ -42,6 +42,22 @@ class Run:
         points), fills `output`, runs the kernel, with the interpreter's lock released. `worker` is a small
         number, one per thread."""
 
+    def execute(self, worker: int, graph: int, step: int, point: int, inputs: Sequence[Buffer]) -> bytes:
+        """As `execute_point`, into memory of its own: the output, for runtimes that hand on values."""
+
+    @property
+    def request(self) -> str:
+        """The JSON text that it was made from, for other processes."""
+
+    def distribute(self) -> None:
+        """Says that other processes execute tasks too: a producer that did not run here is no violation."""
+
+    def books(self) -> dict[str, Any]:
+        """What this process executed, to be pickled and given to `add`."""
+
+    def add(self, books: dict[str, Any]) -> None:
+        """Adds what another process executed of the same request, until `clear`."""
+
     def clear(self) -> None: ...
     def accounts(self) -> dict[str, Any]: ...
     def verify(self) -> dict[str, Any] | None: ...

@@ -9,7 +9,7 @@ A driver is a program:
             ...  # every task of every graph once, through run.execute_point(...)
 
     if __name__ == "__main__":
-        drive(MySystem())
+        drive(MySystem)
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import resource
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
 from taskgrain import _core
@@ -54,6 +54,20 @@ class System(ABC):
     def verify(self, run: Run) -> tuple[dict[str, Any], dict[str, Any] | None]:
         """What was executed, and the first violation; several processes must add up theirs here."""
         return run.accounts(), run.verify()
+
+    def peak_rss_bytes(self) -> int:
+        """Of the process that has used most."""
+        return 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+    def close(self) -> None:  # noqa: B027 - most systems have nothing to end
+        """Ends what the system has started."""
+
+
+def check_memory(run: Run) -> None:
+    """Raises `MemoryError` if two steps of outputs are more than this machine can hold."""
+    needed = sum(2 * run.width(g) * run.output_bytes(g) for g in range(run.graphs))
+    if needed > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+        raise MemoryError(f"two steps have {needed} bytes of outputs")
 
 
 class _Answers:
@@ -112,7 +126,7 @@ def _run(system: System, request: dict[str, Any]) -> dict[str, Any]:
         "tasks": run.tasks,
         **accounts,
         "binding": system.binding(),
-        "peak_rss_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        "peak_rss_bytes": system.peak_rss_bytes(),
     }
 
 
@@ -136,20 +150,29 @@ def _answer(system: System, line: str) -> dict[str, Any] | None:
     except (json.JSONDecodeError, AttributeError, KeyError, TypeError):
         shown = line.strip()[:200]
         kind, message = "invalid", f"request: '{shown}' is not allowed; allowed: a JSON object with 'op'"
-    except (_core.Unsupported, MemoryError) as error:
-        kind, message = "unsupported", str(error) or "not enough memory for these graphs"
+    except _core.Unsupported as error:
+        kind, message = "unsupported", str(error)
+    except MemoryError as error:
+        kind, message = "unsupported", f"not enough memory for these graphs: {error}"
     except Exception as error:  # whatever the runtime throws is an answer, not the end of the driver
         kind, message = "system", f"{type(error).__name__}: {error}"
     return _error(number, kind, message)
 
 
-def drive(system: System, requests: Iterable[str] | None = None) -> None:
-    """Serves the harness: one request a line, on standard input unless `requests` are given."""
+def drive(system: System | Callable[[], System], requests: Iterable[str] | None = None) -> None:
+    """Serves the harness: one request a line, on standard input unless `requests` are given.
+
+    A system that starts processes is better given as its class: nothing that they print mixes with answers.
+    """
     answers = _Answers()
-    for line in requests if requests is not None else sys.stdin:
-        if not line.strip():
-            continue
-        answer = _answer(system, line)
-        if answer is None:
-            return
-        answers.send(answer)
+    served = system if isinstance(system, System) else system()
+    try:
+        for line in requests if requests is not None else sys.stdin:
+            if not line.strip():
+                continue
+            answer = _answer(served, line)
+            if answer is None:
+                return
+            answers.send(answer)
+    finally:
+        served.close()

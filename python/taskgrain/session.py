@@ -105,7 +105,8 @@ class Session:
         self.busy = Busy()
         """What disturbed the last request."""
         self._log = DriverLog(log)
-        self._start_seconds, self._run_seconds = start_seconds, run_seconds
+        self._start_seconds = launch.patience * start_seconds
+        self._run_seconds = launch.patience * run_seconds
         self._memory_bytes = memory_bytes
         self._memory: MemoryWatch
         self._tree: Tree | None = None

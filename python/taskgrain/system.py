@@ -39,6 +39,8 @@ class Launch:
     """Whether the idle driver may be stopped (SIGSTOP)."""
     simulated: bool = False
     """Whether its seconds are those of a simulation and may be more than have passed."""
+    patience: int = 1
+    """How many times longer than for others an answer is waited for."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,8 @@ class System:
     env: Mapping[str, str] = field(default_factory=dict)
     park: bool = True
     """False for runtimes whose heartbeats time out when an idle driver is stopped."""
+    patience: int = 1
+    """More than 1 for runtimes that take milliseconds a task, or minutes to start: multiplies time limits."""
     most_cores: int | None = None
     patterns: tuple[str, ...] = ()
     variants: tuple[System, ...] = ()
@@ -113,6 +117,7 @@ class System:
             cores=used,
             park=self.park,
             simulated=self.simulated,
+            patience=self.patience,
         )
 
     def _fill(self, word: str, cores: Sequence[int]) -> str:
@@ -154,6 +159,10 @@ class _Table:
     def flag(self, key: str, default: bool) -> bool:
         value = self.take(key)
         return default if value is None else numbers.flag(value, self.field(key))
+
+    def count(self, key: str, default: int) -> int:
+        value = self.take(key)
+        return default if value is None else numbers.integer(value, self.field(key), low=1)
 
     def texts(self, key: str) -> tuple[str, ...]:
         value = self.take(key)
@@ -238,6 +247,7 @@ def read(folder: Path, *, own: bool = False) -> System:
         command=command,
         env=_environment(launch),
         park=launch.flag("park", True),
+        patience=launch.count("patience", 1),
         most_cores=None if most_cores is None else numbers.integer(most_cores, limits.field("cores"), low=1),
         patterns=limits.texts("patterns"),
     )

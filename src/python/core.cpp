@@ -56,7 +56,8 @@ std::vector<std::int64_t> list(const Points& points) {
 /// The graphs of a `run` request, and one execution of them.
 class Run {
  public:
-  explicit Run(const std::string& request_json) : request_(parse(request_json)), execution_(request_.graphs, request_.validation, request_.isa) {}
+  explicit Run(const std::string& request_json)
+      : text_(request_json), request_(parse(request_json)), execution_(request_.graphs, request_.validation, request_.isa) {}
 
   std::size_t graphs() const { return execution_.graphs().size(); }
   const Graph& graph(std::size_t g) const {
@@ -66,17 +67,20 @@ class Run {
 
   void execute_point(std::size_t worker, std::size_t g, std::int64_t step, std::int64_t point, nb::handle output,
                      nb::sequence inputs) {
-    const std::size_t bytes = graph(g).output_bytes();
-    const Buffer out(output, bytes, true, "output");
-    std::vector<Buffer> views;
-    std::vector<const std::byte*> data;
-    for (const nb::handle input : inputs) data.push_back(views.emplace_back(input, bytes, false, "input").data());
-    const nb::gil_scoped_release release;
-    execution_.execute_point(execution_.worker(worker), g, step, point, out.data(), data);
+    const Buffer out(output, graph(g).output_bytes(), true, "output");
+    execute_into(out.data(), worker, g, step, point, inputs);
+  }
+
+  nb::bytes execute(std::size_t worker, std::size_t g, std::int64_t step, std::int64_t point, nb::sequence inputs) {
+    PyObject* const output = PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(graph(g).output_bytes()));
+    if (output == nullptr) throw nb::python_error();
+    auto bytes = nb::steal<nb::bytes>(output);
+    execute_into(reinterpret_cast<std::byte*>(PyBytes_AS_STRING(output)), worker, g, step, point, inputs);
+    return bytes;
   }
 
   nb::dict accounts() const {
-    const Accounts sum = execution_.accounts();
+    const Accounts sum = all_accounts();
     nb::dict dict;
     dict["executed"] = sum.executed;
     dict["dependencies"] = sum.dependencies;
@@ -88,19 +92,59 @@ class Run {
   }
 
   nb::object verify() const {
+    if (!others_.failure.empty()) throw std::runtime_error(others_.failure);
     if (auto failure = execution_.failure()) std::rethrow_exception(failure);
-    const auto violation = execution_.verify();
-    if (!violation) return nb::none();
+    if (others_.counts.empty()) return as_dict(execution_.verify());
+    if (!others_.violation.is_none()) return others_.violation;
+    if (const auto violation = execution_.violation()) return as_dict(violation);
+    if (execution_.validation() != Validation::off) {
+      for (std::size_t g = 0; g < graphs(); ++g) {
+        std::vector<std::uint32_t> counts = execution_.ledger(g).counts();
+        for (std::size_t k = 0; k < counts.size(); ++k) counts[k] += others_.counts[g][k];
+        if (const auto wrong = execution_.ledger(g).compare(graph(g), counts)) return as_dict(wrong);
+      }
+    }
+    return as_dict(execution_.verify_number(all_accounts().executed));
+  }
+
+  /// What was executed here, for the process that adds up what all did.
+  nb::dict books() const {
     nb::dict dict;
-    dict["kind"] = std::string(name(violation->kind));
-    dict["graph"] = violation->graph;
-    dict["step"] = violation->step;
-    dict["point"] = violation->point;
-    dict["input"] = violation->input;
-    dict["expected"] = nb::make_tuple(violation->expected[0], violation->expected[1]);
-    dict["got"] = nb::make_tuple(violation->got[0], violation->got[1]);
-    dict["message"] = violation->text();
+    dict["accounts"] = accounts();
+    dict["failure"] = failure();
+    dict["violation"] = as_dict(execution_.violation());
+    nb::list counts;
+    if (execution_.validation() != Validation::off) {
+      for (std::size_t g = 0; g < graphs(); ++g) {
+        const std::vector<std::uint32_t> own = execution_.ledger(g).counts();
+        counts.append(nb::bytes(own.data(), own.size() * sizeof(own[0])));
+      }
+    }
+    dict["counts"] = counts;
     return dict;
+  }
+
+  /// Adds what another process executed of the same request.
+  void add(const nb::dict& books) {
+    const nb::dict accounts = nb::cast<nb::dict>(books["accounts"]);
+    others_.accounts.executed += nb::cast<std::int64_t>(accounts["executed"]);
+    others_.accounts.dependencies += nb::cast<std::int64_t>(accounts["dependencies"]);
+    others_.accounts.flops += nb::cast<double>(accounts["flops"]);
+    others_.accounts.bytes += nb::cast<double>(accounts["bytes"]);
+    others_.accounts.work += nb::cast<double>(accounts["work"]);
+    if (others_.failure.empty()) others_.failure = nb::cast<std::string>(books["failure"]);
+    if (others_.violation.is_none()) others_.violation = books["violation"];
+    others_.counts.resize(graphs());
+    std::size_t g = 0;
+    for (const nb::handle one : nb::cast<nb::list>(books["counts"])) {
+      const auto counts = nb::cast<nb::bytes>(one);
+      if (g >= graphs() || counts.size() != execution_.ledger(g).counts().size() * sizeof(std::uint32_t))
+        throw InvalidSpec("books", std::to_string(counts.size()) + " bytes of counts", "the books of the same request");
+      std::vector<std::uint32_t>& sum = others_.counts[g++];
+      sum.resize(counts.size() / sizeof(std::uint32_t));
+      const auto* own = static_cast<const std::uint32_t*>(counts.data());
+      for (std::size_t k = 0; k < sum.size(); ++k) sum[k] += own[k];
+    }
   }
 
   /// Tasks, dependences, and how many of these stay within a node when the width is cut into `nodes` blocks.
@@ -131,21 +175,80 @@ class Run {
     return dict;
   }
 
-  void clear() { execution_.clear(); }
+  void clear() {
+    execution_.clear();
+    others_ = {};
+  }
+  void distribute() { execution_.distribute(); }
+  const std::string& request() const { return text_; }
   std::int64_t tasks() const { return execution_.tasks(); }
   std::int64_t id() const { return request_.id; }
   std::int64_t repeats() const { return request_.repeats; }
   std::int64_t warmup() const { return request_.warmup; }
 
  private:
+  void execute_into(std::byte* output, std::size_t worker, std::size_t g, std::int64_t step, std::int64_t point,
+                    const nb::sequence& inputs) {
+    const std::size_t bytes = graph(g).output_bytes();
+    std::vector<Buffer> views;
+    std::vector<const std::byte*> data;
+    for (const nb::handle input : inputs) data.push_back(views.emplace_back(input, bytes, false, "input").data());
+    const nb::gil_scoped_release release;
+    execution_.execute_point(execution_.worker(worker), g, step, point, output, data);
+  }
+
   static RunRequest parse(const std::string& text) {
     const auto json = nlohmann::json::parse(text, nullptr, false);
     if (json.is_discarded()) throw InvalidSpec("request", text.substr(0, 200), "JSON");
     return run_request(json);
   }
 
+  static nb::object as_dict(const std::optional<Violation>& violation) {
+    if (!violation) return nb::none();
+    nb::dict dict;
+    dict["kind"] = std::string(name(violation->kind));
+    dict["graph"] = violation->graph;
+    dict["step"] = violation->step;
+    dict["point"] = violation->point;
+    dict["input"] = violation->input;
+    dict["expected"] = nb::make_tuple(violation->expected[0], violation->expected[1]);
+    dict["got"] = nb::make_tuple(violation->got[0], violation->got[1]);
+    dict["message"] = violation->text();
+    return dict;
+  }
+
+  /// What a kernel threw; empty if none did.
+  std::string failure() const {
+    try {
+      if (auto failure = execution_.failure()) std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+      return *error.what() != 0 ? error.what() : "a kernel failed";
+    }
+    return "";
+  }
+
+  Accounts all_accounts() const {
+    Accounts sum = execution_.accounts();
+    sum.executed += others_.accounts.executed;
+    sum.dependencies += others_.accounts.dependencies;
+    sum.flops += others_.accounts.flops;
+    sum.bytes += others_.accounts.bytes;
+    sum.work += others_.accounts.work;
+    return sum;
+  }
+
+  /// The books of other processes, added up.
+  struct Others {
+    Accounts accounts;
+    std::string failure;
+    nb::object violation = nb::none();
+    std::vector<std::vector<std::uint32_t>> counts;  // by graph; empty if no books were added
+  };
+
+  std::string text_;
   RunRequest request_;
   Execution execution_;
+  Others others_;
 };
 
 }  // namespace
@@ -176,7 +279,12 @@ NB_MODULE(_core, m) {
       .def("stats", &Run::stats, nb::arg("graph") = 0, nb::arg("nodes") = 1)
       .def("execute_point", &Run::execute_point, nb::arg("worker"), nb::arg("graph"), nb::arg("step"), nb::arg("point"),
            nb::arg("output"), nb::arg("inputs"))
+      .def("execute", &Run::execute, nb::arg("worker"), nb::arg("graph"), nb::arg("step"), nb::arg("point"), nb::arg("inputs"))
       .def("clear", &Run::clear)
+      .def_prop_ro("request", &Run::request)
+      .def("distribute", &Run::distribute)
+      .def("books", &Run::books)
+      .def("add", &Run::add, nb::arg("books"))
       .def("accounts", &Run::accounts)
       .def("verify", &Run::verify);
 

@@ -47,6 +47,16 @@ def environment_of(
     }  # fmt: skip
 
 
+def marked(mark: str) -> list[int]:
+    """All processes with `mark` in their environment, wherever a runtime has put them."""
+    found = []
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+            if mark.encode() in file.read():
+                found.append(int(name))
+    return found
+
+
 class DriverProcess:
     """Started with the harness's command and environment; ended, whatever happens, with the `with` block."""
 
@@ -63,6 +73,7 @@ class DriverProcess:
         )  # fmt: skip
         os.set_blocking(self._output.fileno(), False)
         os.set_blocking(self._errors.fileno(), False)
+        self._patience = one.patience
         self._lines: list[bytes] = []
         self._rest = b""
         self.log = b""
@@ -84,7 +95,7 @@ class DriverProcess:
             self._input.flush()
         except BrokenPipeError:
             raise AssertionError(f"the driver is gone: {self.log.decode(errors='replace')}") from None
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + self._patience * seconds
         while not self._lines:
             assert self._read(deadline), f"no answer to {line[:200]}: {self.log.decode(errors='replace')}"
         answer = json.loads(self._lines.pop(0).removeprefix(PREFIX))
@@ -112,12 +123,12 @@ class DriverProcess:
     def hang_up(self, seconds: float = 20.0) -> int:
         """Ends the driver's input and returns its exit code."""
         self._input.close()
-        return self._process.wait(seconds)
+        return self._process.wait(self._patience * seconds)
 
     def quit(self, seconds: float = 20.0) -> int:
         self._input.write(b'{"op":"quit"}\n')
         self._input.flush()
-        return self._process.wait(seconds)
+        return self._process.wait(self._patience * seconds)
 
     def end(self) -> None:
         """Ends the driver by force if need be; mpirun ends its ranks when it is terminated."""

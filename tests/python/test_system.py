@@ -55,6 +55,7 @@ def test_a_full_file(tmp_path: Path) -> None:
     assert system.probe().available
     assert system.runs("trivial")
     assert not system.runs("fft")
+    assert system.patience == 1
     launch = system.launch([4, 5, 6, 7])
     assert launch.cores == (4, 5)
     words = ("mpirun", "-n", "2", sys.executable, f"{folder}/driver", '{"a": {0}}')
@@ -82,6 +83,7 @@ def test_the_least_file(tmp_path: Path) -> None:
         ("default = 1\n" + LEAST, "default: 1 is not allowed; allowed: true or false"),
         ("parallelism = 'both'\n" + LEAST, "parallelism: both is not allowed; allowed: explicit, implicit"),
         ("sources = 'a'\n" + LEAST, "sources: a is not allowed; allowed: a list of texts"),
+        (LEAST + "patience = 0\n", "launch.patience: 0 is not allowed; allowed: an integer at least 1"),
         ("launch = 1\n", "launch: 1 is not allowed; allowed: a table"),
         ('[launch]\ncommand = ["{core}"]\n', "launch.command: {core} is not allowed"),
         ("[launch\n", "is not TOML"),

@@ -1,0 +1,52 @@
+"""Dask with worker processes: a low-level graph, submitted at once to the distributed scheduler."""
+
+from __future__ import annotations
+
+import dask
+import distributed
+from distributed import Client, LocalCluster, Worker
+from tasks import execute, task_graph
+
+from taskgrain.driver import drive
+from taskgrain.process_system import ProcessSystem, Run, join
+
+CONFIGURATION = {
+    "distributed.scheduler.worker-ttl": None,  # idle drivers are stopped, and no heartbeat is due then
+    "distributed.worker.profile.enabled": False,  # samples the stacks of tasks every 10 ms
+    "distributed.admin.large-graph-warning-threshold": "1GiB",
+}
+
+
+def join_as(dask_worker: Worker) -> None:
+    join(dask_worker.name)
+
+
+class Dask(ProcessSystem):
+    name, version = "dask", distributed.__version__
+
+    def __init__(self) -> None:
+        super().__init__()
+        dask.config.set(CONFIGURATION)
+        self._cluster = LocalCluster(
+            n_workers=self.cores, threads_per_worker=1, dashboard_address=None, silence_logs="ERROR"
+        )
+        self._client = Client(self._cluster)
+        self._client.run(join_as)
+        self._executions = 0
+
+    def execute(self, run: Run) -> None:
+        self._executions += 1
+        tasks, ends = task_graph(run, self._executions, execute)
+        futures = self._client.get(tasks, ends, sync=False)
+        distributed.wait(futures)
+        for future in futures:
+            if future.status != "finished":
+                future.result()  # raises
+
+    def close(self) -> None:
+        self._client.close()
+        self._cluster.close()
+
+
+if __name__ == "__main__":
+    drive(Dask)
