@@ -78,6 +78,16 @@ final class Spark(context: SparkContext) extends Driver {
 }
 
 object Spark {
+  /** Runs stages of no tasks until the JVM has compiled the most of what they run: part of the start, as they all pay for it. */
+  private def warmUp(context: SparkContext): Unit = {
+    val end = System.nanoTime + 3_000_000_000L
+    val keys = context.parallelize((0 until Slot.number).map(_ -> Array.empty[Byte]), Slot.number)
+    while (System.nanoTime < end)
+      (1 to 20).foldLeft(keys: RDD[(Int, Array[Byte])]) { (before, step) =>
+        before.partitionBy(new HashPartitioner(Slot.number)).mapPartitions(_.map(identity))
+      }.foreach(_ => ())
+  }
+
   def main(flags: Array[String]): Unit = {
     System.setOut(System.err)
     val conf = new SparkConf()
@@ -92,6 +102,7 @@ object Spark {
       .set("spark.executor.heartbeatInterval", "1d")
     val context = new SparkContext(conf)
     context.parallelize(0 until Slot.number, Slot.number).foreach(_ => Slot.meet())
+    warmUp(context)
     val code = new Spark(context).drive(flags)
     context.stop()
     System.exit(code)
