@@ -1,0 +1,112 @@
+/// `taskgrain.Driver`: a system written in a language of the JVM behind the protocol, the flags and the timing of all others.
+
+#include "taskgrain/driver.hpp"
+
+#include "jni.hpp"
+#include "taskgrain/error.hpp"
+#include "taskgrain_Driver.h"
+
+namespace {
+
+using namespace taskgrain;
+
+class JavaSystem final : public System {
+ public:
+  JavaSystem(JNIEnv* env, jobject driver) : env_(env), driver_(driver) {}
+
+  std::string name() const override { return string("name"); }
+  std::string version() const override { return string("version"); }
+  int cores() const override {
+    const jint cores = env_->CallIntMethod(driver_, method("cores", "()I"));
+    check();
+    return cores;
+  }
+  std::vector<std::vector<int>> binding() override {
+    const Frame frame(env_);
+    const auto rows = static_cast<jobjectArray>(env_->CallObjectMethod(driver_, method("binding", "()[[I")));
+    check();
+    std::vector<std::vector<int>> all;
+    for (jsize k = 0; k < env_->GetArrayLength(rows); ++k)
+      all.push_back(jvm::vector(env_, static_cast<jintArray>(env_->GetObjectArrayElement(rows, k))));
+    return all;
+  }
+
+  void prepare(Execution& run) override { call("prepare", run); }
+  void execute(Execution& run) override { call("execute", run); }
+
+ private:
+  /// References to Java's objects, gone with the block.
+  struct Frame {
+    explicit Frame(JNIEnv* of) : env(of) { env->PushLocalFrame(64); }
+    ~Frame() { env->PopLocalFrame(nullptr); }
+    Frame(const Frame&) = delete;
+    Frame& operator=(const Frame&) = delete;
+    JNIEnv* env;
+  };
+
+  jmethodID method(const char* name, const char* signature) const {
+    return env_->GetMethodID(env_->GetObjectClass(driver_), name, signature);
+  }
+
+  std::string string(const char* name) const {
+    const Frame frame(env_);
+    const auto result = static_cast<jstring>(env_->CallObjectMethod(driver_, method(name, "()Ljava/lang/String;")));
+    check();
+    return jvm::text(env_, result);
+  }
+
+  void call(const char* name, Execution& execution) {
+    const Frame frame(env_);
+    const jclass type = env_->FindClass("taskgrain/Run");
+    const jobject run = env_->NewObject(type, env_->GetMethodID(type, "<init>", "(J)V"), reinterpret_cast<jlong>(&execution));
+    check();
+    env_->CallVoidMethod(driver_, method(name, "(Ltaskgrain/Run;)V"), run);
+    check();
+  }
+
+  /// What Java threw is thrown here.
+  void check() const {
+    const jthrowable thrown = env_->ExceptionOccurred();
+    if (thrown == nullptr) return;
+    env_->ExceptionClear();
+    const auto is = [&](const char* type) { return env_->IsInstanceOf(thrown, env_->FindClass(type)) == JNI_TRUE; };
+    const auto ask = [&](const char* question) {
+      const jmethodID id = env_->GetMethodID(env_->GetObjectClass(thrown), question, "()Ljava/lang/String;");
+      const auto answer = static_cast<jstring>(env_->CallObjectMethod(thrown, id));
+      if (env_->ExceptionCheck() == JNI_TRUE) env_->ExceptionClear();
+      return answer == nullptr ? std::string("an exception without a message") : jvm::text(env_, answer);
+    };
+    if (is("java/lang/UnsupportedOperationException")) throw Unsupported(ask("getMessage"));
+    throw std::runtime_error(ask("toString"));
+  }
+
+  JNIEnv* env_;
+  jobject driver_;
+};
+
+}  // namespace
+
+extern "C" {
+
+jint Java_taskgrain_Driver_drive(JNIEnv* env, jobject driver, jobjectArray flags) {
+  std::vector<std::string> words{"driver"};
+  for (jsize k = 0; k < env->GetArrayLength(flags); ++k)
+    words.push_back(jvm::text(env, static_cast<jstring>(env->GetObjectArrayElement(flags, k))));
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  return drive(static_cast<int>(arguments.size()), arguments.data(), [&] { return std::make_unique<JavaSystem>(env, driver); });
+}
+
+jintArray Java_taskgrain_Driver_processors(JNIEnv* env, jclass) {
+  return jvm::guarded(env, [&] { return jvm::array(env, cores()); });
+}
+
+void Java_taskgrain_Driver_pinThisThread(JNIEnv* env, jclass, jint processor) {
+  jvm::guarded(env, [&] { pin_this_thread(processor); });
+}
+
+jintArray Java_taskgrain_Driver_bindingOfThisThread(JNIEnv* env, jclass) {
+  return jvm::guarded(env, [&] { return jvm::array(env, binding_of_this_thread()); });
+}
+
+}  // extern "C"

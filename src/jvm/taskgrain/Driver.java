@@ -1,0 +1,43 @@
+package taskgrain;
+
+/** A system under the ruler, the twin of {@code taskgrain/driver.hpp}: derive from it, and call {@link #drive} in main. */
+public abstract class Driver {
+  static {
+    Native.load();
+  }
+
+  public abstract String name();
+
+  /** Of the runtime that the system stands on. */
+  public abstract String version();
+
+  /** Cores that the system occupies, those it keeps for itself included. */
+  public abstract int cores();
+
+  /** For each worker the processors it may run on, observed by the worker itself. */
+  public abstract int[][] binding();
+
+  /**
+   * What is done ahead of a run, once for all its repeats; reported apart.
+   *
+   * @throws UnsupportedOperationException for what the system cannot run
+   */
+  public void prepare(Run run) {}
+
+  /** Executes every task of every graph once; timed. */
+  public abstract void execute(Run run) throws Exception;
+
+  /**
+   * Serves the harness on standard input and output, or does what the flags say, and returns the exit code. Protocol, timing and
+   * verification are those of the drivers in C++.
+   */
+  public final native int drive(String[] flags);
+
+  /** The processors that the workers shall be bound to, in order. */
+  public static native int[] processors();
+
+  public static native void pinThisThread(int processor);
+
+  /** The processors that the calling thread may run on, as the operating system reports them. */
+  public static native int[] bindingOfThisThread();
+}
