@@ -4,6 +4,7 @@
 tools/requirements.py groups               the groups there are
 tools/requirements.py debian GROUP …       lines: what shows it, package, systems
 tools/requirements.py pypi GROUP …         requirements of pip
+tools/requirements.py pypi_alone GROUP …   the same, to be installed without what they depend on
 tools/requirements.py constraints          versions that the harness needs and that these must keep to
 tools/requirements.py program GROUP …      programs of systems that build what no registry has built
 """
@@ -39,8 +40,8 @@ def main(what: str, *groups: str) -> None:
                     needs.setdefault((sign, package), []).append(name)
             for (sign, package), names in needs.items():
                 print(sign, package, ",".join(names))
-        case "pypi":
-            print(*sorted({word for one in chosen.values() for word in one.get("pypi", [])}), sep="\n")
+        case "pypi" | "pypi_alone":
+            print(*sorted({word for one in chosen.values() for word in one.get(what, [])}), sep="\n")
         case "constraints":
             project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
             print(*project["dependencies"], sep="\n")

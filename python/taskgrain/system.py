@@ -221,7 +221,8 @@ def read(folder: Path, *, own: bool = False) -> System:
         raise InputError(launch.field("command"), "nothing", "the driver's command, a list of texts")
     group = setup.text("group") or DEFAULT_GROUP
     # What tools/requirements.py reads is only checked here.
-    debian, _, _ = setup.table("debian"), setup.texts("pypi"), setup.text("program")
+    debian = setup.table("debian")
+    _, _, _ = setup.texts("pypi"), setup.texts("pypi_alone"), setup.text("program")
     for package, sign in debian.items().items():
         numbers.text(sign, debian.field(package))
     most_cores = limits.take("cores")

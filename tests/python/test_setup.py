@@ -41,7 +41,7 @@ def test_every_group_and_its_needs_are_found() -> None:
     packages = {line.split()[1] for line in requirements("debian", *groups)}
     assert {"libopenmpi-dev", "openmpi-bin"} <= packages
     assert packages >= {line.split()[1] for line in requirements("debian", "default")}
-    for requirement in requirements("pypi", *groups):
+    for requirement in requirements("pypi", *groups) + requirements("pypi_alone", *groups):
         assert "==" in requirement, "versions are pinned"
     for program in requirements("program", *groups):
         assert Path(program).stat().st_mode & 0o111, f"{program} can be run"

@@ -34,6 +34,7 @@ group = "ray"
 megabytes = 300
 debian = { libmpi-dev = "mpirun" }
 pypi = ["it==1"]
+pypi_alone = ["its-library==1"]
 program = "setup"
 [limits]
 cores = 2
@@ -190,6 +191,7 @@ def test_a_variant_can_be_another_build(tmp_path: Path) -> None:
         ("debian = { a = 3 }", "setup.debian.a", "3"),
         ('debian = "a"', "setup.debian", "a"),
         ('pypi = "a"', "setup.pypi", "a"),
+        ('pypi_alone = "a"', "setup.pypi_alone", "a"),
         ("megabytes = -1", "setup.megabytes", "-1"),
         ("apt = []", "setup.apt", ""),
     ),

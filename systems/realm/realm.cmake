@@ -1,0 +1,27 @@
+# Realm and Legion from the package legate of PyPI, if it is there: taskgrain_realm_system makes drivers on them.
+if(COMMAND taskgrain_realm_system)
+  return()
+endif()
+find_package(Realm QUIET GLOBAL HINTS ${TASKGRAIN_SITE_PACKAGES} PATH_SUFFIXES legate/lib64/cmake/realm)
+if(NOT Realm_FOUND)
+  return()
+endif()
+get_target_property(TASKGRAIN_REALM_LIBRARY Realm::Realm LOCATION)
+cmake_path(GET TASKGRAIN_REALM_LIBRARY PARENT_PATH TASKGRAIN_REALM_FOLDER)
+add_library(taskgrain_realm INTERFACE)
+target_link_libraries(taskgrain_realm INTERFACE Realm::Realm)
+
+# It is built with CUDA and wants the driver's library. A driver of ours loads what stands in for it, so it must name it.
+find_library(TASKGRAIN_CUDA_DRIVER NAMES libcuda.so.1)
+if(NOT TASKGRAIN_CUDA_DRIVER)
+  add_library(taskgrain_no_cuda SHARED ${CMAKE_CURRENT_LIST_DIR}/cuda_without_driver.c)
+  set_target_properties(taskgrain_no_cuda PROPERTIES OUTPUT_NAME cuda SOVERSION 1)
+  target_link_libraries(taskgrain_realm INTERFACE -Wl,--push-state,--no-as-needed taskgrain_no_cuda -Wl,--pop-state)
+  install(TARGETS taskgrain_no_cuda LIBRARY DESTINATION ${TASKGRAIN_INSTALL_SYSTEMS}/realm NAMELINK_SKIP)
+endif()
+
+function(taskgrain_realm_system name)
+  cmake_parse_arguments(PARSE_ARGV 1 system "" "" "SOURCES;LIBRARIES")
+  taskgrain_system(${name} SOURCES ${system_SOURCES} LIBRARIES ${system_LIBRARIES} taskgrain_realm)
+  set_target_properties(taskgrain-${name}-driver PROPERTIES INSTALL_RPATH "${TASKGRAIN_REALM_FOLDER};$ORIGIN/../realm")
+endfunction()
