@@ -136,6 +136,7 @@ class Run {
   std::int64_t id() const { return request_.id; }
   std::int64_t repeats() const { return request_.repeats; }
   std::int64_t warmup() const { return request_.warmup; }
+  std::uintptr_t address() noexcept { return reinterpret_cast<std::uintptr_t>(&execution_); }
 
  private:
   static RunRequest parse(const std::string& text) {
@@ -161,6 +162,7 @@ NB_MODULE(_core, m) {
       .def_prop_ro("id", &Run::id)
       .def_prop_ro("repeats", &Run::repeats)
       .def_prop_ro("warmup", &Run::warmup)
+      .def_prop_ro("address", &Run::address)
       .def("steps", [](const Run& r, std::size_t g) { return r.graph(g).steps(); }, nb::arg("graph") = 0)
       .def("width", [](const Run& r, std::size_t g) { return r.graph(g).width(); }, nb::arg("graph") = 0)
       .def("output_bytes", [](const Run& r, std::size_t g) { return r.graph(g).output_bytes(); }, nb::arg("graph") = 0)
