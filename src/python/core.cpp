@@ -185,6 +185,7 @@ class Run {
   std::int64_t id() const { return request_.id; }
   std::int64_t repeats() const { return request_.repeats; }
   std::int64_t warmup() const { return request_.warmup; }
+  std::uintptr_t address() noexcept { return reinterpret_cast<std::uintptr_t>(&execution_); }
 
  private:
   void execute_into(std::byte* output, std::size_t worker, std::size_t g, std::int64_t step, std::int64_t point,
@@ -264,6 +265,7 @@ NB_MODULE(_core, m) {
       .def_prop_ro("id", &Run::id)
       .def_prop_ro("repeats", &Run::repeats)
       .def_prop_ro("warmup", &Run::warmup)
+      .def_prop_ro("address", &Run::address)
       .def("steps", [](const Run& r, std::size_t g) { return r.graph(g).steps(); }, nb::arg("graph") = 0)
       .def("width", [](const Run& r, std::size_t g) { return r.graph(g).width(); }, nb::arg("graph") = 0)
       .def("output_bytes", [](const Run& r, std::size_t g) { return r.graph(g).output_bytes(); }, nb::arg("graph") = 0)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from taskgrain._core import Run
 from taskgrain.answers import DriverError
 from taskgrain.session import Session
 from taskgrain.system import Launch
@@ -102,3 +104,9 @@ def test_a_wrong_execution_is_named(tmp_path: Path, mutation: str, kind: str) ->
         broken.run([graph("no_comm" if kind == "skipped" else "stencil_1d")], repeats=1)
     broken.close()
     assert kind in error.value.message
+
+
+def test_every_run_lies_at_an_address_of_its_own() -> None:
+    request = json.dumps({"op": "run", "graphs": [graph("tree")]})
+    runs = [Run(request), Run(request)]
+    assert 0 < runs[0].address != runs[1].address > 0
