@@ -136,8 +136,10 @@ def _answer(system: System, line: str) -> dict[str, Any] | None:
     except (json.JSONDecodeError, AttributeError, KeyError, TypeError):
         shown = line.strip()[:200]
         kind, message = "invalid", f"request: '{shown}' is not allowed; allowed: a JSON object with 'op'"
-    except (_core.Unsupported, MemoryError) as error:
-        kind, message = "unsupported", str(error) or "not enough memory for these graphs"
+    except _core.Unsupported as error:
+        kind, message = "unsupported", str(error)
+    except MemoryError as error:
+        kind, message = "unsupported", f"not enough memory for these graphs: {error}"
     except Exception as error:  # whatever the runtime throws is an answer, not the end of the driver
         kind, message = "system", f"{type(error).__name__}: {error}"
     return _error(number, kind, message)
