@@ -70,7 +70,7 @@ class TensorFlow(System):
         try:
             self._function(self._start)
         except tf.errors.ResourceExhaustedError as error:
-            raise MemoryError(f"not enough memory for these graphs: {error.message}") from None
+            raise MemoryError(error.message) from None
 
 
 def unrolled(run: Run) -> tf.compat.v1.GraphDef:
