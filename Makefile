@@ -22,8 +22,8 @@ doctor: setup
 screenshots: setup-dev
 	.venv/bin/python tools/screenshots.py
 
-# Which systems are set up: `make setup GROUPS=ray,spark` or `GROUPS=all`; all of them where all tests shall pass.
-GROUPS := $(if $(filter test,$(MAKECMDGOALS)),all,default)
+# Which systems are set up, and tested: `make setup GROUPS=ray,spark`, `make test GROUPS=all`.
+GROUPS := default
 
 setup: .venv/.installed.$(GROUPS)
 .venv/.installed.%: $(sources)

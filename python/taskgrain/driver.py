@@ -136,7 +136,13 @@ def _answer(system: System, line: str) -> dict[str, Any] | None:
     try:
         request = json.loads(line)
         number = request.get("id")
-        match request["op"]:
+        op = request["op"]
+    except (json.JSONDecodeError, AttributeError, KeyError, TypeError):
+        shown = line.strip()[:200]
+        message = f"request: '{shown}' is not allowed; allowed: a JSON object with 'op'"
+        return _error(number, "invalid", message)
+    try:
+        match op:
             case "hello":
                 return _ready(system)
             case "run":
@@ -147,9 +153,6 @@ def _answer(system: System, line: str) -> dict[str, Any] | None:
                 raise _core.InvalidSpec(f"op: '{other}' is not allowed; allowed: hello, run, quit")
     except _core.InvalidSpec as error:
         kind, message = "invalid", str(error)
-    except (json.JSONDecodeError, AttributeError, KeyError, TypeError):
-        shown = line.strip()[:200]
-        kind, message = "invalid", f"request: '{shown}' is not allowed; allowed: a JSON object with 'op'"
     except _core.Unsupported as error:
         kind, message = "unsupported", str(error)
     except MemoryError as error:

@@ -96,6 +96,7 @@ def test_an_error_does_not_end_it(loop: Session) -> None:
         ("inputs = inputs[:-1]", "missing_input"),
         ("if (step, point) == (5, 2): continue", "skipped"),
         ("raise OSError('out of luck')", "out of luck"),
+        ("raise KeyError('lost')", "KeyError: 'lost'"),
     ],
 )
 def test_a_wrong_execution_is_named(tmp_path: Path, mutation: str, kind: str) -> None:
