@@ -1,6 +1,8 @@
 #include "column.hpp"
 
+#include <algorithm>
 #include <new>
+#include <span>
 
 using namespace taskgrain;
 
@@ -17,7 +19,9 @@ void for_each_point(const Points& points, Body body) {
 }  // namespace
 
 Column::Column(std::size_t graph)
-    : graph_(&shared.run->graphs()[graph]), classes_(&shared.classes[graph]), worker_(shared.workers[static_cast<std::size_t>(CkMyPe())]) {
+    : graph_(&shared.run->graphs()[graph]),
+      classes_(&shared.classes[graph]),
+      worker_(shared.workers[static_cast<std::size_t>(CkMyPe())]) {
   for (const std::int64_t step : classes_->representatives()) {
     Links& links = links_.emplace_back();
     links.task = graph_->contains(step, thisIndex);

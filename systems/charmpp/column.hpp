@@ -15,7 +15,7 @@
 /// What all chares share. There is one address space, and so no need for a nodegroup that has a copy in each.
 struct Shared {
   taskgrain::Execution* run = nullptr;
-  std::vector<taskgrain::Worker*> workers;    ///< by PE
+  std::vector<taskgrain::Worker*> workers;      ///< by PE
   std::vector<taskgrain::StepClasses> classes;  ///< by graph
 };
 extern Shared shared;
@@ -32,8 +32,8 @@ class Input : public CMessage_Input {
  public:
   Input(std::int64_t to_step, std::size_t to_place, Output* what) : step(to_step), place(to_place), output(what) {}
 
-  std::int64_t step;   ///< of the task that reads it
-  std::size_t place;   ///< among its inputs
+  std::int64_t step;  ///< of the task that reads it
+  std::size_t place;  ///< among its inputs
   Output* output;
 };
 
