@@ -18,6 +18,7 @@ from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SYSTEMS = REPOSITORY / "systems"
+WHAT = ("groups", "debian", "pypi", "pypi_alone", "constraints", "program")
 
 
 def setups() -> dict[str, dict[str, Any]]:
@@ -53,4 +54,11 @@ def main(what: str, *groups: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1:2] and sys.argv[1] in WHAT:
+        main(*sys.argv[1:])
+    else:
+        print(
+            f"requirements: '{''.join(sys.argv[1:2])}' is not allowed; allowed: {', '.join(WHAT)}",
+            file=sys.stderr,
+        )
+        sys.exit(2)

@@ -50,3 +50,11 @@ def test_every_group_and_its_needs_are_found() -> None:
 def test_constraints_are_the_projects_own_pins() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
     assert requirements("constraints") == project["dependencies"]
+
+
+@pytest.mark.parametrize("arguments", ((), ("apt", "default")))
+def test_requirements_that_nobody_has(arguments: tuple[str, ...]) -> None:
+    command = [sys.executable, str(REPOSITORY / "tools" / "requirements.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "allowed: groups, debian, pypi" in done.stderr
