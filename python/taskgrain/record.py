@@ -100,6 +100,8 @@ class CellState:
         self.cores = 0
         """That the system occupies; 0 before its first run."""
         self.runs = 0
+        self.spent = 0.0
+        """Seconds of the study that its runs took, with waiting and with those that were repeated."""
         self.rejected = 0
         """Runs that were repeated as others disturbed them."""
         self.disturbed = 0
@@ -209,6 +211,8 @@ class Record:
                 self.unknown += 1
             else:
                 self._take_of_cell(kind, state, line)
+                if kind in ("run", "rejected"):
+                    state.spent += max(0.0, elapsed - self.elapsed)
         elif not isinstance(kind, str):
             raise TypeError("kind")
         self.elapsed = max(self.elapsed, elapsed)

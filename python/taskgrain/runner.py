@@ -2,11 +2,13 @@
 
 All drivers stay alive and are parked while others are measured. A round of a workload takes the next runs of
 all its systems in turn, size by size, so that drift hits systems and sizes alike; the system that begins
-changes from round to round. The reference is measured in between, all along.
+changes from round to round. The reference is measured in between, all along. No cell takes more than its
+share of the budget: with milliseconds a task, one would else take the time of all.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter, deque
 from collections.abc import Sequence
@@ -26,6 +28,8 @@ from taskgrain.topology import frequency
 from taskgrain.workload import Workload
 
 _MOST_ATTEMPTS = 3
+_LONG = 1.0
+"""Seconds of a run that is not repeated for being disturbed: most states of the cores are shorter."""
 _RECENT = 16
 """Requests by which it is judged whether waiting for quiet cores helps."""
 _IMPOSSIBLE = 20.0
@@ -102,9 +106,16 @@ class Runner:
                 f"{system.name} runs only {allowed} (limits.patterns of its system.toml)",
             )
 
+    def _share(self) -> float:
+        """Seconds that each cell may take: equal parts of what all else leaves of the budget."""
+        budget = self._plan.settings.budget
+        left = [state.spent for state in self.record.cells.values() if not state.done]
+        return (budget - self._elapsed() + sum(left)) / max(1, len(left)) if budget else math.inf
+
     def _next_group(self) -> list[CellState]:
         """Cells of one workload that are to be measured together."""
-        left = [state for state in self.record.cells.values() if not state.done]
+        share = self._share()
+        left = [state for state in self.record.cells.values() if not state.done and state.spent < share]
         settling = [state for state in left if state.settling]
         bracketing = [state for state in settling if state.search.phase == "bracket"]
         # Brackets take different numbers of runs: all of them first, so that systems share their rounds.
@@ -134,9 +145,11 @@ class Runner:
         requests = {id(state): state.search.next_round() for state in order}
         for turn in range(max(len(one) for one in requests.values())):
             self._refer(workload, again=turn == 0)
+            share = self._share()
             for state in order:
                 mine = requests[id(state)]
-                if turn < len(mine) and not state.done and not self._out_of_budget():
+                may = not state.done and state.spent < share and not self._out_of_budget()
+                if turn < len(mine) and may:
                     self._show(state)
                     self._measure(state, mine[turn])
         for state in group:
@@ -198,7 +211,8 @@ class Runner:
             if not best or line["slowdown"] < best["slowdown"]:
                 best = line
             best["attempts"] = attempt
-            if not line["disturbed"] or attempt == _MOST_ATTEMPTS or self._hopeless():
+            last = attempt == _MOST_ATTEMPTS or sum(line["seconds"]) > _LONG
+            if not line["disturbed"] or last or self._hopeless():
                 break
             self._append("rejected", **line)
         self._stayed_disturbed.append(best["disturbed"])

@@ -2,11 +2,13 @@
 
 The caller runs what `next_round` asks for and reports it with `tell`; the search decides what is next:
 
-1.  *bracket*: one size at a time, quadrupling or doubling up or down until the efficiency crosses the
-    threshold between two sizes a factor of two apart. Runs are short here: coarse answers do.
+1.  *bracket*: one size at a time until the efficiency crosses the threshold between two sizes a factor of
+    two apart. The next one is where it would cross if a task's overhead were the same at all sizes. Runs
+    are short here: coarse answers do.
 2.  *measure*: seven to nine sizes, sqrt(2) apart around the crossing and coarser to both sides, and the empty
     kernel; every size once a round with the same steps and repeats, the order rotated from round to round,
     so that drift hits all sizes alike. A crossing that turns out to lie elsewhere gets sizes of its own.
+    Where the fewest steps already take long, a run is one repeat: rounds tell more than repeats of a run.
 3.  The end: the interval is as narrow as asked, or the rounds are used up.
 
 Every decision falls at the end of a round and depends on nothing but what was told, with the reference as it
@@ -103,6 +105,7 @@ class Search:
         """Of every run of the measure phase; 0 until the bracket has ended."""
         self.sizes: tuple[int, ...] = ()
         """Iterations of the measure phase, ascending; empty until then, and where no crossing was found."""
+        self._repeats, self._warmup = settings.repeats, settings.warmup  # of the measure phase
         self._phase: Phase = "bracket"
         self._round = 0
         self._bracket: dict[int, list[Sample]] = {}  # of each size its last run, which is its longest
@@ -201,7 +204,7 @@ class Search:
         s = self.settings
         if self._done:
             return 0.0
-        each = s.repeats + s.warmup
+        each = self._repeats + self._warmup
         if self._phase == "bracket":
             return (3.0 * s.run_seconds + s.min_rounds * 14.0 * s.run_seconds) * each
         known = [self._seconds.get(n, s.run_seconds) for n in (*self.sizes, 0)]
@@ -215,8 +218,12 @@ class Search:
     # -- bracket ------------------------------------------------------------------------------------------
 
     def _bracket_request(self, iterations: int, steps: int, run_seconds: float = 0.0) -> Request:
-        cheap = run_seconds < 10.0 * self.settings.run_seconds
-        return Request("bracket", self._round, iterations, steps, 3 if cheap else 1, 1 if cheap else 0)
+        slow = self._slow(run_seconds)
+        return Request("bracket", self._round, iterations, steps, 1 if slow else 3, 0 if slow else 1)
+
+    def _slow(self, run_seconds: float) -> bool:
+        """Whether a run lasts so much longer than wished that it is neither warmed up nor repeated."""
+        return run_seconds >= 10.0 * self.settings.run_seconds
 
     def _after_bracket_run(
         self, request: Request, samples: list[Sample], reference: ArrayLike
@@ -256,20 +263,22 @@ class Search:
         if enclosing:
             low, high = enclosing
             if high > 2.1 * low and high - low > 1:
-                return max(low + 1, min(high - 1, round(math.sqrt(low * high))))
+                aim = crossing_between(self._points[low], self._points[high], x)
+                beside = aim / math.sqrt(2.0) if low < 0.96 * aim / math.sqrt(2.0) else aim * math.sqrt(2.0)
+                return max(low + 1, min(high - 1, round(beside)))
             return self._next_of_sweep(high)
         if self._points[sizes[0]].efficiency >= x:
             if sizes[0] == 1:
                 return self._next_of_sweep(1)
             aim = crossing_of(sizes[0], self._points[sizes[0]].efficiency, x)
-            return max(1, sizes[0] // (4 if aim * 3.0 <= sizes[0] else 2))
+            return max(1, min(sizes[0] // 2, round(aim * math.sqrt(2.0))))
         top = self._points[sizes[-1]]
-        return self._larger(top, 4 if crossing_of(1.0, top.efficiency, x) >= 3.0 else 2)
+        return self._larger(top, max(2.0, crossing_of(1.0, top.efficiency, x) / math.sqrt(2.0)))
 
-    def _larger(self, top: Point, factor: int) -> int | None:
+    def _larger(self, top: Point, factor: float) -> int | None:
         """The next size up, as far as tasks may grow; None where that is no further."""
         allowed = self.settings.max_task_seconds / top.granularity
-        size = int(top.iterations * min(float(factor), allowed))
+        size = int(top.iterations * min(factor, allowed))
         return size if size > 1.25 * top.iterations else None
 
     def _next_of_sweep(self, crossing: int) -> int | None:
@@ -303,8 +312,10 @@ class Search:
             at = max(at, top.granularity / 100.0)  # the largest tasks take as many steps as the smallest
         elif enclosing or least.efficiency >= s.threshold:
             self.sizes = grid(crossing, s.threshold, self._largest_allowed())
-        steps = s.run_seconds * top.cores / (at * top.tasks_per_step)
-        self.steps = s.steps or self._clamp_steps(steps, top.tasks_per_step)
+        step_seconds = at * top.tasks_per_step / top.cores
+        self.steps = s.steps or self._clamp_steps(s.run_seconds / step_seconds, top.tasks_per_step)
+        if self._slow(self.steps * step_seconds):
+            self._repeats, self._warmup = 1, 0
         return self._round_requests()
 
     def _largest_allowed(self) -> int:
@@ -312,11 +323,10 @@ class Search:
         return max(1, int(top.iterations * max(1.0, self.settings.max_task_seconds / top.granularity)))
 
     def _round_requests(self) -> list[Request]:
-        s = self.settings
         order = (*self.sizes, 0)
         turn = self._round % len(order)
         return [
-            Request(self._phase if n else "floor", self._round, n, self.steps, s.repeats, s.warmup)
+            Request(self._phase if n else "floor", self._round, n, self.steps, self._repeats, self._warmup)
             for n in order[turn:] + order[:turn]
         ]
 
@@ -339,7 +349,7 @@ class Search:
     def _added_sizes(self, verdict: Metg) -> list[int]:
         """Sizes around a crossing that has turned out to lie where the sizes are sparse, or beyond them."""
         s = self.settings
-        joined = min(self._round, FEW_ROUNDS) * s.repeats  # sizes added before must count before more are
+        joined = min(self._round, FEW_ROUNDS) * self._repeats  # sizes added before must count before more are
         if s.sweep or self._round < _SETTLED_ROUNDS or min(p.repeats for p in verdict.curve) < joined:
             return []
         first, last = verdict.curve[0], verdict.curve[-1]
@@ -368,7 +378,7 @@ class Search:
         """Rounds of the two sizes nearest to the crossing, or without one of all sizes: the fewest."""
         at = verdict.iterations
         deciding = sorted(verdict.curve, key=lambda p: abs(math.log(p.iterations / at)) if at else 0.0)
-        return min(p.repeats for p in deciding[: 2 if at else None]) / self.settings.repeats
+        return min(p.repeats for p in deciding[: 2 if at else None]) / self._repeats
 
     # -- results ------------------------------------------------------------------------------------------
 

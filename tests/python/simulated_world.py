@@ -33,6 +33,8 @@ class World:
     def __init__(self) -> None:
         self.now = 0.0
         self.awake: set[str] = set()
+        self.overheads = dict(OVERHEADS)
+        """Seconds a task, by system."""
         self.started: Counter[str] = Counter()
         self.faults: dict[tuple[str, str], str] = {}
         """By system and pattern; pattern `start` for the start."""
@@ -96,7 +98,7 @@ class Simulated:
         iterations = graph["kernel"]["iterations"]
         tasks = graph["steps"] * graph["width"]
         dice = random.Random(f"{self.name} {graph}")
-        base = tasks * (OVERHEADS[self.name] + iterations * ITERATION) / 2
+        base = tasks * (self.world.overheads[self.name] + iterations * ITERATION) / 2
         base *= self.world.slowdown(self.world.now)
         seconds = tuple(base * (1.0 + 0.02 * dice.random()) for _ in range(repeats))
         self.world.now += sum(seconds)

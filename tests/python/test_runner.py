@@ -75,6 +75,21 @@ def test_the_budget_ends_it_and_more_budget_goes_on(tmp_path: Path) -> None:
     assert_nothing_twice(tmp_path)
 
 
+def test_no_system_takes_more_than_its_share_of_the_budget(tmp_path: Path) -> None:
+    world = World()
+    world.overheads["slow"] = 2e-3  # one round of it takes a third of the budget
+    states = measure(tmp_path, world, Settings(cores=2, budget=12.0))
+    endings = {state.cell.name: (state.metg or {})["ending"] for state in states}
+    assert {name.split("/")[0] for name, ending in endings.items() if ending == "precise"} == {"fast"}
+    assert list(endings.values()).count("precise") == 2
+    fast = sum(state.spent for state in states if state.cell.system == "fast")
+    for state in states:
+        if state.cell.system == "slow":  # and gets what the fast ones leave, to within a run
+            assert (12.0 - fast) / 2 - 1.0 < state.spent < (12.0 - fast) / 2 + 1.0
+    again = measure(tmp_path, World(), Settings(cores=2, budget=12.0))
+    assert [state.spent for state in again] == pytest.approx([state.spent for state in states])
+
+
 def test_a_budget_that_ends_before_the_first_run(tmp_path: Path) -> None:
     states = measure(tmp_path, World(), Settings(cores=2, budget=1e-3))
     endings = [(state.metg or {}).get("ending") for state in states]

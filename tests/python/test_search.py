@@ -70,6 +70,21 @@ def test_every_round_asks_the_same_of_every_size_in_rotated_order() -> None:
     assert len({requests[0].iterations for requests in rounds}) == len(search.sizes) + 1
 
 
+@pytest.mark.parametrize("overhead", [2e-9, 1e-6, 1e-2])
+def test_the_bracket_takes_a_few_runs(overhead: float) -> None:
+    system = SimulatedSystem(constant(overhead), ORDINARY, width=16)
+    answers = drive(Search(SearchSettings(resamples=50)), system)
+    assert sum(request.phase == "bracket" for request, *_ in answers) <= 7
+
+
+def test_a_slow_system_is_neither_warmed_up_nor_repeated() -> None:
+    search = Search(FAST)
+    answers = drive(search, SimulatedSystem(constant(1e-2), ORDINARY, width=16))
+    assert search.steps == FAST.min_steps
+    assert {(r.repeats, r.warmup) for requests in rounds_of(answers) for r in requests} == {(1, 0)}
+    assert search.done and search.rounds >= FAST.min_rounds
+
+
 def test_a_run_at_the_crossing_lasts_as_long_as_asked() -> None:
     system = SimulatedSystem(constant(1e-7), width=16, cores=2)
     search = Search(SearchSettings(run_seconds=0.02))
