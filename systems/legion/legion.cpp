@@ -143,8 +143,8 @@ class Part {
     const Legion::Context context = machine_.context();
     const auto colors = runtime.create_index_space(context, rect(points));
     colors_.push_back(colors);
-    const IndexPartition partition = runtime.create_partition_by_domain(context, Legion::IndexSpaceT<1>(columns_), domains, colors, false,
-                                                                        LEGION_COMPUTE_KIND, LEGION_AUTO_GENERATE_ID, nullptr, true);
+    const IndexPartition partition = runtime.create_partition_by_domain(
+        context, columns_, domains, colors, false, LEGION_ALIASED_INCOMPLETE_KIND, LEGION_AUTO_GENERATE_ID, nullptr, true);
     return entry->second = runtime.get_logical_partition(context, region_, partition);
   }
 
@@ -176,8 +176,6 @@ class Part {
 
 class LegionSystem final : public System {
  public:
-  LegionSystem() { steps_ = 0; }
-
   std::string name() const override { return "legion"; }
   std::string version() const override { return machine_.version(); }
   int cores() const override { return machine_.size(); }
@@ -202,7 +200,8 @@ class LegionSystem final : public System {
   /// Steps 0 and 1 have nothing to wait for and are like no others.
   void execute(Execution&) override {
     Legion::Runtime& runtime = machine_.runtime();
-    for (std::int64_t first = 0, end = std::min<std::int64_t>(2, steps_); first < steps_; first = end, end = std::min(end + length_, steps_)) {
+    for (std::int64_t first = 0, end = 0; first < steps_; first = end) {
+      end = std::min(first + (first == 0 ? 2 : length_), steps_);
       const Legion::TraceID trace = trace_of(first, end);
       runtime.begin_trace(machine_.context(), trace);
       for (std::int64_t step = first; step < end; ++step)
