@@ -6,10 +6,10 @@ namespace {
 __global__ void __launch_bounds__(block_lanes) run_task(const __grid_constant__ Task task) {
   execute(task, static_cast<std::int64_t>(blockIdx.x) * block_lanes + threadIdx.x,
           static_cast<std::int64_t>(gridDim.x) * block_lanes);
-  // What other lanes wrote is visible on the device before the block counts itself.
-  __threadfence();
   __syncthreads();
-  if (threadIdx.x == 0) atomicAdd(task.shared.finished + task.point * task.steps + task.step, 1U);
+  if (threadIdx.x != 0) return;
+  __threadfence();  // what all of the block wrote is visible on the device before the block counts itself
+  atomicAdd(task.shared.finished + task.point * task.steps + task.step, 1U);
 }
 
 }  // namespace

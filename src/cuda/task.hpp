@@ -137,6 +137,15 @@ TASKGRAIN_LANE void check_sample(const Task& task, std::int64_t input) {
   const std::int64_t cells = task.output_bytes / 16, tail = cells - 1;
   const std::uint64_t turn = static_cast<std::uint64_t>(task.step + task.point) * 0x9e3779b97f4a7c15U >> 32;
   const std::int64_t middle = static_cast<std::int64_t>(turn * static_cast<std::uint64_t>(tail) >> 32);
+  const std::byte* data = task.inputs[input].data;
+  if (reinterpret_cast<std::uintptr_t>(data) % sizeof(std::int64_t) == 0 && task.output_bytes % 16 == 0) {
+    // Nearly always: loads that do not wait for each other.
+    const auto* words = reinterpret_cast<const std::int64_t*>(data);
+    const auto differs = [&](std::int64_t cell) {
+      return (words[2 * cell] ^ task.before) | (words[2 * cell + 1] ^ task.inputs[input].point);
+    };
+    if ((differs(0) | differs(middle) | differs(tail)) == 0) return;
+  }
   const auto holds = [&](std::int64_t first, std::int64_t last) {
     for (std::int64_t k = first; k < last; ++k) {
       if (byte_holds(task, input, k)) continue;
