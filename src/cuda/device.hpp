@@ -26,6 +26,9 @@ inline void check(cudaError_t status, const char* call) {
   throw std::runtime_error(std::string(call) + ": " + cudaGetErrorString(status));
 }
 
+/// Waits for what copies and sets on the default stream have left to do when they return: other streams do not.
+inline void wait_for_default_stream() { check(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize"); }
+
 /// Makes the k-th GPU, counted round, the calling thread's. \throws Unsupported if there is none
 inline void choose(int k) {
   int number = 0;
@@ -84,9 +87,15 @@ class Memory {
   explicit Memory(std::span<const T> host) : Memory(host.size()) { write(host); }
 
   T* data() const noexcept { return data_.get(); }
-  void write(std::span<const T> host) { check(cudaMemcpy(data(), host.data(), host.size_bytes(), cudaMemcpyHostToDevice), "cudaMemcpy"); }
+  void write(std::span<const T> host) {
+    check(cudaMemcpy(data(), host.data(), host.size_bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
+    wait_for_default_stream();
+  }
   void read(std::span<T> host) const { check(cudaMemcpy(host.data(), data(), host.size_bytes(), cudaMemcpyDeviceToHost), "cudaMemcpy"); }
-  void clear() { check(cudaMemset(data(), 0, number_ * sizeof(T)), "cudaMemset"); }
+  void clear() {
+    check(cudaMemset(data(), 0, number_ * sizeof(T)), "cudaMemset");
+    wait_for_default_stream();
+  }
 
  private:
   struct Free {

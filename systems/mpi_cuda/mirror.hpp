@@ -39,6 +39,7 @@ class Mirror : public std::pmr::memory_resource {
     // No task's output: what runs early is caught.
     cudaError_t status = cudaMalloc(&device, bytes);
     if (status == cudaSuccess) status = cudaMemset(device, 0xff, bytes);
+    if (status == cudaSuccess) status = cudaStreamSynchronize(nullptr);  // which other streams do not wait for
     if (status != cudaSuccess) {
       cudaFree(device);
       cudaFreeHost(host);

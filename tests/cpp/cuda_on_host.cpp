@@ -54,7 +54,13 @@ void run(const Nodes& graph) {
   }
 }
 
-Queue& queue(cudaStream_t stream) { return *reinterpret_cast<Queue*>(stream); }
+Queue default_stream;
+Queue& queue(cudaStream_t stream) { return stream == nullptr ? default_stream : *reinterpret_cast<Queue*>(stream); }
+
+void drain(Queue& queue) {
+  for (const auto& work : queue.work) work();
+  queue.work.clear();
+}
 
 cudaError_t allocate(void** memory, std::size_t bytes) {
   *memory = std::malloc(bytes);
@@ -97,11 +103,23 @@ const char* cudaGetErrorString(cudaError_t) { return "an error"; }
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes) { return allocate(memory, bytes); }
 cudaError_t cudaHostAlloc(void** memory, std::size_t bytes, unsigned) { return allocate(memory, bytes); }
-cudaError_t cudaFree(void* memory) { return std::free(memory), cudaSuccess; }
+cudaError_t cudaFree(void* memory) { return drain(default_stream), std::free(memory), cudaSuccess; }
 cudaError_t cudaFreeHost(void* memory) { return std::free(memory), cudaSuccess; }
-cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) { return std::memset(memory, value, bytes), cudaSuccess; }
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
+// Of these, too, what writes to the device may return before it has; streams of the drivers' own do not wait for it.
+cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
+  default_stream.work.push_back([=] { std::memset(memory, value, bytes); });
+  return cudaSuccess;
+}
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  if (kind == cudaMemcpyDeviceToHost) {
+    drain(default_stream);
+    if (bytes > 0) std::memcpy(to, from, bytes);
+    return cudaSuccess;
+  }
+  const auto* first = static_cast<const std::byte*>(from);
+  default_stream.work.push_back([to, staged = std::vector<std::byte>(first, first + bytes)] {
+    if (!staged.empty()) std::memcpy(to, staged.data(), staged.size());
+  });
   return cudaSuccess;
 }
 cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind, cudaStream_t stream) {
@@ -115,8 +133,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream) { return delete &queue(stream), cudaSuccess; }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  for (const auto& work : queue(stream).work) work();
-  queue(stream).work.clear();
+  drain(queue(stream));
   return cudaSuccess;
 }
 
