@@ -31,6 +31,8 @@ class System {
   virtual void prepare(Execution& run) = 0;
   /// Executes every task of every graph once; timed.
   virtual void execute(Execution& run) = 0;
+  /// Books what was executed where `Execution::execute_point` cannot be, such as on a device; after each `execute`, not timed.
+  virtual void settle(Execution& /*run*/) {}
 
   // Systems of several processes; `ProcessSystem` in process_system.hpp does these with MPI.
   /// Whether this process reads requests and answers.

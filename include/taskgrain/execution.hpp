@@ -178,6 +178,16 @@ class Execution {
   void execute_point(Worker& worker, std::size_t graph, std::int64_t step, std::int64_t point, std::byte* output,
                      std::span<const std::byte* const> inputs);
 
+  // What ran where `execute_point` cannot, such as on a device, is booked with these. There, too, every input must be checked and every
+  // output filled.
+  /// Books an executed task: marks it and accounts for it.
+  void book_point(Worker& worker, std::size_t graph, std::int64_t step, std::int64_t point);
+  /// Books that the `input`-th input of a task was wrong. \param got  the first wrong cell; {-1, -1} within a last, incomplete one; the
+  /// right one if its producer had not run
+  void book_wrong_input(Worker& worker, std::size_t graph, std::int64_t step, std::int64_t point, std::int64_t input, Cell got);
+  /// Books what went wrong with the execution itself; the first is kept for `failure`.
+  void book_failure(Worker& worker, std::exception_ptr failure);
+
   /// Says that other processes execute tasks too: a producer without a mark here is then no violation.
   void distribute() noexcept { distributed_ = true; }
 
@@ -200,6 +210,8 @@ class Execution {
   bool inputs_hold(const Graph& graph, std::int64_t step, std::int64_t point,
                    std::span<const std::byte* const> inputs) const;
   bool holds(const Graph& graph, const std::byte* data, Cell expected) const;
+  void record_input(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point, std::int64_t input, Cell expected,
+                    Cell got) const;
   void record_inputs(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point,
                      std::span<const std::byte* const> inputs) const;
 

@@ -109,6 +109,9 @@ class Kernel {
     }
   }
 
+  /// The iterations that run for a task.
+  std::int64_t iterations_of(const TaskId& task) const noexcept;
+
   const KernelSpec& spec() const noexcept { return spec_; }
   double flops_per_iteration() const noexcept { return flops_per_iteration_; }
   double bytes_per_iteration() const noexcept { return bytes_per_iteration_; }
@@ -117,7 +120,6 @@ class Kernel {
 
  private:
   std::int64_t run(const TaskId& task, Scratch& scratch) const;
-  std::int64_t imbalanced_iterations(const TaskId& task) const noexcept;
 
   KernelSpec spec_;
   ComputeBound compute_bound_;

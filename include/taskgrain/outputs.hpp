@@ -23,16 +23,19 @@ class Outputs {
       : graph_(&graph), depth_(depth), stride_((graph.output_bytes() + line - 1) / line * line) {
     const std::size_t width = static_cast<std::size_t>(graph.width());
     if (stride_ > SIZE_MAX / width / depth_) throw std::bad_alloc();
-    const std::size_t bytes = depth_ * width * stride_;
-    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(line, bytes)));
+    bytes_ = depth_ * width * stride_;
+    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(line, bytes_)));
     if (!memory_) throw std::bad_alloc();
-    std::fill_n(memory_.get(), bytes, std::byte{0xff});  // no task's output: what runs early is caught
+    std::fill_n(memory_.get(), bytes_, std::byte{0xff});  // no task's output: what runs early is caught
   }
 
   std::byte* at(std::int64_t step, std::int64_t point) const noexcept {
     const std::size_t row = (static_cast<std::size_t>(step) & (depth_ - 1)) * static_cast<std::size_t>(graph_->width());
     return memory_.get() + (row + static_cast<std::size_t>(point)) * stride_;
   }
+
+  /// All of it, for those that keep a copy elsewhere.
+  std::span<std::byte> memory() const noexcept { return {memory_.get(), bytes_}; }
 
   /// The inputs of a task, in the order that `execute_point` wants; in `space`, which is reused from task to task.
   std::span<const std::byte* const> inputs(std::int64_t step, std::int64_t point, std::vector<const std::byte*>& space) const {
@@ -49,7 +52,7 @@ class Outputs {
     void operator()(std::byte* memory) const noexcept { std::free(memory); }
   };
   const Graph* graph_;
-  std::size_t depth_, stride_;
+  std::size_t depth_, stride_, bytes_ = 0;
   std::unique_ptr<std::byte, Free> memory_;
 };
 

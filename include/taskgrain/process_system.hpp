@@ -113,21 +113,7 @@ class ProcessSystem : public System {
     return binding;
   }
 
- private:
-  /// Between runs a rank must not take a core from whatever else is measured: it looks now and then.
-  template <typename Start>
-  void wait_idly(Start start) const {
-    MPI_Request request = MPI_REQUEST_NULL;
-    start(&request);
-    for (int done = 0;;) {
-      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
-      if (done != 0) return;
-      const timespec nap{0, 200'000};
-      nanosleep(&nap, nullptr);
-    }
-  }
-
-  /// Throws on all ranks if a kernel has thrown on any.
+  /// Throws on all ranks if something has failed on any.
   void share_failure(const std::exception_ptr& failure) const {
     std::string message;
     try {
@@ -144,6 +130,20 @@ class ProcessSystem : public System {
     message.resize(static_cast<std::size_t>(length));
     MPI_Bcast(message.data(), length, MPI_CHAR, first, MPI_COMM_WORLD);
     throw std::runtime_error(message);
+  }
+
+ private:
+  /// Between runs a rank must not take a core from whatever else is measured: it looks now and then.
+  template <typename Start>
+  void wait_idly(Start start) const {
+    MPI_Request request = MPI_REQUEST_NULL;
+    start(&request);
+    for (int done = 0;;) {
+      MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+      if (done != 0) return;
+      const timespec nap{0, 200'000};
+      nanosleep(&nap, nullptr);
+    }
   }
 
   std::optional<Violation> first_violation(const Execution& run) const {

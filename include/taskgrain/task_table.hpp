@@ -42,6 +42,8 @@ class TaskTable {
     if (step + 1 >= graph_->steps()) return {};
     return rows_[classes_[step + 1]].after[static_cast<std::size_t>(point)];
   }
+  /// Where all outputs lie, for those that keep a copy elsewhere.
+  std::span<std::byte> memory() const noexcept { return outputs_.memory(); }
   struct Root {
     std::int64_t step, point;
   };

@@ -97,7 +97,8 @@ class System:
         for name in self.files:
             path = Path(self._fill(name, ()))
             if not path.exists():
-                missing.append(f"file {path} (not built)")
+                built = path.is_relative_to(self.folder)  # others are the machine's
+                missing.append(f"file {path}" + (" (not built)" if built else ""))
         missing += [f"Python module {name}" for name in self.python if not _importable(name)]
         return Probe(tuple(missing), self.install)
 
@@ -303,6 +304,7 @@ def _variant(system: System, variants: _Table, name: str) -> System:
     if not _NAME.fullmatch(name):
         raise InputError(variants.field("name"), name, "letters, digits and _ . + -")
     table = variants.table(name)
+    most_cores = table.take("cores")
     variant = replace(
         system,
         name=f"{system.name}.{name}",
@@ -312,6 +314,9 @@ def _variant(system: System, variants: _Table, name: str) -> System:
         files=_files(table) or system.files,
         command=_command(table) or system.command,
         env={**system.env, **_environment(table)},
+        most_cores=system.most_cores
+        if most_cores is None
+        else numbers.integer(most_cores, table.field("cores"), low=1),
     )
     table.done()
     return variant

@@ -191,6 +191,16 @@ bool Execution::holds(const Graph& graph, const std::byte* data, Cell expected) 
   return produced && all_holds(data, graph.output_bytes(), expected);
 }
 
+[[gnu::cold]] void Execution::record_input(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point,
+                                           std::int64_t input, Cell expected, Cell got) const {
+  const ViolationKind kind = kind_of(graphs_, got, expected);
+  Violation wrong{kind, graph.index(), step, point};
+  wrong.input = input;
+  wrong.expected = {expected.step(), expected.point};
+  wrong.got = {kind == ViolationKind::wrong_bytes ? got.graph_and_step : got.step(), got.point};
+  worker.record(wrong);
+}
+
 /// Finds out what is wrong with the inputs of a task, once `inputs_hold` has said that something is.
 [[gnu::cold]] void Execution::record_inputs(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point,
                                             std::span<const std::byte* const> inputs) const {
@@ -202,12 +212,7 @@ bool Execution::holds(const Graph& graph, const std::byte* data, Cell expected) 
       const Cell expected = Cell::of(graph.index(), step - 1, dep);
       if (holds(graph, inputs[input], expected)) continue;
       const Cell got = first_wrong(inputs[input], graph.output_bytes(), expected);
-      const ViolationKind kind = kind_of(graphs_, got, expected);
-      Violation wrong = violation(kind);
-      wrong.input = static_cast<std::int64_t>(input);
-      wrong.expected = {expected.step(), expected.point};
-      wrong.got = {kind == ViolationKind::wrong_bytes ? got.graph_and_step : got.step(), got.point};
-      return worker.record(wrong);
+      return record_input(worker, graph, step, point, static_cast<std::int64_t>(input), expected, got);
     }
   }
   // All hold now: there were too many, or another task changed one while it was being looked at.
@@ -237,6 +242,33 @@ void Execution::execute_point(Worker& worker, std::size_t index, std::int64_t st
   ++worker.executed_;
   worker.checksum_ += checksum_of(graph.index(), step, point);
   worker.dependencies_ += static_cast<std::int64_t>(inputs.size());
+}
+
+void Execution::book_point(Worker& worker, std::size_t index, std::int64_t step, std::int64_t point) {
+  const Graph& graph = graphs_[index];
+  if (!graph.contains(step, point)) return worker.record({ViolationKind::no_such_task, graph.index(), step, point});
+  if (validation_ != Validation::off && !ledgers_[index]->mark(step, point))
+    worker.record({ViolationKind::repeated, graph.index(), step, point});
+  worker.kernels_[index].iterations += kernels_[index].iterations_of({graph.index(), step, point});
+  ++worker.executed_;
+  worker.checksum_ += checksum_of(graph.index(), step, point);
+  worker.dependencies_ += graph.deps(step, point).count();
+}
+
+void Execution::book_wrong_input(Worker& worker, std::size_t index, std::int64_t step, std::int64_t point, std::int64_t input,
+                                 Cell got) {
+  const Graph& graph = graphs_[index];
+  std::int64_t at = input;
+  for (const Interval deps : graph.deps(step, point)) {
+    if (at < deps.size())
+      return record_input(worker, graph, step, point, input, Cell::of(graph.index(), step - 1, deps.first + at), got);
+    at -= deps.size();
+  }
+  worker.record({ViolationKind::surplus_input, graph.index(), step, point});
+}
+
+void Execution::book_failure(Worker& worker, std::exception_ptr failure) {
+  if (!worker.failure_) worker.failure_ = std::move(failure);
 }
 
 void Execution::clear() {

@@ -262,7 +262,9 @@ double Kernel::work_per_iteration() const noexcept {
   return flops_per_iteration_ > 0 ? flops_per_iteration_ : 1.0;
 }
 
-std::int64_t Kernel::imbalanced_iterations(const TaskId& task) const noexcept {
+std::int64_t Kernel::iterations_of(const TaskId& task) const noexcept {
+  if (spec_.kind == KernelKind::empty) return 0;
+  if (spec_.kind != KernelKind::load_imbalance) return spec_.iterations;
   const double u = spec_.persistent ? uniform(seed_, std::array<std::int64_t, 2>{task.graph, task.point})
                                     : uniform(seed_, std::array<std::int64_t, 3>{task.graph, task.step, task.point});
   return std::llround((1 + (u - 0.5) * spec_.imbalance) * static_cast<double>(spec_.iterations));
@@ -279,7 +281,7 @@ std::int64_t Kernel::run(const TaskId& task, Scratch& scratch) const {
       compute_bound_(spec_.iterations);
       break;
     case KernelKind::load_imbalance: {
-      const std::int64_t iterations = imbalanced_iterations(task);
+      const std::int64_t iterations = iterations_of(task);
       compute_bound_(iterations);
       return iterations;
     }

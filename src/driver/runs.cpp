@@ -46,6 +46,7 @@ RunResult run(System& system, const RunRequest& request) {
     system.barrier();
     const double seconds = executing.seconds();
     if (repeat >= 0) result.seconds.push_back(seconds);
+    system.settle(execution);
     if (auto violation = system.gather(execution, result.accounts); violation && !result.violation)
       result.violation = violation;
   }

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <set>
 #include <span>
 #include <string>
@@ -40,7 +41,7 @@ struct Program {
   std::vector<Send> sends;
   std::vector<Item> items;
   std::size_t sent_items = 0;  ///< how many of `items`, the first ones, other ranks may need
-  std::vector<std::unique_ptr<std::byte[]>> arrivals;
+  std::vector<std::pmr::vector<std::byte>> arrivals;
   std::vector<const std::byte*> inputs;
 };
 
@@ -49,8 +50,9 @@ class Exchange {
   using Interval = taskgrain::Interval;
   using Columns = std::function<Interval(int rank)>;
 
-  Exchange(const taskgrain::Graph& graph, int rank, int ranks, const Columns& columns)
-      : graph_(graph), classes_(graph), bytes_(graph.output_bytes()), own_(columns(rank)), owner_(graph_width()) {
+  /// \param memory  where outputs and arrivals lie
+  Exchange(const taskgrain::Graph& graph, int rank, int ranks, const Columns& columns, std::pmr::memory_resource* memory)
+      : graph_(graph), classes_(graph), bytes_(graph.output_bytes()), own_(columns(rank)), owner_(graph_width()), memory_(memory) {
     if (bytes_ > INT_MAX) throw taskgrain::Unsupported("mpi: output_bytes above 2^31 - 1, the most that one message counts");
     for (int r = 0; r < ranks; ++r)
       for (std::int64_t i = columns(r).first; i <= columns(r).last; ++i) owner_[static_cast<std::size_t>(i)] = r;
@@ -70,7 +72,10 @@ class Exchange {
   Exchange& operator=(const Exchange&) = delete;
 
   std::int64_t steps() const { return graph_.steps(); }
-  const Program& program(std::int64_t step) const { return programs_[classes_[step]]; }
+  const Program& program(std::int64_t step) const { return programs_[class_of(step)]; }
+  std::size_t class_of(std::int64_t step) const { return classes_[step]; }
+  /// The first step of each class.
+  const std::vector<std::int64_t>& representatives() const { return classes_.representatives(); }
 
   /// Posts the receives of a step. \pre step - 2 is executed: the buffers may be those of that step
   void post(std::int64_t step) {
@@ -202,7 +207,7 @@ class Exchange {
                std::map<std::int64_t, const std::byte*>& arrived) {
     std::size_t total = 0;
     for (const Interval piece : pieces) total += size_of(piece);
-    std::byte* at = program.arrivals.emplace_back(new std::byte[total]).get();
+    std::byte* at = program.arrivals.emplace_back(total, memory_).data();
     const auto expect = [&](std::byte* buffer, std::size_t bytes) {
       MPI_Recv_init(buffer, count(bytes), MPI_BYTE, rank, tag(), MPI_COMM_WORLD, &program.receives.emplace_back());
     };
@@ -218,7 +223,8 @@ class Exchange {
   std::size_t bytes_;
   Interval own_;
   std::vector<int> owner_;
-  std::vector<std::byte> rows_[2];  ///< outputs of even and odd steps, own columns only
+  std::pmr::memory_resource* memory_;
+  std::pmr::vector<std::byte> rows_[2]{std::pmr::vector<std::byte>(memory_), std::pmr::vector<std::byte>(memory_)};  ///< outputs of even and odd steps, own columns only
   std::vector<Program> programs_;
   std::vector<MPI_Request> pending_[2];  ///< sends of even and odd steps
 };

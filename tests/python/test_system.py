@@ -106,6 +106,18 @@ def test_probe_says_what_is_missing(tmp_path: Path) -> None:
     assert not probe.available
     assert [one.split()[0] for one in probe.missing] == ["program", "file", "Python", "Python"]
     assert probe.install == "get it"
+    assert probe.missing[1].endswith("driver (not built)")
+    elsewhere = read(make(tmp_path / "device", '[probe]\nfiles = ["/no/such/device"]\n' + LEAST)).probe()
+    assert elsewhere.missing == ("file /no/such/device",)
+
+
+def test_a_variant_may_use_more_cores(tmp_path: Path) -> None:
+    text = LEAST + "[limits]\ncores = 1\n[variants.four]\ncores = 4\n[variants.same]\n"
+    one = read(make(tmp_path / "it", text))
+    assert one.most_cores == 1
+    assert [variant.most_cores for variant in one.variants] == [4, 1]
+    with pytest.raises(InputError, match=r"variants\.none\.cores"):
+        read(make(tmp_path / "other", LEAST + "[variants.none]\ncores = 0\n"))
 
 
 def test_discover_and_select(tmp_path: Path) -> None:
