@@ -48,6 +48,8 @@ def widened(found: Metg, at_best: Metg) -> Metg:
         return replace(found, low=min(lows) if len(lows) == 2 else None)
     if found.ending == at_best.ending:
         return found
+    if found.metg is not None:  # quiet cores might reach the threshold at all sizes: no bound below is known
+        return replace(found, low=None)
     # Quiet cores might give a number, or another reason why there is none.
     low = at_best.low if at_best.metg is not None else found.low
     return replace(found, ending="budget", metg=None, low=low, high=found.high, iterations=None)

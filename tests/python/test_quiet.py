@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from simulated_system import Noise, SimulatedSystem
@@ -117,6 +119,17 @@ def test_a_result_of_disturbed_runs_reaches_down_to_the_quiet_one() -> None:
     assert wide.low is not None and wide.low <= 1.001 * quiet
     assert (wide.metg, wide.high) == (found.metg, found.high)
     assert wide.half_width > 0.1 and "quiet machine" in wide.warnings[-1]
+
+
+def test_a_number_stays_where_quiet_cores_might_have_none() -> None:
+    slow = runs(lambda turn: 1.4)
+    used = samples_of(one for of in slow.values() for one in of)
+    found = estimate(used, [[128e9] * 2] * 8)
+    at_best = estimate([replace(one, seconds=one.seconds / 50.0) for one in used], [[128e9] * 2] * 8)
+    assert at_best.ending == "always_reached"
+    wide = widened(found, at_best)
+    assert (wide.metg, wide.low, wide.high) == (found.metg, None, found.high)
+    assert wide.ending == "budget" and math.isinf(wide.half_width)
 
 
 def test_the_reference_probes_the_real_cores() -> None:
