@@ -82,7 +82,8 @@ def size(value: int | None) -> str:
     power = 0
     while abs(value) >= 1024 ** (power + 1) and power + 1 < len(_BINARY):
         power += 1
-    return f"{value / 1024**power:.3g} {_BINARY[power]}" if power else f"{value} B"
+    number = value / 1024**power
+    return f"{number:.{3 if number < 999.5 else 4}g} {_BINARY[power]}" if power else f"{value} B"
 
 
 def _exponent(value: float) -> int:

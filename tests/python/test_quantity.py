@@ -40,5 +40,7 @@ def test_quantities() -> None:
         "10 ×",
         "870 000 ×",
     ]
-    assert [quantity.size(one) for one in (16, 65536, 1536 * 2**20)] == ["16 B", "64 KiB", "1.5 GiB"]
+    assert [quantity.size(one) for one in (16, 65536, 1023 * 2**20, 1536 * 2**20)] == [
+        "16 B", "64 KiB", "1023 MiB", "1.5 GiB"
+    ]  # fmt: skip
     assert quantity.percent(0.5) == "50 %"

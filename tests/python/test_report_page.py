@@ -127,3 +127,11 @@ def test_a_spreadsheet_takes_no_text_for_a_formula(tmp_path: Path) -> None:
     (row,) = csv.DictReader(io.StringIO(files["cells.csv"]))
     assert row["system"] == "'=1+1"
     assert row["command"].startswith("'@SUM(A1)")
+
+
+def test_the_memory_of_a_driver_is_shown(tmp_path: Path) -> None:
+    shown = opened(results_folder.big(tmp_path, ["mpi"], ["fft"]))
+    (row,) = csv.DictReader(io.StringIO(json.loads(shown.blocks["files"])["cells.csv"]))
+    assert row["memory"] == "7446528"
+    assert "Memory of a process" in shown.text
+    assert "7.1 MiB" in shown.text

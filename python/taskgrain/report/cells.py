@@ -75,6 +75,8 @@ class Cell:
     """Runs that were repeated because others took too much of the cores."""
     disturbed: int | None
     """Runs that stayed disturbed."""
+    memory: int | None
+    """Bytes, the largest process of its driver at its largest, since that was started."""
     peak_rate: float | None
     work_unit: str
     curve: tuple[Point, ...]

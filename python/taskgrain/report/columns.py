@@ -54,6 +54,10 @@ def _floor(cell: Cell) -> tuple[str, float | None]:
     return quantity.around(cell.floor, cell.floor_low, cell.floor_high)[0], cell.floor
 
 
+def _memory(cell: Cell) -> tuple[str, float | None]:
+    return (quantity.NOTHING, None) if cell.memory is None else (quantity.size(cell.memory), cell.memory)
+
+
 def _number(value: float | None, digits: str = "g") -> tuple[str, float | None]:
     return (quantity.NOTHING, None) if value is None else (f"{value:{digits}}", value)
 
@@ -66,6 +70,7 @@ COLUMNS = (
     Column("METG", True, True, _metg),
     Column("95 % interval", True, True, _interval),
     Column("Floor", True, True, _floor),
+    Column("Memory of a process", True, True, _memory),
     Column("Ending", True, False, _text(ending)),
     Column("Rounds", True, True, lambda cell: _number(cell.rounds)),
     Column("Warnings", True, True, lambda cell: _number(len(cell.warnings))),

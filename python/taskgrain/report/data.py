@@ -38,6 +38,8 @@ class _Gathered:
     """Of the lines of runs, those that make no sense included."""
     longest: tuple[float, float] = (0.0, 0.0)
     """Tasks and dependences of the longest run."""
+    memory: int = 0
+    """The largest that a run names, in bytes."""
     work_unit: str = ""
 
 
@@ -145,6 +147,7 @@ def _gather(cell: _Gathered, line: Fields) -> None:
             tasks, dependences = _positive(line.get("tasks")), _number(line.get("dependencies"))
             if tasks and dependences is not None:
                 cell.longest = max(cell.longest, (tasks, dependences))
+            cell.memory = max(cell.memory, _integer(line.get("peak_rss_bytes")) or 0)
             if line.get("iterations"):  # the empty kernel has a unit of its own
                 cell.work_unit = text(line.get("work_unit")) or cell.work_unit
         case "failure":
@@ -223,6 +226,7 @@ def _cell(name: str, gathered: _Gathered, references: Mapping[_Kernel, _Referenc
         runs=gathered.count,
         repeated=_integer(ended.get("repeated_runs")),
         disturbed=_integer(ended.get("disturbed_runs")),
+        memory=gathered.memory or None,
         peak_rate=peak_rate,
         work_unit=gathered.work_unit or reference.work_unit,
         curve=_curve(ended.get("curve"), counting(gathered.runs), peak_rate),

@@ -33,8 +33,8 @@ from taskgrain.report.data import text
 SCRIPTS = ("charts.js", "table.js", "page.js")
 FIELDS = (
     "ending", "error", "metg", "low", "high", "floor", "floor_low", "floor_high", "threshold", "rounds",
-    "runs", "repeated", "disturbed", "cores", "peak_rate", "work_unit", "pattern", "width", "radix", "graphs",
-    "output_bytes", "kernel", "dependences", "command",
+    "runs", "repeated", "disturbed", "memory", "cores", "peak_rate", "work_unit", "pattern", "width", "radix",
+    "graphs", "output_bytes", "kernel", "dependences", "command",
 )  # fmt: skip
 """Of a cell, in cells.csv: SI units."""
 POINT = (
@@ -82,6 +82,7 @@ def render(results: Results) -> str:
         short_result=rows.short_result,
         long_result=rows.long_result,
         interval=quantity.interval,
+        size=quantity.size,
         endings=[ENDINGS[one] for one in ENDINGS if any(cell.ending == one for cell in results.cells)],
         warnings=_warnings(results),
         thresholds=" or ".join(
