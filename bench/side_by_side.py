@@ -98,12 +98,13 @@ class Own:
     """A driver of this project, kept alive and stopped while it does not run."""
 
     def __init__(self, launch: Launch, log: Path) -> None:
+        self.repeats = 3
         self.session = Session("own", launch, log)
         self.session.start()
         self.session.park()
 
     def seconds(self, graph: Graph, iterations: int) -> float:
-        return statistics.median(self.all_seconds(graph, iterations, repeats=3))
+        return statistics.median(self.all_seconds(graph, iterations, repeats=self.repeats))
 
     def all_seconds(self, graph: Graph, iterations: int, *, repeats: int) -> tuple[float, ...]:
         self.session.resume()
@@ -130,6 +131,13 @@ class Quietly:
             attempts.append((slowdown, seconds))
         self.disturbed += 1
         return min(attempts)[1]
+
+
+def affordable(sides: Sequence[Side], graph: Graph, seconds: float) -> Graph:
+    """The graph, with fewer steps if its smallest tasks would take a side longer than so many seconds."""
+    few = replace(graph, steps=min(20, graph.steps))
+    slowest = max(side.seconds(few, 1) for side in sides)
+    return replace(graph, steps=max(few.steps, min(graph.steps, int(few.steps * seconds / slowest))))
 
 
 def half_efficient(side: Side, graph: Graph, peak: float) -> float:

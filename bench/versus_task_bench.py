@@ -2,22 +2,35 @@
 
     python bench/versus_task_bench.py CHECKOUT [--systems mpi,openmp_task] [--rounds 9]
 
-CHECKOUT is a built Task Bench (mpi/nonblock and openmp/main). Both sides run the same graphs, with the same
-number of steps. Both check their inputs, and each is timed as it times itself. How the two are compared is
-said in side_by_side.py.
+CHECKOUT is a built Task Bench; PROGRAMS says which of its programs stands for which system and how it is
+launched: as its authors' scripts launch it, on one node. A system that is not set up, or whose program is not there, is
+skipped. Both sides run the same graphs, with the same number of steps, on the same cores. Both check their
+inputs, and each is timed as it times itself. A graph has --steps steps, or as many as the slower side
+executes in about --seconds if these are fewer. How the two are compared is said in side_by_side.py.
+
+Task Bench's programs are processes of their own for each run: start-up is not timed, nor warmed up but by
+Charm++ and Spark, which execute everything twice and time the second. Its last step is not executed by its
+program for Charm++. That for StarPU takes five inputs at most.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import re
+import shlex
+import signal
+import socket
 import statistics
 import subprocess
-from collections.abc import Sequence
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from side_by_side import CORES, Graph, Own, Quietly, compare, quiet_reference
+from side_by_side import CORES, Graph, Own, Quietly, affordable, at_least_one, compare, quiet_reference
 
 from taskgrain.system import Launch, discover
 
@@ -38,17 +51,100 @@ PATTERNS = (
 """Pattern and tasks per core."""
 
 
-class TaskBench:
-    """A program of Task Bench: a process a run, the median of three."""
+@dataclass(frozen=True)
+class Program:
+    """A program of Task Bench. The words in braces are those of `places`."""
 
-    def __init__(self, command: Sequence[str], launch: Launch) -> None:
-        self.command, self.env = command, os.environ | launch.env
+    file: str
+    command: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    service: str = ""
+    """What must be there before it runs; stopped while it does not run."""
+
+
+PROGRAMS = {
+    "mpi": Program("mpi/nonblock", "mpirun -n {cores} --bind-to core {program}"),
+    "openmp_task": Program("openmp/main", "{program} -worker {cores}"),
+    # So many workers, besides the thread that submits and that of StarPU's MPI. Bound, the latter has to share
+    # the core of a polling worker, and start-up takes many seconds.
+    "starpu": Program("starpu/main", "{program} -core {cores} -p 1 -field 2", env={"STARPU_MPI_NOBIND": "1"}),
+    "charmpp": Program("charm++/benchmark", "{program} +p{cores} +pemap {list}"),
+    "realm": Program("realm/task_bench", "{program} -ll:cpu {cores}"),
+    # The paper's: scheduler and workers of one thread are processes that stay, and each run is a client.
+    "dask": Program(
+        "dask/task_bench_direct.py",
+        "{python} {program} -scheduler tcp://127.0.0.1:{port} -expect-workers {cores}",
+        {
+            "PYTHONPATH": "{checkout}/dask",
+            "LD_LIBRARY_PATH": "{checkout}/core",
+            "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "None",
+        },
+        "{python} -m distributed.cli.dask_scheduler --host 127.0.0.1 --port {port} --no-dashboard & "
+        "{python} -m distributed.cli.dask_worker tcp://127.0.0.1:{port} --nthreads 1 --nworkers {cores} "
+        "--no-dashboard & wait",
+    ),
+    # One process. From the variables of Slurm it works out how many partitions there are: one for each core.
+    "spark": Program(
+        "spark/taskbench.jar",
+        "{pyspark}/bin/spark-submit --class Main --master local[{cores}] "
+        "--files {checkout}/spark/libcore_c.so {program}",
+        {
+            "SPARK_HOME": "{pyspark}",
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "LD_LIBRARY_PATH": "{checkout}/spark",
+            "SLURM_JOB_NUM_NODES": "2",
+            "SLURM_CPUS_ON_NODE": "{slurm}",
+        },
+    ),
+}
+
+
+def places(checkout: Path, python: str) -> dict[str, str]:
+    """What the words in braces stand for."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    pyspark = importlib.util.find_spec("pyspark")
+    return {
+        "checkout": str(checkout),
+        "cores": str(len(CORES)),
+        "list": ",".join(map(str, CORES)),
+        "python": python,
+        "port": str(port),
+        "pyspark": str(Path(pyspark.origin).parent) if pyspark and pyspark.origin else "",
+        "slurm": str(2 * (len(CORES) + 2)),
+    }
+
+
+class TaskBench:
+    """A program of Task Bench: a process a run, the median of three; one, if that takes over a second."""
+
+    def __init__(self, program: Program, launch: Launch, words: Mapping[str, str]) -> None:
+        words = {**words, "program": f"{words['checkout']}/{program.file}"}
+        pinned = ["taskset", "--cpu-list", words["list"]]
+        self.command = [*pinned, *shlex.split(program.command.format_map(words))]
+        own = {name: value.format_map(words) for name, value in program.env.items()}
+        self.env = os.environ | launch.env | own
+        self.service: subprocess.Popen[bytes] | None = None
+        if program.service:
+            self.service = subprocess.Popen(
+                [*pinned, "sh", "-c", program.service.format_map(words)],
+                env=self.env,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
 
     def seconds(self, graph: Graph, iterations: int) -> float:
         words = ["-steps", graph.steps, "-width", graph.width, "-type", graph.pattern, "-radix", graph.radix]
         words += ["-kernel", "compute_bound", "-iter", iterations]
         command = [*self.command, *map(str, words)]
-        return statistics.median(self._once(command) for _ in range(3))
+        self._signal(signal.SIGCONT)
+        begin = time.monotonic()
+        found = [self._once(command)]
+        if time.monotonic() - begin < 1:
+            found += [self._once(command), self._once(command)]
+        self._signal(signal.SIGSTOP)
+        return statistics.median(found)
 
     def _once(self, command: Sequence[str]) -> float:
         run = subprocess.run(command, env=self.env, capture_output=True, text=True, check=False)
@@ -57,38 +153,64 @@ class TaskBench:
             raise RuntimeError((run.stderr or run.stdout).strip()[-200:])
         return float(found.group(1))
 
+    def _signal(self, number: int) -> None:
+        if self.service:
+            os.killpg(self.service.pid, number)
+
+    def close(self) -> None:
+        self._signal(signal.SIGKILL)
+        if self.service:
+            self.service.wait()
+
+
+def system_names(text: str) -> list[str]:
+    """Systems of a list with commas. Raises `ArgumentTypeError`."""
+    for name in text.split(","):
+        if name not in PROGRAMS:
+            raise argparse.ArgumentTypeError(f"'{name}' is not compared; allowed: {', '.join(PROGRAMS)}")
+    return text.split(",")
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkout", type=Path, help="a built Task Bench")
-    parser.add_argument("--systems", default="mpi,openmp_task")
+    parser.add_argument("--systems", type=system_names, default="mpi,openmp_task", help="with commas between")
     parser.add_argument(
         "--patterns", default=",".join(PATTERNS), help="pattern:tasks per core, with commas between"
     )
-    parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--rounds", type=at_least_one, default=9)
+    parser.add_argument("--steps", type=at_least_one, default=1000, help="at most")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of the smallest tasks of a run, about")
+    parser.add_argument("--python", default=sys.executable, help="one with what Task Bench's Dask needs")
     options = parser.parse_args()
-    cores = str(len(CORES))
-    commands = {
-        "mpi": ["mpirun", "-n", cores, "--bind-to", "core", str(options.checkout / "mpi/nonblock")],
-        "openmp_task": [str(options.checkout / "openmp/main"), "-worker", cores],
-    }
-    print(f"{'system':12} {'pattern':20} per core  METG ns: own, Task Bench's   ratio (95 % interval)")
+    words = places(options.checkout.resolve(), options.python)
+    print(f"{'system':12} {'pattern':20} per core  steps  METG ns: own, Task Bench's   ratio (95 % interval)")
     with quiet_reference() as (reference, watch):
-        for name in options.systems.split(","):
-            launch = discover([])[name].launch(CORES)
-            own = Own(launch, Path(os.devnull))
-            sides = (Quietly(own, watch), Quietly(TaskBench(commands[name], launch), watch))
+        for name in options.systems:
+            system, program = discover([])[name], PROGRAMS[name]
+            missing = [*system.probe().missing]
+            if not (options.checkout / program.file).exists():
+                missing.append(f"{options.checkout / program.file}")
+            if missing:
+                print(f"{name:12} skipped, for there is no {', '.join(missing)}", flush=True)
+                continue
+            launch = system.launch(CORES)
+            own, other = Own(launch, Path(os.devnull)), TaskBench(program, launch, words)
+            sides = (Quietly(own, watch), Quietly(other, watch))
             for case in options.patterns.split(","):
                 pattern, per_core = case.split(":")
                 graph = Graph(pattern, int(per_core) * len(CORES), options.steps)
                 try:
+                    graph = affordable(sides, graph, options.seconds)
+                    own.repeats = 3 if graph.steps == options.steps else 1
                     found = compare(sides, graph, reference, options.rounds)
                 except RuntimeError as error:
                     found = f"Task Bench failed: {error}"
                 disturbed = sum(side.disturbed for side in sides)
-                print(f"{name:12} {pattern:20} {per_core:>8}  {found}   {disturbed} disturbed", flush=True)
+                row = f"{name:12} {pattern:20} {per_core:>8} {graph.steps:6}  {found}"
+                print(f"{row}   {disturbed} disturbed", flush=True)
             own.session.close()
+            other.close()
 
 
 if __name__ == "__main__":

@@ -50,3 +50,9 @@ def test_a_driver_that_is_no_program(tmp_path: Path) -> None:
 def test_instructions_of_what_is_no_program() -> None:
     assert "'nowhere' is no program" in refused(str(BENCH / "rt_instructions"), "nowhere")
     assert "is no program" in refused(str(BENCH / "rt_instructions"))
+
+
+def test_a_system_that_is_not_compared_with_task_bench(tmp_path: Path) -> None:
+    script = str(BENCH / "versus_task_bench.py")
+    for name in ("nix", "mpi,nix"):
+        assert "'nix' is not compared" in refused(sys.executable, script, str(tmp_path), "--systems", name)
