@@ -3,14 +3,15 @@
     python bench/versus_task_bench.py CHECKOUT [--systems mpi,openmp_task] [--rounds 9]
 
 CHECKOUT is a built Task Bench; PROGRAMS says which of its programs stands for which system and how it is
-launched: as its authors' scripts launch it, on one node. A system that is not set up, or whose program is not there, is
-skipped. Both sides run the same graphs, with the same number of steps, on the same cores. Both check their
-inputs, and each is timed as it times itself. A graph has --steps steps, or as many as the slower side
-executes in about --seconds if these are fewer. How the two are compared is said in side_by_side.py.
+launched: as its authors' scripts do it, but in one process where they had nodes and with no core left to the
+system itself. A system that is not set up, or whose program is not there, is skipped. Both sides run the same
+graphs, with the same number of steps, on the same cores. Both check their inputs, and each is timed as it
+times itself. A graph has --steps steps, or as many as the slower side executes in about --seconds if these
+are fewer. How the two are compared is said in side_by_side.py.
 
 Task Bench's programs are processes of their own for each run: start-up is not timed, nor warmed up but by
-Charm++ and Spark, which execute everything twice and time the second. Its last step is not executed by its
-program for Charm++. That for StarPU takes five inputs at most.
+Charm++ and Spark, which execute everything twice and time the second. The one for Charm++ does not execute
+the last step. The one for StarPU takes five inputs at most.
 """
 
 from __future__ import annotations
@@ -65,11 +66,11 @@ class Program:
 PROGRAMS = {
     "mpi": Program("mpi/nonblock", "mpirun -n {cores} --bind-to core {program}"),
     "openmp_task": Program("openmp/main", "{program} -worker {cores}"),
-    # So many workers, besides the thread that submits and that of StarPU's MPI. Bound, the latter has to share
-    # the core of a polling worker, and start-up takes many seconds.
+    # So many workers, besides the thread that submits and that of StarPU's MPI. If bound, that one shares the
+    # core of a polling worker, and start-up takes many seconds.
     "starpu": Program("starpu/main", "{program} -core {cores} -p 1 -field 2", env={"STARPU_MPI_NOBIND": "1"}),
     "charmpp": Program("charm++/benchmark", "{program} +p{cores} +pemap {list}"),
-    "realm": Program("realm/task_bench", "{program} -ll:cpu {cores}"),
+    "realm": Program("realm/task_bench", "{program} -ll:cpu {cores} -ll:util 0"),
     # The paper's: scheduler and workers of one thread are processes that stay, and each run is a client.
     "dask": Program(
         "dask/task_bench_direct.py",
