@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from taskgrain.system import Launch
 
 BENCH = Path(__file__).parents[2] / "bench"
 
@@ -56,3 +59,25 @@ def test_a_system_that_is_not_compared_with_task_bench(tmp_path: Path) -> None:
     script = str(BENCH / "versus_task_bench.py")
     for name in ("nix", "mpi,nix"):
         assert "'nix' is not compared" in refused(sys.executable, script, str(tmp_path), "--systems", name)
+
+
+def test_programs_of_task_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCH))
+    side_by_side = importlib.import_module("side_by_side")
+    versus = importlib.import_module("versus_task_bench")
+    says = tmp_path / "says"
+    says.write_text("echo ran >> $RUNS\necho $*\necho Elapsed Time 2.5e-01 seconds\n")
+    program = versus.Program("says", "sh {program} -on {cores}", {"RUNS": "{checkout}/runs"})
+    launch = Launch(("driver",), {}, side_by_side.CORES)
+    side = versus.TaskBench(program, launch, versus.places(tmp_path, sys.executable))
+    graph = side_by_side.Graph("trivial", 4, 1000)
+    assert side.seconds(graph, 16) == 0.25
+    assert (tmp_path / "runs").read_text() == "ran\n" * 3
+    # Its 20 steps take 0.25 seconds.
+    assert side_by_side.affordable([side], graph, 1.0).steps == 80
+    assert side_by_side.affordable([side], graph, 100.0).steps == 1000
+    assert side_by_side.affordable([side], graph, 0.01).steps == 20
+    says.write_text("echo no such pattern >&2\n")
+    with pytest.raises(RuntimeError, match="no such pattern"):
+        side.seconds(graph, 16)
+    side.close()
