@@ -95,6 +95,10 @@ class SearchSettings:
         if self.max_rounds < self.min_rounds or self.max_steps < self.min_steps or self.warmup < 0:
             raise ValueError("max_rounds >= min_rounds, max_steps >= min_steps and warmup >= 0 must hold")
 
+    def slow(self, run_seconds: float) -> bool:
+        """Whether a run lasts so much longer than wished that it is neither warmed up nor repeated."""
+        return run_seconds >= 10.0 * self.run_seconds
+
 
 class Search:
     """The search of one cell. `next_round`, run it, `tell` each answer, until `done`; then `result`."""
@@ -218,12 +222,8 @@ class Search:
     # -- bracket ------------------------------------------------------------------------------------------
 
     def _bracket_request(self, iterations: int, steps: int, run_seconds: float = 0.0) -> Request:
-        slow = self._slow(run_seconds)
+        slow = self.settings.slow(run_seconds)
         return Request("bracket", self._round, iterations, steps, 1 if slow else 3, 0 if slow else 1)
-
-    def _slow(self, run_seconds: float) -> bool:
-        """Whether a run lasts so much longer than wished that it is neither warmed up nor repeated."""
-        return run_seconds >= 10.0 * self.settings.run_seconds
 
     def _after_bracket_run(
         self, request: Request, samples: list[Sample], reference: ArrayLike
@@ -314,7 +314,7 @@ class Search:
             self.sizes = grid(crossing, s.threshold, self._largest_allowed())
         step_seconds = at * top.tasks_per_step / top.cores
         self.steps = s.steps or self._clamp_steps(s.run_seconds / step_seconds, top.tasks_per_step)
-        if self._slow(self.steps * step_seconds):
+        if s.slow(self.steps * step_seconds):
             self._repeats, self._warmup = 1, 0
         return self._round_requests()
 

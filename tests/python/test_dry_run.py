@@ -17,7 +17,8 @@ CASES = {
     "one task a core": (SETTINGS, 2),
     "more rounds": (replace(SETTINGS, min_rounds=20, repeats=5), 4),
     "sweep": (replace(SETTINGS, sweep=True), 4),
-    "fixed steps": (replace(SETTINGS, steps=20_000), 4),
+    "fixed steps": (replace(SETTINGS, steps=5000), 4),
+    "many fixed steps": (replace(SETTINGS, steps=200_000), 4),  # runs that last long enough without repeats
     "fixed steps, sweep": (replace(SETTINGS, steps=1000, sweep=True), 16),
     "wide": (SETTINGS, 100_000),
 }
