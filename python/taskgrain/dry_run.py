@@ -75,5 +75,5 @@ def cell_seconds(workload: Workload, settings: SearchSettings, cores: int) -> fl
     step = workload.tasks(1) * _TASK / cores
     run = settings.steps * step if settings.steps else max(settings.run_seconds, settings.min_steps * step)
     rounds = settings.min_rounds * (_SWEEP_RUNS if settings.sweep else _ROUND_RUNS)
-    each = 1 if settings.slow(run) else settings.repeats + settings.warmup
-    return (_BRACKET_RUNS + rounds) * run * each * _OVERHEAD
+    repeats = 1 if settings.slow(run) else settings.repeats
+    return (_BRACKET_RUNS + rounds) * run * (repeats + settings.warmup) * _OVERHEAD

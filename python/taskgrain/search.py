@@ -8,7 +8,7 @@ The caller runs what `next_round` asks for and reports it with `tell`; the searc
 2.  *measure*: seven to nine sizes, sqrt(2) apart around the crossing and coarser to both sides, and the empty
     kernel; every size once a round with the same steps and repeats, the order rotated from round to round,
     so that drift hits all sizes alike. A crossing that turns out to lie elsewhere gets sizes of its own.
-    Where the fewest steps already take long, a run is one repeat: rounds tell more than repeats of a run.
+    Where the fewest steps already take long, a run is one repeat after the warm-up: rounds tell more.
 3.  The end: the interval is as narrow as asked, or the rounds are used up.
 
 Every decision falls at the end of a round and depends on nothing but what was told, with the reference as it
@@ -96,7 +96,7 @@ class SearchSettings:
             raise ValueError("max_rounds >= min_rounds, max_steps >= min_steps and warmup >= 0 must hold")
 
     def slow(self, run_seconds: float) -> bool:
-        """Whether a run lasts so much longer than wished that it is neither warmed up nor repeated."""
+        """Whether a run lasts so much longer than wished that it is not repeated."""
         return run_seconds >= 10.0 * self.run_seconds
 
 
@@ -109,7 +109,7 @@ class Search:
         """Of every run of the measure phase; 0 until the bracket has ended."""
         self.sizes: tuple[int, ...] = ()
         """Iterations of the measure phase, ascending; empty until then, and where no crossing was found."""
-        self._repeats, self._warmup = settings.repeats, settings.warmup  # of the measure phase
+        self._repeats = settings.repeats  # of the measure phase
         self._phase: Phase = "bracket"
         self._round = 0
         self._bracket: dict[int, list[Sample]] = {}  # of each size its last run, which is its longest
@@ -208,7 +208,7 @@ class Search:
         s = self.settings
         if self._done:
             return 0.0
-        each = self._repeats + self._warmup
+        each = self._repeats + s.warmup
         if self._phase == "bracket":
             return (3.0 * s.run_seconds + s.min_rounds * 14.0 * s.run_seconds) * each
         known = [self._seconds.get(n, s.run_seconds) for n in (*self.sizes, 0)]
@@ -315,7 +315,7 @@ class Search:
         step_seconds = at * top.tasks_per_step / top.cores
         self.steps = s.steps or self._clamp_steps(s.run_seconds / step_seconds, top.tasks_per_step)
         if s.slow(self.steps * step_seconds):
-            self._repeats, self._warmup = 1, 0
+            self._repeats = 1
         return self._round_requests()
 
     def _largest_allowed(self) -> int:
@@ -323,10 +323,10 @@ class Search:
         return max(1, int(top.iterations * max(1.0, self.settings.max_task_seconds / top.granularity)))
 
     def _round_requests(self) -> list[Request]:
-        order = (*self.sizes, 0)
+        s, order = self.settings, (*self.sizes, 0)
         turn = self._round % len(order)
         return [
-            Request(self._phase if n else "floor", self._round, n, self.steps, self._repeats, self._warmup)
+            Request(self._phase if n else "floor", self._round, n, self.steps, self._repeats, s.warmup)
             for n in order[turn:] + order[:turn]
         ]
 
