@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import math
 import os
 import re
 import shlex
@@ -175,16 +176,40 @@ def system_names(text: str) -> list[str]:
     return text.split(",")
 
 
+def positive(text: str) -> float:
+    """A number above 0. Raises `ArgumentTypeError`."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"'{text}' is no number above 0")
+    return value
+
+
+def cases(text: str) -> list[tuple[str, int]]:
+    """Patterns, each with its tasks per core. Raises `ArgumentTypeError`."""
+    found = [one.partition(":") for one in text.split(",")]
+    if not all(pattern and per_core for pattern, _, per_core in found):
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is no list of pattern:tasks per core, with commas between"
+        )
+    return [(pattern, at_least_one(per_core)) for pattern, _, per_core in found]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkout", type=Path, help="a built Task Bench")
     parser.add_argument("--systems", type=system_names, default="mpi,openmp_task", help="with commas between")
     parser.add_argument(
-        "--patterns", default=",".join(PATTERNS), help="pattern:tasks per core, with commas between"
+        "--patterns",
+        type=cases,
+        default=",".join(PATTERNS),
+        help="pattern:tasks per core, with commas",
     )
     parser.add_argument("--rounds", type=at_least_one, default=9)
     parser.add_argument("--steps", type=at_least_one, default=1000, help="at most")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of the smallest tasks of a run, about")
+    parser.add_argument("--seconds", type=positive, default=1.0, help="of the smallest tasks of a run, about")
     parser.add_argument("--python", default=sys.executable, help="one with what Task Bench's Dask needs")
     options = parser.parse_args()
     words = places(options.checkout.resolve(), options.python)
@@ -201,9 +226,8 @@ def main() -> None:
             launch = system.launch(CORES)
             own, other = Own(launch, Path(os.devnull)), TaskBench(program, launch, words)
             sides = (Quietly(own, watch), Quietly(other, watch))
-            for case in options.patterns.split(","):
-                pattern, per_core = case.split(":")
-                graph = Graph(pattern, int(per_core) * len(CORES), options.steps)
+            for pattern, per_core in options.patterns:
+                graph = Graph(pattern, per_core * len(CORES), options.steps)
                 try:
                     graph = affordable(sides, graph, options.seconds)
                     own.repeats = 3 if graph.steps == options.steps else 1

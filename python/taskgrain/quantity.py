@@ -30,14 +30,16 @@ def seconds(value: float | None, digits: int = 3) -> str:
 def around(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
     """A duration and its interval (seconds), to the same place: `("0.41 µs", "0.39 – 0.44 µs")`.
 
+    A bound that is not known is a question mark.
+
     The interval's width says how many digits mean something: two digits of the width if it starts below 3.5,
     else one (the rule of the Particle Data Group), but two or three digits of the value.
     """
-    if value is None or low is None or high is None:
+    if value is None or (low is None and high is None):
         return seconds(value), NOTHING
-    place = _place(value, low, high)
+    place = _place(value, value if low is None else low, value if high is None else high)
     scale, unit = _time_unit(value, place)
-    span = f"{_fixed(low, scale, place)} – {_fixed(high, scale, place)}"
+    span = " – ".join("?" if one is None else _fixed(one, scale, place) for one in (low, high))
     return f"{_fixed(value, scale, place)} {unit}", f"{span} {unit}"
 
 

@@ -61,6 +61,23 @@ def test_a_system_that_is_not_compared_with_task_bench(tmp_path: Path) -> None:
         assert "'nix' is not compared" in refused(sys.executable, script, str(tmp_path), "--systems", name)
 
 
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--seconds", "0", "'0' is no number above 0"),
+        ("--seconds", "nan", "'nan' is no number above 0"),
+        ("--patterns", "fft", "'fft' is no list of pattern:tasks per core"),
+        ("--patterns", "fft:x", "'x' is no whole number from 1"),
+        ("--rounds", "0", "'0' is no whole number from 1"),
+    ],
+)
+def test_wrong_options_of_the_comparison_with_task_bench(
+    tmp_path: Path, option: str, value: str, words: str
+) -> None:
+    script = str(BENCH / "versus_task_bench.py")
+    assert words in refused(sys.executable, script, str(tmp_path), option, value)
+
+
 def test_programs_of_task_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(BENCH))
     side_by_side = importlib.import_module("side_by_side")

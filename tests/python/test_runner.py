@@ -143,6 +143,15 @@ def test_repeating_stops_where_it_does_not_help(tmp_path: Path) -> None:
     assert 16 <= len(lines(tmp_path, "rejected")) <= 40
 
 
+def test_a_run_of_more_than_a_second_is_not_repeated(tmp_path: Path) -> None:
+    world = World()
+    world.overheads["slow"] = 0.05
+    world.busy = [0.5] * 8  # too few for repeating to be given up
+    measure(tmp_path, world, Settings(cores=2, budget=8.0), table=ONE)
+    assert {line["cell"].split("/")[0] for line in lines(tmp_path, "rejected")} == {"fast"}
+    assert any(line["disturbed"] for line in lines(tmp_path, "run") if line["cell"].startswith("slow/"))
+
+
 def test_a_failing_cell_is_marked_and_the_rest_goes_on(tmp_path: Path) -> None:
     world = World()
     world.faults = {("slow", "nearest"): "validation", ("fast", "stencil_1d"): "crash"}

@@ -45,9 +45,10 @@ def _metg(cell: Cell) -> tuple[str, float | None]:
 
 def _interval(cell: Cell) -> tuple[str, float | None]:
     """Sorted by its width relative to the METG."""
-    if cell.metg is None or cell.low is None or cell.high is None:
+    if cell.metg is None:
         return quantity.NOTHING, None
-    return quantity.around(cell.metg, cell.low, cell.high)[1], (cell.high - cell.low) / cell.metg
+    width = None if cell.low is None or cell.high is None else (cell.high - cell.low) / cell.metg
+    return quantity.around(cell.metg, cell.low, cell.high)[1], width
 
 
 def _floor(cell: Cell) -> tuple[str, float | None]:
