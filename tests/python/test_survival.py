@@ -213,7 +213,7 @@ def interrupted(
             time.sleep(0.02)
         _, said = harness.communicate(timeout=20)
         assert time.monotonic() - begin < 2.0
-    assert harness.returncode in (130, -signal.SIGINT)
+    assert harness.returncode in (130, -signal.SIGINT), said
     assert "Traceback" not in said
     wait_for_none(below, 0.5)
     return said
