@@ -248,7 +248,8 @@ class Session:
             return None
         code = tree.kill()
         for reader in self._readers:
-            reader.join(1.0)
+            with contextlib.suppress(RuntimeError):  # an interrupt of the start came before the thread's own
+                reader.join(1.0)
         for stream in tree.streams():
             stream.close()
         return code

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -160,6 +161,18 @@ def test_a_command_that_does_not_exist(sessions: list[Session], tmp_path: Path) 
         session.start()
     assert caught.value.kind == "crash"
     assert "cannot start /nowhere/driver: No such file" in caught.value.log_tail
+
+
+def test_a_start_that_is_interrupted_leaves_nothing(
+    sessions: list[Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(thread: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupt)  # the moment itself is too short to be met
+    with pytest.raises(KeyboardInterrupt):
+        started(sessions, "good", tmp_path)
+    assert sessions[0].kill() is not None
 
 
 def test_binding_warnings(sessions: list[Session], tmp_path: Path) -> None:
