@@ -8,7 +8,8 @@ from typing import TypeVar
 
 from taskgrain.answers import DriverError, Ready
 from taskgrain.errors import TaskgrainError, UsageError
-from taskgrain.plan import REFERENCE, Driver, Plan
+from taskgrain.plan import Driver, Plan
+from taskgrain.system import REFERENCE
 
 T = TypeVar("T")
 _MOST_RESTARTS = 2
@@ -49,18 +50,25 @@ class Drivers:
         self._plan.reporter.note(f"{what}: crash: {error.message}; it is tried again")
         return True
 
-    def ask_reference(self, ask: Callable[[Driver], T]) -> T:
-        """An answer of the reference. Raises `TaskgrainError` if there is none."""
+    def ask_reference(self, ask: Callable[[Driver], T], name: str = REFERENCE) -> T:
+        """An answer of a reference.
+
+        Raises `UsageError` for a kernel that it does not know; `TaskgrainError` if that of the cores has no
+        answer, without which nothing goes on; `DriverError` for another, which only some systems need.
+        """
         while True:
             try:
-                driver = self.get(REFERENCE)
-                answer = ask(driver)
-                driver.park()
-                return answer
+                driver = self.get(name)
+                try:
+                    return ask(driver)
+                finally:
+                    driver.park()
             except DriverError as error:
                 if error.kind == "invalid":
-                    raise UsageError(f"{REFERENCE}: {error.message}") from None
-                if not self.may_restart(REFERENCE, error):
+                    raise UsageError(f"{name}: {error.message}") from None
+                if not self.may_restart(name, error):
+                    if name != REFERENCE:
+                        raise
                     raise TaskgrainError(
                         f"{REFERENCE}: {error.message}; nothing can be measured without it"
                     ) from None

@@ -82,6 +82,7 @@ CELLS = (
     *CELL,
     *_time("the cell's last line"),
     Column("cores", "integer", "", "cores that the system occupies"),
+    Column("reference", "text", "", "the program that efficiency is measured against"),
     Column("threshold", "number", "", "the efficiency that METG is for"),
     Column("ending", "text", "", "as in results.md, or unfinished"),
     Column("metg", "number", "s", "METG"),
@@ -123,6 +124,7 @@ CURVE = (
 REFERENCE = (
     *_time("the measurement"),
     Column("measurement", "integer", "", "number of the measurement in the folder, from 0"),
+    Column("program", "text", "", "that measured: taskgrain-reference, or that of other processors"),
     Column("core", "integer", "", "position of the core among those measured on, from 0"),
     Column("rate", "number", "work_unit/s", "of the kernel alone on that core, all cores running"),
     Column("work_unit", "text", "", "unit of work: flop, byte, iteration"),

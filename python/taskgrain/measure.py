@@ -16,13 +16,13 @@ from typing import Any
 from taskgrain import machine, progress
 from taskgrain._core import InvalidSpec, Run, Unsupported
 from taskgrain.errors import Interrupted, UsageError
-from taskgrain.plan import REFERENCE, Plan
+from taskgrain.plan import Plan
 from taskgrain.record import CellState
 from taskgrain.runner import Runner
 from taskgrain.session import Session
 from taskgrain.store import Line, Store
 from taskgrain.study import Settings, Study
-from taskgrain.system import Launch, System, package_folder
+from taskgrain.system import REFERENCE, Launch, System, package_folder
 from taskgrain.workload import Cell, Workload
 
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -80,20 +80,18 @@ def measure(
     Raises `TaskgrainError`, above all `UsageError`, and `Interrupted` for Ctrl-C, SIGTERM and SIGHUP.
     """
     cells = checked_cells(study, systems)
-    by_name = {system.name: system for system in systems}
-    reference = reference_launch(cores)
+    launches = _launches(systems, cores)
     with contextlib.ExitStack() as stack:
         folder = output or Path(stack.enter_context(_thrown_away()))
         table = study.table(systems, len(cores))
         store = stack.enter_context(Store(folder, table, machine.facts(), completed))
 
         def make_driver(name: str) -> Session:
-            launch = reference if name == REFERENCE else by_name[name].launch(cores)
-            return Session(name, launch, store.logs / f"{name}.log")
+            return Session(name, launches[name], store.logs / f"{name}.log")
 
         plan = Plan(
             cells=cells,
-            systems=by_name,
+            systems={system.name: system for system in systems},
             settings=replace(study.settings, cores=len(cores)),
             make_driver=make_driver,
             retry=retry,
@@ -106,6 +104,18 @@ def measure(
             on = "the same command goes on from here" if output else "nothing is kept without --output"
             raise Interrupted(f"interrupted; {on}") from None
     return Measured(tuple(_metg(state) for state in states), tuple(s.failure for s in states if s.failure))
+
+
+def _launches(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Launch]:
+    """How to start the systems and their references, by name."""
+    found = {one.name: one.launch(cores) for one in systems} | {REFERENCE: reference_launch(cores)}
+    for one in systems:
+        if one.reference:
+            launch = one.reference_launch(cores)
+            if found.setdefault(one.reference_name, launch) != launch:
+                name = one.reference_name
+                raise UsageError(f"{one.name}: launch.reference: {name} is something else's name; rename it")
+    return found
 
 
 def completed(table: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -14,8 +14,6 @@ from taskgrain.study import Settings
 from taskgrain.system import System
 from taskgrain.workload import Cell
 
-REFERENCE = "taskgrain-reference"
-
 
 class Driver(Protocol):
     """What the runner needs of a `Session`."""
@@ -51,7 +49,7 @@ class Plan:
     systems: Mapping[str, System]
     settings: Settings
     make_driver: Callable[[str], Driver]
-    """Makes the driver of a system, or of `REFERENCE`, not yet started."""
+    """Makes the driver of a system, or of a reference, not yet started."""
     retry: bool = False
     """Whether cells that failed in an earlier call get another try."""
     clock: Callable[[], float] = time.monotonic

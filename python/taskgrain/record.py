@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from taskgrain.metg import Sample
 from taskgrain.search import Request, Search, SearchSettings
 from taskgrain.store import Line
+from taskgrain.system import REFERENCE
 from taskgrain.workload import Cell, Kernel
 
 ReferenceKey = tuple[object, ...]
@@ -30,6 +31,7 @@ def reference_key(fields: Mapping[str, Any]) -> ReferenceKey:
     """What tells references apart, from a `reference` line."""
     default = Kernel()
     return (
+        fields.get("program", REFERENCE),
         fields["kernel"],
         fields.get("scratch_bytes", default.scratch_bytes),
         fields.get("samples", default.samples),
@@ -87,14 +89,14 @@ class _Answer:
 class CellState:
     """One cell: its search, and how it ended."""
 
-    def __init__(self, cell: Cell, settings: SearchSettings) -> None:
+    def __init__(self, cell: Cell, settings: SearchSettings, reference: str) -> None:
         self.cell = cell
-        self.kernel: ReferenceKey = tuple(cell.workload.kernel.reference().values())
+        self.kernel: ReferenceKey = (reference, *cell.workload.kernel.reference().values())
         self.begun = False
         """Whether its `cell` line is written."""
         self.failure: Line | None = None
         self.metg: Line | None = None
-        """Its last `metg` line, if nothing was measured since."""
+        """Its last `metg` line, if it was neither measured nor has failed since."""
         self.problem = ""
         """Why its answers make no sense, if they do not: a failure that is not yet written."""
         self.cores = 0
@@ -181,8 +183,13 @@ class CellState:
 class Record:
     """All cells of a study, by name, and the measurements of the reference."""
 
-    def __init__(self, cells: Sequence[Cell], settings: SearchSettings, cores: int) -> None:
-        self.cells = {cell.name: CellState(cell, settings) for cell in cells}
+    def __init__(
+        self, cells: Sequence[Cell], settings: SearchSettings, cores: int, references: Mapping[str, str]
+    ) -> None:
+        """`references` are those of systems that do not run on the cores."""
+        self.cells = {
+            cell.name: CellState(cell, settings, references.get(cell.system, REFERENCE)) for cell in cells
+        }
         self._cores = cores
         self.elapsed = 0.0
         """Seconds that earlier calls have spent."""
@@ -191,8 +198,13 @@ class Record:
         self._rates: dict[ReferenceKey, NDArray[np.float64]] = {}
         self.work_units: dict[ReferenceKey, str] = {}
 
+    def processors(self, kernel: ReferenceKey) -> int | None:
+        """How many the reference measures on, all at once; None of others than the cores until measured."""
+        rates = self._rates.get(kernel)
+        return self._cores if kernel[0] == REFERENCE else None if rates is None else rates.shape[1]
+
     def reference(self, kernel: ReferenceKey) -> NDArray[np.float64]:
-        """Work per second of the kernel alone [measurements x cores]; none yet is an empty table."""
+        """Work per second of the kernel alone [measurements x processors]; none yet is an empty table."""
         return self._rates.get(kernel, np.empty((0, self._cores)))
 
     def take(self, line: Line) -> None:
@@ -219,9 +231,9 @@ class Record:
 
     def _take_reference(self, line: Line) -> None:
         key, rates = reference_key(line), _positive(line["rates"])
-        if len(rates) != self._cores or not isinstance(line["work_unit"], str):
-            raise ValueError("not the rates of this study's cores")
-        self._rates[key] = np.vstack([self.reference(key), rates])
+        if len(rates) != (self.processors(key) or len(rates)) or not isinstance(line["work_unit"], str):
+            raise ValueError("not the rates of this study's processors")
+        self._rates[key] = np.vstack([*self._rates.get(key, []), rates])
         self.work_units[key] = line["work_unit"]
 
     def _take_of_cell(self, kind: str, state: CellState, line: Line) -> None:
@@ -234,6 +246,6 @@ class Record:
         elif kind == "crash":
             state.crashes += 1
         elif kind == "failure":
-            state.failure = _failure(line)
+            state.failure, state.metg = _failure(line), None
         else:
             state.metg = _metg(line)

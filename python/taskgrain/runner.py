@@ -21,7 +21,7 @@ from taskgrain.errors import UsageError
 from taskgrain.plan import Driver, Plan
 from taskgrain.progress import Standing
 from taskgrain.quiet import PATIENCE, PROBE_SECONDS, Watch
-from taskgrain.record import BUSY_SHARE, CellState, Record
+from taskgrain.record import BUSY_SHARE, CellState, Record, ReferenceKey
 from taskgrain.search import Request
 from taskgrain.store import Line, Store
 from taskgrain.topology import frequency
@@ -52,7 +52,8 @@ class Runner:
         self._stayed_disturbed: deque[bool] = deque(maxlen=_RECENT)
         """Of the last requests, whether every attempt was disturbed."""
         self._start = plan.clock()
-        self.record = Record(plan.cells, plan.settings.search(), plan.settings.cores)
+        references = {name: one.reference_name for name, one in plan.systems.items()}
+        self.record = Record(plan.cells, plan.settings.search(), plan.settings.cores, references)
         for warning in store.warnings:
             plan.reporter.note(warning)
         self._replay(store.contents.lines)
@@ -144,7 +145,7 @@ class Runner:
         order = [*group[first:], *group[:first]]
         requests = {id(state): state.search.next_round() for state in order}
         for turn in range(max(len(one) for one in requests.values())):
-            self._refer(workload, again=turn == 0)
+            self._refer(group, again=turn == 0)
             share = self._share()
             for state in order:
                 mine = requests[id(state)]
@@ -161,15 +162,22 @@ class Runner:
     def _append(self, kind: str, **fields: Any) -> None:
         self.record.take(self._store.append(kind, fields | {"elapsed": round(self._elapsed(), 6)}))
 
-    def _refer(self, workload: Workload, again: bool) -> None:
-        """Measures the reference, in any case or unless it has just been."""
-        kernel = workload.kernel.reference()
-        key = tuple(kernel.values())
-        now = self._plan.clock()
-        if not again and now - self._reference_at.get(key, -1e9) < _REFERENCE_EVERY:
-            return
-        peak, busy = self._drivers.ask_reference(lambda driver: self._peak(driver, kernel))
+    def _refer(self, group: Sequence[CellState], again: bool) -> None:
+        """Measures the references of cells of one workload, in any case or unless they have just been."""
+        for key in dict.fromkeys(state.kernel for state in group if not state.done):
+            if again or self._plan.clock() - self._reference_at.get(key, -1e9) >= _REFERENCE_EVERY:
+                try:
+                    self._measure_reference(key, group[0].cell.workload.kernel.reference())
+                except DriverError as error:
+                    for state in group:
+                        if state.kernel == key and not state.done:
+                            self._driver_failed(state, error)
+
+    def _measure_reference(self, key: ReferenceKey, kernel: dict[str, Any]) -> None:
+        program = str(key[0])
+        peak, busy = self._drivers.ask_reference(lambda driver: self._peak(driver, key, kernel), program)
         fields = {
+            "program": program,
             "kernel": kernel["name"],
             "scratch_bytes": kernel["scratch_bytes"],
             "samples": kernel["samples"],
@@ -181,10 +189,13 @@ class Runner:
         self._append("reference", **fields)
         self._reference_at[key] = self._plan.clock()
 
-    def _peak(self, driver: Driver, kernel: dict[str, Any]) -> tuple[Peak, Busy]:
+    def _peak(self, driver: Driver, key: ReferenceKey, kernel: dict[str, Any]) -> tuple[Peak, Busy]:
         """One measurement of the kernel alone, and what disturbed it."""
+        known = self.record.processors(key)
         for _ in range(_MOST_ATTEMPTS):
             peak = driver.peak(kernel, _REFERENCE_SECONDS, self._plan.settings.isa)
+            if known not in (None, len(peak.rates)):
+                raise DriverError("protocol", f"gives {len(peak.rates)} rates for {known} processors")
             if driver.busy.share <= BUSY_SHARE:
                 break
         return peak, driver.busy
@@ -279,7 +290,7 @@ class Runner:
             "dependencies": result.dependencies,
             "work": result.work,
             "work_unit": result.work_unit,
-            "cores": self._drivers.ready[name].cores,
+            "cores": self._processors(state),
             "peak_rss_bytes": result.peak_rss_bytes,
             "binding": [list(worker) for worker in result.binding],
             "busy": round(busy.share, 4),
@@ -287,6 +298,12 @@ class Runner:
             "switches": busy.switches,
             **({"warnings": list(result.warnings)} if result.warnings else {}),
         }
+
+    def _processors(self, state: CellState) -> int:
+        """Those of the reference that the system occupies: cores, or GPUs."""
+        ready = self._drivers.ready.get(state.cell.system)
+        cores = ready.cores if ready else self._plan.settings.cores
+        return min(cores, self.record.processors(state.kernel) or cores)
 
     def _check_result(self, state: CellState, request: Request, result: RunResult) -> None:
         """Checks what the session cannot: it knows neither graphs nor reference."""
@@ -309,7 +326,7 @@ class Runner:
         settings, ready = self._plan.settings, self._drivers.ready.get(state.cell.system)
         command = f"taskgrain metg --system {state.cell.system} {state.cell.workload.options()}"
         fields = dict(state.cell.fields()) | {"steps": settings.steps, "threshold": settings.threshold}
-        fields |= {"cores": ready.cores if ready else settings.cores, "command": command}
+        fields |= {"cores": self._processors(state), "command": command, "reference": state.kernel[0]}
         self._append("cell", **fields, driver=dict(ready.raw) if ready else {})
 
     def _driver_failed(self, state: CellState, error: DriverError) -> None:

@@ -201,7 +201,8 @@ class Session:
         number = self._number
         request = {"op": "peak", "id": number, "kernel": dict(kernel), "seconds": seconds, "isa": isa}
         answer = self._ask(request, "peak", number, self._patience(seconds))
-        return self._checked(lambda: answers.peak(answer, number, len(self.launch.cores)))
+        processors = self.ready.cores if self.ready else 0
+        return self._checked(lambda: answers.peak(answer, number, processors))
 
     def probe(self, seconds: float) -> Probe:
         """One `probe`, which only the reference serves."""

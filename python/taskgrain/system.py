@@ -23,6 +23,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 # Only words are placeholders, so that a command may hold JSON and other braces.
 _PLACEHOLDER = re.compile(r"\{([a-z]+)\}")
 DEFAULT_GROUP = "default"
+REFERENCE = "taskgrain-reference"
+"""The program that measures the kernel alone on the cores."""
 _PLACEHOLDERS = ("dir", "cores", "nodes", "places", "python")
 
 
@@ -82,6 +84,8 @@ class System:
     """What its set-up takes on the disk."""
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    reference: tuple[str, ...] = ()
+    """The command that measures the kernel alone where the system runs it, if that is not on the cores."""
     park: bool = True
     """False for runtimes whose heartbeats time out when an idle driver is stopped."""
     patience: int = 1
@@ -102,6 +106,11 @@ class System:
         missing += [f"Python module {name}" for name in self.python if not _importable(name)]
         return Probe(tuple(missing), self.install)
 
+    @property
+    def reference_name(self) -> str:
+        """What the program is called that efficiency is measured against."""
+        return Path(self.reference[0]).name if self.reference else REFERENCE
+
     def cores_of(self, cores: Sequence[int]) -> tuple[int, ...]:
         """The part of `cores` that the system can use."""
         return tuple(cores[: self.most_cores])
@@ -120,6 +129,10 @@ class System:
             simulated=self.simulated,
             patience=self.patience,
         )
+
+    def reference_launch(self, cores: Sequence[int]) -> Launch:
+        """The command that starts `reference`."""
+        return Launch(tuple(self._fill(word, cores) for word in self.reference), {}, tuple(cores))
 
     def _fill(self, word: str, cores: Sequence[int]) -> str:
         values = {
@@ -217,7 +230,7 @@ def read(folder: Path, *, own: bool = False) -> System:
         raise InputError(f"{file}: folder name", name, "letters, digits and _ . + -")
     probe, launch, limits = table.table("probe"), table.table("launch"), table.table("limits")
     setup, variants = table.table("setup"), table.table("variants")
-    command = _command(launch)
+    command = _words(launch, "command")
     if not command:
         raise InputError(launch.field("command"), "nothing", "the driver's command, a list of texts")
     group = setup.text("group") or DEFAULT_GROUP
@@ -241,13 +254,14 @@ def read(folder: Path, *, own: bool = False) -> System:
         default=table.flag("default", False),
         simulated=table.flag("simulated", False),
         programs=probe.texts("programs"),
-        files=_files(probe),
+        files=_words(probe, "files"),
         python=probe.texts("python"),
         install=probe.text("install") or (make_setup(group) if own else ""),
         group=group if own else "",
         megabytes=numbers.integer(setup.take("megabytes") or 0, setup.field("megabytes")),
         command=command,
         env=_environment(launch),
+        reference=_words(launch, "reference"),
         park=launch.flag("park", True),
         patience=launch.count("patience", 1),
         most_cores=None if most_cores is None else numbers.integer(most_cores, limits.field("cores"), low=1),
@@ -286,12 +300,8 @@ def make_setup(group: str) -> str:
     return "make setup" if group == DEFAULT_GROUP else f"make setup GROUPS={group}"
 
 
-def _command(table: _Table) -> tuple[str, ...]:
-    return tuple(table.check("command", word) for word in table.texts("command"))
-
-
-def _files(table: _Table) -> tuple[str, ...]:
-    return tuple(table.check("files", word) for word in table.texts("files"))
+def _words(table: _Table, key: str) -> tuple[str, ...]:
+    return tuple(table.check(key, word) for word in table.texts(key))
 
 
 def _environment(table: _Table) -> dict[str, str]:
@@ -311,8 +321,8 @@ def _variant(system: System, variants: _Table, name: str) -> System:
         title=table.text("title") or f"{system.title}, {name}",
         default=table.flag("default", False),
         programs=table.texts("programs") or system.programs,
-        files=_files(table) or system.files,
-        command=_command(table) or system.command,
+        files=_words(table, "files") or system.files,
+        command=_words(table, "command") or system.command,
         env={**system.env, **_environment(table)},
         most_cores=system.most_cores
         if most_cores is None

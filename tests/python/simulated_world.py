@@ -45,6 +45,8 @@ class World:
         self.runs = 0
         self.rates = (FLOP / ITERATION,) * 2
         """Of the reference, core by core."""
+        self.rates_of: dict[str, tuple[float, ...]] = {}
+        """Of other processors' references."""
         self.cores = 2
         """That every system occupies."""
         self.notes: list[str] = []
@@ -111,7 +113,7 @@ class Simulated:
         if kernel["name"] == "empty":
             raise DriverError("invalid", "kernel: empty is not allowed")
         self.world.now += seconds
-        return Peak(self.world.rates, "flop")
+        return Peak(self.world.rates_of.get(self.name, self.world.rates), "flop")
 
     def probe(self, seconds: float) -> Probe:
         self._wake()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,8 @@ from taskgrain.system import discover, package_folder
 
 SYSTEMS = {name: one for name, one in discover().items() if name in ("cuda_graph", "mpi_cuda", "mpi_cuda.w4")}
 REFERENCE = package_folder() / "bin" / "taskgrain-reference-cuda"
+ON_HOST = Path(__file__).parents[2] / "build/tests/tests/cpp"
+"""Where `make test-cpp` builds drivers and reference with the host in the place of a GPU."""
 HIDDEN = {"CUDA_VISIBLE_DEVICES": "-1"}
 """Hides a GPU that there is."""
 
@@ -55,3 +59,27 @@ def test_the_probe_looks_for_a_gpu() -> None:
             and not [one for one in system.probe().missing if one.startswith("program")]
         )
         assert "needs an NVIDIA GPU with its driver" in system.probe().install
+
+
+@pytest.mark.slow
+def test_metg_with_the_host_in_place_of_a_gpu(tmp_path: Path) -> None:
+    """Beside a system on the cores: each is held against its own reference."""
+    driver, reference = (ON_HOST / f"taskgrain-{name}-on-host" for name in ("cuda_graph", "reference-cuda"))
+    if not driver.exists():
+        pytest.skip("make test-cpp has not built it, or CUDA's compiler is not installed")
+    folder = tmp_path / "systems" / "host_graph"
+    folder.mkdir(parents=True)
+    launch = f"command = [{str(driver)!r}]\nreference = [{str(reference)!r}]\n"
+    (folder / "system.toml").write_text(f"[launch]\n{launch}[limits]\ncores = 1\n")
+    words = ["--systems", str(folder), "--output", str(tmp_path / "out"), "--json", "--quiet", "--width", "2"]
+    words += ["--system", "host_graph,limit", "--min-rounds", "3", "--max-rounds", "3"]
+    done = subprocess.run(
+        [sys.executable, "-m", "taskgrain", "metg", *words], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    found = {cell["system"]: cell for cell in json.loads(done.stdout)["cells"]}
+    assert found["host_graph"]["cores"] == 1
+    assert found["host_graph"]["metg"] > 0
+    assert (tmp_path / "out" / "logs" / "taskgrain-reference-cuda-on-host.log").exists()
+    lines = map(json.loads, (tmp_path / "out" / "runs.jsonl").read_text().splitlines())
+    assert {len(one["rates"]) for one in lines if one.get("program") == reference.name} == {1}

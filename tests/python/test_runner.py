@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 from killable_study import OVERHEADS, assert_nothing_twice, lines
-from simulated_world import STUDY, World, comparable, measure
+from simulated_world import FLOP, ITERATION, STUDY, World, comparable, measure
 
 from taskgrain.errors import UsageError
-from taskgrain.plan import REFERENCE
 from taskgrain.study import Settings
-from taskgrain.system import System
+from taskgrain.system import REFERENCE, System
 
 
 def test_finds_metg_of_every_cell(tmp_path: Path) -> None:
@@ -59,6 +58,55 @@ def test_the_reference_is_measured_throughout(tmp_path: Path) -> None:
     assert not gaps[0]
     assert max(map(len, gaps)) <= 2 * 16
     assert len(gaps) > 8 * 2
+
+
+def on_another_processor(folder: Path) -> System:
+    return System("slow", folder, "slow", command=("x",), reference=("/there/other",))
+
+
+def test_a_system_elsewhere_has_its_own_reference(tmp_path: Path) -> None:
+    """One processor as fast as 2.4 cores, of which it takes what two cores do: METG is 1.25 overheads."""
+    world = World()
+    world.rates_of["other"] = (2.4 * FLOP / ITERATION,)
+    systems = {"slow": on_another_processor(tmp_path)}
+    states = measure(tmp_path, world, systems=systems)
+    for state in states:
+        assert state.metg is not None
+        overheads = 1.25 if state.cell.system == "slow" else 2.0
+        assert state.metg["metg"] == pytest.approx(overheads * OVERHEADS[state.cell.system], rel=0.05)
+    assert world.started == {REFERENCE: 1, "other": 1, "fast": 1, "slow": 1}
+    assert {(line["program"], len(line["rates"])) for line in lines(tmp_path, "reference")} == {
+        (REFERENCE, 2),
+        ("other", 1),
+    }
+    assert {(line["system"], line["reference"], line["cores"]) for line in lines(tmp_path, "cell")} == {
+        ("fast", REFERENCE, 2),
+        ("slow", "other", 1),
+    }
+    again = World()
+    assert comparable(measure(tmp_path, again, systems=systems)) == comparable(states)
+    assert again.runs == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "rates", "words"),
+    [("crash", 1, "no licence"), ("", 3, "gives 3 rates for 1 processors")],
+    ids=["crash", "count"],
+)
+def test_another_reference_that_fails_stops_only_who_needs_it(
+    tmp_path: Path, fault: str, rates: int, words: str
+) -> None:
+    world = World()
+    world.rates_of["other"] = (FLOP / ITERATION,)
+    systems = {"slow": on_another_processor(tmp_path)}
+    if fault:
+        world.faults["other", "start"] = fault
+    else:
+        measure(tmp_path, world, Settings(cores=2, budget=0.3), systems=systems)
+        world.rates_of["other"] *= rates
+    states = measure(tmp_path, world, systems=systems)
+    assert [state.metg["ending"] for state in states if state.metg] == ["precise", "failed"] * 2
+    assert all(words in line["message"] for line in lines(tmp_path, "failure"))
 
 
 def test_the_budget_ends_it_and_more_budget_goes_on(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def test_the_least_file(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("", "launch.command: nothing"),
-        (LEAST + "comand = 1\n", "launch.comand is not allowed; allowed: command, env, park"),
+        (LEAST + "comand = 1\n", "launch.comand is not allowed; allowed: command, env, reference, park"),
         ("colour = 1\n" + LEAST, "colour is not allowed"),
         (LEAST + "[probe]\nprogrammes = []\n", "probe.programmes"),
         (LEAST + "[limits]\ncores = 1.5\n", "limits.cores: 1.5"),

@@ -58,6 +58,9 @@ class Cell:
     command: str
     """What measures this cell alone in the same way; empty if that was not recorded."""
     cores: int | None
+    """That it occupies; or GPUs, where the reference measures these."""
+    reference: str
+    """The program that efficiency is measured against."""
     threshold: float
     ending: str
     """As in the results, or `unfinished` where there is no `metg` line."""

@@ -84,6 +84,7 @@ COLUMNS = (
         lambda cell: (quantity.rate(cell.peak_rate, cell.work_unit), cell.peak_rate),
     ),
     Column("Cores", False, True, lambda cell: _number(cell.cores)),
+    Column("Reference", False, False, _text(lambda cell: cell.reference)),
     Column("Runs", False, True, lambda cell: _number(cell.runs)),
     Column("Repeated runs", False, True, lambda cell: _number(cell.repeated)),
     Column("Disturbed runs", False, True, lambda cell: _number(cell.disturbed)),

@@ -18,6 +18,7 @@ from taskgrain.errors import UsageError
 from taskgrain.report.cells import Cell, Failure, Fields, Point, Results
 from taskgrain.report.repeat import command
 from taskgrain.report.runs import Run, counting, curve, peak, samples
+from taskgrain.system import REFERENCE
 
 SCHEMA = 1
 """The newest schema that this reader knows."""
@@ -60,7 +61,7 @@ def read(folder: Path) -> Results:
     for line in _lines(raw, "runs.jsonl", warnings):
         name = line.get("cell")
         if line.get("kind") == "reference":
-            _refer(references.setdefault(_kernel(line), _Reference()), line)
+            _refer(references.setdefault(_kernel(line, line.get("program")), _Reference()), line)
         if isinstance(name, str):
             _gather(gathered.setdefault(text(name), _Gathered()), line)
     machine = _json_file(folder / "machine.json", warnings)
@@ -173,12 +174,13 @@ def _runs(line: Fields) -> list[Run]:
     return [run] if times else []
 
 
-_Kernel = tuple[str, str, str]
+_Kernel = tuple[str, str, str, str]
 
 
-def _kernel(line: Fields) -> _Kernel:
-    """What tells references apart."""
-    return text(line.get("kernel")), text(line.get("scratch_bytes") or 0), text(line.get("samples") or 16)
+def _kernel(line: Fields, program: object) -> _Kernel:
+    """What tells references apart: older lines do not name the program, there being one."""
+    sizes = text(line.get("scratch_bytes") or 0), text(line.get("samples") or 16)
+    return text(program) or REFERENCE, text(line.get("kernel")), *sizes
 
 
 def _refer(reference: _Reference, line: Fields) -> None:
@@ -195,7 +197,8 @@ def _cell(name: str, gathered: _Gathered, references: Mapping[_Kernel, _Referenc
     workload = name.removeprefix(f"{system}/")
     error = next((text(line.get("error")) or "unknown" for line, last in gathered.failures if last), "")
     ending = text(ended.get("ending")) or ("failed" if error else "unfinished")
-    reference = references.get(_kernel(started), _Reference())
+    kernel = _kernel(started, started.get("reference"))
+    reference = references.get(kernel, _Reference())
     cores = _integer(started.get("cores"))
     peak_rate = _positive(ended.get("peak_rate")) or peak(reference.rates, cores)
     listed = ended.get("warnings")
@@ -213,6 +216,7 @@ def _cell(name: str, gathered: _Gathered, references: Mapping[_Kernel, _Referenc
         dependences=dependences / tasks if tasks else None,
         command=command(text(started.get("command")), settings),
         cores=cores,
+        reference=kernel[0],
         threshold=_share(ended.get("threshold")) or _share(started.get("threshold")) or 0.5,
         ending=ending,
         metg=_positive(ended.get("metg")),

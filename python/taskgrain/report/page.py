@@ -29,12 +29,13 @@ from taskgrain.report import look, plots, rows, summary
 from taskgrain.report.cells import Cell, Failure, Results
 from taskgrain.report.columns import COLUMNS, ENDINGS, ending
 from taskgrain.report.data import text
+from taskgrain.system import REFERENCE
 
 SCRIPTS = ("charts.js", "table.js", "page.js")
 FIELDS = (
     "ending", "error", "metg", "low", "high", "floor", "floor_low", "floor_high", "threshold", "rounds",
-    "runs", "repeated", "disturbed", "memory", "cores", "peak_rate", "work_unit", "pattern", "width", "radix",
-    "graphs", "output_bytes", "kernel", "dependences", "command",
+    "runs", "repeated", "disturbed", "memory", "cores", "reference", "peak_rate", "work_unit", "pattern",
+    "width", "radix", "graphs", "output_bytes", "kernel", "dependences", "command",
 )  # fmt: skip
 """Of a cell, in cells.csv: SI units."""
 POINT = (
@@ -258,7 +259,7 @@ def _machine_line(results: Results) -> str:
     """The machine in a few words: its processor, and the cores that were measured on."""
     cpu = results.machine.get("cpu")
     model = text(cpu.get("model")) if isinstance(cpu, dict) else text(cpu)
-    used = sorted({cell.cores for cell in results.cells if cell.cores})
+    used = sorted({cell.cores for cell in results.cells if cell.cores and cell.reference == REFERENCE})
     cores = _count(used[0], "core") if len(used) == 1 else f"{used[0]} to {used[-1]} cores" if used else ""
     return ", ".join(part for part in (model, cores and f"{cores} used") if part)
 
