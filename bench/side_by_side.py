@@ -26,6 +26,7 @@ from taskgrain.measure import reference_launch
 from taskgrain.metg import Sample, estimate, peak_rate
 from taskgrain.quiet import PROBE_SECONDS, Watch
 from taskgrain.session import Session
+from taskgrain.sizes import crossing_of
 from taskgrain.system import Launch, System, discover
 from taskgrain.topology import choose_cores
 
@@ -142,8 +143,12 @@ def affordable(sides: Sequence[Side], graph: Graph, seconds: float) -> Graph:
 
 def half_efficient(side: Side, graph: Graph, peak: float) -> float:
     """About how many iterations take as long as what is not the kernel."""
-    granularity = side.seconds(graph, 1) * len(CORES) / graph.tasks
-    return max(1.0, granularity * peak / FLOP_PER_ITERATION - 1)
+    size = 1.0
+    for _ in range(2):  # by the smallest tasks, which may start slowly, and by those that they suggest
+        work = FLOP_PER_ITERATION * round(size) * graph.tasks
+        efficiency = work / side.seconds(graph, round(size)) / (peak * len(CORES))
+        size = max(1.0, crossing_of(round(size), efficiency, 0.5))
+    return size
 
 
 def rounds_of(

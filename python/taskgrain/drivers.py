@@ -68,7 +68,7 @@ class Drivers:
                     raise UsageError(f"{name}: {error.message}") from None
                 if not self.may_restart(name, error):
                     if name != REFERENCE:
-                        raise
+                        raise DriverError(error.kind, f"{name}: {error.message}", error.log_tail) from None
                     raise TaskgrainError(
                         f"{REFERENCE}: {error.message}; nothing can be measured without it"
                     ) from None

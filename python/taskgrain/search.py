@@ -26,6 +26,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from taskgrain import quantity
 from taskgrain.disturbance import Run, chosen, samples_of, widened
 from taskgrain.metg import FEW_ROUNDS, Metg, Sample, estimate, peak_rate
 from taskgrain.sizes import DENSE, Point, crossing_between, crossing_of, grid
@@ -431,5 +432,8 @@ class Search:
         return found.ending != "never_reached" or found.curve[-1].iterations * 1.25 >= self._largest_allowed()
 
     def _without_number(self, found: Metg) -> Metg:
-        note = "The search ended before the crossing was found. Raise the budget."
+        least, largest = found.curve[0], found.curve[-1]
+        near = largest if largest.efficiency < self.settings.threshold else least
+        reached = f"tasks of {quantity.seconds(near.granularity)} reached {quantity.percent(near.efficiency, 1)}"
+        note = f"The search ended before the crossing was found: {reached}. Raise the budget."
         return replace(found, ending="budget", metg=None, iterations=None, warnings=(*found.warnings, note))

@@ -100,6 +100,16 @@ def test_bad_options_end_with_one_line_and_code_2(
     assert not result.out
 
 
+def test_two_references_must_not_share_a_name(taskgrain: Command, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "system.toml").write_text('[launch]\ncommand = ["true"]\nreference = ["{dir}/peak"]\n')
+    result = taskgrain("metg", "--systems", tmp_path, "--system", "one,two")
+    assert result.code == 2
+    assert result.err == "taskgrain: two: launch.reference: peak is something else's name; rename it\n"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
