@@ -48,7 +48,7 @@ def main() -> None:
             least, quartile, median = np.quantile(values, [0, 0.25, 0.5])
             print(f"{case}  {name:28} {least:7.0f} {quartile:7.0f} {median:7.0f}", flush=True)
     for side in sides.values():
-        side.session.close()
+        side.close()
 
 
 if __name__ == "__main__":

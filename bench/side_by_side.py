@@ -113,6 +113,9 @@ class Own:
         self.session.park()
         return result.seconds
 
+    def close(self) -> None:
+        self.session.close()
+
 
 class Quietly:
     """A side whose runs wait for quiet cores; of three disturbed attempts the least disturbed counts."""

@@ -40,7 +40,7 @@ def main() -> None:
                 case = f"{system.name:28} {graph.pattern:12} {graph.width // len(CORES):>8}"
                 print(f"{case}  {found}   {disturbed} disturbed", flush=True)
             for one in sessions:
-                one.session.close()
+                one.close()
 
 
 if __name__ == "__main__":

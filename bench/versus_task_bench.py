@@ -30,6 +30,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -212,6 +213,8 @@ def main() -> None:
     parser.add_argument("--seconds", type=positive, default=1.0, help="of the smallest tasks of a run, about")
     parser.add_argument("--python", default=sys.executable, help="one with what Task Bench's Dask needs")
     options = parser.parse_args()
+    # What was started is then stopped.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     words = places(options.checkout.resolve(), options.python)
     print(f"{'system':12} {'pattern':20} per core  steps  METG ns: own, Task Bench's   ratio (95 % interval)")
     with quiet_reference() as (reference, watch):
@@ -224,21 +227,22 @@ def main() -> None:
                 print(f"{name:12} skipped, for there is no {', '.join(missing)}", flush=True)
                 continue
             launch = system.launch(CORES)
-            own, other = Own(launch, Path(os.devnull)), TaskBench(program, launch, words)
-            sides = (Quietly(own, watch), Quietly(other, watch))
-            for pattern, per_core in options.patterns:
-                graph = Graph(pattern, per_core * len(CORES), options.steps)
-                try:
-                    graph = affordable(sides, graph, options.seconds)
-                    own.repeats = 3 if graph.steps == options.steps else 1
-                    found = compare(sides, graph, reference, options.rounds)
-                except RuntimeError as error:
-                    found = f"Task Bench failed: {error}"
-                disturbed = sum(side.disturbed for side in sides)
-                row = f"{name:12} {pattern:20} {per_core:>8} {graph.steps:6}  {found}"
-                print(f"{row}   {disturbed} disturbed", flush=True)
-            own.session.close()
-            other.close()
+            with (
+                closing(Own(launch, Path(os.devnull))) as own,
+                closing(TaskBench(program, launch, words)) as other,
+            ):
+                sides = (Quietly(own, watch), Quietly(other, watch))
+                for pattern, per_core in options.patterns:
+                    graph = Graph(pattern, per_core * len(CORES), options.steps)
+                    try:
+                        graph = affordable(sides, graph, options.seconds)
+                        own.repeats = 3 if graph.steps == options.steps else 1
+                        found = compare(sides, graph, reference, options.rounds)
+                    except RuntimeError as error:
+                        found = f"Task Bench failed: {error}"
+                    disturbed = sum(side.disturbed for side in sides)
+                    row = f"{name:12} {pattern:20} {per_core:>8} {graph.steps:6}  {found}"
+                    print(f"{row}   {disturbed} disturbed", flush=True)
 
 
 if __name__ == "__main__":
