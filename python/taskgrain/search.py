@@ -434,6 +434,8 @@ class Search:
     def _without_number(self, found: Metg) -> Metg:
         least, largest = found.curve[0], found.curve[-1]
         near = largest if largest.efficiency < self.settings.threshold else least
-        reached = f"tasks of {quantity.seconds(near.granularity)} reached {quantity.percent(near.efficiency, 1)}"
+        reached = (
+            f"tasks of {quantity.seconds(near.granularity)} reached {quantity.percent(near.efficiency, 1)}"
+        )
         note = f"The search ended before the crossing was found: {reached}. Raise the budget."
         return replace(found, ending="budget", metg=None, iterations=None, warnings=(*found.warnings, note))
