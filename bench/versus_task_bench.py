@@ -10,9 +10,10 @@ times itself. A graph has --steps steps, or as many as the slower side executes 
 are fewer. How the two are compared is said in side_by_side.py.
 
 Task Bench's programs are processes of their own for each run: start-up is not timed, nor warmed up but by
-Charm++ and Spark, which execute everything twice and time the second. The one for Charm++ does not execute
-the last step, and calls the next task of a point by itself where there is none to wait for. The one for
-StarPU takes five inputs at most; the one for Spark fails on dom and spread.
+Charm++, Legion, Spark and TensorFlow, which execute everything twice and time the second. The one for Charm++
+does not execute the last step, and calls the next task of a point by itself where there is none to wait for.
+The one for StarPU takes five inputs at most; the one for Spark fails on dom and spread, the one for Legion on
+dom and tree. TensorFlow's makes every output a NumPy array.
 """
 
 from __future__ import annotations
@@ -73,7 +74,16 @@ PROGRAMS = {
     # core of a polling worker, and start-up takes many seconds.
     "starpu": Program("starpu/main", "{program} -core {cores} -p 1 -field 2", env={"STARPU_MPI_NOBIND": "1"}),
     "charmpp": Program("charm++/benchmark", "{program} +p{cores} +pemap {list}"),
+    "legion": Program(
+        "legion/task_bench",
+        "{program} -fields 2 -ll:cpu {cores} -ll:util 0 -dm:memoize -lg:parallel_replay {cores}",
+    ),
     "realm": Program("realm/task_bench", "{program} -ll:cpu {cores} -ll:util 0"),
+    "tensorflow": Program(
+        "tensorflow/task_bench.py",
+        "{python} {program}",
+        {"LD_LIBRARY_PATH": "{checkout}/core:{checkout}/tensorflow/ops"},
+    ),
     # The paper's: scheduler and workers of one thread are processes that stay, and each run is a client.
     "dask": Program(
         "dask/task_bench_direct.py",
@@ -211,7 +221,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=at_least_one, default=9)
     parser.add_argument("--steps", type=at_least_one, default=1000, help="at most")
     parser.add_argument("--seconds", type=positive, default=1.0, help="of the smallest tasks of a run, about")
-    parser.add_argument("--python", default=sys.executable, help="one with what Task Bench's Dask needs")
+    parser.add_argument(
+        "--python", default=sys.executable, help="one with what Task Bench's programs in Python need (cffi)"
+    )
     options = parser.parse_args()
     # What was started is then stopped.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
