@@ -77,6 +77,8 @@ def test_the_least_file(tmp_path: Path) -> None:
     [
         ("", "launch.command: nothing"),
         (LEAST + "comand = 1\n", "launch.comand is not allowed; allowed: command, env, reference, park"),
+        (LEAST + 'reference = ["{there}/peak"]\n', "launch.reference: {there} is not allowed"),
+        (LEAST + 'reference = "peak"\n', "launch.reference: peak is not allowed"),
         ("colour = 1\n" + LEAST, "colour is not allowed"),
         (LEAST + "[probe]\nprogrammes = []\n", "probe.programmes"),
         (LEAST + "[limits]\ncores = 1.5\n", "limits.cores: 1.5"),
