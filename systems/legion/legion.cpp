@@ -213,7 +213,7 @@ class LegionSystem final : public System {
   }
 
  private:
-  static constexpr std::int64_t tasks_of_trace = 256;
+  static constexpr std::int64_t tasks_of_trace = 64;
 
   /// Blocks of like steps have the same.
   Legion::TraceID trace_of(std::int64_t first, std::int64_t end) {

@@ -92,14 +92,14 @@ class LegionMachine {
     add_task<bind>(bind_task, "bind");
     LegionMachine* self = this;
     Legion::Runtime::add_registration_callback(add_mapper, {&self, sizeof self}, false);
-    // Legion's own work has threads beside those of the tasks, on the same cores: it is done sooner so than by the processors of
-    // tasks themselves. Outputs are attached in the memory of tasks, which has no instances but these; in Realm's own memory for what
-    // is attached, tasks could not see them. Realm's allocations of cores may fail, for it wants cores of its own for threads that
-    // sleep; so each processor is bound by a task, and all other threads stay on the cores that the driver is given.
+    // Legion's own work is done by the processors of tasks, between these. Threads for it on the same cores would keep taking them
+    // from tasks, and what waits for it would wait for their turn: with them, the smallest tasks took twice as long.
+    // Outputs are attached in the memory of tasks, which has no instances but these; in Realm's own memory for what is attached, tasks
+    // could not see them. Realm's allocations of cores may fail, for it wants cores of its own for threads that sleep; so each
+    // processor is bound by a task, and all other threads stay on the cores that the driver is given.
     stay_on_cores();
-    const std::string cpu = std::to_string(size()), utility = std::to_string(std::min(size(), most_utility));
-    std::vector<std::string> words = {"legion",          "-ll:cpu", cpu,             "-ll:util", utility,  "-ll:csize", "1",
-                                      "-ll:ext_sysmem", "0",       "-ll:ib_rsize", "0",        "-level", "5,gpu=6"};
+    std::vector<std::string> words = {"legion",          "-ll:cpu", std::to_string(size()), "-ll:util", "0",      "-ll:csize", "1",
+                                      "-ll:ext_sysmem", "0",       "-ll:ib_rsize",         "0",        "-level", "5,gpu=6"};
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -168,8 +168,6 @@ class LegionMachine {
     for (const int core : cores_) CPU_SET(core, &set);
     if (sched_setaffinity(0, sizeof set, &set) != 0) throw std::system_error(errno, std::generic_category(), "TASKGRAIN_CORES");
   }
-
-  static constexpr int most_utility = 4;  // threads for Legion's own work
 
   void begin() { context_ = runtime().begin_implicit_task(top_task, 0, Legion::Processor::LOC_PROC, "top"); }
 
