@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import IO
 
 from taskgrain import supervisor
@@ -68,8 +69,9 @@ def descendants(root: int) -> list[int]:
 class Tree:
     """The processes of one command, under a supervisor that kills them when the harness wishes or dies."""
 
-    def __init__(self, process: subprocess.Popen[bytes], lifeline: int, mark: str) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], lifeline: int, mark: str, scratch: str) -> None:
         self.process = process
+        self._scratch = scratch
         self._mark = f"{_MARK}={mark}".encode()
         self._lifeline: int | None = lifeline
 
@@ -129,6 +131,7 @@ class Tree:
             code = self.wait(timeout)
         if code is None or code < 0:
             self._kill_orphans()
+            shutil.rmtree(self._scratch, ignore_errors=True)
         return code
 
     def _kill_orphans(self) -> None:
@@ -145,31 +148,33 @@ class Tree:
             time.sleep(0.002)
 
 
-def spawn(
-    command: Sequence[str], env: Mapping[str, str], folder: Path | None = None, cores: Sequence[int] = ()
-) -> Tree:
+def spawn(command: Sequence[str], env: Mapping[str, str], cores: Sequence[int] = ()) -> Tree:
     """Starts `command` on the processors `cores` (empty: any), its standard streams as pipes.
 
-    A command that cannot be started ends with code 127 and a line on its standard error.
+    Its TMPDIR is a folder of its own, below that of `env`, which goes when its processes do. Raises `OSError`
+    where it cannot be made. A command that cannot be started ends with code 127 and a line on its standard
+    error.
     """
     lifeline_end, lifeline = os.pipe()
     mark = secrets.token_hex(8)
+    scratch = ""
     try:
-        words = [str(lifeline_end), ",".join(map(str, cores)), *command]
+        scratch = tempfile.mkdtemp(prefix="taskgrain-", dir=env.get("TMPDIR") or None)
+        words = [str(lifeline_end), scratch, ",".join(map(str, cores)), *command]
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", supervisor.__file__, *words],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**env, _MARK: mark},
-            cwd=folder,
+            env={**env, _MARK: mark, "TMPDIR": scratch},
             bufsize=0,
             start_new_session=True,
             pass_fds=(lifeline_end,),
         )
     except BaseException:
         os.close(lifeline)
+        shutil.rmtree(scratch, ignore_errors=True)
         raise
     finally:
         os.close(lifeline_end)
-    return Tree(process, lifeline, mark)
+    return Tree(process, lifeline, mark, scratch)

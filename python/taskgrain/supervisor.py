@@ -1,11 +1,11 @@
 """Runs one command and leaves nothing of it behind; started by `process.spawn`, not imported by the harness.
 
-    python -I -S supervisor.py FD CORES COMMAND …
+    python -I -S supervisor.py FD SCRATCH CORES COMMAND …
 
 The harness holds the other end of the pipe FD. When that closes, by the harness's wish or because it was
 killed with SIGKILL, every descendant of the command is killed: also ranks in process groups of their own,
 daemons, and stopped processes, none of which would see a closed standard input. That they all stay
-descendants is the work of PR_SET_CHILD_SUBREAPER.
+descendants is the work of PR_SET_CHILD_SUBREAPER. The folder SCRATCH, with what they left there, goes last.
 
 It ends with the command's exit code, 128 + n if signal n killed it.
 """
@@ -14,6 +14,7 @@ import contextlib
 import ctypes
 import os
 import select
+import shutil
 import signal
 import sys
 import time
@@ -84,7 +85,7 @@ def _execute(libc: ctypes.CDLL, cores: str, command: list[str]) -> None:
 
 
 def main() -> int:
-    harness, cores, command = int(sys.argv[1]), sys.argv[2], sys.argv[3:]
+    harness, scratch, cores, command = int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:]
     os.set_inheritable(harness, False)
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -111,7 +112,9 @@ def main() -> int:
         code, _ = _reap(child, code)
         if harness in ready:
             break
-    return _kill_all(child, code)
+    code = _kill_all(child, code)
+    shutil.rmtree(scratch, ignore_errors=True)
+    return code
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ Output = bytes | NDArray[np.uint8]
 _MOST_INLINE = 100 * 1024
 """Bytes of a value that Ray sends with a call; larger ones go through shared memory."""
 _OBJECT_STORE_BYTES = 2**30
-_LONGEST_FOLDER = 40
-"""Characters; the names of sockets below it must stay under 108."""
+_LONGEST_PLACE = 107 - len("/rXXXXXXXX/session_2026-11-22_07-26-19_778500_4194304/sockets/plasma_store")
+"""Characters; that is the longest name of a socket, which may have 107."""
 
 
 def value_of(output: Output) -> Output:
@@ -37,7 +37,7 @@ class RaySystem(ProcessSystem):
             filter(None, sys.path)
         )  # workers import what the driver does
         place = tempfile.gettempdir()
-        self._folder = Path(tempfile.mkdtemp("", "ray", place if len(place) <= _LONGEST_FOLDER else "/tmp"))
+        self._folder = Path(tempfile.mkdtemp("", "r", place if len(place) <= _LONGEST_PLACE else "/tmp"))
         ray.init(
             num_cpus=self.cores,
             include_dashboard=False,

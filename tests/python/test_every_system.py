@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +14,20 @@ from killable_study import finish, lines
 SYSTEMS = runnable()
 
 
+@pytest.fixture
+def scratch() -> Iterator[Path]:
+    """With a short name, for Ray's sockets are below it."""
+    with tempfile.TemporaryDirectory("", "", "/tmp", ignore_cleanup_errors=True) as found:
+        yield Path(found)
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not SYSTEMS, reason="no system is built")
-def test_metg_of_every_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metg_of_every_system(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mark = f"taskgrain-test={tmp_path}"
     monkeypatch.setenv(*mark.split("=", 1))
+    monkeypatch.setenv("TMPDIR", str(scratch))
     study, out = tmp_path / "s.toml", tmp_path / "out"
     table = {"systems": "all", "patterns": ["stencil_1d"], "widths": [4], "min_rounds": 2, "max_rounds": 2}
     table |= {"budget": 10 * len(SYSTEMS)}  # a busy machine may need more, and then measures less
@@ -31,3 +41,4 @@ def test_metg_of_every_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         if cell["rounds"] == 2:
             assert cell["floor"] > 0, cell
     assert not marked(mark), "processes were left behind"
+    assert not [*scratch.iterdir()], "files were left behind"

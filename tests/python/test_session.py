@@ -10,6 +10,7 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -31,14 +32,24 @@ def launch(mode: str, cores: tuple[int, ...] = CORES) -> Launch:
 
 
 @pytest.fixture
-def sessions(tmp_path: Path) -> Iterator[list[Session]]:
-    """Sessions put here are closed, and must leave no process."""
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where drivers have their temporary files."""
+    found = tmp_path / "scratch"
+    found.mkdir()
+    monkeypatch.setenv("TMPDIR", str(found))
+    return found
+
+
+@pytest.fixture
+def sessions(scratch: Path) -> Iterator[list[Session]]:
+    """Sessions put here are closed, and must leave no process and no file."""
     before = set(descendants(os.getpid()))
     opened: list[Session] = []
     yield opened
     for session in opened:
         session.close()
     assert set(descendants(os.getpid())) <= before
+    assert not list(scratch.iterdir())
 
 
 def started(sessions: list[Session], mode: str, tmp_path: Path, **times: float) -> Session:
@@ -199,6 +210,45 @@ def test_a_driver_that_ignores_quit_is_killed(sessions: list[Session], tmp_path:
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
+def test_a_driver_has_a_folder_for_what_it_leaves(
+    sessions: list[Session], tmp_path: Path, scratch: Path
+) -> None:
+    session = started(sessions, "good", tmp_path)
+    assert len(list(scratch.glob("taskgrain-*/*/left"))) == 1
+    started(sessions, "children", tmp_path)
+    assert len(list(scratch.glob("taskgrain-*/*/left"))) == 2
+    session.close()
+    assert len(list(scratch.glob("taskgrain-*"))) == 1
+
+
+def test_that_folder_is_where_the_system_wants_it(sessions: list[Session], tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    session = Session("good", replace(launch("good"), env={"TMPDIR": str(place)}))
+    sessions.append(session)
+    session.start()
+    assert len(list(place.glob("taskgrain-*/*/left"))) == 1
+    session.close()
+    assert not list(place.iterdir())
+
+
+def test_a_killed_supervisor_leaves_nothing(sessions: list[Session], tmp_path: Path) -> None:
+    session = started(sessions, "children", tmp_path)
+    pids = session.pids()
+    (supervisor,) = psutil.Process().children()
+    supervisor.kill()
+    session.kill()
+    assert not any(running(pid) for pid in pids)
+
+
+def test_without_a_place_for_temporary_files_nothing_starts(
+    sessions: list[Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))
+    with pytest.raises(DriverError, match=r"cannot be started: .*No such file or directory.*nowhere"):
+        started(sessions, "good", tmp_path)
+
+
 def test_daemonised_children_are_killed(sessions: list[Session], tmp_path: Path) -> None:
     session = started(sessions, "children", tmp_path)
     pids = session.pids()
@@ -249,7 +299,7 @@ time.sleep(1000)
 
 @pytest.mark.parametrize("mode", ["good", "children", "spinning", "ignores_quit"])
 @pytest.mark.parametrize("state", ["parked", "running"])
-def test_nothing_outlives_a_killed_harness(mode: str, state: str) -> None:
+def test_nothing_outlives_a_killed_harness(mode: str, state: str, scratch: Path) -> None:
     arguments = [str(HOSTILE), mode, state, str(CORES[0])]
     with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(HARNESS), *arguments], stdout=subprocess.PIPE, text=True
@@ -257,9 +307,11 @@ def test_nothing_outlives_a_killed_harness(mode: str, state: str) -> None:
         assert harness.stdout is not None
         pids = [int(word) for word in harness.stdout.readline().split()]
         assert len(pids) >= 2
+        assert list(scratch.iterdir())
         harness.send_signal(signal.SIGKILL)
         harness.wait()
     end = time.monotonic() + 3.0
     while time.monotonic() < end and any(running(pid) for pid in pids):
         time.sleep(0.02)
     assert not any(running(pid) for pid in pids)
+    assert not list(scratch.iterdir())
