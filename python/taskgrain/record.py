@@ -104,6 +104,8 @@ class CellState:
         self.runs = 0
         self.spent = 0.0
         """Seconds of the study that its runs took, with waiting and with those that were repeated."""
+        self.run_seconds = 0.0
+        """Seconds of the runs that count, without all that."""
         self.rejected = 0
         """Runs that were repeated as others disturbed them."""
         self.disturbed = 0
@@ -141,6 +143,11 @@ class CellState:
         ]
         return min(bounds) * (request.repeats + request.warmup) if bounds else None
 
+    def expected_seconds_left(self, pace: float) -> float:
+        """A guess of the time still to come, at its own pace (`spent` for a second of runs) or this."""
+        own = self.spent / self.run_seconds if self.run_seconds else pace
+        return 0.0 if self.done else own * self.search.expected_seconds_left()
+
     def begin(self) -> None:
         """Takes a `cell` line: the cell starts, or starts again after a failure."""
         if self.failure is not None:
@@ -170,6 +177,7 @@ class CellState:
         self.disturbed += answer.slowdown > 1.0
         self.warnings.update(dict.fromkeys(answer.warnings))
         self._seconds[request.iterations, request.steps] = max(answer.seconds)
+        self.run_seconds += max(answer.seconds) * (request.repeats + request.warmup)
         samples = [
             Sample(request.iterations, request.round, seconds, answer.work, answer.tasks, answer.cores)
             for seconds in answer.seconds

@@ -386,7 +386,9 @@ class Runner:
 
     def _show(self, state: CellState) -> None:
         states = self.record.cells.values()
-        left = sum(one.search.expected_seconds_left() for one in states if not one.done)
+        run_seconds = sum(one.run_seconds for one in states)
+        pace = sum(one.spent for one in states) / run_seconds if run_seconds else 1.0
+        left = sum(one.expected_seconds_left(pace) for one in states)
         budget = self._plan.settings.budget
         if budget:
             left = min(left, budget - self._elapsed())

@@ -117,6 +117,7 @@ class Search:
         self._runs: dict[int, list[Run]] = {}  # of the measure phase, by iterations; 0 is the empty kernel
         self._points: dict[int, Point] = {}
         self._seconds: dict[int, float] = {}  # of one repeat at each size of the measure phase
+        self._typical = settings.run_seconds  # of one repeat, where nothing better is known
         self._verdict: Metg | None = None  # as of the end of the last complete round
         self._done = False
         self._precise = False
@@ -166,6 +167,7 @@ class Search:
         self._pending.remove(pending)
         if pending.phase == "bracket":
             self._bracket[pending.iterations] = samples
+            self._typical = max(self.settings.run_seconds, *(s.seconds for s in samples))
             self._pending = self._after_bracket_run(pending, samples, reference)
         else:
             self._runs.setdefault(pending.iterations, []).append(Run(tuple(samples), slowdown))
@@ -211,14 +213,14 @@ class Search:
             return 0.0
         each = self._repeats + s.warmup
         if self._phase == "bracket":
-            return (3.0 * s.run_seconds + s.min_rounds * 14.0 * s.run_seconds) * each
-        known = [self._seconds.get(n, s.run_seconds) for n in (*self.sizes, 0)]
+            return (3.0 + s.min_rounds * 14.0) * self._typical * each
+        known = [self._seconds.get(n, self._typical) for n in (*self.sizes, 0)]
         width = self.interval_width()
         # An interval shrinks with the square root of the rounds.
         wanted = s.min_rounds if not self.sizes else self._round * (width / s.precision) ** 2
         rounds = min(max(wanted, s.min_rounds), s.max_rounds) if math.isfinite(wanted) else s.min_rounds
         left = max(rounds - self._round - 1.0, 0.0) * sum(known) * each
-        return left + sum(self._seconds.get(r.iterations, s.run_seconds) * each for r in self._pending)
+        return left + sum(self._seconds.get(r.iterations, self._typical) * each for r in self._pending)
 
     # -- bracket ------------------------------------------------------------------------------------------
 
@@ -315,7 +317,8 @@ class Search:
             self.sizes = grid(crossing, s.threshold, self._largest_allowed())
         step_seconds = at * top.tasks_per_step / top.cores
         self.steps = s.steps or self._clamp_steps(s.run_seconds / step_seconds, top.tasks_per_step)
-        if s.slow(self.steps * step_seconds):
+        self._typical = max(s.run_seconds, self.steps * step_seconds)
+        if s.slow(self._typical):
             self._repeats = 1
         return self._round_requests()
 

@@ -15,7 +15,7 @@ from taskgrain import measure as command
 from taskgrain.answers import DriverError, Peak, Probe, Ready, RunResult
 from taskgrain.busy import Busy
 from taskgrain.plan import Plan
-from taskgrain.progress import Reporter
+from taskgrain.progress import Reporter, Standing
 from taskgrain.record import CellState
 from taskgrain.runner import Runner
 from taskgrain.store import Store
@@ -49,8 +49,12 @@ class World:
         """Of other processors' references."""
         self.cores = 2
         """That every system occupies."""
+        self.wait = 0.0
+        """Seconds that every request takes besides the run."""
         self.notes: list[str] = []
         """What the person was told."""
+        self.standings: list[tuple[float, float]] = []
+        """When a standing was shown, and the seconds left by it."""
 
     def make(self, name: str) -> Simulated:
         return Simulated(name, self)
@@ -60,11 +64,14 @@ class World:
 
 
 class _Notes(Reporter):
-    def __init__(self, notes: list[str]) -> None:
-        self._notes = notes
+    def __init__(self, world: World) -> None:
+        self._world = world
 
     def note(self, text: str) -> None:
-        self._notes.append(text)
+        self._world.notes.append(text)
+
+    def show(self, standing: Standing) -> None:
+        self._world.standings.append((self._world.now, standing.seconds_left))
 
 
 class Simulated:
@@ -103,7 +110,7 @@ class Simulated:
         base = tasks * (self.world.overheads[self.name] + iterations * ITERATION) / 2
         base *= self.world.slowdown(self.world.now)
         seconds = tuple(base * (1.0 + 0.02 * dice.random()) for _ in range(repeats))
-        self.world.now += sum(seconds)
+        self.world.now += sum(seconds) + self.world.wait
         self.busy = Busy(self.world.busy.pop(0) if self.world.busy else 0.0)
         work = tasks * iterations * FLOP
         return RunResult(seconds, (), tasks, tasks, 0, work, 0.0, work, "flop", ((0,), (1,)), 1)
@@ -154,7 +161,7 @@ def measure(
             make_driver=world.make,
             clock=lambda: world.now,
             sleep=world.sleep,
-            reporter=_Notes(world.notes),
+            reporter=_Notes(world),
             **rest,
         )
         return Runner(plan, store).run()

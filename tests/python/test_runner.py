@@ -123,6 +123,16 @@ def test_the_budget_ends_it_and_more_budget_goes_on(tmp_path: Path) -> None:
     assert_nothing_twice(tmp_path)
 
 
+@pytest.mark.parametrize("wait", [0.0, 0.1])
+def test_the_time_left_counts_more_than_runs(tmp_path: Path, wait: float) -> None:
+    world = World()
+    world.wait = wait
+    measure(tmp_path, world, Settings(cores=2, budget=1e6))
+    quarter, half = (next(one for one in world.standings if one[0] > world.now * k / 4) for k in (1, 2))
+    for now, left in (quarter, half):
+        assert 0.3 < left / (world.now - now) < 3.0
+
+
 def test_no_system_takes_more_than_its_share_of_the_budget(tmp_path: Path) -> None:
     world = World()
     world.overheads["slow"] = 2e-3  # one round of it takes a third of the budget
