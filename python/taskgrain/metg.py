@@ -46,6 +46,7 @@ FEW_ROUNDS = 6  # the smallest count whose range covers the median with 95 %: 1 
 # Below FEW_ROUNDS the bootstrap's extremes are stretched by t(0.975, n-1) * sd(median of n) / (half the
 # expected range of n), all for a normal sample; for n = 2 that is Student's interval itself.
 _STRETCH = {2: 12.7, 3: 3.4, 4: 1.9, 5: 1.35}
+_WIDEST = math.log(1000.0)  # a bound further off, as one of two or three rounds may be, bounds nothing
 _OUTLIER_RATIO = 1.5  # and five robust standard deviations: two placement states 25 % apart are no outliers
 
 
@@ -301,7 +302,7 @@ def _interval(draws: Floats, value: float, rounds: int, confidence: float) -> In
     low, high = min(value, float(ordered[inner])), max(value, float(ordered[-1 - inner]))
     stretch = _STRETCH.get(rounds, 1.0)
     low, high = value + stretch * (low - value), value + stretch * (high - value)
-    return (low if math.isfinite(low) else None), (high if math.isfinite(high) else None)
+    return (low if value - low < _WIDEST else None), (high if high - value < _WIDEST else None)
 
 
 def _exp(value: float | None) -> float | None:

@@ -178,6 +178,16 @@ def test_too_few_rounds_never_give_a_narrow_interval() -> None:
         assert coverage(SETTINGS["noisy"], rounds, range(100))[0] >= 0.90
 
 
+@pytest.mark.parametrize(("apart", "bounded"), [(2.0, True), (4.0, False)])
+def test_a_bound_that_bounds_nothing_is_none(apart: float, bounded: bool) -> None:
+    """Two rounds that lie a factor apart, of whose root the interval takes the power 12.7."""
+    samples = samples_of(SimulatedSystem(constant(OVERHEAD), Noise()), SIZES, 2)
+    samples = [replace(s, seconds=s.seconds * apart**s.round) for s in samples]
+    for point in estimate(samples, SimulatedSystem(constant(OVERHEAD), Noise()).rates).curve:
+        bounds = (point.granularity_low, point.granularity_high)
+        assert [bound is not None for bound in bounds] == [bounded, bounded]
+
+
 def test_a_size_added_late_joins_once_it_means_something() -> None:
     system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02))
     base = samples_of(system, (25, 50, 200, 400), 12)
