@@ -118,15 +118,15 @@ class Own:
 
 
 class Quietly:
-    """A side whose runs wait for quiet cores; of three disturbed attempts the least disturbed counts."""
+    """A side whose runs wait for quiet cores; of several disturbed attempts the least disturbed counts."""
 
-    def __init__(self, side: Side, watch: Watch) -> None:
-        self.side, self.watch = side, watch
+    def __init__(self, side: Side, watch: Watch, attempts: int = 3) -> None:
+        self.side, self.watch, self.attempts = side, watch, attempts
         self.disturbed = 0
 
     def seconds(self, graph: Graph, iterations: int) -> float:
         attempts: list[tuple[float, float]] = []
-        for _ in range(3):
+        for _ in range(self.attempts):
             before = self.watch.wait(0.3)
             seconds = self.side.seconds(graph, iterations)
             slowdown, disturbed = self.watch.judge(before, self.watch.look())

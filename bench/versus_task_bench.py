@@ -220,6 +220,7 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=at_least_one, default=9)
     parser.add_argument("--steps", type=at_least_one, default=1000, help="at most")
+    parser.add_argument("--attempts", type=at_least_one, default=3, help="of a disturbed run")
     parser.add_argument("--seconds", type=positive, default=1.0, help="of the smallest tasks of a run, about")
     parser.add_argument(
         "--python", default=sys.executable, help="one with what Task Bench's programs in Python need (cffi)"
@@ -243,7 +244,7 @@ def main() -> None:
                 closing(Own(launch, Path(os.devnull))) as own,
                 closing(TaskBench(program, launch, words)) as other,
             ):
-                sides = (Quietly(own, watch), Quietly(other, watch))
+                sides = (Quietly(own, watch, options.attempts), Quietly(other, watch, options.attempts))
                 for pattern, per_core in options.patterns:
                     graph = Graph(pattern, per_core * len(CORES), options.steps)
                     try:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
+from driver_process import marked, runnable
 
 from taskgrain.system import Launch
 
@@ -69,6 +73,7 @@ def test_a_system_that_is_not_compared_with_task_bench(tmp_path: Path) -> None:
         ("--patterns", "fft", "'fft' is no list of pattern:tasks per core"),
         ("--patterns", "fft:x", "'x' is no whole number from 1"),
         ("--rounds", "0", "'0' is no whole number from 1"),
+        ("--attempts", "0", "'0' is no whole number from 1"),
     ],
 )
 def test_wrong_options_of_the_comparison_with_task_bench(
@@ -98,3 +103,33 @@ def test_programs_of_task_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(RuntimeError, match="no such pattern"):
         side.seconds(graph, 16)
     side.close()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("dask" not in runnable(), reason="Dask is not set up")
+def test_an_ended_comparison_leaves_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mark = f"taskgrain-test={tmp_path}"
+    monkeypatch.setenv(*mark.split("=", 1))
+    says, ran = tmp_path / "dask" / "task_bench_direct.py", tmp_path / "ran"
+    says.parent.mkdir()
+    says.write_text(f"open({str(ran)!r}, 'w'); print('Elapsed Time 1e-3 seconds')\n")
+    command = [sys.executable, str(BENCH / "versus_task_bench.py"), str(tmp_path), "--systems", "dask"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as bench:
+        try:
+            end = time.monotonic() + 120.0
+            while not ran.exists():
+                assert bench.poll() is None and time.monotonic() < end
+                time.sleep(0.05)
+            own = marked(mark)
+            commands = [
+                " ".join(one.info["cmdline"] or [])
+                for one in psutil.process_iter(["pid", "cmdline"])
+                if one.pid in own
+            ]
+            assert any("dask_scheduler" in words for words in commands)
+        finally:
+            bench.terminate()
+            _, said = bench.communicate(timeout=60)
+    assert bench.returncode == 128 + signal.SIGTERM, said
+    assert "Traceback" not in said
+    assert not marked(mark)
