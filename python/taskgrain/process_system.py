@@ -106,7 +106,10 @@ def join(number: int | None = None) -> Member:
 
 
 class ProcessSystem(System):
-    """A system of worker processes on this machine, one for each core."""
+    """A system of worker processes on this machine, one for each core.
+
+    Between runs a runtime may end processes and start others: a run begins with as many members as cores.
+    """
 
     def __init__(self) -> None:
         self._processors = _core.cores()
@@ -130,7 +133,17 @@ class ProcessSystem(System):
     def prepare(self, run: Run) -> None:
         check_memory(run)
         self._request = run.request
+        self.assemble()
         self._ask("begin", run.request)
+
+    def assemble(self) -> None:
+        """Recruits until there is a member for each core, and no other."""
+        while not self._is_complete():
+            self.recruit()
+
+    def recruit(self) -> None:
+        """Has the runtime start the worker processes that are missing, and these join."""
+        raise RuntimeError(f"one of {self.cores} worker processes has ended")
 
     def verify(self, run: Run) -> tuple[dict[str, Any], dict[str, Any] | None]:
         for books, peak_rss_bytes in self._ask("books").values():
@@ -141,9 +154,15 @@ class ProcessSystem(System):
     def peak_rss_bytes(self) -> int:
         return max(self._peak_rss_bytes, super().peak_rss_bytes())
 
-    def members(self) -> int:
-        """Worker processes that have joined."""
-        return len(self._members)
+    def _is_complete(self) -> bool:
+        """Whether the members are those of all cores. Forgets others, which end as they lose the driver."""
+        complete = True
+        with self._lock:
+            for number, member in list(self._members.items()):
+                if number >= self.cores or member.poll():  # none owes an answer now: it has ended
+                    self._members.pop(number).close()
+                    complete = False
+            return complete and len(self._members) == self.cores
 
     def _accept(self) -> None:
         while True:

@@ -31,8 +31,12 @@ class Dask(ProcessSystem):
             n_workers=self.cores, threads_per_worker=1, dashboard_address=None, silence_logs="ERROR"
         )
         self._client = Client(self._cluster)
-        self._client.run(join_as)
+        self.assemble()
         self._executions = 0
+
+    def recruit(self) -> None:
+        self._client.wait_for_workers(self.cores, timeout=60)
+        self._client.run(join_as)
 
     def execute(self, run: Run) -> None:
         self._executions += 1

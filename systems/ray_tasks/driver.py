@@ -11,7 +11,7 @@ from taskgrain.driver import Run, drive
 from taskgrain.process_system import join
 
 
-@ray.remote(num_cpus=1, max_retries=0)
+@ray.remote(num_cpus=1)
 def occupy() -> None:
     """Joins, and holds the worker until others have had to join, too."""
     join()
@@ -28,8 +28,10 @@ class RayTasks(RaySystem):
 
     def __init__(self) -> None:
         super().__init__()
-        while self.members() < self.cores:
-            ray.get([occupy.remote() for _ in range(self.cores)])
+        self.assemble()
+
+    def recruit(self) -> None:
+        ray.get([occupy.remote() for _ in range(self.cores)])
 
     def execute(self, run: Run) -> None:
         ends: list[ray.ObjectRef[Output]] = []

@@ -44,6 +44,7 @@ class RaySystem(ProcessSystem):
             object_store_memory=_OBJECT_STORE_BYTES,
             log_to_driver=False,
             logging_level="ERROR",
+            _system_config={"kill_idle_workers_interval_ms": 0},  # of too many, it would end those that joined
             _temp_dir=str(self._folder),
         )
 

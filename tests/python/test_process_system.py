@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from driver_process import runnable
 
 from taskgrain import _core
 from taskgrain.answers import DriverError
@@ -128,6 +129,44 @@ def test_workers_end_with_a_driver_that_is_killed(tmp_path: Path) -> None:
     driver.wait()
     _, alive = psutil.wait_procs(children, 20)
     assert not alive
+
+
+def workers_of(session: Session, words: str) -> list[psutil.Process]:
+    processes = [psutil.Process(pid) for pid in session.pids()]
+    return [one for one in processes if words in " ".join(one.cmdline())]
+
+
+def test_workers_that_ended_are_missed(pool: Session) -> None:
+    for worker in workers_of(pool, "spawn_main"):
+        worker.kill()
+    with pytest.raises(DriverError, match="one of 2 worker processes has ended"):
+        pool.run([graph("fft")], repeats=1)
+
+
+STRANGER = "from taskgrain.process_system import join; print(join().number, flush=True); input()"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "words"), [("dask", "spawn_main"), ("ray_tasks", "ray::IDLE")])
+def test_workers_come_and_go_between_runs(tmp_path: Path, name: str, words: str) -> None:
+    """As Ray has it, which now and then starts one too many, and ends others that are idle."""
+    if name not in runnable():
+        pytest.skip(f"{name} is not set up")
+    with Session(name, runnable()[name].launch(CORES), tmp_path / "log") as session:
+        session.start()
+        for _ in range(2):
+            victim = workers_of(session, words)[0]
+            stranger = subprocess.Popen(
+                [sys.executable, "-c", STRANGER], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                env=os.environ | {"TASKGRAIN_DRIVER": victim.environ()["TASKGRAIN_DRIVER"]},
+            )  # fmt: skip
+            with stranger:
+                assert stranger.stdout and stranger.stdout.readline() == b"2\n"
+                victim.kill()
+                victim.wait(20)
+                result = session.run([graph("stencil_1d")], repeats=2)
+                assert stranger.wait(20)
+            assert [list(processors) for processors in result.binding] == [[core] for core in CORES]
 
 
 REQUEST = '{"graphs": [{"pattern": "trivial", "steps": 2, "width": 2}], "validate": "full"}'
