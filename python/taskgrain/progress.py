@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Column
 
 _DRAW_SECONDS = 0.2
 _LINE_SECONDS = 10.0
+_BAR_WIDTH = 12
 
 
 def duration(seconds: float) -> str:
@@ -30,9 +32,21 @@ class Standing:
     """Where a study stands."""
 
     done: int
+    """Cells; all of them end late, because they are measured in turn."""
     cells: int
+    seconds: float
+    """That the study has taken."""
     seconds_left: float
     current: str
+
+    @property
+    def share(self) -> float:
+        """Of the whole time, from 0 to 1."""
+        return self.seconds / (self.seconds + self.seconds_left) if self.seconds_left > 0.0 else 1.0
+
+    def __str__(self) -> str:
+        left = duration(self.seconds_left)
+        return f"{self.share:4.0%}, {self.done} of {self.cells} cells, about {left} left: {self.current}"
 
 
 class Reporter:
@@ -60,8 +74,7 @@ class Lines(Reporter):
         now = time.monotonic()
         if standing.done != done or now - at > _LINE_SECONDS:
             self._last = (standing.done, now)
-            left = duration(standing.seconds_left)
-            self._print(f"{standing.done} of {standing.cells} cells, about {left} left: {standing.current}")
+            self._print(str(standing).lstrip())
 
     def note(self, text: str) -> None:
         self._print(text)
@@ -74,7 +87,8 @@ class Bar(Reporter):
     """A bar on a terminal."""
 
     def __init__(self, console: Console) -> None:
-        columns = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False))
+        bar = BarColumn(_BAR_WIDTH, table_column=Column(no_wrap=True))  # which a long name does not take
+        columns = (bar, TextColumn("{task.description}", markup=False))
         self._bar = Progress(*columns, console=console, auto_refresh=False, transient=True)
         self._console = console
         self._task: TaskID | None = None
@@ -84,13 +98,11 @@ class Bar(Reporter):
         now = time.monotonic()
         if self._task is None:
             self._bar.start()
-            self._task = self._bar.add_task("", total=standing.cells)
+            self._task = self._bar.add_task("", total=1.0)
         elif now - self._drawn < _DRAW_SECONDS and standing.done < standing.cells:
             return
         self._drawn = now
-        left = duration(standing.seconds_left)
-        text = f"{standing.done}/{standing.cells} cells, {left} left, {standing.current}"
-        self._bar.update(self._task, completed=standing.done, description=text, refresh=True)
+        self._bar.update(self._task, completed=standing.share, description=str(standing), refresh=True)
 
     def note(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -389,9 +389,8 @@ class Runner:
         run_seconds = sum(one.run_seconds for one in states)
         pace = sum(one.spent for one in states) / run_seconds if run_seconds else 1.0
         left = sum(one.expected_seconds_left(pace) for one in states)
-        budget = self._plan.settings.budget
+        budget, elapsed = self._plan.settings.budget, self._elapsed()
         if budget:
-            left = min(left, budget - self._elapsed())
-        self._plan.reporter.show(
-            Standing(sum(one.done for one in states), len(states), left, state.cell.name)
-        )
+            left = min(left, budget - elapsed)
+        done = sum(one.done for one in states)
+        self._plan.reporter.show(Standing(done, len(states), elapsed, left, state.cell.name))
