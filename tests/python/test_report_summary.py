@@ -44,3 +44,13 @@ def test_the_best_system_is_only_bounded(tmp_path: Path) -> None:
     best = summary_of(tmp_path, {"open": (1e-7, "always_reached"), "closed": (1e-6, "precise")})
     assert (best.systems, best.at_most, best.limit) == (("open",), True, "115 ns")
     assert best.worst == "closed"
+
+
+def test_one_round_tells_about(tmp_path: Path) -> None:
+    lines = []
+    for system, metg in (("fast", 1e-6), ("slow", 1e-3)):
+        line = results_folder.metg_line(results_folder.cell_name(system, "fft"), metg, "budget")
+        line["rounds"] = 1 if system == "slow" else 2
+        lines += [results_folder.cell_line(system, "fft"), line]
+    (best,) = summary.best(data.read(results_folder.write(tmp_path, lines)))
+    assert (best.limit, best.worst_limit) == ("1.00 µs", "about 1.00 ms")

@@ -79,16 +79,22 @@ def _best(workload: str, results: Results) -> Best | None:
         workload=workload,
         systems=tuple(cell.system for cell in ties),
         perhaps=tuple(f"{cell.system} {short_result(cell)}" for cell in open_below),
-        limit=short_result(first).removeprefix("≤ "),
+        limit=_result(first).removeprefix("≤ "),
         at_most=first.metg is None,
         lost=lost,
         measured=len(bounds),
         runner_up=rest[0][1].system if rest else "",
         runner_up_times=quantity.ratio(rest[0][0] / least) if rest else "",
         worst=rest[-1][1].system if rest else "",
-        worst_limit=short_result(rest[-1][1]) if rest else "",
+        worst_limit=_result(rest[-1][1]) if rest else "",
         worst_times=quantity.ratio(rest[-1][0] / least) if rest else "",
     )
+
+
+def _result(cell: Cell) -> str:
+    """One round, of which the search's last steps are all that is known, tells METG about."""
+    rough = cell.metg is not None and cell.rounds is not None and cell.rounds < 2
+    return ("about " if rough else "") + short_result(cell)
 
 
 def _overlap(first: Cell, other: Cell) -> bool:
