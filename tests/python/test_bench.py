@@ -54,6 +54,17 @@ def test_a_driver_that_is_no_program(tmp_path: Path) -> None:
         assert text in refused(sys.executable, str(BENCH / "overhead.py"), "--driver", text)
 
 
+def test_calls_are_counted_in_every_language() -> None:
+    assert "--rounds: '0'" in refused(sys.executable, str(BENCH / "calls.py"), "--rounds", "0")
+    command = [sys.executable, str(BENCH / "calls.py"), "--rounds", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    first, *rows = done.stdout.splitlines()
+    assert first.startswith("nanoseconds a call")
+    assert [row.split()[0] for row in rows] in (["C++", "Python"], ["C++", "Python", "Java"])
+    for row in rows:
+        assert [float(number) > 0.0 for number in row.split()[1:]] == [True] * 3
+
+
 def test_instructions_of_what_is_no_program() -> None:
     assert "'nowhere' is no program" in refused(str(BENCH / "rt_instructions"), "nowhere")
     assert "is no program" in refused(str(BENCH / "rt_instructions"))
