@@ -282,7 +282,7 @@ def _resampled_medians(table: _Table, picks: NDArray[np.int64]) -> Floats:
 
 def _resampled_log_peaks(table: Floats, resamples: int, rng: np.random.Generator) -> Floats:
     # A long session on many cores has a large table, and then little uncertainty: fewer resamples do.
-    count = int(np.clip(1_000_000 // table.size, 50, resamples))
+    count = int(np.clip(200_000 // table.size, 50, resamples))
     drawn = table[rng.integers(0, len(table), size=(count, len(table)))]
     peaks = np.quantile(drawn, PEAK_QUANTILE, axis=1).mean(axis=1)
     return np.log(np.resize(peaks, resamples))
