@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -137,8 +138,11 @@ def workers_of(session: Session, words: str) -> list[psutil.Process]:
 
 
 def test_workers_that_ended_are_missed(pool: Session) -> None:
-    for worker in workers_of(pool, "spawn_main"):
+    workers = workers_of(pool, "spawn_main")
+    for worker in workers:
         worker.kill()
+    while any(worker.status() != psutil.STATUS_ZOMBIE for worker in workers):  # the driver waits for none
+        time.sleep(0.01)
     with pytest.raises(DriverError, match="one of 2 worker processes has ended"):
         pool.run([graph("fft")], repeats=1)
 
