@@ -48,7 +48,8 @@ public final class LoopDriver extends Driver {
   @Override
   public void execute(Run run) {
     for (int step = 0; step < inputs.length; ++step) {
-      for (int point = (int) run.firstPoint(0, step); point <= run.lastPoint(0, step); ++point) {
+      for (int point = 0; point < inputs[step].length; ++point) {
+        if (inputs[step][point] == null) continue;  // no such point at this step
         run.executePoint(0, 0, step, point, outputs[step % 2][point], inputs[step][point]);
       }
     }

@@ -87,7 +87,8 @@ class Bar(Reporter):
     """A bar on a terminal."""
 
     def __init__(self, console: Console) -> None:
-        bar = BarColumn(_BAR_WIDTH, table_column=Column(no_wrap=True))  # which a long name does not take
+        # A column that may wrap would shrink to nothing beside a long name.
+        bar = BarColumn(_BAR_WIDTH, table_column=Column(no_wrap=True))
         columns = (bar, TextColumn("{task.description}", markup=False))
         self._bar = Progress(*columns, console=console, auto_refresh=False, transient=True)
         self._console = console

@@ -13,7 +13,8 @@ from taskgrain.process_system import join
 
 @ray.remote(num_cpus=1)
 def occupy() -> None:
-    """Joins, and holds the worker until others have had to join, too."""
+    """Joins, and holds the worker until others have had to join, too. Ray retries it, for a worker that was just
+    sent away may be given it."""
     join()
     time.sleep(0.5)
 
