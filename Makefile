@@ -44,6 +44,7 @@ test-fast: lint test-cpp
 lint: setup-dev
 	.venv/bin/ruff check python tests bench tools
 	.venv/bin/mypy python/taskgrain
+	tools/check_rooms.py
 
 test-cpp: setup-dev
 	cmake -S . -B build/tests -G Ninja -DTASKGRAIN_TESTS=ON >/dev/null

@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 from side_by_side import CORES, at_least_one
 
-from taskgrain import system
-from taskgrain.session import Session
-from taskgrain.system import Launch
+from taskgrain.drive import catalogue as system
+from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.session import Session
 
 HERE = Path(__file__).parent
 GRAPH = {"pattern": "nearest", "radix": 3, "width": 64, "steps": 500, "kernel": {"name": "empty"}}

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 from side_by_side import CORES, FLOP_PER_ITERATION, at_least_one, quiet_reference, systems
 
-from taskgrain.answers import Peak, RunResult
-from taskgrain.metg import peak_rate
-from taskgrain.session import Session
-from taskgrain.system import System
+from taskgrain.drive.answers import Peak, RunResult
+from taskgrain.drive.catalogue import System
+from taskgrain.drive.session import Session
+from taskgrain.estimate.metg import peak_rate
 
 KERNEL = {"name": "load_imbalance", "imbalance": 2.0}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from taskgrain._core import Run, binding_of_this_thread, cores, pin_this_thread
-from taskgrain.driver import System, drive
+from taskgrain.system import System, drive
 
 
 class Loop(System):

@@ -23,12 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from taskgrain.measure import reference_launch
-from taskgrain.metg import Sample, estimate
-from taskgrain.quantity import interval, seconds
-from taskgrain.session import Session
-from taskgrain.system import discover
-from taskgrain.topology import choose_cores
+from taskgrain.drive.catalogue import discover
+from taskgrain.drive.session import Session
+from taskgrain.estimate.metg import Sample, estimate
+from taskgrain.machine.topology import choose_cores
+from taskgrain.measure.call import reference_launch
+from taskgrain.words.quantity import interval, seconds
 
 CORES = choose_cores(0)
 CASES = tuple((system, per_core) for system in ("limit", "mpi", "openmp_task") for per_core in (1, 8))

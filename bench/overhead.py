@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from side_by_side import CORES, Own, at_least_one, graphs, systems
 
-from taskgrain.system import Launch
+from taskgrain.drive.catalogue import Launch
 
 
 def driver(text: str) -> tuple[str, Launch]:

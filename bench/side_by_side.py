@@ -21,14 +21,14 @@ from typing import Protocol
 import numpy as np
 
 from taskgrain._core import InvalidSpec, Run
-from taskgrain.answers import Peak, RunResult
-from taskgrain.measure import reference_launch
-from taskgrain.metg import Sample, estimate, peak_rate
-from taskgrain.quiet import PROBE_SECONDS, Watch
-from taskgrain.session import Session
-from taskgrain.sizes import crossing_of
-from taskgrain.system import Launch, System, discover
-from taskgrain.topology import choose_cores
+from taskgrain.drive.answers import Peak, RunResult
+from taskgrain.drive.catalogue import Launch, System, discover
+from taskgrain.drive.session import Session
+from taskgrain.estimate.metg import Sample, estimate, peak_rate
+from taskgrain.machine.topology import choose_cores
+from taskgrain.measure.call import reference_launch
+from taskgrain.measure.experiments.sizes import crossing_of
+from taskgrain.measure.quiet import PROBE_SECONDS, Watch
 
 FLOP_PER_ITERATION = 128
 CORES = choose_cores(0)

@@ -37,7 +37,7 @@ from pathlib import Path
 
 from side_by_side import CORES, Graph, Own, Quietly, affordable, at_least_one, compare, quiet_reference
 
-from taskgrain.system import Launch, discover
+from taskgrain.drive.catalogue import Launch, discover
 
 PATTERNS = (
     *(

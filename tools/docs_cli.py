@@ -41,7 +41,7 @@ def _command(name: str, command: Any) -> str:
 
 def commands() -> str:
     """All commands, in Markdown."""
-    from taskgrain.cli import app
+    from taskgrain.cli.app import app
 
     group: Any = typer.main.get_command(app)
     return "\n\n".join(_command(name, command) for name, command in group.commands.items())

@@ -6,11 +6,11 @@ import signal
 
 
 def main() -> None:
-    """The program; see `taskgrain.cli.main`."""
+    """The program; see `taskgrain.cli.main.main`."""
     before = signal.getsignal(signal.SIGINT)
     if before == signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from taskgrain import cli  # half a second, in which an interrupt would end in a stack trace
+    from taskgrain.cli import main as cli  # a moment, in which an interrupt would end in a stack trace
 
     signal.signal(signal.SIGINT, before)
     cli.main()

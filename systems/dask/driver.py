@@ -7,8 +7,8 @@ import distributed
 from distributed import Client, LocalCluster, Worker
 from tasks import execute, task_graph
 
-from taskgrain.driver import drive
-from taskgrain.process_system import ProcessSystem, Run, join
+from taskgrain.system import drive
+from taskgrain.system.processes import ProcessSystem, Run, join
 
 CONFIGURATION = {
     "distributed.scheduler.worker-ttl": None,  # idle drivers are stopped, and no heartbeat is due then

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dask.task_spec import Task, TaskRef
 
 from taskgrain._core import Run
-from taskgrain.process_system import join
+from taskgrain.system.processes import join
 
 Key = tuple[str, int, int]
 

@@ -11,7 +11,7 @@ import dask.threaded
 from tasks import task_graph
 
 from taskgrain import _core
-from taskgrain.driver import Run, System, check_memory, drive
+from taskgrain.system import Run, System, check_memory, drive
 
 
 class Threaded(System):

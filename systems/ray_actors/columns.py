@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ray_system import Output, value_of
 
 from taskgrain._core import Run
-from taskgrain.process_system import join
+from taskgrain.system.processes import join
 
 Outputs = Mapping[int, Output]
 """By point."""

@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).parents[1] / "ray_tasks"))
 from columns import Columns, Outputs, Partition
 from ray_system import RaySystem
 
-from taskgrain.driver import Run, drive
+from taskgrain.system import Run, drive
 
 
 @ray.remote(num_cpus=1)

@@ -16,7 +16,7 @@ sys.path.append(str(Path(__file__).parents[1] / "ray_actors"))
 from columns import Columns, Outputs, Partition
 from ray_system import RaySystem
 
-from taskgrain.driver import Run, drive
+from taskgrain.system import Run, drive
 
 MOST_STEPS = 8
 """In a compiled graph: so many share what an execution costs in the driver."""

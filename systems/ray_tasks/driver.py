@@ -7,8 +7,8 @@ import time
 import ray
 from ray_system import Output, RaySystem, value_of
 
-from taskgrain.driver import Run, drive
-from taskgrain.process_system import join
+from taskgrain.system import Run, drive
+from taskgrain.system.processes import join
 
 
 @ray.remote(num_cpus=1)

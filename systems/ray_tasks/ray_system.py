@@ -12,7 +12,7 @@ import numpy as np
 import ray
 from numpy.typing import NDArray
 
-from taskgrain.process_system import ProcessSystem
+from taskgrain.system.processes import ProcessSystem
 
 Output = bytes | NDArray[np.uint8]
 _MOST_INLINE = 100 * 1024

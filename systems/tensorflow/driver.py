@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from taskgrain import _core
-from taskgrain.driver import Run, System, drive
+from taskgrain.system import Run, System, drive
 
 os.sched_setaffinity(0, _core.cores())  # of all threads that TensorFlow makes from now on
 

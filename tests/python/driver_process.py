@@ -14,8 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from taskgrain import system
-from taskgrain.system import System
+from taskgrain.drive import catalogue as system
+from taskgrain.drive.catalogue import System
 
 PREFIX = b"@taskgrain "
 CORES = tuple(sorted(os.sched_getaffinity(0))[:2])

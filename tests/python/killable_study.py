@@ -17,8 +17,8 @@ from typing import Any, Self
 
 import psutil
 
-from taskgrain.process import descendants
-from taskgrain.store import read_lines
+from taskgrain.machine.processes import descendants
+from taskgrain.results.store import read_lines
 
 DRIVERS = Path(__file__).parent / "drivers"
 FAKE = DRIVERS / "fake.py"
@@ -117,7 +117,8 @@ def drivers_below(harness: int) -> list[int]:
 
 _FORKER = """
 import os, signal, sys
-from taskgrain import cli, measure, runner
+from taskgrain.cli import main as cli
+from taskgrain.measure import runner, call as measure
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
 for line in sys.stdin:
     pid = os.fork()

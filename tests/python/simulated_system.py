@@ -14,8 +14,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.metg import PEAK_QUANTILE, Metg, Sample
-from taskgrain.search import Request, Search
+from taskgrain.estimate.metg import PEAK_QUANTILE, Metg, Sample
+from taskgrain.measure.experiments.search import Request, Search
 
 TAU = 1e-9  # seconds of one iteration
 WORK = 128.0  # of one iteration

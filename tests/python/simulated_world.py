@@ -11,17 +11,18 @@ from typing import Any
 
 from killable_study import OVERHEADS
 
-from taskgrain import measure as command
-from taskgrain.answers import DriverError, Peak, Probe, Ready, RunResult
-from taskgrain.busy import Busy
-from taskgrain.plan import Plan
-from taskgrain.progress import Reporter, Standing
-from taskgrain.record import CellState
-from taskgrain.runner import Runner
-from taskgrain.store import Store
-from taskgrain.study import Settings, parse
-from taskgrain.system import System
-from taskgrain.toml_document import Document
+from taskgrain.drive.answers import DriverError, Peak, Probe, Ready, RunResult
+from taskgrain.drive.catalogue import System
+from taskgrain.machine.busy import Busy
+from taskgrain.measure import call as command
+from taskgrain.measure.plan import Plan
+from taskgrain.measure.progress import Reporter, Standing
+from taskgrain.measure.record import CellState
+from taskgrain.measure.runner import Runner
+from taskgrain.results.store import Store
+from taskgrain.study.settings import Settings
+from taskgrain.study.study import parse
+from taskgrain.study.toml import Document
 
 FLOP, ITERATION = 128.0, 64e-9
 STUDY = {"patterns": ["stencil_1d", "nearest"], "widths": [4]}
@@ -153,9 +154,9 @@ def measure(
     systems = [System(name, folder, name, command=("x",)) for name in OVERHEADS]
     study = parse(Document(dict(table)), 2)
     study = dataclasses.replace(study, settings=settings or Settings(cores=2))
-    with Store(folder, study.table(systems, 2), {}, command.completed) as store:
+    with Store(folder, study.table([one.name for one in systems], 2), {}, command.completed) as store:
         plan = Plan(
-            cells=study.cells(systems),
+            cells=study.cells([one.name for one in systems]),
             systems={one.name: one for one in systems} | rest.pop("systems", {}),
             settings=study.settings,
             make_driver=world.make,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from taskgrain.errors import UsageError
 from taskgrain.report import data, figures, page
 from taskgrain.report.figures import FORMATS
+from taskgrain.words.errors import UsageError
 
 __all__ = ["FORMATS", "draw", "write"]
 

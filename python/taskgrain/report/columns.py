@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from taskgrain import quantity
 from taskgrain.report.cells import Cell
 from taskgrain.report.rows import bound, short_result
+from taskgrain.words import quantity
 
 ENDINGS = {
     "precise": ("precise", "the interval is as narrow as was asked"),

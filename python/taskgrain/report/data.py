@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from taskgrain.errors import UsageError
+from taskgrain.drive.catalogue import REFERENCE
 from taskgrain.report.cells import Cell, Failure, Fields, Point, Results
 from taskgrain.report.repeat import command
 from taskgrain.report.runs import Run, counting, curve, peak, samples
-from taskgrain.system import REFERENCE
+from taskgrain.words.errors import UsageError
 
 SCHEMA = 1
 """The newest schema that this reader knows."""

@@ -11,11 +11,11 @@ from pathlib import Path
 import altair as alt
 import vl_convert
 
-from taskgrain.errors import InputError, UsageError
 from taskgrain.report import look, plots, rows
 from taskgrain.report.cells import Results
 from taskgrain.report.look import PAPER, VEGALITE, Spec
 from taskgrain.report.rows import Row
+from taskgrain.words.errors import InputError, UsageError
 
 FORMATS = ("svg", "png", "pdf")
 ONE_COLUMN, BOTH_COLUMNS = 241.0, 504.0

@@ -24,12 +24,12 @@ import vl_convert
 from markupsafe import Markup
 
 import taskgrain
-from taskgrain import notices, quantity
+from taskgrain.drive.catalogue import REFERENCE
 from taskgrain.report import look, plots, rows, summary
 from taskgrain.report.cells import Cell, Failure, Results
 from taskgrain.report.columns import COLUMNS, ENDINGS, ending
 from taskgrain.report.data import text
-from taskgrain.system import REFERENCE
+from taskgrain.words import notices, quantity
 
 SCRIPTS = ("charts.js", "table.js", "page.js")
 FIELDS = (

@@ -12,10 +12,10 @@ from typing import Any
 
 import altair as alt
 
-from taskgrain import quantity
 from taskgrain.report import look, rows
 from taskgrain.report.cells import Cell, Results
 from taskgrain.report.look import PAGE, Spec, Theme
+from taskgrain.words import quantity
 
 Chart = alt.LayerChart | alt.FacetChart
 _DIMMED = "chosen === '' || datum.system === chosen ? {} : {}"

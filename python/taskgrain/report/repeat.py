@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from taskgrain.study import Settings
+from taskgrain.study.settings import Settings
 
 _FLAGS = {"first_iterations": "--iterations"}
 _SHARED = ("budget",)

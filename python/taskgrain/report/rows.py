@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
-from taskgrain import quantity
 from taskgrain.report.cells import Cell, Point, Results
 from taskgrain.report.look import AT_LEAST, AT_MOST, SHAPES
+from taskgrain.words import quantity
 
 Row = dict[str, object]
 _FAILED = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from taskgrain import quantity
 from taskgrain.report.cells import Cell, Results
 from taskgrain.report.rows import short_result
+from taskgrain.words import quantity
 
 
 @dataclass(frozen=True)

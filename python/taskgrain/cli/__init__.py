@@ -1,0 +1,1 @@
+"""The command `taskgrain`: one file a verb."""

@@ -1,0 +1,36 @@
+"""`taskgrain export`: the tables of a results folder, for other programs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from taskgrain.cli.options import Text
+
+
+def export(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    table: Annotated[
+        str,
+        typer.Option(
+            "--table",
+            metavar="NAME",
+            help="runs, cells, curve, reference (default cells).",
+            show_default=False,
+        ),
+    ] = "cells",
+    kind: Annotated[
+        Text, typer.Option("--format", metavar="NAME", help="csv, parquet (default: by FILE's name, or csv).")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: standard output.")
+    ] = None,
+) -> None:
+    """Writes a table of a results folder for other programs (docs/reference/export.md)."""
+    from taskgrain.results.export import write
+
+    for warning in write(folder, table, kind, output):
+        sys.stderr.write(f"taskgrain: {folder}: {warning}\n")

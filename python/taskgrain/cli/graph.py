@@ -1,0 +1,124 @@
+"""`taskgrain graph`: shows a task graph as JSON lines, as a drawing, or counted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from taskgrain._core import InvalidSpec, Run, Unsupported
+from taskgrain.cli.options import GraphOptions, graph_options
+from taskgrain.report.task_graph import svg
+from taskgrain.words import numbers
+from taskgrain.words.errors import InputError, UsageError
+
+FORMATS = ("json", "svg", "png")
+_DEFAULT_STEPS, _DEFAULT_WIDTH = 8, 8
+
+
+def _run(graph: GraphOptions) -> Run:
+    """The graph's queries. Raises InputError for what the core refuses."""
+    sized = GraphOptions({"width": str(_DEFAULT_WIDTH), **graph.given})
+    graphs = sized.workload.request(0, sized.count("steps", _DEFAULT_STEPS, low=1))
+    try:
+        return Run(json.dumps({"op": "run", "graphs": graphs[:1], "validate": "off"}))
+    except (InvalidSpec, Unsupported, MemoryError) as error:
+        raise UsageError(str(error) or "not enough memory for this graph") from error
+
+
+def steps_of(run: Run) -> Iterator[dict[str, Any]]:
+    """One object a step: the points that exist, what each depends on, and what depends on it."""
+    for step in range(run.steps()):
+        first, last = run.points(0, step)
+        points = range(first, last + 1)
+        yield {
+            "step": step,
+            "first_point": first,
+            "width": len(points),
+            "dependence_set": run.dependence_set(0, step),
+            "dependences": [run.deps(0, step, point) for point in points],
+            "reverse_dependences": [run.reverse_deps(0, step, point) for point in points],
+        }
+
+
+def _stats_table(stats: dict[str, int], nodes: int, as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps(stats | {"nodes": nodes}) + "\n")
+        return
+    tasks, dependences = stats["tasks"], stats["dependences"]
+    rows = {
+        "tasks": f"{tasks}",
+        "dependences": f"{dependences}",
+        "a task has": f"{dependences / tasks:.3g} on average, at most {stats['most_dependences']}",
+        f"local of {nodes} node{'' if nodes == 1 else 's'}": f"{stats['local']}",
+        "remote": f"{stats['remote']}",
+    }
+    wide = max(map(len, rows))
+    sys.stdout.writelines(f"{name:<{wide}}  {value}\n" for name, value in rows.items())
+
+
+def _write_drawing(kind: str, drawn: str, output: Path | None) -> None:
+    if kind == "svg":
+        data = drawn.encode()
+    else:
+        import vl_convert  # slow to load, and nothing else here needs it
+
+        data = vl_convert.svg_to_png(drawn, scale=2)
+    if output is None:
+        if kind == "png" and sys.stdout.isatty():
+            raise InputError("--output", "", "a file for the PNG, or standard output into one")
+        sys.stdout.buffer.write(data)
+        return
+    try:
+        output.write_bytes(data)
+    except OSError as error:
+        raise InputError("--output", str(output), f"a file that can be written ({error.strerror})") from error
+
+
+@graph_options
+def graph(
+    graph: GraphOptions,
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--format", metavar="NAME", help=f"{', '.join(FORMATS)} (default json).", show_default=False
+        ),
+    ] = "json",
+    stats: Annotated[bool, typer.Option("--stats", help="Count tasks and dependences instead.")] = False,
+    nodes: Annotated[
+        str,
+        typer.Option(
+            "--nodes",
+            metavar="N",
+            help="Nodes among which --stats cuts the width (default 1).",
+            show_default=False,
+        ),
+    ] = "1",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where a drawing goes.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="--stats as JSON.")] = False,
+) -> None:
+    """Shows a task graph: its dependences, a drawing, or its size."""
+    chosen = numbers.text(kind, "--format", FORMATS)
+    run = _run(graph)
+    if stats:
+        count = numbers.integer(nodes, "--nodes", low=1)
+        _stats_table(run.stats(0, count), count, as_json)
+    elif chosen == "json":
+        for step in steps_of(run):
+            sys.stdout.write(json.dumps(step, separators=(",", ":")) + "\n")
+    else:
+        title = graph.given.get("pattern", "stencil_1d")
+        _write_drawing(chosen, svg(list(_drawable(run)), run.width(), title), output)
+
+
+def _drawable(run: Run) -> Iterator[dict[str, Any]]:
+    most = 4096
+    if run.tasks > most:
+        raise InputError("--steps x --width", str(run.tasks), f"at most {most} tasks in a drawing")
+    return steps_of(run)

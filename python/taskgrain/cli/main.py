@@ -1,0 +1,55 @@
+"""The program `taskgrain`: what it prints, and how it ends, where something goes wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Sequence
+
+import typer
+from typer.exceptions import TyperException
+
+from taskgrain.cli.app import app
+from taskgrain.words.errors import EXIT_FAILED, EXIT_INPUT, EXIT_INTERRUPTED, TaskgrainError
+
+
+def _complain(text: str) -> None:
+    sys.stderr.write("taskgrain: " + " ".join(text.split()) + "\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The program: exit code 0, 1 (something failed), 2 (bad input) or 130 (interrupted)."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = app(words, prog_name="taskgrain", standalone_mode=False)
+        if code == EXIT_INTERRUPTED:  # typer makes this of a KeyboardInterrupt
+            raise KeyboardInterrupt
+        sys.stdout.flush()  # here, where a full disk still finds words
+        sys.exit(code if isinstance(code, int) else 0)
+    except TaskgrainError as error:
+        if error.exit_code == EXIT_INTERRUPTED:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be interrupted
+        _complain(str(error))
+        sys.exit(error.exit_code)
+    except TyperException as error:
+        message = getattr(error, "format_message", error.__str__)()
+        if message:
+            _complain(message)
+        sys.exit(getattr(error, "exit_code", EXIT_INPUT))
+    except (KeyboardInterrupt, typer.Abort):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _complain("interrupted")
+        sys.exit(EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(EXIT_FAILED)
+    except OSError as error:
+        _complain(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
+        with contextlib.suppress(OSError):
+            sys.stdout.close()  # what could not be printed would be tried, and complained about, again
+        sys.exit(EXIT_FAILED)
+
+
+if __name__ == "__main__":
+    main()

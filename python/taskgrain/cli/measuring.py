@@ -1,0 +1,45 @@
+"""What `metg` and `study` do alike: measure a study, and show what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import typer
+
+from taskgrain.cli import metg_table
+from taskgrain.cli.dry_run import show_plan
+from taskgrain.cli.options import Measuring
+from taskgrain.cli.printer import print_json, printer
+from taskgrain.drive.catalogue import System
+from taskgrain.measure import call
+from taskgrain.measure import dry_run as dry
+from taskgrain.study.study import Study
+from taskgrain.words.errors import EXIT_FAILED
+
+
+def measure(
+    study: Study,
+    chosen: Sequence[System],
+    cores: Sequence[int],
+    how: Measuring,
+) -> None:
+    """Measures a study as the options wish, and prints the table of its cells."""
+    if how.dry_run:
+        show_plan(dry.study(study, chosen, cores), how.as_json)
+        return
+    output = how.output
+    measured = call.measure(study, chosen, cores, output, retry=how.retry, quiet=how.quiet)
+    if how.as_json:
+        folder = str(output) if output else None
+        print_json({"schema": 1, "output": folder, "cells": measured.cells, "failures": measured.failures})
+    else:
+        out = printer()
+        titles = {one.name: one.title for one in chosen}
+        metg_table.show(out, measured.cells, titles, study.settings.threshold)
+        metg_table.show_warnings(out, measured.cells)
+        for failure in measured.failures:
+            out.text(f"{failure['cell']}: {failure['error']}: {failure['message']}", "red")
+        if output is not None:
+            out.text(f"results: {output}; `taskgrain report {output}` makes the report")
+    if not measured.complete:
+        raise typer.Exit(EXIT_FAILED)

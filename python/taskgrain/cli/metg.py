@@ -1,0 +1,58 @@
+"""`taskgrain metg`: METG of systems on one workload."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from taskgrain.cli.options import (
+    GraphOptions,
+    Measuring,
+    Names,
+    Text,
+    flag,
+    graph_options,
+    measuring_options,
+    setting,
+    split_names,
+)
+
+
+@graph_options
+@measuring_options
+def metg(
+    graph: GraphOptions,
+    how: Measuring,
+    names: Names = None,
+    threshold: Annotated[
+        Text, setting("--threshold", "X", "The efficiency that METG is for (default 0.5).")
+    ] = None,
+    precision: Annotated[
+        Text, setting("--precision", "X", "Wished half-width of the interval (default 0.1).")
+    ] = None,
+    repeats: Annotated[Text, setting("--repeats", "N", "Timed repeats of a run (default 3).")] = None,
+    min_rounds: Annotated[
+        Text, setting("--min-rounds", "N", "Rounds that every cell gets (default 8).")
+    ] = None,
+    max_rounds: Annotated[
+        Text, setting("--max-rounds", "N", "Rounds that a cell gets at most (default 40).")
+    ] = None,
+    sweep: Annotated[
+        bool, typer.Option("--sweep", help="Measure the whole curve.", rich_help_panel="Measuring")
+    ] = False,
+) -> None:
+    """Finds METG of systems on one workload. (--iterations says where the search begins.)"""
+    from taskgrain.cli.measuring import measure
+    from taskgrain.drive import catalogue
+    from taskgrain.study.settings import take_settings
+    from taskgrain.study.study import Study
+
+    chosen = catalogue.select(catalogue.discover(how.folders or []), split_names(names))
+    given = {"threshold": threshold, "precision": precision, "budget": how.budget, "repeats": repeats}
+    given |= {"min_rounds": min_rounds, "max_rounds": max_rounds, "steps": graph.given.get("steps")}
+    given |= {"first_iterations": graph.given.get("iterations")}
+    table: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    settings = take_settings(table | {"validate": graph.validate, "isa": graph.isa, "sweep": sweep}, flag)
+    study = Study(tuple(one.name for one in chosen), (graph.workload,), settings)
+    measure(study, chosen, graph.cores, how)

@@ -1,0 +1,95 @@
+"""METG in a terminal: systems against workloads, the best of each in bold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from taskgrain.cli.printer import Printer
+from taskgrain.words import notices, quantity
+
+_WORDS = {
+    "never_reached": "never",
+    "several_crossings": "several",
+    "failed": "failed",
+    "budget": quantity.NOTHING,
+    "precise": quantity.NOTHING,
+}
+Row = Mapping[str, Any]
+
+
+def value(row: Row) -> str:
+    """A cell's METG with its interval, or why there is none."""
+    if row["metg"] is not None:
+        return quantity.interval(row["metg"], row["low"], row["high"])
+    if row["ending"] == "always_reached":
+        return f"≤ {quantity.seconds(row['high'], 2)}"
+    return _WORDS.get(str(row["ending"]), str(row["ending"]))
+
+
+def best(rows: Sequence[Row]) -> float | None:
+    """The smallest METG of a workload among the systems that use all of its cores: half of a machine is no
+    match for the whole of it."""
+    most = max((row["cores"] for row in rows), default=0)
+    metgs = (row["metg"] for row in rows if row["cores"] == most)
+    return min((metg for metg in metgs if metg is not None), default=None)
+
+
+def show(out: Printer, rows: Sequence[Row], titles: Mapping[str, str], threshold: float) -> None:
+    """METG of systems (rows) and workloads (columns); one table a workload where they would not fit."""
+    workloads = list(dict.fromkeys(row["workload"] for row in rows))
+    systems = list(dict.fromkeys(row["system"] for row in rows))
+    found = {(row["system"], row["workload"]): row for row in rows}
+    smallest = {name: best([row for row in rows if row["workload"] == name]) for name in workloads}
+    out.text(f"METG({threshold:.0%}): the smallest task of {threshold:.0%} efficiency, with 95 % intervals")
+    lines: list[list[str]] = []
+    marks: list[list[bool]] = []
+    for system in systems:
+        cells = [found.get((system, name)) for name in workloads]
+        lines.append(
+            [titles.get(system, system), *(value(cell) if cell else quantity.NOTHING for cell in cells)]
+        )
+        marks.append([False, *(_is_best(cell, smallest) for cell in cells)])
+    if len(workloads) == 1 or not _fits(out, ["system", *workloads], lines):
+        _one_by_one(out, workloads, systems, found, titles, smallest)
+    else:
+        out.table(["system", *workloads], lines, marks)
+
+
+def show_warnings(out: Printer, rows: Sequence[Row]) -> None:
+    """What to know of the numbers above, each kind of warning once."""
+    for notice in notices.grouped((row["cell"], warning) for row in rows for warning in row["warnings"]):
+        first, *others = notice.cells
+        where = f"{first} (and, with other numbers, {len(others)} more cells)" if others else first
+        out.text(f"{where}: {notice.text}", "yellow")
+
+
+def _fits(out: Printer, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    widths = [max(len(line[index]) for line in [columns, *rows]) for index in range(len(columns))]
+    return sum(widths) + 3 * len(widths) <= out.width
+
+
+def _one_by_one(
+    out: Printer,
+    workloads: Sequence[str],
+    systems: Sequence[str],
+    found: Mapping[tuple[str, str], Row],
+    titles: Mapping[str, str],
+    smallest: Mapping[str, float | None],
+) -> None:
+    for name in workloads:
+        lines, marks = [], []
+        for system in systems:
+            if row := found.get((system, name)):
+                # Alone, a workload has room for what cross-checks METG.
+                floor = quantity.seconds(row.get("floor"), 2)
+                lines.append(
+                    [titles.get(system, system), value(row), floor, str(row["rounds"]), row["ending"]]
+                )
+                marks.append([False, _is_best(row, smallest), False, False, False])
+        out.text("\n" + name, "bold")
+        out.table(["system", "METG", "floor", "rounds", "ending"], lines, marks)
+
+
+def _is_best(row: Row | None, smallest: Mapping[str, float | None]) -> bool:
+    return row is not None and row["metg"] is not None and row["metg"] == smallest[row["workload"]]

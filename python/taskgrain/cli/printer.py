@@ -1,0 +1,71 @@
+"""What a terminal shows: lines and tables, in ASCII where it knows nothing else; or JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+_ASCII = str.maketrans({"µ": "u", "\u2013": "-", "\u00d7": "x", "≤": "<=", "…": "...", "—": "-"})
+
+
+class Printer:
+    """Prints tables that fit `console`, in ASCII where its encoding knows nothing else."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._plain = not str(console.encoding or "").lower().startswith("utf")
+
+    @property
+    def width(self) -> int:
+        """Of the terminal, in characters."""
+        return self._console.width
+
+    def text(self, line: str, style: str = "") -> None:
+        """A line, unchanged but for its characters."""
+        self._console.print(self._shown(line, style), soft_wrap=True, highlight=False)
+
+    def _shown(self, text: str, style: str = "") -> Text:
+        if self._plain:
+            text = str(text.translate(_ASCII).encode("ascii", "replace"), "ascii")
+        return Text(text, style=style)
+
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        bold: Sequence[Sequence[bool]] = (),
+        texts: int = 1,
+    ) -> None:
+        """The first `texts` columns are aligned to the left, the others to the right."""
+        self._console.print(self._made(columns, rows, bold, texts))
+
+    def _made(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        bold: Sequence[Sequence[bool]],
+        texts: int,
+    ) -> Table:
+        table = Table(box=box.ASCII2 if self._plain else box.SIMPLE_HEAD, pad_edge=False)
+        for index, name in enumerate(columns):
+            table.add_column(self._shown(name), justify="left" if index < texts else "right", overflow="fold")
+        for number, row in enumerate(rows):
+            marks = bold[number] if bold else [False] * len(row)
+            table.add_row(*(self._shown(t, "bold" if m else "") for t, m in zip(row, marks, strict=True)))
+        return table
+
+
+def printer() -> Printer:
+    """The one of standard output."""
+    return Printer(Console())
+
+
+def print_json(value: object) -> None:
+    """Prints a value for programs."""
+    sys.stdout.write(json.dumps(value, indent=1, allow_nan=False, default=str) + "\n")

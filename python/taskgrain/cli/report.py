@@ -1,0 +1,50 @@
+"""`taskgrain report`: the report of a results folder, and its figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from taskgrain.cli.options import Json, split_names
+from taskgrain.words.errors import InputError, UsageError
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: report.html in DIR.")
+    ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(
+            "--figures", metavar="DIR", help="Also draw each plot, in a size for two-column papers."
+        ),
+    ] = None,
+    formats: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--format", metavar="NAME", help="Of the figures: svg, png, pdf, or several (default all)."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Writes the report of a results folder: one HTML file; and its plots as figures if wished."""
+    if not folder.is_dir():
+        raise InputError("DIR", str(folder), "a results folder")
+    if formats and figures is None:
+        raise UsageError("--format is for figures: give --figures DIR too")
+    from taskgrain.cli.printer import print_json, printer
+    from taskgrain.report import FORMATS, draw, write
+
+    target = write(folder, output)
+    kinds = split_names(formats) if formats else FORMATS
+    drawn = draw(folder, figures, kinds) if figures else []
+    if as_json:
+        print_json({"report": str(target), "figures": [str(one) for one in drawn]})
+        return
+    out = printer()
+    out.text(str(target))
+    if drawn:
+        out.text(f"{figures}: {len(drawn)} figures")

@@ -1,0 +1,51 @@
+"""`taskgrain study`: measures a study file."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from taskgrain.cli.options import Measuring, Text, measuring_options
+from taskgrain.machine.topology import choose_cores
+from taskgrain.words import numbers
+
+
+def _schema(wished: bool) -> None:
+    if wished:
+        from taskgrain.study.includes import schema_text
+
+        sys.stdout.write(schema_text())
+        raise typer.Exit
+
+
+@measuring_options
+def study(
+    how: Measuring,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The study, a TOML file.")],
+    schema: Annotated[
+        bool,
+        typer.Option("--schema", callback=_schema, is_eager=True, help="Print the JSON schema of studies."),
+    ] = False,
+    cores: Annotated[
+        Text, typer.Option("--cores", metavar="N", help="Cores to use, if the study does not say.")
+    ] = None,
+) -> None:
+    """Measures a study; goes on where an earlier call was stopped."""
+    from taskgrain.cli.measuring import measure
+    from taskgrain.drive import catalogue
+    from taskgrain.study import study as studies
+
+    wished = numbers.integer(cores or 0, "--cores")
+    made = studies.read(file, len(choose_cores(wished)))
+    used = choose_cores(made.settings.cores or wished)
+    if how.budget is not None:
+        seconds = numbers.seconds(how.budget, "--budget", above=False)
+        made = replace(made, settings=replace(made.settings, budget=seconds))
+    chosen = catalogue.select(
+        catalogue.discover(how.folders or []), made.systems, f"{file}: systems", made.systems_named
+    )
+    measure(made, chosen, used, replace(how, output=how.output or Path("results") / file.stem))

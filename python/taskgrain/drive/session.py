@@ -1,0 +1,348 @@
+"""The harness's side of one driver: started once, asked many times, parked between, never left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import queue
+import select
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from taskgrain.drive import answers
+from taskgrain.drive.answers import DriverError, Peak, Probe, Ready, RunResult
+from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.log import DriverLog
+from taskgrain.drive.tree import Tree, spawn
+from taskgrain.machine.busy import Busy, BusyWatch
+from taskgrain.machine.memory import MemoryWatch
+
+T = TypeVar("T")
+PREFIX = b"@taskgrain "
+START_SECONDS = 60.0
+"""How long a driver may take to answer `hello`."""
+RUN_SECONDS = 120.0
+"""How long a run may take whose duration nothing is known about."""
+QUIT_SECONDS = 2.0
+"""How long a driver may take to quit before it is killed."""
+_LOOK_SECONDS = 0.1
+"""How often a driver that lets itself be waited for is looked after; runs are mostly shorter."""
+_LOG_SECONDS = 0.05
+"""For what a living driver printed before it answered: it may come by the other stream, and later."""
+_LOOK_SHARE = 0.005
+"""Of the time that this may take, as it takes a core from what is measured."""
+_LONGEST_LOOK = 0.3
+"""Seconds between two looks all the same: much memory can be eaten in them."""
+_LONGEST_LINE = 2**22
+_MOST_ANSWERS = 16
+
+
+class _Reader(threading.Thread):
+    """Splits a driver's stream into answers, which go to `found`, and the log; bounded whatever comes."""
+
+    def __init__(self, descriptor: int, log: DriverLog, found: Callable[[bytes | None], None] | None) -> None:
+        super().__init__(daemon=True)
+        self._descriptor, self._log, self._found = descriptor, log, found
+
+    def run(self) -> None:
+        rest = b""
+        skipping = False
+        while True:
+            try:
+                block = os.read(self._descriptor, 2**16)
+            except OSError:
+                block = b""
+            if not block:
+                break
+            *lines, rest = (rest + block).split(b"\n")
+            for line in lines:
+                if not skipping:
+                    self._take(line)
+                skipping = False
+            if len(rest) > (_LONGEST_LINE if rest.startswith(PREFIX) else 2**16):
+                if not skipping:
+                    self._take(rest)
+                rest, skipping = b"", True
+        if rest:
+            self._take(rest)
+        if self._found is not None:
+            self._found(None)
+
+    def _take(self, line: bytes) -> None:
+        if self._found is not None and line.startswith(PREFIX):
+            self._found(line[len(PREFIX) :])
+        else:
+            self._log.write(line)
+
+
+class Session:
+    """One driver. A context manager: what was started is gone at the end.
+
+    Every request raises `DriverError`. After `crash`, `timeout`, `memory` and `protocol` the driver has been
+    killed, and `start` may be called again; after the other kinds it goes on serving.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        launch: Launch,
+        log: Path | None = None,
+        *,
+        start_seconds: float = START_SECONDS,
+        run_seconds: float = RUN_SECONDS,
+        memory_bytes: int | None = None,
+    ) -> None:
+        """`memory_bytes` that the driver's processes may hold together; None: `MemoryWatch` chooses."""
+        self.name = name
+        self.launch = launch
+        self.ready: Ready | None = None
+        self.busy = Busy()
+        """What disturbed the last request."""
+        self._log = DriverLog(log)
+        self._start_seconds = launch.patience * start_seconds
+        self._run_seconds = launch.patience * run_seconds
+        self._memory_bytes = memory_bytes
+        self._memory: MemoryWatch
+        self._tree: Tree | None = None
+        self._answers: queue.Queue[bytes | None] = queue.Queue(_MOST_ANSWERS)
+        self._readers: list[_Reader] = []
+        self._number = 0
+        self._parked = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+        else:  # an interrupt, say: no time to ask
+            self.kill()
+            self._log.close()
+
+    @property
+    def alive(self) -> bool:
+        return self._tree is not None
+
+    @property
+    def parked(self) -> bool:
+        return self._parked
+
+    def pids(self) -> list[int]:
+        """The driver's processes, all of them, without the supervisor."""
+        return self._tree.pids() if self._tree is not None else []
+
+    def start(self) -> Ready:
+        """Starts the driver (again) and returns what it says of itself."""
+        self.kill()
+        self._memory = MemoryWatch(self._memory_bytes)
+        environment = dict(os.environ) | dict(self.launch.env)
+        environment["TASKGRAIN_CORES"] = ",".join(map(str, self.launch.cores))
+        self._log.note("start: " + " ".join(self.launch.command))
+        try:
+            self._tree = tree = spawn(self.launch.command, environment, cores=self.launch.cores)
+        except (OSError, ValueError) as error:
+            raise DriverError("crash", f"cannot be started: {error}", self._log.tail()) from None
+        stdin, stdout, stderr = tree.streams()
+        answers_: queue.Queue[bytes | None] = queue.Queue(_MOST_ANSWERS)
+        self._answers = answers_
+
+        def found(answer: bytes | None) -> None:
+            try:
+                answers_.put_nowait(answer)
+            except (
+                queue.Full
+            ):  # a flood of answers: no request has so many, so the next check ends the driver
+                if answer is None:
+                    answers_.get_nowait()
+                    answers_.put_nowait(None)
+
+        self._readers = [
+            _Reader(stdout.fileno(), self._log, found),
+            _Reader(stderr.fileno(), self._log, None),
+        ]
+        for reader in self._readers:
+            reader.start()
+        os.set_blocking(stdin.fileno(), False)
+        answer = self._ask({"op": "hello"}, "ready", None, self._start_seconds)
+        self.ready = self._checked(lambda: answers.ready(answer, self.launch.cores))
+        return self.ready
+
+    def run(
+        self,
+        graphs: Sequence[Mapping[str, object]],
+        *,
+        repeats: int,
+        warmup: int = 0,
+        validate: str = "sample",
+        isa: str = "auto",
+        expected_seconds: float | None = None,
+    ) -> RunResult:
+        """One `run`. `expected_seconds` for the whole request shortens the wait for a driver that hangs."""
+        self._number += 1
+        number = self._number
+        request = {"op": "run", "id": number, "graphs": list(graphs), "repeats": repeats, "warmup": warmup}
+        request |= {"validate": validate, "isa": isa}
+        begin = time.perf_counter()
+        answer = self._ask(request, "result", number, self._patience(expected_seconds))
+        elapsed = math.inf if self.launch.simulated else time.perf_counter() - begin
+        return self._checked(lambda: answers.result(answer, number, repeats, self.launch.cores, elapsed))
+
+    def peak(self, kernel: Mapping[str, object], seconds: float, isa: str = "auto") -> Peak:
+        """One `peak`, which only the reference serves."""
+        self._number += 1
+        number = self._number
+        request = {"op": "peak", "id": number, "kernel": dict(kernel), "seconds": seconds, "isa": isa}
+        answer = self._ask(request, "peak", number, self._patience(seconds))
+        processors = self.ready.cores if self.ready else 0
+        return self._checked(lambda: answers.peak(answer, number, processors))
+
+    def probe(self, seconds: float) -> Probe:
+        """One `probe`, which only the reference serves."""
+        self._number += 1
+        number = self._number
+        answer = self._ask({"op": "probe", "id": number, "seconds": seconds}, "probe", number, RUN_SECONDS)
+        return self._checked(lambda: answers.probe(answer, number, len(self.launch.cores)))
+
+    def log_tail(self) -> str:
+        """What the driver printed last. To be asked when it has failed: it takes a moment."""
+        if self._tree is not None:
+            time.sleep(_LOG_SECONDS)
+        return self._log.tail()
+
+    def park(self) -> None:
+        """Takes the idle driver's processes off the cores, where spinning ones would disturb others."""
+        if self._tree is not None and self.launch.park and not self._parked:
+            self._tree.stop()
+            self._parked = True
+
+    def resume(self) -> None:
+        """Undoes `park`; a request does it by itself."""
+        if self._tree is not None and self._parked:
+            self._tree.go_on()
+            self._parked = False
+
+    def close(self) -> None:
+        """Asks the driver to quit, then kills what is left of it."""
+        if self._tree is not None:
+            self.resume()
+            try:
+                self._send({"op": "quit"}, QUIT_SECONDS)
+                self._tree.wait(QUIT_SECONDS)
+            except DriverError:
+                pass
+        self.kill()
+        self._log.close()
+
+    def kill(self) -> int | None:
+        """Kills the driver and all its descendants; returns its exit code (128 + n for signal n)."""
+        tree, self._tree = self._tree, None
+        self.ready, self._parked = None, False
+        if tree is None:
+            return None
+        code = tree.kill()
+        for reader in self._readers:
+            with contextlib.suppress(RuntimeError):  # an interrupt of the start came before the thread's own
+                reader.join(1.0)
+        for stream in tree.streams():
+            stream.close()
+        return code
+
+    def _patience(self, expected: float | None) -> float:
+        if expected is None:
+            return self._run_seconds
+        return max(min(self._run_seconds, 10.0 + 20.0 * expected), 3.0 * expected)
+
+    def _ask(
+        self, request: Mapping[str, object], event: str, number: int | None, timeout: float
+    ) -> dict[str, object]:
+        if self._tree is None:
+            raise DriverError("crash", "the driver is not running", self._log.tail())
+        self.resume()
+        watch = BusyWatch(self.launch.cores, self.pids())
+        try:
+            self._send(request, timeout)
+            line = self._wait(str(request["op"]), timeout)
+            if line is None:
+                raise DriverError("crash", f"ended during {request['op']}")
+            answer = answers.parse(line)
+            if answer["event"] == "error":
+                raise answers.error(answer, number)
+            if answer["event"] != event:
+                raise DriverError(
+                    "protocol", f"answered {request['op']} with event {answer['event']!r}, not {event!r}"
+                )
+            self.busy = watch.end(self.pids())
+            return answer
+        except DriverError as error:
+            self._fail(error)
+            raise
+
+    def _wait(self, op: str, timeout: float) -> bytes | None:
+        """The next answer; None if the driver ended.
+
+        What counts is the time waited, not what the clock says: a harness that was itself stopped (Ctrl-Z)
+        has not waited meanwhile.
+        """
+        waited, look = 0.0, _LOOK_SECONDS
+        while waited < timeout:
+            piece = min(look, timeout - waited)
+            try:
+                return self._answers.get(timeout=piece)
+            except queue.Empty:
+                waited += piece
+            begin = time.thread_time()
+            if self._tree is not None and self._tree.wait(0.0) is not None:
+                # Killed, its supervisor first, so that a daemon of its may still hold the pipes open.
+                with contextlib.suppress(queue.Empty):
+                    return self._answers.get(timeout=_LOOK_SECONDS)
+                raise DriverError("crash", f"ended during {op}")
+            if excess := self._memory.excess(self.pids()):
+                raise DriverError("memory", f"was stopped during {op}: it {excess}")
+            look = min(max(_LOOK_SECONDS, (time.thread_time() - begin) / _LOOK_SHARE), _LONGEST_LOOK)
+        raise DriverError("timeout", f"no answer to {op} within {timeout:.3g} s")
+
+    def _send(self, request: Mapping[str, object], timeout: float) -> None:
+        assert self._tree is not None
+        descriptor = self._tree.streams()[0].fileno()
+        rest = memoryview(json.dumps(request, allow_nan=False).encode() + b"\n")
+        end = time.monotonic() + timeout
+        while rest:
+            _, writable, _ = select.select([], [descriptor], [], max(0.0, end - time.monotonic()))
+            if not writable:
+                raise DriverError("timeout", f"does not read its request {request['op']}")
+            try:
+                rest = rest[os.write(descriptor, rest) :]
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise DriverError("crash", f"ended before {request['op']}") from None
+
+    def _checked(self, check: Callable[[], T]) -> T:
+        try:
+            return check()
+        except DriverError as error:
+            self._fail(error)
+            raise
+
+    def _fail(self, error: DriverError) -> None:
+        """Completes the error with the log, and ends a driver that cannot be trusted to go on."""
+        if error.kind == "crash" and self._tree is not None:
+            code = self._tree.wait(1.0)
+            if code is None:
+                error.message += " (closed its standard streams but runs on)"
+            else:
+                number = -code if code < 0 else code - 128
+                error.message += f" (killed by signal {number})" if number > 0 else f" (exit code {code})"
+            error.args = (error.message,)
+        if error.kind in ("crash", "timeout", "memory", "protocol"):
+            self.kill()
+        self._log.note(f"{error.kind}: {error.message}")
+        error.log_tail = self.log_tail()

@@ -1,0 +1,135 @@
+"""A driver's processes, wherever the runtime puts them: started, stopped, continued and killed together."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from typing import IO
+
+from taskgrain.drive import supervisor
+from taskgrain.machine.processes import cpu_seconds, descendants
+
+_MARK = "TASKGRAIN_TREE"
+"""An environment variable by which the processes of a tree are found even if their supervisor was killed."""
+
+
+class Tree:
+    """The processes of one command, under a supervisor that kills them when the harness wishes or dies."""
+
+    def __init__(self, process: subprocess.Popen[bytes], lifeline: int, mark: str, scratch: str) -> None:
+        self.process = process
+        self._scratch = scratch
+        self._mark = f"{_MARK}={mark}".encode()
+        self._lifeline: int | None = lifeline
+
+    def streams(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+        """The command's standard input, output and error."""
+        one = self.process
+        assert one.stdin is not None
+        assert one.stdout is not None
+        assert one.stderr is not None
+        return one.stdin, one.stdout, one.stderr
+
+    def pids(self) -> list[int]:
+        """All living processes of the command, without the supervisor."""
+        return descendants(self.process.pid)
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the living processes."""
+        return sum(cpu_seconds(pid) for pid in self.pids())
+
+    def stop(self) -> None:
+        """Takes every process off the cores (SIGSTOP)."""
+        self._signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """Undoes `stop`."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        # While some still run, they may start others: go on until nobody new is seen.
+        reached: set[int] = set()
+        for _ in range(50):
+            new = [pid for pid in self.pids() if pid not in reached]
+            if not new:
+                return
+            for pid in reversed(new):
+                with contextlib.suppress(OSError):
+                    os.kill(pid, number)
+            reached.update(new)
+
+    def wait(self, timeout: float) -> int | None:
+        """The exit code, or None if it still runs after `timeout` seconds."""
+        try:
+            return self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def kill(self, timeout: float = 10.0) -> int | None:
+        """Kills every process, and returns when they are gone."""
+        if self._lifeline is not None:
+            os.close(self._lifeline)
+            self._lifeline = None
+        code = self.wait(timeout)
+        if code is None:  # the supervisor itself is stuck or stopped
+            for pid in [*self.pids(), self.process.pid]:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            code = self.wait(timeout)
+        if code is None or code < 0:
+            self._kill_orphans()
+            shutil.rmtree(self._scratch, ignore_errors=True)
+        return code
+
+    def _kill_orphans(self) -> None:
+        """Kills what a supervisor that was itself killed could not."""
+        for _ in range(50):
+            found = False
+            for name in filter(str.isdigit, os.listdir("/proc")):
+                with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+                    if self._mark in file.read().split(b"\0"):
+                        os.kill(int(name), signal.SIGKILL)
+                        found = True
+            if not found:
+                return
+            time.sleep(0.002)
+
+
+def spawn(command: Sequence[str], env: Mapping[str, str], cores: Sequence[int] = ()) -> Tree:
+    """Starts `command` on the processors `cores` (empty: any), its standard streams as pipes.
+
+    Its TMPDIR is a folder of its own, below that of `env`, which goes when its processes do. Raises `OSError`
+    where it cannot be made. A command that cannot be started ends with code 127 and a line on its standard
+    error.
+    """
+    lifeline_end, lifeline = os.pipe()
+    mark = secrets.token_hex(8)
+    scratch = ""
+    try:
+        scratch = tempfile.mkdtemp(prefix="taskgrain-", dir=env.get("TMPDIR") or None)
+        words = [str(lifeline_end), scratch, ",".join(map(str, cores)), *command]
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", supervisor.__file__, *words],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**env, _MARK: mark, "TMPDIR": scratch},
+            bufsize=0,
+            start_new_session=True,
+            pass_fds=(lifeline_end,),
+        )
+    except BaseException:
+        os.close(lifeline)
+        shutil.rmtree(scratch, ignore_errors=True)
+        raise
+    finally:
+        os.close(lifeline_end)
+    return Tree(process, lifeline, mark, scratch)

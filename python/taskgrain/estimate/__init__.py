@@ -1,0 +1,1 @@
+"""Statistics: pure functions from samples to METG and its interval."""

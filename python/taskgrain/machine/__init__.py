@@ -1,0 +1,1 @@
+"""What this machine is, and how quiet: facts, topology, other processes, memory."""

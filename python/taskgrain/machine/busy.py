@@ -1,0 +1,116 @@
+"""What the system counts while something is measured: how much of the cores other processes and the
+hypervisor took, and how often a driver was interrupted."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+from taskgrain.machine.processes import cpu_seconds
+
+_TICK = 1.0 / os.sysconf("SC_CLK_TCK")
+_STEAL = 7  # /proc/stat: user nice system idle iowait irq softirq steal
+_IDLE = (3, 4)
+
+
+def cpu_ticks() -> dict[int, list[int]]:
+    """The counters of /proc/stat by processor, in ticks; empty where there is no such file."""
+    try:
+        with open("/proc/stat", encoding="ascii") as file:
+            lines = [line.split() for line in file if line.startswith("cpu")]
+    except OSError:
+        return {}
+    return {int(words[0][3:]): [int(word) for word in words[1:9]] for words in lines if words[0] != "cpu"}
+
+
+def _all_cpu_seconds() -> dict[int, float]:
+    try:
+        return {int(name): cpu_seconds(int(name)) for name in os.listdir("/proc") if name.isdigit()}
+    except OSError:
+        return {}
+
+
+def _last_processor(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[36])
+    except (OSError, IndexError, ValueError):
+        return -1
+
+
+def involuntary_switches(pid: int) -> int:
+    """How often the living threads of a process were made to give up their core; 0 if it is gone."""
+    count = 0
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/status", "rb") as file:
+                count += int(file.read().rpartition(b"nonvoluntary_ctxt_switches:")[2])
+    except (OSError, ValueError):
+        pass
+    return count
+
+
+@dataclass(frozen=True)
+class Busy:
+    """What was counted."""
+
+    share: float = 0.0
+    """Share (0 to 1) of the cores' time that went to others: processes and the hypervisor."""
+    steal: float = 0.0
+    """The hypervisor's part of it."""
+    switches: int = 0
+    """Involuntary context switches of the processes that were measured."""
+
+
+@dataclass(frozen=True)
+class _Reading:
+    wall: float
+    processes: dict[int, float]
+    ticks: dict[int, list[int]]
+
+
+class BusyWatch:
+    """Measures from its making to `end`; `own` are the processes that are measured.
+
+    Two counters are read, as neither sees all: the CPU time of every other process in nanoseconds, which
+    misses those of other containers and those that ended meanwhile; and the busy ticks of the cores, which
+    miss what is shorter than some 10 ms. The larger one counts, and the steal time is added.
+    """
+
+    def __init__(self, cores: Collection[int], own: Iterable[int] = ()) -> None:
+        self._cores = frozenset(cores)
+        self._switches = sum(map(involuntary_switches, own))
+        self._start = self._read()
+
+    @staticmethod
+    def _read() -> _Reading:
+        return _Reading(time.perf_counter(), _all_cpu_seconds(), cpu_ticks())
+
+    def end(self, own: Collection[int]) -> Busy:
+        """What has passed since; this process is no other."""
+        start, end = self._start, self._read()
+        wall = max(end.wall - start.wall, 1e-9)
+        ours = {*own, os.getpid()}
+        own_seconds = sum(end.processes.get(pid, 0.0) - start.processes.get(pid, 0.0) for pid in ours)
+
+        alone = not start.ticks or self._cores >= start.ticks.keys()
+        others = 0.0
+        for pid, total in end.processes.items():
+            used = total - start.processes.get(pid, 0.0)
+            if pid not in ours and used > 2e-5 and (alone or _last_processor(pid) in self._cores):
+                others += used
+
+        busy = steal = 0.0
+        for core in self._cores & start.ticks.keys() & end.ticks.keys():
+            passed = [now - before for now, before in zip(end.ticks[core], start.ticks[core], strict=True)]
+            busy += _TICK * (sum(passed) - sum(passed[index] for index in _IDLE) - passed[_STEAL])
+            steal += _TICK * passed[_STEAL]
+        # A tick is charged whole to whoever runs when it strikes: two per core are within its error.
+        unseen = busy - own_seconds - 2 * _TICK * len(self._cores)
+        if steal <= _TICK and wall * len(self._cores) < 50 * _TICK:
+            steal = 0.0  # a single tick may have gathered over minutes
+        whole = wall * max(1, len(self._cores))
+        switches = max(0, sum(map(involuntary_switches, own)) - self._switches)
+        return Busy(min(1.0, (max(others, unseen, 0.0) + steal) / whole), min(1.0, steal / whole), switches)

@@ -1,0 +1,234 @@
+"""The machine as a result records it, and the state that `doctor` looks at."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+
+import psutil
+
+import taskgrain
+from taskgrain import _core
+from taskgrain.machine.busy import BusyWatch
+from taskgrain.machine.processes import descendants
+from taskgrain.machine.topology import caches, choose_cores, frequency, read_text, topology
+from taskgrain.words import quantity
+
+_COMPILERS = ("gcc", "g++", "clang", "nvcc", "mpirun")
+_LIBRARIES = (
+    "numpy",
+    "scipy",
+    "psutil",
+    "rich",
+    "typer",
+    "dask",
+    "distributed",
+    "ray",
+    "mpi4py",
+    "pyspark",
+    "tensorflow",
+)
+
+
+def _command(*command: str) -> str:
+    """The standard output of a short command, empty if it fails or takes more than 5 s."""
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=5.0, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode("utf-8", "replace").strip()
+
+
+def _cpu_model() -> str:
+    match = re.search(
+        r"^(?:model name|Model|cpu model)\s*:\s*(.+)$", read_text(Path("/proc/cpuinfo")), re.MULTILINE
+    )
+    return match[1].strip() if match else platform.processor() or platform.machine()
+
+
+def _hypervisor() -> str:
+    if "hypervisor" not in read_text(Path("/proc/cpuinfo")):
+        return ""
+    vendor = read_text(Path("/sys/class/dmi/id/sys_vendor"))
+    return read_text(Path("/sys/hypervisor/type")) or vendor or "unknown"
+
+
+def cpu_limit() -> float | None:
+    """CPU time per wall time that the control group allows, in cores; None without a limit."""
+    path = "/"
+    for line in read_text(Path("/proc/self/cgroup")).splitlines():
+        parts = line.split(":", 2)
+        if len(parts) == 3 and (parts[1] == "" or "cpu" in parts[1].split(",")):
+            path = parts[2]
+            break
+    limits: list[float] = []
+    folder = Path("/sys/fs/cgroup") / path.lstrip("/")
+    for one in [folder, *folder.parents]:
+        words = read_text(one / "cpu.max").split()
+        if len(words) == 2 and words[0].isdigit() and int(words[1]):
+            limits.append(int(words[0]) / int(words[1]))
+        if one == Path("/sys/fs/cgroup"):
+            break
+    for base in (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup/cpu") / path.lstrip("/")):
+        quota, period = read_text(base / "cpu.cfs_quota_us"), read_text(base / "cpu.cfs_period_us")
+        if quota.isdigit() and period.isdigit() and int(period):
+            limits.append(int(quota) / int(period))
+    return min(limits) if limits else None
+
+
+def _os_name() -> str:
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
+    except OSError:
+        return platform.system()
+
+
+def _project() -> dict[str, object]:
+    """What this package was built from, and how; the commit is unknown outside of a checkout."""
+    built: dict[str, object] = json.loads(_core.build_facts_json())
+    commit, _, dirty = str(built["commit"]).partition("-")
+    return built | {"commit": commit or None, "dirty": bool(dirty) if commit else None}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def facts() -> dict[str, object]:
+    """What `machine.json` holds. Takes about 0.1 s; what cannot be found out is null or left out."""
+    place = topology()
+    memory = psutil.virtual_memory()
+    compilers = {
+        name: _command(name, "--version").partition("\n")[0] for name in _COMPILERS if shutil.which(name)
+    }
+    load = os.getloadavg()
+    return {
+        "taskgrain": {"version": taskgrain.__version__} | _project(),
+        "time": time.time(),
+        "host": platform.node(),
+        "cpu": {
+            "model": _cpu_model(),
+            "architecture": platform.machine(),
+            "sockets": place.sockets,
+            "physical_cores": place.physical_cores,
+            "smt": bool(place.siblings),
+            "smt_siblings": [list(group) for group in place.siblings],
+            "available": list(place.available),
+            "caches": caches(),
+            "frequency": frequency(),
+            "limit": cpu_limit(),
+        },
+        "numa": {str(node): list(cpus) for node, cpus in place.numa.items()},
+        "memory": {"bytes": memory.total, "available_bytes": memory.available},
+        "hypervisor": _hypervisor(),
+        "kernel": platform.release(),
+        "transparent_hugepages": read_text(Path("/sys/kernel/mm/transparent_hugepage/enabled")),
+        "os": _os_name(),
+        "libc": " ".join(platform.libc_ver()),
+        "compilers": compilers,
+        "python": {"version": platform.python_version()},
+        "libraries": {name: version for name in _LIBRARIES if (version := _version(name))},
+        "load": list(load),
+    }
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What one core loses to interruptions while it does nothing but read the clock."""
+
+    core: int
+    lost: float
+    """Share of the time, 0 to 1, that went into gaps of more than `GAP_SECONDS`."""
+    largest_gap: float
+    """Seconds."""
+    gaps: int
+
+
+GAP_SECONDS = 20e-6
+"""What the interpreter alone does not take between two readings of the clock."""
+
+
+def noise(core: int, seconds: float = 0.3) -> Noise:
+    """Counts the gaps in a spin loop on one core, as selfish-detour does (Hoefler et al., SC'10)."""
+    clock = time.perf_counter_ns
+    least = int(GAP_SECONDS * 1e9)
+    before = os.sched_getaffinity(0)
+    lost = largest = gaps = 0
+    try:
+        os.sched_setaffinity(0, {core})
+        begin = last = clock()
+        end = begin + int(seconds * 1e9)
+        while last < end:
+            now = clock()
+            if now - last > least:
+                gaps += 1
+                lost += now - last
+                largest = max(largest, now - last)
+            last = now
+    finally:
+        os.sched_setaffinity(0, before)
+    return Noise(core, lost / max(1, last - begin), largest / 1e9, gaps)
+
+
+@dataclass(frozen=True)
+class State:
+    """How fit the machine is to be measured on now."""
+
+    busy_share: float
+    """Share (0 to 1) of the cores' time that other processes and the hypervisor took over a window."""
+    noise: tuple[Noise, ...]
+
+    def as_dict(self) -> dict[str, object]:
+        return {"busy_share": self.busy_share, "noise": [asdict(one) for one in self.noise]}
+
+
+def state(cores: Sequence[int] | None = None, window: float = 0.3, spin: float = 0.3) -> State:
+    """Watches the machine for `window` seconds, then spins `spin` seconds on each core."""
+    used = choose_cores(0) if cores is None else tuple(cores)
+    watch = BusyWatch(used)
+    time.sleep(window)
+    busy = watch.end(descendants(os.getpid())).share
+    return State(busy, tuple(noise(core, spin) for core in used))
+
+
+def warnings(machine: dict[str, object], now: State) -> list[str]:
+    """What a person should mend before measuring, with the remedy."""
+    found: list[str] = []
+    if now.busy_share > 0.03:
+        found.append(
+            f"other processes take {now.busy_share:.0%} of the cores: stop them, or choose fewer --cores"
+        )
+    worst = max(now.noise, key=lambda one: one.lost, default=None)
+    if worst is not None and worst.lost > 0.02:
+        found.append(
+            f"core {worst.core} loses {worst.lost:.1%} of its time to interruptions "
+            f"(the largest takes {quantity.seconds(worst.largest_gap, 2)})"
+        )
+    cpu = machine["cpu"]
+    assert isinstance(cpu, dict)
+    governor = cpu["frequency"].get("governor")
+    if governor not in (None, "performance"):
+        found.append(
+            f"the frequency governor is {governor}: "
+            "`cpupower frequency-set -g performance` steadies the clock"
+        )
+    if cpu["limit"] is not None and cpu["limit"] < len(cpu["available"]):
+        found.append(
+            f"the control group allows {cpu['limit']:g} of {len(cpu['available'])} cores: "
+            "measure with fewer --cores"
+        )
+    if machine["hypervisor"]:
+        found.append("this is a virtual machine: only comparisons within one run mean anything")
+    return found

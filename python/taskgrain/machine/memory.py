@@ -1,0 +1,129 @@
+"""How much memory a driver's processes hold, and when that is too much for the machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from taskgrain.words import numbers, quantity
+
+MEMORY_VARIABLE = "TASKGRAIN_MEMORY"
+"""Bytes (`8G`) that one driver may hold; without it, a share of what was available when it started."""
+_SHARE = 0.8
+_RESERVE_SHARE = 0.05
+_LARGEST_RESERVE = 2**30
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_CGROUPS = Path("/sys/fs/cgroup")
+_OWN_CGROUPS = Path("/proc/self/cgroup")
+_NO_LIMIT = 2**60
+"""Version 1 of cgroups says about 2**63 where there is no limit."""
+
+
+def _meminfo() -> dict[str, int]:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            return {line.split(":")[0]: 1024 * int(line.split()[1]) for line in file}
+    except (OSError, ValueError, IndexError):
+        return {}
+
+
+def _integer(file: Path) -> int | None:
+    try:
+        return int(file.read_text("ascii"))
+    except (OSError, ValueError):  # no such file, or the word `max`
+        return None
+
+
+def _cgroup_rooms() -> Iterator[tuple[int, int]]:
+    """For each control group that limits this process: its limit, and what it leaves."""
+    try:
+        lines = _OWN_CGROUPS.read_text("utf-8").splitlines()
+    except OSError:
+        return
+    for line in lines:
+        number, kinds, path = line.split(":", 2)
+        if number == "0":
+            root, names, cache = _CGROUPS, ("memory.max", "memory.current"), "inactive_file"
+        elif "memory" in kinds.split(","):
+            root, cache = _CGROUPS / "memory", "total_inactive_file"
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        else:
+            continue
+        group = root / path.lstrip("/")
+        for folder in (group, *group.parents):
+            limit, used = (_integer(folder / name) for name in names)
+            if limit is not None and used is not None and limit < _NO_LIMIT:
+                yield limit, max(0, limit - used + _cache(folder / "memory.stat", cache))
+            if folder == root:
+                break
+
+
+def _cache(file: Path, name: str) -> int:
+    """File pages that the kernel gives up before it kills."""
+    try:
+        return int(dict(line.split() for line in file.read_text("ascii").splitlines())[name])
+    except (OSError, ValueError, KeyError):
+        return 0
+
+
+def total_bytes() -> int:
+    """Memory that this process may use at most: the machine's or its control group's; 0 if unknown."""
+    limits = [limit for limit, _ in _cgroup_rooms()]
+    machine = _meminfo().get("MemTotal")
+    return min([*limits, *([machine] if machine else [])], default=0)
+
+
+def available_bytes() -> int:
+    """Memory that can be had without swapping or being killed; 0 if unknown."""
+    rooms = [room for _, room in _cgroup_rooms()]
+    machine = _meminfo().get("MemAvailable")
+    return min([*rooms, *([machine] if machine is not None else [])], default=0)
+
+
+def _resident(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/statm", "rb") as file:
+            return int(file.read().split()[1]) * _PAGE
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _proportional(pid: int) -> int:
+    """Resident memory with shared pages shared out; slower to find, and exact for ranks that share memory."""
+    try:
+        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
+            return next(1024 * int(line.split()[1]) for line in file if line.startswith(b"Pss:"))
+    except (OSError, ValueError, StopIteration, IndexError):
+        return _resident(pid)
+
+
+class MemoryWatch:
+    """Decides whether a driver, started now, holds too much."""
+
+    def __init__(self, limit: int | None = None) -> None:
+        """`limit` in bytes; None: what the environment says, or a share of what is available now.
+
+        Raises `InputError` if the environment variable is no size.
+        """
+        if limit is None and (wished := os.environ.get(MEMORY_VARIABLE)):
+            limit = numbers.size(wished, MEMORY_VARIABLE, low=1)
+        self.limit = limit if limit is not None else int(_SHARE * available_bytes())
+        """0: none, where the system does not say what is available."""
+        self._reserve = min(_LARGEST_RESERVE, int(_RESERVE_SHARE * total_bytes()))
+
+    def excess(self, pids: Iterable[int]) -> str | None:
+        """Why the processes `pids` must be stopped; None if they need not be."""
+        pids = list(pids)
+        held = sum(map(_resident, pids))
+        if self.limit and held > self.limit:
+            held = sum(map(_proportional, pids))
+            if held > self.limit:
+                most = quantity.size(self.limit)
+                return (
+                    f"holds {quantity.size(held)} of memory where {most} are allowed ({MEMORY_VARIABLE} sets "
+                    "another limit)"
+                )
+        if held > self._reserve and (left := available_bytes()) < self._reserve:
+            return f"holds {quantity.size(held)} of memory, and only {quantity.size(left)} are left"
+        return None

@@ -1,0 +1,168 @@
+"""From a study to its results: what `metg` and `study` have in common."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from taskgrain._core import InvalidSpec, Run, Unsupported
+from taskgrain.drive.catalogue import REFERENCE, Launch, System, package_folder
+from taskgrain.drive.session import Session
+from taskgrain.machine import facts as machine
+from taskgrain.measure import progress
+from taskgrain.measure.plan import Plan
+from taskgrain.measure.record import CellState
+from taskgrain.measure.runner import Runner
+from taskgrain.results.store import Line, Store
+from taskgrain.study.settings import Settings
+from taskgrain.study.study import Study
+from taskgrain.study.workload import Cell, Workload
+from taskgrain.words.errors import Interrupted, UsageError
+
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+REFERENCE_VARIABLE = "TASKGRAIN_REFERENCE"
+"""Names another program than the package's own as the reference, for tests."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The end of a call."""
+
+    cells: tuple[Line, ...]
+    """The `metg` line of every cell."""
+    failures: tuple[Line, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every cell that its system supports came to an end other than a failure."""
+        return all(line["error"] == "unsupported" for line in self.failures)
+
+
+def reference_launch(cores: Sequence[int]) -> Launch:
+    """How to start the reference. Raises `UsageError` if it is not built."""
+    program = Path(os.environ.get(REFERENCE_VARIABLE) or package_folder() / "bin" / REFERENCE)
+    if not os.access(program, os.X_OK):
+        raise UsageError(f"{program}: is missing or no program; build the project (make setup)")
+    return Launch((str(program),), {}, tuple(cores))
+
+
+def checked_cells(study: Study, systems: Sequence[System]) -> list[Cell]:
+    """The study's cells. Raises `UsageError` if there are none, or for a graph that the core refuses."""
+    cells = study.cells([one.name for one in systems])
+    if not cells:
+        raise UsageError("the study has no cells; is everything excluded?")
+    for workload in dict.fromkeys(cell.workload for cell in cells):
+        graphs = workload.request(1, study.settings.steps or 16)[:1]
+        try:
+            Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off", "isa": study.settings.isa}))
+        except (InvalidSpec, Unsupported) as error:
+            raise UsageError(study.complaint(workload, str(error))) from error
+    return cells
+
+
+def measure(
+    study: Study,
+    systems: Sequence[System],
+    cores: Sequence[int],
+    output: Path | None,
+    *,
+    retry: bool,
+    quiet: bool,
+) -> Measured:
+    """Measures a study into `output`, or into a folder that is thrown away.
+
+    Raises `TaskgrainError`, above all `UsageError`, and `Interrupted` for Ctrl-C, SIGTERM and SIGHUP.
+    """
+    cells = checked_cells(study, systems)
+    launches = _launches(systems, cores)
+    with contextlib.ExitStack() as stack:
+        folder = output or Path(stack.enter_context(_thrown_away()))
+        table = study.table([one.name for one in systems], len(cores))
+        store = stack.enter_context(Store(folder, table, machine.facts(), completed))
+
+        def make_driver(name: str) -> Session:
+            return Session(name, launches[name], store.logs / f"{name}.log")
+
+        plan = Plan(
+            cells=cells,
+            systems={system.name: system for system in systems},
+            settings=replace(study.settings, cores=len(cores)),
+            make_driver=make_driver,
+            retry=retry,
+            reporter=progress.reporter(quiet),
+        )
+        try:
+            with interruptible():
+                states = Runner(plan, store).run()
+        except KeyboardInterrupt:
+            on = "the same command goes on from here" if output else "nothing is kept without --output"
+            raise Interrupted(f"interrupted; {on}") from None
+    return Measured(tuple(_metg(state) for state in states), tuple(s.failure for s in states if s.failure))
+
+
+def _launches(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Launch]:
+    """How to start the systems and their references, by name."""
+    found = {one.name: one.launch(cores) for one in systems} | {REFERENCE: reference_launch(cores)}
+    for one in systems:
+        if one.reference:
+            launch = one.reference_launch(cores)
+            if found.setdefault(one.reference_name, launch) != launch:
+                name = one.reference_name
+                raise UsageError(f"{one.name}: launch.reference: {name} is something else's name; rename it")
+    return found
+
+
+def completed(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A stored `study.toml` with the fields that the version which wrote it did not know, at their defaults.
+
+    That is what they meant: a new field's default must be what was done before there was the field.
+    """
+    workloads = table.get("workloads")
+    if isinstance(workloads, list) and all(isinstance(one, dict) for one in workloads):
+        table = {**table, "workloads": [Workload("", 0).fields() | one for one in workloads]}
+    return asdict(Settings()) | dict(table)
+
+
+def _thrown_away() -> tempfile.TemporaryDirectory[str]:
+    try:
+        return tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True)
+    except OSError as error:
+        raise UsageError(f"no folder for what is measured: {error.strerror}; give --output") from None
+
+
+def _metg(state: CellState) -> Line:
+    assert state.metg is not None
+    return state.metg | {
+        "system": state.cell.system,
+        "workload": state.cell.workload.name,
+        "cores": state.cores,
+    }
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Makes SIGTERM and SIGHUP end a measurement like Ctrl-C: in good order, which a second one, from an
+    impatient hand, does not disturb."""
+    before = {number: signal.getsignal(number) for number in _INTERRUPTS}
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        for each in _INTERRUPTS:
+            signal.signal(each, signal.SIG_IGN)
+        raise KeyboardInterrupt
+
+    for number, handler in before.items():
+        if handler != signal.SIG_IGN:  # as nohup wishes, or a shell for what runs in the background
+            signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,61 @@
+"""What a study would do, and about how long it would take, without measuring anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from taskgrain.drive.catalogue import System
+from taskgrain.measure.call import checked_cells
+from taskgrain.measure.experiments.search import SearchSettings
+from taskgrain.study.study import Study
+from taskgrain.study.workload import Workload
+
+_TASK = 1e-6
+"""Seconds of a core that a task at the crossing is taken to last, between the 0.1 µs of a fast system and the
+10 µs of a slow one: where a study's steps or width leave no choice of how long a run lasts."""
+_BRACKET_RUNS, _ROUND_RUNS, _SWEEP_RUNS = 3.0, 14.0, 45.0
+"""Of the search and of one round, in runs as long as one at the crossing. A round has about nine sizes, the
+coarsest of nine times the granularity at the crossing; a sweep goes on to an efficiency of 95 %, at ten to
+twenty times."""
+_OVERHEAD = 1.3
+"""A study's time as a multiple of its runs': start-up, the reference, parking."""
+
+
+Plan = dict[str, Any]
+"""`cells`, `commands`, `cores`, `seconds` in all or null, and the `budget` or null: what `--json` prints."""
+
+
+def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan:
+    """What a study would do. A cell that its system does not run takes no time."""
+    by_name = {system.name: system for system in systems}
+    settings = SearchSettings.of(study.settings)
+    plan = _plan(systems, cores)
+    for cell in checked_cells(study, systems):
+        runs = by_name[cell.system].runs(cell.workload.pattern)
+        seconds = cell_seconds(cell.workload, settings, len(cores)) if runs else 0.0
+        plan["cells"].append({"cell": cell.name, "seconds": seconds})
+    return plan | {
+        "seconds": sum(cell["seconds"] for cell in plan["cells"]),
+        "budget": study.settings.budget or None,
+    }
+
+
+def run(systems: Sequence[System], workload: Workload, cores: Sequence[int]) -> Plan:
+    """What a single run of each system would do; nobody knows how long it takes."""
+    cells = [{"cell": f"{system.name}/{workload.name}", "seconds": None} for system in systems]
+    return _plan(systems, cores) | {"cells": cells}
+
+
+def _plan(systems: Sequence[System], cores: Sequence[int]) -> Plan:
+    commands = {system.name: list(system.launch(cores).command) for system in systems}
+    return {"cells": [], "commands": commands, "cores": list(cores), "seconds": None, "budget": None}
+
+
+def cell_seconds(workload: Workload, settings: SearchSettings, cores: int) -> float:
+    """A guess of a cell's time, if it is precise after the least number of rounds."""
+    step = workload.tasks(1) * _TASK / cores
+    run = settings.steps * step if settings.steps else max(settings.run_seconds, settings.min_steps * step)
+    rounds = settings.min_rounds * (_SWEEP_RUNS if settings.sweep else _ROUND_RUNS)
+    repeats = 1 if settings.slow(run) else settings.repeats
+    return (_BRACKET_RUNS + rounds) * run * (repeats + settings.warmup) * _OVERHEAD

@@ -1,0 +1,1 @@
+"""What to run next, and what came of it: one module an experiment."""

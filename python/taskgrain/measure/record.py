@@ -1,0 +1,259 @@
+"""What is known of a study: the lines of `runs.jsonl`, taken one after another.
+
+Stored lines and new ones go the same way, so that a study that goes on after a kill stands exactly where it
+stood: every decision depends on nothing but the lines before it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskgrain.drive.catalogue import REFERENCE
+from taskgrain.estimate.metg import Sample
+from taskgrain.measure.experiments.search import Request, Search, SearchSettings
+from taskgrain.results.store import Line
+from taskgrain.study.workload import Cell, Kernel
+
+ReferenceKey = tuple[object, ...]
+RunKey = tuple[str, int, int, int]
+"""Phase, round, iterations and steps: `search.Request.key`."""
+BUSY_SHARE = 0.03
+"""A run during which others took more than this share of its cores is repeated (EXAMPLES, trap 14)."""
+
+
+def reference_key(fields: Mapping[str, Any]) -> ReferenceKey:
+    """What tells references apart, from a `reference` line."""
+    default = Kernel()
+    return (
+        fields.get("program", REFERENCE),
+        fields["kernel"],
+        fields.get("scratch_bytes", default.scratch_bytes),
+        fields.get("samples", default.samples),
+    )
+
+
+def _positive(values: Any) -> list[float]:
+    """Numbers as they must be in a line that somebody else may have written. ValueError for others."""
+    found = [float(value) for value in values]
+    if not found or not all(0.0 < value < math.inf for value in found):
+        raise ValueError("not a list of positive numbers")
+    return found
+
+
+def _failure(line: Line) -> Line:
+    if not all(isinstance(line[name], str) for name in ("error", "message")):
+        raise TypeError("a failure without words")
+    return line
+
+
+def _metg(line: Line) -> Line:
+    numbers = [line[name] for name in ("metg", "low", "high", "threshold", "rounds")]
+    if not all(one is None or isinstance(one, int | float) for one in numbers):
+        raise TypeError("a result without numbers")
+    if not isinstance(line["ending"], str) or not all(isinstance(one, str) for one in line["warnings"]):
+        raise TypeError("a result without words")
+    return line
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A `run` line, checked."""
+
+    key: RunKey
+    seconds: list[float]
+    work: float
+    tasks: int
+    cores: int
+    slowdown: float
+    """Above 1 if the run was disturbed."""
+    warnings: list[str]
+
+    @classmethod
+    def of(cls, line: Line) -> _Answer:
+        key = (str(line["phase"]), int(line["round"]), int(line["iterations"]), int(line["steps"]))
+        work, tasks, cores = float(line["work"]), int(line["tasks"]), int(line["cores"])
+        _positive([tasks, cores, work] if key[2] else [tasks, cores])
+        busy, warnings = float(line.get("busy", 0.0)), [str(one) for one in line.get("warnings", [])]
+        # Older lines were not probed and say only how busy the cores were.
+        disturbed = bool(line.get("disturbed", busy > BUSY_SHARE))
+        slowdown = float(line.get("slowdown", 1.0 / max(0.1, 1.0 - busy))) if disturbed else 1.0
+        return cls(key, _positive(line["seconds"]), work, tasks, cores, max(1.0, slowdown), warnings)
+
+
+class CellState:
+    """One cell: its search, and how it ended."""
+
+    def __init__(self, cell: Cell, settings: SearchSettings, reference: str) -> None:
+        self.cell = cell
+        self.kernel: ReferenceKey = (reference, *cell.workload.kernel.reference().values())
+        self.begun = False
+        """Whether its `cell` line is written."""
+        self.failure: Line | None = None
+        self.metg: Line | None = None
+        """Its last `metg` line, if it was neither measured nor has failed since."""
+        self.problem = ""
+        """Why its answers make no sense, if they do not: a failure that is not yet written."""
+        self.cores = 0
+        """That the system occupies; 0 before its first run."""
+        self.runs = 0
+        self.spent = 0.0
+        """Seconds of the study that its runs took, with waiting and with those that were repeated."""
+        self.run_seconds = 0.0
+        """Seconds of the runs that count, without all that."""
+        self.rejected = 0
+        """Runs that were repeated as others disturbed them."""
+        self.disturbed = 0
+        """Runs that stayed disturbed after all repeats."""
+        self.crashes = 0
+        """How often its driver crashed and was started again."""
+        self.steps = 0
+        self.warnings: dict[str, None] = {}
+        self._settings = settings
+        self.search = Search(settings)
+        self.reference: NDArray[np.float64] = np.empty((0, 0))
+        """Of its cores, the rates known at its last run: what it comes to depends on no later ones."""
+        self._seconds: dict[tuple[int, int], float] = {}
+        self._early: dict[RunKey, _Answer] = {}
+
+    @property
+    def done(self) -> bool:
+        return self.failure is not None or bool(self.problem) or self.search.done
+
+    @property
+    def settling(self) -> bool:
+        """Whether it still lacks the rounds that every cell gets."""
+        return self.search.phase == "bracket" or self.search.rounds < self._settings.min_rounds
+
+    @property
+    def ignored(self) -> int:
+        """Stored runs that the search did not ask for, at least not yet."""
+        return len(self._early)
+
+    def expected_seconds(self, request: Request) -> float | None:
+        """How long the whole request may be expected to take at most, by the runs made before."""
+        bounds = [
+            seconds * max(1.0, request.steps / steps) * max(1.0, request.iterations / max(1, iterations))
+            for (iterations, steps), seconds in self._seconds.items()
+        ]
+        return min(bounds) * (request.repeats + request.warmup) if bounds else None
+
+    def expected_seconds_left(self, pace: float) -> float:
+        """A guess of the time still to come, at its own pace (`spent` for a second of runs) or this."""
+        own = self.spent / self.run_seconds if self.run_seconds else pace
+        return 0.0 if self.done else own * self.search.expected_seconds_left()
+
+    def begin(self) -> None:
+        """Takes a `cell` line: the cell starts, or starts again after a failure."""
+        if self.failure is not None:
+            self.failure, self.problem, self.metg = None, "", None
+        self.begun = True
+
+    def take_run(self, line: Line, reference: NDArray[np.float64]) -> None:
+        """Takes a `run` line; `reference` are the rates known before it.
+
+        A stored line that is not asked for is kept: where one before it was lost, its turn may come.
+        """
+        answer = _Answer.of(line)
+        if not reference.size or not any(one.key == answer.key for one in self.search.next_round()):
+            self._early[answer.key] = answer
+            return
+        self._tell(answer, reference)
+        while found := [one.key for one in self.search.next_round() if one.key in self._early]:
+            for key in found:
+                self._tell(self._early.pop(key), reference)
+
+    def _tell(self, answer: _Answer, reference: NDArray[np.float64]) -> None:
+        request = next(one for one in self.search.next_round() if one.key == answer.key)
+        self.runs += 1
+        self.metg = None
+        self.steps, self.cores = request.steps, answer.cores
+        self.reference = reference[:, : answer.cores]
+        self.disturbed += answer.slowdown > 1.0
+        self.warnings.update(dict.fromkeys(answer.warnings))
+        self._seconds[request.iterations, request.steps] = max(answer.seconds)
+        self.run_seconds += max(answer.seconds) * (request.repeats + request.warmup)
+        samples = [
+            Sample(request.iterations, request.round, seconds, answer.work, answer.tasks, answer.cores)
+            for seconds in answer.seconds
+        ]
+        try:
+            self.search.tell(request, samples, self.reference, answer.slowdown)
+        except ValueError as error:
+            self.problem = str(error)
+
+
+class Record:
+    """All cells of a study, by name, and the measurements of the reference."""
+
+    def __init__(
+        self, cells: Sequence[Cell], settings: SearchSettings, cores: int, references: Mapping[str, str]
+    ) -> None:
+        """`references` are those of systems that do not run on the cores."""
+        self.cells = {
+            cell.name: CellState(cell, settings, references.get(cell.system, REFERENCE)) for cell in cells
+        }
+        self._cores = cores
+        self.elapsed = 0.0
+        """Seconds that earlier calls have spent."""
+        self.unknown = 0
+        """Lines of cells that the study does not have."""
+        self._rates: dict[ReferenceKey, NDArray[np.float64]] = {}
+        self.work_units: dict[ReferenceKey, str] = {}
+
+    def processors(self, kernel: ReferenceKey) -> int | None:
+        """How many the reference measures on, all at once; None of others than the cores until measured."""
+        rates = self._rates.get(kernel)
+        return self._cores if kernel[0] == REFERENCE else None if rates is None else rates.shape[1]
+
+    def reference(self, kernel: ReferenceKey) -> NDArray[np.float64]:
+        """Work per second of the kernel alone [measurements x processors]; none yet is an empty table."""
+        return self._rates.get(kernel, np.empty((0, self._cores)))
+
+    def take(self, line: Line) -> None:
+        """Takes one line.
+
+        Raises KeyError, TypeError, ValueError or AttributeError for one that is not as it must be.
+        """
+        elapsed, kind = float(line.get("elapsed", 0.0)), line["kind"]
+        if not 0.0 <= elapsed < math.inf:
+            raise ValueError("elapsed")
+        if kind == "reference":
+            self._take_reference(line)
+        elif kind in ("cell", "run", "rejected", "crash", "failure", "metg"):
+            state = self.cells.get(line["cell"])
+            if state is None:
+                self.unknown += 1
+            else:
+                self._take_of_cell(kind, state, line)
+                if kind in ("run", "rejected"):
+                    state.spent += max(0.0, elapsed - self.elapsed)
+        elif not isinstance(kind, str):
+            raise TypeError("kind")
+        self.elapsed = max(self.elapsed, elapsed)
+
+    def _take_reference(self, line: Line) -> None:
+        key, rates = reference_key(line), _positive(line["rates"])
+        if len(rates) != (self.processors(key) or len(rates)) or not isinstance(line["work_unit"], str):
+            raise ValueError("not the rates of this study's processors")
+        self._rates[key] = np.vstack([*self._rates.get(key, []), rates])
+        self.work_units[key] = line["work_unit"]
+
+    def _take_of_cell(self, kind: str, state: CellState, line: Line) -> None:
+        if kind == "cell":
+            state.begin()
+        elif kind == "run":
+            state.take_run(line, self.reference(state.kernel))
+        elif kind == "rejected":
+            state.rejected += 1
+        elif kind == "crash":
+            state.crashes += 1
+        elif kind == "failure":
+            state.failure, state.metg = _failure(line), None
+        else:
+            state.metg = _metg(line)

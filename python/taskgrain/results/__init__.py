@@ -1,0 +1,1 @@
+"""The results folder: its lines, the store that appends them, exported tables."""

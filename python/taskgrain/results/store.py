@@ -1,0 +1,292 @@
+"""A study's results folder (docs/reference/results.md), opened again to go on.
+
+It is appended line by line, so that a kill at any moment loses at most the run in flight.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+import tomli_w
+
+from taskgrain.words.errors import InputError, OutputError, UsageError
+
+SCHEMA = 1
+Line = dict[str, Any]
+_SYNC_SECONDS = 5.0
+_MAY_DIFFER = ("budget", "systems_folders")
+"""Fields of a study that do not change what is measured, only for how long and from where."""
+
+
+@dataclass
+class Contents:
+    """What a `runs.jsonl` holds, in order."""
+
+    lines: list[Line] = field(default_factory=list)
+    torn: bytes = b""
+    """The unfinished last line, which a killed harness left."""
+    damaged: list[int] = field(default_factory=list)
+    """Numbers of other lines that cannot be read, counted from 1."""
+
+    def warnings(self) -> list[str]:
+        found = []
+        if self.torn:
+            found.append(f"the last line of runs.jsonl is torn ({len(self.torn)} bytes); it is skipped")
+        if self.damaged:
+            shown = ", ".join(map(str, self.damaged[:5])) + (", …" if len(self.damaged) > 5 else "")
+            found.append(f"runs.jsonl cannot be read in line {shown}; skipped")
+        return found
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+def _read_line(raw: bytes, file: Path, number: int) -> Line | None:
+    try:
+        line = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(line, dict):
+        return None
+    schema = line.get("schema", SCHEMA)
+    if not isinstance(schema, int) or isinstance(schema, bool):
+        return None
+    if schema > SCHEMA:
+        raise UsageError(
+            f"{file}: line {number} was written by a newer taskgrain (schema {schema}; this one reads up to "
+            f"{SCHEMA}): upgrade taskgrain to open it"
+        )
+    return line
+
+
+def read_lines(file: Path) -> Contents:
+    """Reads a `runs.jsonl`; one that does not exist is empty. Raises `UsageError` for a newer schema."""
+    try:
+        raw = file.read_bytes()
+    except FileNotFoundError:
+        return Contents()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    contents = Contents()
+    *whole, last = raw.split(b"\n")
+    for number, text in enumerate([*whole, last], start=1):
+        if not text.strip():
+            continue
+        line = _read_line(text, file, number)
+        if line is not None:
+            contents.lines.append(line)
+        elif number == len(whole) + 1:
+            contents.torn = text
+        else:
+            contents.damaged.append(number)
+    return contents
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """A TOML file as a table. Raises `UsageError` naming it."""
+    try:
+        return tomllib.loads(file.read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: is not TOML: {error}") from None
+
+
+def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    for key in sorted(old.keys() | new.keys()):
+        before, now = old.get(key), new.get(key)
+        if key not in _MAY_DIFFER and before != now:
+            yield f"{key} ({_short(before)} there, {_short(now)} now)"
+
+
+def _short(value: object) -> str:
+    text = "absent" if value is None else json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _same(table: Mapping[str, Any]) -> Mapping[str, Any]:
+    return table
+
+
+class Store:
+    """A results folder open for appending; a context manager. Only one harness at a time may hold it."""
+
+    def __init__(
+        self,
+        folder: Path,
+        study: Mapping[str, Any],
+        machine: Mapping[str, Any],
+        completed: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _same,
+    ) -> None:
+        """Makes the folder, or opens the one of an earlier call of the same study.
+
+        `completed` adds to a stored study the fields that the version which wrote it did not know.
+
+        Raises `UsageError` if it cannot be written, another harness holds it, a newer taskgrain wrote it,
+        or it belongs to a study that differs.
+        """
+        self.folder = folder
+        self.logs = folder / "logs"
+        self.warnings: list[str] = []
+        """What was found odd about the folder."""
+        self._synced = 0.0
+        self._runs = folder / "runs.jsonl"
+        self._file = -1
+        try:
+            self._make_folder()
+            # First of all files: whatever a kill leaves then is known to be ours.
+            self._file = os.open(self._runs, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+            self._lock()
+            self.logs.mkdir(exist_ok=True)
+            self.contents = self._open(study, machine, completed)
+        except OSError as error:
+            self._give_up()
+            raise UsageError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
+        except BaseException:
+            self._give_up()
+            raise
+        self.warnings += self.contents.warnings()
+
+    def _make_folder(self) -> None:
+        folder = self.folder
+        if folder.exists() and not folder.is_dir():
+            raise InputError("--output", str(folder), "a folder")
+        ours = self._runs.exists() or (folder / "study.toml").exists()
+        if folder.is_dir() and not ours and any(folder.iterdir()):
+            raise InputError(
+                "--output", str(folder), "a new or empty folder, or a results folder to go on with"
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"{self.folder}: another taskgrain is writing here; wait for it or stop it"
+            ) from None
+        except OSError as error:  # some network file systems have no locks
+            self.warnings.append(
+                f"{self.folder}: cannot be locked ({error.strerror}): let no other taskgrain write here"
+            )
+
+    def _open(
+        self,
+        study: Mapping[str, Any],
+        machine: Mapping[str, Any],
+        completed: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    ) -> Contents:
+        contents = read_lines(self._runs)
+        settings = self.folder / "study.toml"
+        if settings.exists():
+            for difference in _differences(completed(read_toml(settings)), study):
+                raise UsageError(
+                    f"{self.folder}: holds the results of a study that differs in {difference}; "
+                    "choose another --output"
+                )
+        elif contents.lines:
+            raise UsageError(
+                f"{self.folder}: study.toml is missing beside runs.jsonl; choose another --output"
+            )
+        self._write("study.toml", tomli_w.dumps(dict(study)).encode())
+        if not (self.folder / "machine.json").exists():
+            self._write("machine.json", json.dumps(machine, indent=1, allow_nan=False).encode() + b"\n")
+        self._mend(contents)
+        return contents
+
+    def _write(self, name: str, content: bytes) -> None:
+        # Renamed into place, so that a kill never leaves half a file.
+        draft = self.folder / f".{name}.new"
+        try:
+            with draft.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(self.folder / name)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                draft.unlink()
+            raise UsageError(f"{self.folder / name}: cannot be written: {error.strerror}") from None
+
+    def _mend(self, contents: Contents) -> None:
+        """Takes a torn tail out of the way of what will be appended, and keeps a copy in `runs.torn`."""
+        length = os.fstat(self._file).st_size
+        if contents.torn:
+            with (self.folder / "runs.torn").open("ab") as kept:
+                kept.write(contents.torn + b"\n")
+            os.ftruncate(self._file, length - len(contents.torn))
+        elif length and os.pread(self._file, 1, length - 1) != b"\n":
+            os.write(self._file, b"\n")  # a whole line that only lacks its end
+
+    def append(self, kind: str, fields: Mapping[str, Any]) -> Line:
+        """Writes one line, and returns it as a reader will see it.
+
+        Raises `OutputError` if it cannot be written; what was written before then stands as it was.
+        """
+        line: Line = {"schema": SCHEMA, "kind": kind, "time": time.time(), **fields}
+        raw = json.dumps(line, allow_nan=False).encode() + b"\n"
+        before = os.fstat(self._file)
+        if not before.st_nlink:
+            raise OutputError(f"{self._runs}: was removed while it was written; what it held is lost")
+        try:
+            while raw:
+                raw = raw[os.write(self._file, raw) :]
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._file, before.st_size)  # half a line is of no use
+            raise self._unwritten(error) from None
+        # A kill loses nothing that was written; for a power cut, a few seconds are little enough to lose.
+        if time.monotonic() - self._synced > _SYNC_SECONDS:
+            self.sync()
+        result: Line = json.loads(json.dumps(line))
+        return result
+
+    def _unwritten(self, error: OSError) -> OutputError:
+        return OutputError(
+            f"{self._runs}: cannot be written: {error.strerror}; what it holds is kept: once that is mended, "
+            "the same command goes on from here"
+        )
+
+    def sync(self) -> None:
+        """Makes what was appended survive a power cut. Raises `OutputError`."""
+        try:
+            os.fsync(self._file)
+        except OSError as error:
+            raise self._unwritten(error) from None
+        self._synced = time.monotonic()
+
+    def close(self) -> None:
+        """Gives the folder free. Raises `OutputError` if the last lines cannot be brought to the disk."""
+        if self._file >= 0:
+            try:
+                self.sync()
+            finally:
+                self._give_up()
+
+    def _give_up(self) -> None:
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.close()
+        except OutputError:
+            if error is None:  # else there already is something to say
+                raise

@@ -1,0 +1,1 @@
+"""What is to be measured: the fields of a workload, study files, settings."""

@@ -1,0 +1,244 @@
+"""A study file: which systems on which workloads, and how well each cell shall be known.
+
+The lists of the top level are multiplied out, and so are those of each of `[[workloads]]`; `[defaults]` adds
+what they do not say (docs/reference/study.md).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from taskgrain._core import kernels, patterns
+from taskgrain.study.includes import read_study, rivals
+from taskgrain.study.settings import Named, Settings, take_settings
+from taskgrain.study.toml import Document, Keys
+from taskgrain.study.workload import Cell, Kernel, Workload
+from taskgrain.words import numbers
+from taskgrain.words.errors import InputError, UsageError
+
+_MOST_WORKLOADS = 10_000
+_READERS: dict[str, Callable[[Any, str], Any]] = {
+    "pattern": partial(numbers.text, allowed=patterns()),
+    "width": partial(numbers.integer, low=1),
+    "tasks_per_core": partial(numbers.integer, low=1, high=2**40),
+    "radix": numbers.integer,
+    "period": numbers.integer,
+    "fraction": partial(numbers.real, high=1.0),
+    "seed": numbers.integer,
+    "dag": numbers.text,
+    "output_bytes": partial(numbers.size, low=16),
+    "graphs": partial(numbers.integer, low=1, high=100_000),
+    "kernel": partial(numbers.text, allowed=kernels()),
+    "imbalance": partial(numbers.real, high=2.0),
+    "persistent": numbers.flag,
+    "scratch_bytes": numbers.size,
+    "samples": partial(numbers.integer, low=1),
+}
+"""What checks each field of a workload, given the value and what it is reported as."""
+WORKLOAD_KEYS = tuple(_READERS)
+"""The keys of `[defaults]` and of a `[[workloads]]` table."""
+_PLURALS = {"patterns": "pattern", "widths": "width"}
+"""Top-level keys whose plural is the list of a workload's field; the others have one name for both."""
+PRODUCT_KEYS = (*_PLURALS, *(key for key in WORKLOAD_KEYS if key not in _PLURALS.values()))
+"""The top-level keys whose lists are multiplied out."""
+RULE_KEYS = ("system", *WORKLOAD_KEYS)
+"""The keys of a table in `exclude`."""
+STUDY_KEYS = (
+    *("title", "include", "systems", *PRODUCT_KEYS),
+    *(one.name for one in fields(Settings)),
+    *("defaults", "exclude", "workloads"),
+)
+"""All keys of a study."""
+
+
+def workload(table: Mapping[str, Any], cores: int, named: Named) -> Workload:
+    """A workload from one value a field; `named` makes of a field what a bad value is reported as.
+
+    `width` or `tasks_per_core` (which is multiplied by `cores`); one task a core if neither is there.
+    """
+    _refuse_rivals(table, named)
+    values = {key: _READERS[key](value, named(key)) for key, value in table.items()}
+    if "pattern" not in values:
+        raise UsageError(f"{named('pattern')}: is missing; give the name of a pattern")
+    width = values.pop("width", cores * values.pop("tasks_per_core", 1))
+    kernel = {one.name: values.pop(one.name) for one in fields(Kernel) if one.name in values}
+    if "kernel" in values:
+        kernel["name"] = values.pop("kernel")
+    return Workload(**values, width=width, kernel=Kernel(**kernel))
+
+
+def _refuse_rivals(table: Mapping[str, Any], named: Named) -> None:
+    for key in table:
+        for other in rivals(key, table):
+            raise UsageError(f"{named(key)}: give this or {other}, not both")
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is to be measured. `cells` gives it in the order of its workloads, all systems of one together."""
+
+    systems: tuple[str, ...]
+    workloads: tuple[Workload, ...]
+    settings: Settings = field(default_factory=Settings)
+    exclude: tuple[Mapping[str, Sequence[Any]], ...] = ()
+    title: str = ""
+    named: Mapping[Workload, Named] = field(default_factory=dict, compare=False, repr=False)
+    """For a workload of a file, what makes of a field what a bad value is reported as."""
+    systems_named: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """What each of `systems` is reported as."""
+
+    def cells(self, systems: Sequence[str]) -> list[Cell]:
+        """Every system on every workload, but for those excluded."""
+        every = [Cell(system, one) for one in self.workloads for system in systems]
+        return [cell for cell in every if not any(_matches(cell, rule) for rule in self.exclude)]
+
+    def complaint(self, workload: Workload, words: str) -> str:
+        """What the core says of a workload, `field: …`, with the field's place."""
+        name, _, rest = words.partition(": ")
+        if name not in WORKLOAD_KEYS or workload not in self.named:
+            return f"{workload.name}: {words}"
+        return f"{self.named[workload](name)}: {rest} (in {workload.name})"
+
+    def table(self, systems: Sequence[str], cores: int) -> dict[str, Any]:
+        """`study.toml` with all defaults written out and the systems and cores as they are here."""
+        settings = asdict(self.settings) | {"cores": cores}
+        rules = [
+            {key: values[0] if len(values) == 1 else list(values) for key, values in rule.items()}
+            for rule in self.exclude
+        ]
+        return {
+            **({"title": self.title} if self.title else {}),
+            "systems": list(systems),
+            **settings,
+            **({"exclude": rules} if rules else {}),
+            "workloads": [one.fields() for one in self.workloads],
+        }
+
+
+def _matches(cell: Cell, rule: Mapping[str, Sequence[Any]]) -> bool:
+    own = cell.fields()
+    return all(own[key] in values for key, values in rule.items())
+
+
+def read(file: Path, cores: int) -> Study:
+    """A study from its TOML file; `tasks_per_core` is multiplied by `cores` unless the file has its own."""
+    return parse(read_study(file), cores)
+
+
+def parse(given: Document, cores: int) -> Study:
+    """A study from its table. Raises `InputError` or `UsageError` that say where in which file."""
+    rest = dict(given.table)
+    for key in rest:
+        if key not in STUDY_KEYS:
+            raise InputError(given.key(key), key, ", ".join(STUDY_KEYS))
+    title = numbers.text(rest.pop("title", ""), given.value("title"))
+    settings = take_settings(rest, given.value)
+    cores = settings.cores or cores
+    systems = rest.pop("systems", "default")
+    listed = isinstance(systems, list)
+    names = systems if listed else [systems]
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InputError(given.value("systems"), systems, "a list of systems, all, or default")
+    rules = _tables(rest.pop("exclude", []), "exclude", RULE_KEYS, given)
+    products = _products(rest, given)
+    count = sum(math.prod(map(len, one.values())) for _, one in products)
+    if count > _MOST_WORKLOADS:
+        raise InputError(given.value("workloads"), f"{count} of them", f"at most {_MOST_WORKLOADS}")
+    made: dict[Workload, Named] = {}
+    for at, lists in products:
+        for chosen in itertools.product(*lists.values()):
+            values = dict(zip(lists, chosen, strict=True))
+            named = partial(_named, given, at, {key: one.keys for key, one in values.items()})
+            new = workload({key: one.value for key, one in values.items()}, cores, named)
+            if new in made:
+                raise UsageError(f"{named('')}: {new.name} is there twice")
+            made[new] = named
+    exclude = tuple(_rule(rule, cores) for rule in rules)
+    systems_named = tuple(given.value("systems", *([n] if listed else [])) for n in range(len(names)))
+    return Study(tuple(names), tuple(made), settings, exclude, title, made, systems_named)
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A checked value of a field, and where it stands."""
+
+    value: Any
+    keys: Keys
+
+
+_Lists = dict[str, list[_Value]]
+"""The fields of a table; one value is a list of one."""
+
+
+def _products(rest: dict[str, Any], given: Document) -> list[tuple[Keys, _Lists]]:
+    """What is multiplied out: each of `[[workloads]]`, then the lists of the top level, with `[defaults]`."""
+    tables = _tables(rest.pop("workloads", []), "workloads", WORKLOAD_KEYS, given)
+    defaults = _lists(rest.pop("defaults", {}), ("defaults",), WORKLOAD_KEYS, given)
+    products: list[tuple[Keys, _Lists]] = [(("workloads", n), one) for n, one in enumerate(tables)]
+    if rest or not tables:
+        top = _lists(rest, (), PRODUCT_KEYS, given)
+        if "pattern" not in top | defaults:
+            raise UsageError(
+                f"{given.value('patterns')}: is missing; give a list of patterns, or [[workloads]]"
+            )
+        products.append(((), top))
+    return [
+        (at, own | {key: one for key, one in defaults.items() if key not in own and not rivals(key, own)})
+        for at, own in products
+    ]
+
+
+def _tables(value: object, key: str, allowed: Sequence[str], given: Document) -> list[_Lists]:
+    if not isinstance(value, list):
+        raise InputError(given.value(key), value, f"an array of tables, [[{key}]]")
+    if key == "exclude" and {} in value:  # it would exclude everything
+        raise InputError(given.value(key, value.index({})), "{}", "at least one of " + ", ".join(allowed))
+    return [_lists(one, (key, index), allowed, given) for index, one in enumerate(value)]
+
+
+def _lists(table: object, at: Keys, allowed: Sequence[str], given: Document) -> _Lists:
+    """The checked fields of a table."""
+    if not isinstance(table, dict):
+        raise InputError(given.value(*at), table, "a table of " + ", ".join(allowed))
+    found: _Lists = {}
+    for key, value in table.items():
+        if key not in allowed:
+            raise InputError(given.key(*at, key), key, ", ".join(allowed))
+        if value == []:
+            raise InputError(given.value(*at, key), "[]", "at least one value")
+        name = _PLURALS.get(key) or key
+        read = _READERS.get(name, numbers.text)  # `system` in a rule
+        many = isinstance(value, list)
+        places: list[Keys] = [(*at, key, n) for n in range(len(value))] if many else [(*at, key)]
+        found[name] = [
+            _Value(_placed(name, read(one, given.value(*keys)), keys, given), keys)
+            for one, keys in zip(value if many else [value], places, strict=True)
+        ]
+    _refuse_rivals(table, lambda key: given.value(*at, key))
+    return found
+
+
+def _placed(name: str, value: Any, keys: Keys, given: Document) -> Any:
+    """The value; a relative `dag` is relative to the file that names it."""
+    file = given.file_of(*keys)
+    return str((file.parent / value).absolute()) if name == "dag" and value and file else value
+
+
+def _named(given: Document, at: Keys, places: Mapping[str, Keys], name: str) -> str:
+    """What a field of a workload is reported as; the whole of it for an empty name."""
+    own = (*at, name) if name else at or ("patterns",)
+    return given.value(*places.get(name, own))
+
+
+def _rule(lists: _Lists, cores: int) -> Mapping[str, Sequence[Any]]:
+    """A rule of `exclude`, with `width` for `tasks_per_core`."""
+    rule = {key: [one.value for one in values] for key, values in lists.items()}
+    if "tasks_per_core" in rule:
+        rule["width"] = [cores * each for each in rule.pop("tasks_per_core")]
+    return rule

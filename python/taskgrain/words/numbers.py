@@ -1,0 +1,119 @@
+"""Numbers as people write them: `1e6` is a million, `1.5` is no integer, `64K` is 65536 bytes.
+
+Text comes from the command line, values from a study file; both end here, so that both accept the same.
+Every function raises `InputError`, which names the field, the value and what is allowed.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
+
+from taskgrain.words.errors import InputError
+
+LARGEST = 2**63 - 1
+"""The largest integer of the driver protocol."""
+
+_MULTIPLES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_BYTES = re.compile(r"(?P<number>[0-9.eE+]+?)\s*(?P<multiple>[KMGTkmgt]?)(?:iB|B)?")
+_LONGEST = 40  # no number that fits is longer, and Decimal("1e999999999") must not be made an int
+
+
+def _range(low: float, high: float, what: str, *, above: bool = False) -> str:
+    bound = f"above {low:g}" if above else f"at least {low:g}"
+    if math.isinf(high) or high >= LARGEST:
+        return f"{what} {bound}"
+    return f"{what} {'above' if above else 'from'} {low:g} to {high:g}"
+
+
+def integer(value: object, field: str, *, low: int = 0, high: int = LARGEST) -> int:
+    """An integer from text (`1000`, `1e6`, `1_000`) or from a value of a file (`1000`, `1e6`)."""
+    allowed = _range(low, high, "an integer")
+    number: Decimal
+    if isinstance(value, bool):
+        raise InputError(field, value, allowed)
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        number = Decimal(value)
+    elif isinstance(value, str) and value.isascii() and 0 < len(value.strip()) <= _LONGEST:
+        try:
+            number = Decimal(value.strip())
+        except InvalidOperation:
+            raise InputError(field, value, allowed) from None
+    else:
+        raise InputError(field, value, allowed)
+    if not number.is_finite() or number.adjusted() > 19 or number != number.to_integral_value():
+        raise InputError(field, value, allowed)
+    whole = int(number)
+    if not low <= whole <= high:
+        raise InputError(field, value, allowed)
+    return whole
+
+
+def real(
+    value: object, field: str, *, low: float = 0.0, high: float = math.inf, above: bool = False
+) -> float:
+    """A finite number from `low` (excluded if `above`) to `high`."""
+    allowed = _range(low, high, "a number", above=above)
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise InputError(field, value, allowed)
+    if isinstance(value, str) and not value.isascii():  # other scripts' digits
+        raise InputError(field, value, allowed)
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        raise InputError(field, value, allowed) from None
+    if not math.isfinite(number) or not low <= number <= high or (above and number == low):
+        raise InputError(field, value, allowed)
+    return number
+
+
+def size(value: object, field: str, *, low: int = 0, high: int = LARGEST) -> int:
+    """Bytes: an integer, or text such as `64K`, `64KiB`, `1M`, `2G`; multiples are of 1024."""
+    if not isinstance(value, str):
+        return integer(value, field, low=low, high=high)
+    allowed = _range(low, high, "bytes,") + ", such as 4096, 64K, 1M (multiples of 1024)"
+    match = _BYTES.fullmatch(value.strip())
+    # "KB" means 1000 to some and 1024 to others: refuse what would be read wrongly by one of them.
+    if match is None or len(value) > _LONGEST or re.fullmatch(r".*[KMGTkmgt]B", value.strip()):
+        raise InputError(field, value, allowed)
+    try:
+        number = Decimal(match["number"]) * _MULTIPLES[match["multiple"].upper()]
+    except InvalidOperation:
+        raise InputError(field, value, allowed) from None
+    if not number.is_finite() or number.adjusted() > 19 or number != number.to_integral_value():
+        raise InputError(field, value, allowed)
+    if not low <= int(number) <= high:
+        raise InputError(field, value, allowed)
+    return int(number)
+
+
+def flag(value: object, field: str) -> bool:
+    """A truth value of a file."""
+    if not isinstance(value, bool):
+        raise InputError(field, value, "true or false")
+    return value
+
+
+def text(value: object, field: str, allowed: Sequence[str] | None = None) -> str:
+    """Text of a file; one of `allowed` if given."""
+    if not isinstance(value, str) or not value.isprintable():
+        raise InputError(field, value, "text")
+    if allowed is not None and value not in allowed:
+        raise InputError(field, value, ", ".join(allowed))
+    return value
+
+
+def seconds(value: object, field: str, *, low: float = 0.0, above: bool = True) -> float:
+    """Seconds: a number, or text such as `90`, `90s`, `10m`, `2h`."""
+    factor = 1.0
+    number = value
+    if isinstance(value, str) and value.strip()[-1:] in ("s", "m", "h"):
+        factor = {"s": 1.0, "m": 60.0, "h": 3600.0}[value.strip()[-1]]
+        number = value.strip()[:-1]
+    try:
+        return real(number, field, low=low, above=above) * factor
+    except InputError:
+        bound = f"above {low:g}" if above else f"at least {low:g}"
+        raise InputError(field, value, f"seconds {bound}, such as 90, 90s, 10m, 2h") from None

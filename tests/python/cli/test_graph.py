@@ -1,0 +1,89 @@
+"""`taskgrain graph`: what programs and people get from it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from taskgrain.cli.main import main
+
+Lines = list[dict[str, object]]
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as ended:
+        main(["graph", *map(str, words)])
+    said = capsys.readouterr()
+    return int(ended.value.code or 0), said.out, said.err
+
+
+def steps(capsys: pytest.CaptureFixture[str], *words: object) -> Lines:
+    code, out, _ = call(capsys, *words)
+    assert code == 0
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def test_a_line_a_step_with_both_directions(capsys: pytest.CaptureFixture[str]) -> None:
+    assert steps(capsys, "--pattern", "tree", "--steps", 3, "--width", 3) == [
+        {
+            "step": 0, "first_point": 0, "width": 1, "dependence_set": 0,
+            "dependences": [[]], "reverse_dependences": [[0, 1]],
+        },
+        {
+            "step": 1, "first_point": 0, "width": 2, "dependence_set": 0,
+            "dependences": [[0], [0]], "reverse_dependences": [[0, 1], [2]],
+        },
+        {
+            "step": 2, "first_point": 0, "width": 3, "dependence_set": 0,
+            "dependences": [[0], [0], [1]], "reverse_dependences": [[], [], []],
+        },
+    ]  # fmt: skip
+
+
+def test_a_printed_graph_is_a_dag_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    shape = ("--steps", 6, "--width", 7, "--radix", 3)
+    _, out, _ = call(capsys, "--pattern", "random_nearest", *shape)
+    (tmp_path / "graph.json").write_text(out)
+    again = steps(capsys, "--pattern", "dag", "--dag", tmp_path / "graph.json")
+    edges = [(line["dependences"], line["reverse_dependences"]) for line in again]
+    assert edges == [(s["dependences"], s["reverse_dependences"]) for s in map(json.loads, out.splitlines())]
+
+
+def test_stats_count_what_crosses_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = call(
+        capsys, "--pattern", "stencil_1d", "--steps", 3, "--width", 4, "--stats", "--nodes", 2, "--json"
+    )
+    assert json.loads(out) == {
+        "tasks": 12, "dependences": 20, "local": 16, "remote": 4, "most_dependences": 3, "nodes": 2,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "start"), [("svg", b"<svg"), ("png", b"\x89PNG")])
+def test_a_drawing(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str, start: bytes) -> None:
+    file = tmp_path / f"graph.{kind}"
+    code, _, _ = call(capsys, "--pattern", "fft", "--format", kind, "--output", file)
+    assert code == 0
+    assert file.read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--pattern", "nope"), "pattern: nope is not allowed; allowed: trivial"),
+        (("--steps", "1.5"), "--steps: 1.5 is not allowed"),
+        (("--patern", "fft"), "No such option: --patern"),
+        (("--format", "gif"), "--format: gif is not allowed; allowed: json, svg, png"),
+        (("--pattern", "spread", "--radix", 5, "--width", 16, "--period", 5), "allowed: at most 4"),
+        (("--steps", "1e4", "--format", "svg"), "at most 4096 tasks in a drawing"),
+        (("--pattern", "dag"), "dag:"),
+        (("--pattern", "dom", "--steps", "1e18"), "at most 2^31 for pattern dom"),
+    ],
+)
+def test_bad_input_ends_with_code_2(
+    capsys: pytest.CaptureFixture[str], words: tuple[object, ...], message: str
+) -> None:
+    code, out, err = call(capsys, *words)
+    assert (code, out) == (2, "")
+    assert message in err

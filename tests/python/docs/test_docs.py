@@ -1,0 +1,269 @@
+"""The documentation: what it tells a reader to run does run, its links lead somewhere, its site builds.
+
+A page is run from beginning to end in a folder of its own, which has the checkout's `.venv`, `studies` and
+`docs`, and measured results in `results/default`:
+
+- `sh` is run by bash and must succeed; `python` is run as a program. With `title="FILE"` a block of any
+  language becomes that file instead, for the commands after it.
+- `toml` and `json` must parse.
+- `c`, `cpp` and `cmake` must be a file of the repository (`--8<-- "FILE"`) or have the comment
+  `<!-- excerpt: FILE -->`; ctest builds and runs docs/examples and examples/rt.
+- `text`, or no language, is what a program prints, and may not begin with a command.
+- `cells` is what a study's dry run shows (test_study_examples.py).
+
+Nothing else is allowed. A comment right before a block changes that: `<!-- not run: REASON -->` leaves it
+out, `<!-- slow -->` leaves it to the tests marked slow, `<!-- excerpt: FILE -->` holds it to the text of a
+file, `<!-- output -->` to what the block before it printed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from markdown_blocks import Block, blocks, pages
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[3]
+PAGES = [page.relative_to(ROOT).as_posix() for page in pages(ROOT)]
+SLOW = [page for page in PAGES if any("slow" in one.comments for one in blocks((ROOT / page).read_text()))]
+MEASURED = min((ROOT / "docs" / "results").glob("*/runs.jsonl")).parent
+LANGUAGES = ("sh", "python", "toml", "json", "c", "cpp", "cmake", "cells", "text")
+SECONDS = 120
+"""The longest that a block may take."""
+_INCLUDED = re.compile(r'^--8<-- "(.+)"\n$')
+_COMMAND = re.compile(r"\A\s*(\$ |taskgrain |make |git |pip |cmake |\.venv/)")
+
+
+class PageError(AssertionError):
+    """What is wrong with a block."""
+
+
+def _run(command: list[str], folder: Path, text: str) -> str:
+    bin_folder = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = dict(os.environ) | {"PATH": bin_folder, "COLUMNS": "120"}
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env=environment,
+        start_new_session=True,
+    ) as process:
+        try:
+            out, err = process.communicate(text, timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # what bash has started, too
+            raise PageError(f"takes more than {SECONDS} s") from None
+    if process.returncode != 0:
+        raise PageError(f"exit code {process.returncode}\n{out}{err}")
+    return out
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _check_source(block: Block) -> None:
+    """A block in a language that other tests compile."""
+    included = _INCLUDED.match(block.text)
+    if included is None and "excerpt" not in block.comments:
+        raise PageError("neither a file of the repository nor an excerpt of one")
+    if included is not None and not (ROOT / included[1]).is_file():
+        raise PageError(f"there is no {included[1]}")
+
+
+def _check(block: Block, folder: Path, before: str) -> str:
+    """Runs or parses a block; returns what it printed, `before` being what the one before it did."""
+    excerpt_of = block.comments.get("excerpt")
+    if excerpt_of and _squeezed(block.text) not in _squeezed((ROOT / excerpt_of).read_text()):
+        raise PageError(f"is no excerpt of {excerpt_of}")
+    if "output" in block.comments and block.text.split() != before.split():
+        raise PageError(f"is not what the block before it prints:\n{before}")
+    if block.language == "toml":
+        tomllib.loads(block.text)
+    elif block.language == "json":
+        json.loads(block.text)
+    if block.title:
+        file = folder / block.title
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(block.text)
+        return ""
+    match block.language:
+        case "sh":
+            return _run(["bash", "-euo", "pipefail", "-s"], folder, block.text)
+        case "python":
+            return _run([sys.executable, "-"], folder, block.text)
+        case "c" | "cpp" | "cmake":
+            _check_source(block)
+        case "text" | "":
+            if _COMMAND.search(block.text):
+                raise PageError("is a command, but not of the language sh")
+        case "toml" | "json" | "cells":
+            pass
+        case other:
+            raise PageError(f"language '{other}' is not allowed; allowed: {', '.join(LANGUAGES)}")
+    return ""
+
+
+def run_page(text: str, folder: Path, *, slow: bool) -> None:
+    """Everything on a page, in order. Raises PageError with the line of the block that is wrong."""
+    for name in ("studies", "docs"):
+        (folder / name).symlink_to(ROOT / name)
+    (folder / ".venv").symlink_to(sys.prefix)
+    shutil.copytree(MEASURED, folder / "results" / "default")
+    printed = ""
+    for block in blocks(text):
+        try:
+            if "not run" in block.comments:
+                if not block.comments["not run"]:
+                    raise PageError("'not run' needs a reason")
+                continue
+            if slow or "slow" not in block.comments:
+                printed = _check(block, folder, printed)
+        except (PageError, ValueError, OSError) as error:
+            raise PageError(f"line {block.line}: {error}") from error
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_page(page: str, tmp_path: Path) -> None:
+    run_page((ROOT / page).read_text(), tmp_path, slow=False)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", SLOW)
+def test_page_with_what_is_slow(page: str, tmp_path: Path) -> None:
+    run_page((ROOT / page).read_text(), tmp_path, slow=True)
+
+
+@pytest.mark.parametrize(
+    ("page", "complaint"),
+    [
+        ("```sh\ntrue\nfalse\ntrue\n```", "line 1: exit code 1"),
+        ("```sh\nfalse | cat\n```", "exit code 1"),
+        ("a\n\n```python\nraise SystemExit(3)\n```", "line 3: exit code 3"),
+        ("```\ntaskgrain doctor\n```", "is a command"),
+        ("```text\n$ true\n```", "is a command"),
+        ("```console\n$ true\n```", "language 'console' is not allowed"),
+        ("<!-- not run -->\n```sh\nfalse\n```", "needs a reason"),
+        ("<!-- not run: because -->\nWords in between.\n```sh\nfalse\n```", "exit code 1"),
+        ('```toml title="a.toml"\na = \n```', "line 1: "),
+        ("```json\n{'a': 1}\n```", "line 1: "),
+        ("```cpp\nint main() {}\n```", "neither a file"),
+        ('```cpp\n--8<-- "no/such.hpp"\n```', "there is no no/such.hpp"),
+        ("<!-- excerpt: README.md -->\n```text\nno such words\n```", "no excerpt of README.md"),
+        ("```sh\necho 1\n```\n<!-- output -->\n```text\n2\n```", "line 5: is not what"),
+        ("1. a\n\n    ```sh\n    exit 4\n    ```", "exit code 4"),
+        ("```sh\nfalse\n", "does not end"),
+    ],
+)
+def test_a_bad_page_is_found_out(page: str, complaint: str, tmp_path: Path) -> None:
+    with pytest.raises((PageError, ValueError), match=re.escape(complaint)):
+        run_page(page, tmp_path, slow=False)
+
+
+def test_a_good_page_is_run_in_order(tmp_path: Path) -> None:
+    page = """
+```text title="folder/a"
+word
+```
+```sh
+cat folder/a; touch b
+```
+<!-- output -->
+```text
+word
+```
+<!-- not run: it would fail -->
+
+```sh
+false
+```
+<!-- slow -->
+```sh
+false
+```
+```python
+assert __import__("pathlib").Path("b").exists()
+```
+"""
+    run_page(page, tmp_path, slow=False)
+    assert (tmp_path / "b").exists()
+
+
+def test_every_example_is_built_run_and_shown() -> None:
+    shown = "".join((ROOT / page).read_text() for page in PAGES)
+    for folder in ("docs/examples", "examples/rt"):
+        lists = (ROOT / folder / "CMakeLists.txt").read_text()
+        for file in (one for one in (ROOT / folder).iterdir() if one.is_file()):
+            if file.suffix in (".c", ".cpp"):
+                assert re.search(rf"\b{re.escape(file.stem)}\b", lists), f"{file.name} is not built"
+            if file.name != "CMakeLists.txt":
+                assert f'--8<-- "{folder}/{file.name}"' in shown, f"no page shows {file.name}"
+
+
+def test_every_public_header_is_shown() -> None:
+    shown = "".join((ROOT / page).read_text() for page in PAGES)
+    include = ROOT / "include"
+    headers = [file.relative_to(include).as_posix() for file in (include / "taskgrain").glob("*.h*")]
+    runtime = (include / "taskgrain/rt.hpp").read_text()  # what it includes is for users, the rest is not
+    headers += re.findall(r'#include "(.+)"', runtime)
+    for header in headers:
+        assert f'--8<-- "include/{header}"' in shown, f"no page shows {header}"
+
+
+def test_the_graph_of_the_protocol_is_the_default() -> None:
+    """The complete GRAPH on the page of the protocol is accepted, and says the same as its shortest form."""
+    from taskgrain._core import Run
+
+    page = blocks((ROOT / "docs/reference/protocol.md").read_text())
+    (graph,) = [json.loads(one.text) for one in page if one.language == "json"]
+    short = {key: graph[key] for key in ("pattern", "steps", "width")}
+    for shape in (graph, short):
+        run = Run(json.dumps({"op": "run", "graphs": [shape]}))
+        assert (run.steps(), run.width(), run.output_bytes()) == (1000, 16, graph["output_bytes"])
+
+
+def test_targets_of_make_exist() -> None:
+    targets = set(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for page in PAGES:
+        named = re.findall(r"(?:^|`)make ([a-z][a-z-]*)", (ROOT / page).read_text(), re.MULTILINE)
+        assert set(named) <= targets, page
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    text = re.sub(r"^```.*?^```", "", (ROOT / "README.md").read_text(), flags=re.MULTILINE | re.DOTALL)
+    links = re.findall(r"\]\(([^)#]+)[^)]*\)", text)
+    assert links
+    for link in links:
+        assert link.startswith("https://") or (ROOT / link).exists(), link
+
+
+def test_the_site_builds_and_needs_no_network(tmp_path: Path) -> None:
+    """`--strict` finds links and anchors that lead nowhere, and pages that are not in the navigation."""
+    site = tmp_path / "site"
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(site)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0, done.stderr
+    elsewhere = r"""["']?(?:https?:)?//"""
+    loaded = re.compile(rf"<(?:script|img|iframe)[^>]*\ssrc={elsewhere}|<link[^>]*\shref={elsewhere}")
+    built = list(site.rglob("*.html"))
+    assert len(built) > len(PAGES) - 2
+    for page in built:
+        assert not loaded.search(page.read_text()), page.name
+    cli = (site / "reference" / "cli.html").read_text()
+    for name in ("doctor", "metg", "study", "graph", "report", "export"):
+        assert f'<h2 id="{name}">' in cli
+    assert "--output-bytes" in cli and "--min-rounds" in cli
+    assert "tg_execute_point" in (site / "reference" / "c-api.html").read_text()
+    assert "resamples" in (site / "reference" / "python-api.html").read_text()

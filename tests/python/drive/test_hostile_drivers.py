@@ -1,0 +1,256 @@
+"""A study with drivers that misbehave in every way: each is marked, and the good ones are measured."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import psutil
+import pytest
+from driver_process import CORES
+from killable_study import DRIVERS, FAKE, finish, lines, program, size, write_system
+
+from taskgrain.drive.answers import DriverError
+from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.session import Session
+from taskgrain.machine import memory
+from taskgrain.machine.memory import MemoryWatch
+from taskgrain.machine.processes import descendants
+from taskgrain.words.errors import InputError
+
+HOSTILE = str(DRIVERS / "hostile.py")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_own_systems")]
+
+# Mode of the driver: the failure's kind, and words of its message.
+MARKED = {
+    "exits_at_once": ("crash", "exit code 7"),
+    "protocol2": ("protocol", "speaks protocol 2"),
+    "exits": ("crash", "exit code 3"),
+    "dies": ("crash", "signal 11"),
+    "closes_stdout": ("crash", "closed its standard streams"),
+    "rubbish": ("protocol", "not JSON"),
+    "deep": ("protocol", "not JSON"),
+    "answers": ("protocol", "answer to run 0"),
+    "long": ("protocol", "not JSON"),
+    "odd_error": ("protocol", "incomplete"),
+    "nan": ("protocol", "NaN"),
+    "infinite": ("protocol", "Infinity"),
+    "negative": ("protocol", "seconds"),
+    "instant": ("protocol", "less than any clock can tell"),
+    "too_fast": ("protocol", "the kernel alone reaches"),
+    "too_much_work": ("protocol", "the answer's work"),
+    "more_tasks": ("validation", "the graphs hold"),
+    "lies": ("validation", "tasks were executed; the graphs hold"),
+    "violation": ("validation", "too early (kind 'early', graph 0, step 12, point 3)"),
+    "system": ("system", "system it is"),
+    "unsupported": ("unsupported", "unsupported it is"),
+    "escapes": ("system", "gone"),
+    "eats": ("memory", "where 400 MiB are allowed (TASKGRAIN_MEMORY sets another limit)"),
+    "child_eats": ("memory", "where 400 MiB are allowed"),
+}
+SLOW = dict.fromkeys(("hangs", "endless"), ("timeout", "no answer to run within 1"))
+
+
+def study_of(folder: Path, modes: Mapping[str, object], good_runs: int) -> list[str]:
+    write_system(folder, "good", str(FAKE), "1e-6", "0.02", "=")
+    for mode in modes:
+        write_system(folder, mode, HOSTILE, mode, str(good_runs))
+    (folder / "s.toml").write_text('patterns = ["stencil_1d"]\nwidths = [4]\n')
+    return ["study", str(folder / "s.toml"), "-o", str(folder / "out"), "--systems", str(folder / "systems")]
+
+
+@pytest.mark.usefixtures("simulated")
+@pytest.mark.parametrize(
+    ("modes", "good_runs"),
+    [
+        (MARKED, 0),
+        pytest.param(MARKED, 10, marks=pytest.mark.slow),
+        pytest.param(SLOW, 10, marks=pytest.mark.slow),
+    ],
+)
+def test_every_failure_is_contained(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    modes: Mapping[str, tuple[str, str]],
+    good_runs: int,
+) -> None:
+    monkeypatch.setenv("TASKGRAIN_MEMORY", "400M")
+    before = set(descendants(psutil.Process().pid))
+    found = finish(study_of(tmp_path, modes, good_runs), 1)
+    assert set(descendants(psutil.Process().pid)) <= before
+
+    failures = {line["cell"].split("/")[0]: line for line in lines(tmp_path / "out", "failure")}
+    assert failures.keys() == modes.keys()
+    for mode, (kind, words) in modes.items():
+        assert (failures[mode]["error"], words in failures[mode]["message"]) == (kind, True), failures[mode]
+        last = "no licence found" if mode == "exits_at_once" else f"last words of {mode}"
+        if mode not in ("protocol2", "endless"):
+            assert last in failures[mode]["log"]
+        texts = failures[mode]["message"] + failures[mode]["log"].replace("\n", "")
+        assert texts.isprintable()
+    endings = {cell["system"]: cell["ending"] for cell in found["cells"]}
+    assert endings == dict.fromkeys(modes, "failed") | {"good": "precise"}
+    assert all(size(log) < 5 * 2**20 for log in (tmp_path / "out" / "logs").iterdir())
+    crashed = [line["cell"].split("/")[0] for line in lines(tmp_path / "out", "crash")]
+    for mode, (kind, _) in modes.items():
+        assert crashed.count(mode) == (2 if kind == "crash" else 0)
+
+
+@pytest.mark.usefixtures("simulated")
+def test_the_table_of_a_failed_study_is_fit_for_any_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    words = study_of(tmp_path, {"escapes": ()}, 0)
+    done = subprocess.run(program(words), capture_output=True, check=False)
+    assert done.returncode == 1
+    assert b"escapes/stencil_1d/width=4: system: " in done.stdout
+    assert b"\x1b" not in done.stdout + done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+# -- time -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sessions(tmp_path: Path) -> Iterator[list[Session]]:
+    opened: list[Session] = []
+    yield opened
+    for session in opened:
+        session.close()
+
+
+def started(sessions: list[Session], mode: str, **rest: float | int | None) -> Session:
+    session = Session(mode, Launch((sys.executable, HOSTILE, mode), {}, CORES), None, **rest)  # type: ignore[arg-type]
+    sessions.append(session)
+    session.start()
+    return session
+
+
+GRAPH = {"pattern": "trivial", "steps": 4, "width": 2}
+
+
+def test_the_time_limit_follows_what_is_known(sessions: list[Session]) -> None:
+    for known, least, most in ((0.001, 10.0, 10.1), (1.0, 30.0, 30.0), (1000.0, 3000.0, 3000.0)):
+        session = Session("x", Launch((), {}, CORES))
+        assert least <= session._patience(known) <= most
+    session = started(sessions, "hangs", run_seconds=0.5)
+    begin = time.monotonic()
+    with pytest.raises(DriverError, match="no answer to run within"):
+        session.run([GRAPH], repeats=1)
+    assert time.monotonic() - begin < 3.0
+
+
+STOPPED = """
+import sys
+from pathlib import Path
+from taskgrain.drive.session import Session
+from taskgrain.drive.catalogue import Launch
+launch = Launch((sys.executable, *sys.argv[1:3]), {}, (int(sys.argv[3]),))
+session = Session("x", launch, Path(sys.argv[4]), run_seconds=2.5)
+session.start()
+print(session.run([{"pattern": "trivial", "steps": 4, "width": 2}], repeats=1).tasks, flush=True)
+session.close()
+"""
+
+
+def test_a_harness_that_was_stopped_has_not_waited(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    words = [sys.executable, "-c", STOPPED, HOSTILE, "slow", str(CORES[0]), str(log)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as harness:
+        assert harness.stdout is not None
+        while not log.exists() or "last words" not in log.read_text():
+            time.sleep(0.01)
+        process = psutil.Process(harness.pid)
+        process.suspend()
+        time.sleep(3.0)  # longer than a run may take
+        process.resume()
+        assert harness.stdout.readline() == "8\n"
+
+
+# -- memory -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["eats", "child_eats"])
+def test_a_driver_that_eats_memory_is_stopped_in_time(sessions: list[Session], mode: str) -> None:
+    session = started(sessions, mode, memory_bytes=300 * 2**20)
+    least = memory.available_bytes()
+    with pytest.raises(DriverError, match="where 300 MiB are allowed") as caught:
+        session.run([GRAPH], repeats=1)
+    assert caught.value.kind == "memory"
+    assert not session.alive
+    assert memory.available_bytes() > least - 2**30
+    session.start()
+
+
+def test_the_limit_is_a_share_of_what_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(memory.MEMORY_VARIABLE, raising=False)
+    available, total = memory.available_bytes(), memory.total_bytes()
+    assert 0 < available <= total
+    assert MemoryWatch().limit == pytest.approx(0.8 * available, rel=0.2)
+    monkeypatch.setenv(memory.MEMORY_VARIABLE, "2G")
+    assert MemoryWatch().limit == 2 * 2**30
+    monkeypatch.setenv(memory.MEMORY_VARIABLE, "plenty")
+    with pytest.raises(InputError, match="TASKGRAIN_MEMORY: plenty is not allowed"):
+        MemoryWatch()
+
+
+def test_memory_that_is_shared_counts_once() -> None:
+    code = (
+        "import mmap, os, time\n"
+        "held = mmap.mmap(-1, 2**26)\n"
+        "held.write(b'x' * 2**26)\n"
+        "for _ in range(3):\n"
+        "    if os.fork() == 0: sum(held[::4096]); time.sleep(100)\n"
+        "sum(held[::4096]); print('now', flush=True); time.sleep(100)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as one:
+        assert one.stdout is not None
+        one.stdout.readline()
+        time.sleep(0.5)
+        pids = [one.pid, *descendants(one.pid)]
+        assert len(pids) == 4
+        assert MemoryWatch(2**27).excess(pids) is None
+        assert "where 48 MiB are allowed" in str(MemoryWatch(48 * 2**20).excess(pids))
+        for pid in pids:
+            psutil.Process(pid).kill()
+
+
+def test_a_machine_that_runs_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The machine itself cannot be brought there without harm to what else runs on it.
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**20)
+    watch = MemoryWatch(2**50)
+    monkeypatch.setattr(memory, "_resident", lambda pid: 2**31)
+    assert watch.excess([1]) == "holds 2 GiB of memory, and only 1 MiB are left"
+    monkeypatch.setattr(memory, "_resident", lambda pid: 2**20)
+    assert watch.excess([1]) is None  # somebody else ate it
+
+
+def test_control_groups_limit_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # Both versions of control groups at once; a test may rarely make one of its own.
+    group = tmp_path / "a" / "b"
+    group.mkdir(parents=True)
+    (group / "memory.max").write_text("max\n")
+    (group / "memory.current").write_text("1000\n")
+    (tmp_path / "a" / "memory.max").write_text("100000\n")
+    (tmp_path / "a" / "memory.current").write_text("40000\n")
+    (tmp_path / "a" / "memory.stat").write_text("anon 30000\ninactive_file 5000\n")
+    old = tmp_path / "memory" / "c"
+    old.mkdir(parents=True)
+    (old / "memory.limit_in_bytes").write_text("90000\n")
+    (old / "memory.usage_in_bytes").write_text("10000\n")
+    (tmp_path / "own").write_text("0::/a/b\n4:cpu,memory:/c\n")
+    monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
+    monkeypatch.setattr(memory, "_OWN_CGROUPS", tmp_path / "own")
+    assert memory.available_bytes() == 65000
+    assert memory.total_bytes() == 90000
+
+
+def test_the_kernel_would_end_a_driver_before_the_harness(sessions: list[Session]) -> None:
+    session = started(sessions, "good")
+    scores = [int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in session.pids()]
+    assert scores == [1000]
+    assert int(Path("/proc/self/oom_score_adj").read_text()) < 1000

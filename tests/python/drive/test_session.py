@@ -1,0 +1,317 @@
+"""Drivers that misbehave: each ends in a named error, in bounded time, with nothing left over."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psutil
+import pytest
+
+from taskgrain.drive.answers import DriverError
+from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.log import DriverLog
+from taskgrain.drive.session import Session
+from taskgrain.machine.processes import cpu_seconds, descendants
+
+HOSTILE = Path(__file__).parents[1] / "drivers" / "hostile.py"
+CORES = tuple(sorted(os.sched_getaffinity(0))[:2])
+GRAPH = {"pattern": "trivial", "steps": 4, "width": 2}
+
+
+def launch(mode: str, cores: tuple[int, ...] = CORES) -> Launch:
+    return Launch((sys.executable, str(HOSTILE), mode), {}, cores)
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where drivers have their temporary files."""
+    found = tmp_path / "scratch"
+    found.mkdir()
+    monkeypatch.setenv("TMPDIR", str(found))
+    return found
+
+
+@pytest.fixture
+def sessions(scratch: Path) -> Iterator[list[Session]]:
+    """Sessions put here are closed, and must leave no process and no file."""
+    before = set(descendants(os.getpid()))
+    opened: list[Session] = []
+    yield opened
+    for session in opened:
+        session.close()
+    assert set(descendants(os.getpid())) <= before
+    assert not list(scratch.iterdir())
+
+
+def started(sessions: list[Session], mode: str, tmp_path: Path, **times: float) -> Session:
+    session = Session(mode, launch(mode), tmp_path / "logs" / f"{mode}.log", **times)
+    sessions.append(session)
+    session.start()
+    return session
+
+
+def test_good_driver(sessions: list[Session], tmp_path: Path) -> None:
+    session = started(sessions, "good", tmp_path)
+    assert session.ready is not None
+    assert session.ready.system == "hostile"
+    for _ in range(3):
+        result = session.run([GRAPH], repeats=5, warmup=1)
+        assert result.seconds == (1e-6,) * 5
+        assert result.tasks == 8
+        assert not result.warnings
+    assert session.peak({"name": "compute_bound"}, 0.01).rates == (1e9,) * len(CORES)
+    assert 0.0 <= session.busy.steal <= session.busy.share <= 1.0
+    assert session.busy.switches >= 0
+    pids = session.pids()
+    assert all(psutil.Process(pid).cpu_affinity() == list(CORES) for pid in pids)
+    session.close()
+    assert not session.alive
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+FAILING = {
+    "dies": ("crash", "signal 11"),
+    "exits": ("crash", "exit code 3"),
+    "rubbish": ("protocol", "not JSON"),
+    "deep": ("protocol", "not JSON"),
+    "answers": ("protocol", "answer to run 0"),
+    "lies": ("validation", "0 tasks were executed; the graphs hold 8"),
+    "nan": ("protocol", "NaN"),
+    "infinite": ("protocol", "Infinity"),
+    "negative": ("protocol", "seconds"),
+    "short": ("protocol", "a list of 2 numbers"),
+    "impossible": ("protocol", "add up to 2000"),
+    "wrong_id": ("protocol", "999"),
+    "true": ("protocol", "tasks is True"),
+    "closes_stdout": ("crash", "closed its standard streams"),
+    "violation": ("validation", "too early (kind 'early', graph 0, step 12, point 3)"),
+    "invalid": ("invalid", "invalid it is"),
+    "unsupported": ("unsupported", "unsupported it is"),
+    "system": ("system", "system it is"),
+    "odd_error": ("protocol", "incomplete"),
+}
+
+
+@pytest.mark.parametrize("mode", FAILING)
+def test_failures_are_named(sessions: list[Session], tmp_path: Path, mode: str) -> None:
+    kind, words = FAILING[mode]
+    session = started(sessions, mode, tmp_path)
+    with pytest.raises(DriverError) as caught:
+        session.run([GRAPH], repeats=2)
+    assert caught.value.kind == kind
+    assert words in caught.value.message
+    assert "\n" not in caught.value.message
+    assert session.alive == (kind not in ("crash", "protocol", "timeout"))
+    if session.alive:  # it goes on serving
+        with pytest.raises(DriverError, match=r"executed|it is|too early"):
+            session.run([GRAPH], repeats=2)
+    else:
+        assert session.start().system == "hostile"
+
+
+@pytest.mark.parametrize("mode", ["hangs", "endless", "long"])
+def test_timeouts(sessions: list[Session], tmp_path: Path, mode: str) -> None:
+    session = started(sessions, mode, tmp_path, run_seconds=1.0)
+    begin = time.monotonic()
+    with pytest.raises(DriverError, match=r"no answer to run within 1 s|not JSON") as caught:
+        session.run([GRAPH], repeats=1)
+    assert caught.value.kind in ("timeout", "protocol")
+    assert time.monotonic() - begin < 5.0
+    assert not session.alive
+    assert (tmp_path / "logs" / f"{mode}.log").stat().st_size < 5 * 2**20
+
+
+def test_a_gigabyte_of_output_fills_neither_disk_nor_memory(sessions: list[Session], tmp_path: Path) -> None:
+    session = started(sessions, "gigabytes", tmp_path)
+    before = psutil.Process().memory_info().rss
+    assert session.run([GRAPH], repeats=1).tasks == 8
+    assert psutil.Process().memory_info().rss - before < 100 * 2**20
+    log = tmp_path / "logs" / "gigabytes.log"
+    assert log.stat().st_size < 5 * 2**20
+
+
+def test_log_is_capped_with_a_notice(tmp_path: Path) -> None:
+    log = DriverLog(tmp_path / "x.log", largest=100)
+    for number in range(100):
+        log.write(b"line %d" % number)
+    log.close()
+    text = (tmp_path / "x.log").read_text()
+    assert len(text) < 200
+    assert "the log is full" in text
+    assert log.tail().endswith("line 99")
+
+
+def test_start_failures(sessions: list[Session], tmp_path: Path) -> None:
+    cases = {
+        "exits_at_once": ("crash", "exit code 7"),
+        "hangs_at_start": ("timeout", "no answer to hello"),
+        "protocol2": ("protocol", "speaks protocol 2; this harness speaks 1"),
+    }
+    for mode, (kind, words) in cases.items():
+        with pytest.raises(DriverError) as caught:
+            started(sessions, mode, tmp_path, start_seconds=1.0)
+        assert caught.value.kind == kind
+        assert words in caught.value.message
+        if mode == "exits_at_once":
+            assert "no licence found" in caught.value.log_tail
+
+
+def test_a_command_that_does_not_exist(sessions: list[Session], tmp_path: Path) -> None:
+    session = Session("none", Launch(("/nowhere/driver",), {}, CORES), tmp_path / "none.log")
+    sessions.append(session)
+    with pytest.raises(DriverError) as caught:
+        session.start()
+    assert caught.value.kind == "crash"
+    assert "cannot start /nowhere/driver: No such file" in caught.value.log_tail
+
+
+def test_a_start_that_is_interrupted_leaves_nothing(
+    sessions: list[Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(thread: threading.Thread) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupt)  # the moment itself is too short to be met
+    with pytest.raises(KeyboardInterrupt):
+        started(sessions, "good", tmp_path)
+    assert sessions[0].kill() is not None
+
+
+def test_binding_warnings(sessions: list[Session], tmp_path: Path) -> None:
+    outside = started(sessions, "outside", tmp_path).run([GRAPH], repeats=1)
+    assert "outside of" in outside.warnings[0]
+    overlap = started(sessions, "overlap", tmp_path).run([GRAPH], repeats=1)
+    assert "share processor" in overlap.warnings[0]
+
+
+def test_what_is_no_answer_is_log(sessions: list[Session], tmp_path: Path) -> None:
+    session = started(sessions, "noisy", tmp_path)
+    session.run([GRAPH], repeats=1)
+    session.close()
+    text = (tmp_path / "logs" / "noisy.log").read_text()
+    assert all(line in text for line in ("on stderr", "on stdout", "@taskgrainless", "  @taskgrain {}"))
+
+
+def test_a_driver_that_ignores_quit_is_killed(sessions: list[Session], tmp_path: Path) -> None:
+    session = started(sessions, "ignores_quit", tmp_path)
+    pids = session.pids()
+    begin = time.monotonic()
+    session.close()
+    assert time.monotonic() - begin < 5.0
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_a_driver_has_a_folder_for_what_it_leaves(
+    sessions: list[Session], tmp_path: Path, scratch: Path
+) -> None:
+    session = started(sessions, "good", tmp_path)
+    assert len(list(scratch.glob("taskgrain-*/*/left"))) == 1
+    started(sessions, "children", tmp_path)
+    assert len(list(scratch.glob("taskgrain-*/*/left"))) == 2
+    session.close()
+    assert len(list(scratch.glob("taskgrain-*"))) == 1
+
+
+def test_that_folder_is_where_the_system_wants_it(sessions: list[Session], tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    session = Session("good", replace(launch("good"), env={"TMPDIR": str(place)}))
+    sessions.append(session)
+    session.start()
+    assert len(list(place.glob("taskgrain-*/*/left"))) == 1
+    session.close()
+    assert not list(place.iterdir())
+
+
+def test_a_killed_supervisor_leaves_nothing(sessions: list[Session], tmp_path: Path) -> None:
+    session = started(sessions, "children", tmp_path)
+    pids = session.pids()
+    (supervisor,) = psutil.Process().children()
+    supervisor.kill()
+    session.kill()
+    assert not any(running(pid) for pid in pids)
+
+
+def test_without_a_place_for_temporary_files_nothing_starts(
+    sessions: list[Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))
+    with pytest.raises(DriverError, match=r"cannot be started: .*No such file or directory.*nowhere"):
+        started(sessions, "good", tmp_path)
+
+
+def test_daemonised_children_are_killed(sessions: list[Session], tmp_path: Path) -> None:
+    session = started(sessions, "children", tmp_path)
+    pids = session.pids()
+    assert len(pids) == 2
+    session.close()
+    assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_a_parked_driver_takes_no_cpu_and_goes_on(sessions: list[Session], tmp_path: Path) -> None:
+    session = started(sessions, "spinning", tmp_path)
+    pids = session.pids()
+    session.park()
+    time.sleep(0.05)
+    before = [cpu_seconds(pid) for pid in pids]
+    time.sleep(0.3)
+    assert [cpu_seconds(pid) for pid in pids] == before
+    assert session.run([GRAPH], repeats=1).tasks == 8
+    assert not session.parked
+    time.sleep(0.3)
+    assert sum(cpu_seconds(pid) for pid in pids) > sum(before) + 0.05
+    for _ in range(20):
+        session.park()
+        session.resume()
+    session.park()
+
+
+def running(pid: int) -> bool:
+    """Whether it is more than a zombie that its new parent has not yet collected."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+HARNESS = """
+import sys, time
+from pathlib import Path
+from taskgrain.drive.session import Session
+from taskgrain.drive.catalogue import Launch
+session = Session("x", Launch((sys.executable, sys.argv[1], sys.argv[2]), {}, (int(sys.argv[4]),)))
+session.start()
+if sys.argv[3] == "parked":
+    session.park()
+print(session._tree.process.pid, *session.pids(), flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.mark.parametrize("mode", ["good", "children", "spinning", "ignores_quit"])
+@pytest.mark.parametrize("state", ["parked", "running"])
+def test_nothing_outlives_a_killed_harness(mode: str, state: str, scratch: Path) -> None:
+    arguments = [str(HOSTILE), mode, state, str(CORES[0])]
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(HARNESS), *arguments], stdout=subprocess.PIPE, text=True
+    ) as harness:
+        assert harness.stdout is not None
+        pids = [int(word) for word in harness.stdout.readline().split()]
+        assert len(pids) >= 2
+        assert list(scratch.iterdir())
+        harness.send_signal(signal.SIGKILL)
+        harness.wait()
+    end = time.monotonic() + 3.0
+    while time.monotonic() < end and any(running(pid) for pid in pids):
+        time.sleep(0.02)
+    assert not any(running(pid) for pid in pids)
+    assert not list(scratch.iterdir())

@@ -1,0 +1,328 @@
+"""The estimator against systems whose METG is known."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import isotonic_regression  # type: ignore[import-untyped,unused-ignore]
+from simulated_system import PEAK, QUIET, Floats, Noise, SimulatedSystem, bump, constant, growing, samples_of
+
+from taskgrain.estimate.metg import Metg, Sample, centred_isotonic, crossings, estimate, floor, peak_rate
+
+OVERHEAD = 1e-7  # 100 iterations
+SIZES = (25, 42, 59, 84, 119, 168, 390, 900)
+REFERENCE = [[PEAK, PEAK]] * 8
+
+SETTINGS = {
+    "quiet": Noise(run=0.01, repeat=0.005),
+    "noisy": Noise(run=0.1, repeat=0.05),
+    "outliers": Noise(run=0.03, outliers=0.05, outlier_runs=0.02),
+    "two placements": Noise(run=0.02, slow_state=0.25, slow_share=0.3),
+    "uncertain reference": Noise(run=0.02, reference=0.05),
+}
+
+
+def measured(noise: Noise, rounds: int, seed: int, resamples: int = 400) -> tuple[Metg, SimulatedSystem]:
+    system = SimulatedSystem(constant(OVERHEAD), noise, seed=seed)
+    found = estimate(samples_of(system, SIZES, rounds), system.rates, resamples=resamples, seed=seed)
+    return found, system
+
+
+def coverage(noise: Noise, rounds: int, seeds: range) -> tuple[float, float, float]:
+    """Share of intervals that hold the truth, their median half-width, the furthest miss in half-widths."""
+    held, widths, furthest = 0, [], 0.0
+    truth = SimulatedSystem(constant(OVERHEAD), noise).true_metg()
+    for seed in seeds:
+        found, _ = measured(noise, rounds, seed)
+        assert found.metg is not None
+        low, high = found.low or 0.0, found.high or math.inf
+        widths.append(found.half_width)
+        held += low <= truth <= high
+        furthest = max(furthest, max(low - truth, truth - high) / (found.metg * found.half_width))
+    return held / len(seeds), float(np.median(widths)), furthest
+
+
+@pytest.mark.parametrize(
+    ("name", "rounds"),
+    [
+        ("noisy", 8),
+        ("two placements", 12),
+        ("uncertain reference", 8),
+        pytest.param("quiet", 8, marks=pytest.mark.slow),
+        pytest.param("noisy", 20, marks=pytest.mark.slow),
+        pytest.param("outliers", 12, marks=pytest.mark.slow),
+    ],
+)
+def test_the_interval_holds_the_truth_in_nine_of_ten_cases_at_least(name: str, rounds: int) -> None:
+    held, width, furthest = coverage(SETTINGS[name], rounds, range(100))
+    assert held >= 0.90
+    assert furthest < 1.5, "an interval was wrong and narrow"
+    assert width < {"quiet": 0.04, "uncertain reference": 0.2, "outliers": 0.1}.get(name, 0.3), "useless"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rounds", [5, 8, 12, 20, 40])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_coverage_study(name: str, rounds: int) -> None:
+    held, width, furthest = coverage(SETTINGS[name], rounds, range(400))
+    print(f"| {name} | {rounds} | {held:.3f} | {width:.3f} | {furthest:.2f} |")
+    assert held >= 0.92
+
+
+@pytest.mark.parametrize("spacing", [math.sqrt(2.0), 2.0, 4.0])
+def test_without_noise_a_constant_overhead_is_found_exactly_at_any_spacing(spacing: float) -> None:
+    system = SimulatedSystem(constant(OVERHEAD))
+    sizes = tuple(sorted({round(25 * spacing**k) for k in range(12)}))
+    found = estimate(samples_of(system, sizes, 8), system.rates)
+    assert found.metg == pytest.approx(2.0 * OVERHEAD, rel=1e-9)
+    assert found.iterations == pytest.approx(100.0, rel=2e-2)
+    assert found.half_width < 1e-9
+
+
+@pytest.mark.parametrize("threshold", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("exponent", [-0.2, 0.0, 0.2, 0.5])
+def test_other_overheads_and_thresholds(threshold: float, exponent: float) -> None:
+    system = SimulatedSystem(growing(10.0 * OVERHEAD, exponent))
+    sizes = tuple(sorted({round(2.0 ** (k / 2.0)) for k in range(44)}))
+    found = estimate(samples_of(system, sizes, 6), system.rates, threshold=threshold)
+    assert found.metg == pytest.approx(system.true_metg(threshold), rel=0.01)
+
+
+def test_a_drift_that_hits_everything_alike_moves_metg_little_and_is_held_by_the_interval() -> None:
+    held = 0
+    for seed in range(100):
+        phase = 0.37 * seed
+
+        def clock(position: int, phase: float = phase) -> float:
+            return 1.0 + 0.04 * math.sin(phase + position / 15.0)
+
+        system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02), clock, seed=seed)
+        found = estimate(samples_of(system, SIZES, 12), system.rates, resamples=400)
+        assert found.metg is not None and found.low is not None and found.high is not None
+        # The median run has the clock 1, the reference the upper quartile of a sine's: that of 45 degrees.
+        truth = system.true_metg(fast_clock=1.0 - 0.04 * math.sqrt(0.5))
+        held += found.low <= truth <= found.high
+        assert found.metg == pytest.approx(2.0 * OVERHEAD, rel=0.12)
+    assert held >= 90
+
+
+def test_a_slow_half_of_the_session_is_named() -> None:
+    system = SimulatedSystem(constant(OVERHEAD), drift=lambda position: 1.3 if position > 40 else 1.0)
+    found = estimate(samples_of(system, SIZES, 12), system.rates)
+    assert any("Fix the clock" in w for w in found.warnings)
+
+
+def test_outliers_move_nothing_and_are_counted() -> None:
+    system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.01))
+    clean = samples_of(system, SIZES, 12)
+    hit = [replace(s, seconds=s.seconds * 50.0) if k % 29 == 3 else s for k, s in enumerate(clean)]
+    before, after = (estimate(s, system.rates) for s in (clean, hit))
+    assert before.metg is not None and after.metg == pytest.approx(before.metg, rel=0.01)
+    assert before.warnings == ()
+    count = len([k for k in range(len(clean)) if k % 29 == 3])
+    assert after.warnings[0].startswith(f"{count} of {len(clean)} repeats")
+    # The same where a disturbance lasts for a whole run, in three of the twelve rounds of every size.
+    whole = [replace(s, seconds=s.seconds * 50.0) if s.round % 4 == 1 else s for s in clean]
+    after = estimate(whole, system.rates)
+    assert after.metg == pytest.approx(before.metg, rel=0.03)
+    assert after.low is not None and before.low is not None and after.low > 0.9 * before.low
+    assert after.warnings[0].startswith(f"{len(clean) // 4} of {len(clean)} repeats (25.0%)")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "ending"), [((1, 2, 4, 8), "never_reached"), ((400, 800, 1600), "always_reached")]
+)
+def test_a_threshold_outside_of_the_sizes(sizes: tuple[int, ...], ending: str) -> None:
+    system = SimulatedSystem(constant(OVERHEAD), Noise())
+    found = estimate(samples_of(system, sizes, 8), system.rates)
+    assert (found.ending, found.metg, found.iterations) == (ending, None, None)
+    largest, smallest = system.granularity(sizes[-1]), system.granularity(sizes[0])
+    if ending == "never_reached":
+        assert found.low == pytest.approx(largest, rel=0.05) and found.high is None
+    else:
+        assert found.high == pytest.approx(smallest, rel=0.05) and found.low is None
+
+
+@pytest.mark.parametrize("noise", [QUIET, Noise(run=0.05)])
+def test_a_curve_that_falls_below_again_is_not_given_a_number(noise: Noise) -> None:
+    system = SimulatedSystem(bump(OVERHEAD, 300, 20.0), noise)
+    sizes = (25, 50, 100, 200, 290, 600, 1200, 2500, 5000)
+    assert estimate(samples_of(system, sizes, 8), system.rates).ending == "several_crossings"
+    # Falling through the threshold is enough: the rise before it lies below the sizes measured.
+    assert estimate(samples_of(system, sizes[3:6], 8), system.rates).ending == "several_crossings"
+    # Up to where it falls, it is an ordinary curve.
+    assert estimate(samples_of(system, sizes[:5], 8), system.rates).ending == "budget"
+
+
+@pytest.mark.parametrize(
+    "overhead", [constant(OVERHEAD), growing(OVERHEAD, 1.0)], ids=["rising", "flat at 0.5"]
+)
+def test_noise_alone_never_makes_several_crossings(overhead: object) -> None:
+    for seed in range(100):
+        system = SimulatedSystem(overhead, Noise(run=0.1, outliers=0.1), seed=seed)  # type: ignore[arg-type]
+        found = estimate(samples_of(system, SIZES, 8), system.rates, resamples=400, seed=seed)
+        assert found.ending != "several_crossings", seed
+
+
+def test_too_few_rounds_never_give_a_narrow_interval() -> None:
+    one, _ = measured(Noise(run=0.1), 1, 0)
+    assert one.metg is not None and one.low is None and one.high is None and one.half_width == math.inf
+    assert "one round" in one.warnings[0]
+    for rounds in (2, 3, 4):
+        assert coverage(SETTINGS["noisy"], rounds, range(100))[0] >= 0.90
+
+
+@pytest.mark.parametrize(("apart", "bounded"), [(2.0, True), (4.0, False)])
+def test_a_bound_that_bounds_nothing_is_none(apart: float, bounded: bool) -> None:
+    """Two rounds that lie a factor apart, of whose root the interval takes the power 12.7."""
+    samples = samples_of(SimulatedSystem(constant(OVERHEAD), Noise()), SIZES, 2)
+    samples = [replace(s, seconds=s.seconds * apart**s.round) for s in samples]
+    for point in estimate(samples, SimulatedSystem(constant(OVERHEAD), Noise()).rates).curve:
+        bounds = (point.granularity_low, point.granularity_high)
+        assert [bound is not None for bound in bounds] == [bounded, bounded]
+
+
+def test_a_size_added_late_joins_once_it_means_something() -> None:
+    system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02))
+    base = samples_of(system, (25, 50, 200, 400), 12)
+    late = [s for s in samples_of(system, (100,), 12) if s.round < 2]
+    wrong = [replace(s, seconds=s.seconds * 3.0) for s in late]
+    assert estimate(base + wrong, system.rates).metg == pytest.approx(2.0 * OVERHEAD, rel=0.1)
+    assert [p.iterations for p in estimate(base + wrong, system.rates).curve] == [25, 50, 100, 200, 400]
+    grown = base + [s for s in samples_of(system, (100,), 12) if s.round >= 4]
+    found = estimate(grown, system.rates)
+    assert found.metg == pytest.approx(2.0 * OVERHEAD, rel=0.05) and found.half_width < 0.1
+
+
+def test_the_curve_is_what_was_measured() -> None:
+    found, system = measured(Noise(), 9, 1)
+    assert [p.iterations for p in found.curve] == list(SIZES) and found.rounds == 9
+    for p in found.curve:
+        assert p.repeats == 27
+        assert p.granularity == pytest.approx(system.granularity(p.iterations), rel=0.04)
+        assert p.efficiency == pytest.approx(1.0 / (1.0 + 100.0 / p.iterations), rel=0.05)
+        assert p.granularity_low is not None and p.granularity_high is not None
+        assert p.granularity_low <= p.granularity <= p.granularity_high
+        assert p.efficiency_low is not None and p.efficiency_high is not None
+        assert p.efficiency_low <= p.efficiency <= p.efficiency_high
+        assert p.efficiency == pytest.approx(128.0 * p.iterations / (p.granularity * found.peak_rate))
+    assert set(found.fields()) >= {"ending", "metg", "low", "high", "floor", "curve", "warnings"}
+
+
+def test_the_reference_is_a_robust_high_quantile_per_core() -> None:
+    steady = np.full((20, 2), [100.0, 50.0])
+    assert peak_rate(steady) == 75.0
+    lucky, disturbed = steady.copy(), steady.copy()
+    lucky[3] *= 1.4
+    disturbed[:10, 0] /= 5.0  # half of the measurements of one core
+    disturbed[8:18, 1] /= 5.0  # another half of those of the other
+    assert peak_rate(lucky) == peak_rate(disturbed) == 75.0
+
+
+def test_a_disturbed_reference_shows_as_efficiency_above_one() -> None:
+    system = SimulatedSystem(constant(OVERHEAD))
+    found = estimate(samples_of(system, SIZES, 8), np.array(system.rates) / 1.4)
+    assert any("Efficiency reaches 126%" in w for w in found.warnings)
+
+
+def test_the_floor() -> None:
+    system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.05, outliers=0.05))
+    samples = samples_of(system, (0,), 12)
+    value, low, high = floor(samples)
+    assert low is not None and high is not None and low < value < high
+    assert value == pytest.approx(OVERHEAD, rel=0.05)
+    found = estimate(samples_of(system, SIZES, 8), system.rates, floor_samples=samples)
+    assert (found.floor, found.floor_low, found.floor_high) == (value, low, high)
+    with pytest.raises(ValueError, match="at least one run"):
+        floor([])
+
+
+@pytest.mark.parametrize("change", [{"seconds": 0.0}, {"seconds": math.nan}, {"tasks": 0}, {"work": 0.0}])
+def test_impossible_samples_are_refused(change: dict[str, float]) -> None:
+    sample = Sample(1, 0, 1.0, 1.0, 1, 1)
+    with pytest.raises(ValueError, match="positive"):
+        estimate([replace(sample, **change)], REFERENCE)  # type: ignore[arg-type]
+    wrong: list[list[list[float]]] = [[], [[]], [[1.0, 0.0]], [[math.nan]]]
+    for rates in wrong:
+        with pytest.raises(ValueError, match="reference"):
+            peak_rate(rates)
+
+
+def test_an_estimate_takes_less_than_50_ms() -> None:
+    system = SimulatedSystem(constant(OVERHEAD), Noise())
+    samples = samples_of(system, SIZES, 12)
+    times = []
+    for _ in range(7):
+        start = time.process_time()
+        estimate(samples, system.rates)
+        times.append(time.process_time() - start)
+    assert min(times) < 0.05
+
+
+# -- properties ---------------------------------------------------------------------------------------------
+
+values = st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=22)
+
+
+@given(values, st.data())
+def test_centred_isotonic_agrees_with_scipy_and_keeps_the_mean(y: list[float], data: st.DataObject) -> None:
+    weights = np.array(data.draw(st.lists(st.integers(1, 20), min_size=len(y), max_size=len(y))), dtype=float)
+    steps = data.draw(st.lists(st.floats(0.1, 2.0), min_size=len(y), max_size=len(y)))
+    x: Floats = np.cumsum(np.array(steps))
+    centres, fitted = centred_isotonic(x, np.array([y]), weights)
+    np.testing.assert_allclose(fitted[0], isotonic_regression(y, weights=weights).x, atol=1e-9)
+    assert (np.diff(fitted[0]) >= -1e-9).all() and (np.diff(centres[0]) >= -1e-9).all()
+    assert (weights @ centres[0]) == pytest.approx(weights @ x)
+    again = centred_isotonic(x, fitted, weights)[1]
+    np.testing.assert_allclose(again, fitted, atol=1e-9)
+
+
+@given(values, st.floats(-2.5, 2.5))
+def test_a_crossing_lies_between_the_points_around_it(y: list[float], target: float) -> None:
+    x: Floats = np.arange(float(len(y))) * 0.5
+    centres, fitted = centred_isotonic(x, np.array([y]), np.ones(len(y)))
+    found = crossings(centres, fitted, target)[0]
+    below, above = centres[0][fitted[0] < target], centres[0][fitted[0] >= target]
+    if below.size and above.size:
+        assert below.max() - 1e-9 <= found <= above.min() + 1e-9
+    elif below.size:
+        assert found >= below.max() - 1e-9
+    else:
+        assert found <= above.min() + 1e-9
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e6), st.integers(0, 50), st.permutations(range(16)))
+def test_units_and_order_do_not_matter(
+    time_unit: float, work_unit: float, seed: int, order: list[int]
+) -> None:
+    system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.05), seed=seed)
+    samples = samples_of(system, (50, 80, 120, 200), 4, repeats=1)
+    rates = np.array(system.rates)
+    base = estimate(samples, rates, resamples=100)
+    scaled = [
+        replace(samples[k], seconds=samples[k].seconds * time_unit, work=samples[k].work * work_unit)
+        for k in order
+    ]
+    found = estimate(scaled, rates * work_unit / time_unit, resamples=100)
+    assert found.ending == base.ending
+    for name, unit in (("metg", time_unit), ("low", time_unit), ("high", time_unit), ("iterations", 1.0)):
+        before, after = getattr(base, name), getattr(found, name)
+        assert (before is None and after is None) or after == pytest.approx(before * unit, rel=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(1.05, 3.0), st.integers(0, 50))
+def test_a_slower_reference_makes_metg_smaller(factor: float, seed: int) -> None:
+    system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.05), seed=seed)
+    samples = samples_of(system, SIZES, 4, repeats=1)
+    fast, slow = (estimate(samples, np.array(system.rates) / f, resamples=50) for f in (1.0, factor))
+    assert fast.metg is not None
+    if slow.metg is not None:
+        assert slow.metg < fast.metg

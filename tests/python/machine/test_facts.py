@@ -1,0 +1,54 @@
+"""What a result says of the machine and of the build."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from taskgrain.machine import facts as machine
+from taskgrain.machine.busy import BusyWatch
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_facts_are_json_and_name_the_machine() -> None:
+    facts: Any = json.loads(json.dumps(machine.facts(), allow_nan=False))
+    assert facts["cpu"]["physical_cores"] >= 1
+    assert len(facts["cpu"]["available"]) >= facts["cpu"]["physical_cores"]
+    assert facts["memory"]["bytes"] > 2**28
+    assert facts["kernel"] and facts["os"] and facts["libraries"]["numpy"]
+
+
+def test_the_build_is_named_by_compiler_flags_and_commit() -> None:
+    project: Any = machine.facts()["taskgrain"]
+    assert re.match(r"(GCC|Clang) \d+", project["compiler"])
+    assert "-O3" in project["flags"]
+    if (ROOT / ".git").exists():  # of the last build, which need not be the present one
+        assert re.fullmatch("[0-9a-f]{40}", project["commit"])
+        assert project["dirty"] in (False, True)
+    else:
+        assert project["commit"] is project["dirty"] is None
+
+
+def test_counts_who_takes_the_cores_and_who_is_interrupted() -> None:
+    core = max(os.sched_getaffinity(0))
+    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        for hog in hogs:
+            os.sched_setaffinity(hog.pid, {core})
+        watch = BusyWatch([core], [hogs[0].pid])
+        time.sleep(0.5)
+        found = watch.end([hogs[0].pid])
+    finally:
+        for hog in hogs:
+            hog.kill()
+            hog.wait()
+    assert found.share > 0.2, "the other one"
+    assert found.switches > 2, "for the other one"
+    assert 0.0 <= found.steal <= found.share

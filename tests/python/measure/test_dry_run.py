@@ -1,0 +1,37 @@
+"""The time that a dry run foretells is the one that the search then takes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from simulated_system import SimulatedSystem, constant, drive
+
+from taskgrain.measure.dry_run import cell_seconds
+from taskgrain.measure.experiments.search import Search, SearchSettings
+from taskgrain.study.workload import Workload
+
+SETTINGS = SearchSettings(resamples=100)
+CASES = {
+    "default": (SETTINGS, 4),
+    "one task a core": (SETTINGS, 2),
+    "more rounds": (replace(SETTINGS, min_rounds=20, repeats=5), 4),
+    "sweep": (replace(SETTINGS, sweep=True), 4),
+    "fixed steps": (replace(SETTINGS, steps=5000), 4),
+    "many fixed steps": (replace(SETTINGS, steps=200_000), 4),  # runs that last long enough without repeats
+    "fixed steps, sweep": (replace(SETTINGS, steps=1000, sweep=True), 16),
+    "wide": (SETTINGS, 100_000),
+}
+
+
+@pytest.mark.parametrize(("settings", "width"), CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize("metg", [0.5e-6, 1e-6, 2e-6])
+def test_a_cell_takes_the_time_foretold(settings: SearchSettings, width: int, metg: float) -> None:
+    system = SimulatedSystem(constant(metg / 2), width=width)
+    spent = 0.0
+    for request, samples, _ in drive(Search(settings), system):
+        spent += sum(one.seconds for one in samples) * (request.repeats + request.warmup) / request.repeats
+    foretold = cell_seconds(Workload("trivial", width), settings, system.cores)
+    # Where the search cannot choose how long a run lasts, METG says it. 1.3 is for all that is no run.
+    free = settings.steps is None and width < 1000
+    assert 1.2 < foretold / (spent * (1.0 if free else 1e-6 / metg)) < 1.6

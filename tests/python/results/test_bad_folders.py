@@ -1,0 +1,271 @@
+"""Results folders that are full, read-only, damaged, old, taken, or from a clock that ran backwards."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import resource
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import tomli_w
+from killable_study import (
+    assert_nothing_twice,
+    finish,
+    lines,
+    program,
+    refused,
+    wait_for_growth,
+    write_study,
+)
+from simulated_world import World, comparable, measure
+
+from taskgrain.results.store import Store, read_lines
+from taskgrain.words.errors import OutputError, UsageError
+
+# -- a full disk, a read-only one -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+    """Mounts a file system of its own, with options; again with others."""
+    place = tmp_path / "disk"
+    place.mkdir()
+
+    def mount(options: str) -> Path:
+        if os.path.ismount(place):
+            options = f"remount,{options}"
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", str(place)], check=False)
+        if done.returncode:
+            pytest.skip("may not mount")
+        return place
+
+    yield mount
+    if os.path.ismount(place):
+        subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("simulated")
+def test_a_full_disk(tmp_path: Path, disk: Callable[[str], Path]) -> None:
+    out = disk("size=96k") / "out"
+    words = [str(out) if word.endswith("/out") else word for word in write_study(tmp_path)]
+    said = refused(words, 1)
+    assert said == (
+        f"taskgrain: {out}/runs.jsonl: cannot be written: No space left on device; what it holds is kept: "
+        "once that is mended, the same command goes on from here"
+    )
+    stored = read_lines(out / "runs.jsonl")
+    assert not stored.torn
+    assert not stored.damaged
+    assert len(stored.lines) > 50
+
+    said = refused(words, 2)  # nor is there room to open it again
+    assert "cannot be written: No space left on device" in said
+    assert read_lines(out / "runs.jsonl") == stored
+
+    disk("size=20m")
+    finish(words)
+    assert read_lines(out / "runs.jsonl").lines[: len(stored.lines)] == stored.lines
+    assert_nothing_twice(out)
+    assert not list(out.glob(".*"))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("simulated")
+def test_a_limit_on_file_sizes(tmp_path: Path) -> None:
+    words = write_study(tmp_path)
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+
+    said = refused(words, 1, preexec_fn=limit)
+    assert "runs.jsonl: cannot be written: File too large; what it holds is kept" in said
+    stored = read_lines(tmp_path / "out" / "runs.jsonl")
+    assert not stored.torn
+    finish(words)
+    assert read_lines(tmp_path / "out" / "runs.jsonl").lines[: len(stored.lines)] == stored.lines
+    assert_nothing_twice(tmp_path / "out")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("simulated")
+def test_a_read_only_disk(tmp_path: Path, disk: Callable[[str], Path]) -> None:
+    out = disk("size=20m") / "out"
+    words = [str(out) if word.endswith("/out") else word for word in write_study(tmp_path)]
+    finish(words)
+    disk("ro")
+    assert f"taskgrain: {out}/runs.jsonl: cannot be written: Read-only file system" == refused(words)
+    other = [str(out.with_name("other")) if word == str(out) else word for word in words]
+    assert "/other: cannot be written: Read-only file system" in refused(other)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("simulated")
+def test_standard_output_that_is_full(tmp_path: Path) -> None:
+    words = write_study(tmp_path)
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            program([*words, "--json"]), stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "taskgrain: No space left on device"
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+    assert len(lines(tmp_path / "out", "metg")) == 4
+
+
+def test_a_removed_folder_is_noticed(tmp_path: Path) -> None:
+    with Store(tmp_path / "out", {}, {}) as store:
+        store.append("run", {"number": 1})
+        shutil.rmtree(tmp_path / "out")
+        with pytest.raises(OutputError, match="was removed while it was written"):
+            store.append("run", {"number": 2})
+
+
+LEFT = [(), ("runs.jsonl",), ("runs.jsonl", "logs/"), ("runs.jsonl", ".study.toml.new")]
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_whatever_a_kill_leaves_of_a_new_folder_opens(tmp_path: Path, left: tuple[str, ...]) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    for name in left:
+        (out / name).mkdir() if name.endswith("/") else (out / name).touch()
+    with Store(out, {"cores": 2}, {}) as store:
+        store.append("run", {})
+    assert tomllib.loads((out / "study.toml").read_text()) == {"cores": 2}
+
+
+# -- two harnesses ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("simulated")
+def test_two_harnesses_on_one_folder(tmp_path: Path) -> None:
+    words = write_study(tmp_path)
+    out = tmp_path / "out"
+    with subprocess.Popen(program(words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as first:
+        wait_for_growth(out / "runs.jsonl", 0)
+        said = refused(words)
+        assert first.poll() is None
+        assert said == f"taskgrain: {out}: another taskgrain is writing here; wait for it or stop it"
+        assert first.wait(60) == 0
+    assert_nothing_twice(out)
+    assert len(lines(out, "metg")) == 4
+
+
+def test_a_file_system_without_locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unsupported(file: int, how: int) -> None:  # as a Lustre mounted without flock
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(fcntl, "flock", unsupported)
+    with Store(tmp_path, {}, {}) as store:
+        assert "cannot be locked (Function not implemented): let no other" in store.warnings[0]
+
+
+# -- odd lines --------------------------------------------------------------------------------------------
+
+ODD: dict[str, object] = {
+    "text": b"Killed\n",
+    "zeros": bytes(4096) + b"\n",
+    "a list": [1, 2],
+    "foreign": {"event": "started", "level": "info"},
+    "no numbers": b'{"kind":"run","seconds":[NaN]}\n',
+    "deep": b"[" * 100_000 + b"\n",
+    "long number": b'{"kind":"run","elapsed":' + b"9" * 10_000 + b"}\n",
+    "elapsed for ever": b'{"kind":"cell","cell":"fast/nearest/width=4","elapsed":1e999}\n',
+    "other schema": {"schema": "1.0", "kind": "run"},
+    "run without times": {"kind": "run", "cell": "fast/nearest/width=4"},
+    "rates of another machine": {"kind": "reference", "kernel": "compute_bound", "rates": [1.0] * 64},
+    "rates without unit": {"kind": "reference", "kernel": "compute_bound", "rates": [1.0, 1.0]},
+    "failure without words": {"kind": "failure", "cell": "fast/nearest/width=4"},
+    "result without numbers": {"kind": "metg", "cell": "fast/nearest/width=4", "ending": "precise"},
+    "unhashable": {"kind": ["run"], "cell": {}},
+}
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["middle", pytest.param("first", marks=pytest.mark.slow), pytest.param("last", marks=pytest.mark.slow)],
+)
+def test_odd_lines_change_nothing_and_are_told_of(tmp_path: Path, place: str) -> None:
+    expected = comparable(measure(tmp_path, World()))
+    runs = tmp_path / "runs.jsonl"
+    content = runs.read_bytes().splitlines(True)
+    odd = [one if isinstance(one, bytes) else json.dumps(one).encode() + b"\n" for one in ODD.values()]
+    cut = {"first": 0, "middle": len(content) // 2, "last": len(content)}[place]
+    runs.write_bytes(b"".join([*content[:cut], *odd, *content[cut:]]))
+    world = World()
+    assert comparable(measure(tmp_path, world)) == expected
+    assert world.runs == 0
+    assert any("cannot be read in line" in note for note in world.notes)
+    assert any("stored lines do not fit" in note for note in world.notes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("index", [0, 5, 100, -2])
+def test_a_run_that_is_lost_costs_that_run_alone(tmp_path: Path, index: int) -> None:
+    expected = comparable(measure(tmp_path, World()))
+    runs = tmp_path / "runs.jsonl"
+    content = runs.read_bytes().splitlines(True)
+    numbers = [number for number, line in enumerate(content) if b'"kind": "run"' in line]
+    content[numbers[index]] = b"\0" * len(content[numbers[index]]) + b"\n"
+    runs.write_bytes(b"".join(content))
+    world = World()
+    found = comparable(measure(tmp_path, world))
+    assert world.runs == 1
+    for one, other in zip(found, expected, strict=True):
+        assert one["metg"] == pytest.approx(other["metg"], rel=0.02)
+    again = World()
+    assert comparable(measure(tmp_path, again)) == found
+    assert again.runs == 0
+
+
+# -- other times ------------------------------------------------------------------------------------------
+
+
+def test_an_older_folder_opens(tmp_path: Path) -> None:
+    """Lines without a schema, and a study without the fields that came later, mean today's defaults."""
+    expected = comparable(measure(tmp_path, World()))
+    runs, study = tmp_path / "runs.jsonl", tmp_path / "study.toml"
+    old = [json.loads(line) for line in runs.read_text().splitlines()]
+    for line in old:
+        del line["schema"]
+        line.pop("attempts", None)
+        line.pop("prepare_seconds", None)
+    runs.write_text("".join(json.dumps(line) + "\n" for line in old))
+    table = tomllib.loads(study.read_text())
+    for name in ("isa", "sweep", "first_iterations"):
+        del table[name]
+    for workload in table["workloads"]:
+        del workload["persistent"], workload["samples"]
+    study.write_text(tomli_w.dumps(table))
+    world = World()
+    found = comparable(measure(tmp_path, world))
+    assert world.runs == 0
+    assert [one | {"schema": 1} for one in found] == expected
+    table["sweep"] = True  # what the older version did not leave open
+    study.write_text(tomli_w.dumps(table))
+    with pytest.raises(UsageError, match=r"differs in sweep \(true there, false now\)"):
+        measure(tmp_path, World())
+
+
+@pytest.mark.slow
+def test_a_clock_set_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, backwards = tmp_path / "whole", tmp_path / "backwards"
+    expected = comparable(measure(whole, World()))
+    times = iter(range(2_000_000_000, 0, -1000))
+    monkeypatch.setattr("taskgrain.results.store.time.time", lambda: float(next(times)))
+    assert comparable(measure(backwards, World())) == expected
+    found = lines(backwards, "run")
+    assert found[0]["time"] > found[-1]["time"]
+    assert [line["elapsed"] for line in found] == sorted(line["elapsed"] for line in found)
+    world = World()
+    assert comparable(measure(backwards, world)) == expected
+    assert world.runs == 0

@@ -1,0 +1,301 @@
+"""Export: every number arrives, in CSV and in Parquet; what is odd in a folder is left out and said."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import results_folder as made
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from taskgrain.results.columns import CELL, TABLES, Column
+from taskgrain.results.export import FORMULA, Reader, write
+from taskgrain.words.errors import InputError, UsageError
+
+ROOT = Path(__file__).parents[3]
+MEASURED = ROOT / "docs/results/2026-11-21-epyc-2"
+MPI = made.cell_name("mpi", "fft")
+
+
+def lines(folder: Path, kind: str) -> list[dict[str, Any]]:
+    found = [json.loads(line) for line in (folder / "runs.jsonl").read_text("utf-8").splitlines()]
+    return [line for line in found if line["kind"] == kind]
+
+
+def rows(folder: Path, table: str) -> list[dict[str, Any]]:
+    return Reader(folder).table(table).to_dicts()
+
+
+def test_runs_has_every_sample() -> None:
+    found = rows(MEASURED, "runs")
+    stored = [line for line in lines(MEASURED, "run") for _ in line["seconds"]]
+    counted = [row for row in found if row["counted"]]
+    assert len(counted) == len(stored) > 10_000
+    assert [row["seconds"] for row in counted] == [
+        one for line in lines(MEASURED, "run") for one in line["seconds"]
+    ]
+    rejected = sum(len(line["seconds"]) for line in lines(MEASURED, "rejected"))
+    assert len(found) - len(counted) == rejected > 0
+    for row, line in zip(counted, stored, strict=True):
+        assert {key: row[key] for key in line.keys() & row.keys() - {"seconds", "prepare_seconds"}} == {
+            key: line[key] for key in line.keys() & row.keys() - {"seconds", "prepare_seconds"}
+        }
+        assert row["granularity"] == row["seconds"] * row["cores"] / row["tasks"]
+        assert row["rate"] == row["work"] / row["seconds"]
+        assert row["prepare_seconds"] in line["prepare_seconds"]
+    assert {row["pattern"] for row in found} == {"stencil_1d", "nearest"}
+    assert len({(row["run"], row["sample"]) for row in found}) == len(found)
+
+
+def test_cells_and_their_curves() -> None:
+    found = {row["cell"]: row for row in rows(MEASURED, "cells")}
+    ended = {line["cell"]: line for line in lines(MEASURED, "metg")}
+    runs = Counter(line["cell"] for line in lines(MEASURED, "run"))
+    assert list(found) == [line["cell"] for line in lines(MEASURED, "cell")]
+    for name, line in ended.items():
+        row = found[name]
+        for key in ("ending", "metg", "low", "high", "floor", "rounds", "peak_rate", "repeated_runs"):
+            assert row[key] == line[key]
+        assert row["crossing_iterations"] == line["iterations"]
+        assert row["warnings"] == (" | ".join(line["warnings"]) or None)
+        assert row["runs"] == runs[name]
+        assert (row["compiler"], row["work_unit"], row["failure"]) == ("GCC 12.2.0", "flop", None)
+    points = [point for line in ended.values() for point in line["curve"]]
+    curve = rows(MEASURED, "curve")
+    assert [{key: row[key] for key in points[0]} for row in curve] == points
+
+
+def test_reference_has_every_rate() -> None:
+    found = rows(MEASURED, "reference")
+    assert [row["rate"] for row in found] == [
+        rate for line in lines(MEASURED, "reference") for rate in line["rates"]
+    ]
+    assert {row["core"] for row in found} == {0, 1}
+    assert found[2]["measurement"] == 1
+
+
+@pytest.mark.parametrize("what", ["made", pytest.param("measured", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("table", TABLES)
+def test_round_trip(tmp_path: Path, table: str, what: str) -> None:
+    """polars and the csv module read back exactly what the folder holds."""
+    folder = MEASURED if what == "measured" else made.big(tmp_path / "big")
+    frame = Reader(folder).table(table)
+    write(folder, table, None, tmp_path / "t.parquet")
+    assert pl.read_parquet(tmp_path / "t.parquet").equals(frame)
+    write(folder, table, None, tmp_path / "t.csv")
+    back = pl.read_csv(tmp_path / "t.csv", schema=frame.schema)
+    assert back.with_columns(pl.col(pl.String).str.strip_prefix("'")).equals(frame)
+    with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+        read = list(csv.DictReader(file))
+    assert len(read) == frame.height
+    kinds = {column.name: column.kind for column in TABLES[table]}
+    for text, row in zip(read, frame.to_dicts(), strict=True):
+        assert {key: value(one, kinds[key]) for key, one in text.items()} == row
+
+
+def value(text: str, kind: str) -> Any:
+    if text == "":
+        return None
+    match kind:
+        case "text":
+            return text.removeprefix("'")
+        case "flag":
+            return {"true": True, "false": False}[text]
+    return float(text) if kind == "number" else int(text)
+
+
+def test_what_cells_came_to(tmp_path: Path) -> None:
+    failed, again = made.cell_name("a", "fft"), made.cell_name("b", "fft")
+    folder = made.write(
+        tmp_path,
+        [
+            *(
+                made.cell_line("a", "fft"),
+                made.run_line(failed),
+                made.failure_line(failed, "crash", "signal 11"),
+            ),
+            *(made.cell_line("b", "fft"), made.failure_line(again), made.cell_line("b", "fft")),
+            *(made.run_line(again) | {"kind": "rejected"}, made.run_line(again), made.metg_line(again, 1e-6)),
+            made.cell_line("c", "fft"),
+        ],
+    )
+    a, b, c = rows(folder, "cells")
+    assert (a["ending"], a["failure"], a["failure_message"], a["runs"]) == ("failed", "crash", "signal 11", 1)
+    assert (b["ending"], b["failure"], b["metg"], b["runs"], b["repeated_runs"]) == (
+        "precise",
+        None,
+        1e-6,
+        1,
+        1,
+    )
+    assert (c["ending"], c["metg"], c["low"], c["runs"]) == ("unfinished", None, None, 0)
+    assert [row["counted"] for row in rows(folder, "runs")] == [True, True, False, False, True, True]
+
+
+ODD = [
+    {"kind": "run"},
+    {"kind": "run", "cell": 3, "seconds": [1]},
+    {"kind": "new", "cell": MPI},
+    {"cell": MPI},
+    {"kind": [1], "cell": MPI},
+]
+
+
+def test_torn_and_foreign_lines_are_left_out_and_said(tmp_path: Path) -> None:
+    good = [made.cell_line("mpi", "fft"), made.run_line(MPI)]
+    folder = made.write(tmp_path, [*good, *ODD], tail=b'not json\n[1]\n{"kind":"run","ce')
+    reader = Reader(folder)
+    assert reader.table("runs").height == 2
+    said = " ".join(reader.warnings())
+    assert "lines of no known kind, left out: 5" in said
+    assert "cannot be read in line 8, 9" in said
+    assert "the last line of runs.jsonl is torn" in said
+
+
+def test_values_of_another_type_are_empty_and_said(tmp_path: Path) -> None:
+    odd = {
+        "tasks": "many",
+        "cores": True,
+        "work": [1],
+        "work_unit": 3,
+        "busy": "much",
+        "round": 2**70,
+        "steps": 1.5,
+    }
+    run = (
+        made.run_line(MPI)
+        | odd
+        | {"seconds": [0.5, "x", None], "prepare_seconds": 7, "dependencies": 10**400}
+    )
+    reader = Reader(made.write(tmp_path, [made.cell_line("mpi", "fft") | {"seed": {}, "driver": 4}, run]))
+    found = reader.table("runs").to_dicts()
+    assert [row["seconds"] for row in found] == [0.5, None, None]
+    for key in [*odd, "prepare_seconds", "dependencies", "seed", "granularity", "rate"]:
+        assert [row[key] for row in found] == [None] * 3, key
+    said = reader.warnings()
+    assert "runs.jsonl: values that are no integer, left empty: 18" in said
+    assert any("no list" in one for one in said)
+    for table in TABLES:
+        Reader(tmp_path).table(table)
+
+
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)  # JSON has no others
+JSON = st.recursive(
+    st.none() | st.booleans() | NUMBERS | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+FIELDS = sorted(
+    {column.field for columns in TABLES.values() for column in columns} - {"cell"}
+    | {"curve", "rates", "driver", "warnings"}
+)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["cell", "run", "rejected", "reference", "failure", "metg"]),
+            st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=6),
+        ),
+        max_size=4,
+    )
+)
+def test_any_lines_make_tables(tmp_path_factory: pytest.TempPathFactory, odd: list[tuple[str, Any]]) -> None:
+    folder = tmp_path_factory.mktemp("odd")
+    made.write(folder, [{"cell": "a/fft"} | fields | {"kind": kind} for kind, fields in odd])
+    reader = Reader(folder)
+    assert reader.table("cells").height == any(kind != "reference" for kind, _ in odd)
+    assert reader.table("runs").height == sum(map(samples, odd))
+    for table in ("curve", "reference"):
+        assert set(reader.table(table).columns) == {column.name for column in TABLES[table]}
+
+
+def samples(line: tuple[str, Any]) -> int:
+    seconds = line[1].get("seconds")
+    return len(seconds) if line[0] in ("run", "rejected") and isinstance(seconds, list) else 0
+
+
+@pytest.mark.parametrize("start", FORMULA)
+def test_formulas_in_texts_are_no_formulas(tmp_path: Path, start: str) -> None:
+    evil = start + 'cmd|"/c calc"!A1'
+    failure = made.failure_line(MPI, "crash", evil)
+    folder = made.write(tmp_path / "r", [made.cell_line("mpi", "fft"), failure])
+    write(folder, "cells", "csv", tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
+        (row,) = csv.DictReader(file)
+    assert row["failure_message"] == "'" + evil
+    assert not any(one.startswith(tuple(FORMULA)) for one in row.values() if one != "'" + evil)
+    assert rows(folder, "cells")[0]["failure_message"] == evil  # Parquet keeps it as it is
+
+
+def test_what_is_refused(tmp_path: Path) -> None:
+    folder = made.write(tmp_path / "r", [made.cell_line("mpi", "fft")])
+    before = (folder / "runs.jsonl").read_bytes()
+    bad: list[tuple[tuple[Any, ...], str]] = [
+        (
+            (folder, "cell", None, None),
+            "--table: cell is not allowed; allowed: runs, cells, curve, reference",
+        ),
+        ((folder, "cells", "xlsx", None), "--format: xlsx is not allowed; allowed: csv, parquet"),
+        ((folder, "cells", None, tmp_path / "t.txt"), r"--output: .*t\.txt is not allowed; allowed: a name"),
+        ((folder, "cells", "csv", folder / "runs.jsonl"), "not the results' own"),
+        ((folder, "cells", None, tmp_path / "no/t.csv"), r"a file that can be written \(No such file"),
+        ((tmp_path, "cells", None, None), r"runs\.jsonl: there is no such file; is .* a results folder"),
+    ]
+    for words, message in bad:
+        with pytest.raises((InputError, UsageError), match=message):
+            write(*words)
+    (tmp_path / "t.csv").mkdir()
+    with pytest.raises(InputError, match="can be written"):
+        write(folder, "cells", None, tmp_path / "t.csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r", "t.csv"]
+    assert (folder / "runs.jsonl").read_bytes() == before
+
+
+def test_standard_output(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    write(MEASURED, "cells", "parquet", None)
+    frame = pl.read_parquet(io.BytesIO(capsysbinary.readouterr().out))
+    assert frame.equals(Reader(MEASURED).table("cells"))
+    write(MEASURED, "cells", None, None)
+    assert capsysbinary.readouterr().out.decode().startswith("cell,system,pattern,width,radix,")
+
+
+def test_the_example_of_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs/reference/export.md").read_text("utf-8")
+    code = text.partition("```python\n")[2].partition("```")[0]
+    monkeypatch.chdir(tmp_path)
+    write(MEASURED, "runs", None, Path("runs.parquet"))
+    made_by_it: dict[str, Any] = {}
+    exec(code + "\n", made_by_it)
+    assert made_by_it["runs"].height == sum(len(line["seconds"]) for line in lines(MEASURED, "run"))
+
+
+def row_of(column: Column) -> str:
+    source = f" (`{column.source}` there)" if column.source else ""
+    return f"| `{column.name}` | {column.kind} | {column.unit} | {column.meaning}{source} |"
+
+
+def test_the_reference_has_all_columns() -> None:
+    text = (ROOT / "docs/reference/export.md").read_text("utf-8")
+    head = "| column | type | unit | meaning |\n| --- | --- | --- | --- |\n"
+    assert head + "\n".join(map(row_of, CELL)) + "\n\n" in text
+    for name, columns in TABLES.items():
+        own = [column for column in columns if column not in CELL] if name != "reference" else list(columns)
+        assert head + "\n".join(map(row_of, own)) + "\n" in text, name
+
+
+def test_numbers_are_exact_in_csv(tmp_path: Path) -> None:
+    odd = [5e-324, 1.7976931348623157e308, 0.1 + 0.2, math.pi * 1e-7, 1e22, 123456789.12345678]
+    folder = made.write(tmp_path, [made.cell_line("mpi", "fft"), made.run_line(MPI) | {"seconds": odd}])
+    write(folder, "runs", None, tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="") as file:
+        assert [float(row["seconds"]) for row in csv.DictReader(file)] == odd

@@ -1,0 +1,135 @@
+"""The studies of the repository and of the documents: each dry-runs, with the cells it is said to have."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taskgrain.cli.main import main
+
+ROOT = Path(__file__).parents[3]
+HOW_TO = ROOT / "docs/how-to/write-a-study.md"
+_BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS = [(kind, name, text) for kind, name, text in _BLOCK.findall(HOW_TO.read_text("utf-8"))]
+EXAMPLES = [
+    (text, following[2].splitlines())
+    for (kind, name, text), following in pairwise(BLOCKS)
+    if kind == "toml" and not name
+]
+pytestmark = pytest.mark.usefixtures("no_own_systems")
+
+
+@pytest.fixture
+def systems(tmp_path: Path) -> Path:
+    for name in ("mpi", "openmp_task"):
+        folder = tmp_path / "systems" / name
+        folder.mkdir(parents=True)
+        (folder / "system.toml").write_text(f'title = "{name}"\ndefault = true\n[launch]\ncommand = ["x"]\n')
+    return tmp_path / "systems"
+
+
+def dry_run(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
+    with pytest.raises(SystemExit) as ended:
+        main(["study", *map(str, words), "--dry-run", "--json"])
+    said = capsys.readouterr()
+    assert (ended.value.code, said.err) == (0, "")
+    plan: dict[str, Any] = json.loads(said.out)
+    return plan
+
+
+@pytest.mark.parametrize(("text", "cells"), EXAMPLES, ids=range(len(EXAMPLES)))
+def test_examples_have_the_cells_below_them(
+    capsys: pytest.CaptureFixture[str], systems: Path, tmp_path: Path, text: str, cells: list[str]
+) -> None:
+    for kind, name, content in BLOCKS:
+        if kind == "toml" and name:
+            (tmp_path / name).write_text(content)
+    (tmp_path / "mine.toml").write_text(text)
+    plan = dry_run(capsys, tmp_path / "mine.toml", "--systems", systems, "--cores", 2)
+    assert [cell["cell"] for cell in plan["cells"]] == cells
+    assert plan["seconds"] == pytest.approx(sum(cell["seconds"] for cell in plan["cells"]))
+
+
+def test_every_block_of_the_how_to_is_run() -> None:
+    assert len(EXAMPLES) == 5
+    assert len([block for block in BLOCKS if block[0] == "cells"]) == len(EXAMPLES)
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *words: object) -> str:
+    with pytest.raises(SystemExit) as ended:
+        main(["study", *map(str, words), "--dry-run"])
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (2, "")
+    return said.err
+
+
+def test_the_error_of_the_reference(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs/reference/study.md").read_text("utf-8")
+    match = re.search(r"```toml\n(patterns.*?)```\n\nwith\n\n```\n(.*?)```", text, re.DOTALL)
+    assert match
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(match[1])
+    assert refusal(capsys, "s.toml") == match[2]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            'patterns = ["fft"]\nsystems = ["mpi", "nope"]',
+            "s.toml:2:19: systems[1]: nope is not",
+        ),
+        ('patterns = ["fft"]\nsystems = "nope"', "s.toml:2:11: systems: nope is not allowed"),
+        (
+            'patterns = ["spread"]\nradix = 5\nwidths = 16\nperiod = [4,\n 9]',
+            "s.toml:5:2: period[1]: '9' is not allowed; allowed: at most 4",
+        ),
+        ('[[workloads]]\npattern = "dag"\ndag = "no.dag"', "s.toml:3:7: workloads[0].dag: "),
+    ],
+)
+def test_what_is_found_later_is_placed_too(
+    capsys: pytest.CaptureFixture[str],
+    systems: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    words: str,
+) -> None:
+    """What only the core or the systems here can refuse."""
+    monkeypatch.chdir(tmp_path)
+    Path("s.toml").write_text(text)
+    said = refusal(capsys, "s.toml", "--systems", systems)
+    assert said.startswith(f"taskgrain: {words}")
+    assert said.count("\n") == 1
+
+
+def test_combinations_that_cannot_be_may_be_excluded(
+    capsys: pytest.CaptureFixture[str], systems: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text('patterns = ["spread"]\nwidths = 16\nradix = [1, 5]\nperiod = [3, 9]\n')
+    assert "period[1]" in refusal(capsys, file, "--systems", systems)
+    file.write_text(file.read_text() + "exclude = [{ radix = 5, period = 9 }]\n")
+    assert len(dry_run(capsys, file, "--systems", systems)["cells"]) == 2 * 3
+
+
+STUDIES = sorted((ROOT / "studies").glob("*.toml"))
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("file", STUDIES, ids=lambda file: str(file.name))
+def test_the_repositorys_studies(
+    capsys: pytest.CaptureFixture[str], systems: Path, file: Path, cores: int
+) -> None:
+    plan = dry_run(capsys, file, "--systems", systems, "--cores", cores)
+    workloads = {"default.toml": 3, "dependencies.toml": 10, "everything.toml": 4, "sweep.toml": 5}
+    assert len(plan["cells"]) == 2 * workloads[file.name]
+    assert 0 < plan["seconds"] < 3600
+    assert f"`studies/{file.name}`" in HOW_TO.read_text("utf-8")

@@ -1,0 +1,241 @@
+"""The JSON schema of studies knows what the parser knows, and the reference says the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from taskgrain._core import kernels, patterns
+from taskgrain.study.includes import schema_text
+from taskgrain.study.settings import ISAS, VALIDATE, Settings
+from taskgrain.study.study import RULE_KEYS, STUDY_KEYS, WORKLOAD_KEYS, parse
+from taskgrain.study.toml import Document
+from taskgrain.study.workload import Workload
+from taskgrain.words.errors import InputError, UsageError
+
+SCHEMA = json.loads(schema_text())
+VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
+ROOT = Path(__file__).parents[3]
+REFERENCE = ROOT / "docs/reference/study.md"
+
+
+def definition(one: dict[str, Any]) -> dict[str, Any]:
+    return SCHEMA["definitions"][one["$ref"].rpartition("/")[2]] if "$ref" in one else one  # type: ignore[no-any-return]
+
+
+def parser_accepts(table: dict[str, Any]) -> bool:
+    try:
+        parse(Document(dict(table)), 2)
+    except (InputError, UsageError):
+        return False
+    return True
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft7Validator.check_schema(SCHEMA)
+
+
+def test_the_schema_has_the_parsers_keys() -> None:
+    top = SCHEMA["properties"]
+    assert sorted(top) == sorted(STUDY_KEYS)
+    assert sorted(top["defaults"]["properties"]) == sorted(WORKLOAD_KEYS)
+    assert sorted(top["workloads"]["items"]["properties"]) == sorted(WORKLOAD_KEYS)
+    assert sorted(top["exclude"]["items"]["properties"]) == sorted(RULE_KEYS)
+    assert sorted(SCHEMA["definitions"]) == sorted(WORKLOAD_KEYS)
+
+
+def test_the_schema_has_the_parsers_defaults_and_names() -> None:
+    for key, value in asdict(Settings()).items():
+        assert SCHEMA["properties"][key]["default"] == value
+    given = {key: one["default"] for key, one in SCHEMA["definitions"].items() if "default" in one}
+    assert given.pop("tasks_per_core") == 1
+    fields = Workload("", 0).fields()
+    assert given == {key: value for key, value in fields.items() if key not in ("pattern", "width")}
+    named = {key: SCHEMA["definitions"][key]["anyOf"][0]["enum"] for key in ("pattern", "kernel")}
+    assert named == {"pattern": patterns(), "kernel": kernels()}
+    assert SCHEMA["properties"]["validate"]["enum"] == list(VALIDATE)
+    assert SCHEMA["properties"]["isa"]["enum"] == list(ISAS)
+
+
+WORDS = st.sampled_from(
+    [*patterns(), *kernels(), *VALIDATE, *ISAS, "a", "64K", "1KB", "1.5K", "1e3", "10m", "2 h", "-1", "0.5"]
+) | st.text(max_size=6)
+VALUES = (
+    st.integers()
+    | st.integers(-2, 20)
+    | st.floats()
+    | st.sampled_from([0.5, 1.0, 16.0, 2.5])
+    | st.booleans()
+    | WORDS
+    | st.dates()
+)
+LISTS = VALUES | st.lists(VALUES, max_size=3) | st.dictionaries(st.text(max_size=2), VALUES, max_size=1)
+
+
+# `include` names files, which test_study.py has.
+@pytest.mark.parametrize("key", [key for key in STUDY_KEYS if key != "include"])
+@settings(deadline=None, max_examples=40)
+@given(LISTS)
+def test_what_the_schema_refuses_the_parser_refuses(key: str, value: Any) -> None:
+    table = {"patterns": ["trivial"], key: value}
+    if not VALIDATOR.is_valid(table):
+        assert not parser_accepts(table), list(VALIDATOR.iter_errors(table))
+
+
+@pytest.mark.parametrize("where", ["defaults", "exclude", "workloads"])
+@settings(deadline=None)
+@given(st.sampled_from([*RULE_KEYS, "x"]), LISTS)
+def test_so_it_does_within_tables(where: str, key: str, value: Any) -> None:
+    one = {"pattern": "trivial"} | {key: value} if where == "workloads" else {key: value}
+    table = {"patterns": ["fft"], where: one if where == "defaults" else [one]}
+    if not VALIDATOR.is_valid(table):
+        assert not parser_accepts(table), list(VALIDATOR.iter_errors(table))
+
+
+EDGES = [
+    -1,
+    0,
+    1,
+    2,
+    3,
+    10_000,
+    10_001,
+    2**63 - 1,
+    0.0,
+    0.5,
+    1.0,
+    1.5,
+    2.0,
+    2.5,
+    1e6,
+    True,
+    "fft",
+    "busy_wait",
+]
+EDGES += [
+    "0",
+    "1",
+    "3",
+    "+5",
+    " 7 ",
+    "1_000",
+    "1e3",
+    "1E3",
+    "0.5",
+    ".5",
+    "1.",
+    "16B",
+    "64K",
+    "64 KiB",
+    "1.5m",
+]
+EDGES += ["90s", "10m", "2 h", "-1", "", "off", "avx2", "all"]
+
+
+@pytest.mark.parametrize("key", [*STUDY_KEYS, "system"])
+def test_what_the_parser_accepts_the_schema_accepts(key: str) -> None:
+    """The same the other way round, on values at the edges of what is allowed."""
+    for value in [*EDGES, EDGES[2:4], ["1", "1e3"], ["fft", "dom"], [True, False]]:
+        tables = [{"patterns": ["trivial"], key: value}] if key not in ("include", "system") else []
+        if key in RULE_KEYS:
+            tables += [{"patterns": ["trivial"], "exclude": [{key: value}]}]
+        if key in WORKLOAD_KEYS:
+            tables += [{"patterns": ["fft"], "defaults": {key: value}}]
+            tables += [{"workloads": [{"pattern": "fft", key: value}]}]
+        for table in tables:
+            assert VALIDATOR.is_valid(table) or not parser_accepts(table), table
+
+
+GOOD: dict[str, list[Any]] = {
+    "title": ["T"],
+    "include": ["a.toml", ["a.toml", "b.toml"]],
+    "systems": ["all", ["mpi", "omp"]],
+    "patterns": ["fft", ["fft", "dom"]],
+    "widths": [1e6, [1, "1e3"]],
+    "output_bytes": ["64K", ["1MiB", 16]],
+    "budget": [1.5, "10m"],
+    "threshold": [0.9],
+    "persistent": [True, [True, False]],
+    "defaults": [{"radix": 5}, {"radix": [1, 2]}],
+    "exclude": [[{"system": "mpi", "tasks_per_core": [1, 8]}]],
+    "workloads": [[{"pattern": "fft", "graphs": [1, 4]}]],
+}
+BAD: list[dict[str, Any]] = [
+    {"pattern": "fft"},
+    {"patterns": []},
+    {"patterns": ["no_such"]},
+    {"patterns": ["fft"], "kernel": "no_such"},
+    {"widths": [0]},
+    {"widths": [1.5]},
+    {"widths": ["wide"]},
+    {"widths": [1], "tasks_per_core": 1},
+    {"fraction": 1.1},
+    {"threshold": 1},
+    {"threshold": 0},
+    {"precision": 0},
+    {"budget": "soon"},
+    {"output_bytes": 8},
+    {"output_bytes": "1X"},
+    {"cores": -1},
+    {"repeats": 0},
+    {"sweep": 1},
+    {"validate": "maybe"},
+    {"systems": []},
+    {"exclude": [{}]},
+    {"exclude": [{"colour": 1}]},
+    {"exclude": {"pattern": "fft"}},
+    {"workloads": {"pattern": "fft"}},
+    {"workloads": [{"patterns": "fft"}]},
+    {"workloads": [{"pattern": "fft", "width": 1, "tasks_per_core": 1}]},
+    {"defaults": {"patterns": ["fft"]}},
+    {"defaults": [{"pattern": "fft"}]},
+    {"defaults": {"width": 1, "tasks_per_core": 1}},
+]
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, one) for key, values in GOOD.items() for one in values])
+def test_both_accept(key: str, value: Any) -> None:
+    table = {"patterns": ["trivial"], key: value}
+    assert VALIDATOR.is_valid(table)
+    assert key == "include" or parser_accepts(table)
+
+
+@pytest.mark.parametrize("table", BAD, ids=json.dumps)
+def test_both_refuse(table: dict[str, Any]) -> None:
+    table = {"patterns": ["trivial"]} | table
+    assert not VALIDATOR.is_valid(table)
+    assert not parser_accepts(table)
+
+
+def rows(properties: dict[str, Any], wanted: Callable[[dict[str, Any]], bool]) -> list[str]:
+    """The lines of the reference's table of these keys."""
+    found = []
+    for key, one in properties.items():
+        if wanted(one):
+            what = definition(one)
+            default = f"`{json.dumps(what['default'])}`" if "default" in what else ""
+            found.append(f"| `{key}` | {default} | {what['description']} |")
+    return found
+
+
+def test_the_reference_says_what_the_schema_says() -> None:
+    text = REFERENCE.read_text("utf-8")
+    head = "| key | default | meaning |\n| --- | --- | --- |\n"
+    assert head + "\n".join(rows(SCHEMA["properties"], lambda one: "$ref" not in one)) + "\n\n" in text
+    assert head + "\n".join(rows(SCHEMA["definitions"], lambda one: True)) + "\n\n" in text
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "studies").glob("*.toml")), ids=lambda file: str(file.name))
+def test_studies_name_the_schema(file: Path) -> None:
+    first = file.read_text("utf-8").splitlines()[0]
+    assert first.startswith("#:schema ")
+    named = file.parent / first.removeprefix("#:schema ")
+    assert json.loads(named.read_text("utf-8")) == SCHEMA

@@ -1,0 +1,449 @@
+"""Study files: products, defaults, includes, exclusions, bad fields named with their place; numbers."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from taskgrain.study.study import Study, parse, read
+from taskgrain.study.toml import Document, loads
+from taskgrain.words import numbers
+from taskgrain.words.errors import InputError, UsageError
+
+SYSTEMS = ["mpi", "omp"]
+
+
+def study(text: str) -> Study:
+    return parse(loads(text, Path("s.toml")), cores=2)
+
+
+def names(text: str) -> list[str]:
+    return [cell.name for cell in study(text).cells(SYSTEMS)]
+
+
+def test_lists_are_multiplied_out() -> None:
+    text = """
+    patterns = ["stencil_1d", "nearest"]
+    tasks_per_core = [1, 8]
+    graphs = [1, 4]
+    radix = 5
+    output_bytes = [16, "64K"]
+    """
+    found = names(text)
+    assert len(found) == 32
+    assert found[0] == "mpi/stencil_1d/radix=5/width=2"
+    assert found[1] == "omp/stencil_1d/radix=5/width=2"
+    assert "omp/nearest/radix=5/width=16/graphs=4/output_bytes=65536" in found
+    assert len(set(found)) == 32
+
+
+def test_the_general_form() -> None:
+    text = """
+    systems = ["mpi"]
+    [[workloads]]
+    pattern = "trivial"
+    width = 1e6
+    [[workloads]]
+    pattern = "nearest"
+    radix = 5
+    tasks_per_core = 8
+    kernel = "load_imbalance"
+    imbalance = 1.0
+    persistent = true
+    """
+    assert [one.name for one in study(text).workloads] == [
+        "trivial/width=1000000",
+        "nearest/radix=5/width=16/kernel=load_imbalance/imbalance=1/persistent=true",
+    ]
+
+
+def test_lists_of_a_workload_are_multiplied_out_by_themselves() -> None:
+    text = """
+    systems = "mpi"
+    patterns = ["fft"]
+    [[workloads]]
+    pattern = ["nearest", "spread"]
+    radix = [0, 5]
+    [[workloads]]
+    pattern = "dom"
+    """
+    assert [one.name for one in study(text).workloads] == [
+        "nearest/radix=0/width=2",
+        "nearest/radix=5/width=2",
+        "spread/radix=0/width=2",
+        "spread/radix=5/width=2",
+        "dom/width=2",
+        "fft/width=2",
+    ]
+
+
+def test_defaults() -> None:
+    text = """
+    patterns = ["fft"]
+    [defaults]
+    radix = 5
+    tasks_per_core = [1, 8]
+    output_bytes = "1K"
+    [[workloads]]
+    pattern = "dom"
+    width = 7
+    radix = 3
+    """
+    assert [one.name for one in study(text).workloads] == [
+        "dom/width=7/output_bytes=1024",
+        "fft/radix=5/width=2/output_bytes=1024",
+        "fft/radix=5/width=16/output_bytes=1024",
+    ]
+
+
+def test_exclude() -> None:
+    text = """
+    patterns = ["fft", "dom"]
+    widths = [2, 16]
+    exclude = [{ system = "mpi", pattern = "fft" }, { width = [16], pattern = "dom" }]
+    """
+    assert names(text) == ["omp/fft/width=2", "omp/fft/width=16", "mpi/dom/width=2", "omp/dom/width=2"]
+
+
+def test_exclude_reads_values_as_the_workloads_do() -> None:
+    text = """
+    patterns = ["fft"]
+    tasks_per_core = [1, 8]
+    output_bytes = ["16", "64K"]
+    exclude = [{ system = ["mpi"], tasks_per_core = 8 }, { output_bytes = "64KiB" }]
+    """
+    assert names(text) == ["mpi/fft/width=2", "omp/fft/width=2", "omp/fft/width=16"]
+
+
+def test_a_written_study_reads_the_same() -> None:
+    made = study("""
+    title = "T"
+    patterns = ["fft", "dom"]
+    widths = [2]
+    budget = "10m"
+    exclude = [{pattern = "dom", width = [1, 2]}]
+    defaults = {radix = [1, 2]}
+    """)
+    table = made.table(SYSTEMS, 2)
+    assert table["exclude"] == [{"pattern": "dom", "width": [1, 2]}]
+    again = parse(Document(tomllib.loads(tomli_w.dumps(table))), cores=7)
+    assert again.workloads == made.workloads
+    assert again.table(SYSTEMS, 2) == table
+    assert again.settings.budget == 600.0
+
+
+def test_dag_paths_do_not_part_a_name() -> None:
+    assert names('patterns = ["dag"]\ndag = "/a/b/c.dag"\nwidths = [4]')[0] == "mpi/dag/dag=c.dag/width=4"
+
+
+def test_rounds_follow_one_another() -> None:
+    assert study('patterns = ["fft"]\nmax_rounds = 3').settings.min_rounds == 3
+    assert study('patterns = ["fft"]\nmin_rounds = 100').settings.max_rounds == 100
+
+
+FFT = 'patterns = ["fft"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "s.toml: patterns: is missing"),
+        (
+            'title = "x"\npattern = ["fft"]',
+            "s.toml:2:1: key: pattern is not allowed; allowed: title, include, systems, patterns",
+        ),
+        ("patterns = []", "s.toml:1:12: patterns: [] is not allowed; allowed: at least one value"),
+        ('patterns = ["fft", 1]', "s.toml:1:20: patterns[1]: 1 is not allowed; allowed: text"),
+        ('patterns = ["ring"]', "s.toml:1:13: patterns[0]: ring is not allowed; allowed: trivial, no_comm"),
+        (FFT + 'kernel = "x"', "s.toml:2:10: kernel: x is not allowed; allowed: empty"),
+        (
+            FFT + "widths = [\n  2,\n  1.5,\n]",
+            "s.toml:4:3: widths[1]: 1.5 is not allowed; allowed: an integer at least 1",
+        ),
+        (FFT + "widths = [0]", "s.toml:2:11: widths[0]: 0 is not"),
+        (FFT + "widths = true", "s.toml:2:10: widths: True is not"),
+        (FFT + 'widths = "x"', "s.toml:2:10: widths: x is not"),
+        (
+            FFT + "widths = [2]\ntasks_per_core = [1]",
+            "s.toml:2:10: widths: give this or tasks_per_core, not both",
+        ),
+        (FFT + 'output_bytes = ["1KB"]', "s.toml:2:17: output_bytes[0]: 1KB"),
+        (FFT + "output_bytes = 8", "s.toml:2:16: output_bytes: 8"),
+        (FFT + "fraction = 1.1", "s.toml:2:12: fraction: 1.1 is not allowed; allowed: a number from 0 to 1"),
+        (FFT + "threshold = 1.0", "s.toml:2:13: threshold: 1.0"),
+        (FFT + "threshold = nan", "s.toml:2:13: threshold: nan"),
+        (FFT + 'budget = "soon"', "s.toml:2:10: budget: soon is not allowed; allowed: seconds"),
+        (
+            FFT + 'validate = "maybe"',
+            "s.toml:2:12: validate: maybe is not allowed; allowed: off, sample, full",
+        ),
+        (FFT + "min_rounds = 9\nmax_rounds = 3", "s.toml:2:14: min_rounds: 9"),
+        (FFT + "sweep = 1", "s.toml:2:9: sweep: 1"),
+        ('patterns = ["fft", "fft"]', "s.toml:1:12: patterns: fft/width=2 is there twice"),
+        (FFT + '[[workloads]]\npattern = "fft"', "s.toml:1:12: patterns: fft/width=2 is there twice"),
+        (FFT + "exclude = [{colour = 1}]", "s.toml:2:13: exclude[0].key: colour"),
+        (FFT + 'exclude = [{radix = "x"}]', "s.toml:2:21: exclude[0].radix: x"),
+        (FFT + "exclude = [{radix = []}]", "s.toml:2:21: exclude[0].radix: []"),
+        (FFT + "exclude = [{radix = 1}, {}]", "s.toml:2:25: exclude[1]: {} is not allowed"),
+        (FFT + 'exclude = "a"', "s.toml:2:11: exclude: a"),
+        (FFT + "systems = []", "s.toml:2:11: systems: []"),
+        ("workloads = 1", "s.toml:1:13: workloads: 1"),
+        ("workloads = [1]", "s.toml:1:14: workloads[0]: 1 is not allowed; allowed: a table of pattern"),
+        (
+            '[[workloads]]\npattern = "fft"\nwidth = 1\ntasks_per_core = 1',
+            "s.toml:3:9: workloads[0].width: give this or tasks_per_core, not both",
+        ),
+        ("[[workloads]]\nwidth = 1", "s.toml:1:3: workloads[0].pattern: is missing"),
+        (
+            '[[workloads]]\npattern = "fft"\nwidht = 1',
+            "s.toml:3:1: workloads[0].key: widht is not allowed; allowed: pattern, width",
+        ),
+        ('radix = 3\n[[workloads]]\npattern = "fft"', "s.toml: patterns: is missing"),
+        (FFT + "[defaults]\nwidths = 3", "s.toml:3:1: defaults.key: widths is not allowed"),
+        (FFT + "[defaults]\nseed = [1, -1]", "s.toml:3:12: defaults.seed[1]: -1"),
+        (FFT + "widths = 1\ndefaults.width = 0", "s.toml:3:18: defaults.width: 0"),
+        (FFT + "defaults = 3", "s.toml:2:12: defaults: 3"),
+        (FFT + "include = [3]", "s.toml:2:12: include[0]: 3 is not allowed; allowed: the name of a file"),
+        (FFT + 'include = ""', "s.toml:2:11: include: '' is not allowed"),
+    ],
+)
+def test_bad_fields_are_named_with_their_place(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text(text)
+    with pytest.raises((InputError, UsageError)) as caught:
+        read(file, 2)
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path}/{words}")
+    assert "\n" not in message
+    assert caught.value.exit_code == 2
+
+
+WHOLE = """\
+include = []
+systems = ["mpi"]
+patterns = ["fft", "dom"]
+output_bytes = [16, "64K"]
+exclude = [{ system = "mpi", pattern = "dom" }]
+[defaults]
+tasks_per_core = [1, 8]
+[[workloads]]
+pattern = "nearest"
+radix = [1, 5]
+"""
+PIECES = st.sampled_from(
+    ["[", "]", "{}", "=", '"', "\n", "[[exclude]]\n", "[a.b]\n", "1e400", "nan", "\0", "é"]
+)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, len(WHOLE)), st.integers(0, 20), PIECES | st.text(max_size=3)), max_size=3
+    )
+)
+def test_whatever_is_written_there_is_a_study_or_one_line_of_error(
+    tmp_path_factory: pytest.TempPathFactory, edits: list[tuple[int, int, str]]
+) -> None:
+    file = tmp_path_factory.getbasetemp() / "s.toml"
+    text = WHOLE
+    for at, length, piece in edits:
+        text = text[:at] + piece + text[at + length :]
+    file.write_bytes(text.encode())
+    try:
+        made = read(file, 2)
+    except (InputError, UsageError) as error:
+        assert str(error).startswith(f"{file}:")
+        assert "\n" not in str(error)
+    else:
+        assert len(set(made.workloads)) == len(made.workloads) > 0
+
+
+def test_a_product_that_is_too_large_is_refused_at_once() -> None:
+    wide: dict[str, Any] = {"patterns": ["fft"]}
+    wide |= {key: list(range(1, 1000)) for key in ("widths", "graphs", "radix", "seed")}
+    with pytest.raises(InputError, match="at most 10000"):
+        parse(Document(wide), cores=1)
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study whose parts lie in three folders."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "parts" / "deep").mkdir(parents=True)
+    (tmp_path / "s.toml").write_text("""
+include = ["parts/a.toml", "parts/b.toml"]
+title = "own"
+widths = [4]
+[defaults]
+radix = 5
+[[workloads]]
+pattern = "dom"
+""")
+    (tmp_path / "parts/a.toml").write_text("""
+include = "deep/c.toml"
+title = "a"
+patterns = ["fft"]
+tasks_per_core = [1, 2]
+precision = 0.2
+exclude = [{ pattern = "tree" }]
+[defaults]
+radix = 1
+seed = 1
+""")
+    (tmp_path / "parts/b.toml").write_text("""
+include = ["deep/c.toml"]
+precision = 0.3
+repeats = 5
+[[workloads]]
+pattern = "dag"
+dag = "b.dag"
+""")
+    (tmp_path / "parts/deep/c.toml").write_text("""
+repeats = 7
+[[workloads]]
+pattern = "tree"
+[[workloads]]
+pattern = "dag"
+dag = "c.dag"
+""")
+    return tmp_path / "s.toml"
+
+
+def test_includes_are_as_if_all_stood_in_one_file(files: Path) -> None:
+    made = read(files, 2)
+    assert made.title == "own"
+    assert made.settings.precision == 0.3
+    assert made.settings.repeats == 5  # c.toml counts where it comes first
+    assert [one.name for one in made.workloads] == [
+        "tree/radix=5/seed=1/width=2",
+        "dag/radix=5/seed=1/dag=c.dag/width=2",
+        "dag/radix=5/seed=1/dag=b.dag/width=2",
+        "dom/radix=5/seed=1/width=2",
+        "fft/radix=5/seed=1/width=4",
+    ]
+    assert [cell.workload.pattern for cell in made.cells(SYSTEMS[:1])] == ["dag", "dag", "dom", "fft"]
+    parts = files.parent / "parts"
+    dags = [one.dag for one in made.workloads if one.dag]
+    assert dags == [str(parts / "deep/c.dag"), str(parts / "b.dag")]
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "words"),
+    [
+        ("parts/b.toml", "repeats = 5", "repeats = 0", "parts/b.toml:4:11: repeats: 0 is not"),
+        ("parts/b.toml", '"b.dag"', "3", "parts/b.toml:7:7: workloads[2].dag: 3 is not"),
+        (
+            "parts/deep/c.toml",
+            '"tree"',
+            '"ring"',
+            "parts/deep/c.toml:4:11: workloads[0].pattern: ring is not",
+        ),
+        ("parts/a.toml", '"tree"', "1", "parts/a.toml:7:24: exclude[0].pattern: 1 is not"),
+        ("parts/a.toml", "seed = 1", "seed = -1", "parts/a.toml:10:8: defaults.seed: -1 is not"),
+        ("parts/a.toml", "[defaults]", "[default]", "parts/a.toml:8:2: key: default is not"),
+        ("parts/a.toml", "precision", "precision =", "parts/a.toml:6:13: is not TOML: Invalid value"),
+        ("s.toml", '"dom"', '"dom"\nwidth = "x"', "s.toml:9:9: workloads[3].width: x is not"),
+        (
+            *("parts/a.toml", "deep/c.toml", "deep/no.toml"),
+            "parts/a.toml:2:11: include: s.toml includes parts/a.toml includes parts/deep/no.toml: "
+            "cannot be read: No such file or directory",
+        ),
+        (
+            *("parts/deep/c.toml", "repeats = 7", 'include = ["../../parts/b.toml"]'),
+            "parts/deep/../../parts/b.toml:2:12: include[0]: s.toml includes parts/a.toml includes "
+            "parts/deep/c.toml includes parts/deep/../../parts/b.toml includes "
+            "parts/deep/../../parts/deep/c.toml: is a circle",
+        ),
+        (
+            *("parts/a.toml", "deep/c.toml", "."),
+            "parts/a.toml:2:11: include: s.toml includes parts/a.toml includes parts: cannot be read: Is a",
+        ),
+        (
+            *("parts/a.toml", "deep/c.toml", "../s.toml"),
+            "parts/a.toml:2:11: include: s.toml includes parts/a.toml includes parts/../s.toml: is a circle",
+        ),
+    ],
+)
+def test_errors_name_the_file_that_is_wrong(files: Path, name: str, old: str, new: str, words: str) -> None:
+    file = files.parent / name
+    text = file.read_text()
+    assert text.count(old) == 1
+    file.write_text(text.replace(old, new))
+    with pytest.raises((InputError, UsageError)) as caught:
+        read(Path("s.toml"), 2)
+    assert str(caught.value).startswith(words)
+    assert caught.value.exit_code == 2
+
+
+def test_a_file_that_includes_itself(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text('include = "s.toml"')
+    with pytest.raises(UsageError, match=r"s\.toml:1:11: include: .*s\.toml includes .*s\.toml: is a circle"):
+        read(file, 2)
+
+
+def test_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no\.toml: cannot be read: No such file"):
+        read(tmp_path / "no.toml", 2)
+    (tmp_path / "x.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="is not TOML"):
+        read(tmp_path / "x.toml", 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1000", 1000), ("1e6", 10**6), ("1.5e3", 1500), (" 7 ", 7), ("1_000", 1000), (2.0, 2), (1e6, 10**6)],
+)
+def test_integers(text: object, value: int) -> None:
+    assert numbers.integer(text, "x") == value
+
+
+@pytest.mark.parametrize(
+    "text", ["1.5", "1e-3", "", "x", "1e99", "9" * 30, "nan", "inf", "1e999999999", None, [], 0.5]
+)
+def test_bad_integers(text: object) -> None:
+    with pytest.raises(InputError, match=r"x: .* is not allowed; allowed: an integer at least 0"):
+        numbers.integer(text, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("64K", 65536),
+        ("64KiB", 65536),
+        ("1M", 2**20),
+        ("1.5K", 1536),
+        ("16", 16),
+        (16, 16),
+        ("2g", 2**31),
+        ("16B", 16),
+    ],
+)
+def test_sizes(text: object, value: int) -> None:
+    assert numbers.size(text, "x") == value
+
+
+@pytest.mark.parametrize("text", ["64KB", "K", "1.0001K", "-1K", "1X", "1KiBB", "9999999T", ""])
+def test_bad_sizes(text: object) -> None:
+    with pytest.raises(InputError, match="multiples of 1024"):
+        numbers.size(text, "x")
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(max_size=50), st.floats(), st.integers(), st.booleans(), st.none()))
+def test_anything_is_a_number_or_a_named_error(value: object) -> None:
+    for kind in (numbers.integer, numbers.real, numbers.size, numbers.seconds):
+        try:
+            assert kind(value, "field") >= 0
+        except InputError as error:
+            message = str(error)
+        else:
+            continue
+        assert message.startswith("field: ")
+        assert len(message.splitlines()) == 1

@@ -1,0 +1,113 @@
+"""`taskgrain.driver`: a driver in Python, as a real process."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from taskgrain._core import Run
+from taskgrain.drive.answers import DriverError
+from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.session import Session
+
+DRIVER = """
+import os
+from taskgrain.system import Run, System, drive
+
+class Loop(System):
+    name, version, cores = "loop", "1", 1
+
+    def execute(self, run: Run) -> None:
+        os.write(1, b"a runtime's own print\\n")
+        for g in range(run.graphs):
+            before = {}
+            for step in range(run.steps(g)):
+                first, last = run.points(g, step)
+                now = {}
+                for point in range(first, last + 1):
+                    now[point] = bytearray(run.output_bytes(g))
+                    inputs = [before[j] for j in run.deps(g, step, point)]
+                    MUTATION
+                    run.execute_point(0, g, step, point, now[point], inputs)
+                before = now
+
+drive(Loop())
+"""
+PATTERNS = (
+    "trivial",
+    "stencil_1d_periodic",
+    "dom",
+    "tree",
+    "fft",
+    "spread",
+    "random",
+    "v_cycle",
+    "fork_join",
+)
+
+
+def graph(pattern: str) -> dict[str, object]:
+    kernel = {"name": "compute_bound", "iterations": 2}
+    return {"pattern": pattern, "steps": 6, "width": 5, "output_bytes": 40, "kernel": kernel}
+
+
+def session(tmp_path: Path, mutation: str = "pass") -> Session:
+    file = tmp_path / "driver.py"
+    file.write_text(DRIVER.replace("MUTATION", mutation))
+    made = Session("loop", Launch((sys.executable, str(file)), {}, (0,)), tmp_path / "log")
+    made.start()
+    return made
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[Session]:
+    made = session(tmp_path)
+    yield made
+    made.close()
+
+
+def test_every_pattern_with_full_validation(loop: Session) -> None:
+    for pattern in PATTERNS:
+        result = loop.run([graph(pattern), graph("nearest")], repeats=2, warmup=1, validate="full")
+        assert len(result.seconds) == 2
+        assert result.work == 256 * result.tasks
+
+
+def test_what_it_prints_is_log(loop: Session, tmp_path: Path) -> None:
+    loop.run([graph("trivial")], repeats=1)
+    assert "a runtime's own print" in (tmp_path / "log").read_text()
+
+
+def test_an_error_does_not_end_it(loop: Session) -> None:
+    with pytest.raises(DriverError) as error:
+        loop.run([graph("nope")], repeats=1)
+    assert (error.value.kind, "pattern: 'nope'" in error.value.message) == ("invalid", True)
+    assert loop.run([graph("fft")], repeats=1).tasks == 30
+
+
+@pytest.mark.parametrize(
+    ("mutation", "kind"),
+    [
+        ("inputs = inputs[::-1]", "wrong_producer"),
+        ("inputs = inputs[:-1]", "missing_input"),
+        ("if (step, point) == (5, 2): continue", "skipped"),
+        ("raise OSError('out of luck')", "out of luck"),
+        ("raise KeyError('lost')", "KeyError: 'lost'"),
+    ],
+)
+def test_a_wrong_execution_is_named(tmp_path: Path, mutation: str, kind: str) -> None:
+    broken = session(tmp_path, mutation)
+    with pytest.raises(DriverError) as error:
+        broken.run([graph("no_comm" if kind == "skipped" else "stencil_1d")], repeats=1)
+    broken.close()
+    assert kind in error.value.message
+
+
+def test_every_run_lies_at_an_address_of_its_own() -> None:
+    request = json.dumps({"op": "run", "graphs": [graph("tree")]})
+    runs = [Run(request), Run(request)]
+    assert 0 < runs[0].address != runs[1].address > 0

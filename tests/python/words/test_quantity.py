@@ -1,0 +1,48 @@
+"""How numbers with their units and intervals are shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from taskgrain.words import quantity
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "shown"),
+    [
+        (4.1e-7, 3.9e-7, 4.4e-7, "0.41 µs (0.39 – 0.44)"),
+        (4.1e-7, 4.04e-7, 4.16e-7, "410 ns (404 – 416)"),
+        (1.2e-7, 1.1e-7, 1.3e-7, "120 ns (110 – 130)"),
+        (8.5e-5, 8.49e-5, 8.52e-5, "85.0 µs (84.9 – 85.2)"),
+        (9.996e-7, 9.9e-7, 1.01e-6, "1.00 µs (0.99 – 1.01)"),
+        (1.2e-8, 1.2e-8, 1.2e-8, "12.0 ns (12.0 – 12.0)"),
+        (4e-7, 1e-7, 5e-6, "0.40 µs (0.10 – 5.00)"),
+        (2.5, 2.4, 2.6, "2.50 s (2.40 – 2.60)"),
+        (1.23e-6, None, None, "1.23 µs"),
+        (1.96e-7, None, 2.56e-7, "0.20 µs (? – 0.26)"),
+        (1.96e-7, 3.4e-8, None, "196 ns (34 – ?)"),
+        (None, None, None, "–"),
+    ],
+)
+def test_interval(value: float | None, low: float | None, high: float | None, shown: str) -> None:
+    assert quantity.interval(value, low, high) == shown
+
+
+def test_quantities() -> None:
+    assert [quantity.seconds(one) for one in (1.234e-6, 9.997e-7, 45e-3, 1.2e-11, 1234.0, 0.0)] == [
+        "1.23 µs", "1.00 µs", "45.0 ms", "0.0120 ns", "1230 s", "0.00 s",
+    ]  # fmt: skip
+    assert [quantity.rate(one, "flop") for one in (5.123e10, 9.9999e8, 3.0)] == [
+        "51.2 GFLOP/s", "1.00 GFLOP/s", "3.00 FLOP/s",
+    ]  # fmt: skip
+    assert quantity.rate(12.34e9, "byte") == "12.3 GB/s"
+    assert [quantity.ratio(one) for one in (1.26, 34.2, 9.99, 871234.0)] == [
+        "1.3 ×",
+        "34 ×",
+        "10 ×",
+        "870 000 ×",
+    ]
+    assert [quantity.size(one) for one in (16, 65536, 1023 * 2**20, 1536 * 2**20)] == [
+        "16 B", "64 KiB", "1023 MiB", "1.5 GiB"
+    ]  # fmt: skip
+    assert quantity.percent(0.5) == "50 %"
