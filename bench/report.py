@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from taskgrain.report import write
+from taskgrain.report.write import write
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))
 import chromium

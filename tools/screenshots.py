@@ -9,7 +9,7 @@ from pathlib import Path
 
 from selenium import webdriver
 
-from taskgrain.report import draw, write
+from taskgrain.report.write import draw, write
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results" / "2026-11-21-epyc-2-probed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
-from taskgrain.report import write
+from taskgrain.report.write import write
 
 
 class Page(HTMLParser):

@@ -12,7 +12,6 @@ import typer
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
 from taskgrain.cli.options import GraphOptions, graph_options
-from taskgrain.report.task_graph import svg
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
 
@@ -113,6 +112,8 @@ def graph(
         for step in steps_of(run):
             sys.stdout.write(json.dumps(step, separators=(",", ":")) + "\n")
     else:
+        from taskgrain.report.task_graph import svg
+
         title = graph.given.get("pattern", "stencil_1d")
         _write_drawing(chosen, svg(list(_drawable(run)), run.width(), title), output)
 

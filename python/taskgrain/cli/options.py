@@ -22,7 +22,6 @@ import typer
 
 from taskgrain.machine.topology import choose_cores
 from taskgrain.study.settings import ISAS, VALIDATE
-from taskgrain.study.study import workload
 from taskgrain.study.workload import Workload
 from taskgrain.words import numbers
 
@@ -81,6 +80,8 @@ class GraphOptions:
     @property
     def workload(self) -> Workload:
         """The graph without its steps and iterations."""
+        from taskgrain.study.study import workload
+
         own = ("steps", "iterations", "cores", "validate", "isa")
         table = {"pattern": "stencil_1d"} | {
             key: value for key, value in self.given.items() if key not in own

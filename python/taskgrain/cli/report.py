@@ -36,7 +36,8 @@ def report(
     if formats and figures is None:
         raise UsageError("--format is for figures: give --figures DIR too")
     from taskgrain.cli.printer import print_json, printer
-    from taskgrain.report import FORMATS, draw, write
+    from taskgrain.report.figures import FORMATS
+    from taskgrain.report.write import draw, write
 
     target = write(folder, output)
     kinds = split_names(formats) if formats else FORMATS

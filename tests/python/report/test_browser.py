@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 import results_folder
 
-from taskgrain.report import write
+from taskgrain.report.write import write
 
 pytest.importorskip("selenium", reason="the browser tests need the Python package selenium")
 import chromium

@@ -10,7 +10,8 @@ import pytest
 import results_folder
 from report_page import opened
 
-from taskgrain.report import data, rows, summary, write
+from taskgrain.report import data, rows, summary
+from taskgrain.report.write import write
 from taskgrain.words.errors import UsageError
 
 CELL = results_folder.cell_name("mpi", "stencil_1d")

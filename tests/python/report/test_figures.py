@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import results_folder
 
-from taskgrain.report import draw, figures
+from taskgrain.report import figures
+from taskgrain.report.write import draw
 from taskgrain.words.errors import InputError, UsageError
 
 SIZES = {".svg": rb'<svg[^>]* width="([\d.]+)pt"', ".pdf": rb"/MediaBox ?\[ ?0 0 ([\d.]+)"}

@@ -12,7 +12,8 @@ import pytest
 import results_folder
 from report_page import Page, opened
 
-from taskgrain.report import data, look, page, plots, repeat, rows, write
+from taskgrain.report import data, look, page, plots, repeat, rows
+from taskgrain.report.write import write
 
 
 def test_everything_is_escaped(tmp_path: Path) -> None:

@@ -1,0 +1,32 @@
+"""Writes the report of a results folder, and its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from taskgrain.report import data, figures, page
+from taskgrain.report.figures import FORMATS
+from taskgrain.words.errors import UsageError
+
+
+def write(folder: Path, target: Path | None = None) -> Path:
+    """Writes the report of the results in `folder` to `target` (default: report.html in the folder).
+
+    Returns where it lies. Raises `UsageError` if `folder` holds no results or `target` cannot be written.
+    """
+    results = data.read(folder)
+    target = folder / "report.html" if target is None else target
+    try:
+        target.write_text(page.render(results), "utf-8")
+    except OSError as error:
+        raise UsageError(f"{target}: cannot be written: {error.strerror}") from None
+    return target
+
+
+def draw(folder: Path, target: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Writes the plots of the results in `folder` into the folder `target`; returns the files.
+
+    Raises `InputError` for an unknown format, `UsageError` like `write`.
+    """
+    return figures.save(data.read(folder), target, formats)
