@@ -20,16 +20,6 @@ const report = { cells: JSON.parse(document.getElementById("data").textContent) 
     tooltip: { disableDefaultStyle: true },
   };
 
-  function levels(cells, level) {
-    const found = new Map(cells.map(level).filter(Boolean).map((one) => [one.value, one]));
-    return [...found.values()];
-  }
-
-  function peak(cells) {
-    const known = cells.map((cell) => cell.peak).filter(Boolean).sort((a, b) => a - b);
-    return known.length ? [{ value: known[known.length >> 1], text: "peak" }] : [];
-  }
-
   // At one size, efficiency times granularity is the same for all samples.
   function samples(cell) {
     return cell.points.flatMap((point) => [...point.disturbed, ...point.samples].map((perMille, place) => {
@@ -41,28 +31,25 @@ const report = { cells: JSON.parse(document.getElementById("data").textContent) 
   }
 
   // Fresh rows each time: Vega writes into those that it is given.
-  function datasets({ kind, of }) {
+  function datasets({ of, needs, levels }) {
     const cells = report.cells.filter((cell, index) => state.visible(index) && (of || [state.workload]).includes(cell.workload));
     if (of) return { rows: cells.map((cell) => ({ ...cell.row })) };
-    const known = kind === "rate" ? cells.filter((cell) => cell.peak) : cells;
+    const known = cells.filter((cell) => !needs || cell[needs]);
     return {
-      levels: kind === "rate" ? peak(cells) : levels(cells, (cell) => ({ ...cell.threshold })),
+      levels: (levels[state.workload] || []).map((level) => ({ ...level })),
       points: known.flatMap((cell) => cell.points.map(({ samples: _, disturbed: __, ...point }) => point)),
       samples: state.samples ? known.flatMap(samples) : [],
     };
   }
 
-  const height = (data) => 19 * data.rows.length;
-
-  function most({ levels, points }) {
-    return 1.05 * Math.max(...[...levels.map((one) => one.value), ...points.map((one) => one.rate_high)].filter(Number.isFinite));
-  }
+  const height = (chart, data) => chart.row_height * data.rows.length;
+  const most = (chart) => chart.most[state.workload];
 
   async function draw(id, chart, data) {
     const place = document.getElementById(id);
-    const spec = { ...specs[chart.kind], datasets: { ...specs[chart.kind].datasets, ...data } };
-    if (chart.kind === "metg") spec.height = height(data);
-    if (chart.kind === "rate") spec.params = spec.params.map((one) => (one.name === "most" ? { ...one, value: most(data) } : one));
+    const spec = { ...specs[chart.spec], datasets: { ...specs[chart.spec].datasets, ...data } };
+    if (chart.row_height) spec.height = height(chart, data);
+    if (most(chart)) spec.params = spec.params.map((one) => (one.name === "most" ? { ...one, value: most(chart) } : one));
     try {
       const { view } = await vegaEmbed(place, spec, options);
       drawn[id] = view;
@@ -88,18 +75,19 @@ const report = { cells: JSON.parse(document.getElementById("data").textContent) 
       return;
     }
     for (const [name, rows] of Object.entries(data)) view.data(name, rows);
-    if (chart.kind === "metg") view.height(height(data));
+    if (chart.row_height) view.height(height(chart, data));
     else view.signal("chosen", state.chosen);
-    if (chart.kind === "rate") view.signal("most", most(data));
+    if (most(chart)) view.signal("most", most(chart));
     await view.resize().runAsync();
   }
 
   // On paper the wide charts are drawn narrow, not scaled down to where nobody can read them.
   report.resize = (width) => {
-    for (const id of ["efficiency", "rate"]) drawn[id]?.width(width || document.getElementById(id).clientWidth).run();
+    for (const id of Object.keys(charts).filter((id) => !charts[id].of)) drawn[id]?.width(width || document.getElementById(id).clientWidth).run();
   };
-  report.refresh = (changes, kinds) => {
+  // Draws again: every chart, or those of the workload that the reader has chosen.
+  report.refresh = (changes, chosenOnly) => {
     Object.assign(state, changes);
-    return Promise.all(Object.entries(charts).filter(([, chart]) => !kinds || kinds.includes(chart.kind)).map(redraw));
+    return Promise.all(Object.entries(charts).filter(([, chart]) => !(chosenOnly && chart.of)).map(redraw));
   };
 })();

@@ -3,38 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 
-import altair as alt
 import vl_convert
 
-from taskgrain.report import look, plots, rows
+from taskgrain.report import look
 from taskgrain.report.cells import Results
+from taskgrain.report.charts.chart import Figure
+from taskgrain.report.charts.table import CHARTS
 from taskgrain.report.look import PAPER, VEGALITE, Spec
-from taskgrain.report.rows import Row
 from taskgrain.words.errors import InputError, UsageError
 
 FORMATS = ("svg", "png", "pdf")
-ONE_COLUMN, BOTH_COLUMNS = 241.0, 504.0
-"""Points (1/72 inch), of the two-column formats of ACM and IEEE: 3.35 and 7 inches."""
 PIXELS = 600
 """Of a PNG, per inch."""
 _HEADER = re.compile(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"')
-
-
-@dataclass(frozen=True)
-class _Figure:
-    name: str
-    draw: Callable[[int], plots.Chart | alt.ConcatChart]
-    """Makes the chart with plots of so many points across."""
-    data: dict[str, list[Row]]
-    width: float
-    """Of the whole figure, in points."""
-    plots: int = 1
-    """That stand side by side."""
 
 
 def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
@@ -48,7 +32,7 @@ def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> li
     written: dict[Path, None] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for figure in _figures(results):
+        for figure in (one for chart in CHARTS for one in chart.on_paper(results)):
             spec, svg = _fitted(figure)
             for kind in formats:
                 path = _free(folder, figure.name, kind, written)
@@ -59,52 +43,7 @@ def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> li
     return list(written)
 
 
-def _figures(results: Results) -> Iterator[_Figure]:
-    metg = rows.metg(results)
-    here = {
-        workload: [i for i, cell in enumerate(results.cells) if cell.workload == workload]
-        for workload in results.workloads
-    }
-    if len(here) > 1:
-        data = {f"rows-{n}": [metg[i] for i in cells] for n, cells in enumerate(here.values())}
-        side = min(3, len(here))
-        yield _Figure("metg", partial(_panels, results, side), data, BOTH_COLUMNS, side)
-    for workload, indices in here.items():
-        data = {"rows": [metg[i] for i in indices]}
-        yield _Figure(f"metg {workload}", partial(plots.metg_panel, results, PAPER), data, ONE_COLUMN)
-        cells = [results.cells[i] for i in indices]
-        legend = [cell.system for cell in cells if cell.curve]
-        if not legend:
-            continue
-        # Samples are for looking closely, on the page: thousands of them make a figure of megabytes.
-        points = [row for i in indices for row in rows.points(results.cells[i], i)]
-        data = {"points": points, "samples": []}
-        for name, chart, levels in (
-            ("efficiency", plots.efficiency, rows.thresholds(cells)),
-            ("rate", plots.rate, rows.peaks(cells)),
-        ):
-            draw = partial(chart, results, PAPER, legend=legend)
-            yield _Figure(f"{name} {workload}", draw, data | {"levels": levels}, ONE_COLUMN)
-    for group, members in rows.radix_groups(results).items():
-        names = [cell.system for cell in members]
-        draw = partial(plots.dependences, results, PAPER, legend=names, cells=members)
-        data = {"rows": [metg[i] for i, cell in enumerate(results.cells) if cell in members]}
-        yield _Figure(f"dependences {group}", draw, data, ONE_COLUMN)
-
-
-def _panels(results: Results, side: int, width: int) -> alt.ConcatChart:
-    """METG of all workloads, `side` panels side by side: the leftmost name the systems of a whole row."""
-    panels = []
-    systems = rows.ranked(results)
-    for number, workload in enumerate(results.workloads):
-        named = number % side == 0
-        panel = plots.metg_panel(results, PAPER, width, f"rows-{number}", systems, named)
-        panel.title = alt.TitleParams(workload, anchor="start", frame="bounds", fontSize=9, fontWeight=600)
-        panels.append(panel)
-    return alt.concat(*panels, columns=side, spacing=10)
-
-
-def _fitted(figure: _Figure) -> tuple[Spec, str]:
+def _fitted(figure: Figure) -> tuple[Spec, str]:
     """The specification of a figure that is as wide as it should be, and its SVG.
 
     How much names and results take beside the plots is known once it is drawn.

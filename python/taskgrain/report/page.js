@@ -2,7 +2,6 @@
 (() => {
   const at = (id) => document.getElementById(id);
   const every = (selector) => [...document.querySelectorAll(selector)];
-  const CURVES = ["efficiency", "rate"];
 
   // -- filter ------------------------------------------------------------------------------------------
 
@@ -60,8 +59,8 @@
   function startCurves() {
     const workload = at("workload");
     if (!workload) return;
-    workload.addEventListener("change", () => report.refresh({ workload: workload.value }, CURVES));
-    at("samples").addEventListener("change", () => report.refresh({ samples: at("samples").checked }, CURVES));
+    workload.addEventListener("change", () => report.refresh({ workload: workload.value }, true));
+    at("samples").addEventListener("change", () => report.refresh({ samples: at("samples").checked }, true));
     at("curve-controls").hidden = false;
   }
 
@@ -101,7 +100,7 @@
 
   function startPanel() {
     at("close").addEventListener("click", close);
-    at("to-curve").addEventListener("click", () => go(at("efficiency").closest("figure")));
+    at("to-curve").addEventListener("click", () => go(document.querySelector("figure.wide")));
     at("to-row").addEventListener("click", () => {
       const row = report.rows().find((one) => one.dataset.cell === panel.dataset.cell);
       if (row) go(row);

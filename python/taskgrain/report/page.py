@@ -13,7 +13,7 @@ import hashlib
 import io
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -25,8 +25,10 @@ from markupsafe import Markup
 
 import taskgrain
 from taskgrain.drive.catalogue import REFERENCE
-from taskgrain.report import look, plots, rows, summary
+from taskgrain.report import look, rows, summary
 from taskgrain.report.cells import Cell, Failure, Results
+from taskgrain.report.charts.chart import Plot, Section
+from taskgrain.report.charts.table import CHARTS
 from taskgrain.report.columns import COLUMNS, ENDINGS, ending
 from taskgrain.report.data import text
 from taskgrain.words import notices, quantity
@@ -69,6 +71,7 @@ def render(results: Results) -> str:
     looks = [look.style(i, look.PAGE) for i in range(len(systems))]
     ordered = _ordered(results, systems)
     samples, most = rows.sample_counts(results)
+    sections = _sections(results)
     raw = base64.b64encode(gzip.compress(results.raw, 9, mtime=0)).decode()
     return template.render(
         results=results,
@@ -78,7 +81,7 @@ def render(results: Results) -> str:
         machine=list(_flat(results.machine)),
         columns=COLUMNS,
         cells=ordered,
-        radix_groups=list(rows.radix_groups(results)),
+        sections=sections,
         failures_of=_failures_of(results),
         short_result=rows.short_result,
         long_result=rows.long_result,
@@ -86,16 +89,12 @@ def render(results: Results) -> str:
         size=quantity.size,
         endings=[ENDINGS[one] for one in ENDINGS if any(cell.ending == one for cell in results.cells)],
         warnings=_warnings(results),
-        thresholds=" or ".join(
-            quantity.percent(one) for one in sorted({cell.threshold for cell in results.cells})
-        ),
         curved=list(dict.fromkeys(cell.workload for cell in results.cells if cell.curve)),
         samples=samples,
-        samples_thinned=samples > rows.MOST_SAMPLES,
         legend=[LegendEntry(one, *look) for one, look in zip(systems, looks, strict=True)],
         count=_count,
         version=taskgrain.__version__,
-        charts=_json(_charts(results)),
+        charts=_json(_charts(plot for _, _, plots in sections for plot in plots)),
         data=_json(
             [
                 _data(cell, index, row, most)
@@ -112,22 +111,21 @@ def render(results: Results) -> str:
     )
 
 
-def _charts(results: Results) -> dict[str, object]:
-    """Of every chart its specification, and what the page puts into its data sets."""
-    panel = plots.page_spec(plots.metg_panel(results, look.PAGE))
-    charts: dict[str, dict[str, object]] = {
-        f"metg-{i}": {"kind": "metg", "of": [workload]} for i, workload in enumerate(results.workloads)
-    }
-    specs = {"metg": panel}
-    if any(cell.curve for cell in results.cells):
-        for kind, chart in (("efficiency", plots.efficiency), ("rate", plots.rate)):
-            charts[kind] = {"kind": kind}
-            specs[kind] = plots.page_spec(chart(results, look.PAGE))
-    for i, cells in enumerate(rows.radix_groups(results).values()):
-        kind = f"dependences-{i}"
-        charts[kind] = {"kind": kind, "of": list(dict.fromkeys(cell.workload for cell in cells))}
-        specs[kind] = plots.page_spec(plots.dependences(results, look.PAGE, cells=cells))
+def _charts(plots: Iterable[Plot]) -> dict[str, object]:
+    """Of every plot its specification, and what the page's script puts into its data sets."""
+    plots = list(plots)
+    specs = {key: spec() for key, spec in {one.key: one.spec for one in plots}.items()}
+    charts = {one.id: one.options() for one in plots}
     return {"charts": charts, "specs": specs, "point": [*POINT, "samples", "disturbed"]}
+
+
+def _sections(results: Results) -> list[tuple[Section, Markup, list[Plot]]]:
+    """Each section of charts with its introduction and its plots; one without either is left out."""
+    found: dict[Section, list[Plot]] = {}
+    for chart in CHARTS:
+        found.setdefault(chart.SECTION, []).extend(chart.on_page(results))
+    made = [(section, section.intro(results), plots) for section, plots in found.items()]
+    return [one for one in made if one[2] or one[0].choice]
 
 
 def _data(cell: Cell, index: int, row: rows.Row, most: int) -> dict[str, object]:
@@ -145,7 +143,6 @@ def _data(cell: Cell, index: int, row: rows.Row, most: int) -> dict[str, object]
         "system": cell.system,
         "workload": cell.workload,
         "words": " ".join((cell.system, cell.workload, ending(cell), cell.kernel)).lower(),
-        "threshold": {"value": cell.threshold, "text": quantity.percent(cell.threshold)},
         "peak": rows.short(cell.peak_rate),
         "row": row,
         "points": points,

@@ -33,6 +33,11 @@ def ranked(results: Results) -> tuple[str, ...]:
     return tuple(sorted(logs, key=lambda system: fmean(logs[system]) if logs[system] else math.inf))
 
 
+def numbers(results: Results, workload: str) -> list[int]:
+    """The cells of a workload, by their places in `results.cells`."""
+    return [i for i, cell in enumerate(results.cells) if cell.workload == workload]
+
+
 def bound(cell: Cell) -> float | None:
     """METG, or the bound that is known of it."""
     return cell.metg or cell.at_most or cell.at_least

@@ -9,6 +9,7 @@ import pytest
 import results_folder
 
 from taskgrain.report import figures
+from taskgrain.report.charts.chart import BOTH_COLUMNS, ONE_COLUMN
 from taskgrain.report.write import draw
 from taskgrain.words.errors import InputError, UsageError
 
@@ -38,7 +39,7 @@ def test_figures_fit_their_columns(tmp_path: Path, suffix: str) -> None:
     assert f"dependences-nearest-width=16{suffix}" in names
     for one in drawn:
         content = one.read_bytes()
-        wished = figures.BOTH_COLUMNS if one.stem == "metg" else figures.ONE_COLUMN
+        wished = BOTH_COLUMNS if one.stem == "metg" else ONE_COLUMN
         if suffix == ".png":
             assert content.startswith(b"\x89PNG")
             width = int.from_bytes(content[16:20], "big") * 72 / figures.PIXELS

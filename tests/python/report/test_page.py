@@ -12,7 +12,9 @@ import pytest
 import results_folder
 from report_page import Page, opened
 
-from taskgrain.report import data, look, page, plots, repeat, rows
+from taskgrain.report import data, look, page, repeat, rows
+from taskgrain.report.charts import dependences, lines
+from taskgrain.report.charts.table import CHARTS
 from taskgrain.report.write import write
 
 
@@ -38,9 +40,8 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
 
 def test_no_untrusted_text_in_expressions(tmp_path: Path) -> None:
     results = data.read(results_folder.hostile(tmp_path))
-    drawn = [chart(results, look.PAGE) for chart in (plots.metg_panel, plots.efficiency, plots.rate)]
-    drawn.append(plots.dependences(results, look.PAGE, cells=results.cells))
-    specs = [plots.page_spec(one) for one in drawn]
+    specs = [plot.spec() for chart in CHARTS for plot in chart.on_page(results)]
+    specs.append(lines.page_spec(dependences.chart(results, look.PAGE, cells=results.cells)))
 
     def expressions(value: object) -> list[str]:
         if isinstance(value, list):

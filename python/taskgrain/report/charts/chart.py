@@ -1,0 +1,100 @@
+"""What a chart is: its plots on the page, and its figures for papers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import altair as alt
+from markupsafe import Markup
+
+from taskgrain.report.cells import Results
+from taskgrain.report.look import Spec
+from taskgrain.report.rows import Row
+
+Drawn = alt.LayerChart | alt.FacetChart | alt.ConcatChart
+ONE_COLUMN, BOTH_COLUMNS = 241.0, 504.0
+"""Points (1/72 inch), of the two-column formats of ACM and IEEE: 3.35 and 7 inches."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page, with the plots of one chart or of several that follow each other in the table."""
+
+    id: str
+    title: str
+    intro: Callable[[Results], Markup]
+    """What stands above the plots, as HTML."""
+    layout: str = ""
+    """The style sheet's class for the plots: `panels` side by side, or one below the other."""
+    key: bool = True
+    """Whether the legend of the systems stands above the plots."""
+    choice: bool = False
+    """Whether the reader chooses the one workload that the plots show."""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A plot on the page; the page's script fills its data sets from the cells that are shown."""
+
+    id: str
+    """Of its element: letters, digits and hyphens."""
+    heading: str
+    """Untrusted, as the names of workloads are."""
+    label: str
+    """What a screen reader says of it. Untrusted."""
+    key: str
+    """Plots of one key have one specification."""
+    spec: Callable[[], Spec]
+    of: tuple[str, ...] | None = None
+    """The workloads whose cells it shows, as data set `rows`; None: the points, samples and levels of the
+    workload that the reader has chosen."""
+    needs: str = ""
+    """A field of a cell's data without which the cell is left out."""
+    row_height: int = 0
+    """Pixels for each row, where the height follows the rows."""
+    levels: Mapping[str, list[Row]] = field(default_factory=dict)
+    """For each workload the dashed lines."""
+    most: Mapping[str, float] = field(default_factory=dict)
+    """For each workload the upper end of the axis that the specification calls `most`."""
+    caption: Markup | None = None
+
+    def options(self) -> dict[str, object]:
+        """What the script is told."""
+        return {
+            "spec": self.key,
+            "of": self.of,
+            "needs": self.needs,
+            "row_height": self.row_height,
+            "levels": self.levels,
+            "most": self.most,
+        }
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plot as a file for a paper."""
+
+    name: str
+    """Of the file. Untrusted."""
+    draw: Callable[[int], Drawn]
+    """Makes the chart with plots of so many points across."""
+    data: dict[str, list[Row]]
+    width: float = ONE_COLUMN
+    """Of the whole figure, in points."""
+    plots: int = 1
+    """That stand side by side."""
+
+
+class Chart(Protocol):
+    """What each module of charts has."""
+
+    @property
+    def SECTION(self) -> Section: ...
+
+    def on_page(self, results: Results) -> Iterable[Plot]:
+        """Its plots on the page; none where the results do not have what it needs."""
+
+    def on_paper(self, results: Results) -> Iterable[Figure]:
+        """Its figures; none where the results do not have what it needs."""

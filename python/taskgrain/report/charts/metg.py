@@ -1,0 +1,140 @@
+"""METG of systems on one workload: a forest plot, a panel for each workload."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import altair as alt
+from markupsafe import Markup
+
+from taskgrain.report import look, rows
+from taskgrain.report.cells import Results
+from taskgrain.report.charts.chart import BOTH_COLUMNS, Figure, Plot, Section
+from taskgrain.report.charts.lines import Chart, page_spec, tooltip
+from taskgrain.report.look import PAGE, PAPER, Theme
+from taskgrain.words import quantity
+
+_ROW = 19  # pixels
+_MARKS = (
+    ("METG with its 95 % interval", "M.8 0A.8.8 0 1 1 -.8 0A.8.8 0 1 1 .8 0Z", "accent"),
+    ("at most", "M-.8 0L.8 -.9V.9Z", "accent"),
+    ("more than", "M.8 0L-.8 -.9V.9Z", "accent"),
+    ("floor: what an empty task takes", "M-.25 -1.1H.25V1.1H-.25Z", "muted"),
+)
+
+
+def _intro(results: Results) -> Markup:
+    thresholds = sorted({cell.threshold for cell in results.cells})
+    marks = [
+        Markup(
+            '<span class="nowrap"><svg class="key" viewBox="-1.4 -1.3 2.8 2.6" aria-hidden="true">'
+            '<path d="{}" fill="var(--{})"/></svg> {}</span>'
+        ).format(path, colour, text)
+        for text, path, colour in _MARKS
+    ]
+    return Markup(
+        "<p>The minimum effective task granularity: how long a task must last for at least {} of the machine "
+        "to do useful work. Shorter is better. The scale is logarithmic, and the same in all panels. "
+        '<span class="screen">A click on a mark shows its cell.</span></p>\n<p class="note">{}</p>'
+    ).format(" or ".join(map(quantity.percent, thresholds)), Markup(" &ensp;\n").join(marks))
+
+
+SECTION = Section("metg", "METG", _intro, layout="panels", key=False)
+
+
+def on_page(results: Results) -> Iterator[Plot]:
+    """A panel for each workload."""
+    for number, workload in enumerate(results.workloads):
+        yield Plot(
+            id=f"metg-{number}",
+            heading=workload,
+            label=f"Plot of METG by system on {workload}; the table of all cells has its numbers",
+            key="metg",
+            spec=lambda: page_spec(panel(results, PAGE)),
+            of=(workload,),
+            row_height=_ROW,
+        )
+
+
+def on_paper(results: Results) -> Iterator[Figure]:
+    """All workloads together where there are several, then each alone."""
+    found = rows.metg(results)
+    if len(results.workloads) > 1:
+        data = {
+            f"rows-{number}": [found[i] for i in rows.numbers(results, workload)]
+            for number, workload in enumerate(results.workloads)
+        }
+        side = min(3, len(data))
+        yield Figure("metg", partial(_panels, results, side), data, BOTH_COLUMNS, side)
+    for workload in results.workloads:
+        data = {"rows": [found[i] for i in rows.numbers(results, workload)]}
+        yield Figure(f"metg {workload}", partial(panel, results, PAPER), data)
+
+
+def _panels(results: Results, side: int, width: int) -> alt.ConcatChart:
+    """METG of all workloads, `side` panels side by side: the leftmost name the systems of a whole row."""
+    panels = []
+    systems = rows.ranked(results)
+    for number, workload in enumerate(results.workloads):
+        named = number % side == 0
+        one = panel(results, PAPER, width, f"rows-{number}", systems, named)
+        one.title = alt.TitleParams(workload, anchor="start", frame="bounds", fontSize=9, fontWeight=600)
+        panels.append(one)
+    return alt.concat(*panels, columns=side, spacing=10)
+
+
+def panel(
+    results: Results,
+    theme: Theme,
+    width: int | None = None,
+    source: str = "rows",
+    systems: Sequence[str] = (),
+    named: bool = True,
+) -> Chart:
+    """METG of systems on one workload, of the data set `source`: a forest plot, all panels on the same scale.
+
+    `width` in pixels; None takes the width of the page's element. `systems` are the rows, also of those that
+    have no result here; without them there is a row for each result. `named`: whether the rows have names.
+    """
+    low, high = look.domain(
+        value
+        for cell in results.cells
+        for value in (cell.metg, cell.low, cell.high, cell.floor, cell.at_most, cell.at_least)
+    )
+    scale = look.log(low, high)
+    limit, room = (130, 82) if width is None else (90, 48)
+    axis = alt.Axis(
+        title=None, grid=True, ticks=False, domain=False, labelLimit=limit, labelPadding=6, labels=named
+    )
+    y = alt.Y("system:N", sort=alt.EncodingSortField(field="rank", op="min"), axis=axis)
+    if systems:
+        y = alt.Y("system:N", scale=alt.Scale(domain=list(systems)), axis=axis)
+    base = alt.Chart(alt.NamedData(name=source)).encode(
+        y=y,
+        tooltip=tooltip(system="system", METG="METG", floor="floor", ending="ending", rounds="rounds"),
+    )
+    paper = width is not None
+    x = alt.X("x:Q", scale=scale, axis=look.time_axis(low, high, "METG (tick: floor)" if paper else None))
+    right, far = (
+        (alt.expr("width + 8"), alt.expr(f"width + {room}")) if width is None else (width + 6, width + room)
+    )
+    return alt.layer(
+        base.mark_tick(thickness=2, size=7 if paper else 11, color=theme.muted).encode(
+            x=alt.X("floor_at:Q", scale=scale)
+        ),
+        base.mark_rule(strokeWidth=2 if paper else 3, color=theme.accent, opacity=0.5).encode(
+            x=alt.X("low:Q", scale=scale), x2="high:Q"
+        ),
+        base.mark_point(filled=True, size=22 if paper else 46, opacity=1, color=theme.accent).encode(
+            x=x, shape=alt.Shape("mark:N", scale=None)
+        ),
+        base.mark_text(align="left", color=theme.ink).encode(x=alt.value(right), text="text:N"),
+        # Unseen, as wide as the longest result: so that all panels are equally wide.
+        alt.Chart(alt.InlineData(values=[{}]))
+        .mark_rule(opacity=0)
+        .encode(x=alt.value(right), x2=alt.value(far), y=alt.value(0)),
+        width="container" if width is None else width,
+        # On the page the height is the script's: an automatic width forbids a height by the row.
+        height=alt.Step(12 if len(results.systems) <= 12 else 9) if paper else _ROW,
+    )

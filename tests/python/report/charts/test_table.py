@@ -1,0 +1,66 @@
+"""The table of charts: what each chart gives to the page and to papers, and how a chart is added."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import results_folder
+from copied_package import CopiedPackage
+from markdown_blocks import blocks
+from report_page import Page
+
+from taskgrain.report import data
+from taskgrain.report.cells import Results
+from taskgrain.report.charts.table import CHARTS
+
+PAGE = Path(__file__).parents[4] / "docs/how-to/add-a-chart.md"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return data.read(results_folder.of_radices(tmp_path_factory.mktemp("study"), (1, 5)))
+
+
+def test_plots_have_names_of_their_own(results: Results) -> None:
+    plots = [plot for chart in CHARTS for plot in chart.on_page(results)]
+    assert len({plot.id for plot in plots}) == len(plots) >= 5
+    assert all(plot.id.replace("-", "").isalnum() for plot in plots)
+    figures = [figure.name for chart in CHARTS for figure in chart.on_paper(results)]
+    assert len(set(figures)) == len(figures) >= 5
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.__name__.rpartition(".")[2])
+def test_specifications_hold_no_data(chart: object, results: Results) -> None:
+    for plot in chart.on_page(results):  # type: ignore[attr-defined]
+        spec = plot.spec()
+        assert "datasets" not in spec or not any("system" in str(one) for one in spec["datasets"].values())
+        json.dumps([spec, plot.options()], allow_nan=False)
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.__name__.rpartition(".")[2])
+def test_nothing_measured_draws_no_curve(chart: object, tmp_path: Path) -> None:
+    empty = data.read(results_folder.write(tmp_path, [results_folder.cell_line("mpi", "fft")]))
+    assert all(plot.of for plot in chart.on_page(empty))  # type: ignore[attr-defined]
+    for figure in chart.on_paper(empty):  # type: ignore[attr-defined]
+        assert figure.draw(100).to_dict()
+
+
+@pytest.mark.slow
+def test_a_chart_is_added_as_the_page_says(tmp_path: Path) -> None:
+    package = CopiedPackage(tmp_path)
+    named = {block.title: block.text for block in blocks(PAGE.read_text("utf-8")) if block.title}
+    (package.folder / "report/charts/floor.py").write_text(named["floor.py"], "utf-8")
+    table = "report/charts/table.py"
+    entry = "CHARTS: tuple[Chart, ...] = (metg, efficiency, rate, dependences)\n"
+    package.edit(table, entry, named["table.py"])
+    package.edit(table, "import dependences, efficiency, metg", "import dependences, efficiency, floor, metg")
+    folder = results_folder.of_radices(tmp_path / "study", (1, 5))
+    done = package.run("report", folder, "--figures", tmp_path / "figures", "--format", "svg")
+    assert done.returncode == 0, done.stderr
+    html = (folder / "report.html").read_text("utf-8")
+    charts = json.loads(Page(html).blocks["charts"])
+    assert charts["specs"]["floor"]
+    assert '<h2 id="floor">Floor</h2>' in html
+    assert list((tmp_path / "figures").glob("floor-*.svg"))
