@@ -28,7 +28,7 @@ enum class Isa : std::uint8_t { automatic, avx512, avx2, neon, portable };
 enum class WorkUnit : std::uint8_t { flop, byte, iteration };
 
 struct KernelSpec {
-  KernelKind kind = KernelKind::empty;
+  KernelKind kind = KernelKind::compute_bound;
   /// How often the kernel's body runs; >= 0.
   std::int64_t iterations = 0;
   /// Spread of `load_imbalance`, 0 to 2: iterations lie within 1 ± imbalance / 2 of their mean.
