@@ -32,6 +32,7 @@ struct Interval {
 
 inline constexpr Interval no_points{0, -1};
 
+/// fields.hpp describes each of these members to requests, flags and Python.
 struct GraphSpec {
   std::string pattern = "stencil_1d";
   std::int64_t steps = 1000;

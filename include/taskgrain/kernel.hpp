@@ -27,6 +27,7 @@ enum class Isa : std::uint8_t { automatic, avx512, avx2, neon, portable };
 /// What efficiency is made of.
 enum class WorkUnit : std::uint8_t { flop, byte, iteration };
 
+/// fields.hpp describes each of these members to requests, flags and Python.
 struct KernelSpec {
   KernelKind kind = KernelKind::compute_bound;
   /// How often the kernel's body runs; >= 0.
