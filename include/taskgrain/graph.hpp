@@ -32,9 +32,10 @@ struct Interval {
 
 inline constexpr Interval no_points{0, -1};
 
+/// fields.hpp describes each of these members to requests, flags and Python.
 struct GraphSpec {
-  std::string pattern = "trivial";
-  std::int64_t steps = 4;
+  std::string pattern = "stencil_1d";
+  std::int64_t steps = 1000;
   std::int64_t width = 4;
   /// Dependences per task of `nearest` and `spread`, candidates of `random_nearest` and `random_spread`.
   std::int64_t radix = 3;
@@ -45,7 +46,7 @@ struct GraphSpec {
   /// Changes the random patterns and the load imbalance; 0 gives Task Bench's.
   std::uint64_t seed = 0;
   /// File of the `dag` pattern; it determines steps and width.
-  std::string dag;
+  std::string dag{};
   /// Size of what a task hands to its successors; at least 16.
   std::size_t output_bytes = 16;
   KernelSpec kernel;

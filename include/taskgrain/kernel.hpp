@@ -27,8 +27,9 @@ enum class Isa : std::uint8_t { automatic, avx512, avx2, neon, portable };
 /// What efficiency is made of.
 enum class WorkUnit : std::uint8_t { flop, byte, iteration };
 
+/// fields.hpp describes each of these members to requests, flags and Python.
 struct KernelSpec {
-  KernelKind kind = KernelKind::empty;
+  KernelKind kind = KernelKind::compute_bound;
   /// How often the kernel's body runs; >= 0.
   std::int64_t iterations = 0;
   /// Spread of `load_imbalance`, 0 to 2: iterations lie within 1 ± imbalance / 2 of their mean.

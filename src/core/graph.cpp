@@ -5,6 +5,7 @@
 
 #include "dag.hpp"
 #include "taskgrain/error.hpp"
+#include "taskgrain/fields.hpp"
 #include "taskgrain/pattern.hpp"
 
 namespace taskgrain {
@@ -63,20 +64,15 @@ Graph::Graph(const GraphSpec& spec, std::int64_t index)
 
 void Graph::check() const {
   constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
-  require(spec_.steps >= 1, "steps", std::to_string(spec_.steps), "1 or more");
-  require(spec_.width >= 1, "width", std::to_string(spec_.width), "1 or more");
+  check_fields(spec_);
   require(spec_.steps <= largest / spec_.width, "steps", std::to_string(spec_.steps),
           "at most 2^63 - 1 tasks, " + std::to_string(largest / spec_.width) + " steps at this width");
   require(uniform() || spec_.steps <= std::int64_t{1} << 31, "steps", std::to_string(spec_.steps),
           "at most 2^31 for pattern " + spec_.pattern + ", whose tasks are counted step by step");
   require(pattern_->dimensions == 1 || spec_.width <= std::int64_t{1} << 40, "width", std::to_string(spec_.width),
           "at most 2^40 for pattern " + spec_.pattern + ", whose width is folded");
-  require(spec_.radix >= 0 && spec_.radix <= largest / spec_.width, "radix", std::to_string(spec_.radix),
+  require(spec_.radix <= largest / spec_.width, "radix", std::to_string(spec_.radix),
           "0 to " + std::to_string(largest / spec_.width) + " at this width");
-  require(spec_.fraction >= 0 && spec_.fraction <= 1, "fraction", std::to_string(spec_.fraction), "0 to 1");
-  require(spec_.output_bytes >= 16 && spec_.output_bytes <= std::size_t{1} << 40, "output_bytes",
-          std::to_string(spec_.output_bytes), "16 to 2^40");
-  require(spec_.period >= 0, "period", std::to_string(spec_.period), "1 or more, or 0 for the default");
   if (spec_.period > 0) {
     require(pattern_->has_period, "period", std::to_string(spec_.period),
             "0: pattern " + spec_.pattern + " has no period");

@@ -16,6 +16,7 @@
 
 #include "siphash.hpp"
 #include "taskgrain/error.hpp"
+#include "taskgrain/fields.hpp"
 
 #ifdef TASKGRAIN_BLAS
 extern "C" {
@@ -121,10 +122,7 @@ bool uses_samples(KernelKind kind) {
 }
 
 void check(const KernelSpec& spec) {
-  if (spec.iterations < 0) throw InvalidSpec("iterations", std::to_string(spec.iterations), "0 or more");
-  if (!(spec.imbalance >= 0 && spec.imbalance <= 2))
-    throw InvalidSpec("imbalance", std::to_string(spec.imbalance), "0 to 2");
-  if (spec.samples < 1) throw InvalidSpec("samples", std::to_string(spec.samples), "1 or more");
+  check_fields({.kernel = spec});
   const bool blas = spec.kind == KernelKind::compute_dgemm || spec.kind == KernelKind::memory_daxpy;
   if (blas && !has_blas)
     throw Unsupported("kernel " + std::string(name(spec.kind)) +
@@ -133,8 +131,6 @@ void check(const KernelSpec& spec) {
   if (uses_samples(spec.kind) && sample_bytes(spec) < 32)
     throw InvalidSpec("scratch_bytes", std::to_string(spec.scratch_bytes),
                       "at least 32 bytes for each of the " + std::to_string(spec.samples) + " samples");
-  if (spec.scratch_bytes > std::size_t{1} << 40)
-    throw InvalidSpec("scratch_bytes", std::to_string(spec.scratch_bytes), "at most 2^40");
   if (spec.kind == KernelKind::memory_daxpy && sample_bytes(spec) / (2 * sizeof(double)) > std::numeric_limits<int>::max())
     throw InvalidSpec("scratch_bytes", std::to_string(spec.scratch_bytes), "less than 2^35 for each sample (BLAS counts in int)");
   if (spec.kind == KernelKind::compute_dgemm && dgemm_size(spec) < 1)

@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "taskgrain/error.hpp"
 
@@ -33,15 +34,17 @@ double number(const std::string& field, const Json& value) {
   return value.get<double>();
 }
 
+double number(const std::string& field, const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || at != end) throw InvalidSpec(field, text, "a number");
+  return value;
+}
+
 std::string string(const std::string& field, const Json& value) {
   if (!value.is_string()) throw InvalidSpec(field, value.dump(), "a string");
   return value.get<std::string>();
-}
-
-std::size_t count(const std::string& field, const Json& value) {
-  const std::int64_t bytes = integer(field, value);
-  if (bytes < 0) throw InvalidSpec(field, value.dump(), "0 or more");
-  return static_cast<std::size_t>(bytes);
 }
 
 void set_fields(const std::string& what, const Json& object, const Setters& setters) {
@@ -55,6 +58,15 @@ void set_fields(const std::string& what, const Json& object, const Setters& sett
     }
     setter->second(value);
   }
+}
+
+/// What sets each field of a graph, or each of its kernel.
+Setters field_setters(GraphSpec& spec, bool of_kernel) {
+  Setters setters;
+  for (const Field& field : fields())
+    if (field.of_kernel == of_kernel)
+      setters[std::string(field.name)] = [&](const Json& value) { set_field(spec, field, field_value(field, value)); };
+  return setters;
 }
 
 /// A graph of a run says what it is; only a file may say it instead.
@@ -87,35 +99,54 @@ std::int64_t byte_count(const std::string& field, const std::string& text) {
   return units * unit;
 }
 
+FieldValue field_value(const Field& field, const Json& value) {
+  const std::string named(field.name);
+  switch (field.type) {
+    case FieldType::integer:
+    case FieldType::bytes:
+      return integer(named, value);
+    case FieldType::number:
+      return number(named, value);
+    case FieldType::flag:
+      if (!value.is_boolean()) throw InvalidSpec(named, value.dump(), allowed(field));
+      return value.get<bool>();
+    default:
+      return string(named, value);
+  }
+}
+
+FieldValue field_value(const Field& field, const std::string& named, const std::string& text) {
+  switch (field.type) {
+    case FieldType::integer:
+      return integer(named, text);
+    case FieldType::bytes:
+      return byte_count(named, text);
+    case FieldType::number:
+      return number(named, text);
+    case FieldType::flag:
+      if (text != "true" && text != "false") throw InvalidSpec(named, text, allowed(field));
+      return text == "true";
+    default:
+      return text;
+  }
+}
+
 KernelSpec kernel_spec(const Json& kernel) {
-  KernelSpec spec;
-  set_fields("kernel", kernel,
-             {{"name", [&](const Json& v) { spec.kind = kernel_from_name(string("kernel", v)); }},
-              {"iterations", [&](const Json& v) { spec.iterations = integer("iterations", v); }},
-              {"imbalance", [&](const Json& v) { spec.imbalance = number("imbalance", v); }},
-              {"persistent",
-               [&](const Json& v) {
-                 if (!v.is_boolean()) throw InvalidSpec("persistent", v.dump(), "true, false");
-                 spec.persistent = v.get<bool>();
-               }},
-              {"scratch_bytes", [&](const Json& v) { spec.scratch_bytes = count("scratch_bytes", v); }},
-              {"samples", [&](const Json& v) { spec.samples = integer("samples", v); }}});
-  return spec;
+  GraphSpec spec;
+  Setters setters = field_setters(spec, true);
+  // The kernel itself is the `name` of its object.
+  auto own = setters.extract("kernel");
+  own.key() = "name";
+  setters.insert(std::move(own));
+  set_fields("kernel", kernel, setters);
+  return spec.kernel;
 }
 
 GraphSpec graph_spec(const Json& graph) {
   GraphSpec spec;
-  set_fields("graph", graph,
-             {{"pattern", [&](const Json& v) { spec.pattern = string("pattern", v); }},
-              {"steps", [&](const Json& v) { spec.steps = integer("steps", v); }},
-              {"width", [&](const Json& v) { spec.width = integer("width", v); }},
-              {"radix", [&](const Json& v) { spec.radix = integer("radix", v); }},
-              {"period", [&](const Json& v) { spec.period = integer("period", v); }},
-              {"fraction", [&](const Json& v) { spec.fraction = number("fraction", v); }},
-              {"seed", [&](const Json& v) { spec.seed = count("seed", v); }},
-              {"dag", [&](const Json& v) { spec.dag = string("dag", v); }},
-              {"output_bytes", [&](const Json& v) { spec.output_bytes = count("output_bytes", v); }},
-              {"kernel", [&](const Json& v) { spec.kernel = kernel_spec(v); }}});
+  Setters setters = field_setters(spec, false);
+  setters["kernel"] = [&](const Json& value) { spec.kernel = kernel_spec(value); };
+  set_fields("graph", graph, setters);
   return spec;
 }
 

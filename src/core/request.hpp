@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "taskgrain/execution.hpp"
+#include "taskgrain/fields.hpp"
 
 namespace taskgrain {
 
@@ -29,5 +30,9 @@ KernelSpec kernel_spec(const nlohmann::json& kernel);
 std::int64_t integer(const std::string& field, const std::string& text);
 /// The same with a suffix K, M or G (KiB, MiB, GiB).
 std::int64_t byte_count(const std::string& field, const std::string& text);
+
+/// A value for `set_field`, of the type of `field`. \param named  what an error calls the field. \throws InvalidSpec
+FieldValue field_value(const Field& field, const nlohmann::json& value);
+FieldValue field_value(const Field& field, const std::string& named, const std::string& text);
 
 }  // namespace taskgrain

@@ -4,8 +4,10 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +15,7 @@
 #include "../driver/protocol.hpp"
 #include "taskgrain/binding.hpp"
 #include "taskgrain/error.hpp"
+#include "taskgrain/fields.hpp"
 #include "taskgrain/pattern.hpp"
 
 namespace nb = nanobind;
@@ -252,6 +255,37 @@ class Run {
   Others others_;
 };
 
+nb::object as_python(const FieldValue& value) {
+  return std::visit([](const auto& held) { return nb::cast(held); }, value);
+}
+
+/// An end of the range of a field; None: no bound, or a type that has no range.
+nb::object bound(const Field& field, double end) {
+  if (std::isinf(end)) return nb::none();
+  if (field.type == FieldType::number) return nb::cast(end);
+  const bool whole = field.type == FieldType::integer || field.type == FieldType::bytes;
+  return whole ? nb::cast(static_cast<std::int64_t>(end)) : nb::none();
+}
+
+nb::dict as_dict(const Field& field) {
+  nb::dict dict;
+  dict["name"] = field.name;
+  dict["type"] = name(field.type);
+  dict["unit"] = field.unit;
+  dict["default"] = as_python(default_of(field));
+  dict["low"] = bound(field, field.low);
+  dict["high"] = bound(field, field.high);
+  dict["help"] = field.help;
+  dict["of_kernel"] = field.of_kernel;
+  dict["choices"] = nb::none();
+  if (field.choices != nullptr) {
+    nb::list names;
+    for (const auto each : field.choices()) names.append(each);
+    dict["choices"] = names;
+  }
+  return dict;
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -299,6 +333,11 @@ NB_MODULE(_core, m) {
     std::vector<std::string> names;
     for (const auto name : kernel_names()) names.emplace_back(name);
     return names;
+  });
+  m.def("fields", [] {
+    nb::list all;
+    for (const Field& field : fields()) all.append(as_dict(field));
+    return all;
   });
   m.def("cores", &cores);
   m.def("pin_this_thread", &pin_this_thread, nb::arg("processor"));

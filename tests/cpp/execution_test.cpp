@@ -44,7 +44,7 @@ TEST_P(RightExecutions, AreNeverFlaggedHoweverManyTheRepeats) {
 
 TEST(Accounts, AreThoseOfTheLastRepeat) {
   Execution run({{.pattern = "stencil_1d", .steps = 10, .width = 4, .kernel = {.kind = KernelKind::busy_wait, .iterations = 7}},
-                 {.pattern = "all_to_all", .steps = 5, .width = 3}},
+                 {.pattern = "all_to_all", .steps = 5, .width = 3, .kernel = {.kind = KernelKind::empty}}},
                 Validation::sample, Isa::automatic);
   Executor executor(run);
   for (int repeat = 0; repeat < 3; ++repeat) {

@@ -224,14 +224,17 @@ def test_every_public_header_is_shown() -> None:
 
 def test_the_graph_of_the_protocol_is_the_default() -> None:
     """The complete GRAPH on the page of the protocol is accepted, and says the same as its shortest form."""
-    from taskgrain._core import Run
+    from taskgrain._core import Run, fields
 
     page = blocks((ROOT / "docs/reference/protocol.md").read_text())
     (graph,) = [json.loads(one.text) for one in page if one.language == "json"]
+    flat = {key: value for key, value in graph.items() if key != "kernel"}
+    flat |= {"kernel" if key == "name" else key: value for key, value in graph["kernel"].items()}
+    assert flat == {one["name"]: one["default"] for one in fields()}
     short = {key: graph[key] for key in ("pattern", "steps", "width")}
     for shape in (graph, short):
         run = Run(json.dumps({"op": "run", "graphs": [shape]}))
-        assert (run.steps(), run.width(), run.output_bytes()) == (1000, 16, graph["output_bytes"])
+        assert (run.steps(), run.width(), run.output_bytes()) == (1000, 4, graph["output_bytes"])
 
 
 def test_targets_of_make_exist() -> None:

@@ -225,7 +225,7 @@ INVALID: dict[str, tuple[object, tuple[str, ...]]] = {
     "repeats": ({"op": "run", "graphs": [GOOD], "repeats": 0}, ("repeats",)),
     "validate": ({"op": "run", "graphs": [GOOD], "validate": "all"}, ("validate", "all", "sample")),
     "mixed units": (
-        {"op": "run", "graphs": [GOOD, GOOD | {"kernel": {"name": "compute_bound"}}]},
+        {"op": "run", "graphs": [GOOD, GOOD | {"kernel": {"name": "memory_bound"}}]},
         ("kernel",),
     ),
     "no such dag": ({"op": "run", "graphs": [GOOD | {"pattern": "dag", "dag": "/nowhere"}]}, ("/nowhere",)),
