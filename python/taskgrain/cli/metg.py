@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from taskgrain.cli.options import (
     GraphOptions,
     Measuring,
     Names,
     Text,
-    flag,
     graph_options,
     measuring_options,
     setting,
     split_names,
 )
+from taskgrain.study.field import flag
 
 
 @graph_options
@@ -25,22 +23,12 @@ def metg(
     graph: GraphOptions,
     how: Measuring,
     names: Names = None,
-    threshold: Annotated[
-        Text, setting("--threshold", "X", "The efficiency that METG is for (default 0.5).")
-    ] = None,
-    precision: Annotated[
-        Text, setting("--precision", "X", "Wished half-width of the interval (default 0.1).")
-    ] = None,
-    repeats: Annotated[Text, setting("--repeats", "N", "Timed repeats of a run (default 3).")] = None,
-    min_rounds: Annotated[
-        Text, setting("--min-rounds", "N", "Rounds that every cell gets (default 8).")
-    ] = None,
-    max_rounds: Annotated[
-        Text, setting("--max-rounds", "N", "Rounds that a cell gets at most (default 40).")
-    ] = None,
-    sweep: Annotated[
-        bool, typer.Option("--sweep", help="Measure the whole curve.", rich_help_panel="Measuring")
-    ] = False,
+    threshold: Annotated[Text, setting("threshold")] = None,
+    precision: Annotated[Text, setting("precision")] = None,
+    repeats: Annotated[Text, setting("repeats")] = None,
+    min_rounds: Annotated[Text, setting("min_rounds")] = None,
+    max_rounds: Annotated[Text, setting("max_rounds")] = None,
+    sweep: Annotated[bool, setting("sweep")] = False,
 ) -> None:
     """Finds METG of systems on one workload. (--iterations says where the search begins.)"""
     from taskgrain.cli.measuring import measure

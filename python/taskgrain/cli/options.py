@@ -16,42 +16,35 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from taskgrain.machine.topology import choose_cores
-from taskgrain.study.settings import ISAS, VALIDATE
-from taskgrain.study.workload import Workload
+from taskgrain.study.field import Field, flag
+from taskgrain.study.fields import CORE, GIVEN, OF_A_RUN
+from taskgrain.study.settings import SETTINGS
 from taskgrain.words import numbers
 
-_FLAGS: dict[str, tuple[str, str]] = {
-    "pattern": ("NAME", "Dependence pattern, such as stencil_1d, nearest, fft (default stencil_1d)."),
-    "steps": ("N", "Time steps of the graph (default: chosen)."),
-    "width": ("N", "Points of a step (default: one per core)."),
-    "radix": ("N", "Dependences per task of nearest, spread and the random patterns (default 3)."),
-    "period": ("N", "Dependence sets of spread and the random patterns (default: the pattern's)."),
-    "fraction": ("X", "Share of the candidates that a random pattern keeps, 0 to 1 (default 0.25)."),
-    "seed": ("N", "Changes the random patterns and the load imbalance (default 0)."),
-    "output_bytes": ("BYTES", "What a task hands to each successor, such as 16 or 64K (default 16)."),
-    "kernel": ("NAME", "What a task computes, such as compute_bound, memory_bound (default compute_bound)."),
-    "iterations": ("N", "How often the kernel's body runs in a task."),
-    "imbalance": ("X", "Spread of load_imbalance, 0 to 2 (default 0)."),
-    "scratch_bytes": ("BYTES", "Working set of a worker's kernel, such as 1M (default: the kernel's)."),
-    "samples": ("N", "Parts of the working set of a memory kernel (default 16)."),
-    "dag": ("FILE", "The graph of the pattern dag."),
-    "graphs": ("N", "Copies of the graph that run at once (default 1)."),
-    "cores": ("N", "Cores to use (default: all physical ones)."),
-    "validate": ("HOW", f"Checks of every task's inputs: {', '.join(VALIDATE)} (default sample)."),
-    "isa": ("NAME", f"Instruction set of the compute kernel: {', '.join(ISAS)} (default auto)."),
+if TYPE_CHECKING:
+    from taskgrain.study.workload import Workload
+
+_OF_A_RUN = {name: CORE[name] for name in OF_A_RUN} | {
+    name: SETTINGS[name] for name in ("cores", "validate", "isa")
 }
-_PERSISTENT = "A point keeps its imbalance in every step."
+"""Options of a graph that say how it is run, not which workload it is."""
 _PANEL = "Graph"
+_DEFAULTS = {"pattern": CORE["pattern"].default}
+"""On the command line, of what a study must say."""
+_CHOSEN = {"steps": "chosen", "iterations": "", "width": "one a core", "cores": "all physical ones"}
+"""Defaults that are no value."""
 
 
-def flag(key: str) -> str:
-    """`output_bytes` as `--output-bytes`."""
-    return "--" + key.replace("_", "-")
+def help_of(field: Field) -> str:
+    """The field's help on the command line: what it is, what is allowed, and its default."""
+    default = _CHOSEN.get(field.name, _DEFAULTS.get(field.name, field.default))
+    named = field.name in ("period", "scratch_bytes", "budget") or field.type == "flag"  # 0 is explained
+    return field.text if named or default in (None, "") else f"{field.text[:-1]} (default {default})."
 
 
 @dataclass(frozen=True)
@@ -63,15 +56,19 @@ class GraphOptions:
     @property
     def cores(self) -> tuple[int, ...]:
         """The processors to measure on."""
-        return choose_cores(numbers.integer(self.given.get("cores", 0), "--cores"))
+        return choose_cores(self._of_a_run("cores"))
 
     @property
     def validate(self) -> str:
-        return numbers.text(self.given.get("validate", "sample"), "--validate", VALIDATE)
+        return str(self._of_a_run("validate"))
 
     @property
     def isa(self) -> str:
-        return numbers.text(self.given.get("isa", "auto"), "--isa", ISAS)
+        return str(self._of_a_run("isa"))
+
+    def _of_a_run(self, name: str) -> Any:
+        field = _OF_A_RUN[name]
+        return field.read(self.given.get(name, field.default), field.flag)
 
     def count(self, key: str, default: int, *, low: int = 0) -> int:
         """`steps` or `iterations`."""
@@ -82,24 +79,16 @@ class GraphOptions:
         """The graph without its steps and iterations."""
         from taskgrain.study.study import workload
 
-        own = ("steps", "iterations", "cores", "validate", "isa")
-        table = {"pattern": "stencil_1d"} | {
-            key: value for key, value in self.given.items() if key not in own
-        }
-        if dag := table.get("dag"):
-            table["dag"] = str(Path(dag).absolute())
+        table = _DEFAULTS | {key: value for key, value in self.given.items() if key not in _OF_A_RUN}
+        for key, value in table.items():
+            if GIVEN[key].is_file and value:
+                table[key] = str(Path(value).absolute())
         return workload(table, len(self.cores), flag)
 
 
 def graph_options(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command every graph option; it gets them as its parameter `graph`."""
-    options = {
-        name: typer.Option(flag(name), metavar=metavar, help=text, rich_help_panel=_PANEL, show_default=False)
-        for name, (metavar, text) in _FLAGS.items()
-    }
-    parameters = [_parameter(name, str | None, None, option) for name, option in options.items()]
-    persistent = typer.Option("--persistent", help=_PERSISTENT, rich_help_panel=_PANEL, show_default=False)
-    parameters.append(_parameter("persistent", bool, False, persistent))
+    parameters = [_option(one, _PANEL) for one in (GIVEN | _OF_A_RUN).values()]
 
     def given(**values: Any) -> GraphOptions:
         return GraphOptions({name: value for name, value in values.items() if value not in (None, False)})
@@ -107,9 +96,16 @@ def graph_options(command: Callable[..., None]) -> Callable[..., None]:
     return _with_options(command, "graph", parameters, given)
 
 
-def _parameter(name: str, kind: Any, default: object, option: Any) -> inspect.Parameter:
-    annotation = Annotated[kind, option]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def _option(field: Field, panel: str) -> inspect.Parameter:
+    """The option of a field; its text is checked where it is used."""
+    option = typer.Option(
+        field.flag, metavar=field.metavar, help=help_of(field), rich_help_panel=panel, show_default=False
+    )
+    kind, default = (bool, False) if field.type == "flag" else (str | None, None)
+    annotation = Annotated[kind, option]  # type: ignore[valid-type]
+    return inspect.Parameter(
+        field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
 
 
 def _with_options(
@@ -145,9 +141,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show cells, commands and time; measure nothing.")]
 
 
-def setting(name: str, metavar: str, text: str) -> Any:
-    """An option of how to measure, checked where the study's settings are."""
-    return typer.Option(name, metavar=metavar, help=text, rich_help_panel="Measuring", show_default=False)
+def setting(name: str) -> Any:
+    """The option of one of a study's settings, which is checked where these are."""
+    field = SETTINGS[name]
+    return typer.Option(
+        field.flag,
+        metavar=field.metavar,
+        help=help_of(field),
+        rich_help_panel="Measuring",
+        show_default=False,
+    )
 
 
 @dataclass(frozen=True)
@@ -160,12 +163,7 @@ class Measuring:
             "--output", "-o", metavar="DIR", help="Where the results go (default of a study: results/NAME)."
         ),
     ] = None
-    budget: Annotated[
-        Text,
-        setting(
-            "--budget", "TIME", "Time for everything, such as 90, 10m, 2h (default: none, or the study's)."
-        ),
-    ] = None
+    budget: Annotated[Text, setting("budget")] = None
     folders: Systems = None
     as_json: Json = False
     dry_run: DryRun = False

@@ -15,7 +15,6 @@ from taskgrain.cli.options import (
     Systems,
     Text,
     graph_options,
-    setting,
     split_names,
 )
 from taskgrain.words import numbers, quantity
@@ -25,12 +24,16 @@ if TYPE_CHECKING:
     from taskgrain.cli.printer import Printer
 
 
+def _run_option(name: str, text: str) -> Any:
+    return typer.Option(name, metavar="N", help=text, rich_help_panel="Measuring", show_default=False)
+
+
 @graph_options
 def run(
     graph: GraphOptions,
     names: Names = None,
-    repeats: Annotated[Text, setting("--repeats", "N", "Timed repeats (default 5).")] = None,
-    warmup: Annotated[Text, setting("--warmup", "N", "Repeats before those (default 1).")] = None,
+    repeats: Annotated[Text, _run_option("--repeats", "Timed repeats (default 5).")] = None,
+    warmup: Annotated[Text, _run_option("--warmup", "Repeats before those (default 1).")] = None,
     folders: Systems = None,
     as_json: Json = False,
     dry_run: DryRun = False,

@@ -16,7 +16,7 @@ from taskgrain.words import numbers
 
 def _schema(wished: bool) -> None:
     if wished:
-        from taskgrain.study.includes import schema_text
+        from taskgrain.study.schema import schema_text
 
         sys.stdout.write(schema_text())
         raise typer.Exit

@@ -18,7 +18,7 @@ from taskgrain.drive.catalogue import REFERENCE
 from taskgrain.estimate.metg import Sample
 from taskgrain.measure.experiments.search import Request, Search, SearchSettings
 from taskgrain.results.store import Line
-from taskgrain.study.workload import Cell, Kernel
+from taskgrain.study.workload import Cell, Workload
 
 ReferenceKey = tuple[object, ...]
 RunKey = tuple[str, int, int, int]
@@ -29,13 +29,9 @@ BUSY_SHARE = 0.03
 
 def reference_key(fields: Mapping[str, Any]) -> ReferenceKey:
     """What tells references apart, from a `reference` line."""
-    default = Kernel()
-    return (
-        fields.get("program", REFERENCE),
-        fields["kernel"],
-        fields.get("scratch_bytes", default.scratch_bytes),
-        fields.get("samples", default.samples),
-    )
+    of_kernel = {name: value for name, value in Workload("", 0).reference().items() if name != "name"}
+    others = (fields.get(name, default) for name, default in of_kernel.items())
+    return fields.get("program", REFERENCE), fields["kernel"], *others
 
 
 def _positive(values: Any) -> list[float]:
@@ -91,7 +87,7 @@ class CellState:
 
     def __init__(self, cell: Cell, settings: SearchSettings, reference: str) -> None:
         self.cell = cell
-        self.kernel: ReferenceKey = (reference, *cell.workload.kernel.reference().values())
+        self.kernel: ReferenceKey = (reference, *cell.workload.reference().values())
         self.begun = False
         """Whether its `cell` line is written."""
         self.failure: Line | None = None

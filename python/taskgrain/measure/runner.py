@@ -167,7 +167,7 @@ class Runner:
         for key in dict.fromkeys(state.kernel for state in group if not state.done):
             if again or self._plan.clock() - self._reference_at.get(key, -1e9) >= _REFERENCE_EVERY:
                 try:
-                    self._measure_reference(key, group[0].cell.workload.kernel.reference())
+                    self._measure_reference(key, group[0].cell.workload.reference())
                 except DriverError as error:
                     for state in group:
                         if state.kernel == key and not state.done:
@@ -176,12 +176,8 @@ class Runner:
     def _measure_reference(self, key: ReferenceKey, kernel: dict[str, Any]) -> None:
         program = str(key[0])
         peak, busy = self._drivers.ask_reference(lambda driver: self._peak(driver, key, kernel), program)
-        fields = {
-            "program": program,
-            "kernel": kernel["name"],
-            "scratch_bytes": kernel["scratch_bytes"],
-            "samples": kernel["samples"],
-        }
+        others = {name: value for name, value in kernel.items() if name != "name"}
+        fields = {"program": program, "kernel": kernel["name"]} | others
         fields |= {"rates": list(peak.rates), "work_unit": peak.work_unit}
         fields |= {"busy": round(busy.share, 4), "steal": round(busy.steal, 4), "load": os.getloadavg()[0]}
         if hertz := frequency().get("cur_hertz"):

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from taskgrain.study.field import Field
+from taskgrain.study.fields import GIVEN, WORKLOAD
+
 Kind = Literal["text", "integer", "number", "flag"]
 
 
@@ -30,23 +33,17 @@ def _time(meaning: str) -> tuple[Column, Column]:
     )
 
 
+_KINDS: dict[str, Kind] = {"integer": "integer", "bytes": "integer", "number": "number", "flag": "flag"}
+
+
+def _of_field(field: Field) -> Column:
+    return Column(field.name, _KINDS.get(field.type, "text"), field.unit, field.text.removesuffix("."))
+
+
 CELL = (
     Column("cell", "text", "", "name of the cell: system, pattern, and whatever is not the default"),
     Column("system", "text", "", "system"),
-    Column("pattern", "text", "", "dependence pattern"),
-    Column("width", "integer", "points", "points of a step"),
-    Column("radix", "integer", "", "dependences per task of nearest, spread and the random patterns"),
-    Column("period", "integer", "", "dependence sets; 0: the pattern's own number"),
-    Column("fraction", "number", "", "share of the candidates that a random pattern keeps"),
-    Column("seed", "integer", "", "of the random patterns and the load imbalance"),
-    Column("dag", "text", "", "file of the graph of the pattern dag"),
-    Column("output_bytes", "integer", "B", "what a task hands to each successor"),
-    Column("graphs", "integer", "", "copies of the graph that run at once"),
-    Column("kernel", "text", "", "what a task computes"),
-    Column("imbalance", "number", "", "spread of the durations of load_imbalance"),
-    Column("persistent", "flag", "", "whether a point keeps its imbalance in every step"),
-    Column("scratch_bytes", "integer", "B", "working set of a worker's kernel; 0: the kernel's own size"),
-    Column("samples", "integer", "", "parts of the working set of a memory kernel"),
+    *(_of_field(one) for name, one in GIVEN.items() if name in WORKLOAD),
 )
 """What every table but `reference` begins with: the cell and its workload."""
 

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from taskgrain.study.fields import rivals
 from taskgrain.study.toml import Document, Keys, read
 from taskgrain.words.errors import InputError, UsageError
 
 APPENDED = ("workloads", "exclude")
 """Keys whose arrays of several files are put one behind the other."""
-RIVALS = ({"width", "tasks_per_core"}, {"widths", "tasks_per_core"})
-"""Keys that say the same in two ways: one of them in a later place takes back the other of an earlier one."""
 
 
 def read_study(file: Path) -> Document:
     """The table of `file`, without `include`. Raises `UsageError` or `InputError` with line and column."""
     return _read(file, (), set(), "")
-
-
-def schema_text() -> str:
-    """The JSON schema of study files, for editors."""
-    return (resources.files("taskgrain") / "study.schema.json").read_text("utf-8")
-
-
-def rivals(key: str, table: Mapping[str, Any]) -> list[str]:
-    """The keys of `table` that say in another way what `key` says."""
-    return [other for pair in RIVALS if key in pair for other in pair - {key} if other in table]
 
 
 def _read(file: Path, chain: tuple[str, ...], known: set[str], where: str) -> Document:

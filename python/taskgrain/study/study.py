@@ -8,50 +8,29 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from taskgrain._core import kernels, patterns
-from taskgrain.study.includes import read_study, rivals
-from taskgrain.study.settings import Named, Settings, take_settings
+from taskgrain.study.fields import GIVEN, PLURALS, rivals
+from taskgrain.study.includes import read_study
+from taskgrain.study.settings import SETTINGS, Named, Settings, take_settings
 from taskgrain.study.toml import Document, Keys
-from taskgrain.study.workload import Cell, Kernel, Workload
+from taskgrain.study.workload import Cell, Workload
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
 
 _MOST_WORKLOADS = 10_000
-_READERS: dict[str, Callable[[Any, str], Any]] = {
-    "pattern": partial(numbers.text, allowed=patterns()),
-    "width": partial(numbers.integer, low=1),
-    "tasks_per_core": partial(numbers.integer, low=1, high=2**40),
-    "radix": numbers.integer,
-    "period": numbers.integer,
-    "fraction": partial(numbers.real, high=1.0),
-    "seed": numbers.integer,
-    "dag": numbers.text,
-    "output_bytes": partial(numbers.size, low=16),
-    "graphs": partial(numbers.integer, low=1, high=100_000),
-    "kernel": partial(numbers.text, allowed=kernels()),
-    "imbalance": partial(numbers.real, high=2.0),
-    "persistent": numbers.flag,
-    "scratch_bytes": numbers.size,
-    "samples": partial(numbers.integer, low=1),
-}
-"""What checks each field of a workload, given the value and what it is reported as."""
-WORKLOAD_KEYS = tuple(_READERS)
-"""The keys of `[defaults]` and of a `[[workloads]]` table."""
-_PLURALS = {"patterns": "pattern", "widths": "width"}
-"""Top-level keys whose plural is the list of a workload's field; the others have one name for both."""
-PRODUCT_KEYS = (*_PLURALS, *(key for key in WORKLOAD_KEYS if key not in _PLURALS.values()))
-"""The top-level keys whose lists are multiplied out."""
+WORKLOAD_KEYS = (*GIVEN, *PLURALS)
+"""The keys of `[defaults]` and of a `[[workloads]]` table; the top level has them, too."""
 RULE_KEYS = ("system", *WORKLOAD_KEYS)
 """The keys of a table in `exclude`."""
 STUDY_KEYS = (
-    *("title", "include", "systems", *PRODUCT_KEYS),
-    *(one.name for one in fields(Settings)),
+    *("title", "include", "systems"),
+    *WORKLOAD_KEYS,
+    *SETTINGS,
     *("defaults", "exclude", "workloads"),
 )
 """All keys of a study."""
@@ -63,14 +42,12 @@ def workload(table: Mapping[str, Any], cores: int, named: Named) -> Workload:
     `width` or `tasks_per_core` (which is multiplied by `cores`); one task a core if neither is there.
     """
     _refuse_rivals(table, named)
-    values = {key: _READERS[key](value, named(key)) for key, value in table.items()}
+    values = {key: GIVEN[key].read(value, named(key)) for key, value in table.items()}
     if "pattern" not in values:
         raise UsageError(f"{named('pattern')}: is missing; give the name of a pattern")
-    width = values.pop("width", cores * values.pop("tasks_per_core", 1))
-    kernel = {one.name: values.pop(one.name) for one in fields(Kernel) if one.name in values}
-    if "kernel" in values:
-        kernel["name"] = values.pop("kernel")
-    return Workload(**values, width=width, kernel=Kernel(**kernel))
+    per_core = values.pop("tasks_per_core", 1)
+    values.setdefault("width", cores * per_core)
+    return Workload(**values)
 
 
 def _refuse_rivals(table: Mapping[str, Any], named: Named) -> None:
@@ -182,7 +159,7 @@ def _products(rest: dict[str, Any], given: Document) -> list[tuple[Keys, _Lists]
     defaults = _lists(rest.pop("defaults", {}), ("defaults",), WORKLOAD_KEYS, given)
     products: list[tuple[Keys, _Lists]] = [(("workloads", n), one) for n, one in enumerate(tables)]
     if rest or not tables:
-        top = _lists(rest, (), PRODUCT_KEYS, given)
+        top = _lists(rest, (), WORKLOAD_KEYS, given)
         if "pattern" not in top | defaults:
             raise UsageError(
                 f"{given.value('patterns')}: is missing; give a list of patterns, or [[workloads]]"
@@ -212,8 +189,8 @@ def _lists(table: object, at: Keys, allowed: Sequence[str], given: Document) -> 
             raise InputError(given.key(*at, key), key, ", ".join(allowed))
         if value == []:
             raise InputError(given.value(*at, key), "[]", "at least one value")
-        name = _PLURALS.get(key) or key
-        read = _READERS.get(name, numbers.text)  # `system` in a rule
+        name = str(PLURALS.get(key, key))
+        read = GIVEN[name].read if name in GIVEN else numbers.text  # `system` in a rule
         many = isinstance(value, list)
         places: list[Keys] = [(*at, key, n) for n in range(len(value))] if many else [(*at, key)]
         found[name] = [
@@ -225,9 +202,10 @@ def _lists(table: object, at: Keys, allowed: Sequence[str], given: Document) -> 
 
 
 def _placed(name: str, value: Any, keys: Keys, given: Document) -> Any:
-    """The value; a relative `dag` is relative to the file that names it."""
+    """The value; the name of a file is relative to the file that says it."""
     file = given.file_of(*keys)
-    return str((file.parent / value).absolute()) if name == "dag" and value and file else value
+    is_file = name in GIVEN and GIVEN[name].is_file
+    return str((file.parent / value).absolute()) if is_file and value and file else value
 
 
 def _named(given: Document, at: Keys, places: Mapping[str, Keys], name: str) -> str:

@@ -4,69 +4,93 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from taskgrain._core import Run, Unsupported
+from taskgrain.study.field import flag
+from taskgrain.study.fields import WORKLOAD
 
 EMPTY = "empty"
 """The kernel that does nothing: its tasks show what a system costs."""
+_SAME_PEAK = ("imbalance", "persistent")
+"""Fields of a kernel that do not change how fast it runs alone on all cores."""
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """What a task computes, but for its iterations, which METG varies."""
+class Workload:
+    """`graphs` copies of one graph, with a value for each field of `fields.WORKLOAD`. Immutable."""
 
-    name: str = "compute_bound"
-    imbalance: float = 0.0
-    persistent: bool = False
-    scratch_bytes: int = 0
-    samples: int = 16
+    __slots__ = ("_values",)
+
+    def __init__(self, pattern: str, width: int, **others: Any) -> None:
+        """Fields that are not given have their defaults. Raises `TypeError` for one that is none."""
+        if unknown := others.keys() - WORKLOAD.keys():
+            raise TypeError(f"a workload has no {', '.join(sorted(unknown))}")
+        given = {"pattern": pattern, "width": width, **others}
+        self._values = tuple(given.get(one.name, one.default) for one in WORKLOAD.values())
+
+    def fields(self) -> dict[str, Any]:
+        """The workload in a line of `runs.jsonl`."""
+        return dict(zip(WORKLOAD, self._values, strict=True))
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[list(WORKLOAD).index(name)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Workload) and self._values == other._values
+
+    def __hash__(self) -> int:
+        return hash(self._values)
+
+    def __repr__(self) -> str:
+        return f"Workload({self.name})"
+
+    @property
+    def pattern(self) -> str:
+        return str(self["pattern"])
+
+    @property
+    def width(self) -> int:
+        return int(self["width"])
+
+    @property
+    def graphs(self) -> int:
+        return int(self["graphs"])
+
+    def kernel(self) -> dict[str, Any]:
+        """What a task computes, as the driver protocol says it, without iterations."""
+        own = {
+            one.name: value
+            for one, value in zip(WORKLOAD.values(), self._values, strict=True)
+            if one.of_kernel
+        }
+        return {"name": own.pop("kernel"), **own}
 
     def reference(self) -> dict[str, Any]:
-        """What the reference runs to find the peak of this kernel: the imbalance does not change it."""
-        return {"name": self.name, "scratch_bytes": self.scratch_bytes, "samples": self.samples}
-
-
-@dataclass(frozen=True)
-class Workload:
-    """`graphs` copies of one graph. The fields are those of the driver protocol's GRAPH."""
-
-    pattern: str
-    width: int
-    radix: int = 3
-    period: int = 0
-    fraction: float = 0.25
-    seed: int = 0
-    dag: str = ""
-    output_bytes: int = 16
-    graphs: int = 1
-    kernel: Kernel = field(default_factory=Kernel)
+        """The kernel that the reference runs to find the peak."""
+        return {key: value for key, value in self.kernel().items() if key not in _SAME_PEAK}
 
     def request(self, iterations: int, steps: int) -> list[dict[str, object]]:
         """The GRAPHs of a `run` request; 0 iterations stand for the empty kernel."""
-        graph = {key: value for key, value in asdict(self).items() if key not in ("graphs", "kernel")}
-        kernel = asdict(self.kernel) if iterations else {"name": EMPTY}
+        values = self.fields()
+        graph = {
+            name: values[name] for name, one in WORKLOAD.items() if not one.of_kernel and name != "graphs"
+        }
+        kernel = self.kernel() if iterations else {"name": EMPTY}
         graph |= {"steps": steps, "kernel": kernel | {"iterations": iterations}}
         return [graph] * self.graphs
 
     @property
     def name(self) -> str:
         """Pattern and width, and whatever else is not the default: `nearest/radix=5/width=16/graphs=4`."""
-        default = Workload(self.pattern, 0)
-        parts = [self.pattern]
-        for key in ("radix", "period", "fraction", "seed", "dag", "width", "graphs", "output_bytes"):
-            if (value := getattr(self, key)) != getattr(default, key):
-                # A slash parts the fields of a name, so of a file only its own name goes in.
-                parts.append(f"{key}={Path(value).name if key == 'dag' else _shown(value)}")
-        if self.kernel.name != default.kernel.name:
-            parts.append(f"kernel={self.kernel.name}")
-        for key in ("imbalance", "persistent", "scratch_bytes", "samples"):
-            if (value := getattr(self.kernel, key)) != getattr(default.kernel, key):
-                parts.append(f"{key}={_shown(value)}")
-        return "/".join(parts)
+        parts = [f"{name}={_shown(name, value)}" for name, value in self._own().items() if name != "pattern"]
+        return "/".join([self.pattern, *parts])
+
+    def _own(self) -> dict[str, Any]:
+        """The fields that are not their defaults."""
+        return {name: value for name, value in self.fields().items() if value != WORKLOAD[name].default}
 
     def tasks(self, steps: int) -> int:
         """An upper bound on the tasks of one run."""
@@ -81,25 +105,20 @@ class Workload:
         except (Unsupported, MemoryError):
             return None
 
-    def fields(self) -> dict[str, Any]:
-        """The workload in a line of `runs.jsonl`."""
-        flat = {key: value for key, value in asdict(self).items() if key != "kernel"}
-        kernel = asdict(self.kernel)
-        return flat | {"kernel": kernel.pop("name")} | kernel
-
     def options(self) -> str:
         """The flags that give this workload on the command line."""
-        words = [f"--pattern {self.pattern}"]
-        default = Workload(self.pattern, 0)
-        fields = self.fields()
-        for key, value in default.fields().items():
-            if fields[key] != value and key != "pattern":
-                flag = "--" + key.replace("_", "-")
-                words.append(flag if fields[key] is True else f"{flag} {_shown(fields[key])}")
+        words = []
+        for name, value in self._own().items():
+            words.append(flag(name) if value is True else f"{flag(name)} {_plain(value)}")
         return " ".join(words)
 
 
-def _shown(value: object) -> str:
+def _shown(name: str, value: object) -> str:
+    # A slash parts the fields of a name, so of a file only its own name goes in.
+    return Path(str(value)).name if WORKLOAD[name].is_file else _plain(value)
+
+
+def _plain(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -21,8 +21,10 @@ _BYTES = re.compile(r"(?P<number>[0-9.eE+]+?)\s*(?P<multiple>[KMGTkmgt]?)(?:iB|B
 _LONGEST = 40  # no number that fits is longer, and Decimal("1e999999999") must not be made an int
 
 
-def _range(low: float, high: float, what: str, *, above: bool = False) -> str:
+def _range(low: float, high: float, what: str, *, above: bool = False, below: bool = False) -> str:
     bound = f"above {low:g}" if above else f"at least {low:g}"
+    if below:
+        return f"{what} {bound} and below {high:g}"
     if math.isinf(high) or high >= LARGEST:
         return f"{what} {bound}"
     return f"{what} {'above' if above else 'from'} {low:g} to {high:g}"
@@ -52,10 +54,16 @@ def integer(value: object, field: str, *, low: int = 0, high: int = LARGEST) -> 
 
 
 def real(
-    value: object, field: str, *, low: float = 0.0, high: float = math.inf, above: bool = False
+    value: object,
+    field: str,
+    *,
+    low: float = 0.0,
+    high: float = math.inf,
+    above: bool = False,
+    below: bool = False,
 ) -> float:
-    """A finite number from `low` (excluded if `above`) to `high`."""
-    allowed = _range(low, high, "a number", above=above)
+    """A finite number from `low` (excluded if `above`) to `high` (excluded if `below`)."""
+    allowed = _range(low, high, "a number", above=above, below=below)
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise InputError(field, value, allowed)
     if isinstance(value, str) and not value.isascii():  # other scripts' digits
@@ -64,7 +72,8 @@ def real(
         number = float(value)
     except (ValueError, OverflowError):
         raise InputError(field, value, allowed) from None
-    if not math.isfinite(number) or not low <= number <= high or (above and number == low):
+    outside = not low <= number <= high or (above and number == low) or (below and number == high)
+    if not math.isfinite(number) or outside:
         raise InputError(field, value, allowed)
     return number
 

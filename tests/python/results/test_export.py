@@ -10,13 +10,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import docs_tables
 import polars as pl
 import pytest
 import results_folder as made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taskgrain.results.columns import CELL, TABLES, Column
+from taskgrain.results.columns import TABLES
 from taskgrain.results.export import FORMULA, Reader, write
 from taskgrain.words.errors import InputError, UsageError
 
@@ -279,18 +280,12 @@ def test_the_example_of_the_reference(tmp_path: Path, monkeypatch: pytest.Monkey
     assert made_by_it["runs"].height == sum(len(line["seconds"]) for line in lines(MEASURED, "run"))
 
 
-def row_of(column: Column) -> str:
-    source = f" (`{column.source}` there)" if column.source else ""
-    return f"| `{column.name}` | {column.kind} | {column.unit} | {column.meaning}{source} |"
-
-
 def test_the_reference_has_all_columns() -> None:
-    text = (ROOT / "docs/reference/export.md").read_text("utf-8")
-    head = "| column | type | unit | meaning |\n| --- | --- | --- | --- |\n"
-    assert head + "\n".join(map(row_of, CELL)) + "\n\n" in text
-    for name, columns in TABLES.items():
-        own = [column for column in columns if column not in CELL] if name != "reference" else list(columns)
-        assert head + "\n".join(map(row_of, own)) + "\n" in text, name
+    text = docs_tables.on_page_markdown((ROOT / "docs/reference/export.md").read_text("utf-8"))
+    assert "<!-- the" not in text
+    for columns in TABLES.values():
+        for one in columns:
+            assert f"| `{one.name}` | {one.kind} | {one.unit} | {one.meaning}" in text
 
 
 def test_numbers_are_exact_in_csv(tmp_path: Path) -> None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import docs_tables
 import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskgrain._core import kernels, patterns
-from taskgrain.study.includes import schema_text
-from taskgrain.study.settings import ISAS, VALIDATE, Settings
+from taskgrain.study.fields import GIVEN
+from taskgrain.study.schema import schema_text
+from taskgrain.study.settings import SETTINGS, Settings
 from taskgrain.study.study import RULE_KEYS, STUDY_KEYS, WORKLOAD_KEYS, parse
 from taskgrain.study.toml import Document
 from taskgrain.study.workload import Workload
@@ -23,6 +24,7 @@ from taskgrain.words.errors import InputError, UsageError
 
 SCHEMA = json.loads(schema_text())
 VALIDATOR = jsonschema.Draft7Validator(SCHEMA)
+VALIDATE, ISAS = SETTINGS["validate"].choices, SETTINGS["isa"].choices
 ROOT = Path(__file__).parents[3]
 REFERENCE = ROOT / "docs/reference/study.md"
 
@@ -49,7 +51,7 @@ def test_the_schema_has_the_parsers_keys() -> None:
     assert sorted(top["defaults"]["properties"]) == sorted(WORKLOAD_KEYS)
     assert sorted(top["workloads"]["items"]["properties"]) == sorted(WORKLOAD_KEYS)
     assert sorted(top["exclude"]["items"]["properties"]) == sorted(RULE_KEYS)
-    assert sorted(SCHEMA["definitions"]) == sorted(WORKLOAD_KEYS)
+    assert sorted(SCHEMA["definitions"]) == sorted(GIVEN)
 
 
 def test_the_schema_has_the_parsers_defaults_and_names() -> None:
@@ -166,7 +168,7 @@ GOOD: dict[str, list[Any]] = {
     "persistent": [True, [True, False]],
     "defaults": [{"radix": 5}, {"radix": [1, 2]}],
     "exclude": [[{"system": "mpi", "tasks_per_core": [1, 8]}]],
-    "workloads": [[{"pattern": "fft", "graphs": [1, 4]}]],
+    "workloads": [[{"pattern": "fft", "graphs": [1, 4]}], [{"patterns": ["fft", "dom"], "widths": 8}]],
 }
 BAD: list[dict[str, Any]] = [
     {"pattern": "fft"},
@@ -193,9 +195,10 @@ BAD: list[dict[str, Any]] = [
     {"exclude": [{"colour": 1}]},
     {"exclude": {"pattern": "fft"}},
     {"workloads": {"pattern": "fft"}},
-    {"workloads": [{"patterns": "fft"}]},
+    {"workloads": [{"pattern": "fft", "patterns": ["fft"]}]},
+    {"workloads": [{"pattern": "fft", "widths": [1], "width": 1}]},
     {"workloads": [{"pattern": "fft", "width": 1, "tasks_per_core": 1}]},
-    {"defaults": {"patterns": ["fft"]}},
+    {"defaults": {"patterns": ["fft"], "pattern": "fft"}},
     {"defaults": [{"pattern": "fft"}]},
     {"defaults": {"width": 1, "tasks_per_core": 1}},
 ]
@@ -215,22 +218,23 @@ def test_both_refuse(table: dict[str, Any]) -> None:
     assert not parser_accepts(table)
 
 
-def rows(properties: dict[str, Any], wanted: Callable[[dict[str, Any]], bool]) -> list[str]:
-    """The lines of the reference's table of these keys."""
-    found = []
-    for key, one in properties.items():
-        if wanted(one):
-            what = definition(one)
-            default = f"`{json.dumps(what['default'])}`" if "default" in what else ""
-            found.append(f"| `{key}` | {default} | {what['description']} |")
-    return found
+def test_the_top_level_takes_pattern_too() -> None:
+    for table in ({"pattern": ["fft", "dom"], "width": 4}, {"patterns": "fft", "widths": [4]}):
+        assert VALIDATOR.is_valid(table)
+        assert parser_accepts(table)
 
 
-def test_the_reference_says_what_the_schema_says() -> None:
-    text = REFERENCE.read_text("utf-8")
-    head = "| key | default | meaning |\n| --- | --- | --- |\n"
-    assert head + "\n".join(rows(SCHEMA["properties"], lambda one: "$ref" not in one)) + "\n\n" in text
-    assert head + "\n".join(rows(SCHEMA["definitions"], lambda one: True)) + "\n\n" in text
+def test_the_reference_shows_every_field() -> None:
+    text = docs_tables.on_page_markdown(REFERENCE.read_text("utf-8"))
+    assert "<!-- the" not in text
+    for one in (*SETTINGS.values(), *GIVEN.values()):
+        default = "" if one.default is None else f"`{json.dumps(one.default)}`"
+        assert f"| `{one.name}` | {default} | {one.text} |" in text
+
+
+def test_the_stored_schema_is_the_one_that_is_printed() -> None:
+    """Editors read studies/study.schema.json; `taskgrain study --schema` made it."""
+    assert (ROOT / "studies/study.schema.json").read_text("utf-8") == schema_text()
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "studies").glob("*.toml")), ids=lambda file: str(file.name))

@@ -155,8 +155,8 @@ FFT = 'patterns = ["fft"]\n'
     [
         ("", "s.toml: patterns: is missing"),
         (
-            'title = "x"\npattern = ["fft"]',
-            "s.toml:2:1: key: pattern is not allowed; allowed: title, include, systems, patterns",
+            'pattern = "fft"\npatterns = ["fft"]',
+            "s.toml:1:11: pattern: give this or patterns, not both",
         ),
         ("patterns = []", "s.toml:1:12: patterns: [] is not allowed; allowed: at least one value"),
         ('patterns = ["fft", 1]', "s.toml:1:20: patterns[1]: 1 is not allowed; allowed: text"),
@@ -205,7 +205,8 @@ FFT = 'patterns = ["fft"]\n'
             "s.toml:3:1: workloads[0].key: widht is not allowed; allowed: pattern, width",
         ),
         ('radix = 3\n[[workloads]]\npattern = "fft"', "s.toml: patterns: is missing"),
-        (FFT + "[defaults]\nwidths = 3", "s.toml:3:1: defaults.key: widths is not allowed"),
+        (FFT + "[defaults]\nwidht = 3", "s.toml:3:1: defaults.key: widht is not allowed"),
+        (FFT + "[defaults]\nwidths = 3\nwidth = 1", "s.toml:3:10: defaults.widths: give this or width"),
         (FFT + "[defaults]\nseed = [1, -1]", "s.toml:3:12: defaults.seed[1]: -1"),
         (FFT + "widths = 1\ndefaults.width = 0", "s.toml:3:18: defaults.width: 0"),
         (FFT + "defaults = 3", "s.toml:2:12: defaults: 3"),
@@ -329,7 +330,7 @@ def test_includes_are_as_if_all_stood_in_one_file(files: Path) -> None:
     ]
     assert [cell.workload.pattern for cell in made.cells(SYSTEMS[:1])] == ["dag", "dag", "dom", "fft"]
     parts = files.parent / "parts"
-    dags = [one.dag for one in made.workloads if one.dag]
+    dags = [one["dag"] for one in made.workloads if one["dag"]]
     assert dags == [str(parts / "deep/c.dag"), str(parts / "b.dag")]
 
 

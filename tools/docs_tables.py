@@ -1,13 +1,14 @@
-"""Fills the page of the command line with what the program says of itself: a hook of MkDocs."""
+"""Fills pages with what the program says of itself, its commands and fields: a hook of MkDocs."""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import typer
-
-MARK = "<!-- the commands -->"
 
 
 def _row(parameter: Any) -> str:
@@ -47,6 +48,39 @@ def commands() -> str:
     return "\n\n".join(_command(name, command) for name, command in group.commands.items())
 
 
+def fields(table: Mapping[str, Any]) -> str:
+    """A table of fields, in Markdown."""
+    rows = [
+        f"| `{one.name}` | {'' if one.default is None else f'`{json.dumps(one.default)}`'} | {one.text} |"
+        for one in table.values()
+    ]
+    return "\n".join(["| key | default | meaning |", "| --- | --- | --- |", *rows])
+
+
+def columns(table: Sequence[Any]) -> str:
+    """A table of the columns of an exported table, in Markdown."""
+    rows = [
+        f"| `{one.name}` | {one.kind} | {one.unit} | {one.meaning}{f' (`{one.source}` there)' if one.source else ''} |"
+        for one in table
+    ]
+    return "\n".join(["| column | type | unit | meaning |", "| --- | --- | --- | --- |", *rows])
+
+
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by MkDocs for every page."""
-    return markdown.replace(MARK, commands()) if MARK in markdown else markdown
+    from taskgrain.results.columns import CELL, TABLES
+    from taskgrain.study.fields import GIVEN
+    from taskgrain.study.settings import SETTINGS
+
+    marks = {
+        "<!-- the commands -->": commands,
+        "<!-- the settings -->": partial(fields, SETTINGS),
+        "<!-- the fields -->": partial(fields, GIVEN),
+    }
+    for name, table in {"every table": CELL, **TABLES}.items():
+        own = [one for one in table if name in ("every table", "reference") or one not in CELL]
+        marks[f"<!-- the columns of {name} -->"] = partial(columns, own)
+    for mark, made in marks.items():
+        if mark in markdown:
+            markdown = markdown.replace(mark, made())
+    return markdown

@@ -1,0 +1,121 @@
+"""What a field is that a person may give: in a study file, on the command line, in a line of results.
+
+A field is described once, by a `Field`: readers, flags, the JSON schema and pages of reference come from it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from taskgrain.words import numbers
+
+Type = Literal["integer", "number", "bytes", "seconds", "flag", "text", "choice"]
+_METAVARS = {
+    "integer": "N",
+    "number": "X",
+    "bytes": "BYTES",
+    "seconds": "TIME",
+    "text": "FILE",
+    "choice": "NAME",
+}
+_NUMBER = r"[+-]?[0-9_.]+([eE][+-]?[0-9_]+)?"
+_TEXTS = {
+    "integer": rf"^\s*{_NUMBER}\s*$",
+    "number": rf"^\s*{_NUMBER}\s*$",
+    "seconds": rf"^\s*{_NUMBER}\s*[smh]?\s*$",
+    "bytes": r"^\s*[0-9_.eE+]+\s*([KMGTkmgt]?(iB)?|B)\s*$",
+}
+"""Of each type the texts that its reader may take for a number; a regular expression of JSON schema."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field."""
+
+    name: str
+    type: Type
+    default: Any
+    """None: it has none and must be given."""
+    help: str
+    """What it is, in a sentence without its full stop."""
+    low: float = 0
+    high: float = math.inf
+    above: bool = False
+    """Whether `low` itself is not allowed."""
+    below: bool = False
+    """Whether `high` itself is not allowed."""
+    choices: tuple[str, ...] = ()
+    unit: str = ""
+    of_kernel: bool = False
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it names a file, which may be relative to the file or folder that says so."""
+        return self.type == "text"
+
+    @property
+    def flag(self) -> str:
+        """`output_bytes` as `--output-bytes`."""
+        return flag(self.name)
+
+    @property
+    def metavar(self) -> str:
+        """What stands for the value in the help of the command line."""
+        return _METAVARS.get(self.type, "")
+
+    @property
+    def text(self) -> str:
+        """What it is and what is allowed, for help and pages."""
+        if self.choices:
+            return f"{self.help}; one of {', '.join(self.choices)}."
+        if self.high < 2**31:
+            between = " and below" if self.below else " to"
+            return f"{self.help}, {'above ' if self.above else ''}{self.low:g}{between} {self.high:g}."
+        return f"{self.help}."
+
+    def read(self, value: object, named: str) -> Any:
+        """The value, checked; text is read as on the command line.
+
+        Raises `InputError`; `named` is what it calls the field.
+        """
+        match self.type:
+            case "integer" | "bytes":
+                read = numbers.integer if self.type == "integer" else numbers.size
+                return read(value, named, low=int(self.low), high=int(min(self.high, numbers.LARGEST)))
+            case "number":
+                return numbers.real(
+                    value, named, low=self.low, high=self.high, above=self.above, below=self.below
+                )
+            case "seconds":
+                return numbers.seconds(value, named, low=self.low, above=self.above)
+            case "flag":
+                return numbers.flag(value, named)
+            case "text":
+                return numbers.text(value, named)
+            case "choice":
+                return numbers.text(value, named, self.choices)
+
+    def schema(self) -> dict[str, Any]:
+        """Its JSON schema."""
+        found: dict[str, Any] = {"description": self.text}
+        if self.default is not None:
+            found["default"] = self.default
+        match self.type:
+            case "flag":
+                return found | {"type": "boolean"}
+            case "text":
+                return found | {"type": "string"}
+            case "choice":
+                return found | {"enum": list(self.choices)}
+        number: dict[str, Any] = {"type": "integer" if self.type in ("integer", "bytes") else "number"}
+        number["exclusiveMinimum" if self.above else "minimum"] = self.low
+        if self.high < math.inf:
+            number["exclusiveMaximum" if self.below else "maximum"] = self.high
+        return found | {"anyOf": [number, {"type": "string", "pattern": _TEXTS[self.type]}]}
+
+
+def flag(name: str) -> str:
+    """`output_bytes` as `--output-bytes`."""
+    return "--" + name.replace("_", "-")
