@@ -59,10 +59,10 @@ def fields(table: Mapping[str, Any]) -> str:
 
 def columns(table: Sequence[Any]) -> str:
     """A table of the columns of an exported table, in Markdown."""
-    rows = [
-        f"| `{one.name}` | {one.kind} | {one.unit} | {one.meaning}{f' (`{one.source}` there)' if one.source else ''} |"
-        for one in table
-    ]
+    rows = []
+    for one in table:
+        source = f" (`{one.source}` there)" if one.source else ""
+        rows.append(f"| `{one.name}` | {one.kind} | {one.unit} | {one.meaning}{source} |")
     return "\n".join(["| column | type | unit | meaning |", "| --- | --- | --- | --- |", *rows])
 
 
