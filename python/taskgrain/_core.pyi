@@ -69,9 +69,10 @@ class Run:
 def patterns() -> list[str]: ...
 def kernels() -> list[str]: ...
 def fields() -> list[dict[str, Any]]:
-    """The fields of a graph and of its kernel, as include/taskgrain/fields.hpp describes them: `name`, `type`
-    (integer, number, bytes, flag, text, choice), `unit`, `default`, `low` and `high` (None: no bound), `help`,
-    `of_kernel`, and the `choices` of a choice (else None)."""
+    """The fields of a graph and of its kernel, as include/taskgrain/fields.hpp describes them.
+
+    Each has a `name`, a `type` (integer, number, bytes, flag, text, choice), a `unit`, a `default`, `low` and
+    `high` (None: no bound), a `help`, `of_kernel`, and the `choices` of a choice (else None)."""
 
 def cores() -> list[int]: ...
 def pin_this_thread(processor: int) -> None: ...
