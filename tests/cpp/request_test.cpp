@@ -41,7 +41,7 @@ TEST(RunRequest, ReadsEveryField) {
   EXPECT_EQ(graph.seed, 9U);
   EXPECT_EQ(graph.dag, "x");
   EXPECT_EQ(graph.output_bytes, 64U);
-  EXPECT_EQ(graph.kernel.kind, KernelKind::memory_bound);
+  EXPECT_EQ(graph.kernel.name, "memory_bound");
   EXPECT_EQ(graph.kernel.iterations, 3);
   EXPECT_EQ(graph.kernel.imbalance, 0.25);
   EXPECT_TRUE(graph.kernel.persistent);
