@@ -31,6 +31,8 @@ struct Pattern {
   bool spreads = false;
   /// Of the box that the width is folded into.
   int dimensions = 1;
+  /// The user names a file, which says everything, steps and width included.
+  bool from_file = false;
 };
 
 std::span<const Pattern> patterns() noexcept;

@@ -250,7 +250,12 @@ constexpr Pattern table[] = {
      .sets = two_sets,
      .deps = one<everyone>,
      .reverse_deps = one<everyone>},
-    {.name = "dag", .points = dag_points, .sets = dag_sets, .deps = dag_deps, .reverse_deps = dag_reverse_deps},
+    {.name = "dag",
+     .points = dag_points,
+     .sets = dag_sets,
+     .deps = dag_deps,
+     .reverse_deps = dag_reverse_deps,
+     .from_file = true},
 };
 
 }  // namespace
