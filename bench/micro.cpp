@@ -29,7 +29,7 @@ GraphSpec graph_of(const char* pattern, std::int64_t radix, std::int64_t iterati
   spec.steps = 1 << 20;
   spec.width = 16;
   spec.radix = radix;
-  spec.kernel.kind = iterations < 0 ? KernelKind::empty : KernelKind::compute_bound;
+  spec.kernel.name = iterations < 0 ? "empty" : "compute_bound";
   spec.kernel.iterations = std::max<std::int64_t>(iterations, 0);
   return spec;
 }
@@ -51,7 +51,7 @@ BENCHMARK_CAPTURE(query, spread_5, "spread", 5)->Name("query/spread radix=5");
 BENCHMARK_CAPTURE(query, fft, "fft", 3)->Name("query/fft");
 
 void kernel(benchmark::State& state) {
-  const ComputeBound run = compute_bound(Isa::automatic);
+  const KernelLoop run = compute_bound(Isa::automatic);
   std::int64_t iterations = state.range(0);
   for (auto _ : state) {
     benchmark::DoNotOptimize(iterations);
@@ -134,7 +134,7 @@ void print_ratio(const char* what, int turns, A a, B b) {
 
 void print_ratios() {
   const std::string_view isa = name(best_isa());
-  const ComputeBound run = compute_bound(Isa::automatic);
+  const KernelLoop run = compute_bound(Isa::automatic);
   if (fma_peak_flops(isa, 1)) {
     const std::string what = "compute_bound / FMA peak of the core, " + std::string(isa) + ":";
     print_ratio(

@@ -8,7 +8,7 @@ using namespace taskgrain;
 
 int main() {
   KernelSpec spec;
-  spec.kind = KernelKind::load_imbalance;
+  spec.name = "load_imbalance";
   spec.iterations = 1000;
   spec.imbalance = 1.0;
   const Kernel kernel(spec, Isa::automatic);

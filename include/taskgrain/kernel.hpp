@@ -5,21 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
+#include <string>
 #include <string_view>
 
 namespace taskgrain {
 
-enum class KernelKind : std::uint8_t {
-  empty,           ///< nothing
-  busy_wait,       ///< a serial chain of integer operations
-  compute_bound,   ///< 64 doubles, one FMA each per iteration
-  memory_bound,    ///< copies one sample of the scratch per iteration
-  load_imbalance,  ///< compute_bound, iterations scaled by 1 + (u - 0.5) * imbalance
-  compute_dgemm,   ///< C += A * B on the scratch, by BLAS
-  memory_daxpy,    ///< y += x on one sample of the scratch per iteration, by BLAS
-  io_bound,        ///< writes and reads back one sample of a file per iteration
-};
+struct KernelEntry;
 
 /// Instruction set of the compute kernel.
 enum class Isa : std::uint8_t { automatic, avx512, avx2, neon, portable };
@@ -29,17 +20,21 @@ enum class WorkUnit : std::uint8_t { flop, byte, iteration };
 
 /// fields.hpp describes each of these members to requests, flags and Python.
 struct KernelSpec {
-  KernelKind kind = KernelKind::compute_bound;
+  /// Which entry of the table of kernels (kernel_entry.hpp).
+  std::string name = "compute_bound";
   /// How often the kernel's body runs; >= 0.
   std::int64_t iterations = 0;
   /// Spread of `load_imbalance`, 0 to 2: iterations lie within 1 ± imbalance / 2 of their mean.
   double imbalance = 0.0;
   /// Whether a point keeps its imbalance in every step.
   bool persistent = false;
-  /// Working set of one worker in bytes; 0: the kernel's default (`default_scratch_bytes`).
+  /// Working set of one worker in bytes; 0: the kernel's default.
   std::size_t scratch_bytes = 0;
   /// Into how many samples the working set of a memory or io kernel is cut; one is used per iteration.
   std::int64_t samples = 16;
+
+  /// Size of a sample: whole pairs of doubles. \pre samples >= 1
+  std::size_t sample_bytes() const noexcept { return scratch_bytes / static_cast<std::size_t>(samples) / 16 * 16; }
 };
 
 /// Which task a kernel runs for; `u` of the imbalance is hashed from it.
@@ -49,25 +44,21 @@ struct TaskId {
   std::int64_t point;
 };
 
-std::string_view name(KernelKind kind) noexcept;
 std::string_view name(Isa isa) noexcept;
 std::string_view name(WorkUnit unit) noexcept;
-std::span<const std::string_view> kernel_names() noexcept;
 
 /// \throws InvalidSpec for a name that is not in the table.
-KernelKind kernel_from_name(std::string_view name);
 Isa isa_from_name(std::string_view name);
-
-std::size_t default_scratch_bytes(KernelKind kind) noexcept;
 
 /// What `automatic` means on this processor.
 Isa best_isa() noexcept;
 
-/// Runs `iterations` of the compute_bound body: 64 doubles, one FMA each, 128 FLOP per iteration.
-using ComputeBound = void (*)(std::int64_t iterations) noexcept;
+/// Runs so many iterations of a kernel.
+using KernelLoop = void (*)(std::int64_t iterations) noexcept;
 
+/// The loop of compute_bound: 64 doubles, one FMA each, 128 FLOP per iteration.
 /// \throws Unsupported if the processor or the build lacks `isa`.
-ComputeBound compute_bound(Isa isa);
+KernelLoop compute_bound(Isa isa);
 
 /// The memory that one worker's kernels use: allocated and written on first need, so that it lies near the worker.
 class Scratch {
@@ -99,11 +90,11 @@ class Kernel {
 
   /// Runs it for one task and returns the iterations that ran.
   std::int64_t operator()(const TaskId& task, Scratch& scratch) const {
-    switch (spec_.kind) {
-      case KernelKind::empty:
+    switch (form_) {
+      case Form::nothing:
         return 0;
-      case KernelKind::compute_bound:
-        compute_bound_(spec_.iterations);
+      case Form::loop:
+        loop_(spec_.iterations);
         return spec_.iterations;
       default:
         return run(task, scratch);
@@ -114,16 +105,26 @@ class Kernel {
   std::int64_t iterations_of(const TaskId& task) const noexcept;
 
   const KernelSpec& spec() const noexcept { return spec_; }
+  const KernelEntry& entry() const noexcept { return *entry_; }
   double flops_per_iteration() const noexcept { return flops_per_iteration_; }
   double bytes_per_iteration() const noexcept { return bytes_per_iteration_; }
   WorkUnit work_unit() const noexcept;
   double work_per_iteration() const noexcept;
 
  private:
+  /// How a task runs the kernel, so that the most frequent forms cost a comparison.
+  enum class Form : std::uint8_t {
+    nothing,  ///< there is nothing to run
+    loop,     ///< every task runs the loop as often
+    task,     ///< all else
+  };
+
   std::int64_t run(const TaskId& task, Scratch& scratch) const;
 
+  Form form_;
+  KernelLoop loop_;
   KernelSpec spec_;
-  ComputeBound compute_bound_;
+  const KernelEntry* entry_;
   std::uint64_t seed_;
   double flops_per_iteration_ = 0;
   double bytes_per_iteration_ = 0;

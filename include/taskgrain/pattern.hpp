@@ -14,15 +14,15 @@ namespace taskgrain {
 struct Pattern {
   std::string_view name;
   /// The points that exist at a step of the graph; null: all of them.
-  Interval (*points)(const Graph&, std::int64_t step);
+  Interval (*points)(const Graph&, std::int64_t step) = nullptr;
   /// Number of dependence sets; null: one.
-  std::int64_t (*sets)(const Graph&);
+  std::int64_t (*sets)(const Graph&) = nullptr;
   /// The dependence set of a step; null: step mod sets.
-  std::int64_t (*set)(const Graph&, std::int64_t step);
+  std::int64_t (*set)(const Graph&, std::int64_t step) = nullptr;
   /// D(t, i), before clipping to the points that exist at step t - 1; null: `window` says it.
-  Points::Next deps;
+  Points::Next deps = nullptr;
   /// The points of `step` that depend on `point` of step - 1, before clipping. Note that `step` is the dependent task's.
-  Points::Next reverse_deps;
+  Points::Next reverse_deps = nullptr;
   /// For D = {i + first … i + last}: first and last, the same for all points and steps.
   Interval (*window)(const Graph&) = nullptr;
   /// The number of dependence sets is the user's `period`.
@@ -31,6 +31,8 @@ struct Pattern {
   bool spreads = false;
   /// Of the box that the width is folded into.
   int dimensions = 1;
+  /// The user names a file, which says everything, steps and width included.
+  bool from_file = false;
 };
 
 std::span<const Pattern> patterns() noexcept;

@@ -102,4 +102,16 @@ Dag::Dag(const std::string& path) {
   }
 }
 
+std::shared_ptr<const Dag> dag_of(const Pattern& pattern, const GraphSpec& spec) {
+  if (pattern.from_file) {
+    if (spec.dag.empty()) throw InvalidSpec("dag", "", "a file for the " + spec.pattern + " pattern");
+    return std::make_shared<const Dag>(spec.dag);
+  }
+  if (spec.dag.empty()) return nullptr;
+  std::string names;
+  for (const Pattern& other : patterns())
+    if (other.from_file) names += (names.empty() ? "" : " or ") + std::string(other.name);
+  throw InvalidSpec("dag", spec.dag, "nothing, unless the pattern is " + names);
+}
+
 }  // namespace taskgrain

@@ -1,12 +1,14 @@
 #pragma once
 
-/// A layered DAG read from a file: what the `dag` pattern stands on.
+/// A layered DAG read from a file: what a pattern `from_file` stands on.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "taskgrain/graph.hpp"
+#include "taskgrain/pattern.hpp"
 
 namespace taskgrain {
 
@@ -36,5 +38,9 @@ class Dag {
   std::vector<Layer> reverse_deps_;
   std::int64_t width_ = 0;
 };
+
+/// The file of a graph; null for a pattern that reads none.
+/// \throws InvalidSpec for a file that is missing, wrong, or named for a pattern that reads none
+std::shared_ptr<const Dag> dag_of(const Pattern& pattern, const GraphSpec& spec);
 
 }  // namespace taskgrain

@@ -113,7 +113,7 @@ Execution::Execution(const std::vector<GraphSpec>& specs, Validation validation,
     const Graph& graph = graphs_.emplace_back(spec, static_cast<std::int64_t>(graphs_.size()));
     kernels_.emplace_back(spec.kernel, isa, spec.seed);
     if (kernels_.back().work_unit() != kernels_.front().work_unit())
-      throw InvalidSpec("kernel", std::string(name(spec.kernel.kind)),
+      throw InvalidSpec("kernel", spec.kernel.name,
                         "kernels of one work unit in one run, here " + std::string(name(kernels_.front().work_unit())));
     ledgers_.push_back(std::make_unique<Ledger>(graph));
     const std::int64_t tasks = graph.tasks();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "taskgrain/error.hpp"
+#include "taskgrain/kernel_entry.hpp"
 #include "taskgrain/pattern.hpp"
 
 namespace taskgrain {
@@ -31,9 +32,7 @@ struct Member<member> {
 
   static FieldValue get(const GraphSpec& spec) {
     const Type& value = of(spec);
-    if constexpr (std::same_as<Type, KernelKind>) {
-      return std::string(name(value));
-    } else if constexpr (std::unsigned_integral<Type> && !std::same_as<Type, bool>) {
+    if constexpr (std::unsigned_integral<Type> && !std::same_as<Type, bool>) {
       // Requests have no larger integers; a C++ program may have a larger seed.
       return static_cast<std::int64_t>(std::min<Type>(value, std::numeric_limits<std::int64_t>::max()));
     } else {
@@ -42,9 +41,7 @@ struct Member<member> {
   }
 
   static void put(GraphSpec& spec, const FieldValue& value) {
-    if constexpr (std::same_as<Type, KernelKind>) {
-      of(spec) = kernel_from_name(std::get<std::string>(value));
-    } else if constexpr (std::integral<Type> && !std::same_as<Type, bool>) {
+    if constexpr (std::integral<Type> && !std::same_as<Type, bool>) {
       of(spec) = static_cast<Type>(std::get<std::int64_t>(value));
     } else {
       of(spec) = std::get<Type>(value);
@@ -80,7 +77,14 @@ std::span<const std::string_view> pattern_names() {
   return names;
 }
 
-std::span<const std::string_view> all_kernels() { return kernel_names(); }
+std::span<const std::string_view> kernel_names() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> all;
+    for (const KernelEntry& kernel : kernels()) all.push_back(kernel.name);
+    return all;
+  }();
+  return names;
+}
 
 constexpr double most_bytes = 0x1p40;
 
@@ -97,7 +101,7 @@ constexpr Field table[] = {
     of<&GraphSpec::dag>({.name = "dag", .help = "File of the graph of the pattern dag, which sets steps and width."}),
     of<&GraphSpec::output_bytes>({.name = "output_bytes", .unit = "B", .low = 16, .high = most_bytes,
                                   .help = "Bytes that a task hands to each successor."}),
-    of<&KernelSpec::kind>({.name = "kernel", .choices = all_kernels, .help = "What a task computes."}),
+    of<&KernelSpec::name>({.name = "kernel", .choices = kernel_names, .help = "What a task computes."}),
     of<&KernelSpec::iterations>({.name = "iterations", .help = "How often the kernel's body runs in a task."}),
     of<&KernelSpec::imbalance>({.name = "imbalance", .high = 2,
                                 .help = "Spread of the durations of load_imbalance, as a share of their mean."}),

@@ -45,13 +45,10 @@ Graph::Graph(const GraphSpec& spec, std::int64_t index)
       points_(pattern_->points),
       deps_(pattern_->deps),
       reverse_deps_(pattern_->reverse_deps) {
-  if (spec_.pattern == "dag") {
-    require(!spec_.dag.empty(), "dag", "", "a file for the dag pattern");
-    dag_ = std::make_shared<const Dag>(spec_.dag);
+  dag_ = dag_of(*pattern_, spec_);
+  if (dag_ != nullptr) {
     spec_.steps = dag_->steps();
     spec_.width = dag_->width();
-  } else {
-    require(spec_.dag.empty(), "dag", spec_.dag, "nothing, unless the pattern is dag");
   }
   check();
   if (pattern_->has_period && spec_.period == 0) {

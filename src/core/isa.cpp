@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::array<std::string_view, 5> names{"auto", "avx512", "avx2", "neon", "portable"};
 
-/// The kernel for `isa`, or null where the processor or the build lacks it.
-ComputeBound available(Isa isa) noexcept {
+/// The loop for `isa`, or null where the processor or the build lacks it.
+KernelLoop available(Isa isa) noexcept {
   switch (isa) {
 #if defined(__x86_64__)
     case Isa::avx512:
@@ -45,8 +45,8 @@ Isa best_isa() noexcept {
   return Isa::portable;
 }
 
-ComputeBound compute_bound(Isa isa) {
-  if (ComputeBound kernel = available(isa == Isa::automatic ? best_isa() : isa)) return kernel;
+KernelLoop compute_bound(Isa isa) {
+  if (KernelLoop loop = available(isa == Isa::automatic ? best_isa() : isa)) return loop;
   throw Unsupported("instruction set " + std::string(name(isa)) + " is not available on this processor");
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "taskgrain/error.hpp"
+#include "taskgrain/pattern.hpp"
 
 namespace taskgrain {
 namespace {
@@ -70,8 +71,8 @@ Setters field_setters(GraphSpec& spec, bool of_kernel) {
 }
 
 /// A graph of a run says what it is; only a file may say it instead.
-void check_complete(const Json& graph) {
-  if (!graph.is_object() || graph.value("pattern", Json()) == "dag") return;
+void check_complete(const Json& graph, const GraphSpec& spec) {
+  if (pattern_from_name(spec.pattern).from_file) return;
   for (const char* field : {"pattern", "steps", "width"})
     if (!graph.contains(field)) throw InvalidSpec(field, "", "a value: every graph has a pattern, steps and a width");
 }
@@ -160,7 +161,7 @@ RunRequest run_request(const Json& request) {
                  if (!v.is_array()) throw InvalidSpec("graphs", v.dump(), "a list of graphs");
                  for (const Json& graph : v) {
                    run.graphs.push_back(graph_spec(graph));
-                   check_complete(graph);
+                   check_complete(graph, run.graphs.back());
                  }
                }},
               {"repeats", [&](const Json& v) { run.repeats = integer("repeats", v); }},

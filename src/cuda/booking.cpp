@@ -9,22 +9,6 @@
 namespace taskgrain::device {
 namespace {
 
-Work work_of(KernelKind kind) {
-  switch (kind) {
-    case KernelKind::busy_wait:
-      return Work::chain;
-    case KernelKind::compute_bound:
-    case KernelKind::load_imbalance:
-      return Work::fma;
-    case KernelKind::memory_bound:
-      return Work::copy;
-    case KernelKind::memory_daxpy:
-      return Work::axpy;
-    default:
-      return Work::none;
-  }
-}
-
 Check check_of(Validation validation) {
   if (validation == Validation::off) return Check::off;
   return validation == Validation::sample ? Check::sample : Check::full;
@@ -32,7 +16,7 @@ Check check_of(Validation validation) {
 
 /// Of a memory kernel, as on a core: halves of whole doubles.
 std::int64_t sample_doubles(const KernelSpec& spec) {
-  return static_cast<std::int64_t>(spec.scratch_bytes / static_cast<std::size_t>(spec.samples) / 16 * 2);
+  return static_cast<std::int64_t>(spec.sample_bytes() / sizeof(double));
 }
 
 }  // namespace
@@ -44,14 +28,12 @@ Books::Books(const Graph& graph) {
 }
 
 void check_kernel(const Kernel& kernel, const std::string& system) {
-  const KernelKind kind = kernel.spec().kind;
-  if (kind != KernelKind::empty && work_of(kind) == Work::none)
-    throw Unsupported(system + ": no device version of the kernel " + std::string(name(kind)));
+  if (kernel.entry().device == DeviceWork::absent)
+    throw Unsupported(system + ": no device version of the kernel " + kernel.spec().name);
 }
 
 std::vector<double> scratch_of(const Kernel& kernel) {
-  const Work work = work_of(kernel.spec().kind);
-  if (work != Work::copy && work != Work::axpy) return {};
+  if (!kernel.entry().uses_samples) return {};
   return std::vector<double>(static_cast<std::size_t>(sample_doubles(kernel.spec()) * kernel.spec().samples), 0.5);
 }
 
@@ -84,7 +66,7 @@ Task task_of(const Execution& run, std::size_t index, std::int64_t step, std::in
   task.steps = graph.steps();
   task.iterations = kernel.iterations_of({graph.index(), step, point});
   task.check = check_of(run.validation());
-  task.work = work_of(kernel.spec().kind);
+  task.work = kernel.entry().device;
   task.samples = kernel.spec().samples;
   task.sample_doubles = sample_doubles(kernel.spec());
   task.first_sample = static_cast<std::int64_t>(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(task.iterations) %

@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "taskgrain/kernel_entry.hpp"
+
 #ifdef __CUDACC__
 #define TASKGRAIN_LANE __host__ __device__ inline
 #else
@@ -31,7 +33,6 @@ inline constexpr int chains = 8;
 inline constexpr int iteration_fmas = 64;
 
 enum class Check : std::uint8_t { off, sample, full };
-enum class Work : std::uint8_t { none, chain, fma, copy, axpy };
 
 /// Where an input lies, and the point of the step before that must have written it.
 struct Input {
@@ -68,7 +69,7 @@ struct Task {
   std::int64_t iterations;
   std::int64_t sample_doubles, samples, first_sample;  ///< of memory kernels
   Check check;
-  Work work;
+  DeviceWork work;
 };
 
 /// Byte `k` of an output that is filled with a cell, on a machine whose low bytes come first.
@@ -233,17 +234,18 @@ TASKGRAIN_LANE double busy_wait(std::int64_t iterations) {
 
 TASKGRAIN_LANE double compute(const Task& task, std::int64_t lane, std::int64_t lanes) {
   switch (task.work) {
-    case Work::fma:
+    case DeviceWork::fma:
       return fma_chains(rounds_of(task.iterations, lane, lanes), lane);
-    case Work::chain:
+    case DeviceWork::chain:
       return lane == 0 ? busy_wait(task.iterations) : -1.0;
-    case Work::copy:
+    case DeviceWork::copy:
       for_samples(task, lane, lanes, [](double from, double) { return from; });
       return -1.0;
-    case Work::axpy:
+    case DeviceWork::axpy:
       for_samples(task, lane, lanes, [](double from, double to) { return 1e-3 * from + to; });
       return -1.0;
-    case Work::none:
+    case DeviceWork::nothing:
+    case DeviceWork::absent:
       break;
   }
   return -1.0;

@@ -16,6 +16,7 @@
 #include "taskgrain/binding.hpp"
 #include "taskgrain/error.hpp"
 #include "taskgrain/fields.hpp"
+#include "taskgrain/kernel_entry.hpp"
 #include "taskgrain/pattern.hpp"
 
 namespace nb = nanobind;
@@ -331,7 +332,7 @@ NB_MODULE(_core, m) {
   });
   m.def("kernels", [] {
     std::vector<std::string> names;
-    for (const auto name : kernel_names()) names.emplace_back(name);
+    for (const KernelEntry& kernel : kernels()) names.emplace_back(kernel.name);
     return names;
   });
   m.def("fields", [] {

@@ -14,6 +14,7 @@
 #include "ring.hpp"
 #include "taskgrain/binding.hpp"
 #include "taskgrain/error.hpp"
+#include "taskgrain/kernel_entry.hpp"
 
 namespace {
 
@@ -105,7 +106,7 @@ Json handle(const Json& request) {
   }
   if (op != "peak") throw InvalidSpec("op", op, "hello, peak, probe, quit");
   const KernelSpec spec = kernel_spec(request.value("kernel", Json::object()));
-  if (spec.kind == KernelKind::empty) throw InvalidSpec("kernel", "empty", "a kernel that does something");
+  if (kernel_from_name(spec.name).does_nothing()) throw InvalidSpec("kernel", spec.name, "a kernel that does something");
   const Isa isa = isa_from_name(request.value("isa", "auto"));
   return {{"event", "peak"},
           {"id", id},

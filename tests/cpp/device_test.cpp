@@ -82,7 +82,7 @@ TEST_P(DevicePattern, RunsInAnyOrderThatTheEdgesAllow) {
     if (spec.width > 17 || spec.steps > 9) continue;
     SCOPED_TRACE(described(spec));
     spec.output_bytes = 40;
-    spec.kernel = {.kind = KernelKind::compute_bound, .iterations = 1};
+    spec.kernel = {.name = "compute_bound", .iterations = 1};
     Execution run({spec}, Validation::full, Isa::automatic);
     Device device(run, 0);
     device.execute_in_any_order(random);
@@ -252,7 +252,7 @@ TEST(Device, ValuesStayFiniteAndNegative) {
 
 TEST(Device, ARunOfACoreAndOfADeviceAreBookedAlike) {
   GraphSpec spec = stencil();
-  spec.kernel = {.kind = KernelKind::load_imbalance, .iterations = 100, .imbalance = 1.0};
+  spec.kernel = {.name = "load_imbalance", .iterations = 100, .imbalance = 1.0};
   Execution there({spec}, Validation::sample, Isa::automatic), here({spec}, Validation::sample, Isa::automatic);
   Device device(there, 0);
   for (const Plan::Node& node : device.plan().nodes()) device.execute(node);
@@ -270,16 +270,36 @@ TEST(Device, ARunOfACoreAndOfADeviceAreBookedAlike) {
   EXPECT_EQ(there.accounts().work, here.accounts().work);
 }
 
+TEST(Device, RunsEveryKernelThatHasADeviceSide) {
+  for (const KernelEntry& kernel : kernels()) {
+    if (kernel.device == DeviceWork::absent) continue;
+    SCOPED_TRACE(kernel.name);
+    GraphSpec spec = stencil();
+    spec.kernel = {.name = std::string(kernel.name), .iterations = 5, .scratch_bytes = 8 * 96, .samples = 8};
+    try {
+      Execution run({spec}, Validation::full, Isa::automatic);
+      device::check_kernel(run.kernel(0), "it");
+      Device device(run, 0);
+      for (const Plan::Node& node : device.plan().nodes()) device.execute(node);
+      EXPECT_FALSE(device.settle());
+      const std::int64_t iterations = kernel.does_nothing() ? 0 : 5 * run.tasks();
+      EXPECT_EQ(run.accounts().work, static_cast<double>(iterations) * run.kernel(0).work_per_iteration());
+    } catch (const Unsupported& no_blas) {
+      EXPECT_THAT(no_blas.what(), testing::HasSubstr("BLAS"));
+    }
+  }
+}
+
 TEST(Device, MemoryKernelsVisitTheirSamples) {
-  for (const KernelKind kind : {KernelKind::memory_bound, KernelKind::memory_daxpy}) {
+  for (const std::string kernel : {"memory_bound", "memory_daxpy"}) {
     GraphSpec spec{.pattern = "trivial", .steps = 2, .width = 1};
-    spec.kernel = {.kind = kind, .iterations = 5, .scratch_bytes = 8 * 96, .samples = 8};
+    spec.kernel = {.name = kernel, .iterations = 5, .scratch_bytes = 8 * 96, .samples = 8};
     try {
       Execution run({spec}, Validation::sample, Isa::automatic);
       Device device(run, 0);
       for (const Plan::Node& node : device.plan().nodes()) device.execute(node);
       EXPECT_FALSE(device.settle());
-      if (kind == KernelKind::memory_bound) {
+      if (kernel == "memory_bound") {
         EXPECT_THAT(device.scratch(), testing::Each(0.5));
       } else {  // ten iterations, each on the second half of a sample of twelve
         EXPECT_NEAR(std::accumulate(device.scratch().begin(), device.scratch().end(), 0.0), 96 * 0.5 + 10 * 6 * 0.5e-3, 1e-9);
@@ -300,8 +320,8 @@ TEST(Device, WhatIsNoNumberIsAFailure) {
 }
 
 TEST(Device, RefusesWhatItCannot) {
-  EXPECT_THROW(device::check_kernel(Kernel({.kind = KernelKind::io_bound, .iterations = 1}, Isa::automatic), "it"), Unsupported);
-  EXPECT_NO_THROW(device::check_kernel(Kernel({.kind = KernelKind::empty}, Isa::automatic), "it"));
+  EXPECT_THROW(device::check_kernel(Kernel({.name = "io_bound", .iterations = 1}, Isa::automatic), "it"), Unsupported);
+  EXPECT_NO_THROW(device::check_kernel(Kernel({.name = "empty"}, Isa::automatic), "it"));
   EXPECT_THROW(Plan(Graph({.pattern = "trivial", .steps = Plan::most_nodes, .width = 2})), Unsupported);
   EXPECT_THROW(device::Books(Graph({.pattern = "trivial", .steps = device::most_tasks, .width = 2})), Unsupported);
   const Graph graph(stencil());

@@ -43,8 +43,8 @@ TEST_P(RightExecutions, AreNeverFlaggedHoweverManyTheRepeats) {
 // ---- what is counted
 
 TEST(Accounts, AreThoseOfTheLastRepeat) {
-  Execution run({{.pattern = "stencil_1d", .steps = 10, .width = 4, .kernel = {.kind = KernelKind::busy_wait, .iterations = 7}},
-                 {.pattern = "all_to_all", .steps = 5, .width = 3, .kernel = {.kind = KernelKind::empty}}},
+  Execution run({{.pattern = "stencil_1d", .steps = 10, .width = 4, .kernel = {.name = "busy_wait", .iterations = 7}},
+                 {.pattern = "all_to_all", .steps = 5, .width = 3, .kernel = {.name = "empty"}}},
                 Validation::sample, Isa::automatic);
   Executor executor(run);
   for (int repeat = 0; repeat < 3; ++repeat) {
@@ -60,7 +60,7 @@ TEST(Accounts, AreThoseOfTheLastRepeat) {
 }
 
 TEST(Accounts, WorkIsBytesForMemoryKernels) {
-  const KernelSpec kernel{.kind = KernelKind::memory_bound, .iterations = 2, .scratch_bytes = 16 << 10};
+  const KernelSpec kernel{.name = "memory_bound", .iterations = 2, .scratch_bytes = 16 << 10};
   Execution run({{.pattern = "trivial", .steps = 3, .width = 2, .kernel = kernel}}, Validation::off, Isa::automatic);
   Executor(run).execute();
   EXPECT_EQ(run.accounts().bytes, 6 * 2 * 1024.0);
@@ -115,9 +115,9 @@ TEST(Execution, FillsAnOutputToItsLastByteAndNotBeyond) {
 TEST(Execution, OfNoGraphsIsRefused) { EXPECT_THROW(Execution({}, Validation::off, Isa::automatic), InvalidSpec); }
 
 TEST(Execution, OfKernelsWithoutACommonUnitIsRefused) {
-  const GraphSpec flops{.kernel = {.kind = KernelKind::compute_bound}}, bytes{.kernel = {.kind = KernelKind::memory_bound}};
+  const GraphSpec flops{.kernel = {.name = "compute_bound"}}, bytes{.kernel = {.name = "memory_bound"}};
   EXPECT_THROW(Execution({flops, bytes}, Validation::off, Isa::automatic), InvalidSpec);
-  EXPECT_NO_THROW(Execution({flops, {.kernel = {.kind = KernelKind::load_imbalance}}}, Validation::off, Isa::automatic));
+  EXPECT_NO_THROW(Execution({flops, {.kernel = {.name = "load_imbalance"}}}, Validation::off, Isa::automatic));
 }
 
 TEST(Execution, KnowsItsLongestGraphAndAllItsTasks) {

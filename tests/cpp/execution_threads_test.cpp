@@ -63,7 +63,7 @@ TEST(Threads, OneTaskByTwoForOneThatIsSkippedIsCaughtWheneverTheyMeet) {
 }
 
 TEST(Threads, TheirAccountsAddUp) {
-  const KernelSpec kernel{.kind = KernelKind::compute_bound, .iterations = 3};
+  const KernelSpec kernel{.name = "compute_bound", .iterations = 3};
   Execution run({{.pattern = "trivial", .steps = 1000, .width = 4, .kernel = kernel}}, Validation::full, Isa::automatic);
   {
     std::vector<std::jthread> threads;

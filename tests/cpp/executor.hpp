@@ -87,7 +87,8 @@ inline Bytes output_of(std::int64_t graph, std::int64_t step, std::int64_t point
 inline constexpr std::size_t sizes[] = {16, 17, 40, 4096, 65536 + 8};
 
 inline GraphSpec graph_of(std::string_view pattern, std::size_t output_bytes = 16) {
-  if (pattern == "dag") return {.pattern = "dag", .dag = random_dag_file(5), .output_bytes = output_bytes};
+  if (pattern_from_name(pattern).from_file)
+    return {.pattern = std::string(pattern), .dag = random_dag_file(5), .output_bytes = output_bytes};
   return {.pattern = std::string(pattern), .steps = 12, .width = 6, .fraction = 0.6, .output_bytes = output_bytes};
 }
 

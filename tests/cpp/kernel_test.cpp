@@ -15,6 +15,7 @@
 #include "compute_bound_values.hpp"
 #include "siphash_reference.hpp"
 #include "taskgrain/error.hpp"
+#include "taskgrain/kernel_entry.hpp"
 
 namespace taskgrain {
 namespace {
@@ -58,49 +59,57 @@ std::vector<Isa> available_isas() {
 
 bool has_blas() {
   try {
-    const Kernel kernel({.kind = KernelKind::compute_dgemm}, Isa::portable);
+    const Kernel kernel({.name = "compute_dgemm"}, Isa::portable);
     return true;
   } catch (const Unsupported&) {
     return false;
   }
 }
-bool is_blas(KernelKind kind) { return kind == KernelKind::compute_dgemm || kind == KernelKind::memory_daxpy; }
 
 class EveryKernel : public testing::TestWithParam<std::string_view> {
  protected:
   void SetUp() override {
-    if (is_blas(kind()) && !has_blas()) GTEST_SKIP() << "this build has no BLAS";
+    if (entry().uses_blas && !has_blas()) GTEST_SKIP() << "this build has no BLAS";
   }
-  static KernelKind kind() { return kernel_from_name(GetParam()); }
+  static const KernelEntry& entry() { return kernel_from_name(GetParam()); }
+  static std::string name() { return std::string(GetParam()); }
 };
-INSTANTIATE_TEST_SUITE_P(All, EveryKernel, testing::ValuesIn(kernel_names()),
-                         [](const auto& test) { return std::string(test.param); });
+
+std::vector<std::string_view> names() {
+  std::vector<std::string_view> all;
+  for (const KernelEntry& kernel : kernels()) all.push_back(kernel.name);
+  return all;
+}
+INSTANTIATE_TEST_SUITE_P(All, EveryKernel, testing::ValuesIn(names()), [](const auto& test) { return std::string(test.param); });
 
 TEST_P(EveryKernel, RunsAndCountsItsIterations) {
-  const std::int64_t per_task = kind() == KernelKind::empty ? 0 : 5;
-  const Kernel kernel({.kind = kind(), .iterations = 5, .scratch_bytes = 1 << 16}, Isa::automatic);
+  const std::int64_t per_task = entry().does_nothing() ? 0 : 5;
+  const Kernel kernel({.name = name(), .iterations = 5, .scratch_bytes = 1 << 16}, Isa::automatic);
   Scratch scratch;
   for (std::int64_t step = 0; step < 20; ++step) EXPECT_EQ(kernel({0, step, 3}, scratch), per_task);
 }
 
 TEST_P(EveryKernel, RunsWithoutIterations) {
-  const Kernel kernel({.kind = kind(), .scratch_bytes = 1 << 16}, Isa::automatic);
+  const Kernel kernel({.name = name(), .scratch_bytes = 1 << 16}, Isa::automatic);
   Scratch scratch;
   EXPECT_EQ(kernel({0, 0, 0}, scratch), 0);
 }
 
-TEST_P(EveryKernel, HasItsNameBack) { EXPECT_EQ(name(kind()), GetParam()); }
+TEST_P(EveryKernel, HasItsNameBack) {
+  EXPECT_EQ(entry().name, GetParam());
+  EXPECT_EQ(&Kernel({.name = name()}, Isa::portable).entry(), &entry());
+}
 
 TEST_P(EveryKernel, FillsInTheDefaultScratch) {
-  EXPECT_EQ(Kernel({.kind = kind()}, Isa::portable).spec().scratch_bytes, default_scratch_bytes(kind()));
+  EXPECT_EQ(Kernel({.name = name()}, Isa::portable).spec().scratch_bytes, entry().scratch_bytes);
 }
 
 TEST_P(EveryKernel, KeepsTheScratchThatIsAskedFor) {
-  EXPECT_EQ(Kernel({.kind = kind(), .scratch_bytes = 12345}, Isa::portable).spec().scratch_bytes, 12345U);
+  EXPECT_EQ(Kernel({.name = name(), .scratch_bytes = 12345}, Isa::portable).spec().scratch_bytes, 12345U);
 }
 
 TEST_P(EveryKernel, WorkIsBytesElseFlopElseIterations) {
-  const Kernel kernel({.kind = kind()}, Isa::portable);
+  const Kernel kernel({.name = name()}, Isa::portable);
   const auto [unit, work] = [&]() -> std::pair<WorkUnit, double> {
     if (kernel.bytes_per_iteration() > 0) return {WorkUnit::byte, kernel.bytes_per_iteration()};
     if (kernel.flops_per_iteration() > 0) return {WorkUnit::flop, kernel.flops_per_iteration()};
@@ -112,13 +121,13 @@ TEST_P(EveryKernel, WorkIsBytesElseFlopElseIterations) {
 
 /// A longer task takes longer: the iterations are really done, not dropped by the compiler.
 TEST_P(EveryKernel, TakesTimeInProportionToItsIterations) {
-  if (kind() == KernelKind::empty) GTEST_SKIP() << "it has none";
+  if (entry().does_nothing()) GTEST_SKIP() << "it has none";
   const auto fastest = [](std::int64_t iterations) {
-    const Kernel kernel({.kind = kind(), .iterations = iterations, .scratch_bytes = 1 << 16}, Isa::automatic);
+    const Kernel kernel({.name = name(), .iterations = iterations, .scratch_bytes = 1 << 16}, Isa::automatic);
     Scratch scratch;
     return fastest_of(7, [&] { kernel({0, 0, 0}, scratch); });
   };
-  const std::int64_t many = kind() == KernelKind::io_bound || kind() == KernelKind::compute_dgemm ? 400 : 40'000;
+  const std::int64_t many = name() == "io_bound" || name() == "compute_dgemm" ? 400 : 40'000;
   fastest(many);  // warms up
   EXPECT_THAT(fastest(many) / fastest(many / 8), AllOf(testing::Gt(4), Lt(16)));
 }
@@ -128,22 +137,22 @@ TEST(Kernels, CostsPerIteration) {
     const Kernel kernel(spec, Isa::portable);
     return std::pair(kernel.flops_per_iteration(), kernel.bytes_per_iteration());
   };
-  EXPECT_EQ(costs({.kind = KernelKind::empty}), std::pair(0.0, 0.0));
-  EXPECT_EQ(costs({.kind = KernelKind::busy_wait}), std::pair(0.0, 0.0));
-  EXPECT_EQ(costs({.kind = KernelKind::compute_bound}), std::pair(128.0, 0.0));
-  EXPECT_EQ(costs({.kind = KernelKind::load_imbalance}), std::pair(128.0, 0.0));
+  EXPECT_EQ(costs({.name = "empty"}), std::pair(0.0, 0.0));
+  EXPECT_EQ(costs({.name = "busy_wait"}), std::pair(0.0, 0.0));
+  EXPECT_EQ(costs({.name = "compute_bound"}), std::pair(128.0, 0.0));
+  EXPECT_EQ(costs({.name = "load_imbalance"}), std::pair(128.0, 0.0));
   // Half of a sample is read, the other half written.
-  EXPECT_EQ(costs({.kind = KernelKind::memory_bound, .scratch_bytes = 16384, .samples = 4}), std::pair(0.0, 4096.0));
-  EXPECT_EQ(costs({.kind = KernelKind::io_bound, .scratch_bytes = 16384, .samples = 4}), std::pair(0.0, 8192.0));
+  EXPECT_EQ(costs({.name = "memory_bound", .scratch_bytes = 16384, .samples = 4}), std::pair(0.0, 4096.0));
+  EXPECT_EQ(costs({.name = "io_bound", .scratch_bytes = 16384, .samples = 4}), std::pair(0.0, 8192.0));
   if (!has_blas()) GTEST_SKIP() << "this build has no BLAS";
   // Three matrices of 64 x 64; 256 elements of x and y, of which x is read, y read and written.
-  EXPECT_EQ(costs({.kind = KernelKind::compute_dgemm}), std::pair(2.0 * 64 * 64 * 64, 0.0));
-  EXPECT_EQ(costs({.kind = KernelKind::memory_daxpy, .scratch_bytes = 16384, .samples = 4}), std::pair(512.0, 6144.0));
+  EXPECT_EQ(costs({.name = "compute_dgemm"}), std::pair(2.0 * 64 * 64 * 64, 0.0));
+  EXPECT_EQ(costs({.name = "memory_daxpy", .scratch_bytes = 16384, .samples = 4}), std::pair(512.0, 6144.0));
 }
 
 TEST(Kernels, MemoryWorkingSetIsTheWholeScratchHoweverShortTheTasks) {
   // 16 samples, one iteration a task: 16 steps must touch them all. Each copies its first half over the second.
-  const KernelSpec spec{.kind = KernelKind::memory_bound, .iterations = 1, .scratch_bytes = 16 * 1024};
+  const KernelSpec spec{.name = "memory_bound", .iterations = 1, .scratch_bytes = 16 * 1024};
   const Kernel kernel(spec, Isa::portable);
   Scratch scratch;
   std::byte* memory = scratch.memory(spec.scratch_bytes);
@@ -154,7 +163,7 @@ TEST(Kernels, MemoryWorkingSetIsTheWholeScratchHoweverShortTheTasks) {
 
 TEST(Kernels, DaxpyAddsXToY) {
   if (!has_blas()) GTEST_SKIP() << "this build has no BLAS";
-  const KernelSpec spec{.kind = KernelKind::memory_daxpy, .iterations = 1, .scratch_bytes = 1024, .samples = 1};
+  const KernelSpec spec{.name = "memory_daxpy", .iterations = 1, .scratch_bytes = 1024, .samples = 1};
   const Kernel kernel(spec, Isa::portable);
   Scratch scratch;
   auto* values = reinterpret_cast<double*>(scratch.memory(spec.scratch_bytes));
@@ -165,7 +174,7 @@ TEST(Kernels, DaxpyAddsXToY) {
 
 TEST(Kernels, DgemmStaysFinite) {
   if (!has_blas()) GTEST_SKIP() << "this build has no BLAS";
-  const Kernel kernel({.kind = KernelKind::compute_dgemm, .iterations = 5000, .scratch_bytes = 3 * 8 * 64}, Isa::portable);
+  const Kernel kernel({.name = "compute_dgemm", .iterations = 5000, .scratch_bytes = 3 * 8 * 64}, Isa::portable);
   Scratch scratch;
   kernel({0, 0, 0}, scratch);
   const auto* values = reinterpret_cast<const double*>(scratch.memory(1));
@@ -252,7 +261,7 @@ TEST(Isas, AutomaticIsTheBest) { EXPECT_EQ(compute_bound(Isa::automatic), comput
 TEST(Isas, PortableIsAlwaysThere) { EXPECT_THAT(available_isas(), testing::Contains(Isa::portable)); }
 
 TEST(Isas, EachAvailableOneIsAKernelOfItsOwn) {
-  std::set<ComputeBound> kernels;
+  std::set<KernelLoop> kernels;
   for (const Isa isa : available_isas()) kernels.insert(compute_bound(isa));
   EXPECT_EQ(kernels.size(), available_isas().size());
 }
@@ -274,7 +283,7 @@ TEST(Isas, OneThatIsNotThereIsUnsupportedByName) {
   const Isa missing = Isa::neon;
 #endif
   try {
-    const Kernel kernel({.kind = KernelKind::compute_bound}, missing);
+    const Kernel kernel({.name = "compute_bound"}, missing);
     FAIL() << "not refused";
   } catch (const Unsupported& error) {
     EXPECT_THAT(error.what(), HasSubstr(std::string(name(missing))));
@@ -294,7 +303,7 @@ std::int64_t imbalanced(const KernelSpec& spec, TaskId task, std::uint64_t seed 
 }
 
 TEST(LoadImbalance, IsTheFormula) {
-  const KernelSpec spec{.kind = KernelKind::load_imbalance, .iterations = 1000, .imbalance = 0.7};
+  const KernelSpec spec{.name = "load_imbalance", .iterations = 1000, .imbalance = 0.7};
   for (std::int64_t graph = 0; graph < 3; ++graph) {
     for (std::int64_t step = 0; step < 10; ++step) {
       for (std::int64_t point = 0; point < 10; ++point) {
@@ -306,7 +315,7 @@ TEST(LoadImbalance, IsTheFormula) {
 }
 
 TEST(LoadImbalance, PersistentOneIsAPointsOwn) {
-  const KernelSpec spec{.kind = KernelKind::load_imbalance, .iterations = 1000, .imbalance = 1, .persistent = true};
+  const KernelSpec spec{.name = "load_imbalance", .iterations = 1000, .imbalance = 1, .persistent = true};
   std::set<std::int64_t> different;
   for (std::int64_t point = 0; point < 20; ++point) {
     const std::int64_t own = std::llround((0.5 + reference::uniform(0, {1, point})) * 1000);
@@ -319,7 +328,7 @@ TEST(LoadImbalance, PersistentOneIsAPointsOwn) {
 TEST(LoadImbalance, FillsItsRangeEvenly) {
   constexpr int tasks = 10'000;
   for (const double imbalance : {0.5, 2.0}) {
-    const Kernel kernel({.kind = KernelKind::load_imbalance, .iterations = 1000, .imbalance = imbalance}, Isa::automatic);
+    const Kernel kernel({.name = "load_imbalance", .iterations = 1000, .imbalance = imbalance}, Isa::automatic);
     Scratch scratch;
     std::array<int, 10> tenths{};
     for (int k = 0; k < tasks; ++k) {
@@ -335,7 +344,7 @@ TEST(LoadImbalance, FillsItsRangeEvenly) {
 }
 
 TEST(LoadImbalance, NoneIsNone) {
-  const KernelSpec spec{.kind = KernelKind::load_imbalance, .iterations = 77};
+  const KernelSpec spec{.name = "load_imbalance", .iterations = 77};
   for (std::int64_t step = 0; step < 50; ++step) ASSERT_EQ(imbalanced(spec, {0, step, 0}), 77);
 }
 
@@ -400,7 +409,7 @@ TEST(ScratchFile, IsClosedWithItsOwner) {
 
 TEST(IoBound, SaysWhereItCannotWrite) {
   const TemporaryFolder folder("/proc/nowhere");
-  const Kernel kernel({.kind = KernelKind::io_bound, .iterations = 1}, Isa::portable);
+  const Kernel kernel({.name = "io_bound", .iterations = 1}, Isa::portable);
   Scratch scratch;
   try {
     kernel({0, 0, 0}, scratch);
@@ -411,7 +420,7 @@ TEST(IoBound, SaysWhereItCannotWrite) {
 }
 
 TEST(IoBound, LeavesTheContentsAsTheyAre) {
-  const KernelSpec spec{.kind = KernelKind::io_bound, .iterations = 3, .scratch_bytes = 1024, .samples = 4};
+  const KernelSpec spec{.name = "io_bound", .iterations = 3, .scratch_bytes = 1024, .samples = 4};
   const Kernel kernel(spec, Isa::portable);
   Scratch scratch;
   std::byte* memory = scratch.memory(spec.scratch_bytes);
@@ -446,25 +455,25 @@ INSTANTIATE_TEST_SUITE_P(All, InvalidKernels, testing::Values(
     Invalid{"imbalance", {.imbalance = -0.5}, "-0.5"},
     Invalid{"imbalance", {.imbalance = 2.5}, "2.5"},
     Invalid{"imbalance", {.imbalance = std::nan("")}, "nan"},
-    Invalid{"samples", {.kind = KernelKind::memory_bound, .samples = 0}, "0"},
+    Invalid{"samples", {.name = "memory_bound", .samples = 0}, "0"},
     Invalid{"samples", {.samples = -4}, "-4"},
-    Invalid{"scratch_bytes", {.kind = KernelKind::memory_bound, .scratch_bytes = 511}, "511"},
-    Invalid{"scratch_bytes", {.kind = KernelKind::io_bound, .scratch_bytes = 100}, "100"},
-    Invalid{"scratch_bytes", {.kind = KernelKind::memory_bound, .scratch_bytes = std::size_t{1} << 41}, "2199023255552"}));
+    Invalid{"scratch_bytes", {.name = "memory_bound", .scratch_bytes = 511}, "511"},
+    Invalid{"scratch_bytes", {.name = "io_bound", .scratch_bytes = 100}, "100"},
+    Invalid{"scratch_bytes", {.name = "memory_bound", .scratch_bytes = std::size_t{1} << 41}, "2199023255552"}));
 
 TEST(InvalidKernels, UnknownNameSaysAllNames) {
   try {
     kernel_from_name("fma");
     FAIL();
   } catch (const InvalidSpec& error) {
-    for (const auto known : kernel_names()) EXPECT_THAT(error.what(), HasSubstr(std::string(known)));
+    for (const auto known : names()) EXPECT_THAT(error.what(), HasSubstr(std::string(known)));
   }
 }
 
 TEST(InvalidKernels, WorkingSetsThatBlasCannotTake) {
   if (!has_blas()) GTEST_SKIP() << "this build has no BLAS";
-  EXPECT_THROW(Kernel({.kind = KernelKind::compute_dgemm, .scratch_bytes = 23}, Isa::portable), InvalidSpec);
-  const KernelSpec huge{.kind = KernelKind::memory_daxpy, .scratch_bytes = std::size_t{1} << 36, .samples = 1};
+  EXPECT_THROW(Kernel({.name = "compute_dgemm", .scratch_bytes = 23}, Isa::portable), InvalidSpec);
+  const KernelSpec huge{.name = "memory_daxpy", .scratch_bytes = std::size_t{1} << 36, .samples = 1};
   EXPECT_THROW(Kernel(huge, Isa::portable), InvalidSpec);
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "taskgrain/error.hpp"
+#include "taskgrain/pattern.hpp"
 
 namespace taskgrain {
 namespace {
@@ -41,7 +42,7 @@ TEST(RunRequest, ReadsEveryField) {
   EXPECT_EQ(graph.seed, 9U);
   EXPECT_EQ(graph.dag, "x");
   EXPECT_EQ(graph.output_bytes, 64U);
-  EXPECT_EQ(graph.kernel.kind, KernelKind::memory_bound);
+  EXPECT_EQ(graph.kernel.name, "memory_bound");
   EXPECT_EQ(graph.kernel.iterations, 3);
   EXPECT_EQ(graph.kernel.imbalance, 0.25);
   EXPECT_TRUE(graph.kernel.persistent);
@@ -78,6 +79,18 @@ TEST(RunRequest, IntegersMayBeWrittenWithAnExponentOrPoint) {
 TEST(RunRequest, IntegersMayBeAsLargeAs2To63) {
   EXPECT_EQ(graph_spec(Json::parse(R"({"steps":9223372036854775807})")).steps, largest);
   EXPECT_EQ(parsed(R"({"id":9223372036854775807})").id, largest);
+}
+
+TEST(RunRequest, OnlyAFileMaySayStepsAndWidth) {
+  for (const Pattern& pattern : patterns()) {
+    SCOPED_TRACE(pattern.name);
+    const std::string request = R"({"graphs":[{"pattern":")" + std::string(pattern.name) + R"("}]})";
+    if (pattern.from_file) {
+      EXPECT_EQ(parsed(request).graphs.front().pattern, pattern.name);
+    } else {
+      EXPECT_THROW(parsed(request), InvalidSpec);
+    }
+  }
 }
 
 struct Invalid {

@@ -75,8 +75,9 @@ inline std::string random_dag_file(std::uint32_t seed) {
 inline std::vector<GraphSpec> specs(std::string_view pattern) {
   using List = std::vector<std::int64_t>;
   std::vector<GraphSpec> all;
-  if (pattern == "dag") {
-    for (std::uint32_t seed = 0; seed < 20; ++seed) all.push_back({.pattern = "dag", .dag = random_dag_file(seed)});
+  if (pattern_from_name(pattern).from_file) {
+    for (std::uint32_t seed = 0; seed < 20; ++seed)
+      all.push_back({.pattern = std::string(pattern), .dag = random_dag_file(seed)});
     return all;
   }
   const bool random = pattern.starts_with("random"), radix = random || pattern == "nearest" || pattern == "spread";
