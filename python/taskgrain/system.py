@@ -341,8 +341,15 @@ def as_dict(system: System) -> dict[str, object]:
 
 
 def package_folder() -> Path:
-    """Where the built drivers, `systems/`, and `bin/` lie; TASKGRAIN_PREFIX names another place."""
-    return Path(os.environ.get("TASKGRAIN_PREFIX") or Path(__file__).resolve().parent)
+    """Where the built drivers, `systems/`, and `bin/` lie; TASKGRAIN_PREFIX names another place.
+
+    They lie beside the extension, which an editable installation keeps apart from the Python modules.
+    """
+    if prefix := os.environ.get("TASKGRAIN_PREFIX"):
+        return Path(prefix)
+    core = importlib.util.find_spec("taskgrain._core")
+    assert core is not None and core.origin is not None
+    return Path(core.origin).parent
 
 
 def discover(extra: Sequence[Path] = (), package: Path | None = None) -> dict[str, System]:
