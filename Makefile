@@ -6,8 +6,6 @@
 
 SHELL := /bin/bash
 taskgrain := .venv/bin/taskgrain
-sources := $(shell find CMakeLists.txt pyproject.toml include src systems python tools -type f -not -path '*/__pycache__/*' -not -path '*/.*')
-
 .PHONY: study doctor setup setup-dev test test-fast test-cpp test-sanitized models lint docs bench bench-metg clean
 .DEFAULT_GOAL := study
 
@@ -25,15 +23,31 @@ screenshots: setup-dev
 # Which systems are set up, and tested: `make setup GROUPS=ray,spark`, `make test GROUPS=all`.
 GROUPS := default
 
-setup: .venv/.installed.$(GROUPS)
-.venv/.installed.%: $(sources)
-	tools/setup --groups $*
-	@touch $@
+# The installation is editable: Python modules, and the system.toml and Python files of systems, are used where they lie. So set-up
+# runs again only when what it reads has changed, and the build only when something else of include/, src/ or systems/ has.
+setup: .venv/.built.$(GROUPS)
+setup-dev: .venv/.built-dev.$(GROUPS)
 
-setup-dev: .venv/.installed-dev.$(GROUPS)
-.venv/.installed-dev.%: $(sources)
-	tools/setup --dev --groups $*
-	@touch $@ .venv/.installed.$*
+# The tables [setup] and the names of the modules: a file with the checksum of these in its name is as old as they are.
+needs := $(shell { awk '/^\[/ { inside = /^\[setup/ } inside' systems/*/system.toml; \
+  find python systems -name '*.py' -o -name system.toml; } | sort | cksum | cut -d' ' -f1)
+.venv/.needs.$(needs):
+	@mkdir -p .venv && rm -f .venv/.needs.* && touch $@
+
+# Nothing works without the build folder, which is not in .venv.
+lost := $(if $(wildcard build/editable/CMakeCache.txt),,lost)
+.PHONY: lost
+.venv/.installed.$(GROUPS) .venv/.installed-dev.$(GROUPS): .venv/.installed%: \
+  pyproject.toml tools/setup tools/requirements.py systems/charmpp/setup .venv/.needs.$(needs) $(lost)
+	tools/setup $(if $(filter -dev.%,$*),--dev) --groups $(lastword $(subst ., ,$*))
+	@touch $@ $(subst -dev.,.,$@)
+
+built := $(shell find CMakeLists.txt include src systems -type f -not -name '*.py' -not -name system.toml)
+.venv/.built.$(GROUPS) .venv/.built-dev.$(GROUPS): .venv/.built%: .venv/.installed% $(built)
+	@cmake -S . -B build/editable >/dev/null
+	@cmake --build build/editable
+	@cmake --install build/editable --prefix build/installed >/dev/null
+	@touch $@ $(subst -dev.,.,$@)
 
 test: lint test-cpp test-sanitized models
 	.venv/bin/pytest

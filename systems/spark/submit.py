@@ -11,7 +11,7 @@ from pathlib import Path
 spark = importlib.util.find_spec("pyspark")
 assert spark is not None and spark.origin is not None
 home = Path(spark.origin).parent
-here = Path(__file__).resolve().parent
+here = Path(__file__).absolute().parent  # may be a link to the source; what is built lies beside the link
 jars = [here / "spark.jar", here.parents[1] / "jvm" / "taskgrain.jar"]
 os.environ |= {
     "SPARK_HOME": str(home),

@@ -92,10 +92,24 @@ def _os_name() -> str:
         return platform.system()
 
 
+def _checked_out() -> str:
+    """The commit of the checkout that the modules lie in, with `-dirty` after changes; else nothing."""
+    checkout = Path(taskgrain.__file__).parents[2]
+    if not (checkout / ".git").exists():
+        return ""
+    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
 def _project() -> dict[str, object]:
     """What this package was built from, and how; the commit is unknown outside of a checkout."""
     built: dict[str, object] = json.loads(_core.build_facts_json())
-    commit, _, dirty = str(built["commit"]).partition("-")
+    # Python modules that are used in their checkout may be newer than the build.
+    commit, _, dirty = (_checked_out() or str(built["commit"])).partition("-")
     return built | {"commit": commit or None, "dirty": bool(dirty) if commit else None}
 
 

@@ -29,7 +29,7 @@ def test_the_build_is_named_by_compiler_flags_and_commit() -> None:
     project: Any = machine.facts()["taskgrain"]
     assert re.match(r"(GCC|Clang) \d+", project["compiler"])
     assert "-O3" in project["flags"]
-    if (ROOT / ".git").exists():  # of the last build, which need not be the present one
+    if (ROOT / ".git").exists():
         assert re.fullmatch("[0-9a-f]{40}", project["commit"])
         assert project["dirty"] in (False, True)
     else:

@@ -1,7 +1,9 @@
-"""tools/setup: what it refuses before it does anything, and what it reads from the systems."""
+"""Set-up: what tools/setup refuses and reads from the systems, and when make runs it again."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -58,3 +60,80 @@ def test_requirements_that_nobody_has(arguments: tuple[str, ...]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "allowed: groups, debian, pypi" in done.stderr
+
+
+class Checkout:
+    """A Makefile among files with the names of the sources; set-up and build only say that they ran."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("CMakeLists.txt", "pyproject.toml", "include", "python", "src", "systems", "tools"):
+            for file in [REPOSITORY / name, *(REPOSITORY / name).rglob("*")]:
+                if file.is_file():
+                    self.write(str(file.relative_to(REPOSITORY)))
+        for file in (REPOSITORY / "systems").glob("*/system.toml"):
+            shutil.copyfile(file, folder / file.relative_to(REPOSITORY))
+        shutil.copyfile(REPOSITORY / "Makefile", folder / "Makefile")
+        self.program(
+            "tools/setup", "echo setup >>did; mkdir -p build/editable; touch build/editable/CMakeCache.txt"
+        )
+        self.program("bin/cmake", "if [[ $1 == --build ]]; then echo build >>did; fi")
+
+    def write(self, name: str, text: str = "") -> None:
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).write_text(text)
+
+    def program(self, name: str, script: str) -> None:
+        self.write(name, f"#!/usr/bin/env bash\n{script}\n")
+        (self.folder / name).chmod(0o755)
+
+    def make(self, *arguments: str) -> list[str]:
+        """What `make` runs, of `setup` and `build`."""
+        outer = ("MAKEFLAGS", "MFLAGS")  # of the make that runs the tests
+        environment = {name: value for name, value in os.environ.items() if name not in outer}
+        environment["PATH"] = f"{self.folder / 'bin'}:{os.environ['PATH']}"
+        self.write("did")
+        subprocess.run(["make", *arguments], cwd=self.folder, env=environment, check=True, timeout=60)
+        return (self.folder / "did").read_text().split()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    made = Checkout(tmp_path)
+    assert made.make("setup") == ["setup", "build"]
+    return made
+
+
+def test_edits_of_python_files_need_no_setup(checkout: Checkout) -> None:
+    for name in ("python/taskgrain/cli.py", "systems/dask/driver.py", "systems/dask/system.toml"):
+        (checkout.folder / name).touch()
+    assert checkout.make("setup") == []
+
+
+@pytest.mark.parametrize(
+    "name", ("src/core/graph.cpp", "include/taskgrain/rt.hpp", "systems/mpi/CMakeLists.txt")
+)
+def test_edits_of_what_is_compiled_need_a_build(checkout: Checkout, name: str) -> None:
+    assert (REPOSITORY / name).exists()
+    (checkout.folder / name).touch()
+    assert checkout.make("setup") == ["build"]
+    assert checkout.make("setup") == []
+
+
+def test_what_setup_reads_needs_setup(checkout: Checkout) -> None:
+    (checkout.folder / "pyproject.toml").touch()
+    assert checkout.make("setup") == ["setup", "build"]
+    toml = checkout.folder / "systems/dask/system.toml"
+    toml.write_text(toml.read_text().replace("[setup]", '[setup]\ndebian = { curl = "curl" }'))
+    assert checkout.make("setup") == ["setup", "build"]
+    checkout.write("python/taskgrain/another.py")
+    assert checkout.make("setup") == ["setup", "build"]
+    shutil.rmtree(checkout.folder / "build")
+    assert checkout.make("setup") == ["setup", "build"]
+    assert checkout.make("setup") == []
+
+
+def test_the_tools_of_tests_and_other_groups_need_setup(checkout: Checkout) -> None:
+    assert checkout.make("setup-dev") == ["setup", "build"]
+    assert checkout.make("setup") == []
+    assert checkout.make("setup", "GROUPS=ray") == ["setup", "build"]
