@@ -47,12 +47,32 @@ class System {
   virtual std::int64_t peak_rss_bytes();
 };
 
+/// How a file was compiled; results record it.
+struct Build {
+  const char* compiler;
+  const char* flags;  ///< "unknown" where the build system does not define TASKGRAIN_FLAGS, as CMake's taskgrain_system() does
+};
+
+/// How the file that includes this header is compiled. It is static because each file has its own.
+static constexpr Build this_build{
+#ifdef __clang__
+    "Clang " __clang_version__,
+#else
+    "GCC " __VERSION__,
+#endif
+#ifdef TASKGRAIN_FLAGS
+    TASKGRAIN_FLAGS,
+#else
+    "unknown",
+#endif
+};
+
 /// Makes the system and serves requests on standard input (without arguments), runs a file of them (`--batch FILE`), or runs what
 /// the flags say. \returns the process's exit code
-int drive(int argc, char** argv, const std::function<std::unique_ptr<System>()>& make);
+int drive(int argc, char** argv, const std::function<std::unique_ptr<System>()>& make, Build build = this_build);
 
 template <typename S>
-int drive(int argc, char** argv) {
+static int drive(int argc, char** argv) {
   return drive(argc, argv, [] { return std::make_unique<S>(); });
 }
 

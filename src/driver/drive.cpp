@@ -16,17 +16,17 @@ namespace {
 
 using Json = nlohmann::json;
 
-Json ready(System& system) {
+Json ready(System& system, Build build) {
   Json event = {{"event", "ready"},       {"protocol", protocol_version}, {"system", system.name()},
                 {"version", system.version()}, {"nodes", system.nodes()},      {"cores", system.cores()},
                 {"binding", system.binding()}};
-  event.update(build_facts());
+  event.update(build_facts(build));
   return event;
 }
 
 /// Serves requests until `quit` or the end of the stream; `failed` if any answer was an error. Every process of the system takes
 /// part in each request.
-int serve(System& system, std::istream& requests, bool& failed) {
+int serve(System& system, Build build, std::istream& requests, bool& failed) {
   for (;;) {
     std::string line;
     if (system.answers() && !std::getline(requests, line)) line = R"({"op":"quit"})";
@@ -35,7 +35,7 @@ int serve(System& system, std::istream& requests, bool& failed) {
     bool quit = false;
     const Json reply = answer_line(line, [&](const Json& request) -> Json {
       const auto& op = request["op"].get_ref<const std::string&>();
-      if (op == "hello") return ready(system);
+      if (op == "hello") return ready(system, build);
       if (op == "run") {
         const RunRequest wanted = run_request(request);
         return answer(wanted, run(system, wanted));
@@ -85,19 +85,19 @@ int run_once(System& system, const Options& options) {
   return result.violation ? 1 : 0;
 }
 
-int drive(int argc, char** argv, System& system) {
+int drive(int argc, char** argv, System& system, Build build) {
   CLI::App app("taskgrain driver of the system " + system.name() +
                ".\nWithout options it serves the harness: one JSON request a line on standard input.");
   OptionParser parser(app);
   bool failed = false;
   try {
-    if (argc == 1 && !(system.answers() && isatty(STDIN_FILENO) != 0)) return serve(system, std::cin, failed);
+    if (argc == 1 && !(system.answers() && isatty(STDIN_FILENO) != 0)) return serve(system, build, std::cin, failed);
     if (argc == 1) throw CLI::CallForHelp();
     app.parse(argc, argv);
     const Options options = parser.finish();
     if (options.batch.empty()) return run_once(system, options);
     std::ifstream requests(options.batch);
-    const int code = serve(system, requests, failed);
+    const int code = serve(system, build, requests, failed);
     return failed ? 1 : code;
   } catch (const CLI::ParseError& error) {
     if (!system.answers()) return error.get_exit_code() == 0 ? 0 : 2;
@@ -113,7 +113,7 @@ int drive(int argc, char** argv, System& system) {
 
 }  // namespace
 
-int drive(int argc, char** argv, const std::function<std::unique_ptr<System>()>& make) {
+int drive(int argc, char** argv, const std::function<std::unique_ptr<System>()>& make, Build build) {
   std::unique_ptr<System> system;
   try {
     system = make();
@@ -124,7 +124,7 @@ int drive(int argc, char** argv, const std::function<std::unique_ptr<System>()>&
     std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
     return 1;
   }
-  return drive(argc, argv, *system);
+  return drive(argc, argv, *system, build);
 }
 
 }  // namespace taskgrain

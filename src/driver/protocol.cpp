@@ -42,13 +42,10 @@ Json answer_line(const std::string& line, const std::function<Json(const Json&)>
   }
 }
 
-Json build_facts() {
-#if defined(__clang__)
-  const std::string compiler = "Clang " __clang_version__;
-#else
-  const std::string compiler = "GCC " __VERSION__;
-#endif
-  return {{"compiler", compiler}, {"flags", TASKGRAIN_FLAGS}, {"commit", TASKGRAIN_COMMIT}, {"isa", name(best_isa())}};
+Json build_facts(Build build) {
+  return {{"compiler", build.compiler}, {"flags", build.flags}, {"commit", TASKGRAIN_COMMIT}, {"isa", name(best_isa())}};
 }
+
+Json build_facts() { return build_facts(this_build); }
 
 }  // namespace taskgrain

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "taskgrain/driver.hpp"
+
 namespace taskgrain {
 
 inline constexpr std::string_view answer_prefix = "@taskgrain ";
@@ -19,7 +21,9 @@ void print_answer(const nlohmann::json& answer);
 /// \returns the answer, null where there is none
 nlohmann::json answer_line(const std::string& line, const std::function<nlohmann::json(const nlohmann::json&)>& handle);
 
-/// How this build was made: `compiler`, `flags` and `isa` of the ready event.
+/// How a driver was built: `compiler`, `flags`, `commit` and `isa` of the ready event.
+nlohmann::json build_facts(Build build);
+/// The same of the driver library itself.
 nlohmann::json build_facts();
 
 }  // namespace taskgrain

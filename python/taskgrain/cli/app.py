@@ -73,10 +73,22 @@ def _version(wished: bool) -> None:
         raise typer.Exit
 
 
+def _prefix(wished: bool) -> None:
+    if wished:
+        from taskgrain.drive.catalogue import package_folder
+
+        sys.stdout.write(f"{package_folder()}\n")
+        raise typer.Exit
+
+
+_PREFIX = "Print the folder of headers, libraries and CMake files: CMAKE_PREFIX_PATH of a driver's build."
+
+
 @app.callback()
 def _root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    prefix: Annotated[bool, typer.Option("--prefix", callback=_prefix, is_eager=True, help=_PREFIX)] = False,
 ) -> None:
     pass

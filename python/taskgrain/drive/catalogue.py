@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import sys
 import tomllib
@@ -115,6 +116,12 @@ class System:
     def cores_of(self, cores: Sequence[int]) -> tuple[int, ...]:
         """The part of `cores` that the system can use."""
         return tuple(cores[: self.most_cores])
+
+    @property
+    def options(self) -> str:
+        """The flags by which a command finds the system: the project's own need no `--systems`."""
+        folder = "" if self.group else f"--systems {shlex.quote(str(self.folder))} "
+        return f"{folder}--system {self.name}"
 
     def runs(self, pattern: str) -> bool:
         return not self.patterns or pattern in self.patterns

@@ -320,7 +320,8 @@ class Runner:
 
     def _begin(self, state: CellState) -> None:
         settings, ready = self._plan.settings, self._drivers.ready.get(state.cell.system)
-        command = f"taskgrain metg --system {state.cell.system} {state.cell.workload.options()}"
+        system = self._plan.systems[state.cell.system]
+        command = f"taskgrain metg {system.options} {state.cell.workload.options()}"
         fields = dict(state.cell.fields()) | {"steps": settings.steps, "threshold": settings.threshold}
         fields |= {"cores": self._processors(state), "command": command, "reference": state.kernel[0]}
         self._append("cell", **fields, driver=dict(ready.raw) if ready else {})

@@ -1,7 +1,7 @@
 """The documentation: what it tells a reader to run does run, its links lead somewhere, its site builds.
 
-A page is run from beginning to end in a folder of its own, which has the checkout's `.venv`, `studies` and
-`docs`, and measured results in `results/default`:
+A page is run from beginning to end in a folder of its own, which has the checkout's `.venv`, `studies`,
+`docs` and `templates`, and measured results in `results/default`:
 
 - `sh` is run by bash and must succeed; `python` is run as a program. With `title="FILE"` a block of any
   language becomes that file instead, for the commands after it.
@@ -97,7 +97,8 @@ def _check(block: Block, folder: Path, before: str) -> str:
     if block.title:
         file = folder / block.title
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(block.text)
+        included = _INCLUDED.match(block.text)
+        file.write_text((ROOT / included[1]).read_text() if included else block.text)
         return ""
     match block.language:
         case "sh":
@@ -118,7 +119,7 @@ def _check(block: Block, folder: Path, before: str) -> str:
 
 def run_page(text: str, folder: Path, *, slow: bool) -> None:
     """Everything on a page, in order. Raises PageError with the line of the block that is wrong."""
-    for name in ("studies", "docs"):
+    for name in ("studies", "docs", "templates"):
         (folder / name).symlink_to(ROOT / name)
     (folder / ".venv").symlink_to(sys.prefix)
     shutil.copytree(MEASURED, folder / "results" / "default")

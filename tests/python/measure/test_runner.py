@@ -35,6 +35,17 @@ def test_finds_metg_of_every_cell(tmp_path: Path) -> None:
     assert not world.awake
 
 
+def test_the_command_of_a_cell_finds_its_system(tmp_path: Path) -> None:
+    own = System("fast", tmp_path, "fast", group="default", command=("x",))
+    folder = tmp_path / "not mine"
+    folder.mkdir()
+    measure(folder, World(), systems={"fast": own})
+    commands = {line["cell"]: line["command"] for line in lines(folder, "cell")}
+    assert commands["fast/nearest/width=4"] == "taskgrain metg --system fast --pattern nearest --width 4"
+    outside = f"taskgrain metg --systems '{folder}' --system slow --pattern nearest --width 4"
+    assert commands["slow/nearest/width=4"] == outside
+
+
 def test_systems_and_sizes_are_interleaved_and_the_leader_changes(tmp_path: Path) -> None:
     measure(tmp_path, World())
     found = [line for line in lines(tmp_path, "run") if line["phase"] in ("measure", "floor")]

@@ -107,7 +107,19 @@ def test_hello(system: System, driver: DriverProcess) -> None:
     assert ready["version"]
     assert ready["nodes"] == 1
     assert ready["cores"] == len(system.cores_of(CORES))
-    assert ready["compiler"] and isinstance(ready["flags"], str) and ready["isa"]
+    assert ready["compiler"] and "-O3 -DNDEBUG" in ready["flags"] and ready["isa"]
+
+
+def test_another_compiler_is_named_with_its_own_flags() -> None:
+    if "openmp_for.libomp" not in SYSTEMS:
+        pytest.skip("openmp_for.libomp is not built")
+    said = {}
+    for name in ("openmp_for", "openmp_for.libomp"):
+        with DriverProcess(SYSTEMS[name]) as driver:
+            said[name] = driver.ask({"op": "hello"})
+    assert "-fopenmp" in said["openmp_for"]["flags"].split()
+    assert "-fopenmp=libomp" in said["openmp_for.libomp"]["flags"].split()
+    assert said["openmp_for.libomp"]["compiler"].startswith("Clang")
 
 
 def test_every_worker_is_bound_to_a_core_of_its_own(system: System, driver: DriverProcess) -> None:

@@ -1,17 +1,8 @@
 # Builds the runtime alone and installs it into a folder of its own; builds and runs an example against what is there, and configures
 # it with the runtime as a part of its build. All of it anew but the objects of the runtime, which take longest.
+include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 set(prefix ${BUILD}/prefix)
 file(REMOVE_RECURSE ${prefix} ${BUILD}/installed ${BUILD}/wrong ${BUILD}/fetched)
-
-# Runs a command that must end with `rc`, and whose output must match `pattern`.
-function(run rc pattern)
-  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE out)
-  string(REGEX REPLACE "[ \n]+" " " out_line "${out}")
-  if(NOT result STREQUAL rc OR NOT out_line MATCHES "${pattern}")
-    string(JOIN " " command ${ARGN})
-    message(FATAL_ERROR "${command}\nends with ${result}, expected: ${rc} and '${pattern}'\n${out}")
-  endif()
-endfunction()
 
 # As it compiles fastest. What is not needed must not even be looked for.
 set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_CXX_COMPILER=${CXX})
@@ -26,6 +17,8 @@ run(0 "" ${CMAKE_COMMAND} --build ${BUILD}/installed)
 run(0 "hello from the last task" ${BUILD}/installed/hello)
 set(wrong ${find} -S ${SOURCE}/tests/install/wrong -B ${BUILD}/wrong)
 run(1 "taskgrain has no component 'mpi'; it has: rt" ${wrong} -DVERSION=${VERSION} -DCOMPONENT=mpi)
+run(1 "taskgrain has no component 'driver'; it has: rt. It was built with TASKGRAIN_RT_ONLY=ON"
+  ${wrong} -DVERSION=${VERSION} -DCOMPONENT=driver)
 run(1 "version: ${VERSION}" ${wrong} -DVERSION=99 -DCOMPONENT=rt)
 
 run(0 "" ${configure} ${alone} -S ${SOURCE}/examples/rt/fetched -B ${BUILD}/fetched)
