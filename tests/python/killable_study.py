@@ -18,7 +18,7 @@ from typing import Any, Self
 import psutil
 
 from taskgrain.machine.processes import descendants
-from taskgrain.results.store import read_lines
+from taskgrain.results import reader
 
 DRIVERS = Path(__file__).parent / "drivers"
 FAKE = DRIVERS / "fake.py"
@@ -67,7 +67,7 @@ def refused(words: Sequence[str], code: int = 2, **rest: Any) -> str:
 
 
 def lines(folder: Path, *kinds: str) -> list[Line]:
-    return [line for line in read_lines(folder / "runs.jsonl").lines if line["kind"] in kinds]
+    return [line.to_json() for line in reader.read(folder).lines if line.kind in kinds]
 
 
 def key(line: Mapping[str, Any]) -> tuple[object, ...]:

@@ -1,4 +1,4 @@
-"""Synthetic results folders (docs/reference/results.md) for the tests of the report: nothing is measured."""
+"""Synthetic results folders (docs/reference/results.md) for tests: nothing is measured."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ REFERENCE: Line = {
 
 
 def run_line(
-    cell: str, iterations: float = 128, granularity: float = 3.2e-7, phase: str = "measure", repeats: int = 2
+    cell: str, iterations: int = 128, granularity: float = 3.2e-7, phase: str = "measure", repeats: int = 2
 ) -> Line:
     """Repeats around `granularity`, scattered by a few per cent."""
     noise = random.Random(zlib.crc32(f"{cell} {iterations} {granularity}".encode()))
@@ -104,7 +104,7 @@ def metg_line(cell: str, metg: float, ending: str = "precise", warnings: Sequenc
         granularity = (overhead + work) * math.exp(noise.gauss(0, 0.01))
         efficiency = work / granularity * (0.45 if ending == "never_reached" else 1.0)
         curve.append({
-            "iterations": round(work * PEAK / WORK, 3), "granularity": granularity,
+            "iterations": max(1, round(work * PEAK / WORK)), "granularity": granularity,
             "granularity_low": granularity * (1 - spread), "granularity_high": granularity * (1 + spread),
             "efficiency": efficiency, "efficiency_low": efficiency * (1 - spread),
             "efficiency_high": efficiency * (1 + spread), "repeats": noise.randint(5, 30),

@@ -21,12 +21,13 @@ from taskgrain.measure import progress
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState
 from taskgrain.measure.runner import Runner
-from taskgrain.results.store import Line, Store
+from taskgrain.results.store import Store
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words.errors import Interrupted, UsageError
 
+Fields = Mapping[str, Any]
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REFERENCE_VARIABLE = "TASKGRAIN_REFERENCE"
 """Names another program than the package's own as the reference, for tests."""
@@ -36,9 +37,9 @@ REFERENCE_VARIABLE = "TASKGRAIN_REFERENCE"
 class Measured:
     """The end of a call."""
 
-    cells: tuple[Line, ...]
+    cells: tuple[Fields, ...]
     """The `metg` line of every cell."""
-    failures: tuple[Line, ...]
+    failures: tuple[Fields, ...]
 
     @property
     def complete(self) -> bool:
@@ -138,9 +139,9 @@ def _thrown_away() -> tempfile.TemporaryDirectory[str]:
         raise UsageError(f"no folder for what is measured: {error.strerror}; give --output") from None
 
 
-def _metg(state: CellState) -> Line:
+def _metg(state: CellState) -> Fields:
     assert state.metg is not None
-    return state.metg | {
+    return dict(state.metg) | {
         "system": state.cell.system,
         "workload": state.cell.workload.name,
         "cores": state.cores,

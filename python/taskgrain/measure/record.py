@@ -6,7 +6,6 @@ stood: every decision depends on nothing but the lines before it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,44 +16,34 @@ from numpy.typing import NDArray
 from taskgrain.drive.catalogue import REFERENCE
 from taskgrain.estimate.metg import Sample
 from taskgrain.measure.experiments.search import Request, Search, SearchSettings
-from taskgrain.results.store import Line
-from taskgrain.study.workload import Cell, Workload
+from taskgrain.results import lines
+from taskgrain.results.lines import (
+    CellLine,
+    CrashLine,
+    FailureLine,
+    Line,
+    MetgLine,
+    OfCell,
+    ReferenceLine,
+    RejectedLine,
+    RunLine,
+)
+from taskgrain.study.workload import Cell
 
-ReferenceKey = tuple[object, ...]
+ReferenceKey = lines.ReferenceKey
 RunKey = tuple[str, int, int, int]
 """Phase, round, iterations and steps: `search.Request.key`."""
 BUSY_SHARE = 0.03
 """A run during which others took more than this share of its cores is repeated (EXAMPLES, trap 14)."""
 
 
-def reference_key(fields: Mapping[str, Any]) -> ReferenceKey:
-    """What tells references apart, from a `reference` line."""
-    of_kernel = {name: value for name, value in Workload("", 0).reference().items() if name != "name"}
-    others = (fields.get(name, default) for name, default in of_kernel.items())
-    return fields.get("program", REFERENCE), fields["kernel"], *others
-
-
-def _positive(values: Any) -> list[float]:
-    """Numbers as they must be in a line that somebody else may have written. ValueError for others."""
-    found = [float(value) for value in values]
-    if not found or not all(0.0 < value < math.inf for value in found):
-        raise ValueError("not a list of positive numbers")
+def _known(line: Line, *names: str) -> list[Any]:
+    """Fields that a line must have to be of use. ValueError if it lacks one."""
+    found = [getattr(line, name) for name in names]
+    for name, value in zip(names, found, strict=True):
+        if value is None or (isinstance(value, tuple) and (not value or None in value)):
+            raise ValueError(f"a line of the kind {line.kind} without {name}")
     return found
-
-
-def _failure(line: Line) -> Line:
-    if not all(isinstance(line[name], str) for name in ("error", "message")):
-        raise TypeError("a failure without words")
-    return line
-
-
-def _metg(line: Line) -> Line:
-    numbers = [line[name] for name in ("metg", "low", "high", "threshold", "rounds")]
-    if not all(one is None or isinstance(one, int | float) for one in numbers):
-        raise TypeError("a result without numbers")
-    if not isinstance(line["ending"], str) or not all(isinstance(one, str) for one in line["warnings"]):
-        raise TypeError("a result without words")
-    return line
 
 
 @dataclass(frozen=True)
@@ -71,15 +60,17 @@ class _Answer:
     warnings: list[str]
 
     @classmethod
-    def of(cls, line: Line) -> _Answer:
-        key = (str(line["phase"]), int(line["round"]), int(line["iterations"]), int(line["steps"]))
-        work, tasks, cores = float(line["work"]), int(line["tasks"]), int(line["cores"])
-        _positive([tasks, cores, work] if key[2] else [tasks, cores])
-        busy, warnings = float(line.get("busy", 0.0)), [str(one) for one in line.get("warnings", [])]
+    def of(cls, line: RunLine) -> _Answer:
+        """The answer of a line. ValueError for one that makes no sense."""
+        key = tuple(_known(line, "phase", "round", "iterations", "steps"))
+        seconds, work, tasks, cores = _known(line, "seconds", "work", "tasks", "cores")
+        if not tasks or not cores or not (work or not line.iterations):
+            raise ValueError("a run of nothing")
+        busy, warnings = line.busy or 0.0, [one for one in line.warnings if isinstance(one, str)]
         # Older lines were not probed and say only how busy the cores were.
-        disturbed = bool(line.get("disturbed", busy > BUSY_SHARE))
-        slowdown = float(line.get("slowdown", 1.0 / max(0.1, 1.0 - busy))) if disturbed else 1.0
-        return cls(key, _positive(line["seconds"]), work, tasks, cores, max(1.0, slowdown), warnings)
+        disturbed = busy > BUSY_SHARE if line.disturbed is None else line.disturbed
+        slowdown = line.slowdown or 1.0 / max(0.1, 1.0 - busy) if disturbed else 1.0
+        return cls(key, list(seconds), work, tasks, cores, max(1.0, slowdown), warnings)
 
 
 class CellState:
@@ -90,8 +81,8 @@ class CellState:
         self.kernel: ReferenceKey = (reference, *cell.workload.reference().values())
         self.begun = False
         """Whether its `cell` line is written."""
-        self.failure: Line | None = None
-        self.metg: Line | None = None
+        self.failure: Mapping[str, Any] | None = None
+        self.metg: Mapping[str, Any] | None = None
         """Its last `metg` line, if it was neither measured nor has failed since."""
         self.problem = ""
         """Why its answers make no sense, if they do not: a failure that is not yet written."""
@@ -150,7 +141,7 @@ class CellState:
             self.failure, self.problem, self.metg = None, "", None
         self.begun = True
 
-    def take_run(self, line: Line, reference: NDArray[np.float64]) -> None:
+    def take_run(self, line: RunLine, reference: NDArray[np.float64]) -> None:
         """Takes a `run` line; `reference` are the rates known before it.
 
         A stored line that is not asked for is kept: where one before it was lost, its turn may come.
@@ -212,44 +203,43 @@ class Record:
         return self._rates.get(kernel, np.empty((0, self._cores)))
 
     def take(self, line: Line) -> None:
-        """Takes one line.
-
-        Raises KeyError, TypeError, ValueError or AttributeError for one that is not as it must be.
-        """
-        elapsed, kind = float(line.get("elapsed", 0.0)), line["kind"]
-        if not 0.0 <= elapsed < math.inf:
-            raise ValueError("elapsed")
-        if kind == "reference":
+        """Takes one line. Raises ValueError for one that is not as it must be."""
+        elapsed = line.elapsed or 0.0
+        if isinstance(line, ReferenceLine):
             self._take_reference(line)
-        elif kind in ("cell", "run", "rejected", "crash", "failure", "metg"):
-            state = self.cells.get(line["cell"])
+        elif isinstance(line, OfCell):
+            state = self.cells.get(line.cell)
             if state is None:
                 self.unknown += 1
             else:
-                self._take_of_cell(kind, state, line)
-                if kind in ("run", "rejected"):
+                self._take_of_cell(state, line)
+                if isinstance(line, RunLine | RejectedLine):
                     state.spent += max(0.0, elapsed - self.elapsed)
-        elif not isinstance(kind, str):
-            raise TypeError("kind")
         self.elapsed = max(self.elapsed, elapsed)
 
-    def _take_reference(self, line: Line) -> None:
-        key, rates = reference_key(line), _positive(line["rates"])
-        if len(rates) != (self.processors(key) or len(rates)) or not isinstance(line["work_unit"], str):
+    def _take_reference(self, line: ReferenceLine) -> None:
+        key = line.reference_key
+        rates, unit = _known(line, "rates", "work_unit")
+        if "kernel" not in line.workload or len(rates) != (self.processors(key) or len(rates)):
             raise ValueError("not the rates of this study's processors")
         self._rates[key] = np.vstack([*self._rates.get(key, []), rates])
-        self.work_units[key] = line["work_unit"]
+        self.work_units[key] = unit
 
-    def _take_of_cell(self, kind: str, state: CellState, line: Line) -> None:
-        if kind == "cell":
-            state.begin()
-        elif kind == "run":
-            state.take_run(line, self.reference(state.kernel))
-        elif kind == "rejected":
-            state.rejected += 1
-        elif kind == "crash":
-            state.crashes += 1
-        elif kind == "failure":
-            state.failure, state.metg = _failure(line), None
-        else:
-            state.metg = _metg(line)
+    def _take_of_cell(self, state: CellState, line: OfCell) -> None:
+        match line:
+            case CellLine():
+                state.begin()
+            case RunLine():
+                state.take_run(line, self.reference(state.kernel))
+            case RejectedLine():
+                state.rejected += 1
+            case CrashLine():
+                state.crashes += 1
+            case FailureLine():
+                _known(line, "error", "message")
+                state.failure, state.metg = line.to_json(), None
+            case MetgLine():
+                _known(line, "ending", "threshold", "rounds")
+                if line.ending == "precise":
+                    _known(line, "metg", "low", "high")
+                state.metg = line.to_json()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from taskgrain.drive.answers import DriverError, Peak, Probe, RunResult
@@ -23,7 +23,8 @@ from taskgrain.measure.plan import Driver, Plan
 from taskgrain.measure.progress import Standing
 from taskgrain.measure.quiet import PATIENCE, PROBE_SECONDS, Watch
 from taskgrain.measure.record import BUSY_SHARE, CellState, Record, ReferenceKey
-from taskgrain.results.store import Line, Store
+from taskgrain.results.lines import Line, from_json
+from taskgrain.results.store import Store
 from taskgrain.study.workload import Workload
 from taskgrain.words.errors import UsageError
 
@@ -64,7 +65,7 @@ class Runner:
         for line in lines:
             try:
                 self.record.take(line)
-            except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
+            except ValueError:
                 strange += 1
         ignored = sum(state.ignored for state in self.record.cells.values()) + self.record.unknown + strange
         if ignored:
@@ -160,7 +161,8 @@ class Runner:
     # -- measuring ----------------------------------------------------------------------------------------
 
     def _append(self, kind: str, **fields: Any) -> None:
-        self.record.take(self._store.append(kind, fields | {"elapsed": round(self._elapsed(), 6)}))
+        line = from_json({"kind": kind, **fields, "elapsed": round(self._elapsed(), 6)})
+        self.record.take(self._store.append(line))
 
     def _refer(self, group: Sequence[CellState], again: bool) -> None:
         """Measures the references of cells of one workload, in any case or unless they have just been."""
@@ -227,7 +229,7 @@ class Runner:
         if state.problem:
             self._fail(state, "protocol", state.problem)
 
-    def _judged(self, line: Line, before: Probe | None) -> dict[str, Any]:
+    def _judged(self, line: Mapping[str, Any], before: Probe | None) -> dict[str, Any]:
         """How disturbed a run was, by the probes before it and now, and by what others took of its cores."""
         if before is None:
             return {"slowdown": 1.0, "disturbed": False}

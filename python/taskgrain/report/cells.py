@@ -114,7 +114,7 @@ class Results:
     warnings: tuple[str, ...]
     """What is wrong with the folder itself."""
     raw: bytes
-    """The content of runs.jsonl."""
+    """The content of runs.jsonl, decompressed."""
 
     @property
     def systems(self) -> tuple[str, ...]:

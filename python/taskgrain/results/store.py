@@ -10,97 +10,21 @@ import fcntl
 import json
 import os
 import time
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import tomli_w
 
+from taskgrain.results import reader
+from taskgrain.results.lines import Line, from_json
 from taskgrain.words.errors import InputError, OutputError, UsageError
 
-SCHEMA = 1
-Line = dict[str, Any]
 _SYNC_SECONDS = 5.0
 _MAY_DIFFER = ("budget", "systems_folders")
 """Fields of a study that do not change what is measured, only for how long and from where."""
-
-
-@dataclass
-class Contents:
-    """What a `runs.jsonl` holds, in order."""
-
-    lines: list[Line] = field(default_factory=list)
-    torn: bytes = b""
-    """The unfinished last line, which a killed harness left."""
-    damaged: list[int] = field(default_factory=list)
-    """Numbers of other lines that cannot be read, counted from 1."""
-
-    def warnings(self) -> list[str]:
-        found = []
-        if self.torn:
-            found.append(f"the last line of runs.jsonl is torn ({len(self.torn)} bytes); it is skipped")
-        if self.damaged:
-            shown = ", ".join(map(str, self.damaged[:5])) + (", …" if len(self.damaged) > 5 else "")
-            found.append(f"runs.jsonl cannot be read in line {shown}; skipped")
-        return found
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
-
-
-def _read_line(raw: bytes, file: Path, number: int) -> Line | None:
-    try:
-        line = json.loads(raw.decode("utf-8"), parse_constant=_refuse_constant)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(line, dict):
-        return None
-    schema = line.get("schema", SCHEMA)
-    if not isinstance(schema, int) or isinstance(schema, bool):
-        return None
-    if schema > SCHEMA:
-        raise UsageError(
-            f"{file}: line {number} was written by a newer taskgrain (schema {schema}; this one reads up to "
-            f"{SCHEMA}): upgrade taskgrain to open it"
-        )
-    return line
-
-
-def read_lines(file: Path) -> Contents:
-    """Reads a `runs.jsonl`; one that does not exist is empty. Raises `UsageError` for a newer schema."""
-    try:
-        raw = file.read_bytes()
-    except FileNotFoundError:
-        return Contents()
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
-    contents = Contents()
-    *whole, last = raw.split(b"\n")
-    for number, text in enumerate([*whole, last], start=1):
-        if not text.strip():
-            continue
-        line = _read_line(text, file, number)
-        if line is not None:
-            contents.lines.append(line)
-        elif number == len(whole) + 1:
-            contents.torn = text
-        else:
-            contents.damaged.append(number)
-    return contents
-
-
-def read_toml(file: Path) -> dict[str, Any]:
-    """A TOML file as a table. Raises `UsageError` naming it."""
-    try:
-        return tomllib.loads(file.read_text("utf-8"))
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: is not TOML: {error}") from None
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
@@ -141,7 +65,7 @@ class Store:
         self.warnings: list[str] = []
         """What was found odd about the folder."""
         self._synced = 0.0
-        self._runs = folder / "runs.jsonl"
+        self._runs = folder / reader.RUNS
         self._file = -1
         try:
             self._make_folder()
@@ -162,7 +86,12 @@ class Store:
         folder = self.folder
         if folder.exists() and not folder.is_dir():
             raise InputError("--output", str(folder), "a folder")
-        ours = self._runs.exists() or (folder / "study.toml").exists()
+        if (folder / reader.COMPRESSED).exists() and not self._runs.exists():
+            raise UsageError(
+                f"{folder}: holds compressed results, which nothing can be added to; decompress them first "
+                f"(zstd -d --rm {folder / reader.COMPRESSED}), or choose another --output"
+            )
+        ours = self._runs.exists() or (folder / reader.STUDY).exists()
         if folder.is_dir() and not ours and any(folder.iterdir()):
             raise InputError(
                 "--output", str(folder), "a new or empty folder, or a results folder to go on with"
@@ -186,22 +115,29 @@ class Store:
         study: Mapping[str, Any],
         machine: Mapping[str, Any],
         completed: Callable[[Mapping[str, Any]], Mapping[str, Any]],
-    ) -> Contents:
-        contents = read_lines(self._runs)
-        settings = self.folder / "study.toml"
-        if settings.exists():
-            for difference in _differences(completed(read_toml(settings)), study):
+    ) -> reader.Contents:
+        contents = reader.read(self.folder)
+        if contents.newer:
+            raise UsageError(
+                f"{self._runs}: {contents.newer_line()}: upgrade taskgrain to go on with it, or choose "
+                "another --output"
+            )
+        if (self.folder / reader.STUDY).exists():
+            stored = reader.study(self.folder)
+            for warning in stored.warnings:
+                raise UsageError(f"{self.folder / warning}; mend it, or choose another --output")
+            for difference in _differences(completed(stored.table), study):
                 raise UsageError(
                     f"{self.folder}: holds the results of a study that differs in {difference}; "
                     "choose another --output"
                 )
         elif contents.lines:
             raise UsageError(
-                f"{self.folder}: study.toml is missing beside runs.jsonl; choose another --output"
+                f"{self.folder}: {reader.STUDY} is missing beside {reader.RUNS}; choose another --output"
             )
-        self._write("study.toml", tomli_w.dumps(dict(study)).encode())
-        if not (self.folder / "machine.json").exists():
-            self._write("machine.json", json.dumps(machine, indent=1, allow_nan=False).encode() + b"\n")
+        self._write(reader.STUDY, tomli_w.dumps(dict(study)).encode())
+        if not (self.folder / reader.MACHINE).exists():
+            self._write(reader.MACHINE, json.dumps(machine, indent=1, allow_nan=False).encode() + b"\n")
         self._mend(contents)
         return contents
 
@@ -219,7 +155,7 @@ class Store:
                 draft.unlink()
             raise UsageError(f"{self.folder / name}: cannot be written: {error.strerror}") from None
 
-    def _mend(self, contents: Contents) -> None:
+    def _mend(self, contents: reader.Contents) -> None:
         """Takes a torn tail out of the way of what will be appended, and keeps a copy in `runs.torn`."""
         length = os.fstat(self._file).st_size
         if contents.torn:
@@ -229,13 +165,13 @@ class Store:
         elif length and os.pread(self._file, 1, length - 1) != b"\n":
             os.write(self._file, b"\n")  # a whole line that only lacks its end
 
-    def append(self, kind: str, fields: Mapping[str, Any]) -> Line:
-        """Writes one line, and returns it as a reader will see it.
+    def append(self, line: Line) -> Line:
+        """Writes one line with the time of now, and returns it as a reader will see it.
 
         Raises `OutputError` if it cannot be written; what was written before then stands as it was.
         """
-        line: Line = {"schema": SCHEMA, "kind": kind, "time": time.time(), **fields}
-        raw = json.dumps(line, allow_nan=False).encode() + b"\n"
+        text = json.dumps(replace(line, time=time.time()).to_json(), allow_nan=False)
+        raw = text.encode() + b"\n"
         before = os.fstat(self._file)
         if not before.st_nlink:
             raise OutputError(f"{self._runs}: was removed while it was written; what it held is lost")
@@ -249,8 +185,7 @@ class Store:
         # A kill loses nothing that was written; for a power cut, a few seconds are little enough to lose.
         if time.monotonic() - self._synced > _SYNC_SECONDS:
             self.sync()
-        result: Line = json.loads(json.dumps(line))
-        return result
+        return from_json(json.loads(text))
 
     def _unwritten(self, error: OSError) -> OutputError:
         return OutputError(

@@ -53,8 +53,8 @@ def test_a_torn_last_line_is_a_warning(tmp_path: Path) -> None:
     folder = results_folder.write(tmp_path, lines, tail=b'{"schema":1,"kind":"ru\xff')
     results = data.read(folder)
     assert results.cells[0].metg == 4.1e-7
-    assert [warning for warning in results.warnings if "line 3 is torn" in warning]
-    assert "line 3 is torn" in opened(folder).text
+    assert results.warnings == ("the last line of runs.jsonl is torn (23 bytes); it is skipped",)
+    assert "the last line of runs.jsonl is torn" in opened(folder).text
 
 
 def test_other_damage_is_a_warning(tmp_path: Path) -> None:
@@ -68,7 +68,13 @@ def test_other_damage_is_a_warning(tmp_path: Path) -> None:
     (folder / "study.toml").write_text("= no toml", "utf-8")
     results = data.read(folder)
     assert [cell.name for cell in results.cells] == [CELL]
-    assert len(results.warnings) == 5  # three lines, the schema, the machine
+    assert [one.partition(" ")[0] for one in results.warnings] == [
+        "runs.jsonl",  # three lines that cannot be read
+        "runs.jsonl:",  # the schema
+        "runs.jsonl:",  # the kind
+        "study.toml:",
+        "machine.json:",
+    ]
     assert results.title == folder.name
     assert opened(folder).text
 

@@ -81,7 +81,7 @@ def test_the_page_of_ten_thousand_runs_is_small(tmp_path: Path) -> None:
 
 def test_raw_data_too_large_for_a_page_stay_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = results_folder.big(tmp_path, ["mpi"], ["fft"])
-    assert "runs.jsonl is" not in opened(folder).text
+    assert "is too large for this file" not in opened(folder).text
     monkeypatch.setattr(page, "MOST_RAW", 100)
     shown = opened(folder)
     assert "raw" not in shown.blocks or not shown.blocks["raw"]

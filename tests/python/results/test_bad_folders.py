@@ -25,7 +25,9 @@ from killable_study import (
 )
 from simulated_world import World, comparable, measure
 
-from taskgrain.results.store import Store, read_lines
+from taskgrain.results import reader
+from taskgrain.results.lines import RunLine
+from taskgrain.results.store import Store
 from taskgrain.words.errors import OutputError, UsageError
 
 # -- a full disk, a read-only one -------------------------------------------------------------------------
@@ -60,18 +62,18 @@ def test_a_full_disk(tmp_path: Path, disk: Callable[[str], Path]) -> None:
         f"taskgrain: {out}/runs.jsonl: cannot be written: No space left on device; what it holds is kept: "
         "once that is mended, the same command goes on from here"
     )
-    stored = read_lines(out / "runs.jsonl")
+    stored = reader.read(out)
     assert not stored.torn
     assert not stored.damaged
     assert len(stored.lines) > 50
 
     said = refused(words, 2)  # nor is there room to open it again
     assert "cannot be written: No space left on device" in said
-    assert read_lines(out / "runs.jsonl") == stored
+    assert reader.read(out) == stored
 
     disk("size=20m")
     finish(words)
-    assert read_lines(out / "runs.jsonl").lines[: len(stored.lines)] == stored.lines
+    assert reader.read(out).lines[: len(stored.lines)] == stored.lines
     assert_nothing_twice(out)
     assert not list(out.glob(".*"))
 
@@ -86,10 +88,10 @@ def test_a_limit_on_file_sizes(tmp_path: Path) -> None:
 
     said = refused(words, 1, preexec_fn=limit)
     assert "runs.jsonl: cannot be written: File too large; what it holds is kept" in said
-    stored = read_lines(tmp_path / "out" / "runs.jsonl")
+    stored = reader.read(tmp_path / "out")
     assert not stored.torn
     finish(words)
-    assert read_lines(tmp_path / "out" / "runs.jsonl").lines[: len(stored.lines)] == stored.lines
+    assert reader.read(tmp_path / "out").lines[: len(stored.lines)] == stored.lines
     assert_nothing_twice(tmp_path / "out")
 
 
@@ -122,10 +124,10 @@ def test_standard_output_that_is_full(tmp_path: Path) -> None:
 
 def test_a_removed_folder_is_noticed(tmp_path: Path) -> None:
     with Store(tmp_path / "out", {}, {}) as store:
-        store.append("run", {"number": 1})
+        store.append(RunLine(cell="c", round=1))
         shutil.rmtree(tmp_path / "out")
         with pytest.raises(OutputError, match="was removed while it was written"):
-            store.append("run", {"number": 2})
+            store.append(RunLine(cell="c", round=2))
 
 
 LEFT = [(), ("runs.jsonl",), ("runs.jsonl", "logs/"), ("runs.jsonl", ".study.toml.new")]
@@ -138,7 +140,7 @@ def test_whatever_a_kill_leaves_of_a_new_folder_opens(tmp_path: Path, left: tupl
     for name in left:
         (out / name).mkdir() if name.endswith("/") else (out / name).touch()
     with Store(out, {"cores": 2}, {}) as store:
-        store.append("run", {})
+        store.append(RunLine(cell="c"))
     assert tomllib.loads((out / "study.toml").read_text()) == {"cores": 2}
 
 

@@ -10,15 +10,15 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-import docs_tables
 import polars as pl
 import pytest
 import results_folder as made
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from taskgrain.results import reader
 from taskgrain.results.columns import TABLES
-from taskgrain.results.export import FORMULA, Reader, write
+from taskgrain.results.export import FORMULA, Tables, write
 from taskgrain.words.errors import InputError, UsageError
 
 ROOT = Path(__file__).parents[3]
@@ -32,7 +32,11 @@ def lines(folder: Path, kind: str) -> list[dict[str, Any]]:
 
 
 def rows(folder: Path, table: str) -> list[dict[str, Any]]:
-    return Reader(folder).table(table).to_dicts()
+    return frame(folder, table).to_dicts()
+
+
+def frame(folder: Path, table: str) -> pl.DataFrame:
+    return Tables(reader.read(folder)).table(table)
 
 
 def test_runs_has_every_sample() -> None:
@@ -88,17 +92,17 @@ def test_reference_has_every_rate() -> None:
 def test_round_trip(tmp_path: Path, table: str, what: str) -> None:
     """polars and the csv module read back exactly what the folder holds."""
     folder = MEASURED if what == "measured" else made.big(tmp_path / "big")
-    frame = Reader(folder).table(table)
+    made_of_it = frame(folder, table)
     write(folder, table, None, tmp_path / "t.parquet")
-    assert pl.read_parquet(tmp_path / "t.parquet").equals(frame)
+    assert pl.read_parquet(tmp_path / "t.parquet").equals(made_of_it)
     write(folder, table, None, tmp_path / "t.csv")
-    back = pl.read_csv(tmp_path / "t.csv", schema=frame.schema)
-    assert back.with_columns(pl.col(pl.String).str.strip_prefix("'")).equals(frame)
+    back = pl.read_csv(tmp_path / "t.csv", schema=made_of_it.schema)
+    assert back.with_columns(pl.col(pl.String).str.strip_prefix("'")).equals(made_of_it)
     with (tmp_path / "t.csv").open(newline="", encoding="utf-8") as file:
         read = list(csv.DictReader(file))
-    assert len(read) == frame.height
+    assert len(read) == made_of_it.height
     kinds = {column.name: column.kind for column in TABLES[table]}
-    for text, row in zip(read, frame.to_dicts(), strict=True):
+    for text, row in zip(read, made_of_it.to_dicts(), strict=True):
         assert {key: value(one, kinds[key]) for key, one in text.items()} == row
 
 
@@ -141,26 +145,6 @@ def test_what_cells_came_to(tmp_path: Path) -> None:
     assert [row["counted"] for row in rows(folder, "runs")] == [True, True, False, False, True, True]
 
 
-ODD = [
-    {"kind": "run"},
-    {"kind": "run", "cell": 3, "seconds": [1]},
-    {"kind": "new", "cell": MPI},
-    {"cell": MPI},
-    {"kind": [1], "cell": MPI},
-]
-
-
-def test_torn_and_foreign_lines_are_left_out_and_said(tmp_path: Path) -> None:
-    good = [made.cell_line("mpi", "fft"), made.run_line(MPI)]
-    folder = made.write(tmp_path, [*good, *ODD], tail=b'not json\n[1]\n{"kind":"run","ce')
-    reader = Reader(folder)
-    assert reader.table("runs").height == 2
-    said = " ".join(reader.warnings())
-    assert "lines of no known kind, left out: 5" in said
-    assert "cannot be read in line 8, 9" in said
-    assert "the last line of runs.jsonl is torn" in said
-
-
 def test_values_of_another_type_are_empty_and_said(tmp_path: Path) -> None:
     odd = {
         "tasks": "many",
@@ -176,16 +160,16 @@ def test_values_of_another_type_are_empty_and_said(tmp_path: Path) -> None:
         | odd
         | {"seconds": [0.5, "x", None], "prepare_seconds": 7, "dependencies": 10**400}
     )
-    reader = Reader(made.write(tmp_path, [made.cell_line("mpi", "fft") | {"seed": {}, "driver": 4}, run]))
-    found = reader.table("runs").to_dicts()
+    folder = made.write(tmp_path, [made.cell_line("mpi", "fft") | {"seed": {}, "driver": 4}, run])
+    found = rows(folder, "runs")
     assert [row["seconds"] for row in found] == [0.5, None, None]
     for key in [*odd, "prepare_seconds", "dependencies", "seed", "granularity", "rate"]:
         assert [row[key] for row in found] == [None] * 3, key
-    said = reader.warnings()
-    assert "runs.jsonl: values that are no integer, left empty: 18" in said
-    assert any("no list" in one for one in said)
     for table in TABLES:
-        Reader(tmp_path).table(table)
+        said = write(folder, table, "csv", tmp_path / "t.csv")
+        assert said[0].startswith(
+            "runs.jsonl: values that make no sense, taken as missing: cell.driver (1), "
+        )
 
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)  # JSON has no others
@@ -213,11 +197,11 @@ FIELDS = sorted(
 def test_any_lines_make_tables(tmp_path_factory: pytest.TempPathFactory, odd: list[tuple[str, Any]]) -> None:
     folder = tmp_path_factory.mktemp("odd")
     made.write(folder, [{"cell": "a/fft"} | fields | {"kind": kind} for kind, fields in odd])
-    reader = Reader(folder)
-    assert reader.table("cells").height == any(kind != "reference" for kind, _ in odd)
-    assert reader.table("runs").height == sum(map(samples, odd))
+    tables = Tables(reader.read(folder))
+    assert tables.table("cells").height == any(kind != "reference" for kind, _ in odd)
+    assert tables.table("runs").height == sum(map(samples, odd))
     for table in ("curve", "reference"):
-        assert set(reader.table(table).columns) == {column.name for column in TABLES[table]}
+        assert set(tables.table(table).columns) == {column.name for column in TABLES[table]}
 
 
 def samples(line: tuple[str, Any]) -> int:
@@ -264,8 +248,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
 
 def test_standard_output(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     write(MEASURED, "cells", "parquet", None)
-    frame = pl.read_parquet(io.BytesIO(capsysbinary.readouterr().out))
-    assert frame.equals(Reader(MEASURED).table("cells"))
+    assert pl.read_parquet(io.BytesIO(capsysbinary.readouterr().out)).equals(frame(MEASURED, "cells"))
     write(MEASURED, "cells", None, None)
     assert capsysbinary.readouterr().out.decode().startswith("cell,system,pattern,width,radix,")
 
@@ -278,14 +261,6 @@ def test_the_example_of_the_reference(tmp_path: Path, monkeypatch: pytest.Monkey
     made_by_it: dict[str, Any] = {}
     exec(code + "\n", made_by_it)
     assert made_by_it["runs"].height == sum(len(line["seconds"]) for line in lines(MEASURED, "run"))
-
-
-def test_the_reference_has_all_columns() -> None:
-    text = docs_tables.on_page_markdown((ROOT / "docs/reference/export.md").read_text("utf-8"))
-    assert "<!-- the" not in text
-    for columns in TABLES.values():
-        for one in columns:
-            assert f"| `{one.name}` | {one.kind} | {one.unit} | {one.meaning}" in text
 
 
 def test_numbers_are_exact_in_csv(tmp_path: Path) -> None:

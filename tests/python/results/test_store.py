@@ -10,8 +10,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import zstandard
 
-from taskgrain.results.store import Store, read_lines
+from taskgrain.results import reader
+from taskgrain.results.lines import RunLine
+from taskgrain.results.store import Store
 from taskgrain.words.errors import InputError, UsageError
 
 STUDY = {"cores": 2, "budget": 10.0, "workloads": [{"pattern": "trivial", "width": 4}]}
@@ -22,71 +25,88 @@ def opened(folder: Path, study: dict[str, object] = STUDY) -> Store:
     return Store(folder, study, MACHINE)
 
 
+def numbered(number: int) -> RunLine:
+    return RunLine(cell="c", round=number, seconds=(0.1, 1e-9))
+
+
+def rounds(contents: reader.Contents) -> list[int | None]:
+    return [line.round for line in contents.lines if isinstance(line, RunLine)]
+
+
 def test_lines_come_back_in_order(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     with opened(folder) as store:
         for number in range(5):
-            line = store.append("run", {"cell": "c", "seconds": [0.1, 1e-9], "number": number})
-            assert read_lines(folder / "runs.jsonl").lines[-1] == line
+            line = store.append(numbered(number))
+            assert reader.read(folder).lines[-1] == line
     assert (folder / "logs").is_dir()
     assert json.loads((folder / "machine.json").read_text()) == MACHINE
     with opened(folder) as store:
-        assert [line["number"] for line in store.contents.lines] == list(range(5))
-        assert all(
-            line["schema"] == 1 and line["kind"] == "run" and line["time"] > 0
-            for line in store.contents.lines
-        )
+        assert rounds(store.contents) == list(range(5))
+        assert all(line.schema == 1 and line.time and line.time > 0 for line in store.contents.lines)
 
 
 @pytest.mark.parametrize("length", range(1, 60, 7))
 def test_a_torn_line_is_set_aside(tmp_path: Path, length: int) -> None:
     with opened(tmp_path) as store:
-        store.append("run", {"number": 1})
-        store.append("run", {"number": 2})
+        store.append(numbered(1))
+        store.append(numbered(2))
     runs = tmp_path / "runs.jsonl"
     whole = runs.read_bytes()
-    cut = len(whole) - length
-    runs.write_bytes(whole[:cut])
-    first_end = whole.index(b"\n") + 1
-    kept = whole[:cut].count(b"\n") + (cut == len(whole) - 1)
+    runs.write_bytes(whole[: len(whole) - length])
+    kept = [1, 2] if length == 1 else [1]  # without its end alone, a line is whole
     with opened(tmp_path) as store:
-        assert len(store.contents.lines) == kept
-        assert bool(store.contents.warnings()) == (cut not in (len(whole) - 1, first_end))
-        store.append("run", {"number": 3})
-    lines = read_lines(runs)
-    assert not lines.torn
-    assert not lines.damaged
-    assert (
-        [line["number"] for line in lines.lines] == [1, 2, 3][:kept] + [3] * (kept < 3)
-        if kept < 2
-        else [1, 2, 3]
-    )
-    if store.contents.torn:
+        assert rounds(store.contents) == kept
+        assert bool(store.warnings) == (length > 1)
+        store.append(numbered(3))
+    found = reader.read(tmp_path)
+    assert not found.warnings()
+    assert rounds(found) == [*kept, 3]
+    if length > 1:
         assert (tmp_path / "runs.torn").read_bytes() == store.contents.torn + b"\n"
-
-
-def test_a_damaged_line_is_reported_and_skipped(tmp_path: Path) -> None:
-    with opened(tmp_path) as store:
-        store.append("run", {"number": 1})
-    runs = tmp_path / "runs.jsonl"
-    runs.write_bytes(b"\x00\xffrubbish\n[1]\n" + runs.read_bytes())
-    with opened(tmp_path) as store:
-        assert [line["number"] for line in store.contents.lines] == [1]
-        assert "line 1, 2" in store.contents.warnings()[0]
 
 
 def test_a_newer_schema_is_refused_and_an_older_opened(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
-        store.append("run", {})
+        store.append(numbered(1))
     runs = tmp_path / "runs.jsonl"
-    runs.write_text(runs.read_text() + '{"schema":0,"kind":"run"}\n{"kind":"run","new_field":1}\n')
+    runs.write_text(
+        runs.read_text() + '{"schema":0,"kind":"run","cell":"c"}\n{"kind":"run","cell":"c","new":1}\n'
+    )
     with opened(tmp_path) as store:
         assert len(store.contents.lines) == 3
-    runs.write_text(runs.read_text() + '{"schema":2,"kind":"run"}\n')
+    runs.write_text(runs.read_text() + '{"schema":2,"kind":"run","cell":"c"}\n')
+    before = runs.read_bytes()
     with pytest.raises(
         UsageError, match=r"line 4 was written by a newer taskgrain \(schema 2; .* up to 1\): upgrade"
     ):
         opened(tmp_path)
+    assert runs.read_bytes() == before
+
+
+def test_compressed_results_are_not_added_to(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        store.append(numbered(1))
+    runs = tmp_path / "runs.jsonl"
+    content = runs.read_bytes()
+    runs.unlink()
+    compressed = tmp_path / "runs.jsonl.zst"
+    compressed.write_bytes(zstandard.compress(content))
+    with pytest.raises(UsageError, match=r"compressed results.*zstd -d --rm .*runs\.jsonl\.zst\), or choose"):
+        opened(tmp_path)
+    assert not runs.exists()
+    runs.write_bytes(zstandard.decompress(compressed.read_bytes()))  # as `zstd -d` does without --rm
+    with opened(tmp_path) as store:
+        assert rounds(store.contents) == [1]
+        assert store.warnings == ["runs.jsonl.zst is there too; runs.jsonl alone is read"]
+
+
+def test_a_study_that_cannot_be_read_is_not_gone_on_with(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    (tmp_path / "study.toml").write_text("= no toml")
+    with pytest.raises(UsageError, match=r"study\.toml: is not TOML: .*; mend it, or choose another"):
+        opened(tmp_path)
+    assert (tmp_path / "study.toml").read_text() == "= no toml"
 
 
 def test_a_second_harness_is_kept_out(tmp_path: Path) -> None:
@@ -139,5 +159,5 @@ def test_a_read_only_file_system() -> None:
 def test_numbers_that_are_none_are_not_written(tmp_path: Path) -> None:
     with opened(tmp_path) as store:
         with pytest.raises(ValueError, match="JSON"):
-            store.append("run", {"seconds": [float("nan")]})
+            store.append(RunLine(cell="c", seconds=(float("nan"),)))
         assert (tmp_path / "runs.jsonl").read_bytes() == b""

@@ -1,0 +1,413 @@
+"""The lines of `runs.jsonl`: a type for each kind, with the unit and the meaning of each field.
+
+docs/reference/results.md shows them. A field that a line lacks, or whose value makes no sense, is None, or an
+empty tuple where it is a list. All times are in seconds.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, ClassVar, Literal
+
+from taskgrain.drive.catalogue import REFERENCE
+from taskgrain.results import values
+from taskgrain.study.fields import WORKLOAD as FIELDS
+from taskgrain.study.workload import Workload
+
+SCHEMA = 1
+"""The newest schema that this version knows, and the one that it writes."""
+
+Kind = Literal["text", "integer", "number", "flag", "table"]
+Warning = Mapping[str, Any] | str
+"""A code with its values; older versions wrote a sentence."""
+ReferenceKey = tuple[Any, ...]
+"""What tells references apart: the program, and the values of `OF_A_REFERENCE`."""
+Odd = Counter[str]
+"""How often a value of which field made no sense, by `kind.field`."""
+_Read = Callable[[Any], Any]
+
+_KINDS: dict[_Read, Kind] = {
+    values.text: "text",
+    values.integer: "integer",
+    values.flag: "flag",
+    values.number: "number",
+    values.amount: "number",
+    values.positive: "number",
+    values.share: "number",
+}
+
+
+_TYPES: dict[str, _Read] = {
+    "integer": values.integer,
+    "bytes": values.integer,
+    "number": values.number,
+    "seconds": values.number,
+    "flag": values.flag,
+}
+WORKLOAD: dict[str, _Read] = {name: _TYPES.get(one.type, values.text) for name, one in FIELDS.items()}
+"""How the fields of a workload are read."""
+OF_A_REFERENCE = ("kernel", *(name for name in Workload("", 0).reference() if name != "name"))
+"""The fields of a workload that say what the kernel does alone."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """What is known of a field."""
+
+    read: _Read
+    meaning: str
+    unit: str = ""
+    listed: bool = False
+    """Whether it is a list of such values."""
+    gaps: bool = False
+    """Whether an element that makes no sense keeps its place in the list, as None."""
+    always: bool = False
+    """Whether a line has the field also where it is not known: null, or an empty list."""
+    made: type | None = None
+    """What the elements of a list of tables are made."""
+
+    @property
+    def kind(self) -> Kind:
+        """Of the value, or of the elements of a list."""
+        return _KINDS.get(self.read, "table")
+
+
+def _field(read: _Read, meaning: str, unit: str = "", **rest: Any) -> Any:
+    described = Field(read, meaning, unit, **rest)
+    empty: object = () if described.listed else None
+    return dataclasses.field(default=empty, metadata={"field": described})
+
+
+def _text(meaning: str) -> Any:
+    return _field(values.text, meaning)
+
+
+def _integer(meaning: str, unit: str = "") -> Any:
+    return _field(values.integer, meaning, unit)
+
+
+def _positive(meaning: str, unit: str = "", **rest: bool) -> Any:
+    return _field(values.positive, meaning, unit, **rest)
+
+
+def _table(value: object) -> Mapping[str, Any] | None:
+    return value if isinstance(value, dict) else None
+
+
+def _warning(value: object) -> Warning | None:
+    if not isinstance(value, dict):
+        return values.text(value)
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return None
+    return value
+
+
+def _places(value: object) -> tuple[int, ...] | None:
+    found = [values.integer(one) for one in value] if isinstance(value, list) else [None]
+    return None if None in found else tuple(one for one in found if one is not None)
+
+
+def said(warning: Warning) -> str:
+    """A warning as text."""
+    return warning if isinstance(warning, str) else json.dumps(warning, ensure_ascii=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """What every line has."""
+
+    kind: ClassVar[str]
+    schema: int = SCHEMA
+    time: float | None = _field(values.number, "Unix time at which the line was written", "s")
+    elapsed: float | None = _field(values.amount, "measured so far, over all calls", "s")
+
+    def to_json(self) -> dict[str, Any]:
+        """The line as an object of JSON."""
+        head = {"schema": self.schema, "kind": self.kind}
+        if self.time is not None:
+            head["time"] = self.time
+        return head | _own(self) | ({} if self.elapsed is None else {"elapsed": self.elapsed})
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnknownLine(Line):
+    """A line of a kind that this version does not know, or of another program, as it stands."""
+
+    kind: ClassVar[str] = ""
+    content: Mapping[str, Any]
+
+    def to_json(self) -> dict[str, Any]:
+        return dict(self.content)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfCell(Line):
+    """A line about a cell."""
+
+    cell: str = dataclasses.field(
+        metadata={
+            "field": Field(values.text, "name of the cell: system, pattern, and whatever is not the default")
+        }
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CellLine(OfCell):
+    """A cell as it starts, or as it starts again after a failure."""
+
+    kind: ClassVar[str] = "cell"
+    system: str | None = _text("system")
+    workload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Those fields of the workload that the line has; in JSON they stand in the line itself."""
+    steps: int | None = _integer("time steps of the graph; 0: chosen for each cell")
+    threshold: float | None = _field(values.share, "the efficiency that METG is for")
+    cores: int | None = _integer("cores that the system occupies")
+    command: str | None = _text("the command that measures the cell alone")
+    reference: str | None = _text("the program that efficiency is measured against")
+    driver: Mapping[str, Any] | None = _field(_table, "what the driver said of itself when it started")
+
+    @property
+    def reference_key(self) -> ReferenceKey:
+        """That of the lines of its reference."""
+        return _reference_key(self.reference, self.workload)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attempt(OfCell):
+    """One answer of a driver."""
+
+    phase: str | None = _text("bracket, measure, sweep, or floor (the empty kernel)")
+    round: int | None = _integer("round of the phase, from 0")
+    iterations: int | None = _integer("of the kernel in each task; 0: the empty kernel")
+    steps: int | None = _integer("time steps of the graph")
+    seconds: tuple[float | None, ...] = _positive(
+        "wall time of the sample", "s", listed=True, gaps=True, always=True
+    )
+    """One for each timed repeat."""
+    prepare_seconds: tuple[float | None, ...] = _field(
+        values.amount,
+        "spent on the graph before the clock started",
+        "s",
+        listed=True,
+        gaps=True,
+        always=True,
+    )
+    """One for each timed repeat, or one for all of them."""
+    tasks: int | None = _integer("tasks of the sample")
+    dependencies: int | None = _integer("dependences of the sample")
+    work: float | None = _field(values.amount, "work of the sample", "work_unit")
+    work_unit: str | None = _text("unit of work: flop, byte, iteration")
+    cores: int | None = _integer("cores that the system occupies")
+    peak_rss_bytes: int | None = _integer("largest resident memory of the driver so far", "B")
+    binding: tuple[tuple[int, ...], ...] = _field(_places, "processors that each worker may use", listed=True)
+    busy: float | None = _field(values.amount, "share of the cores' time that others took during the run")
+    steal: float | None = _field(values.amount, "the hypervisor's part of it")
+    switches: int | None = _integer("involuntary context switches of the driver's threads during the run")
+    warnings: tuple[Warning, ...] = _field(_warning, "what was odd about the answer", listed=True)
+    slowdown: float | None = _positive("how many times slower than at best the cores were around the run")
+    disturbed: bool | None = _field(values.flag, "whether others disturbed the run: by that or by `busy`")
+    attempts: int | None = _integer("how often the run was made because of that")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunLine(Attempt):
+    """An answer that counts."""
+
+    kind: ClassVar[str] = "run"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RejectedLine(Attempt):
+    """An answer that others disturbed; the run was repeated."""
+
+    kind: ClassVar[str] = "rejected"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceLine(Line):
+    """One measurement of the kernel alone."""
+
+    kind: ClassVar[str] = "reference"
+    program: str | None = _text("that measured: taskgrain-reference, or that of other processors")
+    workload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    """Those of the fields `OF_A_REFERENCE` that the line has; in JSON they stand in the line itself."""
+    rates: tuple[float | None, ...] = _positive(
+        "of the kernel alone on that core, all cores running",
+        "work_unit/s",
+        listed=True,
+        gaps=True,
+        always=True,
+    )
+    """One for each core, or for each processor where the program is a system's own."""
+    work_unit: str | None = _text("unit of work: flop, byte, iteration")
+    busy: float | None = _field(values.amount, "share of the cores' time that others took")
+    steal: float | None = _field(values.amount, "the hypervisor's part of it")
+    load: float | None = _field(
+        values.amount, "processes that ran or waited for a core, averaged over a minute"
+    )
+    hertz: int | None = _integer("clock of the first core, where the system tells", "Hz")
+
+    @property
+    def reference_key(self) -> ReferenceKey:
+        """What tells it from other references."""
+        return _reference_key(self.program, self.workload)
+
+
+def _reference_key(program: str | None, workload: Mapping[str, Any]) -> ReferenceKey:
+    """Older lines do not name the program, as there was one, nor the sizes, which were the defaults."""
+    kernel, *others = OF_A_REFERENCE
+    sizes = (workload.get(name, FIELDS[name].default) for name in others)
+    return program or REFERENCE, workload.get(kernel), *sizes
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrashLine(OfCell):
+    """A driver ended and was started again for the same run."""
+
+    kind: ClassVar[str] = "crash"
+    message: str | None = _text("how it ended")
+    log: str | None = _text("the last lines that it printed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureLine(OfCell):
+    """A cell failed."""
+
+    kind: ClassVar[str] = "failure"
+    error: str | None = _text("kind of the failure that ended the cell")
+    message: str | None = _text("its message")
+    log: str | None = _text("the last lines that the driver printed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CurvePoint:
+    """One task size of a cell's efficiency curve."""
+
+    iterations: float | None = _positive("of the kernel in each task")
+    granularity: float | None = _positive("median over the rounds", "s")
+    granularity_low: float | None = _positive("lower end of its 95 % interval", "s")
+    granularity_high: float | None = _positive("upper end of its 95 % interval", "s")
+    efficiency: float | None = _field(values.number, "share of the peak rate")
+    efficiency_low: float | None = _field(values.number, "lower end of its 95 % interval")
+    efficiency_high: float | None = _field(values.number, "upper end of its 95 % interval")
+    repeats: int | None = _integer("samples behind the point")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetgLine(OfCell):
+    """What a cell came to."""
+
+    kind: ClassVar[str] = "metg"
+    ending: str | None = _text("as in results.md, or unfinished")
+    threshold: float | None = _field(values.share, "the efficiency that METG is for")
+    metg: float | None = _positive("METG", "s", always=True)
+    low: float | None = _positive("lower end of its 95 % interval", "s", always=True)
+    high: float | None = _positive("upper end of its 95 % interval", "s", always=True)
+    iterations: float | None = _positive("iterations of a task at METG", always=True)
+    floor: float | None = _positive("granularity of the empty kernel", "s", always=True)
+    floor_low: float | None = _positive("lower end of its 95 % interval", "s", always=True)
+    floor_high: float | None = _positive("upper end of its 95 % interval", "s", always=True)
+    rounds: int | None = _integer("complete rounds")
+    peak_rate: float | None = _positive(
+        "peak of one core: what the efficiency is a share of", "work_unit/s", always=True
+    )
+    curve: tuple[CurvePoint, ...] = _field(
+        _table, "the efficiency curve", listed=True, always=True, made=CurvePoint
+    )
+    warnings: tuple[Warning, ...] = _field(_warning, "what to know of the result", listed=True, always=True)
+    repeated_runs: int | None = _integer("runs that others disturbed and that were repeated")
+    disturbed_runs: int | None = _integer("runs that stayed disturbed")
+
+
+TYPES: dict[str, type[Line]] = {
+    one.kind: one
+    for one in (CellLine, RunLine, RejectedLine, ReferenceLine, CrashLine, FailureLine, MetgLine)
+}
+
+
+@cache
+def fields(owner: type) -> dict[str, Field]:
+    """The fields of a kind of line, or of a point of a curve, by name."""
+    return {one.name: one.metadata["field"] for one in dataclasses.fields(owner) if "field" in one.metadata}
+
+
+def from_json(table: Mapping[str, Any], odd: Odd | None = None) -> Line:
+    """The line that an object of JSON stands for.
+
+    Fields that this version does not know are left out. So are values that make no sense, counted in `odd`.
+    """
+    odd = Odd() if odd is None else odd
+    schema, kind = values.integer(table.get("schema", SCHEMA)), table.get("kind")
+    made = TYPES.get(kind) if isinstance(kind, str) else None
+    unknown = UnknownLine(schema=SCHEMA if schema is None else schema, content=table)
+    if schema is None or made is None:
+        return unknown
+    found = _values(made, made.kind, table, odd)
+    if issubclass(made, OfCell) and "cell" not in found:
+        return unknown
+    if made in (CellLine, ReferenceLine):
+        names = WORKLOAD if made is CellLine else OF_A_REFERENCE
+        found["workload"] = _workload(names, made.kind, table, odd)
+    return made(schema=schema, **found)
+
+
+def _workload(names: Iterable[str], kind: str, table: Mapping[str, Any], odd: Odd) -> dict[str, Any]:
+    """Those fields of the workload that the table has."""
+    known = {name: WORKLOAD[name](table.get(name)) for name in names}
+    odd.update(f"{kind}.{name}" for name in known if known[name] is None and table.get(name) is not None)
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _values(owner: type, kind: str, table: Mapping[str, Any], odd: Odd) -> dict[str, Any]:
+    """Those fields of `owner` that the table has."""
+    found = {}
+    for name, one in fields(owner).items():
+        value = table.get(name)
+        if value is None:
+            continue
+        made = _elements(one, f"{kind}.{name}", value, odd) if one.listed else one.read(value)
+        if made is None:
+            odd[f"{kind}.{name}"] += 1
+        else:
+            found[name] = made
+    return found
+
+
+def _elements(field: Field, name: str, value: object, odd: Odd) -> tuple[Any, ...] | None:
+    if not isinstance(value, list):
+        return None
+    read = [None if one is None else field.read(one) for one in value]
+    odd[name] += sum(a is not None and b is None for a, b in zip(value, read, strict=True))
+    if field.made:
+        read = [None if one is None else field.made(**_values(field.made, name, one, odd)) for one in read]
+    return tuple(one for one in read if field.gaps or one is not None)
+
+
+def _own(line: Line) -> dict[str, Any]:
+    """The fields of a line but for those of every line."""
+    found: dict[str, Any] = {}
+    for one in dataclasses.fields(line):
+        value = getattr(line, one.name)
+        if one.name == "workload":
+            found |= value
+        elif one.name not in ("schema", "time", "elapsed") and (
+            value not in (None, ()) or one.metadata["field"].always
+        ):
+            found[one.name] = _plain(value)
+    return found
+
+
+def _plain(value: object) -> object:
+    """A value of a line as JSON has it."""
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, CurvePoint):
+        return {name: known for name in fields(CurvePoint) if (known := getattr(value, name)) is not None}
+    return value

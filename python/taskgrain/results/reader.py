@@ -1,0 +1,204 @@
+"""The reader of results folders (docs/reference/results.md): whoever opens one, opens it here.
+
+It is lenient. What is torn, damaged, foreign, newer or makes no sense is left out and counted, because the
+results of a study that was killed are the ones that are needed most. Only a folder that cannot be read is an
+error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import math
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from taskgrain.results.lines import SCHEMA, Line, Odd, UnknownLine, from_json
+from taskgrain.words.errors import UsageError
+
+RUNS = "runs.jsonl"
+COMPRESSED = "runs.jsonl.zst"
+STUDY = "study.toml"
+MACHINE = "machine.json"
+FILES = (RUNS, COMPRESSED, STUDY, MACHINE)
+_SHOWN = 5
+"""Places that a warning names."""
+_CHUNK = 2**16
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the lines of a results folder say, in order."""
+
+    file: Path
+    raw: bytes
+    """The lines as they stand, decompressed."""
+    lines: tuple[Line, ...] = ()
+    """Those that can be used."""
+    unknown: tuple[UnknownLine, ...] = ()
+    """Those of kinds that this version does not know, or of another program."""
+    torn: bytes = b""
+    """The unfinished last line, which a killed harness left."""
+    damaged: tuple[int, ...] = ()
+    """Numbers of other lines that cannot be read, counted from 1."""
+    newer: tuple[int, int] | None = None
+    """Number and schema of the first line that a newer version wrote."""
+    odd: Mapping[str, int] = field(default_factory=dict)
+    """How many values of which field make no sense, by `kind.field`; they count as missing."""
+    remarks: tuple[str, ...] = ()
+    """What is odd about the file itself."""
+
+    def warnings(self) -> list[str]:
+        """All that is odd, in words."""
+        name, found = self.file.name, []
+        if self.torn:
+            found.append(f"the last line of {name} is torn ({len(self.torn)} bytes); it is skipped")
+        found += self.remarks
+        if self.damaged:
+            found.append(f"{name} cannot be read in line {_listed(map(str, self.damaged))}; skipped")
+        if self.newer:
+            found.append(f"{name}: {self.newer_line()}: parts may be missing")
+        if self.unknown:
+            found.append(f"{name}: lines of no known kind, left out: {len(self.unknown)}")
+        if self.odd:
+            which = _listed(f"{name} ({count})" for name, count in self.odd.items())
+            found.append(f"{name}: values that make no sense, taken as missing: {which}")
+        return found
+
+    def newer_line(self) -> str:
+        """Which line a newer version wrote, if one did."""
+        number, schema = self.newer or (0, 0)
+        return (
+            f"line {number} was written by a newer taskgrain (schema {schema}; this one knows up to {SCHEMA})"
+        )
+
+
+@dataclass(frozen=True)
+class Study:
+    """A `study.toml`."""
+
+    text: str = ""
+    table: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    """Why the table is empty, if it could not be read."""
+
+
+def read(folder: Path) -> Contents:
+    """Reads the lines of a results folder. Raises `UsageError` if there are none to be read."""
+    file, compressed = folder / RUNS, folder / COMPRESSED
+    remarks: tuple[str, ...] = ()
+    try:
+        if file.exists():
+            raw = file.read_bytes()
+            if compressed.exists():
+                remarks = (f"{COMPRESSED} is there too; {RUNS} alone is read",)
+        elif compressed.exists():
+            file = compressed
+            raw, remarks = _decompressed(compressed.read_bytes())
+        else:
+            raise UsageError(f"{file}: there is no such file; is {folder} a results folder?")
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    return _contents(file, raw, remarks)
+
+
+def study(folder: Path) -> Study:
+    """Reads `study.toml`; what cannot be read is empty, with a warning."""
+    try:
+        text = (folder / STUDY).read_bytes().decode("utf-8", "replace")
+    except OSError as error:
+        return Study(warnings=(f"{STUDY}: cannot be read: {error.strerror}",))
+    try:
+        return Study(text, tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        return Study(text, warnings=(f"{STUDY}: is not TOML: {error}",))
+
+
+def machine(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
+    """What `machine.json` says, and what is odd about it: then it is empty."""
+    try:
+        table = _object((folder / MACHINE).read_bytes())
+    except OSError as error:
+        return {}, [f"{MACHINE}: cannot be read: {error.strerror}; the machine is not known"]
+    if table is None:
+        return {}, [f"{MACHINE}: is not a JSON object; the machine is not known"]
+    found = _finite(table)
+    assert isinstance(found, dict)
+    return found, []
+
+
+def _contents(file: Path, raw: bytes, remarks: tuple[str, ...]) -> Contents:
+    lines: list[Line] = []
+    unknown: list[UnknownLine] = []
+    damaged: list[int] = []
+    torn = b""
+    newer: tuple[int, int] | None = None
+    odd = Odd()
+    *whole, last = raw.split(b"\n")
+    for number, text in enumerate([*whole, last], start=1):
+        if not text.strip():
+            continue
+        table = _object(text)
+        if table is None:
+            if number > len(whole):
+                torn = text
+            else:
+                damaged.append(number)
+            continue
+        line = from_json(table, odd)
+        if line.schema > SCHEMA and newer is None:
+            newer = number, line.schema
+        if isinstance(line, UnknownLine):
+            unknown.append(line)
+        else:
+            lines.append(line)
+    return Contents(file, raw, tuple(lines), tuple(unknown), torn, tuple(damaged), newer, dict(+odd), remarks)
+
+
+def _object(raw: bytes) -> Mapping[str, Any] | None:
+    """The object of JSON that is written there, if one is."""
+    try:
+        value = json.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _finite(value: object) -> object:
+    """The same without the numbers that JSON does not have, which Python reads all the same."""
+    match value:
+        case dict():
+            return {key: _finite(one) for key, one in value.items()}
+        case list():
+            return [_finite(one) for one in value]
+        case float() if not math.isfinite(value):
+            return None
+    return value
+
+
+def _decompressed(raw: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """The content of a Zstandard file as far as it can be read, and what is odd about it."""
+    import zstandard  # here, because most folders need none
+
+    source, found = io.BytesIO(raw), io.BytesIO()
+    frame = zstandard.ZstdDecompressor().decompressobj()
+    whole = True
+    with contextlib.suppress(zstandard.ZstdError):
+        while chunk := source.read(_CHUNK):  # bit by bit, so that all before some damage comes out
+            while chunk:
+                found.write(frame.decompress(chunk))
+                whole, chunk = frame.eof, frame.unused_data
+                if frame.eof:  # others may follow, as where files were appended to each other
+                    frame = zstandard.ZstdDecompressor().decompressobj()
+        if whole:
+            return found.getvalue(), ()
+    return found.getvalue(), (f"{COMPRESSED} is damaged: what follows {found.tell()} bytes of lines is lost",)
+
+
+def _listed(names: Iterable[str]) -> str:
+    every = list(names)
+    return ", ".join(every[:_SHOWN]) + (", …" if len(every) > _SHOWN else "")

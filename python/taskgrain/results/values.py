@@ -1,0 +1,59 @@
+"""What a value of a results folder may be.
+
+Each function takes any value of JSON, and returns None for one that makes no sense.
+"""
+
+from __future__ import annotations
+
+import math
+
+LARGEST = 2**63
+"""Integers are below it, as in the driver protocol."""
+
+
+def text(value: object) -> str | None:
+    """A text. JSON can spell half a surrogate pair, which no file can hold: it becomes U+FFFD."""
+    if not isinstance(value, str):
+        return None
+    return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def flag(value: object) -> bool | None:
+    """A truth value."""
+    return value if isinstance(value, bool) else None
+
+
+def integer(value: object) -> int | None:
+    """A count: an integer from 0 to 2^63 - 1."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value < LARGEST else None
+
+
+def number(value: object) -> float | None:
+    """A finite number, as a float."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        found = float(value)
+    except OverflowError:
+        return None
+    return found if math.isfinite(found) else None
+
+
+def amount(value: object) -> float | None:
+    """A finite number, not below 0."""
+    found = number(value)
+    return found if found is not None and found >= 0.0 else None
+
+
+def positive(value: object) -> float | None:
+    """A finite number above 0."""
+    found = number(value)
+    return found if found is not None and found > 0.0 else None
+
+
+def share(value: object) -> float | None:
+    """A number between 0 and 1."""
+    found = number(value)
+    return found if found is not None and 0.0 < found < 1.0 else None
