@@ -1,0 +1,181 @@
+"""The lines of runs.jsonl: what is written is what is read, and no value of JSON breaks the reading."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import results_folder as made
+from hypothesis import given
+from hypothesis import strategies as st
+
+from taskgrain.results import lines, values
+from taskgrain.results.lines import (
+    CellLine,
+    CrashLine,
+    CurvePoint,
+    Line,
+    MetgLine,
+    Odd,
+    ReferenceLine,
+    RejectedLine,
+    RunLine,
+    UnknownLine,
+    from_json,
+)
+
+ROOT = Path(__file__).parents[3]
+CELL = made.cell_name("mpi", "fft")
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+INTEGERS = st.integers(0, values.LARGEST - 1)
+PLAIN: dict[Callable[[Any], Any], st.SearchStrategy[Any]] = {
+    values.text: st.text(max_size=5),
+    values.flag: st.booleans(),
+    values.integer: INTEGERS,
+    values.number: FINITE,
+    values.amount: FINITE.map(abs),
+    values.positive: FINITE.map(abs).filter(bool),
+    values.share: st.floats(0.0, 1.0, exclude_min=True, exclude_max=True),
+}
+TABLES = st.dictionaries(st.text(max_size=5), st.text(max_size=5) | FINITE, max_size=2)
+OTHERS = {
+    "driver": TABLES,
+    "warnings": TABLES | st.text(max_size=5),
+    "binding": st.lists(INTEGERS, max_size=3).map(tuple),
+    "curve": st.deferred(lambda: of(CurvePoint)),
+}
+
+
+def of(owner: Any) -> st.SearchStrategy[Any]:
+    """Any line of a kind, or point of a curve, with some of its fields."""
+    chosen: dict[str, st.SearchStrategy[Any]] = {}
+    for name, field in lines.fields(owner).items():
+        one = PLAIN[field.read] if field.read in PLAIN else OTHERS[name]
+        if field.listed:
+            chosen[name] = st.lists(one | st.none() if field.gaps else one, max_size=3).map(tuple)
+        else:
+            chosen[name] = one if name == "cell" else st.none() | one
+    if owner in (CellLine, ReferenceLine):
+        names = lines.WORKLOAD if owner is CellLine else lines.OF_A_REFERENCE
+        workload = {name: PLAIN[lines.WORKLOAD[name]] for name in names}
+        chosen["workload"] = st.fixed_dictionaries({}, optional=workload)
+    return st.builds(owner, **chosen)
+
+
+@pytest.mark.parametrize("kind", lines.TYPES)
+@given(st.data())
+def test_what_is_written_is_read(kind: str, data: st.DataObject) -> None:
+    line: Line = data.draw(of(lines.TYPES[kind]))
+    odd = Odd()
+    table = line.to_json()
+    assert table["kind"] == kind
+    assert from_json(json.loads(json.dumps(table, allow_nan=False)), odd) == line
+    assert not +odd
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(st.data())
+def test_any_object_is_a_line(data: st.DataObject) -> None:
+    kind = data.draw(st.sampled_from([*lines.TYPES, "new", None]))
+    names = [*lines.fields(lines.TYPES[kind]), *lines.WORKLOAD, "schema"] if kind in lines.TYPES else ["x"]
+    table = {"kind": kind} | data.draw(st.dictionaries(st.sampled_from(names), JSON, max_size=6))
+    line = from_json(table)
+    if isinstance(line, UnknownLine):
+        assert line.to_json() == table
+    else:
+        assert from_json(line.to_json()) == line
+
+
+def test_a_run() -> None:
+    table = made.run_line(CELL) | {"new field": 1}
+    line = from_json(table)
+    assert isinstance(line, RunLine)
+    assert (line.cell, line.phase, line.iterations, line.steps) == (CELL, "measure", 128, 4000)
+    assert list(line.seconds) == table["seconds"]
+    assert (line.binding, line.disturbed) == (((0,), (1,)), None)
+    assert line.to_json() == {key: value for key, value in table.items() if key != "new field"}
+    rejected = from_json(table | {"kind": "rejected"})
+    assert isinstance(rejected, RejectedLine) and not isinstance(rejected, RunLine)
+
+
+def test_a_result() -> None:
+    table = made.metg_line(CELL, 1e-6, "never_reached", ["odd", {"code": "busy", "share": 0.2}])  # type: ignore[list-item]
+    line = from_json(table)
+    assert isinstance(line, MetgLine)
+    assert (line.ending, line.metg, len(line.curve)) == ("never_reached", None, 10)
+    assert line.warnings == ("odd", {"code": "busy", "share": 0.2})
+    assert [lines.said(one) for one in line.warnings] == ["odd", '{"code": "busy", "share": 0.2}']
+    assert line.to_json() == table
+
+
+def test_a_cell_and_its_reference() -> None:
+    cell, old = from_json(made.cell_line("mpi", "fft")), from_json(made.REFERENCE)
+    assert isinstance(cell, CellLine) and isinstance(old, ReferenceLine)
+    assert (cell.workload["pattern"], cell.workload["width"], cell.steps) == ("fft", 16, 4000)
+    assert "fraction" not in cell.workload
+    assert cell.reference_key == old.reference_key == ("taskgrain-reference", "compute_bound", 0, 16)
+    other = from_json(made.REFERENCE | {"program": "gpu-reference", "samples": 4})
+    assert isinstance(other, ReferenceLine)
+    assert other.reference_key == ("gpu-reference", "compute_bound", 0, 4)
+
+
+def test_a_crash_and_a_failure() -> None:
+    table = {"schema": 1, "kind": "crash", "time": 1.0, "cell": CELL, "message": "ended with 9", "log": "x"}
+    assert from_json(table) == CrashLine(time=1.0, cell=CELL, message="ended with 9", log="x")
+    assert from_json(made.failure_line(CELL)).to_json() == made.failure_line(CELL)
+
+
+UNKNOWN: list[dict[str, object]] = [
+    {"kind": "new", "cell": CELL},
+    {"cell": CELL},
+    {"kind": ["run"], "cell": CELL},
+    {"kind": "run"},
+    {"kind": "run", "cell": 3},
+    {"kind": "run", "cell": CELL, "schema": "1.0"},
+]
+
+
+@pytest.mark.parametrize("table", UNKNOWN)
+def test_other_lines_are_kept_as_they_are(table: dict[str, object]) -> None:
+    assert from_json(table) == UnknownLine(content=table)
+
+
+def test_values_that_make_no_sense_are_counted() -> None:
+    odd = Odd()
+    run = {"kind": "run", "cell": CELL, "tasks": -1, "round": True, "cores": 1.5, "steps": 2**63}
+    run |= {"seconds": [0.1, "x", None, -1.0], "prepare_seconds": 7, "work": 10**400, "warnings": ["a", 1]}
+    assert from_json(run, odd) == RunLine(cell=CELL, seconds=(0.1, None, None, None), warnings=("a",))
+    assert odd == Odd({
+        "run.tasks": 1, "run.round": 1, "run.cores": 1, "run.steps": 1, "run.seconds": 2,
+        "run.prepare_seconds": 1, "run.work": 1, "run.warnings": 1,
+    })  # fmt: skip
+    odd.clear()
+    line = from_json({"kind": "metg", "cell": CELL, "curve": [1, {"granularity": 0, "repeats": 3}]}, odd)
+    assert line == MetgLine(cell=CELL, curve=(CurvePoint(repeats=3),))
+    assert +odd == Odd({"metg.curve": 1, "metg.curve.granularity": 1})
+    odd.clear()
+    line = from_json({"kind": "cell", "cell": CELL, "width": "many", "seed": 3, "driver": 4}, odd)
+    assert line == CellLine(cell=CELL, workload={"seed": 3})
+    assert odd == Odd({"cell.width": 1, "cell.driver": 1})
+
+
+def test_half_a_surrogate_pair_can_be_written() -> None:
+    line = from_json({"kind": "crash", "cell": "a\ud800b", "message": "\U0001f600"})
+    assert line == CrashLine(cell="a\ufffdb", message="\U0001f600")
+
+
+@pytest.mark.parametrize("kind", [*lines.TYPES.values(), CurvePoint])
+def test_the_reference_names_every_field(kind: Any) -> None:
+    text = (ROOT / "docs/reference/results.md").read_text("utf-8")
+    for one in dataclasses.fields(kind):
+        assert one.name == "workload" or f'"{one.name}"' in text or f"`{one.name}`" in text, one.name
