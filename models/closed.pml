@@ -1,4 +1,4 @@
-/* Runtime::Closed (src/rt/runtime.cpp) and Worker::publish_busy (src/rt/worker.cpp): at the end of a run worker 0 looks at what belongs to
+/* Runtime::Closed (src/rt/runtime.cpp) and Worker::publish_busy (src/rt/engine/worker.cpp): at the end of a run worker 0 looks at what belongs to
  * the others, while threads outside may send them something. A worker that has been idle says in its epoch that it is busy, passes a
  * fence and waits while the run is closed; worker 0 closes the run, passes a fence and looks whether all are idle.
  *

@@ -1,4 +1,4 @@
-/* Worker::publish_idle, Worker::publish_busy and Runtime::quiescent (src/rt/worker.cpp, src/rt/runtime.cpp): how the engine finds out
+/* Worker::publish_idle, Worker::publish_busy and Runtime::quiescent (src/rt/engine/worker.cpp, src/rt/runtime.cpp): how the engine finds out
  * that everything is done, after Mattern's four counters (Distributed Computing 2, 1987). Three workers send one another messages
  * and steal one another's tasks; the first of them waits for completion.
  *

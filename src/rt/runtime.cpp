@@ -8,7 +8,7 @@
 #include "taskgrain/rt/cores.hpp"
 #include "taskgrain/rt/taskflow.hpp"
 #include "taskgrain/rt/trace.hpp"
-#include "work.hpp"
+#include "engine/work.hpp"
 
 namespace taskgrain::rt {
 

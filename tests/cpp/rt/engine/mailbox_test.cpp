@@ -8,7 +8,7 @@
 #include <memory>
 #include <thread>
 
-#include "stress.hpp"
+#include "rt/stress.hpp"
 
 namespace taskgrain::rt {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "history.hpp"
-#include "stress.hpp"
+#include "rt/stress.hpp"
 #include "taskgrain/rt/deque.hpp"
 
 namespace taskgrain::rt {

@@ -13,7 +13,7 @@
 
 #include "graph_actors.hpp"
 #include "taskgrain/rt/trace.hpp"
-#include "work.hpp"
+#include "engine/work.hpp"
 
 namespace taskgrain::rt {
 

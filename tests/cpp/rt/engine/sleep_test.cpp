@@ -20,7 +20,7 @@
 #include <unistd.h>
 #endif
 
-#include "stress.hpp"
+#include "rt/stress.hpp"
 
 namespace taskgrain::rt {
 namespace {

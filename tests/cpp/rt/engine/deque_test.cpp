@@ -11,7 +11,7 @@
 #include <tuple>
 #include <vector>
 
-#include "stress.hpp"
+#include "rt/stress.hpp"
 
 namespace taskgrain::rt {
 namespace {
