@@ -5,12 +5,15 @@
 #include <string>
 #include <utility>
 
+#include "engine/distance.hpp"
+#include "engine/work.hpp"
 #include "taskgrain/rt/cores.hpp"
 #include "taskgrain/rt/taskflow.hpp"
-#include "taskgrain/rt/trace.hpp"
-#include "engine/work.hpp"
+#include "taskgrain/rt/detail/trace.hpp"
 
 namespace taskgrain::rt {
+
+using namespace detail;
 
 namespace {
 

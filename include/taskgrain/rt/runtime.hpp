@@ -9,11 +9,9 @@
 ///     runtime.wait();
 
 #include <atomic>
-#include <chrono>
 #include <concepts>
 #include <cstdint>
 #include <exception>
-#include <filesystem>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -23,38 +21,22 @@
 #include <utility>
 #include <vector>
 
-#include "taskgrain/rt/entry.hpp"
+#include "taskgrain/rt/detail/entry.hpp"
 #include "taskgrain/rt/error.hpp"
-#include "taskgrain/rt/pause.hpp"
-#include "taskgrain/rt/worker.hpp"
+#include "taskgrain/rt/options.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
+#include "taskgrain/rt/detail/worker.hpp"
 
 namespace taskgrain::rt {
 
+namespace detail {
 class Trace;
+}
 
 inline constexpr const char* version = "0.1.0";
 
 /// Index of the worker whose thread calls; -1 outside of workers.
-inline int this_worker() noexcept { return Worker::current() == nullptr ? -1 : Worker::current()->index(); }
-
-struct RuntimeOptions {
-  /// Number of workers; 0: as many as `cores`, or one for each core that this process may use.
-  int workers = 0;
-  /// The processor of each worker, as the operating system counts them; empty: one of each core in the order of the machine, then
-  /// the second of each. Workers beyond the processors share them.
-  std::vector<int> cores{};
-  /// Whether a worker's thread is bound to its processor. Who waits is bound while it waits; where it waits often it does well to
-  /// be bound there for good, because that takes some microseconds.
-  bool pin = true;
-  /// In which order a worker runs its ready tasks.
-  Order order = Order::newest;
-  /// How long a worker without work spins before it sleeps.
-  std::chrono::nanoseconds spin = std::chrono::milliseconds(2);
-  /// Remember every task that ran, so that one that is fulfilled too often is found at once. Memory then follows the graph.
-  bool check = false;
-  /// File for a trace of all tasks, for chrome://tracing or ui.perfetto.dev; empty: none.
-  std::filesystem::path trace{};
-};
+inline int this_worker() noexcept { return detail::Worker::current() == nullptr ? -1 : detail::Worker::current()->index(); }
 
 /// Worker 0 is whoever waits: a thread in `wait` runs its tasks. The others are threads of their own. Several runtimes can be in
 /// one process.
@@ -126,10 +108,10 @@ class Runtime {
 
   // -- for handlers
 
-  Worker& worker(int index) noexcept { return *workers_[static_cast<std::size_t>(index)]; }
+  detail::Worker& worker(int index) noexcept { return *workers_[static_cast<std::size_t>(index)]; }
   /// The calling thread's worker, null if it is none of this runtime.
-  Worker* here() const noexcept {
-    Worker* worker = Worker::current();
+  detail::Worker* here() const noexcept {
+    detail::Worker* worker = detail::Worker::current();
     return worker != nullptr && &worker->runtime() == this ? worker : nullptr;
   }
   /// Whether a task has failed, so that all that is left is dropped.
@@ -137,11 +119,11 @@ class Runtime {
   /// Fails the run with the exception that is being handled.
   void fail(const std::string& task) noexcept;
   /// A handler lives from `add` to `remove`; remove waits for what it has under way.
-  void add(Handler& handler);
-  void remove(Handler& handler) noexcept;
+  void add(detail::Handler& handler);
+  void remove(detail::Handler& handler) noexcept;
 
  private:
-  friend class Worker;
+  friend class detail::Worker;
 
   void call_on_each_worker(const std::function<void(int worker)>& body);
   void stop_threads() noexcept;
@@ -152,24 +134,24 @@ class Runtime {
   class Closed;
   /// Forgets what is left of a run that has ended, and throws what is to be said of it.
   void end_run();
-  std::vector<Handler*> handlers();
+  std::vector<detail::Handler*> handlers();
 
   RuntimeOptions options_;
-  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::unique_ptr<detail::Worker>> workers_;
   std::vector<std::thread> threads_;
-  std::unique_ptr<Trace> trace_;
+  std::unique_ptr<detail::Trace> trace_;
   std::mutex caller_mutex_;  // held by the thread that is worker 0
   std::mutex mutex_;         // of what follows
-  std::vector<Handler*> handlers_;
+  std::vector<detail::Handler*> handlers_;
   std::exception_ptr failure_;
   std::vector<std::uint64_t> epochs_;  // of worker 0, while it asks whether all is done
 
   // Written seldom.
-  alignas(apart) std::atomic<bool> failed_{false};  // by who fails first; by worker 0 when all are idle
+  alignas(detail::apart) std::atomic<bool> failed_{false};  // by who fails first; by worker 0 when all are idle
   std::atomic<bool> stop_{false};
   std::atomic<bool> closed_{false};  // by worker 0: the others stay idle
   // Written by outside threads.
-  alignas(apart) std::atomic<std::uint64_t> sent_from_outside_{0};
+  alignas(detail::apart) std::atomic<std::uint64_t> sent_from_outside_{0};
   std::atomic<std::int64_t> holds_{0};
 };
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/distance.hpp"
 #include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt {
@@ -68,7 +69,7 @@ std::vector<std::vector<int>> usable_cores() {
   return by_core;
 }
 
-std::vector<std::vector<int>> by_distance(const std::vector<int>& processors) {
+std::vector<std::vector<int>> detail::by_distance(const std::vector<int>& processors) {
   const int workers = static_cast<int>(processors.size());
   std::vector<hwloc_obj_t> objects;
   for (const int processor : processors) objects.push_back(hwloc_get_pu_obj_by_os_index(topology(), static_cast<unsigned>(processor)));

@@ -1,4 +1,4 @@
-#include "taskgrain/rt/sleep.hpp"
+#include "taskgrain/rt/detail/sleep.hpp"
 
 #if defined(__linux__)
 #include <linux/membarrier.h>
@@ -6,7 +6,7 @@
 #include <unistd.h>
 #endif
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 namespace {
 
@@ -21,13 +21,13 @@ bool register_barrier() noexcept {
 
 }  // namespace
 
-const bool detail::asymmetric_barriers = register_barrier();
+const bool asymmetric_barriers = register_barrier();
 
 bool heavy_barrier() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 #if defined(__linux__)
   // Refused where memory is short, or by a sandbox that came after the registration.
-  if (detail::asymmetric_barriers) return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+  if (asymmetric_barriers) return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 #endif
   return true;
 }
@@ -38,4 +38,4 @@ bool Sleeper::wake_now() noexcept {
   return true;
 }
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

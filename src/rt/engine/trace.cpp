@@ -1,4 +1,4 @@
-#include "taskgrain/rt/trace.hpp"
+#include "taskgrain/rt/detail/trace.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -8,7 +8,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 namespace {
 
@@ -71,4 +71,4 @@ void Trace::write(const std::filesystem::path& file) const {
   if (!out) throw std::system_error(errno, std::generic_category(), "cannot write the trace " + file.string());
 }
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

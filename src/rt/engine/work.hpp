@@ -6,7 +6,7 @@
 
 #include "taskgrain/rt/runtime.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 // In pauses, of some ten nanoseconds each.
 inline constexpr int patience = 1024;      // before it robs others: a task stolen takes its data along, and what it tells comes back as messages
@@ -119,4 +119,4 @@ bool Worker::find_work(const Until& until) {
   }
 }
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -1,4 +1,4 @@
-#include "taskgrain/rt/worker.hpp"
+#include "taskgrain/rt/detail/worker.hpp"
 
 #include <algorithm>
 #include <string>
@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "taskgrain/rt/runtime.hpp"
-#include "taskgrain/rt/trace.hpp"
+#include "taskgrain/rt/detail/trace.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 namespace {
 
@@ -183,4 +183,4 @@ void Worker::publish_busy() {
   while (runtime_.closed_.load(std::memory_order_acquire)) std::this_thread::yield();
 }
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

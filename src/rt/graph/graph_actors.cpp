@@ -1,9 +1,6 @@
 #include "graph_actors.hpp"
 
-#include <algorithm>
-#include <chrono>
-
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 GraphActors::GraphActors(Runtime& runtime, const Compiler& compiler)
     : runtime_(runtime), name_(compiler.graph_name()), preconditions_(compiler.preconditions.size()), postconditions_(compiler.postconditions.size()) {
@@ -128,31 +125,4 @@ void GraphActors::abandon() noexcept {
   reset();
 }
 
-namespace {
-
-std::unique_ptr<GraphActors> compile(Runtime& runtime, TaskGraph graph, Policy policy, CompileStatistics& statistics) {
-  const auto begin = std::chrono::steady_clock::now();
-  Compiler compiler(std::move(graph), runtime.workers(), statistics);
-  auto actors = policy == Policy::in_order ? in_order_actors(runtime, std::move(compiler), statistics)
-                                           : queued_actors(runtime, std::move(compiler), policy == Policy::stealing, statistics);
-  statistics.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return actors;
-}
-
-}  // namespace
-
-std::optional<Policy> policy_from_name(std::string_view name) noexcept {
-  if (name == "in_order") return Policy::in_order;
-  if (name == "ready_queue") return Policy::ready_queue;
-  if (name == "stealing") return Policy::stealing;
-  return std::nullopt;
-}
-
-CompiledGraph::CompiledGraph(Runtime& runtime, TaskGraph graph, Policy policy)
-    : actors_(compile(runtime, std::move(graph), policy, statistics_)) {}
-
-CompiledGraph::~CompiledGraph() = default;
-
-CompiledGraph::Launch CompiledGraph::launch(LaunchOptions options) { return actors_->launch(std::move(options)); }
-
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

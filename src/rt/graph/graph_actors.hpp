@@ -11,7 +11,7 @@
 
 #include "graph_compiler.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 class GraphActors : public Handler {
  public:
@@ -69,4 +69,4 @@ class GraphActors : public Handler {
 std::unique_ptr<GraphActors> in_order_actors(Runtime& runtime, Compiler compiler, CompileStatistics& statistics);
 std::unique_ptr<GraphActors> queued_actors(Runtime& runtime, Compiler compiler, bool stealing, CompileStatistics& statistics);
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 Compiler::Compiler(TaskGraph given, int workers, CompileStatistics& statistics) : graph(std::move(given)) {
   statistics.edges = graph.edges_.size();
@@ -99,4 +99,4 @@ void Compiler::leave_out_implied() {
   }
 }
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -8,7 +8,7 @@
 
 #include "taskgrain/rt/compiled_graph.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 struct Compiler {
   using Kind = TaskGraph::Kind;
@@ -42,4 +42,4 @@ struct Compiler {
   void leave_out_implied();
 };
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -13,10 +13,10 @@
 #include <unordered_map>
 
 #include "graph_actors.hpp"
-#include "taskgrain/rt/trace.hpp"
+#include "taskgrain/rt/detail/trace.hpp"
 #include "engine/work.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 namespace {
 
@@ -406,4 +406,4 @@ std::unique_ptr<GraphActors> in_order_actors(Runtime& runtime, Compiler compiler
   return std::make_unique<InOrder>(runtime, std::move(compiler), statistics);
 }
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -12,10 +12,10 @@
 #include <unordered_map>
 
 #include "graph_actors.hpp"
-#include "taskgrain/rt/trace.hpp"
+#include "taskgrain/rt/detail/trace.hpp"
 #include "engine/work.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 namespace {
 
@@ -417,4 +417,4 @@ std::unique_ptr<GraphActors> queued_actors(Runtime& runtime, Compiler compiler, 
   return std::make_unique<QueuedActors>(runtime, std::move(compiler), stealing, statistics);
 }
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "engine/distance.hpp"
 #include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt {
@@ -60,14 +61,14 @@ TEST(Distance, IsLeastToAWorkerOnTheSameProcessor) {
   const std::set<int> usable = allowed();
   const int a = *usable.begin(), b = *usable.rbegin();
   if (a == b) GTEST_SKIP() << "needs two processors";
-  EXPECT_THAT(by_distance({a, b, a}), ElementsAre(ElementsAre(2, 1), testing::UnorderedElementsAre(0, 2), ElementsAre(0, 1)));
+  EXPECT_THAT(detail::by_distance({a, b, a}), ElementsAre(ElementsAre(2, 1), testing::UnorderedElementsAre(0, 2), ElementsAre(0, 1)));
 }
 
 TEST(Distance, OrdersAllOthersAndNoneTwice) {
   std::vector<int> processors;
   for (int n = 0; n < 3; ++n)
     for (const int processor : all_usable()) processors.push_back(processor);
-  const auto others = by_distance(processors);
+  const auto others = detail::by_distance(processors);
   ASSERT_EQ(others.size(), processors.size());
   for (int worker = 0; worker < static_cast<int>(others.size()); ++worker) {
     std::set<int> expected;
@@ -77,10 +78,10 @@ TEST(Distance, OrdersAllOthersAndNoneTwice) {
     EXPECT_EQ(list.size(), expected.size());
     EXPECT_EQ(std::set<int>(list.begin(), list.end()), expected);
   }
-  EXPECT_THAT(by_distance({0}), ElementsAre(testing::IsEmpty()));
+  EXPECT_THAT(detail::by_distance({0}), ElementsAre(testing::IsEmpty()));
 }
 
-TEST(Distance, TakesProcessorsThatDoNotExist) { EXPECT_THAT(by_distance({-1, 1 << 20}), ElementsAre(ElementsAre(1), ElementsAre(0))); }
+TEST(Distance, TakesProcessorsThatDoNotExist) { EXPECT_THAT(detail::by_distance({-1, 1 << 20}), ElementsAre(ElementsAre(1), ElementsAre(0))); }
 
 TEST(Pinned, BindsTheThreadWhileItLives) {
   const std::set<int> before = allowed();

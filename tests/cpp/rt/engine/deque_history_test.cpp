@@ -7,9 +7,9 @@
 
 #include "history.hpp"
 #include "rt/stress.hpp"
-#include "taskgrain/rt/deque.hpp"
+#include "taskgrain/rt/detail/deque.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 namespace {
 
 using enum Operation::Kind;
@@ -137,4 +137,4 @@ TEST_P(DequeHistories, AreLinearisable) { EXPECT_GT(Histories(GetParam(), Histor
 TEST_P(DequeHistories, AreLinearisableWithoutAClock) { EXPECT_GT(Histories(GetParam(), Histories::none).check(rounds(50'000)), 0); }
 
 }  // namespace
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

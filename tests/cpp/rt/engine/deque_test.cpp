@@ -1,6 +1,6 @@
 /// The deque: newest first for its owner, oldest first for thieves, and every entry to one of them.
 
-#include "taskgrain/rt/deque.hpp"
+#include "taskgrain/rt/detail/deque.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 
 #include "rt/stress.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 namespace {
 
 constexpr auto capacity = static_cast<std::uint64_t>(Deque::capacity);
@@ -231,4 +231,4 @@ TEST(Deque, ShowsWhatWasWrittenBefore) {
 }
 
 }  // namespace
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 struct Operation {
   enum Kind { push, pop, steal } kind;
@@ -112,4 +112,4 @@ class Linearisation {
 
 inline bool linearisable(const History& history) { return Linearisation(history).exists(); }
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

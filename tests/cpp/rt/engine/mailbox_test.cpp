@@ -1,6 +1,6 @@
 /// The mailbox: what was sent comes, whole, once, in its order, and what was written before is seen.
 
-#include "taskgrain/rt/mailbox.hpp"
+#include "taskgrain/rt/detail/mailbox.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "rt/stress.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 namespace {
 
 /// Words of the payload that are sent of an entry: 1 to 3.
@@ -152,4 +152,4 @@ TEST(Mailbox, ShowsWhatWasWrittenBefore) {
 }
 
 }  // namespace
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "taskgrain/rt.hpp"
-#include "taskgrain/rt/cores.hpp"
 
 namespace taskgrain::rt {
 namespace {

@@ -110,7 +110,7 @@ TEST(Priority, DoesNotKeepThievesFromTheirShare) {
   Taskflow<int> flow(runtime);
   flow.indegree([](int) { return 0; }).worker([](int) { return 0; }).priority([](int k) { return 1 + k % 5; });
   flow.run([&](int) {
-    ++of_worker[static_cast<std::size_t>(Worker::current()->index())];
+    ++of_worker[static_cast<std::size_t>(this_worker())];
     std::this_thread::sleep_for(1ms);
   });
   for (int k = 0; k < 400; ++k) flow.fulfill(k);

@@ -1,6 +1,6 @@
 /// The queue of ready tasks: its order with and without priorities, and what it gives away.
 
-#include "taskgrain/rt/ready_queue.hpp"
+#include "taskgrain/rt/detail/ready_queue.hpp"
 
 #include <gmock/gmock.h>
 
@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 namespace {
 
 using testing::ElementsAre;
@@ -143,4 +143,4 @@ TEST(ReadyQueue, IsTheModelInAnyOrderOfCalls) {
 }
 
 }  // namespace
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -1,6 +1,6 @@
 /// The sleeper: who sleeps costs nothing, and no wake-up is missed. Built twice, with the barriers that the kernel has and without.
 
-#include "taskgrain/rt/sleep.hpp"
+#include "taskgrain/rt/detail/sleep.hpp"
 
 #include <gtest/gtest.h>
 #include <time.h>
@@ -22,17 +22,17 @@
 
 #include "rt/stress.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 namespace {
 
 using namespace std::chrono_literals;
 
 TEST(Barriers, AreAsymmetricWhereTheKernelCan) {
 #if defined(TASKGRAIN_SYMMETRIC_BARRIERS) || defined(__SANITIZE_THREAD__) || !defined(__linux__)
-  EXPECT_FALSE(detail::asymmetric_barriers);
+  EXPECT_FALSE(asymmetric_barriers);
 #else
   const long can = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
-  EXPECT_EQ(detail::asymmetric_barriers, can > 0 && (can & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0);
+  EXPECT_EQ(asymmetric_barriers, can > 0 && (can & MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0);
 #endif
 }
 
@@ -96,7 +96,7 @@ bool forbid_membarrier() {
 
 /// The kernel may be short of memory for the barrier, or a sandbox may come later than the registration.
 TEST(Sleeper, DoesNotSleepIfTheKernelRefusesTheBarrier) {
-  if (!detail::asymmetric_barriers) GTEST_SKIP() << "there is no barrier of the kernel";
+  if (!asymmetric_barriers) GTEST_SKIP() << "there is no barrier of the kernel";
   constexpr int no_filter = 77;
   const pid_t child = fork();
   if (child == 0) {
@@ -220,4 +220,4 @@ TEST(Sleeper, MissesNoWakeUpOfSeveral) {
 }
 
 }  // namespace
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -1,6 +1,6 @@
 /// Traces: what they hold, whatever tasks are called, and that there is none unless one was asked for.
 
-#include "taskgrain/rt/trace.hpp"
+#include "taskgrain/rt/detail/trace.hpp"
 
 #include <gmock/gmock.h>
 
@@ -17,7 +17,7 @@
 
 #include "taskgrain/rt.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 namespace {
 
 using nlohmann::json;
@@ -145,4 +145,4 @@ TEST(Trace, ThatCannotBeWrittenIsAnErrorBeforeAnythingRuns) {
 }
 
 }  // namespace
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

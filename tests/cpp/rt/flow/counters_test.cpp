@@ -1,6 +1,6 @@
 /// The table of waiting tasks: held to std::map, with keys of every kind and with homes that collide.
 
-#include "taskgrain/rt/counters.hpp"
+#include "taskgrain/rt/detail/counters.hpp"
 
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <tuple>
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 namespace {
 
 template <typename K>
@@ -106,14 +106,14 @@ struct Colliding {
 };
 
 }  // namespace
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail
 
 template <>
-struct std::hash<taskgrain::rt::Colliding> {
-  std::size_t operator()(const taskgrain::rt::Colliding& key) const noexcept { return key.hash; }
+struct std::hash<taskgrain::rt::detail::Colliding> {
+  std::size_t operator()(const taskgrain::rt::detail::Colliding& key) const noexcept { return key.hash; }
 };
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 namespace {
 
 TEST(Counters, OfKeysThatCollideAreThoseOfAMap) {
@@ -165,14 +165,14 @@ class Counted {
 };
 
 }  // namespace
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail
 
 template <>
-struct std::hash<taskgrain::rt::Counted> {
-  std::size_t operator()(const taskgrain::rt::Counted& key) const noexcept { return static_cast<std::size_t>(key.value()); }
+struct std::hash<taskgrain::rt::detail::Counted> {
+  std::size_t operator()(const taskgrain::rt::detail::Counted& key) const noexcept { return static_cast<std::size_t>(key.value()); }
 };
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 namespace {
 
 TEST(Counters, HoldOneObjectForEachKey) {
@@ -227,4 +227,4 @@ TEST(Counters, StayFastWithKeysInOrder) {
 }
 
 }  // namespace
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -1,6 +1,6 @@
 /// Keys: what is equal has one hash, hashes are spread, and texts are readable.
 
-#include "taskgrain/rt/key.hpp"
+#include "taskgrain/rt/detail/key.hpp"
 
 #include <gmock/gmock.h>
 
@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "taskgrain/rt/entry.hpp"
+#include "taskgrain/rt/detail/entry.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 namespace {
 
 /// An object in memory that was full of `fill`, so that gaps between its parts hold it.
@@ -72,14 +72,14 @@ struct Position {
 enum class Colour : std::uint8_t { red, green };
 
 }  // namespace
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail
 
 template <>
-struct std::hash<taskgrain::rt::Named> {
-  std::size_t operator()(const taskgrain::rt::Named& key) const noexcept { return static_cast<std::size_t>(key.id); }
+struct std::hash<taskgrain::rt::detail::Named> {
+  std::size_t operator()(const taskgrain::rt::detail::Named& key) const noexcept { return static_cast<std::size_t>(key.id); }
 };
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 namespace {
 
 TEST(Key, OfATypeWithItsOwnHashIsComparedAsTheTypeSays) {
@@ -162,4 +162,4 @@ TEST(Payload, CarriesSmallTuplesToo) {
 }
 
 }  // namespace
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

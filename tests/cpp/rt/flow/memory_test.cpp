@@ -72,7 +72,7 @@ class Stencil {
   }
   int degree(std::int64_t point) const { return 1 + (point > 0) + (point < width_ - 1); }
   void run(const K& task) {
-    Meter& meter = meters_[static_cast<std::size_t>(Worker::current()->index())];
+    Meter& meter = meters_[static_cast<std::size_t>(this_worker())];
     if (meter.tasks++ == 0) meter.first = allocations();
     if (step(task) + 1 < steps_)
       for (std::int64_t next = point(task) - 1; next <= point(task) + 1; ++next)

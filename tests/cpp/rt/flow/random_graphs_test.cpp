@@ -137,8 +137,8 @@ class Flows {
   void run(int k) {
     Task& task = graph_[k];
     ++task.ran;
-    task.ran_on = Worker::current()->index();
-    for (int n = 0; n < task.cost; ++n) pause();
+    task.ran_on = this_worker();
+    for (int n = 0; n < task.cost; ++n) detail::pause();
     task.value = graph_.value_of(k);
     if (k == fails_) throw Thrown("as told");
     for (const int after : task.after) fulfill(after);

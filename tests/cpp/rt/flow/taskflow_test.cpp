@@ -24,7 +24,6 @@ using testing::ThrowsMessage;
 using namespace std::chrono_literals;
 
 std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
-int this_worker() { return Worker::current() == nullptr ? -1 : Worker::current()->index(); }
 
 TEST(Taskflow, RunsATaskOfNoDependenceAtItsFirstFulfilment) {
   Runtime runtime({.workers = 2});
@@ -140,7 +139,7 @@ class Burst {
  public:
   const int tasks = static_cast<int>(rounds(1'000'000));
 
-  Burst(Runtime& runtime, Function<int, int> worker) : ran_(at(tasks)), burst_(runtime, "burst") {
+  Burst(Runtime& runtime, detail::Function<int, int> worker) : ran_(at(tasks)), burst_(runtime, "burst") {
     burst_.indegree([](int) { return 0; }).worker(std::move(worker)).run([this](int k) { ++ran_[at(k)]; });
   }
   void fulfill_all() {

@@ -13,7 +13,7 @@
 
 #include "simulated_device.hpp"
 #include "taskgrain/rt/compiled_graph.hpp"
-#include "taskgrain/rt/pause.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
 
 namespace taskgrain::rt {
 
@@ -213,7 +213,7 @@ class RandomGraph {
       stamp.early += end == 0 || end >= stamp.begin;
     }
     for (const std::size_t k : tasks_[t].preconditions) stamp.early += launch.met[k] == 0 || launch.met[k] >= stamp.begin;
-    for (int spin = 0; spin < tasks_[t].cost; ++spin) pause();
+    for (int spin = 0; spin < tasks_[t].cost; ++spin) detail::pause();
     if (tasks_[t].cost > 190) std::this_thread::yield();
     stamp.end = tick();
   }

@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "taskgrain/rt/key.hpp"
-#include "taskgrain/rt/pause.hpp"
+#include "taskgrain/rt/detail/key.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 template <typename K>
 class Counters {
@@ -119,4 +119,4 @@ class Counters {
   std::size_t size_ = 0;
 };
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

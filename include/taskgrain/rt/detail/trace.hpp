@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 /// The tasks of one worker, written by its thread.
 class TraceLane {
@@ -40,4 +40,4 @@ class Trace {
   std::vector<TraceLane> lanes_;
 };
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

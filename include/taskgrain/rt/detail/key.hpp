@@ -14,9 +14,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace taskgrain::rt {
-
-namespace detail {
+namespace taskgrain::rt::detail {
 
 template <typename T>
 concept TupleLike = requires { std::tuple_size<T>::value; };
@@ -47,13 +45,10 @@ auto words_of(const K& key) noexcept {
   return words;
 }
 
-}  // namespace detail
-
 /// Hash of a key; the high bits are the good ones. Integers, arrays, pairs and tuples of them and structures without gaps are
 /// hashed here, others by std::hash.
 template <typename K>
 std::uint64_t hash_key(const K& key) noexcept {
-  using namespace detail;
   std::uint64_t hash = 0;
   if constexpr (Plain<K>) {
     for (const std::uint64_t word : words_of(key)) hash = mix(hash, word);
@@ -67,8 +62,8 @@ std::uint64_t hash_key(const K& key) noexcept {
 
 template <typename K>
 bool same_key(const K& a, const K& b) noexcept {
-  if constexpr (detail::Plain<K>)
-    return detail::words_of(a) == detail::words_of(b);
+  if constexpr (Plain<K>)
+    return words_of(a) == words_of(b);
   else
     return a == b;
 }
@@ -76,7 +71,7 @@ bool same_key(const K& a, const K& b) noexcept {
 /// The key for people: what `<<` prints, tuples as (1, 2), and "?" for what cannot be shown.
 template <typename K>
 std::string key_text(const K& key) {
-  if constexpr (detail::TupleLike<K>) {
+  if constexpr (TupleLike<K>) {
     return std::apply(
         [](const auto&... parts) {
           std::string text;
@@ -97,4 +92,4 @@ std::string key_text(const K& key) {
   }
 }
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -16,10 +16,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "taskgrain/rt/entry.hpp"
-#include "taskgrain/rt/pause.hpp"
+#include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 class Deque {
  public:
@@ -87,4 +87,4 @@ class Deque {
   alignas(apart) Slot slots_[capacity];
 };
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

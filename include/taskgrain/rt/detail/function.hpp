@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 template <typename Result, typename Key>
 class Function {
@@ -28,4 +28,4 @@ class Function {
   Result (*call_)(void* target, Key key) = nullptr;
 };
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

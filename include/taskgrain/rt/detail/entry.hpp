@@ -11,7 +11,7 @@
 
 #include "taskgrain/rt/error.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 class Worker;
 
@@ -78,4 +78,4 @@ struct Entry {
   }
 };
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

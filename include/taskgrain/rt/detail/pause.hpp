@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <new>
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 /// Fields of different writers are this far apart: x86 fetches cache lines in pairs, some ARM cores have lines of 128 bytes.
 inline constexpr std::size_t apart = 128;
@@ -33,4 +33,4 @@ inline void pause() noexcept {
 #endif
 }
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -10,16 +10,19 @@
 #include <mutex>
 #include <vector>
 
-#include "taskgrain/rt/deque.hpp"
-#include "taskgrain/rt/entry.hpp"
-#include "taskgrain/rt/mailbox.hpp"
-#include "taskgrain/rt/pause.hpp"
-#include "taskgrain/rt/ready_queue.hpp"
-#include "taskgrain/rt/sleep.hpp"
+#include "taskgrain/rt/detail/deque.hpp"
+#include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/mailbox.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
+#include "taskgrain/rt/detail/ready_queue.hpp"
+#include "taskgrain/rt/detail/sleep.hpp"
 
 namespace taskgrain::rt {
-
 class Runtime;
+}
+
+namespace taskgrain::rt::detail {
+
 class TraceLane;
 
 /// How a ready task is to be run.
@@ -78,7 +81,7 @@ class alignas(apart) Worker {
   void wake() noexcept { sleeper_.wake(); }
 
  private:
-  friend class Runtime;
+  friend class rt::Runtime;
 
   /// What a worker last said about itself. Written by it, only after a while without work and when that ends. epoch is even ⇔ it is
   /// idle: queues empty, nothing kept back. The sums are those of the time when it became idle.
@@ -160,4 +163,4 @@ class alignas(apart) Worker {
   std::vector<Entry> outside_taken_;
 };
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -10,21 +10,19 @@
 #include <atomic>
 #include <cstdint>
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 /// Between what is published and the look whether somebody sleeps.
 void light_barrier() noexcept;
 /// Between "asleep" and the last look for work. \returns false if the kernel refuses it: then others may not have passed a barrier
 bool heavy_barrier() noexcept;
 
-namespace detail {
 /// Whether heavy_barrier is one for all cores, so that light_barrier need not be one.
 extern const bool asymmetric_barriers;
-}  // namespace detail
 
 inline void light_barrier() noexcept {
   std::atomic_signal_fence(std::memory_order_seq_cst);
-  if (!detail::asymmetric_barriers) std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (!asymmetric_barriers) std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
 class Sleeper {
@@ -54,4 +52,4 @@ class Sleeper {
   std::atomic<std::uint32_t> state_{awake};  // asleep: written by its thread; awake: by its thread or a waker
 };
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

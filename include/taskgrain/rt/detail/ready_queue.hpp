@@ -8,16 +8,11 @@
 #include <cstdint>
 #include <vector>
 
-#include "taskgrain/rt/entry.hpp"
-#include "taskgrain/rt/pause.hpp"
+#include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
+#include "taskgrain/rt/options.hpp"
 
-namespace taskgrain::rt {
-
-/// Which of the ready tasks of one priority runs next.
-enum class Order : std::uint8_t {
-  newest,  ///< depth first: what it needs is still in the cache, and few tasks are alive at a time
-  oldest,  ///< breadth first: no task lies for long while others wait for it elsewhere, as in a wavefront over all workers
-};
+namespace taskgrain::rt::detail {
 
 class ReadyQueue {
  public:
@@ -96,4 +91,4 @@ class ReadyQueue {
   Entry popped_;
 };
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail

@@ -15,10 +15,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "taskgrain/rt/entry.hpp"
-#include "taskgrain/rt/pause.hpp"
+#include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
 
-namespace taskgrain::rt {
+namespace taskgrain::rt::detail {
 
 class Mailbox {
  public:
@@ -80,4 +80,4 @@ class Mailbox {
   alignas(apart) std::atomic<std::size_t> received_{0};  // slots, by the receiver
 };
 
-}  // namespace taskgrain::rt
+}  // namespace taskgrain::rt::detail
