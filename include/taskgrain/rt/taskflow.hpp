@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "taskgrain/rt/detail/counters.hpp"
+#include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/function.hpp"
 #include "taskgrain/rt/detail/key.hpp"
 #include "taskgrain/rt/runtime.hpp"
@@ -31,13 +32,13 @@ class Taskflow final : public detail::Handler {
 
   /// \param name  of the tasks, for errors and traces
   explicit Taskflow(Runtime& runtime, std::string name = "task")
-      : runtime_(runtime), workers_(static_cast<unsigned>(runtime.workers())), name_(std::move(name)), shares_(new Share[workers_]) {
+      : engine_(detail::engine_of(runtime)), workers_(static_cast<unsigned>(runtime.workers())), name_(std::move(name)), shares_(new Share[workers_]) {
     indegree_ = [this](Key) -> int { throw UsageError(name_ + ": indegree is not set"); };
     run_ = [this](Key) { throw UsageError(name_ + ": run is not set"); };
     worker_ = [workers = std::uint64_t{workers_}](Key key) { return static_cast<int>(detail::hash_key<K>(key) % workers); };
-    runtime_.add(*this);
+    engine_.add(*this);
   }
-  ~Taskflow() override { runtime_.remove(*this); }
+  ~Taskflow() override { engine_.remove(*this); }
   Taskflow(const Taskflow&) = delete;
   Taskflow& operator=(const Taskflow&) = delete;
 
@@ -58,9 +59,9 @@ class Taskflow final : public detail::Handler {
   [[gnu::noinline]] void fulfill(Key key) {  // called, so that the key comes in registers: inlined it would be put together in memory
     const int owner = worker_(key);
     if (static_cast<unsigned>(owner) >= workers_) [[unlikely]] no_such_worker(key, owner);
-    detail::Worker* here = runtime_.here();
+    detail::Worker* here = engine_.here();
     if (here == nullptr) [[unlikely]] return fulfill_from_outside(owner, key);
-    if (here->index() != owner) return here->send(runtime_.worker(owner), {this, pack(key)}, words);
+    if (here->index() != owner) return here->send(engine_.worker(owner), {this, pack(key)}, words);
     fulfill_here(*here, key);
   }
 
@@ -70,7 +71,7 @@ class Taskflow final : public detail::Handler {
     try {
       fulfill_here(here, *key);
     } catch (...) {
-      runtime_.fail(text(*key));
+      engine_.fail(text(*key));
     }
   }
   void run(detail::Worker&, const detail::Payload& task) noexcept override {
@@ -78,7 +79,7 @@ class Taskflow final : public detail::Handler {
     try {
       run_(*key);
     } catch (...) {
-      runtime_.fail(text(*key));
+      engine_.fail(text(*key));
     }
   }
   void drop(const detail::Payload& payload) noexcept override { Unpacked key(payload); }
@@ -147,7 +148,7 @@ class Taskflow final : public detail::Handler {
   }
   std::string text(const K& key) const { return name_ + " " + detail::key_text(key); }
 
-  [[gnu::noinline]] void fulfill_from_outside(int owner, Key key) { runtime_.worker(owner).send_from_outside({this, pack(key)}); }
+  [[gnu::noinline]] void fulfill_from_outside(int owner, Key key) { engine_.worker(owner).send_from_outside({this, pack(key)}); }
 
   /// Inlined where tasks fulfill one another; all but the counting is called.
   [[gnu::always_inline]] void fulfill_here(detail::Worker& here, Key key) {
@@ -166,7 +167,7 @@ class Taskflow final : public detail::Handler {
 
   /// The first fulfilment of a task.
   [[gnu::noinline]] void appear(detail::Worker& here, Share& share, Key key) {
-    if (runtime_.options().check) [[unlikely]] check(share, key);
+    if (engine_.options().check) [[unlikely]] check(share, key);
     const int indegree = indegree_(key);
     if (indegree > 1)
       share.waiting.insert(key, indegree - 1);
@@ -199,7 +200,7 @@ class Taskflow final : public detail::Handler {
     throw UsageError(text(key) + " was fulfilled more often than its indegree, which is " + std::to_string(indegree_(key)));
   }
 
-  Runtime& runtime_;
+  detail::Engine& engine_;
   const unsigned workers_;
   const std::string name_;
   detail::Function<int, Key> indegree_;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "taskgrain/rt/runtime.hpp"
+#include "taskgrain/rt/detail/engine.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -27,7 +27,7 @@ void Worker::work(const Until& until) {
 }
 
 [[gnu::always_inline]] inline void Worker::execute(const Entry& task) {
-  if (runtime_.failed()) [[unlikely]] return task.handler->drop(task.payload);
+  if (engine_.failed()) [[unlikely]] return task.handler->drop(task.payload);
   if (trace_ != nullptr) [[unlikely]] return execute_traced(task);
   task.handler->run(*this, task.payload);
 }
@@ -71,12 +71,12 @@ Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_poin
     }
     if (spins % clock_every == 0) {
       const auto now = std::chrono::steady_clock::now();
-      if (until == open) until = now + runtime_.options().spin;
+      if (until == open) until = now + engine_.options().spin;
       if (now >= until) {
         until = open;
         return Waited::too_long;
       }
-      if (runtime_.failed() || has_work()) return Waited::interrupted;
+      if (engine_.failed() || has_work()) return Waited::interrupted;
     }
     rest(spins);
   }
@@ -107,7 +107,7 @@ bool Worker::find_work(const Until& until) {
       const auto now = std::chrono::steady_clock::now();
       if (sleep_at == std::chrono::steady_clock::time_point{}) {
         constexpr auto never = std::chrono::steady_clock::time_point::max();
-        sleep_at = runtime_.options().spin < never - now ? now + runtime_.options().spin : never;
+        sleep_at = engine_.options().spin < never - now ? now + engine_.options().spin : never;
       }
       if (now >= sleep_at) {
         publish_idle();

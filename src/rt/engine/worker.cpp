@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "taskgrain/rt/runtime.hpp"
+#include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 
 namespace taskgrain::rt::detail {
@@ -34,8 +34,8 @@ class Worker::Parcels final : public Handler {
   void abandon() noexcept override {}
 };
 
-Worker::Worker(Runtime& runtime, int index, int workers)
-    : runtime_(runtime), index_(index), stealable_(runtime.options().order), bound_(runtime.options().order),
+Worker::Worker(Engine& engine, int index, int workers)
+    : engine_(engine), index_(index), stealable_(engine.options().order), bound_(engine.options().order),
       parcels_(std::make_unique<Parcels>()) {
   for (int sender = 0; sender < workers; ++sender)
     mailboxes_.push_back(sender == index ? nullptr : std::make_unique<Mailbox>(capacity(workers)));
@@ -53,7 +53,7 @@ void Worker::receive_from_peers() {
 
 void Worker::deliver(const Entry& message) {
   ++received_;
-  if (runtime_.failed()) [[unlikely]]
+  if (engine_.failed()) [[unlikely]]
     message.handler->drop(message.payload);
   else
     message.handler->deliver(*this, message.payload);
@@ -70,7 +70,7 @@ void Worker::receive_from_outside() {
 }
 
 void Worker::send_from_outside(const Entry& message) {
-  runtime_.sent_from_outside_.fetch_add(1, std::memory_order_acq_rel);
+  engine_.sent_from_outside_.fetch_add(1, std::memory_order_acq_rel);
   {
     const std::lock_guard lock(outside_mutex_);
     outside_list_.push_back(message);
@@ -172,7 +172,7 @@ void Worker::publish_idle() {
   publication_.sent.store(sent_, std::memory_order_release);
   publication_.received.store(received_, std::memory_order_release);
   publication_.epoch.store(publication_.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  if (index_ != 0) runtime_.notify();
+  if (index_ != 0) engine_.notify();
 }
 
 void Worker::publish_busy() {
@@ -180,7 +180,7 @@ void Worker::publish_busy() {
   idle_ = false;
   publication_.epoch.store(publication_.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  while (runtime_.closed_.load(std::memory_order_acquire)) std::this_thread::yield();
+  while (engine_.closed_.load(std::memory_order_acquire)) std::this_thread::yield();
 }
 
 }  // namespace taskgrain::rt::detail

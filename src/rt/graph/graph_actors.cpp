@@ -3,7 +3,7 @@
 namespace taskgrain::rt::detail {
 
 GraphActors::GraphActors(Runtime& runtime, const Compiler& compiler)
-    : runtime_(runtime), name_(compiler.graph_name()), preconditions_(compiler.preconditions.size()), postconditions_(compiler.postconditions.size()) {
+    : runtime_(runtime), engine_(engine_of(runtime)), name_(compiler.graph_name()), preconditions_(compiler.preconditions.size()), postconditions_(compiler.postconditions.size()) {
   std::vector<bool> member(static_cast<std::size_t>(runtime.workers()), false);
   for (std::uint32_t n = 0; n < compiler.size(); ++n)
     if (!compiler.external(n)) member[static_cast<std::size_t>(compiler.worker(n))] = true;
@@ -17,8 +17,8 @@ GraphActors::~GraphActors() {
 }
 
 void GraphActors::send(int worker, const Payload& message, std::size_t words) {
-  Worker& to = runtime_.worker(worker);
-  Worker* here = runtime_.here();
+  Worker& to = engine_.worker(worker);
+  Worker* here = engine_.here();
   if (here == nullptr)
     to.send_from_outside({this, message});
   else if (here == &to)
@@ -102,7 +102,7 @@ void GraphActors::complete() {
   do {
     for (const Event& event : running_.postconditions) event.set();
     running_.done.set();
-    runtime_.notify();
+    engine_.notify();
   } while (start_next());
 }
 

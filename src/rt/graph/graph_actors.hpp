@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "graph_compiler.hpp"
+#include "taskgrain/rt/detail/engine.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -38,6 +39,7 @@ class GraphActors : public Handler {
   std::size_t launches_waiting(std::vector<StuckTask>& tasks, std::size_t most) const;
 
   Runtime& runtime_;
+  Engine& engine_;
   std::vector<int> members_;  ///< workers that have tasks
 
  private:

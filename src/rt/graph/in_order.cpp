@@ -92,9 +92,9 @@ class InOrder final : public GraphActors {
     lay_out();
     connect(statistics);
     compiler_.out = {};
-    runtime_.add(*this);
+    engine_.add(*this);
   }
-  ~InOrder() override { runtime_.remove(*this); }
+  ~InOrder() override { engine_.remove(*this); }
 
   void deliver(Worker& here, const Payload& payload) noexcept override {
     const auto message = payload.as<Message>();
@@ -116,7 +116,7 @@ class InOrder final : public GraphActors {
         actor.rewind();
       }
     } catch (...) {
-      return runtime_.fail(compiler_.text(actor.items[actor.item].node));
+      return engine_.fail(compiler_.text(actor.items[actor.item].node));
     }
     for (; actor.drained < actor.asynchronous.size(); ++actor.drained)
       if (actor.asynchronous[actor.drained]->done.value.load(std::memory_order_acquire) < actor.end) {
@@ -174,7 +174,7 @@ class InOrder final : public GraphActors {
     switch (here.wait_for([&] { return passed(wait, actor.iteration); }, actor.wait_until)) {
       case Waited::ready: return true;
       case Waited::interrupted:
-        if (!runtime_.failed()) here.ready({this, {}}, {.priority = -1, .bound = true});  // after whatever else there is
+        if (!engine_.failed()) here.ready({this, {}}, {.priority = -1, .bound = true});  // after whatever else there is
         return false;
       case Waited::too_long: break;
     }
@@ -319,7 +319,7 @@ class InOrder final : public GraphActors {
       for (std::size_t k = 0; k < places.size(); ++k)
         signals[channel / actors_.size()].push_back({places[k],
                                                      {channels_[channel].get(), static_cast<std::int64_t>(k) + 1, static_cast<std::int64_t>(places.size()),
-                                                      &runtime_.worker(static_cast<int>(channel % actors_.size()))}});
+                                                      &engine_.worker(static_cast<int>(channel % actors_.size()))}});
     for (std::size_t w = 0; w < actors_.size(); ++w) {
       std::ranges::stable_sort(signals[w], {}, [](const auto& one) { return one.first; });
       std::size_t next = 0;

@@ -89,9 +89,9 @@ class QueuedActors final : public GraphActors {
     build(statistics);
     compiler_.out = {};
     reset();
-    runtime_.add(*this);
+    engine_.add(*this);
   }
-  ~QueuedActors() override { runtime_.remove(*this); }
+  ~QueuedActors() override { engine_.remove(*this); }
 
   void deliver(Worker& here, const Payload& payload) noexcept override {
     const auto message = payload.as<Message>();
@@ -112,7 +112,7 @@ class QueuedActors final : public GraphActors {
       const Ready next = actor.ready.front();  // the oldest: others may wait for it
       actor.ready.pop_front();
       execute(here, next);
-      if (runtime_.failed()) [[unlikely]] return;
+      if (engine_.failed()) [[unlikely]] return;
       here.poll();
     }
     actor.active = false;
@@ -220,7 +220,7 @@ class QueuedActors final : public GraphActors {
     switch (here.wait_for(opens, actor.wait_until)) {
       case Waited::ready: break;
       case Waited::interrupted:
-        if (runtime_.failed()) return;
+        if (engine_.failed()) return;
         actor.active = true;
         return here.ready({this, Payload::of(Ready{0, -1, 0})}, {.priority = -1, .bound = true});
       case Waited::too_long:
@@ -251,7 +251,7 @@ class QueuedActors final : public GraphActors {
         here.trace()->record(compiler_.text(record.node), begin, TraceLane::Clock::now());
       }
     } catch (...) {
-      return runtime_.fail(compiler_.text(record.node));
+      return engine_.fail(compiler_.text(record.node));
     }
     tell(here, task);
     if (task.owner == here.index())
@@ -301,7 +301,7 @@ class QueuedActors final : public GraphActors {
     else if (worker == here.index())  // a stolen task of a launch whose start has not come to this worker
       at(worker).early.push_back({Message::arrive, place, iteration, 0});
     else
-      here.send(runtime_.worker(worker), {this, Payload::of(Message{Message::arrive, place, iteration, 0})}, words_without_end);
+      here.send(engine_.worker(worker), {this, Payload::of(Message{Message::arrive, place, iteration, 0})}, words_without_end);
   }
 
   /// One of this worker's tasks is through.

@@ -17,12 +17,9 @@
 #include "taskgrain/rt/detail/ready_queue.hpp"
 #include "taskgrain/rt/detail/sleep.hpp"
 
-namespace taskgrain::rt {
-class Runtime;
-}
-
 namespace taskgrain::rt::detail {
 
+class Engine;
 class TraceLane;
 
 /// How a ready task is to be run.
@@ -40,10 +37,10 @@ enum class Waited : std::uint8_t {
 
 class alignas(apart) Worker {
  public:
-  Worker(Runtime& runtime, int index, int workers);
+  Worker(Engine& engine, int index, int workers);
 
   int index() const noexcept { return index_; }
-  Runtime& runtime() const noexcept { return runtime_; }
+  Engine& engine() const noexcept { return engine_; }
   /// The worker whose thread this is; null in other threads.
   static Worker* current() noexcept { return current_; }
 
@@ -75,13 +72,13 @@ class alignas(apart) Worker {
 
   // -- for any thread
 
-  /// Sends a message from a thread that is no worker of this runtime.
+  /// Sends a message from a thread that is no worker of this engine.
   void send_from_outside(const Entry& message);
   /// Wakes it if it sleeps.
   void wake() noexcept { sleeper_.wake(); }
 
  private:
-  friend class rt::Runtime;
+  friend class Engine;
 
   /// What a worker last said about itself. Written by it, only after a while without work and when that ends. epoch is even ⇔ it is
   /// idle: queues empty, nothing kept back. The sums are those of the time when it became idle.
@@ -126,7 +123,7 @@ class alignas(apart) Worker {
   static inline constinit thread_local Worker* current_ = nullptr;
 
   // Written by the thread of this worker; read by no other.
-  Runtime& runtime_;
+  Engine& engine_;
   const int index_;
   ReadyQueue stealable_, bound_;
   bool ranked_ = false;  // whether some task is bound or has a priority

@@ -223,8 +223,8 @@ TEST(Runtimes, RunInTasksOfOthers) {
     Tree tree(inner, 100);
     tree.plant();
     inner.wait();
-    EXPECT_EQ(inner.here(), nullptr);
-    EXPECT_EQ(&detail::Worker::current()->runtime(), &outer) << "it is a worker of the outer one again";
+    EXPECT_EQ(detail::engine_of(inner).here(), nullptr);
+    EXPECT_EQ(detail::engine_of(outer).here(), detail::Worker::current()) << "it is a worker of the outer one again";
     ran += tree.ran();
   });
   for (int k = 0; k < 12; ++k) flow.fulfill(k);
@@ -345,7 +345,7 @@ TEST(WorkUntil, LetsTheExceptionOfItsConditionThrough) {
   Runtime runtime({.workers = 2});
   const Runtime::Hold hold = runtime.hold();
   EXPECT_THROW(runtime.work_until([]() -> bool { throw std::out_of_range("no"); }), std::out_of_range);
-  EXPECT_EQ(runtime.here(), nullptr);
+  EXPECT_EQ(detail::engine_of(runtime).here(), nullptr);
   EXPECT_EQ(this_worker(), -1);
 }
 
