@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "rt/stress.hpp"
@@ -22,6 +23,8 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using namespace std::chrono_literals;
+
+static_assert(!std::is_base_of_v<detail::Handler, Taskflow<int>>, "users would see what the engine asks of a flow");
 
 std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
 
