@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "taskgrain/rt.hpp"
-#include "taskgrain/rt/cores.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
-/* Runtime::Closed (src/rt/runtime.cpp) and Worker::publish_busy (src/rt/worker.cpp): at the end of a run worker 0 looks at what belongs to
- * the others, while threads outside may send them something. A worker that has been idle says in its epoch that it is busy, passes a
+/* Engine::Closed and Worker::publish_busy (src/rt/engine/engine.cpp, worker.cpp): at the end of a run worker 0 looks at what belongs
+ * to the others, while threads outside may send them something. A worker that has been idle says in its epoch that it is busy, passes a
  * fence and waits while the run is closed; worker 0 closes the run, passes a fence and looks whether all are idle.
  *
  * Property: worker 0 and another worker never touch the same at the same time, and nobody waits for ever.

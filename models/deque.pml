@@ -1,4 +1,4 @@
-/* include/taskgrain/rt/deque.hpp: the owner and two thieves on a deque of two slots of two words.
+/* include/taskgrain/rt/detail/deque.hpp: the owner and two thieves on a deque of two slots of two words.
  *
  * Property: every entry that was pushed is taken exactly once, and with all of its words.
  *

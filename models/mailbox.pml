@@ -1,4 +1,4 @@
-/* include/taskgrain/rt/mailbox.hpp: a ring of three slots, which a sender and a receiver go round at least twice with messages of one slot
+/* include/taskgrain/rt/detail/mailbox.hpp: a ring of three slots, which a sender and a receiver go round at least twice with messages of one slot
  * or of two.
  *
  * Property: what was sent is received, once, in order and with all of its words. If a message were lost, the search would end in a

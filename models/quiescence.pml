@@ -1,5 +1,5 @@
-/* Worker::publish_idle, Worker::publish_busy and Runtime::quiescent (src/rt/worker.cpp, src/rt/runtime.cpp): how the engine finds out
- * that everything is done, after Mattern's four counters (Distributed Computing 2, 1987). Three workers send one another messages
+/* Worker::publish_idle, Worker::publish_busy and Engine::quiescent (src/rt/engine/worker.cpp, engine.cpp): how the engine finds
+ * out that everything is done, after Mattern's four counters (Distributed Computing 2, 1987). Three workers send one another messages
  * and steal one another's tasks; the first of them waits for completion.
  *
  * A worker that has nothing to do publishes how many messages it has sent and received, and an even epoch. Before it takes a message

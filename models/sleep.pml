@@ -1,4 +1,4 @@
-/* include/taskgrain/rt/sleep.hpp and src/rt/sleep.cpp: one sleeper, two wakers.
+/* include/taskgrain/rt/detail/sleep.hpp and src/rt/engine/sleep.cpp: one sleeper, two wakers.
  *
  * Property: the sleeper gets all that is published for it. If it slept for ever while work is there, the search would end in a state
  * that is no end.

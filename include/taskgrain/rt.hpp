@@ -1,8 +1,13 @@
 #pragma once
 
-/// taskgrain::rt, a runtime for fine-grained task graphs. This header has all of it; docs/rt/ explains it.
+/// taskgrain::rt, a runtime for fine-grained task graphs. This header has all of it; docs/rt/ explains it. The headers in
+/// rt/detail/ are no interface.
 
 #include "taskgrain/rt/compiled_graph.hpp"
+#include "taskgrain/rt/cores.hpp"
 #include "taskgrain/rt/error.hpp"
+#include "taskgrain/rt/event.hpp"
+#include "taskgrain/rt/options.hpp"
 #include "taskgrain/rt/runtime.hpp"
+#include "taskgrain/rt/task_graph.hpp"
 #include "taskgrain/rt/taskflow.hpp"

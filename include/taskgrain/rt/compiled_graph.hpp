@@ -13,9 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -46,7 +44,9 @@ struct CompileStatistics {
   double seconds = 0;        ///< that it took
 };
 
+namespace detail {
 class GraphActors;
+}
 
 class CompiledGraph {
  public:
@@ -80,7 +80,7 @@ class CompiledGraph {
 
  private:
   CompileStatistics statistics_;
-  std::unique_ptr<GraphActors> actors_;
+  std::unique_ptr<detail::GraphActors> actors_;
 };
 
 }  // namespace taskgrain::rt

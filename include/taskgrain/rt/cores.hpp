@@ -1,19 +1,16 @@
 #pragma once
 
-/// The processors of this machine, as far as workers care.
+/// The processors of this machine, as far as a program that starts a runtime cares.
 
 #include <vector>
 
 namespace taskgrain::rt {
 
-/// The cores of this machine in its order, so that those that share a cache are neighbours: of each the processors, as the operating
-/// system counts them, that this process may use.
+/// The cores of this machine, in an order in which those that share a cache are neighbours. Each is the list of its processors
+/// that this process may use, as the operating system counts them.
 std::vector<std::vector<int>> usable_cores();
 
-/// For each worker the others, nearest first, by the caches and memory that their processors share.
-std::vector<std::vector<int>> by_distance(const std::vector<int>& processors);
-
-/// Binds the calling thread to processors while it lives; then the thread may run where it might before.
+/// Binds the calling thread to a processor while it lives; then the thread may run where it might before.
 class Pinned {
  public:
   /// \throws UsageError  if the thread may not run there

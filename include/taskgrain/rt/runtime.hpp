@@ -1,6 +1,6 @@
 #pragma once
 
-/// The engine: pinned threads that run tasks and send one another messages. The faces stand on it: Taskflow, CompiledGraph.
+/// Pinned threads that run tasks. The faces stand on it: Taskflow, CompiledGraph.
 ///
 ///     rt::Runtime runtime({.workers = 4});
 ///     rt::Taskflow<int> flow(runtime, "hello");
@@ -8,53 +8,31 @@
 ///     flow.fulfill(0);
 ///     runtime.wait();
 
-#include <atomic>
-#include <chrono>
 #include <concepts>
-#include <cstdint>
-#include <exception>
-#include <filesystem>
+#include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <string>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
-#include "taskgrain/rt/entry.hpp"
 #include "taskgrain/rt/error.hpp"
-#include "taskgrain/rt/pause.hpp"
-#include "taskgrain/rt/worker.hpp"
+#include "taskgrain/rt/options.hpp"
 
 namespace taskgrain::rt {
 
-class Trace;
+class Runtime;
+
+namespace detail {
+class Engine;
+Engine& engine_of(Runtime& runtime) noexcept;
+inline constinit thread_local int worker_index = -1;  // of this thread
+}  // namespace detail
 
 inline constexpr const char* version = "0.1.0";
 
 /// Index of the worker whose thread calls; -1 outside of workers.
-inline int this_worker() noexcept { return Worker::current() == nullptr ? -1 : Worker::current()->index(); }
-
-struct RuntimeOptions {
-  /// Number of workers; 0: as many as `cores`, or one for each core that this process may use.
-  int workers = 0;
-  /// The processor of each worker, as the operating system counts them; empty: one of each core in the order of the machine, then
-  /// the second of each. Workers beyond the processors share them.
-  std::vector<int> cores{};
-  /// Whether a worker's thread is bound to its processor. Who waits is bound while it waits; where it waits often it does well to
-  /// be bound there for good, because that takes some microseconds.
-  bool pin = true;
-  /// In which order a worker runs its ready tasks.
-  Order order = Order::newest;
-  /// How long a worker without work spins before it sleeps.
-  std::chrono::nanoseconds spin = std::chrono::milliseconds(2);
-  /// Remember every task that ran, so that one that is fulfilled too often is found at once. Memory then follows the graph.
-  bool check = false;
-  /// File for a trace of all tasks, for chrome://tracing or ui.perfetto.dev; empty: none.
-  std::filesystem::path trace{};
-};
+inline int this_worker() noexcept { return detail::worker_index; }
 
 /// Worker 0 is whoever waits: a thread in `wait` runs its tasks. The others are threads of their own. Several runtimes can be in
 /// one process.
@@ -68,9 +46,10 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  int workers() const noexcept { return static_cast<int>(workers_.size()); }
+  int workers() const noexcept { return options_.workers; }
   /// The processor of each worker.
   const std::vector<int>& cores() const noexcept { return options_.cores; }
+  /// As given; what was left open is filled in.
   const RuntimeOptions& options() const noexcept { return options_; }
 
   /// Works until nothing is left to do: no task, no message, no hold. Afterwards the runtime is as new, also if it throws. Starts the
@@ -93,13 +72,13 @@ class Runtime {
     if constexpr (std::is_void_v<Result>) {
       call_on_each_worker(body);
     } else {
-      std::vector<Result> results(workers_.size());
+      std::vector<Result> results(static_cast<std::size_t>(workers()));
       call_on_each_worker([&](int worker) { results[static_cast<std::size_t>(worker)] = body(worker); });
       return results;
     }
   }
   /// Wakes the thread in `wait` or `work_until`, if it sleeps, to look again.
-  void notify() noexcept { workers_[0]->wake(); }
+  void notify() noexcept;
 
   /// Waits, and ends the threads.
   /// \throws as wait
@@ -110,67 +89,23 @@ class Runtime {
   /// While it lives, `wait` goes on waiting: somebody outside will still fulfill something.
   class Hold {
    public:
-    explicit Hold(Runtime& runtime) noexcept : runtime_(&runtime) { runtime.holds_.fetch_add(1, std::memory_order_relaxed); }
-    Hold(Hold&& other) noexcept : runtime_(std::exchange(other.runtime_, nullptr)) {}
+    explicit Hold(Runtime& runtime) noexcept;
+    Hold(Hold&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
     Hold& operator=(Hold&&) = delete;
-    ~Hold() {
-      if (runtime_ == nullptr) return;
-      runtime_->holds_.fetch_sub(1, std::memory_order_release);
-      runtime_->notify();
-    }
+    ~Hold();
 
    private:
-    Runtime* runtime_;
+    detail::Engine* engine_;
   };
   Hold hold() noexcept { return Hold(*this); }
 
-  // -- for handlers
-
-  Worker& worker(int index) noexcept { return *workers_[static_cast<std::size_t>(index)]; }
-  /// The calling thread's worker, null if it is none of this runtime.
-  Worker* here() const noexcept {
-    Worker* worker = Worker::current();
-    return worker != nullptr && &worker->runtime() == this ? worker : nullptr;
-  }
-  /// Whether a task has failed, so that all that is left is dropped.
-  bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
-  /// Fails the run with the exception that is being handled.
-  void fail(const std::string& task) noexcept;
-  /// A handler lives from `add` to `remove`; remove waits for what it has under way.
-  void add(Handler& handler);
-  void remove(Handler& handler) noexcept;
-
  private:
-  friend class Worker;
+  friend detail::Engine& detail::engine_of(Runtime& runtime) noexcept;
 
   void call_on_each_worker(const std::function<void(int worker)>& body);
-  void stop_threads() noexcept;
-  /// Whether no worker has anything to do, no message is under way and nobody holds. Asked by worker 0.
-  bool quiescent() noexcept;
-  template <typename Done>
-  void work_as_first(const Done& done);
-  class Closed;
-  /// Forgets what is left of a run that has ended, and throws what is to be said of it.
-  void end_run();
-  std::vector<Handler*> handlers();
 
-  RuntimeOptions options_;
-  std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<std::thread> threads_;
-  std::unique_ptr<Trace> trace_;
-  std::mutex caller_mutex_;  // held by the thread that is worker 0
-  std::mutex mutex_;         // of what follows
-  std::vector<Handler*> handlers_;
-  std::exception_ptr failure_;
-  std::vector<std::uint64_t> epochs_;  // of worker 0, while it asks whether all is done
-
-  // Written seldom.
-  alignas(apart) std::atomic<bool> failed_{false};  // by who fails first; by worker 0 when all are idle
-  std::atomic<bool> stop_{false};
-  std::atomic<bool> closed_{false};  // by worker 0: the others stay idle
-  // Written by outside threads.
-  alignas(apart) std::atomic<std::uint64_t> sent_from_outside_{0};
-  std::atomic<std::int64_t> holds_{0};
+  const std::unique_ptr<detail::Engine> engine_;
+  const RuntimeOptions& options_;  // the engine's
 };
 
 }  // namespace taskgrain::rt

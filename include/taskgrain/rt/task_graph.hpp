@@ -6,16 +6,20 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "taskgrain/rt/detail/action.hpp"
+
 namespace taskgrain::rt {
+
+namespace detail {
+struct Compiler;
+}
 
 /// What a task is told when it runs.
 struct Turn {
@@ -34,31 +38,6 @@ struct Issue {
   std::function<void()> done;
 };
 
-/// What a task does: a call and up to 32 bytes beside it, so that a record is contiguous; more lies elsewhere.
-class Action {
- public:
-  Action() = default;
-  template <typename F>
-  Action(F function, std::vector<std::shared_ptr<void>>& owned) {
-    if constexpr (std::is_trivially_copyable_v<F> && sizeof(F) <= sizeof(bytes_) && alignof(F) <= alignof(void*)) {
-      std::memcpy(bytes_, &function, sizeof(F));
-      call_ = [](void* bytes, const Turn& turn) { (*static_cast<F*>(bytes))(turn); };
-    } else {
-      auto kept = std::make_shared<F>(std::move(function));
-      F* pointer = kept.get();
-      std::memcpy(bytes_, &pointer, sizeof pointer);
-      owned.push_back(std::move(kept));
-      call_ = [](void* bytes, const Turn& turn) { (**static_cast<F**>(bytes))(turn); };
-    }
-  }
-  void operator()(const Turn& turn) { call_(bytes_, turn); }
-  explicit operator bool() const noexcept { return call_ != nullptr; }
-
- private:
-  void (*call_)(void* bytes, const Turn& turn) = nullptr;
-  alignas(void*) std::byte bytes_[32];
-};
-
 class TaskGraph {
  public:
   struct Node {
@@ -73,9 +52,9 @@ class TaskGraph {
   template <typename F>
   Node task(int worker, F function, std::string name = {}) {
     if constexpr (std::invocable<F&, const Turn&>)
-      return add({worker, Kind::task, Action(std::move(function), owned_), {}}, std::move(name));
+      return add({worker, Kind::task, detail::Action(std::move(function), owned_), {}}, std::move(name));
     else
-      return add({worker, Kind::task, Action([function = std::move(function)](const Turn&) mutable { function(); }, owned_), {}}, std::move(name));
+      return task(worker, [function = std::move(function)](const Turn&) mutable { function(); }, std::move(name));
   }
   /// A task whose work a device does: `start` gives it to the device and returns at once. A task after it that is asynchronous too is
   /// started when this one has been, and waits on the device; any other waits until the device is done.
@@ -95,14 +74,13 @@ class TaskGraph {
   std::size_t nodes() const noexcept { return nodes_.size(); }
 
  private:
-  friend class CompiledGraph;
-  friend struct Compiler;
+  friend struct detail::Compiler;
 
   enum class Kind : std::uint8_t { task, async, precondition, postcondition };
   struct Record {
     int worker;
     Kind kind;
-    Action action;
+    detail::Action action;
     std::function<DeviceEvent(const Turn&, const Issue&)> start;
   };
   struct Edge {

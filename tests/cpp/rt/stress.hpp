@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <thread>
 
-#include "taskgrain/rt/entry.hpp"
-#include "taskgrain/rt/pause.hpp"
+#include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
 
 namespace taskgrain::rt {
 
@@ -28,13 +28,13 @@ inline std::uint64_t mixed(std::uint64_t bits) noexcept {
 }
 
 /// The entry of a number: all of its words follow from that. Its handler is nobody's address.
-inline Entry entry_of(std::uint64_t number) noexcept {
+inline detail::Entry entry_of(std::uint64_t number) noexcept {
   const std::uint64_t address = (mixed(number) | 8) & ~std::uint64_t{7};  // of something aligned, not null
-  return {std::bit_cast<Handler*>(address), {{number, mixed(~number), mixed(number + (std::uint64_t{1} << 63))}}};
+  return {std::bit_cast<detail::Handler*>(address), {{number, mixed(~number), mixed(number + (std::uint64_t{1} << 63))}}};
 }
-inline std::uint64_t number_of(const Entry& entry) noexcept { return entry.payload.words[0]; }
-inline bool whole(const Entry& entry) noexcept {
-  const Entry expected = entry_of(number_of(entry));
+inline std::uint64_t number_of(const detail::Entry& entry) noexcept { return entry.payload.words[0]; }
+inline bool whole(const detail::Entry& entry) noexcept {
+  const detail::Entry expected = entry_of(number_of(entry));
   return entry.handler == expected.handler && std::ranges::equal(entry.payload.words, expected.payload.words);
 }
 
@@ -57,7 +57,7 @@ class Patience {
  public:
   void wait() noexcept {
     if (++waits_ < 256)
-      pause();
+      detail::pause();
     else
       std::this_thread::yield();
   }

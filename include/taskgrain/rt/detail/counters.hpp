@@ -1,0 +1,122 @@
+#pragma once
+
+/// The tasks that one worker knows of and that are not ready yet, each with the number of fulfilments that it still waits for.
+/// Owned by one thread.
+///
+/// A hash table with linear probing. A slot is empty ⇔ its count is 0, and
+///   the key in slot s has its home in h ⇒ no slot from h to s is empty (going round),
+/// so a search ends at the first empty slot; what is taken out is replaced by those behind it, and leaves no trace. At most a quarter of
+/// the slots are full: which way a search goes is then easily predicted. Nothing is allocated while no more tasks wait than ever did.
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "taskgrain/rt/detail/key.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
+
+namespace taskgrain::rt::detail {
+
+template <typename K>
+class Counters {
+ public:
+  Counters() : Counters(64) {}
+  ~Counters() { clear(); }
+  Counters(const Counters&) = delete;
+  Counters& operator=(const Counters&) = delete;
+
+  /// Tasks that wait.
+  std::size_t size() const noexcept { return size_; }
+
+  /// The count of a task, null if it does not wait. Whoever makes it 0 calls `remove` with it.
+  std::int32_t* find(const K& key) noexcept {
+    for (std::size_t s = home(key);; s = after(s)) {
+      Slot& slot = slots_[s];
+      if (slot.count == 0) return nullptr;
+      if (same_key(slot.key(), key)) [[likely]] return &slot.count;
+    }
+  }
+
+  /// \param count  as found, and made 0
+  void remove(std::int32_t* count) noexcept {
+    const auto offset = reinterpret_cast<std::byte*>(count) - reinterpret_cast<std::byte*>(&slots_[0].count);
+    close(static_cast<std::size_t>(offset) / sizeof(Slot));
+  }
+
+  /// \pre count > 0; the key is not there
+  void insert(const K& key, std::int32_t count) {
+    if (4 * size_ >= mask_) grow();
+    place(K(key), count);
+  }
+
+  /// Calls `body(key, count)` for each task that waits.
+  template <typename Body>
+  void for_each(const Body& body) const {
+    for (std::size_t s = 0; s <= mask_; ++s)
+      if (slots_[s].count != 0) body(slots_[s].key(), slots_[s].count);
+  }
+
+  void clear() noexcept {
+    for (std::size_t s = 0; s <= mask_; ++s)
+      if (std::exchange(slots_[s].count, 0) != 0) std::destroy_at(&slots_[s].key());
+    size_ = 0;
+  }
+
+ private:
+  struct alignas(sizeof(K) <= 4 ? 8 : sizeof(K) <= 12 ? 16 : 8) Slot {
+    alignas(K) std::byte bytes[sizeof(K)];
+    std::int32_t count = 0;
+
+    K& key() noexcept { return *std::launder(reinterpret_cast<K*>(bytes)); }
+    const K& key() const noexcept { return *std::launder(reinterpret_cast<const K*>(bytes)); }
+  };
+
+  explicit Counters(std::size_t slots) : slots_(slots), mask_(slots - 1), shift_(64 - std::countr_zero(slots)) {}
+
+  std::size_t home(const K& key) const noexcept { return hash_key(key) >> shift_; }
+  std::size_t after(std::size_t s) const noexcept { return (s + 1) & mask_; }
+
+  void place(K&& key, std::int32_t count) noexcept {
+    std::size_t s = home(key);
+    while (slots_[s].count != 0) s = after(s);
+    std::construct_at(&slots_[s].key(), std::move(key));
+    slots_[s].count = count;
+    ++size_;
+  }
+
+  /// Empties slot s, whose count is 0 already, and moves up what lies behind it and may.
+  void close(std::size_t hole) noexcept {
+    std::destroy_at(&slots_[hole].key());
+    --size_;
+    for (std::size_t s = after(hole); slots_[s].count != 0; s = after(s)) {
+      // It may lie at the hole if its home is not between: hole < home ≤ s, going round.
+      if (((s - home(slots_[s].key())) & mask_) < ((s - hole) & mask_)) continue;
+      std::construct_at(&slots_[hole].key(), std::move(slots_[s].key()));
+      std::destroy_at(&slots_[s].key());
+      slots_[hole].count = std::exchange(slots_[s].count, 0);
+      hole = s;
+    }
+  }
+
+  void grow() {
+    Counters larger(2 * (mask_ + 1));
+    for (std::size_t s = 0; s <= mask_; ++s)
+      if (slots_[s].count != 0) larger.place(std::move(slots_[s].key()), slots_[s].count);
+    std::swap(slots_, larger.slots_);
+    std::swap(mask_, larger.mask_);
+    std::swap(shift_, larger.shift_);
+    std::swap(size_, larger.size_);
+  }
+
+  std::vector<Slot, ApartAllocator<Slot>> slots_;
+  std::size_t mask_;
+  int shift_;
+  std::size_t size_ = 0;
+};
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,95 @@
+#pragma once
+
+/// Keys of tasks: how they are compared, hashed and shown.
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <sstream>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace taskgrain::rt::detail {
+
+template <typename T>
+concept TupleLike = requires { std::tuple_size<T>::value; };
+
+/// Classes with a hash of their own, which may leave something out, as their == does.
+template <typename K>
+concept Hashed = std::is_class_v<K> && requires(const K& key) { std::hash<K>{}(key); };
+
+/// Keys that are equal if and only if their bytes are.
+template <typename K>
+concept Plain =
+    std::is_trivially_copyable_v<K> && std::has_unique_object_representations_v<K> && sizeof(K) <= 64 && !Hashed<K>;
+
+/// Pairs and tuples: equal if and only if their parts are, but their bytes may hold gaps.
+template <typename K>
+concept Parts = TupleLike<K> && !Plain<K> && !Hashed<K>;
+
+inline constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio: spreads multiples evenly over the high bits
+
+inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
+  return (hash ^ (hash >> 32) ^ word) * odd;
+}
+
+template <Plain K>
+auto words_of(const K& key) noexcept {
+  std::array<std::uint64_t, (sizeof(K) + 7) / 8> words{};
+  std::memcpy(words.data(), &key, sizeof(K));
+  return words;
+}
+
+/// Hash of a key; the high bits are the good ones. Integers, arrays, pairs and tuples of them and structures without gaps are
+/// hashed here, others by std::hash.
+template <typename K>
+std::uint64_t hash_key(const K& key) noexcept {
+  std::uint64_t hash = 0;
+  if constexpr (Plain<K>) {
+    for (const std::uint64_t word : words_of(key)) hash = mix(hash, word);
+  } else if constexpr (Parts<K>) {
+    std::apply([&](const auto&... parts) { ((hash = mix(hash, hash_key(parts))), ...); }, key);
+  } else {
+    hash = mix(hash, static_cast<std::uint64_t>(std::hash<K>{}(key)));
+  }
+  return hash;
+}
+
+template <typename K>
+bool same_key(const K& a, const K& b) noexcept {
+  if constexpr (Plain<K>)
+    return words_of(a) == words_of(b);
+  else
+    return a == b;
+}
+
+/// The key for people: what `<<` prints, tuples as (1, 2), and "?" for what cannot be shown.
+template <typename K>
+std::string key_text(const K& key) {
+  if constexpr (TupleLike<K>) {
+    return std::apply(
+        [](const auto&... parts) {
+          std::string text;
+          ((text += (text.empty() ? "" : ", ") + key_text(parts)), ...);
+          return std::string("(").append(text).append(")");  // GCC 12 warns of the same with +
+        },
+        key);
+  } else if constexpr (std::is_enum_v<K>) {
+    return key_text(static_cast<std::underlying_type_t<K>>(key));
+  } else if constexpr (std::integral<K>) {
+    return std::to_string(key);
+  } else if constexpr (requires(std::ostringstream& out) { out << key; }) {
+    std::ostringstream out;
+    out << key;
+    return out.str();
+  } else {
+    return "?";
+  }
+}
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,36 @@
+#pragma once
+
+/// What a core does while it spins, and the sizes that keep cores apart.
+
+#include <cstddef>
+#include <new>
+
+namespace taskgrain::rt::detail {
+
+/// Fields of different writers are this far apart: x86 fetches cache lines in pairs, some ARM cores have lines of 128 bytes.
+inline constexpr std::size_t apart = 128;
+
+/// Memory of one writer that shares no line with another's.
+template <typename T>
+struct ApartAllocator {
+  using value_type = T;
+  ApartAllocator() = default;
+  template <typename U>
+  explicit(false) ApartAllocator(const ApartAllocator<U>&) noexcept {}  // NOLINT: as the standard wants
+
+  T* allocate(std::size_t number) {
+    return static_cast<T*>(::operator new((number * sizeof(T) + apart - 1) / apart * apart, std::align_val_t(apart)));
+  }
+  void deallocate(T* memory, std::size_t) noexcept { ::operator delete(memory, std::align_val_t(apart)); }
+  friend bool operator==(ApartAllocator, ApartAllocator) noexcept { return true; }
+};
+
+inline void pause() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+}  // namespace taskgrain::rt::detail

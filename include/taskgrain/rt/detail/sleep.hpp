@@ -1,0 +1,55 @@
+#pragma once
+
+/// How a worker sleeps without missing what is published for it, at no cost to those who publish.
+///
+/// The sleeper writes "asleep" and then looks for work; the waker writes the work and then looks whether the other is asleep. If
+/// neither write could be passed by the read after it, at least one of the two sees the other's (Dekker). The waker is on the hot
+/// path and has only a compiler barrier there; the sleeper, who has time, makes every core of the process pass a full barrier
+/// (membarrier(2)). Where the kernel has none, the waker has a full fence, too.
+
+#include <atomic>
+#include <cstdint>
+
+namespace taskgrain::rt::detail {
+
+/// Between what is published and the look whether somebody sleeps.
+void light_barrier() noexcept;
+/// Between "asleep" and the last look for work. \returns false if the kernel refuses it: then others may not have passed a barrier
+bool heavy_barrier() noexcept;
+
+/// Whether heavy_barrier is one for all cores, so that light_barrier need not be one.
+extern const bool asymmetric_barriers;
+
+inline void light_barrier() noexcept {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (!asymmetric_barriers) std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+class Sleeper {
+ public:
+  /// By its thread: sleeps until somebody wakes it, unless `work()` is true after it has been seen to be asleep. Nor does it sleep
+  /// if the kernel refuses the barrier, because it could miss a wake-up.
+  template <typename Work>
+  void sleep_unless(const Work& work) {
+    state_.store(asleep, std::memory_order_relaxed);
+    if (!heavy_barrier() || work())
+      state_.store(awake, std::memory_order_relaxed);
+    else
+      while (state_.load(std::memory_order_acquire) == asleep) state_.wait(asleep, std::memory_order_acquire);
+  }
+
+  /// By anyone, after work was published. \returns whether it slept
+  bool wake() noexcept {
+    light_barrier();
+    return state_.load(std::memory_order_relaxed) == asleep && wake_now();
+  }
+
+ private:
+  static constexpr std::uint32_t awake = 0, asleep = 1;
+
+  bool wake_now() noexcept;
+
+  std::atomic<std::uint32_t> state_{awake};  // asleep: written by its thread; awake: by its thread or a waker
+};
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,106 @@
+#include "taskgrain/rt/cores.hpp"
+
+#include <hwloc.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "engine/distance.hpp"
+#include "taskgrain/rt/error.hpp"
+
+namespace taskgrain::rt {
+
+namespace {
+
+struct FreeTopology {
+  void operator()(hwloc_topology_t topology) const noexcept { hwloc_topology_destroy(topology); }
+};
+struct FreeSet {
+  void operator()(hwloc_bitmap_t set) const noexcept { hwloc_bitmap_free(set); }
+};
+using Set = std::unique_ptr<hwloc_bitmap_s, FreeSet>;
+
+/// Of the processors that this process may use; found once.
+hwloc_topology_t topology() {
+  static const std::unique_ptr<hwloc_topology, FreeTopology> found = [] {
+    hwloc_topology_t made = nullptr;
+    hwloc_topology_init(&made);
+    hwloc_topology_load(made);
+    return std::unique_ptr<hwloc_topology, FreeTopology>(made);
+  }();
+  return found.get();
+}
+
+std::vector<int> processors_of(hwloc_const_bitmap_t set) {
+  std::vector<int> processors;
+  for (int processor = hwloc_bitmap_first(set); processor >= 0; processor = hwloc_bitmap_next(set, processor))
+    processors.push_back(processor);
+  return processors;
+}
+
+bool bind_to(const std::vector<int>& processors) {
+  const Set set(hwloc_bitmap_alloc());
+  for (const int processor : processors) hwloc_bitmap_set(set.get(), static_cast<unsigned>(processor));
+  return hwloc_set_cpubind(topology(), set.get(), HWLOC_CPUBIND_THREAD) == 0;
+}
+
+std::vector<int> bound_to() {
+  const Set set(hwloc_bitmap_alloc());
+  if (hwloc_get_cpubind(topology(), set.get(), HWLOC_CPUBIND_THREAD) != 0) return {};
+  return processors_of(set.get());
+}
+
+}  // namespace
+
+std::vector<std::vector<int>> usable_cores() {
+  const Set allowed(hwloc_bitmap_alloc());
+  if (hwloc_get_cpubind(topology(), allowed.get(), HWLOC_CPUBIND_PROCESS) != 0)
+    hwloc_bitmap_copy(allowed.get(), hwloc_topology_get_allowed_cpuset(topology()));
+  std::vector<std::vector<int>> by_core;
+  for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(topology(), HWLOC_OBJ_CORE, core)) != nullptr;) {
+    const Set of_core(hwloc_bitmap_dup(core->cpuset));
+    hwloc_bitmap_and(of_core.get(), of_core.get(), allowed.get());
+    by_core.push_back(processors_of(of_core.get()));
+  }
+  std::erase_if(by_core, [](const auto& core) { return core.empty(); });
+  if (by_core.empty())  // a machine that does not tell its cores
+    for (const int processor : processors_of(allowed.get())) by_core.push_back({processor});
+  return by_core;
+}
+
+std::vector<std::vector<int>> detail::by_distance(const std::vector<int>& processors) {
+  const int workers = static_cast<int>(processors.size());
+  std::vector<hwloc_obj_t> objects;
+  for (const int processor : processors) objects.push_back(hwloc_get_pu_obj_by_os_index(topology(), static_cast<unsigned>(processor)));
+  // The deeper the first thing that two processors are part of, the nearer they are.
+  const auto depth = [&](int a, int b) {
+    hwloc_obj_t first = objects[static_cast<std::size_t>(a)], second = objects[static_cast<std::size_t>(b)];
+    return first == nullptr || second == nullptr ? 0 : hwloc_get_common_ancestor_obj(topology(), first, second)->depth;
+  };
+  std::vector<std::vector<int>> others;
+  for (int worker = 0; worker < workers; ++worker) {
+    auto& list = others.emplace_back();
+    for (int step = 1; step < workers; ++step) list.push_back((worker + step) % workers);  // so that not all rob the same one first
+    std::ranges::stable_sort(list, std::greater(), [&](int other) { return depth(worker, other); });
+  }
+  return others;
+}
+
+Pinned::Pinned(int processor) {
+  std::vector<int> before = bound_to();
+  if (before == std::vector{processor}) return;
+  if (!bind_to({processor})) {
+    std::string allowed;
+    for (const auto& core : usable_cores())
+      for (const int one : core) allowed += (allowed.empty() ? "" : ", ") + std::to_string(one);
+    throw UsageError("cores: a thread cannot run on processor " + std::to_string(processor) + "; this process may use " + allowed);
+  }
+  before_ = std::move(before);
+}
+
+Pinned::~Pinned() {
+  if (!before_.empty()) bind_to(before_);
+}
+
+}  // namespace taskgrain::rt

@@ -1,0 +1,102 @@
+#include "graph_compiler.hpp"
+
+#include <algorithm>
+
+namespace taskgrain::rt::detail {
+
+Compiler::Compiler(TaskGraph given, int workers, CompileStatistics& statistics) : graph(std::move(given)) {
+  statistics.edges = graph.edges_.size();
+  collect(workers);
+  place_postconditions();
+  find_levels();
+  leave_out_implied();
+  std::size_t left = 0;
+  for (std::uint32_t n = 0; n < size(); ++n) {
+    if (node(n).kind == Kind::task || node(n).kind == Kind::async) ++statistics.tasks;
+    left += out[n].size();
+    for (const Out& edge : out[n]) ++(worker(n) == worker(edge.to) && !external(n) ? statistics.local : statistics.crossing);
+  }
+  statistics.implied = statistics.edges - left;
+}
+
+void Compiler::collect(int workers) {
+  out.resize(size());
+  for (std::uint32_t n = 0; n < size(); ++n) {
+    if (worker(n) < 0 || worker(n) >= workers)
+      throw UsageError(text(n) + ": worker is " + std::to_string(worker(n)) + ", allowed are 0 to " + std::to_string(workers - 1));
+    if (node(n).kind == Kind::precondition) preconditions.push_back(n);
+    if (node(n).kind == Kind::postcondition) postconditions.push_back(n);
+  }
+  for (const auto& [from, to, carried] : graph.edges_) {
+    if (from >= size() || to >= size())
+      throw UsageError(graph.name_ + ": an edge names node " + std::to_string(std::max(from, to)) + ", there are " + std::to_string(size()));
+    if (external(to)) throw UsageError(text(to) + " is a precondition: nothing of the graph comes before it");
+    if (node(from).kind == Kind::postcondition) throw UsageError(text(from) + " is a postcondition: nothing of the graph comes after it");
+    if (carried && external(from)) throw UsageError(text(from) + " is a precondition: it has no iterations");
+    out[from].push_back({to, carried});
+  }
+  graph.edges_ = {};
+  constexpr std::uint32_t none = UINT32_MAX;
+  std::vector<std::uint32_t> seen(2 * size(), none);  // [2 * to + carried] = the last node with this edge
+  for (std::uint32_t n = 0; n < size(); ++n)
+    std::erase_if(out[n], [&](const Out& edge) { return std::exchange(seen[2 * edge.to + edge.carried], n) == n; });
+}
+
+/// A postcondition is set by the worker of the first task before it.
+void Compiler::place_postconditions() {
+  if (postconditions.empty()) return;
+  std::vector<bool> placed(size(), false);
+  for (std::uint32_t n = 0; n < size(); ++n)
+    for (const Out& edge : out[n])
+      if (node(edge.to).kind == Kind::postcondition && !external(n) && !placed[edge.to]) {
+        node(edge.to).worker = worker(n);
+        placed[edge.to] = true;
+      }
+}
+
+void Compiler::find_levels() {
+  std::vector<std::uint32_t> before(size(), 0), order;
+  level.assign(size(), 0);
+  for (const auto& edges : out)
+    for (const Out& edge : edges) before[edge.to] += !edge.carried;
+  for (std::uint32_t n = 0; n < size(); ++n)
+    if (before[n] == 0) order.push_back(n);
+  for (std::size_t k = 0; k < order.size(); ++k)
+    for (const Out& edge : out[order[k]]) {
+      if (edge.carried) continue;
+      level[edge.to] = std::max(level[edge.to], level[order[k]] + 1);
+      if (--before[edge.to] == 0) order.push_back(edge.to);
+    }
+  if (order.size() == size()) return;
+  // Of the nodes left some come after a cycle only. Going back from any of them ends in one.
+  std::vector<std::uint32_t> back(size(), 0);
+  std::uint32_t start = 0;
+  for (std::uint32_t n = 0; n < size(); ++n)
+    if (before[n] != 0)
+      for (const Out& edge : out[n])
+        if (!edge.carried && before[edge.to] != 0) back[start = edge.to] = n;
+  std::vector<bool> visited(size(), false);
+  for (; !visited[start]; start = back[start]) visited[start] = true;
+  std::vector<std::uint32_t> cycle{start};
+  for (std::uint32_t n = back[start]; n != start; n = back[n]) cycle.push_back(n);
+  std::string names;
+  constexpr std::size_t most = 10;
+  for (std::size_t k = cycle.size(); k-- > 0 && cycle.size() - k <= most;) names += text(cycle[k]) + " → ";
+  throw UsageError("a cycle of " + std::to_string(cycle.size()) + " tasks: " + names + (cycle.size() > most ? "…" : text(cycle.back())));
+}
+
+/// Leaves out a → c where there are a → b → c, looking at nodes b that have few edges: the time stays linear.
+void Compiler::leave_out_implied() {
+  constexpr std::size_t few = 8;
+  std::vector<std::uint32_t> implied(size(), UINT32_MAX);  // [c] = the last a that reaches c by another node
+  for (std::uint32_t a = 0; a < size(); ++a) {
+    if (external(a) || node(a).kind == Kind::async || out[a].size() < 2) continue;
+    for (const Out& edge : out[a])
+      if (!edge.carried && out[edge.to].size() <= few && node(edge.to).kind == Kind::task)
+        for (const Out& next : out[edge.to])
+          if (!next.carried) implied[next.to] = a;
+    std::erase_if(out[a], [&](const Out& edge) { return !edge.carried && implied[edge.to] == a; });
+  }
+}
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,112 @@
+/// Processors: which there are, which are near each other, and that threads run where they were bound.
+
+#include "taskgrain/rt/cores.hpp"
+
+#include <gmock/gmock.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "engine/distance.hpp"
+#include "taskgrain/rt/error.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+/// Those that the calling thread may run on.
+std::set<int> allowed() {
+  cpu_set_t set;
+  EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+  std::set<int> processors;
+  for (int k = 0; k < CPU_SETSIZE; ++k)
+    if (CPU_ISSET(k, &set)) processors.insert(k);
+  return processors;
+}
+
+std::vector<int> all_usable() {
+  std::vector<int> all;
+  for (const auto& core : usable_cores()) all.insert(all.end(), core.begin(), core.end());
+  return all;
+}
+
+TEST(Cores, AreThoseThatTheProcessMayUse) {
+  const auto cores = usable_cores();
+  ASSERT_FALSE(cores.empty());
+  for (const auto& core : cores) EXPECT_FALSE(core.empty());
+  const std::vector<int> all = all_usable();
+  const std::set<int> different(all.begin(), all.end());
+  EXPECT_EQ(different.size(), all.size()) << "a processor of two cores";
+  EXPECT_EQ(different, allowed());
+}
+
+TEST(Cores, AreFewerWhereTheProcessMayUseFewer) {
+  cpu_set_t before, one;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  const int last = *allowed().rbegin();
+  CPU_ZERO(&one);
+  CPU_SET(last, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  EXPECT_THAT(usable_cores(), ElementsAre(ElementsAre(last)));
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+TEST(Distance, IsLeastToAWorkerOnTheSameProcessor) {
+  const std::set<int> usable = allowed();
+  const int a = *usable.begin(), b = *usable.rbegin();
+  if (a == b) GTEST_SKIP() << "needs two processors";
+  EXPECT_THAT(detail::by_distance({a, b, a}), ElementsAre(ElementsAre(2, 1), testing::UnorderedElementsAre(0, 2), ElementsAre(0, 1)));
+}
+
+TEST(Distance, OrdersAllOthersAndNoneTwice) {
+  std::vector<int> processors;
+  for (int n = 0; n < 3; ++n)
+    for (const int processor : all_usable()) processors.push_back(processor);
+  const auto others = detail::by_distance(processors);
+  ASSERT_EQ(others.size(), processors.size());
+  for (int worker = 0; worker < static_cast<int>(others.size()); ++worker) {
+    std::set<int> expected;
+    for (int other = 0; other < static_cast<int>(others.size()); ++other)
+      if (other != worker) expected.insert(other);
+    const auto& list = others[static_cast<std::size_t>(worker)];
+    EXPECT_EQ(list.size(), expected.size());
+    EXPECT_EQ(std::set<int>(list.begin(), list.end()), expected);
+  }
+  EXPECT_THAT(detail::by_distance({0}), ElementsAre(testing::IsEmpty()));
+}
+
+TEST(Distance, TakesProcessorsThatDoNotExist) { EXPECT_THAT(detail::by_distance({-1, 1 << 20}), ElementsAre(ElementsAre(1), ElementsAre(0))); }
+
+TEST(Pinned, BindsTheThreadWhileItLives) {
+  const std::set<int> before = allowed();
+  {
+    const Pinned outer(*before.begin());
+    EXPECT_THAT(allowed(), ElementsAre(*before.begin()));
+    {
+      const Pinned same(*before.begin());
+      const Pinned inner(*before.rbegin());
+      EXPECT_THAT(allowed(), ElementsAre(*before.rbegin()));
+    }
+    EXPECT_THAT(allowed(), ElementsAre(*before.begin()));
+  }
+  EXPECT_EQ(allowed(), before);
+}
+
+TEST(Pinned, NamesTheProcessorThatCannotBeHadAndThoseThatCan) {
+  const std::set<int> before = allowed();
+  for (const int processor : {1 << 20, 100'000, -1}) {
+    EXPECT_THAT([&] { const Pinned pinned(processor); },
+                ThrowsMessage<UsageError>(AllOf(HasSubstr("processor " + std::to_string(processor)),
+                                                HasSubstr("may use " + std::to_string(*before.begin())))));
+  }
+  EXPECT_EQ(allowed(), before);
+}
+
+}  // namespace
+}  // namespace taskgrain::rt

@@ -1,0 +1,138 @@
+/// Runtimes without work: their threads sleep, and wake when there is some again.
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "rt/asleep.hpp"
+#include "taskgrain/rt.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(Idle, WorkersSleepAfterTheirSpin) {
+  const auto before = all_threads();
+  Runtime runtime({.workers = 4, .spin = 1ms});
+  const auto workers = threads_since(before);
+  EXPECT_EQ(workers.size(), 3U);
+  ASSERT_TRUE(fall_asleep(workers));
+  runtime.wait();
+  EXPECT_TRUE(fall_asleep(workers));
+}
+
+TEST(Idle, WorkersSleepAfterWork) {
+  const auto before = all_threads();
+  Runtime runtime({.workers = 3, .spin = 1ms});
+  const auto workers = threads_since(before);
+  Taskflow<int> flow(runtime);
+  std::atomic<int> ran{0};
+  flow.indegree([](int) { return 0; }).run([&](int) { ++ran; });
+  for (int k = 0; k < 1000; ++k) flow.fulfill(k);
+  runtime.wait();
+  EXPECT_EQ(ran, 1000);
+  EXPECT_TRUE(fall_asleep(workers));
+}
+
+TEST(Idle, ACallerSleepsWhileItWaitsForAHold) {
+  const auto before = all_threads();
+  Runtime runtime({.workers = 2, .spin = 1ms});
+  auto hold = std::make_unique<Runtime::Hold>(runtime.hold());
+  std::jthread caller([&] { runtime.wait(); });
+  const auto threads = threads_since(before);
+  EXPECT_EQ(threads.size(), 2U);
+  EXPECT_TRUE(fall_asleep(threads));
+  hold.reset();
+}
+
+TEST(Idle, ACallerSleepsWhileAnotherWorkerIsBusy) {
+  Runtime runtime({.workers = 2, .spin = 1ms});
+  Taskflow<int> flow(runtime);
+  bool slept = false;
+  flow.indegree([](int) { return 0; }).worker([](int) { return 1; }).bound([](int) { return true; });
+  flow.run([&, caller = gettid()](int) { slept = fall_asleep({caller}); });
+  flow.fulfill(1);
+  runtime.wait();
+  EXPECT_TRUE(slept);
+}
+
+TEST(Idle, ARuntimeMaySpinForEver) {
+  for (const std::chrono::nanoseconds spin : {std::chrono::nanoseconds(24h), std::chrono::nanoseconds::max()}) {
+    Runtime runtime({.workers = 1, .spin = spin});
+    const Runtime::Hold hold = runtime.hold();
+    // It asks again and again, long after the default spin and after several looks at the clock; if it slept nobody would wake it.
+    int asked = 0;
+    runtime.work_until([&] {
+      std::this_thread::sleep_for(1ms);
+      return ++asked == 300;
+    });
+    EXPECT_EQ(asked, 300);
+  }
+}
+
+TEST(Idle, ARuntimeMayNotSpinAtAll) {
+  Runtime runtime({.workers = 3, .spin = 0ns});
+  Taskflow<int> flow(runtime);
+  std::atomic<int> ran{0};
+  flow.indegree([](int) { return 1; }).worker([](int k) { return k % 3; }).run([&](int k) {
+    ++ran;
+    if (k < 3000) flow.fulfill(k + 1);
+  });
+  flow.fulfill(1);
+  runtime.wait();
+  EXPECT_EQ(ran, 3000);
+}
+
+TEST(Wake, AWorkerForATaskFromOutside) {
+  Runtime runtime({.workers = 2, .spin = 0ns});
+  Taskflow<int> flow(runtime);
+  std::atomic<int> ran{0};
+  flow.indegree([](int) { return 0; }).worker([](int) { return 1; }).run([&](int) { ++ran; });
+  for (int n = 1; n <= 50; ++n) {
+    std::this_thread::sleep_for(1ms);
+    flow.fulfill(n);
+    ASSERT_TRUE(eventually([&] { return ran == n; }));
+  }
+}
+
+TEST(Wake, ACallerForATaskFromOutsideAndForTheEnd) {
+  for (int n = 0; n < 50; ++n) {
+    Runtime runtime({.workers = 2, .spin = 0ns});
+    Taskflow<int> flow(runtime);
+    std::atomic<int> ran{0};
+    flow.indegree([](int) { return 0; }).worker([](int k) { return k; }).run([&](int) { ++ran; });
+    auto hold = std::make_unique<Runtime::Hold>(runtime.hold());
+    std::atomic<bool> ended{false};
+    std::jthread caller([&] { runtime.wait(), ended = true; });
+    std::this_thread::sleep_for(1ms);
+    flow.fulfill(n % 2);
+    ASSERT_TRUE(eventually([&] { return ran == 1; }));
+    EXPECT_FALSE(ended);
+    hold.reset();
+    ASSERT_TRUE(eventually([&] { return ended.load(); }));
+  }
+}
+
+TEST(Wake, AThiefWhenAWorkerHasMoreThanItCanDo) {
+  Runtime runtime({.workers = 2, .spin = 0ns});
+  Taskflow<int> flow(runtime);
+  std::atomic<int> at_once{0};
+  std::atomic<bool> met{false};
+  flow.indegree([](int) { return 0; }).worker([](int) { return 0; }).run([&](int) {
+    ++at_once;
+    if (eventually([&] { return met || at_once == 2; })) met = true;
+    --at_once;
+  });
+  std::this_thread::sleep_for(20ms);
+  for (int k = 0; k < 4; ++k) flow.fulfill(k);
+  runtime.wait();
+  EXPECT_TRUE(met) << "no two tasks ran at once";
+}
+
+}  // namespace
+}  // namespace taskgrain::rt

@@ -1,0 +1,155 @@
+/// The mailbox: what was sent comes, whole, once, in its order, and what was written before is seen.
+
+#include "taskgrain/rt/detail/mailbox.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <thread>
+
+#include "rt/stress.hpp"
+
+namespace taskgrain::rt::detail {
+namespace {
+
+/// Words of the payload that are sent of an entry: 1 to 3.
+std::size_t words_of(std::uint64_t number) { return 1 + static_cast<std::size_t>(mixed(number) % 3); }
+
+bool push(Mailbox& mailbox, std::uint64_t number) { return mailbox.push(entry_of(number), words_of(number)); }
+
+/// Whether an entry is that of its number, as far as it was sent.
+bool intact(const Entry& entry) {
+  const Entry expected = entry_of(number_of(entry));
+  return entry.handler == expected.handler &&
+         std::equal(entry.payload.words, entry.payload.words + words_of(number_of(entry)), expected.payload.words);
+}
+
+/// Takes the next entry, which must be that of `number`.
+void expect_next(Mailbox& mailbox, std::uint64_t number) {
+  Entry entry;
+  ASSERT_FALSE(mailbox.empty());
+  ASSERT_TRUE(mailbox.pop(entry));
+  EXPECT_EQ(number_of(entry), number);
+  EXPECT_TRUE(intact(entry));
+}
+
+TEST(Mailbox, IsEmptyAtFirst) {
+  Mailbox mailbox(8);
+  Entry entry = entry_of(5);
+  EXPECT_TRUE(mailbox.empty());
+  EXPECT_FALSE(mailbox.pop(entry));
+  EXPECT_EQ(number_of(entry), 5u) << "an entry that did not come was written";
+}
+
+TEST(Mailbox, GivesWhatWasSentInItsOrder) {
+  Mailbox mailbox(32);
+  for (std::uint64_t n = 0; n < 8; ++n) ASSERT_TRUE(push(mailbox, n));
+  for (std::uint64_t n = 0; n < 8; ++n) expect_next(mailbox, n);
+  EXPECT_TRUE(mailbox.empty());
+}
+
+TEST(Mailbox, CarriesAnyKeyThatFits) {
+  struct Key {
+    std::int16_t step;
+    double place;
+    char letter;
+    bool operator==(const Key&) const = default;
+  };
+  static_assert(Payload::fits<Key>);
+  static_assert(!Payload::fits<char[25]>);
+  const Key key{-3, 0.1, 'x'};
+  Mailbox mailbox(4);
+  ASSERT_TRUE(mailbox.push({entry_of(0).handler, Payload::of(key)}));
+  Entry entry;
+  ASSERT_TRUE(mailbox.pop(entry));
+  EXPECT_EQ(entry.handler, entry_of(0).handler);
+  EXPECT_EQ(entry.payload.as<Key>(), key);
+}
+
+class MailboxOf : public testing::TestWithParam<std::size_t> {};
+INSTANTIATE_TEST_SUITE_P(Capacities, MailboxOf, testing::Values(4, 8, 512), testing::PrintToStringParamName());
+
+TEST_P(MailboxOf, RefusesWhatDoesNotFitAndKeepsWhatDoes) {
+  const std::uint64_t capacity = GetParam();
+  Mailbox mailbox(capacity);
+  for (std::uint64_t n = 0; n < capacity; ++n) ASSERT_TRUE(mailbox.push(entry_of(n), 1));
+  for (const std::size_t words : {1u, 2u, 3u}) EXPECT_FALSE(mailbox.push(entry_of(1000), words));
+  Entry entry;
+  for (std::uint64_t n = 0; n < 2; ++n) ASSERT_TRUE(mailbox.pop(entry) && number_of(entry) == n);
+  EXPECT_FALSE(mailbox.push(entry_of(1000), 3));
+  EXPECT_TRUE(mailbox.push(entry_of(capacity), 2));
+  EXPECT_FALSE(mailbox.push(entry_of(1000), 1));
+  for (std::uint64_t n = 2; n <= capacity; ++n) ASSERT_TRUE(mailbox.pop(entry) && number_of(entry) == n);
+  EXPECT_EQ(entry.payload.words[1], entry_of(capacity).payload.words[1]);
+  EXPECT_TRUE(mailbox.empty());
+}
+
+TEST_P(MailboxOf, GoesRoundWithAnyNumberOfEntries) {
+  const std::uint64_t capacity = GetParam();
+  Mailbox mailbox(capacity);
+  Dice dice(capacity);
+  std::uint64_t sent = 0, received = 0;
+  std::size_t slots = 0;
+  for (int turn = 0; turn < 1000; ++turn) {
+    for (std::uint64_t more = dice.below(capacity + 2); more > 0; --more) {
+      const bool fits = slots + words_of(sent) <= capacity;
+      ASSERT_EQ(push(mailbox, sent), fits);
+      if (fits) slots += words_of(sent++);
+    }
+    for (std::uint64_t less = dice.below(capacity + 1); less > 0 && received < sent; --less) {
+      slots -= words_of(received);
+      expect_next(mailbox, received++);
+    }
+    ASSERT_EQ(mailbox.empty(), sent == received);
+  }
+}
+
+TEST_P(MailboxOf, BringsAMillionEntriesWholeAndInOrder) {
+  const auto messages = static_cast<std::uint64_t>(rounds(1'000'000));
+  Mailbox mailbox(GetParam());
+  std::thread sender([&] {
+    for (std::uint64_t n = 0; n < messages; ++n)
+      for (Patience patience; !push(mailbox, n);) patience.wait();
+  });
+  std::uint64_t in_order = 0, whole = 0;
+  for (std::uint64_t n = 0; n < messages; ++n) {
+    Entry entry;
+    for (Patience patience; !mailbox.pop(entry);) patience.wait();
+    in_order += number_of(entry) == n;
+    whole += intact(entry);
+  }
+  sender.join();
+  EXPECT_EQ(in_order, messages);
+  EXPECT_EQ(whole, messages);
+  EXPECT_TRUE(mailbox.empty());
+}
+
+/// Plain memory goes to the other thread and back: what the one wrote before push, the other sees after pop. (ThreadSanitizer would
+/// call it a race if that did not follow from the orders of the mailboxes.)
+TEST(Mailbox, ShowsWhatWasWrittenBefore) {
+  const std::int64_t turns = rounds(100'000);
+  Mailbox there(4), back(4);
+  std::thread other([&] {
+    for (std::int64_t turn = 0; turn < turns; ++turn) {
+      Entry entry;
+      for (Patience patience; !there.pop(entry);) patience.wait();
+      ++*entry.payload.as<std::int64_t*>();
+      back.push(entry);
+    }
+  });
+  const auto value = std::make_unique<std::int64_t>(0);
+  std::int64_t wrong = 0;
+  for (std::int64_t turn = 0; turn < turns; ++turn) {
+    *value = 3 * turn;
+    there.push({entry_of(0).handler, Payload::of(value.get())});
+    Entry entry;
+    for (Patience patience; !back.pop(entry);) patience.wait();
+    wrong += *value != 3 * turn + 1;
+  }
+  other.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+}  // namespace
+}  // namespace taskgrain::rt::detail

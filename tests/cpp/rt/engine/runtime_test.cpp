@@ -1,0 +1,374 @@
+/// The life of a runtime: any number of workers, started and joined, several in a process and in one another, many callers.
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rt/asleep.hpp"
+#include "rt/stress.hpp"
+#include "taskgrain/rt.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using namespace std::chrono_literals;
+
+/// A tree of tasks on all workers: task k fulfills 2k and 2k + 1.
+class Tree {
+ public:
+  explicit Tree(Runtime& runtime, int tasks) : flow_(runtime, "tree") {
+    flow_.indegree([](int) { return 1; }).run([this, tasks](int k) {
+      ran_.fetch_add(1, std::memory_order_relaxed);
+      for (int next = 2 * k; next <= 2 * k + 1; ++next)
+        if (next <= tasks) flow_.fulfill(next);
+    });
+  }
+  void plant() { flow_.fulfill(1); }
+  int ran() const { return ran_.load(); }
+
+ private:
+  std::atomic<int> ran_{0};
+  Taskflow<int> flow_;
+};
+
+TEST(Runtime, RunsWithAnyNumberOfWorkers) {
+  for (const int workers : {1, 2, 3, 5, 8, 20, 100}) {
+    SCOPED_TRACE(workers);
+    Runtime runtime({.workers = workers});
+    Tree tree(runtime, 3000);
+    tree.plant();
+    runtime.wait();
+    EXPECT_EQ(tree.ran(), 3000);
+  }
+}
+
+TEST(Runtime, CallsOnEachWorkerAndReturnsWhatEachSaid) {
+  for (const int workers : {1, 2, 5}) {
+    Runtime runtime({.workers = workers});
+    const auto said = runtime.on_each_worker([](int worker) { return std::pair(worker, this_worker()); });
+    ASSERT_EQ(said.size(), static_cast<std::size_t>(workers));
+    for (int worker = 0; worker < workers; ++worker) EXPECT_EQ(said[static_cast<std::size_t>(worker)], std::pair(worker, worker));
+    std::atomic<int> calls{0};
+    runtime.on_each_worker([&](int) { ++calls; });
+    EXPECT_EQ(calls, workers);
+    EXPECT_THROW(runtime.on_each_worker([&](int worker) { return worker == workers - 1 ? throw std::runtime_error("no") : 1; }), TaskFailed);
+  }
+}
+
+TEST(Runtime, WithNothingToDoIsDone) {
+  for (const int workers : {1, 2, 5}) {
+    Runtime runtime({.workers = workers});
+    runtime.wait();
+    const Taskflow<int> flow(runtime);
+    runtime.wait();
+    runtime.wait();
+  }
+  const Runtime never_waited({.workers = 3});
+}
+
+TEST(Runtime, WaitsAgainAndAgain) {
+  Runtime runtime({.workers = 3});
+  Tree tree(runtime, 50);
+  for (int n = 1; n <= rounds(500); ++n) {
+    tree.plant();
+    runtime.wait();
+    ASSERT_EQ(tree.ran(), 50 * n);
+  }
+}
+
+TEST(Runtime, JoinsAndStartsAgain) {
+  for (const int workers : {1, 2, 5}) {
+    Runtime runtime({.workers = workers});
+    Tree tree(runtime, 200);
+    for (int n = 1; n <= 50; ++n) {
+      tree.plant();
+      runtime.join();
+      ASSERT_EQ(tree.ran(), 200 * n);
+      runtime.start();
+    }
+    runtime.start();  // it has started: nothing happens
+    runtime.join();
+    runtime.join();
+  }
+}
+
+TEST(Runtime, HasNoThreadsOnceJoined) {
+  const auto before = all_threads();
+  Runtime runtime({.workers = 4});
+  EXPECT_EQ(threads_since(before).size(), 3U);
+  runtime.join();
+  EXPECT_TRUE(eventually([&] { return threads_since(before).empty(); }));  // the kernel shows a thread for a moment after its end
+  runtime.start();
+  EXPECT_EQ(threads_since(before).size(), 3U);
+}
+
+TEST(Runtime, KeepsWhatComesWhileItIsJoined) {
+  Runtime runtime({.workers = 3});
+  Tree tree(runtime, 100);
+  runtime.join();
+  tree.plant();
+  runtime.start();
+  runtime.wait();
+  EXPECT_EQ(tree.ran(), 100);
+}
+
+TEST(Runtime, StartsAgainByItselfToWaitForWork) {
+  for (const int owner : {0, 1}) {
+    int ran = 0;
+    {
+      Runtime runtime({.workers = 2});
+      Taskflow<std::string> flow(runtime);
+      flow.indegree([](const std::string&) { return 0; }).worker([=](const std::string&) { return owner; });
+      flow.run([&](const std::string&) { ++ran; });
+      runtime.join();
+      runtime.wait();
+      flow.fulfill("a task whose key is in a box, which must not be lost");
+      runtime.wait();
+      EXPECT_EQ(ran, 1);
+      runtime.join();
+      flow.fulfill("a task that nobody waits for but the end of the flow");
+    }
+    EXPECT_EQ(ran, 2);
+  }
+}
+
+TEST(Runtime, EndsWithAllTasksDone) {
+  std::atomic<int> ran{0};
+  {
+    Runtime runtime({.workers = 3});
+    Taskflow<int> flow(runtime);
+    flow.indegree([](int) { return 0; }).run([&](int) {
+      std::this_thread::sleep_for(1ms);
+      ++ran;
+    });
+    for (int k = 0; k < 20; ++k) flow.fulfill(k);
+  }
+  EXPECT_EQ(ran, 20);
+}
+
+TEST(Runtime, WaitsForAFlowThatEnds) {
+  Runtime runtime({.workers = 2});
+  for (int n = 0; n < 100; ++n) {
+    auto tree = std::make_unique<Tree>(runtime, 100);
+    tree->plant();
+  }
+  Tree last(runtime, 10);
+  last.plant();
+  runtime.wait();
+  EXPECT_EQ(last.ran(), 10);
+}
+
+TEST(Runtime, DoesNotWaitForItselfInATask) {
+  Runtime runtime({.workers = 2});
+  Taskflow<int> flow(runtime, "impatient");
+  flow.indegree([](int) { return 0; }).worker([](int k) { return k; }).run([&](int) { runtime.wait(); });
+  for (const int k : {0, 1}) {
+    flow.fulfill(k);
+    EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<TaskFailed>(HasSubstr("a task cannot wait for the runtime that runs it")));
+  }
+}
+
+TEST(Runtimes, AreManyInOneProcess) {
+  std::vector<std::unique_ptr<Runtime>> runtimes;
+  std::vector<std::unique_ptr<Tree>> trees;
+  for (int n = 0; n < 6; ++n) {
+    runtimes.push_back(std::make_unique<Runtime>(RuntimeOptions{.workers = 1 + n % 3}));
+    trees.push_back(std::make_unique<Tree>(*runtimes.back(), 1000));
+    trees.back()->plant();
+  }
+  for (auto& runtime : runtimes) runtime->wait();
+  for (auto& tree : trees) EXPECT_EQ(tree->ran(), 1000);
+  trees.clear();
+}
+
+TEST(Runtimes, FeedOneAnother) {
+  // A ball that goes to and fro between two runtimes; each has a thread of its own that waits.
+  Runtime left({.workers = 2}), right({.workers = 2});
+  auto left_waits = std::make_unique<Runtime::Hold>(left.hold()), right_waits = std::make_unique<Runtime::Hold>(right.hold());
+  constexpr int turns = 2000;
+  std::atomic<int> hits{0};
+  Taskflow<int> ping(left, "ping"), pong(right, "pong");
+  ping.indegree([](int) { return 1; }).run([&](int k) { ++hits, pong.fulfill(k + 1); });
+  pong.indegree([](int) { return 1; }).run([&](int k) {
+    ++hits;
+    if (k < turns) return ping.fulfill(k + 1);
+    left_waits.reset();
+    right_waits.reset();
+  });
+  std::jthread other([&] { right.wait(); });
+  ping.fulfill(1);
+  left.wait();
+  other.join();
+  EXPECT_EQ(hits, turns);
+}
+
+TEST(Runtimes, RunInTasksOfOthers) {
+  Runtime outer({.workers = 3});
+  std::atomic<int> ran{0};
+  Taskflow<int> flow(outer, "outer");
+  flow.indegree([](int) { return 0; }).run([&](int k) {
+    Runtime inner({.workers = 1 + k % 3});
+    Tree tree(inner, 100);
+    tree.plant();
+    inner.wait();
+    EXPECT_EQ(detail::engine_of(inner).here(), nullptr);
+    EXPECT_EQ(detail::engine_of(outer).here(), detail::Worker::current()) << "it is a worker of the outer one again";
+    ran += tree.ran();
+  });
+  for (int k = 0; k < 12; ++k) flow.fulfill(k);
+  outer.wait();
+  EXPECT_EQ(ran, 1200);
+}
+
+TEST(Runtimes, ServeTasksOfOthers) {
+  // All tasks of the outer runtime share an inner one, whose tasks fulfill tasks of the outer one.
+  Runtime outer({.workers = 3}), inner({.workers = 2});
+  std::atomic<int> echoes{0};
+  Taskflow<int> echo(outer, "echo"), ask(outer, "ask"), answer(inner, "answer");
+  echo.indegree([](int) { return 2; }).run([&](int) { ++echoes; });
+  answer.indegree([](int) { return 0; }).run([&](int k) { echo.fulfill(k); });
+  ask.indegree([](int) { return 0; }).run([&](int k) {
+    answer.fulfill(k);
+    inner.wait();
+    echo.fulfill(k);
+  });
+  for (int k = 0; k < 200; ++k) ask.fulfill(k);
+  outer.wait();
+  EXPECT_EQ(echoes, 200);
+}
+
+TEST(Callers, ManyMayWaitAtOnce) {
+  Runtime runtime({.workers = 3});
+  std::atomic<int> ran{0};
+  Taskflow<int> flow(runtime);
+  flow.indegree([](int) { return 0; }).run([&](int) { ++ran; });
+  std::vector<std::jthread> callers;
+  for (int caller = 0; caller < 4; ++caller)
+    callers.emplace_back([&, caller] {
+      for (int n = 0; n < 200; ++n) {
+        flow.fulfill(1000 * caller + n);
+        runtime.wait();
+      }
+    });
+  callers.clear();
+  runtime.wait();
+  EXPECT_EQ(ran, 800);
+}
+
+TEST(Callers, MayChangeFromRunToRun) {
+  Runtime runtime({.workers = 2});
+  Tree tree(runtime, 64);
+  for (int n = 1; n <= 30; ++n) {
+    std::jthread([&] {
+      tree.plant();
+      runtime.wait();
+    }).join();
+    ASSERT_EQ(tree.ran(), 64 * n);
+  }
+}
+
+/// Chains of tasks with two fulfilments each, so that something waits all the time.
+class Ladder {
+ public:
+  explicit Ladder(Runtime& runtime) : flow_(runtime, "ladder") {
+    flow_.indegree([](std::int64_t k) { return k % 1000 == 0 ? 1 : 2; }).run([this](std::int64_t k) {
+      ran_.fetch_add(1, std::memory_order_relaxed);
+      if (k % 1000 == 99) return;
+      flow_.fulfill(k + 1);
+      flow_.fulfill(k + 1);
+    });
+  }
+  /// Starts a chain of 100 tasks.
+  void climb(int chain) { flow_.fulfill(1000 * std::int64_t{chain}); }
+  int ran() const { return ran_.load(); }
+
+ private:
+  std::atomic<int> ran_{0};
+  Taskflow<std::int64_t> flow_;
+};
+
+TEST(Callers, MayWaitWhileOthersStartWhatNeedsNobodyElse) {
+  // Each chain is complete in itself: whoever waits may come back between two of them, and never finds one stuck.
+  Runtime runtime({.workers = 3});
+  Ladder ladder(runtime);
+  std::atomic<int> starting{3};
+  std::vector<std::jthread> starters;
+  for (int starter = 0; starter < 3; ++starter)
+    starters.emplace_back([&, starter] {
+      for (int n = 0; n < 500; ++n) {
+        ladder.climb(1000 * starter + n);
+        if (n % 7 == 0) std::this_thread::yield();
+      }
+      --starting;
+    });
+  while (starting > 0) ASSERT_NO_THROW(runtime.wait());
+  starters.clear();
+  runtime.wait();
+  EXPECT_EQ(ladder.ran(), 150'000);
+}
+
+TEST(WorkUntil, EndsWhenItIsDoneAndLeavesTheRest) {
+  Runtime runtime({.workers = 2});
+  std::atomic<bool> first{false};
+  Taskflow<int> flow(runtime);
+  const Runtime::Hold hold = runtime.hold();
+  flow.indegree([](int) { return 0; }).worker([](int) { return 1; }).run([&](int) {
+    first = true;
+    runtime.notify();
+  });
+  flow.fulfill(1);
+  runtime.work_until([&] { return first.load(); });
+  EXPECT_TRUE(first);
+}
+
+TEST(WorkUntil, EndsWhenNothingIsLeft) {
+  Runtime runtime({.workers = 2});
+  Tree tree(runtime, 100);
+  tree.plant();
+  runtime.work_until([] { return false; });
+  EXPECT_EQ(tree.ran(), 100);
+}
+
+TEST(WorkUntil, LetsTheExceptionOfItsConditionThrough) {
+  Runtime runtime({.workers = 2});
+  const Runtime::Hold hold = runtime.hold();
+  EXPECT_THROW(runtime.work_until([]() -> bool { throw std::out_of_range("no"); }), std::out_of_range);
+  EXPECT_EQ(detail::engine_of(runtime).here(), nullptr);
+  EXPECT_EQ(this_worker(), -1);
+}
+
+TEST(WorkUntil, LeavesAFailureToTheNextWait) {
+  // The task fails at about the time at which the condition becomes true; other tasks go on on the other workers meanwhile.
+  Runtime runtime({.workers = 4});
+  for (int n = 0; n < rounds(100); ++n) {
+    Ladder ladder(runtime);
+    Taskflow<int> flow(runtime, "late");
+    std::atomic<bool> done{false};
+    flow.indegree([](int) { return 0; }).worker([](int) { return 1; }).run([&](int k) {
+      done = true;
+      runtime.notify();
+      if (k == 1) throw std::runtime_error("too late");
+    });
+    for (int chain = 0; chain < 8; ++chain) ladder.climb(chain);
+    flow.fulfill(n % 4);
+    const auto until_done = [&] { runtime.work_until([&] { return done.load(); }); };
+    if (n % 4 != 1) {
+      until_done();
+      runtime.wait();
+      EXPECT_EQ(ladder.ran(), 800);
+    } else {
+      EXPECT_THROW((until_done(), runtime.wait()), TaskFailed);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace taskgrain::rt

@@ -1,0 +1,165 @@
+/// Keys: what is equal has one hash, hashes are spread, and texts are readable.
+
+#include "taskgrain/rt/detail/key.hpp"
+
+#include <gmock/gmock.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <new>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "taskgrain/rt/detail/entry.hpp"
+
+namespace taskgrain::rt::detail {
+namespace {
+
+/// An object in memory that was full of `fill`, so that gaps between its parts hold it.
+template <typename T>
+class Dirty {
+ public:
+  template <typename... Args>
+  explicit Dirty(int fill, Args... args) {
+    std::memset(bytes_, fill, sizeof bytes_);
+    value_ = new (bytes_) T(args...);
+  }
+  ~Dirty() { value_->~T(); }
+  const T& operator*() const { return *value_; }
+
+ private:
+  alignas(T) unsigned char bytes_[sizeof(T)];
+  T* value_;
+};
+
+template <typename T, typename... Args>
+void expect_gaps_do_not_count(Args... args) {
+  const Dirty<T> a(0x00, args...), b(0xff, args...);
+  EXPECT_TRUE(same_key(*a, *b));
+  EXPECT_EQ(hash_key(*a), hash_key(*b));
+}
+
+TEST(Key, GapsBetweenItsPartsDoNotCount) {
+  expect_gaps_do_not_count<std::tuple<char, std::int64_t>>(char{1}, std::int64_t{2});
+  expect_gaps_do_not_count<std::pair<std::int8_t, int>>(std::int8_t{1}, 2);
+  expect_gaps_do_not_count<std::tuple<std::tuple<char, int>, char>>(std::tuple(char{1}, 2), char{3});
+  expect_gaps_do_not_count<std::pair<bool, double>>(true, 0.5);
+}
+
+TEST(Key, ZeroesOfBothSignsAreOne) {
+  EXPECT_TRUE(same_key(0.0, -0.0));
+  EXPECT_EQ(hash_key(0.0), hash_key(-0.0));
+  EXPECT_EQ(hash_key(std::tuple(0.0, 1)), hash_key(std::tuple(-0.0, 1)));
+}
+
+/// A structure whose own idea of equality leaves a part of it out.
+struct Named {
+  int id;
+  int note;
+  bool operator==(const Named& other) const { return id == other.id; }
+};
+
+/// One without any, whose bytes are what it is.
+struct Position {
+  std::int32_t row, column;
+};
+
+enum class Colour : std::uint8_t { red, green };
+
+}  // namespace
+}  // namespace taskgrain::rt::detail
+
+template <>
+struct std::hash<taskgrain::rt::detail::Named> {
+  std::size_t operator()(const taskgrain::rt::detail::Named& key) const noexcept { return static_cast<std::size_t>(key.id); }
+};
+
+namespace taskgrain::rt::detail {
+namespace {
+
+TEST(Key, OfATypeWithItsOwnHashIsComparedAsTheTypeSays) {
+  EXPECT_TRUE(same_key(Named{1, 2}, Named{1, 3}));
+  EXPECT_EQ(hash_key(Named{1, 2}), hash_key(Named{1, 3}));
+  EXPECT_FALSE(same_key(Named{1, 2}, Named{2, 2}));
+}
+
+TEST(Key, OfAStructureWithoutGapsNeedsNothing) {
+  EXPECT_TRUE(same_key(Position{1, 2}, Position{1, 2}));
+  EXPECT_FALSE(same_key(Position{1, 2}, Position{2, 1}));
+  EXPECT_EQ(hash_key(Position{1, 2}), hash_key(Position{1, 2}));
+  EXPECT_NE(hash_key(Position{1, 2}), hash_key(Position{2, 1}));
+}
+
+/// The largest number of keys with the same home, in a table that is twice as large as the keys are many.
+template <typename K>
+int most_at_one_home(const std::vector<K>& keys) {
+  const int bits = static_cast<int>(std::bit_width(2 * keys.size() - 1));
+  std::map<std::uint64_t, int> homes;
+  int most = 0;
+  for (const K& key : keys) most = std::max(most, ++homes[hash_key(key) >> (64 - bits)]);
+  return most;
+}
+
+TEST(Key, RowsGridsAndStridesAreSpread) {
+  constexpr int many = 1 << 14;  // drawn by chance, some home would have seven or so
+  for (const std::int64_t stride : {1, 2, 8, 64, 1000, 4096, 1 << 20}) {
+    std::vector<std::int64_t> row;
+    for (int n = 0; n < many; ++n) row.push_back(n * stride);
+    EXPECT_LE(most_at_one_home(row), 10) << "stride " << stride;
+  }
+  std::vector<std::tuple<int, int>> grid, diagonal;
+  std::vector<std::array<std::int32_t, 2>> arrays;
+  std::vector<std::array<std::int16_t, 3>> cube;
+  std::vector<std::string> names;
+  for (int n = 0; n < many; ++n) {
+    grid.emplace_back(n / 128, n % 128);
+    diagonal.emplace_back(n, -n);
+    arrays.push_back({n % 128, n / 128});
+    cube.push_back({static_cast<std::int16_t>(n % 25), static_cast<std::int16_t>(n / 25 % 25), static_cast<std::int16_t>(n / 625)});
+    names.push_back("task " + std::to_string(n));
+  }
+  EXPECT_LE(most_at_one_home(grid), 10);
+  EXPECT_LE(most_at_one_home(diagonal), 10);
+  EXPECT_LE(most_at_one_home(arrays), 10);
+  EXPECT_LE(most_at_one_home(cube), 10);
+  EXPECT_LE(most_at_one_home(names), 10);
+}
+
+TEST(Key, IsShownAsAPersonWouldWriteIt) {
+  EXPECT_EQ(key_text(42), "42");
+  EXPECT_EQ(key_text(std::numeric_limits<std::int64_t>::min()), "-9223372036854775808");
+  EXPECT_EQ(key_text(std::uint8_t{65}), "65") << "a number, no letter";
+  EXPECT_EQ(key_text(true), "1");
+  EXPECT_EQ(key_text(Colour::green), "1");
+  EXPECT_EQ(key_text(0.5), "0.5");
+  EXPECT_EQ(key_text(std::string("left")), "left");
+  EXPECT_EQ(key_text(std::tuple(1, std::string("a"), 2.5)), "(1, a, 2.5)");
+  EXPECT_EQ(key_text(std::pair(1, std::array{2, 3})), "(1, (2, 3))");
+  EXPECT_EQ(key_text(std::tuple<>()), "()");
+  EXPECT_EQ(key_text(Position{1, 2}), "?");
+}
+
+TEST(Payload, CarriesWhatFits) {
+  const std::array<std::int64_t, 3> three{1, -2, 3};
+  const auto carried = Payload::of(three).as<std::array<std::int64_t, 3>>();
+  EXPECT_EQ(carried, three);
+  EXPECT_EQ(Payload::of(std::uint8_t{200}).as<std::uint8_t>(), 200);
+  static_assert(Payload::fits<int> && Payload::fits<double> && Payload::fits<Position>);
+  static_assert(!Payload::fits<std::string> && !Payload::fits<std::array<std::int64_t, 4>>);
+}
+
+TEST(Payload, CarriesSmallTuplesToo) {
+  static_assert(Payload::fits<std::tuple<int, int>> && Payload::fits<std::tuple<int, int, int>>);
+  static_assert(Payload::fits<std::pair<std::int64_t, std::int64_t>> && !Payload::fits<std::tuple<int, std::string>>);
+  const std::tuple<int, std::int64_t> key(1, -2);
+  const auto carried = Payload::of(key).as<std::tuple<int, std::int64_t>>();
+  EXPECT_EQ(carried, key);
+}
+
+}  // namespace
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,318 @@
+/// Parametrised task graphs: dependences few and many, several flows, tasks on their workers, bursts, and what fulfills from outside.
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "rt/asleep.hpp"
+#include "rt/stress.hpp"
+#include "taskgrain/rt.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using namespace std::chrono_literals;
+
+static_assert(!std::is_base_of_v<detail::Handler, Taskflow<int>>, "users would see what the engine asks of a flow");
+
+std::size_t at(std::int64_t k) { return static_cast<std::size_t>(k); }
+
+TEST(Taskflow, RunsATaskOfNoDependenceAtItsFirstFulfilment) {
+  Runtime runtime({.workers = 2});
+  std::vector<int> ran(100);
+  Taskflow<int> flow(runtime);
+  flow.indegree([](int) { return 0; }).run([&](int k) { ++ran[at(k)]; });
+  for (int k = 0; k < 100; ++k) flow.fulfill(k);
+  runtime.wait();
+  EXPECT_THAT(ran, testing::Each(1));
+}
+
+TEST(Taskflow, RunsATaskAfterAllItsDependencesAndOnce) {
+  constexpr int most = 3000;
+  for (const int workers : {1, 2, 5}) {
+    Runtime runtime({.workers = workers});
+    for (const int indegree : {1, 2, 3, 7, 100, most}) {
+      std::vector<int> done(most);
+      int sum = 0, ran = 0;
+      Taskflow<int> source(runtime, "source"), sink(runtime, "sink");
+      sink.indegree([&](int) { return indegree; }).run([&](int) {
+        ++ran;
+        sum = std::accumulate(done.begin(), done.end(), 0);
+      });
+      source.indegree([](int) { return 0; }).run([&](int k) {
+        done[at(k)] = 1;
+        sink.fulfill(42);
+      });
+      for (int k = 0; k < indegree; ++k) source.fulfill(k);
+      runtime.wait();
+      EXPECT_EQ(ran, 1);
+      EXPECT_EQ(sum, indegree);
+    }
+  }
+}
+
+TEST(Taskflow, SpreadsTasksOverAllWorkersUnlessTold) {
+  Runtime runtime({.workers = 3});
+  std::vector<std::atomic<int>> of_worker(3);
+  Taskflow<int> flow(runtime);
+  flow.indegree([](int) { return 0; }).bound([](int) { return true; }).run([&](int) { ++of_worker[at(this_worker())]; });
+  for (int k = 0; k < 3000; ++k) flow.fulfill(k);
+  runtime.wait();
+  for (const auto& count : of_worker) EXPECT_NEAR(count, 1000, 250);
+}
+
+TEST(Taskflow, RunsBoundTasksOnTheirWorkerAlone) {
+  Runtime runtime({.workers = 4});
+  std::atomic<int> made{5000}, ran{0}, elsewhere{0}, stolen{0};
+  const auto too_late = hang();
+  Taskflow<std::int64_t> flow(runtime);
+  flow.indegree([](auto) { return 0; })
+      .worker([](auto k) { return static_cast<int>(k % 2); })  // workers 2 and 3 live on theft
+      .bound([](auto k) { return k % 3 != 0; })
+      .run([&](std::int64_t k) {
+        ++ran;
+        if (this_worker() != k % 2) ++(k % 3 == 0 ? stolen : elsewhere);
+        if (stolen == 0 && std::chrono::steady_clock::now() < too_late) ++made, flow.fulfill(k + 6000);  // there are more until one is stolen
+      });
+  for (int k = 0; k < 5000; ++k) flow.fulfill(k);
+  runtime.wait();
+  EXPECT_EQ(ran, made);
+  EXPECT_EQ(elsewhere, 0);
+  EXPECT_GT(stolen, 0);
+}
+
+TEST(Taskflow, RunsManyFlowsWithDifferentKeysTogether) {
+  // numbers → strings → pairs → numbers …, each with two fulfilments from the one before.
+  Runtime runtime({.workers = 3});
+  constexpr int rounds = 500;
+  std::atomic<int> ran{0};
+  Taskflow<int> numbers(runtime, "numbers");
+  Taskflow<std::string> strings(runtime, "strings");
+  Taskflow<std::pair<int, int>> pairs(runtime, "pairs");
+  numbers.indegree([](int k) { return k == 0 ? 0 : 2; }).run([&](int k) {
+    ++ran;
+    for (int twice = 0; twice < 2; ++twice) strings.fulfill(std::to_string(k));
+  });
+  strings.indegree([](const std::string&) { return 2; }).run([&](const std::string& key) {
+    ++ran;
+    for (int twice = 0; twice < 2; ++twice) pairs.fulfill({std::stoi(key), -1});
+  });
+  pairs.indegree([](const std::pair<int, int>&) { return 2; }).run([&](const std::pair<int, int>& key) {
+    ++ran;
+    if (key.first < rounds)
+      for (int twice = 0; twice < 2; ++twice) numbers.fulfill(key.first + 1);
+  });
+  numbers.fulfill(0);
+  runtime.wait();
+  EXPECT_EQ(ran, 3 * (rounds + 1));
+}
+
+TEST(Taskflow, TakesTasksThatMakeTasks) {
+  // Fibonacci's numbers by their definition: 21891 tasks that only know their own key.
+  Runtime runtime({.workers = 3});
+  std::atomic<std::int64_t> ones{0}, tasks{0};
+  Taskflow<std::pair<int, std::uint64_t>> fib(runtime, "fib");
+  fib.indegree([](const auto&) { return 0; }).run([&](const std::pair<int, std::uint64_t>& key) {
+    ++tasks;
+    if (key.first < 2) {
+      ones += key.first;
+      return;
+    }
+    fib.fulfill({key.first - 1, 2 * key.second});
+    fib.fulfill({key.first - 2, 2 * key.second + 1});
+  });
+  fib.fulfill({20, 1});
+  runtime.wait();
+  EXPECT_EQ(ones, 6765);
+  EXPECT_EQ(tasks, 21891);
+}
+
+/// A burst of tasks, all fulfilled by one task or thread before any of them can end.
+class Burst {
+ public:
+  const int tasks = static_cast<int>(rounds(1'000'000));
+
+  Burst(Runtime& runtime, detail::Function<int, int> worker) : ran_(at(tasks)), burst_(runtime, "burst") {
+    burst_.indegree([](int) { return 0; }).worker(std::move(worker)).run([this](int k) { ++ran_[at(k)]; });
+  }
+  void fulfill_all() {
+    for (int k = 0; k < tasks; ++k) burst_.fulfill(k);
+  }
+  std::int64_t ran() const { return std::ranges::count(ran_, 1); }
+  void expect_each_ran_once() const { EXPECT_EQ(ran(), tasks); }
+
+ private:
+  std::vector<std::uint8_t> ran_;
+  Taskflow<int> burst_;
+};
+
+TEST(Burst, FromATaskOverAllWorkers) {
+  for (const int workers : {1, 2, 3}) {
+    Runtime runtime({.workers = workers});
+    Burst burst(runtime, [=](int k) { return k % workers; });
+    Taskflow<int> start(runtime, "start");
+    start.indegree([](int) { return 0; }).run([&](int) { burst.fulfill_all(); });
+    start.fulfill(0);
+    runtime.wait();
+    burst.expect_each_ran_once();
+  }
+}
+
+TEST(Burst, FromATaskToOneOtherWorker) {
+  Runtime runtime({.workers = 2});
+  Burst burst(runtime, [](int) { return 1; });
+  Taskflow<int> start(runtime, "start");
+  start.indegree([](int) { return 0; }).worker([](int) { return 0; }).bound([](int) { return true; });
+  start.run([&](int) { burst.fulfill_all(); });
+  start.fulfill(0);
+  runtime.wait();
+  burst.expect_each_ran_once();
+}
+
+TEST(Burst, FromAWorkerWhoseTasksGoOnWhileTheOtherIsBusy) {
+  // Messages wait for room in the mailbox of a worker that is in a long task. The sender's other tasks do not wait with them.
+  Runtime runtime({.workers = 2});
+  Burst burst(runtime, [](int) { return 1; });
+  std::atomic<bool> at_work{false}, chained{false};
+  Taskflow<int> busy(runtime, "busy"), start(runtime, "start"), chain(runtime, "chain");
+  const auto bound_to = [](auto& flow, int worker) {
+    flow.indegree([](int) { return 0; }).worker([=](int) { return worker; }).bound([](int) { return true; });
+  };
+  bound_to(busy, 1);
+  bound_to(start, 0);
+  bound_to(chain, 0);
+  constexpr int links = 20'000;
+  busy.run([&](int) {
+    at_work = true;
+    while (!chained) std::this_thread::yield();
+  });
+  start.run([&](int) {
+    burst.fulfill_all();
+    chain.fulfill(1);
+  });
+  std::int64_t ran_before = -1;
+  chain.run([&](int k) {
+    if (k < links) return chain.fulfill(k + 1);
+    ran_before = burst.ran();
+    chained = true;
+  });
+  busy.fulfill(0);
+  while (!at_work) std::this_thread::yield();
+  start.fulfill(0);
+  runtime.wait();
+  EXPECT_EQ(ran_before, 0) << "the chain did not end while the messages waited";
+  burst.expect_each_ran_once();
+}
+
+TEST(Burst, FromOutside) {
+  Runtime runtime({.workers = 3});
+  Burst burst(runtime, [](int k) { return k % 3; });
+  burst.fulfill_all();
+  runtime.wait();
+  burst.expect_each_ran_once();
+}
+
+TEST(Outside, FourThreadsFulfillTogether) {
+  // Each task needs all four threads.
+  constexpr int tasks = 20'000, threads = 4;
+  Runtime runtime({.workers = 3});
+  std::vector<int> ran(tasks);
+  Taskflow<int> flow(runtime);
+  flow.indegree([](int) { return threads; }).run([&](int k) { ++ran[at(k)]; });
+  std::vector<std::jthread> outside;
+  for (int thread = 0; thread < threads; ++thread)
+    outside.emplace_back([&, thread, hold = runtime.hold()] {
+      for (int n = 0; n < tasks; ++n) flow.fulfill((n + thread * tasks / threads) % tasks);
+    });
+  runtime.wait();
+  EXPECT_THAT(ran, testing::Each(1));
+}
+
+TEST(Outside, AHoldKeepsTheCallerWaiting) {
+  Runtime runtime({.workers = 2});
+  bool ran = false;
+  Taskflow<int> flow(runtime);
+  flow.indegree([](int) { return 0; }).run([&](int) { ran = true; });
+  std::jthread outside([&, hold = runtime.hold()] {
+    std::this_thread::sleep_for(50ms);
+    flow.fulfill(1);
+  });
+  runtime.wait();
+  EXPECT_TRUE(ran);
+}
+
+TEST(Outside, AHoldMayBeHandedOn) {
+  // Tasks start something outside and end; what comes back fulfills the next task.
+  Runtime runtime({.workers = 3, .spin = 0ns});
+  std::atomic<int> ran{0};
+  std::vector<std::jthread> outside(500);
+  Taskflow<int> flow(runtime);
+  flow.indegree([](int) { return 1; }).worker([](int k) { return k % 3; }).bound([](int) { return true; });
+  flow.run([&](int k) {
+    if (++ran == 500) return;
+    outside[at(k)] = std::jthread([&flow, k, hold = runtime.hold()] { flow.fulfill(k + 1); });
+  });
+  flow.fulfill(0);
+  runtime.wait();
+  EXPECT_EQ(ran, 500);
+}
+
+TEST(Misuse, OfAFunctionThatWasNotSetIsNamed) {
+  Runtime runtime({.workers = 2});
+  {
+    Taskflow<int> flow(runtime, "half");
+    flow.run([](int) {});
+    flow.fulfill(7);
+    EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<TaskFailed>(testing::AllOf(HasSubstr("half 7"), HasSubstr("indegree is not set"))));
+  }
+  {
+    Taskflow<int> flow(runtime, "other half");
+    flow.indegree([](int) { return 0; });
+    flow.fulfill(8);
+    EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<TaskFailed>(testing::AllOf(HasSubstr("other half 8"), HasSubstr("run is not set"))));
+  }
+}
+
+TEST(Misuse, OfAWorkerThatIsNoneIsSeenWhereItHappens) {
+  Runtime runtime({.workers = 2});
+  Taskflow<std::tuple<int, int>> flow(runtime, "lost");
+  flow.indegree([](const auto&) { return 0; }).run([](const auto&) {}).worker([](const auto& key) { return std::get<1>(key); });
+  for (const int worker : {-1, 2, 1'000'000})
+    EXPECT_THAT([&] { flow.fulfill({7, worker}); },
+                ThrowsMessage<UsageError>(testing::AllOf(HasSubstr("lost (7, " + std::to_string(worker) + ")"),
+                                                         HasSubstr("worker is " + std::to_string(worker)), HasSubstr("0 to 1"))));
+  flow.fulfill({7, 1});
+  runtime.wait();
+  Taskflow<int> sender(runtime, "sender");
+  sender.indegree([](int) { return 0; }).run([&](int) { flow.fulfill({8, 9}); });
+  sender.fulfill(3);
+  EXPECT_THAT([&] { runtime.wait(); },
+              ThrowsMessage<TaskFailed>(testing::AllOf(HasSubstr("sender 3"), HasSubstr("lost (8, 9): worker is 9"))));
+}
+
+TEST(Misuse, OfANegativeIndegreeNamesTheTask) {
+  Runtime runtime({.workers = 3});
+  Taskflow<int> flow(runtime, "negative");
+  flow.indegree([](int k) { return -k; }).run([](int) {});
+  for (const int k : {1, 2, 3}) {
+    flow.fulfill(k);
+    EXPECT_THAT([&] { runtime.wait(); },
+                ThrowsMessage<TaskFailed>(testing::AllOf(HasSubstr("negative " + std::to_string(k)),
+                                                         HasSubstr("indegree is " + std::to_string(-k)))));
+  }
+}
+
+}  // namespace
+}  // namespace taskgrain::rt

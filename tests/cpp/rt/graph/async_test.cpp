@@ -1,0 +1,217 @@
+/// Asynchronous tasks: what is between them stays on the device, what comes after them waits for the device.
+
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "policies.hpp"
+#include "rt/asleep.hpp"
+#include "simulated_device.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+
+class Async : public testing::TestWithParam<Policy> {
+ protected:
+  /// A task whose work the device does in a stream.
+  TaskGraph::Node on_device(TaskGraph& tasks, int worker, std::size_t stream, std::function<void()> work, std::string name = {}) {
+    return tasks.async_task(worker, [this, stream, work](const Turn&, const Issue& issue) {
+      return device_.submit(stream, issue.after, work, issue.done);
+    }, std::move(name));
+  }
+  /// Resumes the device from outside when so much was submitted to it.
+  std::thread resume_after(std::size_t submissions) {
+    device_.pause();
+    return std::thread([this, submissions, hold = runtime_.hold()] {
+      while (device_.submitted() < submissions) std::this_thread::yield();
+      device_.resume();
+    });
+  }
+
+  Runtime runtime_{{.workers = 3, .pin = false, .spin = 50us}};
+  SimulatedDevice device_{3};
+};
+
+TEST_P(Async, ChainsAreGivenToTheDeviceAtOnce) {
+  std::vector<int> order;  // written by the device alone
+  TaskGraph tasks;
+  const auto a = on_device(tasks, 0, 2, [&] { order.push_back(1); }), b = on_device(tasks, 1, 1, [&] { order.push_back(2); }),
+             c = on_device(tasks, 1, 0, [&] { order.push_back(3); });
+  bool after = false;
+  const auto host = tasks.task(2, [&] { after = order.size() == 3; });
+  tasks.edge(a, b);
+  tasks.edge(b, c);
+  tasks.edge(c, host);
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  std::thread other = resume_after(3);  // that is only reached if the host does not wait between them
+  const auto launch = graph.launch();
+  runtime_.wait();
+  other.join();
+  EXPECT_THAT(order, ElementsAre(1, 2, 3));
+  EXPECT_TRUE(after);
+  EXPECT_TRUE(launch.done.is_set());
+}
+
+TEST_P(Async, ALaunchIsDoneWhenTheDeviceIs) {
+  int done = 0;
+  TaskGraph tasks;
+  on_device(tasks, 1, 0, [&] { ++done; });
+  on_device(tasks, 2, 0, [&] { ++done; });
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  device_.pause();
+  const auto launch = graph.launch();
+  std::thread other([&, hold = runtime_.hold()] {
+    while (device_.submitted() < 2) std::this_thread::yield();
+    std::this_thread::sleep_for(2ms);
+    EXPECT_FALSE(launch.done.is_set());
+    device_.resume();
+  });
+  runtime_.work_until([&] { return launch.done.is_set(); });
+  EXPECT_EQ(done, 2);
+  other.join();
+  runtime_.wait();
+}
+
+TEST_P(Async, CarriedEdgesStayOnTheDevice) {
+  int at = 0, wrong = 0;
+  TaskGraph tasks;
+  std::vector<std::size_t> streams{0, 1, 2};
+  const auto step = tasks.async_task(1, [&](const Turn& turn, const Issue& issue) {
+    const auto n = turn.iteration;
+    EXPECT_EQ(issue.after.size(), n == 0 ? 0U : 1U);
+    return device_.submit(static_cast<std::size_t>(n) % 3, issue.after, [&, n] { wrong += at++ != n; }, issue.done);
+  });
+  tasks.carried_edge(step, step);
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  for (int round = 0; round < 20; ++round) {
+    at = 0;
+    graph.launch({.iterations = 12});
+    runtime_.wait();
+    EXPECT_EQ(at, 12);
+  }
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(Async, TheDeviceMayBeDoneAtOnce) {
+  std::atomic<int> ran{0};
+  TaskGraph tasks;
+  const auto at_once = [&](const Turn&, const Issue& issue) -> DeviceEvent {
+    ran.fetch_add(1);
+    issue.done();
+    return {};
+  };
+  const auto a = tasks.async_task(0, at_once), b = tasks.async_task(1, at_once);
+  const auto host = tasks.task(2, [&] { ran.fetch_add(1); });
+  tasks.edge(a, b);
+  tasks.edge(b, host);
+  tasks.carried_edge(a, a);
+  tasks.carried_edge(b, a);
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  for (int k = 0; k < 100; ++k) graph.launch({.iterations = 1 + k % 3});
+  runtime_.wait();
+  EXPECT_EQ(ran.load(), 3 * (34 * 1 + 33 * 2 + 33 * 3));
+}
+
+TEST_P(Async, TheHostWorksWhileTheDeviceDoes) {
+  std::atomic<int> ran{0};
+  TaskGraph tasks;
+  const auto work = on_device(tasks, 0, 0, [] {});
+  const auto beside = tasks.task(0, [&] {
+    ran = 1;
+    device_.resume();
+  });
+  const auto after = tasks.task(0, [&] { EXPECT_EQ(ran.exchange(2), 1); });
+  tasks.edge(work, after);
+  static_cast<void>(beside);
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  device_.pause();
+  graph.launch();
+  runtime_.wait();
+  EXPECT_EQ(ran.load(), 2);
+}
+
+TEST_P(Async, PostconditionsWaitForTheDevice) {
+  bool done = false, seen = false;
+  TaskGraph tasks;
+  const auto work = on_device(tasks, 1, 0, [&] { done = true; });
+  const auto out = tasks.postcondition();
+  tasks.edge(work, out);
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  std::thread other = resume_after(1);
+  graph.launch().postconditions.at(0).then([&] { seen = done; });
+  runtime_.wait();
+  other.join();
+  EXPECT_TRUE(seen);
+}
+
+TEST_P(Async, LongWaitsSleep) {
+  const auto threads = runtime_.on_each_worker([](int) { return gettid(); });
+  TaskGraph tasks;
+  const auto work = on_device(tasks, 1, 0, [] {});
+  const auto near = tasks.task(1, [] {}), far = tasks.task(0, [] {}), other_end = tasks.task(2, [] {});
+  tasks.edge(work, near);
+  tasks.edge(near, far);
+  tasks.edge(far, other_end);
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  device_.pause();
+  graph.launch({.iterations = 3});
+  bool slept = false;
+  std::thread other([&, hold = runtime_.hold()] {
+    while (device_.submitted() == 0) std::this_thread::yield();
+    slept = fall_asleep(threads);
+    device_.resume();
+  });
+  runtime_.wait();
+  other.join();
+  EXPECT_TRUE(slept);
+}
+
+TEST_P(Async, AFailureWaitsForTheDevice) {
+  std::atomic<int> done{0};
+  TaskGraph tasks("mixed");
+  const auto work = on_device(tasks, 1, 0, [&] {
+    std::this_thread::sleep_for(2ms);
+    done.fetch_add(1);
+  });
+  const auto after = tasks.task(1, [] {});
+  tasks.edge(work, after);
+  bool fails = true;
+  tasks.task(2, [&] {
+    while (device_.submitted() == 0) std::this_thread::yield();
+    if (fails) throw std::runtime_error("no");
+  }, "bad");
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  graph.launch();
+  EXPECT_THROW(runtime_.wait(), TaskFailed);
+  EXPECT_EQ(done.load(), 1);
+  fails = false;
+  graph.launch();
+  runtime_.wait();
+  EXPECT_EQ(done.load(), 2);
+}
+
+TEST_P(Async, AStartThatThrowsIsNamed) {
+  TaskGraph tasks("mixed");
+  tasks.async_task(1, [](const Turn&, const Issue&) -> DeviceEvent { throw std::runtime_error("no device"); }, "kernel");
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  graph.launch();
+  try {
+    runtime_.wait();
+    FAIL() << "nothing was thrown";
+  } catch (const TaskFailed& error) {
+    EXPECT_EQ(error.task(), "mixed kernel");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, Async, every_policy, policy_name);
+
+}  // namespace
+}  // namespace taskgrain::rt
