@@ -43,7 +43,7 @@ lost := $(if $(wildcard build/editable/CMakeCache.txt),,lost)
 	tools/setup $(if $(filter -dev.%,$*),--dev) --groups $(lastword $(subst ., ,$*))
 	@touch $@ $(subst -dev.,.,$@)
 
-built := $(shell find CMakeLists.txt include src systems -type f -not -name '*.py' -not -name system.toml)
+built := $(shell find CMakeLists.txt cmake include src systems -type f -not -name '*.py' -not -name system.toml)
 .venv/.built.$(GROUPS) .venv/.built-dev.$(GROUPS): .venv/.built%: .venv/.installed% $(built)
 	@cmake -S . -B build/editable >/dev/null
 	@cmake --build build/editable
