@@ -3,10 +3,11 @@
 # make bench   what core and runtime cost, a report to open   make docs        the site, into build/site
 # make setup   what the others do first                       make models      the models of the lock-free parts
 # make bench-metg   what a METG costs and how well it repeats (over an hour)
+# make format  C and C++ as .clang-format says
 
 SHELL := /bin/bash
 taskgrain := .venv/bin/taskgrain
-.PHONY: study doctor setup setup-dev test test-fast test-cpp test-sanitized models lint docs bench bench-metg clean
+.PHONY: study doctor setup setup-dev test test-fast test-cpp test-sanitized test-tsan test-asan models lint format docs bench bench-metg clean
 .DEFAULT_GOAL := study
 
 study: setup
@@ -42,7 +43,7 @@ lost := $(if $(wildcard build/editable/CMakeCache.txt),,lost)
 	tools/setup $(if $(filter -dev.%,$*),--dev) --groups $(lastword $(subst ., ,$*))
 	@touch $@ $(subst -dev.,.,$@)
 
-built := $(shell find CMakeLists.txt include src systems -type f -not -name '*.py' -not -name system.toml)
+built := $(shell find CMakeLists.txt cmake include src systems -type f -not -name '*.py' -not -name system.toml)
 .venv/.built.$(GROUPS) .venv/.built-dev.$(GROUPS): .venv/.built%: .venv/.installed% $(built)
 	@cmake -S . -B build/editable >/dev/null
 	@cmake --build build/editable
@@ -56,24 +57,25 @@ test-fast: lint test-cpp
 	.venv/bin/pytest -m "not slow"
 
 lint: setup-dev
-	.venv/bin/ruff check python tests bench tools
+	.venv/bin/ruff check python templates tests bench tools
 	.venv/bin/mypy python/taskgrain
 	tools/check_rooms.py
 
+# Build folders, flags, and which tests they run: CMakePresets.json.
 test-cpp: setup-dev
-	cmake -S . -B build/tests -G Ninja -DTASKGRAIN_TESTS=ON >/dev/null
-	cmake --build build/tests
-	ctest --test-dir build/tests --output-on-failure --no-tests=error -j 2 >build/tests.log || { cat build/tests.log; exit 1; }
+	cmake --preset tests >/dev/null
+	cmake --build --preset tests
+	ctest --preset tests >build/tests.log || { cat build/tests.log; exit 1; }
 
-# The runtime under ThreadSanitizer, and under AddressSanitizer and UndefinedBehaviorSanitizer: fewer rounds, because a sanitised
-# round takes ten times as long. Not here: what counts allocations, which sanitizers do not change.
-not_sanitized := ^rt\.Memory\.TasksAllocateNothing
-test-sanitized: test-sanitized-thread test-sanitized-address,undefined
-test-sanitized-%: setup-dev
-	cmake -S . -B build/sanitized-$* -G Ninja -DTASKGRAIN_TESTS=ON -DTASKGRAIN_SANITIZE=$* >/dev/null
-	cmake --build build/sanitized-$* --target rt_tests rt_symmetric_tests rt_engine_tests rt_flow_tests rt_graph_tests
-	TASKGRAIN_TEST_ROUNDS=0.05 ctest --test-dir build/sanitized-$*/tests/cpp/rt -j 2 --output-on-failure --no-tests=error \
-	  --exclude-regex '$(not_sanitized)' >build/sanitized-$*.log || { cat build/sanitized-$*.log; exit 1; }
+# The runtime under ThreadSanitizer, and under AddressSanitizer and UndefinedBehaviorSanitizer.
+test-sanitized: test-tsan test-asan
+test-tsan test-asan: test-%: setup-dev
+	cmake --preset $* >/dev/null
+	cmake --build --preset $*
+	ctest --preset $* >build/$*.log || { cat build/$*.log; exit 1; }
+
+format: setup-dev
+	git ls-files -z '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' | xargs -0 .venv/bin/clang-format -i
 
 models: setup-dev
 	models/check

@@ -50,7 +50,7 @@ class System {
 /// How a file was compiled; results record it.
 struct Build {
   const char* compiler;
-  const char* flags;  ///< "unknown" where the build system does not define TASKGRAIN_FLAGS, as CMake's taskgrain_system() does
+  const char* flags;  ///< TASKGRAIN_FLAGS, which taskgrain_system() of CMake defines, or "unknown"
 };
 
 /// How the file that includes this header is compiled. It is static because each file has its own.

@@ -17,7 +17,8 @@ using namespace taskgrain;
 class Tasks {
  public:
   Tasks(Pool& pool, Execution& run, std::size_t g)
-      : pool_(pool), run_(run), g_(g), table_(run.graphs()[g]), roots_(table_.roots()), workers_(run.workers(pool.threads())) {
+      : pool_(pool), run_(run), g_(g), table_(run.graphs()[g]), roots_(table_.roots()),
+        workers_(run.workers(pool.threads())) {
     const Graph& graph = table_.graph();
     missing_ = std::vector<std::atomic<std::size_t>>(static_cast<std::size_t>(graph.steps() * graph.width()));
     for (std::int64_t step = 0; step < graph.steps(); ++step)
@@ -51,7 +52,7 @@ class Tasks {
   const std::size_t g_;
   const TaskTable table_;
   const std::vector<TaskTable::Root> roots_;
-  const std::vector<Worker*> workers_;              // one for each thread
+  const std::vector<Worker*> workers_;             // one for each thread
   std::vector<std::atomic<std::size_t>> missing_;  // of each task: how many that it comes after are not done
 };
 

@@ -40,7 +40,7 @@ class Mine(System):
             # Earlier futures have been submitted, so have begun, before this one: to wait for them ends.
             return run.execute(self._thread.number, g, step, point, [one.result() for one in inputs])
 
-        futures = []
+        futures: list[Future[bytes]] = []
         for g in range(run.graphs):
             before: dict[int, Future[bytes]] = {}
             for step in range(run.steps(g)):
