@@ -25,7 +25,8 @@ import numpy as np
 
 from taskgrain.drive.catalogue import discover
 from taskgrain.drive.session import Session
-from taskgrain.estimate.metg import Sample, estimate
+from taskgrain.estimate.metg import estimate
+from taskgrain.estimate.samples import Sample
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure.call import reference_launch
 from taskgrain.words.quantity import interval, seconds

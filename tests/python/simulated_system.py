@@ -14,7 +14,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.metg import PEAK_QUANTILE, Metg, Sample
+from taskgrain.estimate.bootstrap import PEAK_QUANTILE
+from taskgrain.estimate.metg import Metg
+from taskgrain.estimate.samples import Sample
 from taskgrain.measure.experiments.search import Request, Search
 
 TAU = 1e-9  # seconds of one iteration

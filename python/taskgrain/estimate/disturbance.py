@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from taskgrain.estimate.metg import FEW_ROUNDS, Metg, Sample
+from taskgrain.estimate.metg import Metg
+from taskgrain.estimate.samples import FEW_ROUNDS, Sample
 
 _ENOUGH = FEW_ROUNDS - 1
 """Undisturbed runs that can do without the others."""

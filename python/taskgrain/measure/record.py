@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.drive.catalogue import REFERENCE
-from taskgrain.estimate.metg import Sample
+from taskgrain.estimate.samples import Sample
 from taskgrain.measure.experiments.search import Request, Search, SearchSettings
 from taskgrain.results import lines
 from taskgrain.results.lines import (

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import isotonic_regression  # type: ignore[import-untyped,unused-ignore]
-from simulated_system import PEAK, QUIET, Floats, Noise, SimulatedSystem, bump, constant, growing, samples_of
+from simulated_system import PEAK, QUIET, Noise, SimulatedSystem, bump, constant, growing, samples_of
 
-from taskgrain.estimate.metg import Metg, Sample, centred_isotonic, crossings, estimate, floor, peak_rate
+from taskgrain.estimate.bootstrap import peak_rate
+from taskgrain.estimate.metg import Metg, estimate, floor
+from taskgrain.estimate.samples import Sample
 
 OVERHEAD = 1e-7  # 100 iterations
 SIZES = (25, 42, 59, 84, 119, 168, 390, 900)
@@ -266,35 +267,6 @@ def test_an_estimate_takes_less_than_50_ms() -> None:
 
 
 # -- properties ---------------------------------------------------------------------------------------------
-
-values = st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=22)
-
-
-@given(values, st.data())
-def test_centred_isotonic_agrees_with_scipy_and_keeps_the_mean(y: list[float], data: st.DataObject) -> None:
-    weights = np.array(data.draw(st.lists(st.integers(1, 20), min_size=len(y), max_size=len(y))), dtype=float)
-    steps = data.draw(st.lists(st.floats(0.1, 2.0), min_size=len(y), max_size=len(y)))
-    x: Floats = np.cumsum(np.array(steps))
-    centres, fitted = centred_isotonic(x, np.array([y]), weights)
-    np.testing.assert_allclose(fitted[0], isotonic_regression(y, weights=weights).x, atol=1e-9)
-    assert (np.diff(fitted[0]) >= -1e-9).all() and (np.diff(centres[0]) >= -1e-9).all()
-    assert (weights @ centres[0]) == pytest.approx(weights @ x)
-    again = centred_isotonic(x, fitted, weights)[1]
-    np.testing.assert_allclose(again, fitted, atol=1e-9)
-
-
-@given(values, st.floats(-2.5, 2.5))
-def test_a_crossing_lies_between_the_points_around_it(y: list[float], target: float) -> None:
-    x: Floats = np.arange(float(len(y))) * 0.5
-    centres, fitted = centred_isotonic(x, np.array([y]), np.ones(len(y)))
-    found = crossings(centres, fitted, target)[0]
-    below, above = centres[0][fitted[0] < target], centres[0][fitted[0] >= target]
-    if below.size and above.size:
-        assert below.max() - 1e-9 <= found <= above.min() + 1e-9
-    elif below.size:
-        assert found >= below.max() - 1e-9
-    else:
-        assert found <= above.min() + 1e-9
 
 
 @settings(max_examples=25, deadline=None)

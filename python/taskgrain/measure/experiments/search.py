@@ -26,8 +26,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from taskgrain.estimate.bootstrap import peak_rate
 from taskgrain.estimate.disturbance import Run, chosen, samples_of, widened
-from taskgrain.estimate.metg import FEW_ROUNDS, Metg, Sample, estimate, peak_rate
+from taskgrain.estimate.metg import Metg, estimate
+from taskgrain.estimate.samples import FEW_ROUNDS, Sample
 from taskgrain.measure.experiments.sizes import DENSE, Point, crossing_between, crossing_of, grid
 from taskgrain.study.settings import Settings
 from taskgrain.words import quantity
