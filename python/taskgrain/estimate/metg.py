@@ -42,6 +42,7 @@ from taskgrain.estimate.bootstrap import (
 )
 from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
 from taskgrain.estimate.samples import FEW_ROUNDS, Sample, Table
+from taskgrain.words.warnings import Notice, notice
 
 Ending = Literal["precise", "budget", "never_reached", "always_reached", "several_crossings", "failed"]
 _OUTLIER_RATIO = 1.5  # and five robust standard deviations: two placement states 25 % apart are no outliers
@@ -84,7 +85,7 @@ class Metg:
     rounds: int
     peak_rate: float
     curve: Curve
-    warnings: tuple[str, ...]
+    warnings: tuple[Notice, ...]
 
     @property
     def half_width(self) -> float:
@@ -95,7 +96,8 @@ class Metg:
 
     def fields(self) -> dict[str, object]:
         """The same as a dictionary for JSON, in the order of docs/reference/results.md."""
-        return asdict(self)
+        curve = [asdict(point) for point in self.curve]
+        return asdict(self) | {"curve": curve, "warnings": [one.fields() for one in self.warnings]}
 
 
 def floor(
@@ -161,10 +163,7 @@ def estimate(
         metg, low, high = math.exp(value), exp_or_none(log_low), exp_or_none(log_high)
         iterations = math.exp(float(np.interp(crossing, table.log_work, np.log(table.iterations))))
         if low is None or high is None:
-            warnings.append(
-                "The interval has no bound on one side: too few rounds, or sizes that end too near the "
-                "crossing. Give this cell more rounds."
-            )
+            warnings.append(notice("no_bound"))
         warnings += _gap_warning(table, crossing)
     base: tuple[float | None, float | None, float | None] = (None, None, None)
     if floor_samples:
@@ -229,36 +228,28 @@ def _rounds_at(table: Table, crossing: float) -> int:
     return int(rounds[right - 1 : right + 1].min())
 
 
-def _warnings(samples: Sequence[Sample], table: Table, curve: Curve, rates: Floats, peak: float) -> list[str]:
+def _warnings(
+    samples: Sequence[Sample], table: Table, curve: Curve, rates: Floats, peak: float
+) -> list[Notice]:
     found = []
     rounds = len(table.log_granularity)
-    if rounds < FEW_ROUNDS:
-        what = (
-            "one round: the interval is missing" if rounds < 2 else f"{rounds} rounds: the interval is rough"
-        )
-        found.append(f"Only {what}. Allow at least {FEW_ROUNDS} rounds, or a larger budget.")
+    if rounds < 2:
+        found.append(notice("one_round", needed=FEW_ROUNDS))
+    elif rounds < FEW_ROUNDS:
+        found.append(notice("few_rounds", rounds=rounds, needed=FEW_ROUNDS))
     found += _outlier_warning(samples, table)
     best = max(curve, key=lambda point: point.efficiency)
     if best.efficiency > 1.1:
-        found.append(
-            f"Efficiency reaches {best.efficiency:.0%} at {best.iterations} iterations: the reference was "
-            "disturbed, or ran on other cores or another instruction set. Measure again on a quiet machine."
-        )
+        found.append(notice("efficiency_above_one", efficiency=best.efficiency, iterations=best.iterations))
     if len(rates) < 5:
-        found.append(
-            f"The reference was measured fewer than five times ({len(rates)}), so its own uncertainty is "
-            "hardly known. Measure it in every round."
-        )
+        found.append(notice("few_references", measurements=len(rates)))
     typical = float(np.median(rates, axis=0).mean())
     if len(rates) >= 5 and typical < 0.9 * peak:
-        found.append(
-            f"The kernel alone typically ran at {typical / peak:.0%} of the reference: the clock or other "
-            "programs changed its speed, and METG may be too large. Fix the clock, or stop the programs."
-        )
+        found.append(notice("clock_changed", share=typical / peak))
     return found
 
 
-def _outlier_warning(samples: Sequence[Sample], table: Table) -> list[str]:
+def _outlier_warning(samples: Sequence[Sample], table: Table) -> list[Notice]:
     column = np.searchsorted(table.iterations, [s.iterations for s in samples])
     excess = np.log([s.granularity for s in samples]) - table.medians[column]
     outliers: list[int] = []
@@ -270,21 +261,21 @@ def _outlier_warning(samples: Sequence[Sample], table: Table) -> list[str]:
         return []
     k = max(outliers, key=lambda k: float(excess[k]))
     share = len(outliers) / len(samples)
-    remedy = "Stop other programs and measure again." if share > 0.05 else "So few do not move a median."
     return [
-        f"{len(outliers)} of {len(samples)} repeats ({share:.1%}) took far longer than the median of their "
-        f"size, the worst {math.exp(excess[k]):.1f} times as long (round {samples[k].round}, "
-        f"{samples[k].iterations} iterations); all were kept. {remedy}"
+        notice(
+            "many_outliers" if share > 0.05 else "few_outliers",
+            outliers=len(outliers),
+            repeats=len(samples),
+            share=share,
+            worst=math.exp(excess[k]),
+            round=samples[k].round,
+            iterations=samples[k].iterations,
+        )
     ]
 
 
-def _gap_warning(table: Table, crossing: float) -> list[str]:
+def _gap_warning(table: Table, crossing: float) -> list[Notice]:
     sizes = table.iterations[table.fit]
     right = int(np.clip(np.searchsorted(table.log_work[table.fit], crossing), 1, len(sizes) - 1))
-    low, high = sizes[right - 1], sizes[right]
-    if high <= 4.0 * low or high - low <= 1:
-        return []
-    return [
-        f"The crossing lies between {low:.0f} and {high:.0f} iterations with no size between them: where "
-        "exactly rests on a constant overhead per task there. Add sizes between the two."
-    ]
+    low, high = float(sizes[right - 1]), float(sizes[right])
+    return [notice("gap_at_crossing", low=low, high=high)] if high > 4.0 * low and high - low > 1 else []
