@@ -20,7 +20,7 @@ from side_by_side import CORES, FLOP_PER_ITERATION, at_least_one, quiet_referenc
 from taskgrain.drive.answers import Peak, RunResult
 from taskgrain.drive.catalogue import System
 from taskgrain.drive.session import Session
-from taskgrain.estimate.metg import peak_rate
+from taskgrain.estimate.bootstrap import peak_rate
 
 KERNEL = {"name": "load_imbalance", "imbalance": 2.0}
 

@@ -25,7 +25,8 @@ import numpy as np
 
 from taskgrain.drive.catalogue import discover
 from taskgrain.drive.session import Session
-from taskgrain.estimate.metg import Sample, estimate
+from taskgrain.estimate.metg import estimate
+from taskgrain.estimate.samples import Sample
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure.call import reference_launch
 from taskgrain.words.quantity import interval, seconds
@@ -33,6 +34,8 @@ from taskgrain.words.quantity import interval, seconds
 CORES = choose_cores(0)
 CASES = tuple((system, per_core) for system in ("limit", "mpi", "openmp_task") for per_core in (1, 8))
 FLOP_PER_ITERATION = 128
+_DISTURBED = ("interval_of_disturbed_runs", "runs_disturbed", "efficiency_above_one")
+"""Warnings that tell of others on the cores."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Found:
     high: float | None
     ending: str
     warnings: tuple[str, ...]
+    """Their codes."""
     seconds: float
 
     @property
@@ -65,8 +69,8 @@ def metg(system: str, per_core: int, budget: float) -> Found:
     )
     elapsed = time.perf_counter() - start
     cell = json.loads(done.stdout)["cells"][0]
-    fields = (cell["metg"], cell["low"], cell["high"], cell["ending"], tuple(cell["warnings"]))
-    return Found(*fields, elapsed)
+    codes = tuple(one["code"] for one in cell["warnings"])
+    return Found(cell["metg"], cell["low"], cell["high"], cell["ending"], codes, elapsed)
 
 
 def shown(found: Found) -> str:
@@ -182,7 +186,7 @@ def disturb(options: argparse.Namespace) -> None:
             with half_a_core(period):
                 found = metg(system, per_core, options.budget)
             inside = _overlap(found, quiet.low, quiet.high)
-            said = any("quiet machine" in warning for warning in found.warnings)
+            said = any(code in _DISTURBED for code in found.warnings)
             verdict = (
                 "holds" if inside else "wide, and says why" if said and found.half_width > 0.1 else "WRONG"
             )

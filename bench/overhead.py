@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 
 import numpy as np
-from side_by_side import CORES, Own, at_least_one, graphs, systems
+from side_by_side import CORES, Own, at_least_one, cases, systems
 
 from taskgrain.drive.catalogue import Launch
 
@@ -29,7 +29,7 @@ def driver(text: str) -> tuple[str, Launch]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--systems", type=systems, default="limit,taskgrain_graph,taskgrain_ptg")
-    parser.add_argument("--patterns", type=graphs, default="stencil_1d:1,stencil_1d:8,no_comm:8")
+    parser.add_argument("--patterns", type=cases, default="stencil_1d:1,stencil_1d:8,no_comm:8")
     parser.add_argument("--rounds", type=at_least_one, default=10)
     parser.add_argument("--iterations", type=at_least_one, default=1, help="of the kernel compute_bound")
     parser.add_argument("--driver", type=driver, action="append", default=[], metavar="NAME=PROGRAM")
@@ -37,16 +37,16 @@ def main() -> None:
     launches = {one.name: one.launch(CORES) for one in options.systems} | dict(options.driver)
     sides = {name: Own(launch, Path(os.devnull)) for name, launch in launches.items()}
     print("nanoseconds of a core for a task: least, lower quartile, median")
-    for graph in options.patterns:
+    for case in options.patterns:
         found: dict[str, list[float]] = {name: [] for name in sides}
         for number in range(options.rounds):
             for name in list(sides) if number % 2 == 0 else reversed(sides):
-                seconds = sides[name].all_seconds(graph, options.iterations, repeats=10)
-                found[name] += [1e9 * one * len(CORES) / graph.tasks for one in seconds]
-        case = f"{graph.pattern:12} {graph.width // len(CORES):>4} per core"
+                seconds = sides[name].all_seconds(case, options.iterations, repeats=10)
+                found[name] += [1e9 * one * len(CORES) / case.tasks for one in seconds]
+        row = f"{case.workload.pattern:12} {case.per_core:>4} per core"
         for name, values in found.items():
             least, quartile, median = np.quantile(values, [0, 0.25, 0.5])
-            print(f"{case}  {name:28} {least:7.0f} {quartile:7.0f} {median:7.0f}", flush=True)
+            print(f"{row}  {name:28} {least:7.0f} {quartile:7.0f} {median:7.0f}", flush=True)
     for side in sides.values():
         side.close()
 

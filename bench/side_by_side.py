@@ -1,34 +1,33 @@
 """Two drivers on the same graphs in one run: their METGs and the ratio, with its interval.
 
 Both sides run the same graphs on the same cores, in turn, the leader changing every round. Both wait for
-quiet cores, and what was disturbed is repeated. One reference serves both. The interval of the ratio is a
-bootstrap over rounds.
+quiet cores, and what was disturbed is repeated. One reference serves both. `taskgrain.estimate.ratio` gives
+the ratio and its interval.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import statistics
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-import numpy as np
-
-from taskgrain._core import InvalidSpec, Run
+from taskgrain._core import InvalidSpec
 from taskgrain.drive.answers import Peak, RunResult
 from taskgrain.drive.catalogue import Launch, System, discover
 from taskgrain.drive.session import Session
-from taskgrain.estimate.metg import Sample, estimate, peak_rate
+from taskgrain.estimate.bootstrap import peak_rate
+from taskgrain.estimate.ratio import ratio
+from taskgrain.estimate.samples import Sample
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure.call import reference_launch
 from taskgrain.measure.experiments.sizes import crossing_of
 from taskgrain.measure.quiet import PROBE_SECONDS, Watch
+from taskgrain.study.workload import Workload
 
 FLOP_PER_ITERATION = 128
 CORES = choose_cores(0)
@@ -45,14 +44,37 @@ def systems(names: str = "") -> list[System]:
     return [known[name] for name in wanted]
 
 
-def graphs(cases: str, steps: int = 1000) -> list[Graph]:
-    """Graphs of a list of pattern:tasks per core. Raises `ArgumentTypeError`."""
+class Case(NamedTuple):
+    """A workload, and how many steps its graph has."""
+
+    workload: Workload
+    steps: int
+
+    @property
+    def tasks(self) -> int:
+        """Of one run. Raises `InvalidSpec` for a graph that there cannot be."""
+        found = self.workload.exact_tasks(self.steps)
+        assert found is not None, "a graph too large to be counted"
+        return found
+
+    @property
+    def per_core(self) -> int:
+        return self.workload.width // len(CORES)
+
+
+def case(pattern: str, per_core: int, steps: int = 1000) -> Case:
+    """So many tasks a core, with five dependences where the pattern leaves a choice."""
+    return Case(Workload(pattern, per_core * len(CORES), radix=5), steps)
+
+
+def cases(text: str) -> list[Case]:
+    """The cases of a list of pattern:tasks per core. Raises `ArgumentTypeError`."""
     found = []
-    for case in cases.split(","):
-        pattern, _, per_core = case.partition(":")
+    for one in text.split(","):
+        pattern, _, per_core = one.partition(":")
         if not per_core.isdecimal() or int(per_core) == 0:
-            raise argparse.ArgumentTypeError(f"'{case}' is not pattern:tasks per core, such as stencil_1d:8")
-        found.append(Graph(pattern, int(per_core) * len(CORES), steps))
+            raise argparse.ArgumentTypeError(f"'{one}' is not pattern:tasks per core, such as stencil_1d:8")
+        found.append(case(pattern, int(per_core)))
         try:
             _ = found[-1].tasks
         except InvalidSpec as error:
@@ -67,32 +89,8 @@ def at_least_one(text: str) -> int:
     return int(text)
 
 
-@dataclass(frozen=True)
-class Graph:
-    pattern: str
-    width: int
-    steps: int
-    radix: int = 5
-
-    def request(self, iterations: int) -> list[dict[str, object]]:
-        kernel = {"name": "compute_bound", "iterations": iterations}
-        return [
-            {
-                "pattern": self.pattern,
-                "steps": self.steps,
-                "width": self.width,
-                "radix": self.radix,
-                "kernel": kernel,
-            }
-        ]
-
-    @property
-    def tasks(self) -> int:
-        return Run(json.dumps({"op": "run", "graphs": self.request(1), "validate": "off"})).tasks
-
-
 class Side(Protocol):
-    def seconds(self, graph: Graph, iterations: int) -> float: ...
+    def seconds(self, case: Case, iterations: int) -> float: ...
 
 
 class Own:
@@ -104,12 +102,14 @@ class Own:
         self.session.start()
         self.session.park()
 
-    def seconds(self, graph: Graph, iterations: int) -> float:
-        return statistics.median(self.all_seconds(graph, iterations, repeats=self.repeats))
+    def seconds(self, case: Case, iterations: int) -> float:
+        return statistics.median(self.all_seconds(case, iterations, repeats=self.repeats))
 
-    def all_seconds(self, graph: Graph, iterations: int, *, repeats: int) -> tuple[float, ...]:
+    def all_seconds(self, case: Case, iterations: int, *, repeats: int) -> tuple[float, ...]:
         self.session.resume()
-        result: RunResult = self.session.run(graph.request(iterations), repeats=repeats, warmup=1)
+        result: RunResult = self.session.run(
+            case.workload.request(iterations, case.steps), repeats=repeats, warmup=1
+        )
         self.session.park()
         return result.seconds
 
@@ -124,11 +124,11 @@ class Quietly:
         self.side, self.watch, self.attempts = side, watch, attempts
         self.disturbed = 0
 
-    def seconds(self, graph: Graph, iterations: int) -> float:
+    def seconds(self, case: Case, iterations: int) -> float:
         attempts: list[tuple[float, float]] = []
         for _ in range(self.attempts):
             before = self.watch.wait(0.3)
-            seconds = self.side.seconds(graph, iterations)
+            seconds = self.side.seconds(case, iterations)
             slowdown, disturbed = self.watch.judge(before, self.watch.look())
             if not disturbed:
                 return seconds
@@ -137,27 +137,27 @@ class Quietly:
         return min(attempts)[1]
 
 
-def affordable(sides: Sequence[Side], graph: Graph, seconds: float) -> Graph:
-    """The graph, with fewer steps if its smallest tasks would take a side longer than so many seconds."""
-    few = replace(graph, steps=min(20, graph.steps))
+def affordable(sides: Sequence[Side], case: Case, seconds: float) -> Case:
+    """The case, with fewer steps if its smallest tasks would take a side longer than so many seconds."""
+    few = case._replace(steps=min(20, case.steps))
     slowest = max(side.seconds(few, 1) for side in sides)
-    return replace(graph, steps=max(few.steps, min(graph.steps, int(few.steps * seconds / slowest))))
+    return case._replace(steps=max(few.steps, min(case.steps, int(few.steps * seconds / slowest))))
 
 
-def half_efficient(side: Side, graph: Graph, peak: float) -> float:
+def half_efficient(side: Side, case: Case, peak: float) -> float:
     """About how many iterations take as long as what is not the kernel."""
     size = 1.0
     for _ in range(2):  # by the smallest tasks, which may start slowly, and by those that they suggest
-        work = FLOP_PER_ITERATION * round(size) * graph.tasks
-        efficiency = work / side.seconds(graph, round(size)) / (peak * len(CORES))
+        work = FLOP_PER_ITERATION * round(size) * case.tasks
+        efficiency = work / side.seconds(case, round(size)) / (peak * len(CORES))
         size = max(1.0, crossing_of(round(size), efficiency, 0.5))
     return size
 
 
 def rounds_of(
-    sides: Sequence[Side], graph: Graph, reference: Session, count: int
-) -> tuple[list[list[Sample]], list]:
-    """The samples of each side, and the reference's rates."""
+    sides: Sequence[Side], case: Case, reference: Session, count: int
+) -> tuple[list[Sample], list[Sample], list[list[float]]]:
+    """The samples of both sides, and the reference's rates."""
 
     def measure_reference() -> list[float]:
         reference.resume()
@@ -166,7 +166,7 @@ def rounds_of(
         return list(peak.rates)
 
     rates = [measure_reference() for _ in range(5)]
-    centres = [half_efficient(side, graph, peak_rate(rates)) for side in sides]
+    centres = [half_efficient(side, case, peak_rate(rates)) for side in sides]
     sizes = [sorted({max(1, round(c * 2.0**k)) for k in (-2, -1, -0.5, 0, 0.5, 1, 2)}) for c in centres]
     samples: list[list[Sample]] = [[] for _ in sides]
     for number in range(count):
@@ -174,37 +174,21 @@ def rounds_of(
         for pair in zip(*sizes, strict=False):
             for which in sorted(range(len(sides)), reverse=number % 2 == 1):
                 size = pair[which]
-                seconds = sides[which].seconds(graph, size)
-                work = float(FLOP_PER_ITERATION * size * graph.tasks)
-                samples[which].append(Sample(size, number, seconds, work, graph.tasks, len(CORES)))
-    return samples, rates
+                seconds = sides[which].seconds(case, size)
+                work = float(FLOP_PER_ITERATION * size * case.tasks)
+                samples[which].append(Sample(size, number, seconds, work, case.tasks, len(CORES)))
+    return samples[0], samples[1], rates
 
 
-def ratio_interval(samples: Sequence[list[Sample]], rates: list, count: int) -> tuple[float, float]:
-    """95 % of the ratio of the two METGs, over resampled rounds."""
-    rng = np.random.default_rng(0)
-    ratios = []
-    for _ in range(300):
-        picks = rng.integers(0, count, count)
-        again = [
-            [replace(s, round=k) for k, pick in enumerate(picks) for s in one if s.round == pick]
-            for one in samples
-        ]
-        own, other = (estimate(one, rates, resamples=2).metg for one in again)
-        if own is not None and other is not None:
-            ratios.append(own / other)
-    low, high = np.quantile(ratios, [0.025, 0.975])
-    return float(low), float(high)
-
-
-def compare(sides: Sequence[Side], graph: Graph, reference: Session, count: int) -> str:
-    samples, rates = rounds_of(sides, graph, reference, count)
-    own, other = (estimate(one, rates) for one in samples)
-    if own.metg is None or other.metg is None:
+def compare(sides: Sequence[Side], case: Case, reference: Session, count: int) -> str:
+    first, second, rates = rounds_of(sides, case, reference, count)
+    found = ratio(first, second, rates)
+    own, other = found.first, found.second
+    if found.value is None or own.metg is None or other.metg is None:
         return f"{own.ending} / {other.ending}"
-    low, high = ratio_interval(samples, rates, count)
     both = f"{1e9 * own.metg:9.0f} {1e9 * other.metg:10.0f}"
-    return f"{both}   {own.metg / other.metg:6.2f} ({low:.2f} to {high:.2f})"
+    low, high = ("?" if bound is None else f"{bound:.2f}" for bound in (found.low, found.high))
+    return f"{both}   {found.value:6.2f} ({low} to {high})"
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import argparse
 import os
 from pathlib import Path
 
-from side_by_side import CORES, Own, Quietly, at_least_one, compare, graphs, quiet_reference, systems
+from side_by_side import CORES, Own, Quietly, at_least_one, cases, compare, quiet_reference, systems
 
 PATTERNS = ",".join(
     f"{pattern}:{n}" for pattern in ("stencil_1d", "nearest", "spread", "fft", "tree") for n in (1, 8)
@@ -23,7 +23,7 @@ def main() -> None:
     parser.add_argument("--systems", type=systems, default="taskgrain_graph,taskgrain_ptg")
     parser.add_argument("--against", type=systems, default="limit", help="one system")
     parser.add_argument(
-        "--patterns", type=graphs, default=PATTERNS, help="pattern:tasks per core, with commas between"
+        "--patterns", type=cases, default=PATTERNS, help="pattern:tasks per core, with commas between"
     )
     parser.add_argument("--rounds", type=at_least_one, default=5)
     options = parser.parse_args()
@@ -34,11 +34,11 @@ def main() -> None:
         for system in options.systems:
             sessions = [Own(one.launch(CORES), Path(os.devnull)) for one in (system, other)]
             sides = [Quietly(one, watch) for one in sessions]
-            for graph in options.patterns:
-                found = compare(sides, graph, reference, options.rounds)
+            for case in options.patterns:
+                found = compare(sides, case, reference, options.rounds)
                 disturbed = sum(side.disturbed for side in sides)
-                case = f"{system.name:28} {graph.pattern:12} {graph.width // len(CORES):>8}"
-                print(f"{case}  {found}   {disturbed} disturbed", flush=True)
+                row = f"{system.name:28} {case.workload.pattern:12} {case.per_core:>8}"
+                print(f"{row}  {found}   {disturbed} disturbed", flush=True)
             for one in sessions:
                 one.close()
 

@@ -35,7 +35,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from side_by_side import CORES, Graph, Own, Quietly, affordable, at_least_one, compare, quiet_reference
+from side_by_side import CORES, Case, Own, Quietly, affordable, at_least_one, case, compare, quiet_reference
 
 from taskgrain.drive.catalogue import Launch, discover
 
@@ -148,8 +148,9 @@ class TaskBench:
                 start_new_session=True,
             )
 
-    def seconds(self, graph: Graph, iterations: int) -> float:
-        words = ["-steps", graph.steps, "-width", graph.width, "-type", graph.pattern, "-radix", graph.radix]
+    def seconds(self, case: Case, iterations: int) -> float:
+        graph = case.workload
+        words = ["-steps", case.steps, "-width", graph.width, "-type", graph.pattern, "-radix", graph.radix]
         words += ["-kernel", "compute_bound", "-iter", iterations]
         command = [*self.command, *map(str, words)]
         self._signal(signal.SIGCONT)
@@ -246,15 +247,15 @@ def main() -> None:
             ):
                 sides = (Quietly(own, watch, options.attempts), Quietly(other, watch, options.attempts))
                 for pattern, per_core in options.patterns:
-                    graph = Graph(pattern, per_core * len(CORES), options.steps)
+                    wanted = case(pattern, per_core, options.steps)
                     try:
-                        graph = affordable(sides, graph, options.seconds)
-                        own.repeats = 3 if graph.steps == options.steps else 1
-                        found = compare(sides, graph, reference, options.rounds)
+                        wanted = affordable(sides, wanted, options.seconds)
+                        own.repeats = 3 if wanted.steps == options.steps else 1
+                        found = compare(sides, wanted, reference, options.rounds)
                     except RuntimeError as error:
                         found = f"Task Bench failed: {error}"
                     disturbed = sum(side.disturbed for side in sides)
-                    row = f"{name:12} {pattern:20} {per_core:>8} {graph.steps:6}  {found}"
+                    row = f"{name:12} {pattern:20} {per_core:>8} {wanted.steps:6}  {found}"
                     print(f"{row}   {disturbed} disturbed", flush=True)
 
 

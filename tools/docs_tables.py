@@ -70,11 +70,11 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by MkDocs for every page."""
     from taskgrain.results.columns import CELL, TABLES
     from taskgrain.study.fields import GIVEN
-    from taskgrain.study.settings import SETTINGS
+    from taskgrain.study.settings import OLD_SETTINGS, SETTINGS
 
     marks = {
         "<!-- the commands -->": commands,
-        "<!-- the settings -->": partial(fields, SETTINGS),
+        "<!-- the settings -->": partial(fields, SETTINGS | OLD_SETTINGS),
         "<!-- the fields -->": partial(fields, GIVEN),
     }
     for name, table in {"every table": CELL, **TABLES}.items():

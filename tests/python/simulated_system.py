@@ -14,8 +14,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.metg import PEAK_QUANTILE, Metg, Sample
-from taskgrain.measure.experiments.search import Request, Search
+from taskgrain.estimate.bootstrap import PEAK_QUANTILE
+from taskgrain.estimate.metg import Metg
+from taskgrain.estimate.samples import Sample
+from taskgrain.measure.experiments.experiment import Experiment, Request
 
 TAU = 1e-9  # seconds of one iteration
 WORK = 128.0  # of one iteration
@@ -153,7 +155,7 @@ def samples_of(
 Answer = tuple[Request, list[Sample], list[list[float]]]
 
 
-def drive(search: Search, system: SimulatedSystem, most_runs: int = 5000) -> list[Answer]:
+def drive(search: Experiment, system: SimulatedSystem, most_runs: int = 5000) -> list[Answer]:
     """Run a search to its end, or for so many runs; returns what was told, in order."""
     answers: list[Answer] = []
     while not search.done and len(answers) < most_runs:
@@ -167,7 +169,7 @@ def drive(search: Search, system: SimulatedSystem, most_runs: int = 5000) -> lis
     return answers
 
 
-def finish(search: Search, system: SimulatedSystem) -> Metg:
+def finish(search: Experiment, system: SimulatedSystem) -> Metg:
     """Run a search to its end and take its result."""
     drive(search, system)
     return search.result(system.rates)

@@ -25,7 +25,7 @@ def doctor(folders: Systems = None, as_json: Json = False) -> None:
         }
         parts = {name: asdict(one) for name, one in groups.items()}
         said = {"machine": facts, "state": now.as_dict(), "systems": listed, "groups": parts}
-        print_json(said | {"warnings": warnings})
+        print_json(said | {"warnings": [one.shown() for one in warnings]})
         return
     out, cpu = printer(), facts["cpu"]
     assert isinstance(cpu, dict)
@@ -44,4 +44,4 @@ def doctor(folders: Systems = None, as_json: Json = False) -> None:
     ]
     out.table(["group", "on disk", "set up by", "systems"], rows, texts=4)
     for warning in warnings:
-        out.text(f"warning: {warning}", "yellow")
+        out.text(f"warning: {warning.text}", "yellow")

@@ -15,6 +15,7 @@ from taskgrain.measure import call
 from taskgrain.measure import dry_run as dry
 from taskgrain.study.study import Study
 from taskgrain.words.errors import EXIT_FAILED
+from taskgrain.words.warnings import in_words
 
 
 def measure(
@@ -31,7 +32,8 @@ def measure(
     measured = call.measure(study, chosen, cores, output, retry=how.retry, quiet=how.quiet)
     if how.as_json:
         folder = str(output) if output else None
-        print_json({"schema": 1, "output": folder, "cells": measured.cells, "failures": measured.failures})
+        cells = [{**line, "warnings": in_words(line["warnings"])} for line in measured.cells]
+        print_json({"schema": 1, "output": folder, "cells": cells, "failures": measured.failures})
     else:
         out = printer()
         titles = {one.name: one.title for one in chosen}

@@ -15,6 +15,7 @@ from taskgrain.cli.options import (
     split_names,
 )
 from taskgrain.study.field import flag
+from taskgrain.words.errors import UsageError
 
 
 @graph_options
@@ -28,6 +29,7 @@ def metg(
     repeats: Annotated[Text, setting("repeats")] = None,
     min_rounds: Annotated[Text, setting("min_rounds")] = None,
     max_rounds: Annotated[Text, setting("max_rounds")] = None,
+    experiment: Annotated[Text, setting("experiment")] = None,
     sweep: Annotated[bool, setting("sweep")] = False,
 ) -> None:
     """Finds METG of systems on one workload. (--iterations says where the search begins.)"""
@@ -36,11 +38,15 @@ def metg(
     from taskgrain.study.settings import take_settings
     from taskgrain.study.study import Study
 
+    if sweep and experiment is not None:
+        raise UsageError("--sweep: give this or --experiment, not both")
     chosen = catalogue.select(catalogue.discover(how.folders or []), split_names(names))
     given = {"threshold": threshold, "precision": precision, "budget": how.budget, "repeats": repeats}
     given |= {"min_rounds": min_rounds, "max_rounds": max_rounds, "steps": graph.given.get("steps")}
+    given |= {"experiment": "sweep" if sweep else experiment}
     given |= {"first_iterations": graph.given.get("iterations")}
     table: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    settings = take_settings(table | {"validate": graph.validate, "isa": graph.isa, "sweep": sweep}, flag)
-    study = Study(tuple(one.name for one in chosen), (graph.workload,), settings)
+    settings = take_settings(table | {"validate": graph.validate, "isa": graph.isa}, flag)
+    names_of = tuple(one.name for one in chosen)
+    study = Study(names_of, (graph.workload,), settings, experiment_named="--experiment")
     measure(study, chosen, graph.cores, how)

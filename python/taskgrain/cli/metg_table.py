@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from taskgrain.cli.printer import Printer
-from taskgrain.words import notices, quantity
+from taskgrain.words import quantity
+from taskgrain.words.warnings import grouped, read_notice
 
 _WORDS = {
     "never_reached": "never",
@@ -58,10 +59,11 @@ def show(out: Printer, rows: Sequence[Row], titles: Mapping[str, str], threshold
 
 def show_warnings(out: Printer, rows: Sequence[Row]) -> None:
     """What to know of the numbers above, each kind of warning once."""
-    for notice in notices.grouped((row["cell"], warning) for row in rows for warning in row["warnings"]):
-        first, *others = notice.cells
+    found = ((row["cell"], said) for row in rows for one in row["warnings"] if (said := read_notice(one)))
+    for group in grouped(found):
+        first, *others = group.cells
         where = f"{first} (and, with other numbers, {len(others)} more cells)" if others else first
-        out.text(f"{where}: {notice.text}", "yellow")
+        out.text(f"{where}: {group.text}", "yellow")
 
 
 def _fits(out: Printer, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:

@@ -23,7 +23,7 @@ import typer
 from taskgrain.machine.topology import choose_cores
 from taskgrain.study.field import Field, flag
 from taskgrain.study.fields import CORE, GIVEN, OF_A_RUN
-from taskgrain.study.settings import SETTINGS
+from taskgrain.study.settings import OLD_SETTINGS, SETTINGS
 from taskgrain.words import numbers
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Show cells, commands an
 
 def setting(name: str) -> Any:
     """The option of one of a study's settings, which is checked where these are."""
-    field = SETTINGS[name]
+    field = (SETTINGS | OLD_SETTINGS)[name]
     return typer.Option(
         field.flag,
         metavar=field.metavar,

@@ -85,7 +85,5 @@ def _show(out: Printer, outcomes: Sequence[dict[str, Any]]) -> None:
         out.text(f"  granularity {quantity.seconds(one['granularity'])} per task on {one['cores']} cores")
         out.text(f"  rate        {quantity.rate(one['rate'], one['work_unit'])}")
         out.text(f"  memory      {quantity.size(one['peak_rss_bytes'])}")
-        if one["busy"] > 0.03:
-            out.text(f"  warning: others took {quantity.percent(one['busy'])} of the cores", "yellow")
         for warning in one["warnings"]:
-            out.text(f"  warning: {warning}", "yellow")
+            out.text(f"  warning: {warning['text']}", "yellow")

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
+from taskgrain.words.warnings import Notice, notice
+
 PROTOCOL = 1
 FAILURES = ("system", "validation", "unsupported", "timeout", "crash", "memory", "protocol")
 """The kinds of failure in a results folder."""
@@ -47,7 +49,7 @@ class Ready:
     """Cores that the system occupies over all nodes, those it reserves for itself included."""
     binding: tuple[tuple[int, ...], ...]
     raw: Mapping[str, object]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class RunResult:
     work_unit: str
     binding: tuple[tuple[int, ...], ...]
     peak_rss_bytes: int
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -155,26 +157,19 @@ def _binding(answer: Mapping[str, object]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(worker) for worker in value)
 
 
-def binding_warnings(binding: Sequence[Sequence[int]], cores: Sequence[int]) -> tuple[str, ...]:
+def binding_warnings(binding: Sequence[Sequence[int]], cores: Sequence[int]) -> tuple[Notice, ...]:
     """What is odd about where the workers run; empty if each has cores of its own among those asked for."""
     asked = set(cores)
     taken: dict[int, int] = {}
     for worker, processors in enumerate(binding):
         outside = sorted(set(processors) - asked)
         if outside:
-            return (
-                f"worker {worker} may run on processors {_list(outside)}, outside of {_list(sorted(asked))}",
-            )
+            return (notice("binding_outside", worker=worker, processors=outside, asked=sorted(asked)),)
         for processor in processors:
             if processor in taken:
-                return (f"workers {taken[processor]} and {worker} share processor {processor}",)
+                return (notice("binding_shared", workers=[taken[processor], worker], processor=processor),)
             taken[processor] = worker
     return ()
-
-
-def _list(items: Sequence[int]) -> str:
-    shown = ",".join(map(str, items[:8]))
-    return shown if len(items) <= 8 else shown + ",…"
 
 
 def ready(answer: Mapping[str, object], cores: Sequence[int]) -> Ready:
@@ -187,7 +182,7 @@ def ready(answer: Mapping[str, object], cores: Sequence[int]) -> Ready:
     occupied, binding = _integer(answer, "cores", low=1), _binding(answer)
     warnings = binding_warnings(binding, cores)
     if occupied > len(cores):
-        warnings = (f"occupies {occupied} cores where {len(cores)} were asked for", *warnings)
+        warnings = (notice("too_many_cores", cores=occupied, asked=len(cores)), *warnings)
     return Ready(
         system=_text(answer, "system"),
         version=_text(answer, "version", ""),

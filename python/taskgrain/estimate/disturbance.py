@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from taskgrain.estimate.metg import FEW_ROUNDS, Metg, Sample
+from taskgrain.estimate.metg import Metg
+from taskgrain.estimate.samples import FEW_ROUNDS, Sample
+from taskgrain.words.warnings import notice
 
 _ENOUGH = FEW_ROUNDS - 1
 """Undisturbed runs that can do without the others."""
@@ -36,11 +38,7 @@ def samples_of(runs: Iterable[Run]) -> list[Sample]:
 
 def widened(found: Metg, at_best: Metg) -> Metg:
     """The result of disturbed runs; `at_best` is what comes of the same runs at their best."""
-    warning = (
-        "Many runs were disturbed, few others were had: the interval reaches down to what quiet cores "
-        "might give. Measure on a quiet machine."
-    )
-    found = replace(found, warnings=(*found.warnings, warning))
+    found = replace(found, warnings=(*found.warnings, notice("interval_of_disturbed_runs")))
     if found.floor_low is not None and at_best.floor_low is not None:
         found = replace(found, floor_low=min(found.floor_low, at_best.floor_low))
     if found.ending == at_best.ending == "budget":

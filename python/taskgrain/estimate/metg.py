@@ -24,52 +24,28 @@ reference. How, and why so:
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from statistics import median
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, stdtrit  # type: ignore[import-untyped,unused-ignore]
+from numpy.typing import ArrayLike
 
+from taskgrain.estimate.bootstrap import (
+    exp_or_none,
+    interval,
+    peak_rate,
+    picked_rounds,
+    reference_table,
+    resampled_log_peaks,
+    resampled_medians,
+)
 from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
+from taskgrain.estimate.samples import FEW_ROUNDS, Sample, Table
+from taskgrain.words.warnings import Notice, notice
 
 Ending = Literal["precise", "budget", "never_reached", "always_reached", "several_crossings", "failed"]
-Interval = tuple[float | None, float | None]
-"""Low and high end; None where the data sets no bound."""
-
-PEAK_QUANTILE = 0.75
-FEW_ROUNDS = 6  # the smallest count whose range covers the median with 95 %: 1 - 2 / 2**6 = 0.97
-
-# Below FEW_ROUNDS the bootstrap's extremes are stretched by t(0.975, n-1) * sd(median of n) / (half the
-# expected range of n), all for a normal sample; for n = 2 that is Student's interval itself.
-_STRETCH = {2: 12.7, 3: 3.4, 4: 1.9, 5: 1.35}
-_WIDEST = math.log(1000.0)  # a bound further off, as one of two or three rounds may be, bounds nothing
 _OUTLIER_RATIO = 1.5  # and five robust standard deviations: two placement states 25 % apart are no outliers
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One repeat of a run: `work` (in the kernel's unit) done in `tasks` tasks in `seconds` of wall time."""
-
-    iterations: int
-    round: int
-    seconds: float
-    work: float
-    tasks: int
-    cores: int
-
-    @property
-    def granularity(self) -> float:
-        """Seconds of one core per task."""
-        return self.seconds * self.cores / self.tasks
-
-    @property
-    def rate(self) -> float:
-        """Work per second of all cores together."""
-        return self.work / self.seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +85,7 @@ class Metg:
     rounds: int
     peak_rate: float
     curve: Curve
-    warnings: tuple[str, ...]
+    warnings: tuple[Notice, ...]
 
     @property
     def half_width(self) -> float:
@@ -120,18 +96,8 @@ class Metg:
 
     def fields(self) -> dict[str, object]:
         """The same as a dictionary for JSON, in the order of docs/reference/results.md."""
-        return asdict(self)
-
-
-def peak_rate(rates: ArrayLike) -> float:
-    """The session's reference in work per second and core, from rates [measurements x cores].
-
-    The upper quartile of each core over the session, averaged over the cores. High, because a disturbance
-    only ever slows the kernel down; not the best, because one lucky clock state would then set the scale for
-    everything; core by core, because an interrupt hits one core at a time and cores may differ in kind.
-    Raises ValueError for an empty table or a rate that is not a positive number.
-    """
-    return float(np.quantile(_reference_table(rates), PEAK_QUANTILE, axis=0).mean())
+        curve = [asdict(point) for point in self.curve]
+        return asdict(self) | {"curve": curve, "warnings": [one.fields() for one in self.warnings]}
 
 
 def floor(
@@ -140,11 +106,11 @@ def floor(
     """Median granularity of the empty kernel and its interval, in seconds. ValueError without samples."""
     if not samples:
         raise ValueError("the floor needs at least one run of the empty kernel")
-    table = _Table.of([s for s in samples if s.iterations == samples[0].iterations])
-    draws = _resampled_medians(table, _picks(table, resamples, np.random.default_rng(seed)))
+    table = Table.of([s for s in samples if s.iterations == samples[0].iterations])
+    draws = resampled_medians(table, picked_rounds(table, resamples, np.random.default_rng(seed)))
     value = float(table.medians[0])
-    low, high = _interval(draws[:, 0], value, len(table.log_granularity), confidence)
-    return math.exp(value), _exp(low), _exp(high)
+    low, high = interval(draws[:, 0], value, len(table.log_granularity), confidence)
+    return math.exp(value), exp_or_none(low), exp_or_none(high)
 
 
 def estimate(
@@ -168,14 +134,14 @@ def estimate(
     if not samples:
         raise ValueError("METG needs at least one sample")
     rng = np.random.default_rng(seed)
-    table = _Table.of(samples)
+    table = Table.of(samples)
     peak = peak_rate(reference)
-    log_peaks = _resampled_log_peaks(_reference_table(reference), resamples, rng)
-    draws = _resampled_medians(table, _picks(table, resamples, rng))
+    log_peaks = resampled_log_peaks(reference_table(reference), resamples, rng)
+    draws = resampled_medians(table, picked_rounds(table, resamples, rng))
     log_efficiency = table.log_work - table.medians - math.log(peak)
     drawn_efficiency = table.log_work - draws - log_peaks[:, None]
     curve = _curve(table, draws, log_efficiency, drawn_efficiency, confidence)
-    warnings = _warnings(samples, table, curve, _reference_table(reference), peak)
+    warnings = _warnings(samples, table, curve, reference_table(reference), peak)
 
     used = table.fit
     target = math.log(threshold)
@@ -192,16 +158,12 @@ def estimate(
         ending, high = "always_reached", curve[0].granularity_high or curve[0].granularity
     else:
         value = crossing - target - math.log(peak)
-        drawn = crossings(*centred_isotonic(table.log_work[used], drawn_efficiency[:, used], weights), target)
         known = _rounds_at(table, crossing)
-        log_low, log_high = _interval(drawn - target - log_peaks, value, known, confidence)
-        metg, low, high = math.exp(value), _exp(log_low), _exp(log_high)
+        log_low, log_high = interval(log_metg(table, draws, log_peaks, target), value, known, confidence)
+        metg, low, high = math.exp(value), exp_or_none(log_low), exp_or_none(log_high)
         iterations = math.exp(float(np.interp(crossing, table.log_work, np.log(table.iterations))))
         if low is None or high is None:
-            warnings.append(
-                "The interval has no bound on one side: too few rounds, or sizes that end too near the "
-                "crossing. Give this cell more rounds."
-            )
+            warnings.append(notice("no_bound"))
         warnings += _gap_warning(table, crossing)
     base: tuple[float | None, float | None, float | None] = (None, None, None)
     if floor_samples:
@@ -211,127 +173,38 @@ def estimate(
     return Metg(ending, *found, curve=curve, warnings=tuple(warnings))
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """Samples as a table: one row a round, one column a size, sizes ascending."""
+def log_metg(table: Table, medians: Floats, log_peaks: Floats, target: float) -> Floats:
+    """log METG [rows] at the log threshold `target`, from medians [rows x sizes] and log peaks [rows].
 
-    iterations: Floats  # [sizes]
-    log_work: Floats  # [sizes], log of the work of one task
-    log_granularity: Floats  # [rounds x sizes], the median of a run's repeats, NaN where there was no run
-    medians: Floats  # [sizes], over rounds
-    rounds: NDArray[np.int64]  # [sizes], how many rounds measured it
-    repeats: NDArray[np.int64]  # [sizes]
-
-    @classmethod
-    def of(cls, samples: Sequence[Sample]) -> _Table:
-        runs: dict[tuple[int, int], list[float]] = defaultdict(list)
-        work: dict[int, float] = {}
-        for s in samples:
-            if not (s.seconds > 0.0 and s.tasks > 0 and s.cores > 0 and s.iterations >= 0):
-                raise ValueError(f"a sample needs positive seconds, tasks and cores: {s}")
-            if s.iterations and not s.work > 0.0:
-                raise ValueError(f"a sample of {s.iterations} iterations needs positive work: {s}")
-            runs[s.round, s.iterations].append(math.log(s.granularity))
-            work[s.iterations] = s.work / s.tasks if s.iterations else 1.0
-        sizes = sorted(work)
-        rows = {r: k for k, r in enumerate(sorted({r for r, _ in runs}))}
-        columns = {n: k for k, n in enumerate(sizes)}
-        table = np.full((len(rows), len(sizes)), np.nan)
-        repeats = np.zeros(len(sizes), dtype=np.int64)
-        for (r, n), logs in runs.items():
-            table[rows[r], columns[n]] = median(logs)
-            repeats[columns[n]] += len(logs)
-        log_work = np.log(np.array([work[n] for n in sizes]))
-        if not (np.diff(log_work) > 0.0).all():
-            raise ValueError("the work of a task must grow with its iterations")
-        rounds = (~np.isnan(table)).sum(axis=0)
-        medians = np.nanmedian(table, axis=0)
-        return cls(np.array(sizes, dtype=float), log_work, table, medians, rounds, repeats)
-
-    @property
-    def fit(self) -> NDArray[np.bool_]:
-        """The sizes that take part in the fit: one added late joins once its median means something.
-
-        The round that is under way may be missing from any of them.
-        """
-        return np.asarray(self.rounds >= max(1, min(FEW_ROUNDS, int(self.rounds.max())) - 1))
-
-
-def _reference_table(rates: ArrayLike) -> Floats:
-    table = np.atleast_2d(np.asarray(rates, dtype=float))
-    if table.ndim != 2 or table.size == 0 or not (np.isfinite(table) & (table > 0.0)).all():
-        raise ValueError("the reference must be a table [measurements x cores] of positive rates")
-    return table
-
-
-def _picks(table: _Table, resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    rounds = len(table.log_granularity)
-    return rng.integers(0, rounds, size=(resamples, rounds))
-
-
-def _resampled_medians(table: _Table, picks: NDArray[np.int64]) -> Floats:
-    """Medians [resamples x sizes] of log granularity over the rounds picked [resamples x rounds]."""
-    drawn = np.sort(table.log_granularity.T[:, picks], axis=2)  # [sizes x resamples x rounds], NaN last
-    count = (~np.isnan(drawn)).sum(axis=2)
-    low = np.take_along_axis(drawn, np.maximum(count - 1, 0)[..., None] // 2, axis=2)
-    high = np.take_along_axis(drawn, (count // 2)[..., None], axis=2)
-    middle = np.asarray(0.5 * (low + high)[..., 0].T)
-    # A size added late may be missing from a resample altogether; it then says what it says in all of them.
-    return np.where(np.isnan(middle), table.medians, middle)
-
-
-def _resampled_log_peaks(table: Floats, resamples: int, rng: np.random.Generator) -> Floats:
-    # A long session on many cores has a large table, and then little uncertainty: fewer resamples do.
-    count = int(np.clip(200_000 // table.size, 50, resamples))
-    drawn = table[rng.integers(0, len(table), size=(count, len(table)))]
-    peaks = np.quantile(drawn, PEAK_QUANTILE, axis=1).mean(axis=1)
-    return np.log(np.resize(peaks, resamples))
-
-
-def _interval(draws: Floats, value: float, rounds: int, confidence: float) -> Interval:
-    """The interval of `value` from its resamples, all logarithms; None where it has no bound.
-
-    `rounds` is the number of independent observations behind it; one says nothing about its own scatter.
+    Infinite in a row whose crossing lies beyond all sizes.
     """
-    if rounds < 2:
-        return None, None
-    # Hesterberg 2015, section 4.3: percentiles that give a mean of n the width of Student's interval.
-    tail = float(ndtr(math.sqrt(rounds / (rounds - 1)) * stdtrit(rounds - 1, (1.0 - confidence) / 2.0)))
-    ordered = np.sort(draws)
-    inner = math.floor(tail * (len(draws) - 1))  # outwards, for an infinite draw cannot be interpolated
-    low, high = min(value, float(ordered[inner])), max(value, float(ordered[-1 - inner]))
-    stretch = _STRETCH.get(rounds, 1.0)
-    low, high = value + stretch * (low - value), value + stretch * (high - value)
-    return (low if value - low < _WIDEST else None), (high if high - value < _WIDEST else None)
+    used = table.fit
+    efficiency = table.log_work - medians - log_peaks[:, None]
+    fit = centred_isotonic(table.log_work[used], efficiency[:, used], table.rounds[used].astype(float))
+    return crossings(*fit, target) - target - log_peaks
 
 
-def _exp(value: float | None) -> float | None:
-    return None if value is None else math.exp(value)
-
-
-def _curve(table: _Table, draws: Floats, efficiency: Floats, drawn: Floats, confidence: float) -> Curve:
+def _curve(table: Table, draws: Floats, efficiency: Floats, drawn: Floats, confidence: float) -> Curve:
     points = []
     for k, rounds in enumerate(table.rounds.tolist()):
-        g_low, g_high = _interval(draws[:, k], float(table.medians[k]), rounds, confidence)
-        e_low, e_high = _interval(drawn[:, k], float(efficiency[k]), rounds, confidence)
+        g_low, g_high = interval(draws[:, k], float(table.medians[k]), rounds, confidence)
+        e_low, e_high = interval(drawn[:, k], float(efficiency[k]), rounds, confidence)
         points.append(
             CurvePoint(
                 int(table.iterations[k]),
                 math.exp(table.medians[k]),
-                _exp(g_low),
-                _exp(g_high),
+                exp_or_none(g_low),
+                exp_or_none(g_high),
                 math.exp(efficiency[k]),
-                _exp(e_low),
-                _exp(e_high),
+                exp_or_none(e_low),
+                exp_or_none(e_high),
                 int(table.repeats[k]),
             )
         )
     return tuple(points)
 
 
-def _falls_through(
-    table: _Table, efficiency: Floats, drawn: Floats, target: float, confidence: float
-) -> bool:
+def _falls_through(table: Table, efficiency: Floats, drawn: Floats, target: float, confidence: float) -> bool:
     """Whether efficiency is surely above the threshold at one size and surely below at a larger one.
 
     Every curve begins below (a task of no work has efficiency 0), so that is a second crossing, also where
@@ -341,14 +214,14 @@ def _falls_through(
     shared = 1.0 - (1.0 - confidence) / len(efficiency)
     above = False
     for k in np.flatnonzero(table.rounds >= FEW_ROUNDS):
-        low, high = _interval(drawn[:, k], float(efficiency[k]), int(table.rounds[k]), shared)
+        low, high = interval(drawn[:, k], float(efficiency[k]), int(table.rounds[k]), shared)
         if above and high is not None and high < target:
             return True
         above = above or (low is not None and low > target)
     return False
 
 
-def _rounds_at(table: _Table, crossing: float) -> int:
+def _rounds_at(table: Table, crossing: float) -> int:
     """Rounds of the worse measured of the two sizes that enclose the crossing."""
     log_work, rounds = table.log_work[table.fit], table.rounds[table.fit]
     right = int(np.clip(np.searchsorted(log_work, crossing), 1, len(log_work) - 1))
@@ -356,37 +229,27 @@ def _rounds_at(table: _Table, crossing: float) -> int:
 
 
 def _warnings(
-    samples: Sequence[Sample], table: _Table, curve: Curve, rates: Floats, peak: float
-) -> list[str]:
+    samples: Sequence[Sample], table: Table, curve: Curve, rates: Floats, peak: float
+) -> list[Notice]:
     found = []
     rounds = len(table.log_granularity)
-    if rounds < FEW_ROUNDS:
-        what = (
-            "one round: the interval is missing" if rounds < 2 else f"{rounds} rounds: the interval is rough"
-        )
-        found.append(f"Only {what}. Allow at least {FEW_ROUNDS} rounds, or a larger budget.")
+    if rounds < 2:
+        found.append(notice("one_round", needed=FEW_ROUNDS))
+    elif rounds < FEW_ROUNDS:
+        found.append(notice("few_rounds", rounds=rounds, needed=FEW_ROUNDS))
     found += _outlier_warning(samples, table)
     best = max(curve, key=lambda point: point.efficiency)
     if best.efficiency > 1.1:
-        found.append(
-            f"Efficiency reaches {best.efficiency:.0%} at {best.iterations} iterations: the reference was "
-            "disturbed, or ran on other cores or another instruction set. Measure again on a quiet machine."
-        )
+        found.append(notice("efficiency_above_one", efficiency=best.efficiency, iterations=best.iterations))
     if len(rates) < 5:
-        found.append(
-            f"The reference was measured fewer than five times ({len(rates)}), so its own uncertainty is "
-            "hardly known. Measure it in every round."
-        )
+        found.append(notice("few_references", measurements=len(rates)))
     typical = float(np.median(rates, axis=0).mean())
     if len(rates) >= 5 and typical < 0.9 * peak:
-        found.append(
-            f"The kernel alone typically ran at {typical / peak:.0%} of the reference: the clock or other "
-            "programs changed its speed, and METG may be too large. Fix the clock, or stop the programs."
-        )
+        found.append(notice("clock_changed", share=typical / peak))
     return found
 
 
-def _outlier_warning(samples: Sequence[Sample], table: _Table) -> list[str]:
+def _outlier_warning(samples: Sequence[Sample], table: Table) -> list[Notice]:
     column = np.searchsorted(table.iterations, [s.iterations for s in samples])
     excess = np.log([s.granularity for s in samples]) - table.medians[column]
     outliers: list[int] = []
@@ -398,21 +261,21 @@ def _outlier_warning(samples: Sequence[Sample], table: _Table) -> list[str]:
         return []
     k = max(outliers, key=lambda k: float(excess[k]))
     share = len(outliers) / len(samples)
-    remedy = "Stop other programs and measure again." if share > 0.05 else "So few do not move a median."
     return [
-        f"{len(outliers)} of {len(samples)} repeats ({share:.1%}) took far longer than the median of their "
-        f"size, the worst {math.exp(excess[k]):.1f} times as long (round {samples[k].round}, "
-        f"{samples[k].iterations} iterations); all were kept. {remedy}"
+        notice(
+            "many_outliers" if share > 0.05 else "few_outliers",
+            outliers=len(outliers),
+            repeats=len(samples),
+            share=share,
+            worst=math.exp(excess[k]),
+            round=samples[k].round,
+            iterations=samples[k].iterations,
+        )
     ]
 
 
-def _gap_warning(table: _Table, crossing: float) -> list[str]:
+def _gap_warning(table: Table, crossing: float) -> list[Notice]:
     sizes = table.iterations[table.fit]
     right = int(np.clip(np.searchsorted(table.log_work[table.fit], crossing), 1, len(sizes) - 1))
-    low, high = sizes[right - 1], sizes[right]
-    if high <= 4.0 * low or high - low <= 1:
-        return []
-    return [
-        f"The crossing lies between {low:.0f} and {high:.0f} iterations with no size between them: where "
-        "exactly rests on a constant overhead per task there. Add sizes between the two."
-    ]
+    low, high = float(sizes[right - 1]), float(sizes[right])
+    return [notice("gap_at_crossing", low=low, high=high)] if high > 4.0 * low and high - low > 1 else []

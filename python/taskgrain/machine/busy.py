@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from taskgrain.machine.processes import cpu_seconds
 
+BUSY_SHARE = 0.03
+"""A run during which others took more than this share of its cores is disturbed."""
 _TICK = 1.0 / os.sysconf("SC_CLK_TCK")
 _STEAL = 7  # /proc/stat: user nice system idle iowait irq softirq steal
 _IDLE = (3, 4)

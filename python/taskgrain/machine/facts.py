@@ -18,10 +18,10 @@ import psutil
 
 import taskgrain
 from taskgrain import _core
-from taskgrain.machine.busy import BusyWatch
+from taskgrain.machine.busy import BUSY_SHARE, BusyWatch
 from taskgrain.machine.processes import descendants
 from taskgrain.machine.topology import caches, choose_cores, frequency, read_text, topology
-from taskgrain.words import quantity
+from taskgrain.words.warnings import Notice, notice
 
 _COMPILERS = ("gcc", "g++", "clang", "nvcc", "mpirun")
 _LIBRARIES = (
@@ -217,32 +217,21 @@ def state(cores: Sequence[int] | None = None, window: float = 0.3, spin: float =
     return State(busy, tuple(noise(core, spin) for core in used))
 
 
-def warnings(machine: dict[str, object], now: State) -> list[str]:
+def warnings(machine: dict[str, object], now: State) -> list[Notice]:
     """What a person should mend before measuring, with the remedy."""
-    found: list[str] = []
-    if now.busy_share > 0.03:
-        found.append(
-            f"other processes take {now.busy_share:.0%} of the cores: stop them, or choose fewer --cores"
-        )
+    found: list[Notice] = []
+    if now.busy_share > BUSY_SHARE:
+        found.append(notice("machine_busy", share=now.busy_share))
     worst = max(now.noise, key=lambda one: one.lost, default=None)
     if worst is not None and worst.lost > 0.02:
-        found.append(
-            f"core {worst.core} loses {worst.lost:.1%} of its time to interruptions "
-            f"(the largest takes {quantity.seconds(worst.largest_gap, 2)})"
-        )
+        found.append(notice("core_interrupted", core=worst.core, lost=worst.lost, gap=worst.largest_gap))
     cpu = machine["cpu"]
     assert isinstance(cpu, dict)
     governor = cpu["frequency"].get("governor")
     if governor not in (None, "performance"):
-        found.append(
-            f"the frequency governor is {governor}: "
-            "`cpupower frequency-set -g performance` steadies the clock"
-        )
+        found.append(notice("clock_governor", governor=governor))
     if cpu["limit"] is not None and cpu["limit"] < len(cpu["available"]):
-        found.append(
-            f"the control group allows {cpu['limit']:g} of {len(cpu['available'])} cores: "
-            "measure with fewer --cores"
-        )
+        found.append(notice("cpu_limit", limit=cpu["limit"], cores=len(cpu["available"])))
     if machine["hypervisor"]:
-        found.append("this is a virtual machine: only comparisons within one run mean anything")
+        found.append(notice("virtual_machine"))
     return found

@@ -18,11 +18,12 @@ from taskgrain.drive.catalogue import REFERENCE, Launch, System, package_folder
 from taskgrain.drive.session import Session
 from taskgrain.machine import facts as machine
 from taskgrain.measure import progress
+from taskgrain.measure.experiments.table import experiment_named
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState
 from taskgrain.measure.runner import Runner
 from taskgrain.results.store import Store
-from taskgrain.study.settings import Settings
+from taskgrain.study.settings import Settings, with_new_keys
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words.errors import Interrupted, UsageError
@@ -56,7 +57,12 @@ def reference_launch(cores: Sequence[int]) -> Launch:
 
 
 def checked_cells(study: Study, systems: Sequence[System]) -> list[Cell]:
-    """The study's cells. Raises `UsageError` if there are none, or for a graph that the core refuses."""
+    """The study's cells.
+
+    Raises `InputError` for an unknown experiment, `UsageError` if there are no cells, or for a graph that the
+    core refuses.
+    """
+    experiment_named(study.settings.experiment, study.experiment_named)
     cells = study.cells([one.name for one in systems])
     if not cells:
         raise UsageError("the study has no cells; is everything excluded?")
@@ -129,7 +135,7 @@ def completed(table: Mapping[str, Any]) -> Mapping[str, Any]:
     workloads = table.get("workloads")
     if isinstance(workloads, list) and all(isinstance(one, dict) for one in workloads):
         table = {**table, "workloads": [Workload("", 0).fields() | one for one in workloads]}
-    return asdict(Settings()) | dict(table)
+    return asdict(Settings()) | with_new_keys(table)
 
 
 def _thrown_away() -> tempfile.TemporaryDirectory[str]:

@@ -39,7 +39,7 @@ class Drivers:
                 raise
             driver.park()
             for warning in self.ready[name].warnings:
-                self._plan.reporter.note(f"{name}: {warning}")
+                self._plan.reporter.note(f"{name}: {warning.text}")
         return driver
 
     def may_restart(self, what: str, error: DriverError) -> bool:

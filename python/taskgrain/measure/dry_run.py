@@ -7,17 +7,16 @@ from typing import Any
 
 from taskgrain.drive.catalogue import System
 from taskgrain.measure.call import checked_cells
-from taskgrain.measure.experiments.search import SearchSettings
+from taskgrain.measure.experiments.experiment import CellSettings, Experiment
+from taskgrain.measure.experiments.table import experiment_named
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Workload
 
 _TASK = 1e-6
 """Seconds of a core that a task at the crossing is taken to last, between the 0.1 µs of a fast system and the
 10 µs of a slow one: where a study's steps or width leave no choice of how long a run lasts."""
-_BRACKET_RUNS, _ROUND_RUNS, _SWEEP_RUNS = 3.0, 14.0, 45.0
-"""Of the search and of one round, in runs as long as one at the crossing. A round has about nine sizes, the
-coarsest of nine times the granularity at the crossing; a sweep goes on to an efficiency of 95 %, at ten to
-twenty times."""
+_BRACKET_RUNS = 3.0
+"""How long the bracket takes, in runs as long as one at the crossing."""
 _OVERHEAD = 1.3
 """A study's time as a multiple of its runs': start-up, the reference, parking."""
 
@@ -29,11 +28,12 @@ Plan = dict[str, Any]
 def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan:
     """What a study would do. A cell that its system does not run takes no time."""
     by_name = {system.name: system for system in systems}
-    settings = SearchSettings.of(study.settings)
+    settings = CellSettings.of(study.settings)
+    experiment = experiment_named(study.settings.experiment, study.experiment_named)
     plan = _plan(systems, cores)
     for cell in checked_cells(study, systems):
         runs = by_name[cell.system].runs(cell.workload.pattern)
-        seconds = cell_seconds(cell.workload, settings, len(cores)) if runs else 0.0
+        seconds = cell_seconds(cell.workload, experiment, settings, len(cores)) if runs else 0.0
         plan["cells"].append({"cell": cell.name, "seconds": seconds})
     return plan | {
         "seconds": sum(cell["seconds"] for cell in plan["cells"]),
@@ -52,10 +52,12 @@ def _plan(systems: Sequence[System], cores: Sequence[int]) -> Plan:
     return {"cells": [], "commands": commands, "cores": list(cores), "seconds": None, "budget": None}
 
 
-def cell_seconds(workload: Workload, settings: SearchSettings, cores: int) -> float:
+def cell_seconds(
+    workload: Workload, experiment: type[Experiment], settings: CellSettings, cores: int
+) -> float:
     """A guess of a cell's time, if it is precise after the least number of rounds."""
     step = workload.tasks(1) * _TASK / cores
     run = settings.steps * step if settings.steps else max(settings.run_seconds, settings.min_steps * step)
-    rounds = settings.min_rounds * (_SWEEP_RUNS if settings.sweep else _ROUND_RUNS)
+    rounds = settings.min_rounds * experiment.ROUND_RUNS
     repeats = 1 if settings.slow(run) else settings.repeats
     return (_BRACKET_RUNS + rounds) * run * (repeats + settings.warmup) * _OVERHEAD

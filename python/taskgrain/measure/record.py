@@ -6,7 +6,7 @@ stood: every decision depends on nothing but the lines before it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.drive.catalogue import REFERENCE
-from taskgrain.estimate.metg import Sample
-from taskgrain.measure.experiments.search import Request, Search, SearchSettings
+from taskgrain.estimate.samples import Sample
+from taskgrain.machine.busy import BUSY_SHARE
+from taskgrain.measure.experiments.experiment import Experiment, Request
 from taskgrain.results import lines
 from taskgrain.results.lines import (
     CellLine,
@@ -29,12 +30,11 @@ from taskgrain.results.lines import (
     RunLine,
 )
 from taskgrain.study.workload import Cell
+from taskgrain.words.warnings import Notice, read_notice
 
 ReferenceKey = lines.ReferenceKey
 RunKey = tuple[str, int, int, int]
-"""Phase, round, iterations and steps: `search.Request.key`."""
-BUSY_SHARE = 0.03
-"""A run during which others took more than this share of its cores is repeated (EXAMPLES, trap 14)."""
+"""Phase, round, iterations and steps: `Request.key`."""
 
 
 def _known(line: Line, *names: str) -> list[Any]:
@@ -57,7 +57,7 @@ class _Answer:
     cores: int
     slowdown: float
     """Above 1 if the run was disturbed."""
-    warnings: list[str]
+    warnings: list[Notice]
 
     @classmethod
     def of(cls, line: RunLine) -> _Answer:
@@ -66,7 +66,7 @@ class _Answer:
         seconds, work, tasks, cores = _known(line, "seconds", "work", "tasks", "cores")
         if not tasks or not cores or not (work or not line.iterations):
             raise ValueError("a run of nothing")
-        busy, warnings = line.busy or 0.0, [one for one in line.warnings if isinstance(one, str)]
+        busy, warnings = line.busy or 0.0, [said for one in line.warnings if (said := read_notice(one))]
         # Older lines were not probed and say only how busy the cores were.
         disturbed = busy > BUSY_SHARE if line.disturbed is None else line.disturbed
         slowdown = line.slowdown or 1.0 / max(0.1, 1.0 - busy) if disturbed else 1.0
@@ -74,9 +74,9 @@ class _Answer:
 
 
 class CellState:
-    """One cell: its search, and how it ended."""
+    """One cell: its experiment, and how it ended."""
 
-    def __init__(self, cell: Cell, settings: SearchSettings, reference: str) -> None:
+    def __init__(self, cell: Cell, experiment: Experiment, reference: str) -> None:
         self.cell = cell
         self.kernel: ReferenceKey = (reference, *cell.workload.reference().values())
         self.begun = False
@@ -100,9 +100,9 @@ class CellState:
         self.crashes = 0
         """How often its driver crashed and was started again."""
         self.steps = 0
-        self.warnings: dict[str, None] = {}
-        self._settings = settings
-        self.search = Search(settings)
+        self.warnings: list[Notice] = []
+        """Each of those that its answers carry, once."""
+        self.experiment = experiment
         self.reference: NDArray[np.float64] = np.empty((0, 0))
         """Of its cores, the rates known at its last run: what it comes to depends on no later ones."""
         self._seconds: dict[tuple[int, int], float] = {}
@@ -110,16 +110,16 @@ class CellState:
 
     @property
     def done(self) -> bool:
-        return self.failure is not None or bool(self.problem) or self.search.done
+        return self.failure is not None or bool(self.problem) or self.experiment.done
 
     @property
     def settling(self) -> bool:
         """Whether it still lacks the rounds that every cell gets."""
-        return self.search.phase == "bracket" or self.search.rounds < self._settings.min_rounds
+        return self.experiment.settling
 
     @property
     def ignored(self) -> int:
-        """Stored runs that the search did not ask for, at least not yet."""
+        """Stored runs that the experiment did not ask for, at least not yet."""
         return len(self._early)
 
     def expected_seconds(self, request: Request) -> float | None:
@@ -133,7 +133,7 @@ class CellState:
     def expected_seconds_left(self, pace: float) -> float:
         """A guess of the time still to come, at its own pace (`spent` for a second of runs) or this."""
         own = self.spent / self.run_seconds if self.run_seconds else pace
-        return 0.0 if self.done else own * self.search.expected_seconds_left()
+        return 0.0 if self.done else own * self.experiment.expected_seconds_left()
 
     def begin(self) -> None:
         """Takes a `cell` line: the cell starts, or starts again after a failure."""
@@ -147,22 +147,22 @@ class CellState:
         A stored line that is not asked for is kept: where one before it was lost, its turn may come.
         """
         answer = _Answer.of(line)
-        if not reference.size or not any(one.key == answer.key for one in self.search.next_round()):
+        if not reference.size or not any(one.key == answer.key for one in self.experiment.next_round()):
             self._early[answer.key] = answer
             return
         self._tell(answer, reference)
-        while found := [one.key for one in self.search.next_round() if one.key in self._early]:
+        while found := [one.key for one in self.experiment.next_round() if one.key in self._early]:
             for key in found:
                 self._tell(self._early.pop(key), reference)
 
     def _tell(self, answer: _Answer, reference: NDArray[np.float64]) -> None:
-        request = next(one for one in self.search.next_round() if one.key == answer.key)
+        request = next(one for one in self.experiment.next_round() if one.key == answer.key)
         self.runs += 1
         self.metg = None
         self.steps, self.cores = request.steps, answer.cores
         self.reference = reference[:, : answer.cores]
         self.disturbed += answer.slowdown > 1.0
-        self.warnings.update(dict.fromkeys(answer.warnings))
+        self.warnings += [one for one in answer.warnings if one not in self.warnings]
         self._seconds[request.iterations, request.steps] = max(answer.seconds)
         self.run_seconds += max(answer.seconds) * (request.repeats + request.warmup)
         samples = [
@@ -170,7 +170,7 @@ class CellState:
             for seconds in answer.seconds
         ]
         try:
-            self.search.tell(request, samples, self.reference, answer.slowdown)
+            self.experiment.tell(request, samples, self.reference, answer.slowdown)
         except ValueError as error:
             self.problem = str(error)
 
@@ -179,11 +179,15 @@ class Record:
     """All cells of a study, by name, and the measurements of the reference."""
 
     def __init__(
-        self, cells: Sequence[Cell], settings: SearchSettings, cores: int, references: Mapping[str, str]
+        self,
+        cells: Sequence[Cell],
+        experiment: Callable[[], Experiment],
+        cores: int,
+        references: Mapping[str, str],
     ) -> None:
-        """`references` are those of systems that do not run on the cores."""
+        """`experiment` makes a cell's; `references` are those of systems that do not run on the cores."""
         self.cells = {
-            cell.name: CellState(cell, settings, references.get(cell.system, REFERENCE)) for cell in cells
+            cell.name: CellState(cell, experiment(), references.get(cell.system, REFERENCE)) for cell in cells
         }
         self._cores = cores
         self.elapsed = 0.0

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from taskgrain.drive.answers import DriverError
+from taskgrain.drive.answers import DriverError, RunResult
 from taskgrain.drive.catalogue import System
 from taskgrain.drive.session import Session
-from taskgrain.machine.busy import Busy
+from taskgrain.machine.busy import BUSY_SHARE, Busy
 from taskgrain.study.workload import Workload
 from taskgrain.words.errors import UsageError
+from taskgrain.words.warnings import Notice, notice
 
 
 @dataclass(frozen=True)
@@ -60,5 +61,11 @@ def run(system: System, cores: Sequence[int], wanted: Wanted) -> dict[str, Any]:
             "granularity": median * ready.cores / result.tasks if result.tasks else None,
             "rate": result.work / median,
             "driver": dict(ready.raw),
+            "warnings": [one.shown() for one in _notices(result, busy)],
         }
     )
+
+
+def _notices(result: RunResult, busy: Busy) -> list[Notice]:
+    disturbed = [notice("run_disturbed", share=busy.share)] if busy.share > BUSY_SHARE else []
+    return [*disturbed, *result.warnings]

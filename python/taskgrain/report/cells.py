@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from taskgrain.words.warnings import Notice
+
 Fields = Mapping[str, object]
 
 
@@ -83,7 +85,7 @@ class Cell:
     peak_rate: float | None
     work_unit: str
     curve: tuple[Point, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[Notice, ...]
     error: str
     """The kind of its last failure, if that ended it."""
 

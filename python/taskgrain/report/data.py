@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from taskgrain.results.lines import (
     ReferenceLine,
     RunLine,
 )
+from taskgrain.words.warnings import Notice, read_notice
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -188,9 +189,17 @@ def _cell(name: str, gathered: _Gathered, references: _References, settings: Map
         peak_rate=peak_rate,
         work_unit=gathered.work_unit or reference.work_unit,
         curve=_curve(ended.curve, counting(gathered.runs), peak_rate),
-        warnings=tuple(text(lines.said(one)) for one in ended.warnings),
+        warnings=tuple(_notices(ended)),
         error=gathered.error,
     )
+
+
+def _notices(ended: MetgLine) -> Iterator[Notice]:
+    """The warnings of a cell, without what would drive a terminal."""
+    for one in map(read_notice, ended.warnings):
+        if one is not None:
+            cleaned = {text(k): text(v) if isinstance(v, str) else v for k, v in one.values.items()}
+            yield Notice(text(one.code), cleaned)
 
 
 def _curve(stored: Sequence[CurvePoint], runs: Sequence[Run], peak_rate: float | None) -> tuple[Point, ...]:

@@ -31,7 +31,8 @@ from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.table import CHARTS
 from taskgrain.report.columns import COLUMNS, ENDINGS, ending
 from taskgrain.report.data import text
-from taskgrain.words import notices, quantity
+from taskgrain.words import quantity
+from taskgrain.words.warnings import grouped
 
 SCRIPTS = ("charts.js", "table.js", "page.js")
 FIELDS = (
@@ -248,7 +249,7 @@ def _ordered(results: Results, systems: tuple[str, ...]) -> list[tuple[int, Cell
 
 def _warnings(results: Results) -> list[tuple[str, tuple[str, ...]]]:
     """Every kind of warning once, with the cells it is about (none: the folder itself)."""
-    found = notices.grouped((cell.name, warning) for cell in results.cells for warning in cell.warnings)
+    found = grouped((cell.name, warning) for cell in results.cells for warning in cell.warnings)
     return [*((warning, ()) for warning in results.warnings), *((one.text, one.cells) for one in found)]
 
 

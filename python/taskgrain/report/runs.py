@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from taskgrain.estimate.metg import peak_rate
+from taskgrain.estimate.bootstrap import peak_rate
 from taskgrain.report.cells import Point
 
 

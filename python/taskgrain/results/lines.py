@@ -18,6 +18,7 @@ from taskgrain.drive.catalogue import REFERENCE
 from taskgrain.results import values
 from taskgrain.study.fields import WORKLOAD as FIELDS
 from taskgrain.study.workload import Workload
+from taskgrain.words.warnings import read_notice
 
 SCHEMA = 1
 """The newest schema that this version knows, and the one that it writes."""
@@ -115,8 +116,9 @@ def _places(value: object) -> tuple[int, ...] | None:
 
 
 def said(warning: Warning) -> str:
-    """A warning as text."""
-    return warning if isinstance(warning, str) else json.dumps(warning, ensure_ascii=False)
+    """A warning in words."""
+    found = read_notice(warning)
+    return "" if found is None else found.text
 
 
 @dataclass(frozen=True, kw_only=True)

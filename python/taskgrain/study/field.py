@@ -11,13 +11,14 @@ from typing import Any, Literal
 
 from taskgrain.words import numbers
 
-Type = Literal["integer", "number", "bytes", "seconds", "flag", "text", "choice"]
+Type = Literal["integer", "number", "bytes", "seconds", "flag", "text", "name", "choice"]
 _METAVARS = {
     "integer": "N",
     "number": "X",
     "bytes": "BYTES",
     "seconds": "TIME",
     "text": "FILE",
+    "name": "NAME",
     "choice": "NAME",
 }
 _NUMBER = r"[+-]?[0-9_.]+([eE][+-]?[0-9_]+)?"
@@ -92,7 +93,7 @@ class Field:
                 return numbers.seconds(value, named, low=self.low, above=self.above)
             case "flag":
                 return numbers.flag(value, named)
-            case "text":
+            case "text" | "name":
                 return numbers.text(value, named)
             case "choice":
                 return numbers.text(value, named, self.choices)
@@ -105,7 +106,7 @@ class Field:
         match self.type:
             case "flag":
                 return found | {"type": "boolean"}
-            case "text":
+            case "text" | "name":
                 return found | {"type": "string"}
             case "choice":
                 return found | {"enum": list(self.choices)}

@@ -8,7 +8,7 @@ from typing import Any
 
 from taskgrain.study.field import Field
 from taskgrain.study.fields import GIVEN, PLURALS, RIVALS
-from taskgrain.study.settings import SETTINGS
+from taskgrain.study.settings import OLD_SETTINGS, SETTINGS
 
 _NAMES = {"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {"type": "string"}}]}
 _FILES = {"type": "string", "minLength": 1}
@@ -39,7 +39,7 @@ def schema() -> dict[str, Any]:
             "default": "default",
         }
         | _NAMES,
-        **{name: one.schema() for name, one in SETTINGS.items()},
+        **{name: one.schema() for name, one in (SETTINGS | OLD_SETTINGS).items()},
         "defaults": _table("Fields of every workload of the study that does not give them itself.", fields),
         "exclude": {
             "description": "Cells to leave out: those that match every key of one of the tables.",

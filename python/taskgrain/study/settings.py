@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,8 +39,8 @@ class Settings:
     first_iterations: int = _setting(
         "integer", 64, "Iterations of the kernel in the first task size tried", low=1, high=2**40
     )
-    sweep: bool = _setting(
-        "flag", False, "Measure the whole efficiency curve, not only where it crosses the threshold"
+    experiment: str = _setting(
+        "name", "metg", "What to measure of each cell: metg, or sweep for the whole efficiency curve"
     )
     validate: str = _setting(
         "choice", "sample", "Checks of every task's inputs", choices=("off", "sample", "full")
@@ -57,12 +57,25 @@ SETTINGS: dict[str, Field] = {
     one.name: Field(one.name, default=one.default, **one.metadata) for one in dataclasses.fields(Settings)
 }
 
+OLD_SETTINGS = {"sweep": Field("sweep", "flag", False, 'The same as `experiment = "sweep"`')}
+"""Settings that a study may still give."""
+
+
+def with_new_keys(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A stored study's table with today's settings in place of the old ones."""
+    new = dict(table)
+    if new.pop("sweep", False) is True:
+        new.setdefault("experiment", "sweep")
+    return new
+
 
 def take_settings(table: dict[str, Any], named: Named) -> Settings:
     """Takes the settings out of a table; `named` makes of a field what a bad value is reported as.
 
     Raises `InputError`.
     """
+    if OLD_SETTINGS["sweep"].read(table.pop("sweep", False), named("sweep")):
+        table["experiment"] = "sweep"
     given = {name: one.read(table.pop(name), named(name)) for name, one in SETTINGS.items() if name in table}
     # Who gives one of the two means the other to follow.
     least, most = given.get("min_rounds", Settings.min_rounds), given.get("max_rounds", Settings.max_rounds)

@@ -16,7 +16,7 @@ from typing import Any
 
 from taskgrain.study.fields import GIVEN, PLURALS, rivals
 from taskgrain.study.includes import read_study
-from taskgrain.study.settings import SETTINGS, Named, Settings, take_settings
+from taskgrain.study.settings import OLD_SETTINGS, SETTINGS, Named, Settings, take_settings
 from taskgrain.study.toml import Document, Keys
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words import numbers
@@ -31,6 +31,7 @@ STUDY_KEYS = (
     *("title", "include", "systems"),
     *WORKLOAD_KEYS,
     *SETTINGS,
+    *OLD_SETTINGS,
     *("defaults", "exclude", "workloads"),
 )
 """All keys of a study."""
@@ -69,6 +70,8 @@ class Study:
     """For a workload of a file, what makes of a field what a bad value is reported as."""
     systems_named: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """What each of `systems` is reported as."""
+    experiment_named: str = field(default="experiment", compare=False, repr=False)
+    """What the name of the experiment is reported as."""
 
     def cells(self, systems: Sequence[str]) -> list[Cell]:
         """Every system on every workload, but for those excluded."""
@@ -115,6 +118,7 @@ def parse(given: Document, cores: int) -> Study:
         if key not in STUDY_KEYS:
             raise InputError(given.key(key), key, ", ".join(STUDY_KEYS))
     title = numbers.text(rest.pop("title", ""), given.value("title"))
+    _refuse_rivals({key: 0 for key in rest if key in ("sweep", "experiment")}, given.value)
     settings = take_settings(rest, given.value)
     cores = settings.cores or cores
     systems = rest.pop("systems", "default")
@@ -138,7 +142,9 @@ def parse(given: Document, cores: int) -> Study:
             made[new] = named
     exclude = tuple(_rule(rule, cores) for rule in rules)
     systems_named = tuple(given.value("systems", *([n] if listed else [])) for n in range(len(names)))
-    return Study(tuple(names), tuple(made), settings, exclude, title, made, systems_named)
+    return Study(
+        tuple(names), tuple(made), settings, exclude, title, made, systems_named, given.value("experiment")
+    )
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ import pytest
 from driver_process import marked, runnable
 
 from taskgrain.drive.catalogue import Launch
+from taskgrain.study.workload import Workload
 
 BENCH = Path(__file__).parents[3] / "bench"
 
@@ -103,7 +104,7 @@ def test_programs_of_task_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     program = versus.Program("says", "sh {program} -on {cores}", {"RUNS": "{checkout}/runs"})
     launch = Launch(("driver",), {}, side_by_side.CORES)
     side = versus.TaskBench(program, launch, versus.places(tmp_path, sys.executable))
-    graph = side_by_side.Graph("trivial", 4, 1000)
+    graph = side_by_side.Case(Workload("trivial", 4), 1000)
     assert side.seconds(graph, 16) == 0.25
     assert (tmp_path / "runs").read_text() == "ran\n" * 3
     # Its 20 steps take 0.25 seconds.

@@ -115,6 +115,8 @@ def test_two_references_must_not_share_a_name(taskgrain: Command, tmp_path: Path
     [
         (["metg", "--threshold", "1"], "--threshold: 1"),
         (["metg", "--budget", "soon"], "--budget: soon"),
+        (["metg", "--experiment", "wobble"], "--experiment: wobble is not allowed; allowed: metg, sweep"),
+        (["metg", "--experiment", "metg", "--sweep"], "--sweep: give this or --experiment, not both"),
         (["metg", "--min-rounds", "9", "--max-rounds", "3"], "--min-rounds: 9"),
         (["metg", "--pattern", "wrong"], "--pattern: wrong is not allowed; allowed: trivial, no_comm"),
         (["metg", "--pattern", "spread", "--period", "9"], "period: '9' is not allowed; allowed: at most 1"),
@@ -156,6 +158,22 @@ def test_metg_table_and_json(taskgrain: Command, systems: Path, tmp_path: Path) 
     other = taskgrain("metg", "--systems", systems, "--width", "12", "-o", tmp_path / "out")
     assert other.code == 2
     assert "differs in workloads" in other.err
+
+
+@pytest.mark.parametrize("words", [["--sweep"], ["--experiment", "sweep"]], ids=" ".join)
+def test_both_spellings_measure_the_whole_curve(taskgrain: Command, systems: Path, words: list[str]) -> None:
+    result = taskgrain(
+        "metg", "--systems", systems, "--width", "4", "--max-rounds", "1", "--json", "-q", *words
+    )
+    (cell,) = json.loads(result.out)["cells"]
+    assert [point["iterations"] for point in cell["curve"]][:5] == [1, 2, 4, 8, 16]
+    said = {one["code"]: one for one in cell["warnings"]}
+    assert said["one_round"] == {
+        "code": "one_round",
+        "needed": 6,
+        "text": "The interval is missing, because there was only one round. Allow at least 6 rounds, or a "
+        "larger budget.",
+    }
 
 
 def test_a_failed_cell_gives_code_1(taskgrain: Command, systems: Path) -> None:

@@ -188,9 +188,9 @@ def test_a_start_that_is_interrupted_leaves_nothing(
 
 def test_binding_warnings(sessions: list[Session], tmp_path: Path) -> None:
     outside = started(sessions, "outside", tmp_path).run([GRAPH], repeats=1)
-    assert "outside of" in outside.warnings[0]
+    assert outside.warnings[0].code == "binding_outside"
     overlap = started(sessions, "overlap", tmp_path).run([GRAPH], repeats=1)
-    assert "share processor" in overlap.warnings[0]
+    assert overlap.warnings[0].code == "binding_shared"
 
 
 def test_what_is_no_answer_is_log(sessions: list[Session], tmp_path: Path) -> None:

@@ -52,3 +52,20 @@ def test_counts_who_takes_the_cores_and_who_is_interrupted() -> None:
     assert found.share > 0.2, "the other one"
     assert found.switches > 2, "for the other one"
     assert 0.0 <= found.steal <= found.share
+
+
+def test_what_is_odd_about_a_machine_has_codes() -> None:
+    good: dict[str, Any] = {
+        "cpu": {"frequency": {"governor": "performance"}, "limit": None, "available": [0, 1]},
+        "hypervisor": "",
+    }
+    quiet = machine.State(0.01, (machine.Noise(0, 0.001, 1e-5, 3),))
+    assert machine.warnings(good, quiet) == []
+    bad = {"cpu": good["cpu"] | {"frequency": {"governor": "powersave"}, "limit": 1.5}, "hypervisor": "KVM"}
+    noisy = machine.State(0.2, (machine.Noise(0, 0.0, 0.0, 0), machine.Noise(1, 0.05, 3e-3, 9)))
+    said = {one.code: one for one in machine.warnings(bad, noisy)}
+    codes = ["machine_busy", "core_interrupted", "clock_governor", "cpu_limit", "virtual_machine"]
+    assert list(said) == codes
+    assert "Core 1 loses 5.0 % of its time to interruptions; the largest takes 3.0 ms." in (
+        said["core_interrupted"].text
+    )

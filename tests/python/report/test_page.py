@@ -106,7 +106,7 @@ def test_a_command_has_the_settings_of_its_study() -> None:
     }
     made = repeat.command("taskgrain metg --system mpi --iterations 5", study)
     added = made.removeprefix("taskgrain metg --system mpi --iterations 5")
-    assert added == " --cores 2 --precision 0.05 --sweep --isa 'avx2; rm -rf /'"
+    assert added == " --cores 2 --precision 0.05 --experiment sweep --isa 'avx2; rm -rf /'"
     assert repeat.command("", study) == ""
 
 

@@ -243,7 +243,7 @@ def test_an_older_folder_opens(tmp_path: Path) -> None:
         line.pop("prepare_seconds", None)
     runs.write_text("".join(json.dumps(line) + "\n" for line in old))
     table = tomllib.loads(study.read_text())
-    for name in ("isa", "sweep", "first_iterations"):
+    for name in ("isa", "experiment", "first_iterations"):
         del table[name]
     for workload in table["workloads"]:
         del workload["persistent"], workload["samples"]
@@ -252,9 +252,15 @@ def test_an_older_folder_opens(tmp_path: Path) -> None:
     found = comparable(measure(tmp_path, world))
     assert world.runs == 0
     assert [one | {"schema": 1} for one in found] == expected
-    table["sweep"] = True  # what the older version did not leave open
+    table["sweep"] = False  # as an older version wrote it
     study.write_text(tomli_w.dumps(table))
-    with pytest.raises(UsageError, match=r"differs in sweep \(true there, false now\)"):
+    assert [one | {"schema": 1} for one in comparable(measure(tmp_path, World()))] == expected
+    study.write_text(tomli_w.dumps(table | {"sweep": True}))
+    with pytest.raises(UsageError, match=r'differs in experiment \("sweep" there, "metg" now\)'):
+        measure(tmp_path, World())
+    table["threshold"] = 0.7
+    study.write_text(tomli_w.dumps(table))
+    with pytest.raises(UsageError, match=r"differs in threshold \(0.7 there, 0.5 now\)"):
         measure(tmp_path, World())
 
 

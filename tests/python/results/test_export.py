@@ -20,6 +20,7 @@ from taskgrain.results import reader
 from taskgrain.results.columns import TABLES
 from taskgrain.results.export import FORMULA, Tables, write
 from taskgrain.words.errors import InputError, UsageError
+from taskgrain.words.warnings import in_words
 
 ROOT = Path(__file__).parents[3]
 MEASURED = ROOT / "docs/results/2026-11-21-epyc-2"
@@ -70,7 +71,7 @@ def test_cells_and_their_curves() -> None:
         for key in ("ending", "metg", "low", "high", "floor", "rounds", "peak_rate", "repeated_runs"):
             assert row[key] == line[key]
         assert row["crossing_iterations"] == line["iterations"]
-        assert row["warnings"] == (" | ".join(line["warnings"]) or None)
+        assert row["warnings"] == (" | ".join(one["text"] for one in in_words(line["warnings"])) or None)
         assert row["runs"] == runs[name]
         assert (row["compiler"], row["work_unit"], row["failure"]) == ("GCC 12.2.0", "flop", None)
     points = [point for line in ended.values() for point in line["curve"]]

@@ -1,4 +1,4 @@
-"""Study files: products, defaults, includes, exclusions, bad fields named with their place; numbers."""
+"""Study files: products, defaults, includes, exclusions, bad fields named with their place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from taskgrain.study.study import Study, parse, read
 from taskgrain.study.toml import Document, loads
-from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
 
 SYSTEMS = ["mpi", "omp"]
@@ -397,54 +396,17 @@ def test_unreadable_files(tmp_path: Path) -> None:
         read(tmp_path / "x.toml", 2)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("1000", 1000), ("1e6", 10**6), ("1.5e3", 1500), (" 7 ", 7), ("1_000", 1000), (2.0, 2), (1e6, 10**6)],
-)
-def test_integers(text: object, value: int) -> None:
-    assert numbers.integer(text, "x") == value
+def test_a_study_chooses_its_experiment() -> None:
+    assert study(FFT).settings.experiment == "metg"
+    assert study(FFT + 'experiment = "sweep"').settings.experiment == "sweep"
+    assert study(FFT + "sweep = true").settings == study(FFT + 'experiment = "sweep"').settings
+    assert study(FFT + "sweep = false").settings == study(FFT).settings
+    with pytest.raises(UsageError, match=r"s\.toml:\d+:\d+: .*give this or (sweep|experiment), not both"):
+        study(FFT + 'sweep = true\nexperiment = "sweep"')
 
 
-@pytest.mark.parametrize(
-    "text", ["1.5", "1e-3", "", "x", "1e99", "9" * 30, "nan", "inf", "1e999999999", None, [], 0.5]
-)
-def test_bad_integers(text: object) -> None:
-    with pytest.raises(InputError, match=r"x: .* is not allowed; allowed: an integer at least 0"):
-        numbers.integer(text, "x")
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("64K", 65536),
-        ("64KiB", 65536),
-        ("1M", 2**20),
-        ("1.5K", 1536),
-        ("16", 16),
-        (16, 16),
-        ("2g", 2**31),
-        ("16B", 16),
-    ],
-)
-def test_sizes(text: object, value: int) -> None:
-    assert numbers.size(text, "x") == value
-
-
-@pytest.mark.parametrize("text", ["64KB", "K", "1.0001K", "-1K", "1X", "1KiBB", "9999999T", ""])
-def test_bad_sizes(text: object) -> None:
-    with pytest.raises(InputError, match="multiples of 1024"):
-        numbers.size(text, "x")
-
-
-@settings(deadline=None)
-@given(st.one_of(st.text(max_size=50), st.floats(), st.integers(), st.booleans(), st.none()))
-def test_anything_is_a_number_or_a_named_error(value: object) -> None:
-    for kind in (numbers.integer, numbers.real, numbers.size, numbers.seconds):
-        try:
-            assert kind(value, "field") >= 0
-        except InputError as error:
-            message = str(error)
-        else:
-            continue
-        assert message.startswith("field: ")
-        assert len(message.splitlines()) == 1
+def test_a_study_overrules_the_experiment_of_one_that_it_includes(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text('patterns = ["fft"]\nsweep = true\n')
+    (tmp_path / "own.toml").write_text('include = "base.toml"\nexperiment = "metg"\n')
+    assert read(tmp_path / "base.toml", 2).settings.experiment == "sweep"
+    assert read(tmp_path / "own.toml", 2).settings.experiment == "metg"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import groupby
 
 import pytest
@@ -23,10 +21,14 @@ from simulated_system import (
     growing,
 )
 
-from taskgrain.measure.experiments.search import Request, Search, SearchSettings, grid
+from taskgrain.estimate.metg import Metg
+from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Request
+from taskgrain.measure.experiments.metg import MetgSearch
+from taskgrain.measure.experiments.sweep import Sweep
+from taskgrain.words.warnings import notice
 
 ORDINARY = Noise(run=0.03, repeat=0.015)
-FAST = SearchSettings(resamples=300)
+FAST = CellSettings(resamples=300)
 
 
 def rounds_of(answers: list[Answer]) -> list[list[Request]]:
@@ -39,7 +41,7 @@ def rounds_of(answers: list[Answer]) -> list[list[Request]]:
 @pytest.mark.parametrize("threshold", [0.5, 0.8])
 def test_metg_is_found_over_six_orders_of_magnitude(overhead: float, threshold: float) -> None:
     system = SimulatedSystem(constant(overhead), ORDINARY, start_seconds=5e-6)
-    search = Search(SearchSettings(threshold=threshold))
+    search = MetgSearch(CellSettings(threshold=threshold))
     answers = drive(search, system)
     found = search.result(system.rates)
     assert found.ending == "precise" and found.low is not None and found.high is not None
@@ -60,7 +62,7 @@ def test_metg_is_found_over_six_orders_of_magnitude(overhead: float, threshold: 
 
 
 def test_every_round_asks_the_same_of_every_size_in_rotated_order() -> None:
-    search = Search(SearchSettings(precision=0.001, max_rounds=12, resamples=100))
+    search = MetgSearch(CellSettings(precision=0.001, max_rounds=12, resamples=100))
     rounds = rounds_of(drive(search, SimulatedSystem(constant(1e-7), ORDINARY)))
     assert len(rounds) == 12 and search.done
     for k, requests in enumerate(rounds):
@@ -74,12 +76,12 @@ def test_every_round_asks_the_same_of_every_size_in_rotated_order() -> None:
 @pytest.mark.parametrize("overhead", [2e-9, 1e-6, 1e-2])
 def test_the_bracket_takes_a_few_runs(overhead: float) -> None:
     system = SimulatedSystem(constant(overhead), ORDINARY, width=16)
-    answers = drive(Search(SearchSettings(resamples=50)), system)
+    answers = drive(MetgSearch(CellSettings(resamples=50)), system)
     assert sum(request.phase == "bracket" for request, *_ in answers) <= 7
 
 
 def test_a_slow_system_is_warmed_up_but_not_repeated() -> None:
-    search = Search(FAST)
+    search = MetgSearch(FAST)
     answers = drive(search, SimulatedSystem(constant(1e-2), ORDINARY, width=16))
     assert search.steps == FAST.min_steps
     assert {(r.repeats, r.warmup) for requests in rounds_of(answers) for r in requests} == {(1, 1)}
@@ -88,35 +90,35 @@ def test_a_slow_system_is_warmed_up_but_not_repeated() -> None:
 
 def test_a_run_at_the_crossing_lasts_as_long_as_asked() -> None:
     system = SimulatedSystem(constant(1e-7), width=16, cores=2)
-    search = Search(SearchSettings(run_seconds=0.02))
+    search = MetgSearch(CellSettings(run_seconds=0.02))
     drive(search, system)
     assert search.steps * 16 * 2e-7 / 2 == pytest.approx(0.02, rel=0.1)
     wide = SimulatedSystem(constant(1e-9), width=2**20, cores=2)
-    for request, *_ in drive(Search(SearchSettings(run_seconds=10.0, resamples=50)), wide):
+    for request, *_ in drive(MetgSearch(CellSettings(run_seconds=10.0, resamples=50)), wide):
         assert request.steps * 2**20 <= 2**26
-    fixed = Search(SearchSettings(steps=50, resamples=50))
+    fixed = MetgSearch(CellSettings(steps=50, resamples=50))
     assert {r.steps for requests in rounds_of(drive(fixed, system)) for r in requests} == {50}
 
 
 @pytest.mark.parametrize("noise", [QUIET, Noise(run=0.05, outliers=0.03)])
 def test_endings_without_a_number(noise: Noise) -> None:
     never = SimulatedSystem(lambda n: 2e-9 * n + 1e-7, noise)
-    found = finish(Search(FAST), never)
+    found = finish(MetgSearch(FAST), never)
     assert (found.ending, found.metg) == ("never_reached", None)
     assert found.low is not None and 0.25 < found.low <= 1.2
     assert found.floor == pytest.approx(1e-7, rel=0.1) and len(found.curve) > 10
     always = SimulatedSystem(constant(4e-10), noise)
-    found = finish(Search(FAST), always)
+    found = finish(MetgSearch(FAST), always)
     assert (found.ending, found.metg) == ("always_reached", None)
     assert found.high == pytest.approx(always.granularity(1), rel=0.15) and found.curve[0].iterations == 1
     twice = SimulatedSystem(bump(1e-7, 190, 20.0), noise)
-    found = finish(Search(FAST), twice)
+    found = finish(MetgSearch(FAST), twice)
     assert (found.ending, found.metg) == ("several_crossings", None)
 
 
 def test_a_task_is_never_longer_than_allowed() -> None:
     system = SimulatedSystem(growing(1e-6, 1.0), QUIET)  # 1e-8 n: efficiency 0.09 whatever the size
-    answers = drive(Search(SearchSettings(max_task_seconds=0.01)), system)
+    answers = drive(MetgSearch(CellSettings(max_task_seconds=0.01)), system)
     longest = max(r.iterations for r, *_ in answers)
     assert 0.005 < system.granularity(longest) <= 0.01
 
@@ -124,10 +126,10 @@ def test_a_task_is_never_longer_than_allowed() -> None:
 def test_a_bracket_led_astray_is_put_right() -> None:
     for factor in (12.0, 1.0 / 12.0):
         system = SimulatedSystem(constant(1e-7), ORDINARY)
-        search = Search(SearchSettings(resamples=200))
+        search = MetgSearch(CellSettings(resamples=200))
         # Some disturbance, or a lucky state, lasts as long as the bracket and is then gone.
         system.overhead = constant(1e-7 * factor)
-        while search.phase == "bracket":
+        while search.preparing:
             (request,) = search.next_round()
             search.tell(request, system.run(request), system.rates)
         system.overhead = constant(1e-7)
@@ -141,7 +143,7 @@ def test_a_bracket_led_astray_is_put_right() -> None:
 
 def test_interval_and_cost_fall_from_round_to_round() -> None:
     system = SimulatedSystem(constant(1e-7), Noise(run=0.15))
-    search = Search(SearchSettings(precision=0.08, max_rounds=60, resamples=300))
+    search = MetgSearch(CellSettings(precision=0.08, max_rounds=60, resamples=300))
     assert search.interval_width() == math.inf and search.expected_seconds_left() > 0.0
     widths = []
     left = []
@@ -152,7 +154,7 @@ def test_interval_and_cost_fall_from_round_to_round() -> None:
             spent += sum(s.seconds for s in samples) * (request.repeats + request.warmup) / request.repeats
             search.tell(request, samples, system.rates)
         system.measure_reference()
-        if search.phase == "measure" and search.rounds:
+        if not search.preparing and search.rounds:
             widths.append(search.interval_width())
             left.append((spent, search.expected_seconds_left()))
     assert widths[0] == math.inf and widths[-1] <= 0.08 < widths[7]
@@ -163,58 +165,49 @@ def test_interval_and_cost_fall_from_round_to_round() -> None:
 
 
 def test_where_the_budget_ends_the_search() -> None:
-    def result(runs: int) -> tuple[str, float | None, float | None, float | None, str]:
+    def result(runs: int) -> Metg:
         system = SimulatedSystem(constant(1e-5), ORDINARY)
-        search = Search(FAST)
+        search = MetgSearch(FAST)
         drive(search, system, runs)
         found = search.result(system.rates, out_of_budget=True)
-        return found.ending, found.metg, found.low, found.high, " ".join(found.warnings)
+        return found
 
-    ending, metg, _, _, warnings = result(2)
-    assert (ending, metg) == ("budget", None)
-    assert re.search(r"before the crossing was found: tasks of [\d.]+ µs reached \d\d?\.\d %", warnings)
+    early = result(2)
+    assert (early.ending, early.metg) == ("budget", None)
+    said = early.warnings[-1]
+    assert said.code == "budget_before_crossing" and 0.0 < said.values["efficiency"] < 1.0
+    assert said.values["granularity"] > 1e-5
     system = SimulatedSystem(constant(1e-5), ORDINARY)
-    search = Search(FAST)
+    search = MetgSearch(FAST)
     bracket = len([r for r, *_ in drive(search, system) if r.phase == "bracket"])
     for runs in (bracket, bracket + 4, bracket + 9, bracket + 22, bracket + 40):
-        ending, metg, low, high, warnings = result(runs)
-        assert ending == "budget" and metg == pytest.approx(2e-5, rel=0.3)
-        assert (low is None or low <= 2e-5) and (high is None or high >= 2e-5)
-        assert "udget" in warnings
+        found = result(runs)
+        assert found.ending == "budget" and found.metg == pytest.approx(2e-5, rel=0.3)
+        assert (found.low or 0.0) <= 2e-5 <= (found.high or math.inf)
+        assert found.warnings[-1].code in ("budget_before_rounds", "budget_before_precise")
     with pytest.raises(ValueError, match="nothing was told"):
-        Search(FAST).result(system.rates)
+        MetgSearch(FAST).result(system.rates)
 
 
 def test_the_limit_of_rounds_is_named() -> None:
-    search = Search(SearchSettings(precision=0.001, max_rounds=9, resamples=100))
+    search = MetgSearch(CellSettings(precision=0.001, max_rounds=9, resamples=100))
     found = finish(search, SimulatedSystem(constant(1e-7), ORDINARY))
-    assert found.ending == "budget" and found.rounds == 9 and "limit of 9 rounds" in found.warnings[-1]
-
-
-def test_a_sweep_goes_in_powers_of_two_from_one_to_full_efficiency() -> None:
-    search = Search(SearchSettings(sweep=True, resamples=200))
-    system = SimulatedSystem(constant(1e-6), ORDINARY)
-    answers = drive(search, system)
-    found = search.result(system.rates)
-    assert search.sizes == tuple(2**k for k in range(len(search.sizes))) and len(search.sizes) <= 22
-    assert found.curve[-1].efficiency > 0.93 and found.metg == pytest.approx(2e-6, rel=0.1)
-    assert {r.phase for requests in rounds_of(answers) for r in requests} == {"sweep", "floor"}
-    slow = Search(SearchSettings(sweep=True, resamples=50))
-    drive(slow, SimulatedSystem(constant(1e-2), ORDINARY))
-    assert len(slow.sizes) == 22
+    assert found.ending == "budget" and found.rounds == 9
+    assert found.warnings[-1] == notice("rounds_before_precise", rounds=9, precision=0.001)
 
 
 @pytest.mark.parametrize("case", ["ordinary", "recentred", "never", "sweep"])
 def test_a_search_told_again_stands_where_it_stood(case: str) -> None:
     overhead: Callable[[float], float] = (lambda n: 2e-9 * n + 1e-7) if case == "never" else constant(1e-7)
     noise = Noise(run=0.1, outlier_runs=0.1) if case == "recentred" else ORDINARY
-    chosen = SearchSettings(sweep=case == "sweep", precision=0.07, max_rounds=10, resamples=60)
-    first = Search(chosen)
+    chosen = CellSettings(precision=0.07, max_rounds=10, resamples=60)
+    make: type[Experiment] = Sweep if case == "sweep" else MetgSearch
+    first = make(chosen)
     system = SimulatedSystem(overhead, noise, seed=4)
     answers = drive(first, system)
     final = first.result(system.rates)
     for cut in range(0, len(answers) + 1, 7):  # at every place of a round, in one round or another
-        again = Search(chosen)
+        again = make(chosen)
         for request, samples, rates in answers[:cut]:
             # A stored line knows neither the repeats asked for nor the warm-up.
             stored = Request(request.phase, request.round, request.iterations, request.steps, len(samples), 0)
@@ -227,7 +220,7 @@ def test_a_search_told_again_stands_where_it_stood(case: str) -> None:
 
 def test_answers_of_a_round_may_come_in_any_order() -> None:
     system = SimulatedSystem(constant(1e-7), ORDINARY)
-    forwards, backwards = Search(FAST), Search(FAST)
+    forwards, backwards = MetgSearch(FAST), MetgSearch(FAST)
     while not forwards.done:
         answers = [(r, system.run(r), system.rates) for r in forwards.next_round()]
         assert backwards.next_round() == forwards.next_round()
@@ -238,49 +231,12 @@ def test_answers_of_a_round_may_come_in_any_order() -> None:
     assert backwards.done and backwards.result(system.rates) == forwards.result(system.rates)
 
 
-def test_a_run_nobody_asked_for_is_refused() -> None:
-    system = SimulatedSystem(constant(1e-7))
-    search = Search(FAST)
-    (request,) = search.next_round()
-    samples = system.run(request)
-    with pytest.raises(ValueError, match="not asked for"):
-        search.tell(Request("measure", 3, 17, 100, 3, 1), samples, system.rates)
-    with pytest.raises(ValueError, match="no samples"):
-        search.tell(request, [], system.rates)
-    with pytest.raises(ValueError, match="without time"):
-        search.tell(request, [replace(samples[0], seconds=0.0)], system.rates)
-    with pytest.raises(ValueError, match="reference"):
-        search.tell(request, samples, [])
-    assert search.next_round() == [request]
-    search.tell(request, samples, system.rates)
-    with pytest.raises(ValueError, match="not asked for"):
-        search.tell(request, samples, system.rates)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("threshold", 1.0),
-        ("precision", 0.0),
-        ("repeats", 0),
-        ("steps", 0),
-        ("max_rounds", 7),
-        ("warmup", -1),
-        ("run_seconds", 0.0),
-        ("min_steps", 2_000_000),
-    ],
-)
-def test_impossible_settings_are_refused(name: str, value: float) -> None:
-    with pytest.raises(ValueError, match=name):
-        SearchSettings(**{name: value})  # type: ignore[arg-type]
-
-
 def coverage(noise: Noise, seeds: range) -> tuple[float, float]:
     """Share of whole searches whose interval holds the truth, and their mean number of rounds."""
     held, rounds = 0, 0
     truth = SimulatedSystem(constant(1e-7), noise).true_metg()
     for seed in seeds:
-        search = Search(SearchSettings(resamples=200, seed=seed))
+        search = MetgSearch(CellSettings(resamples=200, seed=seed))
         found = finish(search, SimulatedSystem(constant(1e-7), noise, seed=seed))
         assert found.metg is not None
         held += (found.low or 0.0) <= truth <= (found.high or math.inf)
@@ -310,26 +266,12 @@ def test_coverage_study(noise: Noise) -> None:
     assert held >= 0.90
 
 
-@settings(deadline=None)
-@given(st.floats(0.6, 1e7), st.floats(0.05, 0.95), st.integers(1, 2**40))
-def test_the_grid_is_five_to_nine_ascending_sizes_around_the_crossing(
-    crossing: float, threshold: float, largest: int
-) -> None:
-    sizes = grid(crossing, threshold, largest)
-    assert list(sizes) == sorted(set(sizes)) and sizes[0] >= 1 and sizes[-1] <= largest
-    assert min(5, largest) <= len(sizes) <= 9 or crossing > largest / 4
-    if crossing > 8 and 4 * crossing < largest:
-        below, above = max(n for n in sizes if n <= crossing), min(n for n in sizes if n > crossing)
-        assert above / below <= 1.7
-        assert sizes[0] <= 0.3 * crossing and sizes[-1] >= 3 * crossing
-
-
 @settings(max_examples=20, deadline=None)
 @given(st.floats(-9.5, -3.5), st.sampled_from([0.2, 0.5, 0.8]), st.integers(1, 5000), st.integers(0, 99))
 def test_any_system_is_searched_to_an_end(exponent: float, threshold: float, width: int, seed: int) -> None:
     system = SimulatedSystem(constant(10.0**exponent), Noise(run=0.05, outliers=0.05), width=width, seed=seed)
     # Two outliers in a row may mislead the bracket: the sizes then have a way to go.
-    search = Search(SearchSettings(threshold=threshold, max_rounds=24, resamples=50))
+    search = MetgSearch(CellSettings(threshold=threshold, max_rounds=24, resamples=50))
     answers = drive(search, system, 1000)
     assert search.done and len(answers) < 500
     found = search.result(system.rates)

@@ -1,0 +1,56 @@
+"""Student's t distribution for a whole number of degrees of freedom, and the normal distribution's tail.
+
+Two functions of a library that takes half a second to import, which every command would pay.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+_HALVINGS = 200
+"""Enough for any double; the search ends where the middle is one of the ends."""
+
+
+def normal_cdf(x: float) -> float:
+    """The probability that a standard normal variable is at most `x`."""
+    return 0.5 * math.erfc(-x / math.sqrt(2.0))
+
+
+def student_cdf(t: float, freedom: int) -> float:
+    """The probability that Student's t with so many degrees of freedom is at most `t`.
+
+    Exact for whole degrees of freedom (Abramowitz & Stegun, 26.7.3 and 26.7.4), to about 1e-15 absolute.
+    Raises ValueError for fewer than one degree of freedom.
+    """
+    if freedom < 1:
+        raise ValueError(f"Student's t needs at least one degree of freedom, not {freedom}")
+    angle = math.atan2(t, math.sqrt(freedom))
+    sine, cosine = math.sin(angle), math.cos(angle)
+    odd = freedom % 2
+    # The series 1 + 1/2 c^2 + (1 3)/(2 4) c^4 + ..., or c + 2/3 c^3 + (2 4)/(3 5) c^5 + ... for odd ones.
+    term = cosine if odd else 1.0
+    total = 0.0
+    for k in range(2 + odd, freedom + 1, 2):
+        total += term
+        term *= cosine * cosine * (k - 1) / k
+    inside = 2.0 / math.pi * (angle + sine * total) if odd else sine * total
+    return 0.5 + 0.5 * inside
+
+
+@lru_cache(maxsize=4096)
+def student_quantile(probability: float, freedom: int) -> float:
+    """The t that Student's variable stays below with this probability. ValueError outside of 0 to 1."""
+    if not 0.0 < probability < 1.0:
+        raise ValueError(f"a probability lies between 0 and 1, not {probability}")
+    low, high = -1.0, 1.0
+    while student_cdf(low, freedom) > probability:
+        low *= 2.0
+    while student_cdf(high, freedom) < probability:
+        high *= 2.0
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if student_cdf(middle, freedom) < probability else (low, middle)
+    return 0.5 * (low + high)

@@ -1,0 +1,92 @@
+"""The beginning and the end of a cell: its `cell` line, its failure, and what it came to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from taskgrain.drive.answers import DriverError
+from taskgrain.measure.drivers import Drivers
+from taskgrain.measure.journal import Journal
+from taskgrain.measure.plan import Plan
+from taskgrain.measure.record import CellState, Record
+from taskgrain.words.errors import UsageError
+from taskgrain.words.warnings import Notice, notice
+
+
+class Ends:
+    """Begins, fails and concludes cells."""
+
+    def __init__(self, plan: Plan, record: Record, drivers: Drivers, journal: Journal) -> None:
+        self._plan, self._record, self._drivers, self._journal = plan, record, drivers, journal
+
+    def begin(self, state: CellState) -> None:
+        """Writes the `cell` line: what is measured, on what, and what the driver says of itself."""
+        settings, ready = self._plan.settings, self._drivers.ready.get(state.cell.system)
+        system = self._plan.systems[state.cell.system]
+        command = f"taskgrain metg {system.options} {state.cell.workload.options()}"
+        fields = dict(state.cell.fields()) | {"steps": settings.steps, "threshold": settings.threshold}
+        fields |= {"cores": self.processors(state), "command": command, "reference": state.kernel[0]}
+        self._journal.append("cell", **fields, driver=dict(ready.raw) if ready else {})
+
+    def processors(self, state: CellState) -> int:
+        """Those of the reference that the system occupies: cores, or GPUs."""
+        ready = self._drivers.ready.get(state.cell.system)
+        cores = ready.cores if ready else self._plan.settings.cores
+        return min(cores, self._record.processors(state.kernel) or cores)
+
+    def driver_failed(self, state: CellState, error: DriverError) -> None:
+        """Ends a cell whose driver failed. Raises `UsageError` if it was the request that is wrong."""
+        if error.kind == "invalid":
+            raise UsageError(f"{state.cell.name}: {error.message}")
+        self.fail(state, error.kind, error.message, error.log_tail)
+
+    def fail(self, state: CellState, kind: str, message: str, log: str = "") -> None:
+        """Writes that a cell failed, and tells the person."""
+        if not state.begun:
+            self.begin(state)
+        self._journal.append("failure", cell=state.cell.name, error=kind, message=message, log=log)
+        self._plan.reporter.note(f"{state.cell.name}: {kind}: {message}")
+        self.conclude(state)
+
+    def conclude(self, state: CellState) -> None:
+        """Writes what the cell came to, unless that is already there."""
+        if state.problem and state.failure is None:
+            self.fail(state, "protocol", state.problem)
+            return
+        if state.metg is not None:
+            return
+        if not state.begun:
+            self.begin(state)
+        fields: dict[str, Any] = {
+            "ending": "budget",
+            "threshold": self._plan.settings.threshold,
+            "metg": None,
+        }
+        fields |= {"low": None, "high": None, "rounds": state.experiment.rounds, "curve": [], "warnings": []}
+        if state.failure is not None:
+            fields["ending"] = "failed"
+        elif state.runs == 0:
+            fields["warnings"] = [notice("budget_before_first_run").fields()]
+        else:
+            try:
+                found = state.experiment.result(state.reference, out_of_budget=not state.experiment.done)
+            except ValueError as error:
+                state.problem = str(error)
+                self.fail(state, "protocol", state.problem)
+                return
+            fields = found.fields()
+        fields["warnings"] = [*fields["warnings"], *(one.fields() for one in _notices(state))]
+        counts = {"repeated_runs": state.rejected, "disturbed_runs": state.disturbed}
+        self._journal.append("metg", cell=state.cell.name, **fields, **counts)
+
+
+def _notices(state: CellState) -> list[Notice]:
+    """What a reader of the cell's result should know besides what the experiment says."""
+    found = list(state.warnings)
+    if state.crashes:
+        found.append(notice("driver_crashed", crashes=state.crashes))
+    if state.disturbed > 0.1 * state.runs:
+        found.append(
+            notice("runs_disturbed", disturbed=state.disturbed, runs=state.runs, repeated=state.rejected)
+        )
+    return found

@@ -1,0 +1,184 @@
+"""An experiment: what to run next of one cell, and what came of it. A state machine, without clock or I/O.
+
+The caller runs what `next_round` asks for, tells each answer with `tell`, and goes on until `done`; `result`
+then says what the cell came to. Every decision depends on nothing but what was told, with the reference as it
+was then. That is how a study resumes: the stored answers are told in their stored order, each with the rates
+stored before it, and the experiment stands where it stood, in the middle of a round if need be.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from numpy.typing import ArrayLike
+
+from taskgrain.estimate.bootstrap import peak_rate
+from taskgrain.estimate.metg import Metg
+from taskgrain.estimate.samples import Sample
+from taskgrain.study.settings import Settings
+
+Phase = Literal["bracket", "measure", "floor", "sweep"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """One run: `repeats` timed repeats after `warmup` others. `iterations` 0 stands for the empty kernel."""
+
+    phase: Phase
+    round: int
+    iterations: int
+    steps: int
+    repeats: int
+    warmup: int
+
+    @property
+    def key(self) -> tuple[str, int, int, int]:
+        """What tells requests of a cell apart: also the fields that a stored `run` line has."""
+        return self.phase, self.round, self.iterations, self.steps
+
+
+@dataclass(frozen=True)
+class CellSettings:
+    """What is asked of a cell. Times in seconds."""
+
+    threshold: float = Settings.threshold
+    confidence: float = 0.95
+    precision: float = Settings.precision  # relative half-width of the interval
+    min_rounds: int = Settings.min_rounds
+    max_rounds: int = Settings.max_rounds
+    repeats: int = Settings.repeats
+    warmup: int = 1
+    first_iterations: int = Settings.first_iterations
+    run_seconds: float = 0.004  # how long one repeat at the crossing lasts
+    steps: int | None = None  # fixed by the user, else chosen from run_seconds
+    min_steps: int = 16
+    max_steps: int = 1_000_000
+    max_tasks: int = 2**26  # of one run
+    max_task_seconds: float = 1.0  # coarser tasks are not tried
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("threshold", "confidence"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ValueError(f"{name} must lie between 0 and 1, not {getattr(self, name)}")
+        for name in ("precision", "run_seconds", "max_task_seconds"):
+            if not getattr(self, name) > 0.0:
+                raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
+        for name in ("min_rounds", "repeats", "first_iterations", "min_steps", "resamples"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.steps is not None and self.steps < 1:
+            raise ValueError(f"steps must be at least 1, not {self.steps}")
+        if self.max_rounds < self.min_rounds or self.max_steps < self.min_steps or self.warmup < 0:
+            raise ValueError("max_rounds >= min_rounds, max_steps >= min_steps and warmup >= 0 must hold")
+
+    @classmethod
+    def of(cls, settings: Settings) -> CellSettings:
+        """What a study's settings ask of each cell."""
+        return cls(
+            threshold=settings.threshold,
+            precision=settings.precision,
+            min_rounds=settings.min_rounds,
+            max_rounds=settings.max_rounds,
+            repeats=settings.repeats,
+            steps=settings.steps or None,
+            first_iterations=settings.first_iterations,
+        )
+
+    def slow(self, run_seconds: float) -> bool:
+        """Whether a run lasts so much longer than wished that it is not repeated."""
+        return run_seconds >= 10.0 * self.run_seconds
+
+    def clamped_steps(self, steps: float, tasks_per_step: float) -> int:
+        """About so many steps, within what is allowed of a run of so many tasks a step."""
+        most = max(1, min(self.max_steps, int(self.max_tasks / tasks_per_step)))
+        if self.steps is not None:
+            most = min(most, self.steps)
+        return int(min(max(round(min(steps, most)), self.min_steps), most))
+
+
+class Experiment(ABC):
+    """One experiment on one cell. A new one says what it asks for, and takes the answers in `_take`."""
+
+    ROUND_RUNS: ClassVar[float]
+    """About how long a round takes, in runs as long as one at the crossing; a dry run foretells by it."""
+
+    def __init__(self, settings: CellSettings) -> None:
+        self.settings = settings
+        self._pending: list[Request] = []
+        """What is still to be run of the present round; who derives from this fills it."""
+        self._round = 0
+        self._done = False
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more is to be run."""
+        return self._done
+
+    @property
+    def rounds(self) -> int:
+        """Complete rounds of the present phase."""
+        return self._round
+
+    @property
+    def preparing(self) -> bool:
+        """Whether it still looks for what to measure; the cells of a study do that before all else."""
+        return False
+
+    @property
+    def settling(self) -> bool:
+        """Whether it lacks some of the rounds that every cell gets."""
+        return self.preparing or self._round < self.settings.min_rounds
+
+    def next_round(self) -> list[Request]:
+        """What is still to be run of the present round, in order; nothing once `done`."""
+        return list(self._pending)
+
+    def tell(
+        self, request: Request, samples: Sequence[Sample], reference: ArrayLike, slowdown: float = 1.0
+    ) -> None:
+        """Take the repeats of one run, with the reference's rates [measurements x cores] known by now.
+
+        `slowdown` above 1 says that the run was disturbed, and by how much its cores were slower.
+        Only `request.key` has to be that of a pending request, so that one made from a stored line does, in
+        any order within a round; the samples' own `round` is not looked at. Raises ValueError, and changes
+        nothing, for a run that was not asked for, for one without samples, and for times not positive.
+        """
+        pending = next((r for r in self._pending if r.key == request.key), None)
+        if pending is None:
+            asked = ", ".join(str(r.key) for r in self._pending) or "nothing"
+            raise ValueError(
+                f"run {request.key} (phase, round, iterations, steps) was not asked for, but {asked}"
+            )
+        if not samples or not all(s.seconds > 0.0 and s.tasks > 0 and s.cores > 0 for s in samples):
+            raise ValueError(f"no samples, or samples without time or tasks, for the run {request.key}")
+        peak_rate(reference)  # raises before anything has changed
+        self._pending.remove(pending)
+        told = [replace(s, iterations=pending.iterations, round=pending.round) for s in samples]
+        self._take(pending, told, reference, slowdown)
+
+    @abstractmethod
+    def _take(self, request: Request, samples: list[Sample], reference: ArrayLike, slowdown: float) -> None:
+        """Take what was told, and once nothing is pending ask for the next round, or be done."""
+
+    @abstractmethod
+    def result(self, reference: ArrayLike, out_of_budget: bool = False) -> Metg:
+        """What the cell came to, by everything told so far, a half-finished round included.
+
+        Raises ValueError before the first answer.
+        """
+
+    @abstractmethod
+    def interval_width(self) -> float:
+        """Relative half-width of the result's interval after the last complete round; infinite while unknown.
+
+        The widest is measured next.
+        """
+
+    @abstractmethod
+    def expected_seconds_left(self) -> float:
+        """A guess of the run time still to come, warm-up included; 0 once done."""

@@ -1,0 +1,60 @@
+"""The reference: the rates of each kernel alone, measured all along, which efficiencies are relative to."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from taskgrain.drive.answers import DriverError, Peak, Probe
+from taskgrain.machine.busy import BUSY_SHARE, Busy
+from taskgrain.machine.topology import frequency
+from taskgrain.measure.drivers import Drivers
+from taskgrain.measure.journal import Journal
+from taskgrain.measure.plan import Driver, Plan
+from taskgrain.measure.quiet import PROBE_SECONDS
+from taskgrain.measure.record import Record, ReferenceKey
+
+_MOST_ATTEMPTS = 3
+_SECONDS = 0.01
+_EVERY = 0.25
+"""Seconds of measuring after which the reference is measured again within a round."""
+
+
+class References:
+    """Measures the references of a study."""
+
+    def __init__(self, plan: Plan, record: Record, drivers: Drivers, journal: Journal) -> None:
+        self._plan, self._record, self._drivers, self._journal = plan, record, drivers, journal
+        self._measured_at: dict[object, float] = {}
+
+    def due(self, key: ReferenceKey) -> bool:
+        """Whether its last measurement is too long ago."""
+        return self._plan.clock() - self._measured_at.get(key, -1e9) >= _EVERY
+
+    def measure(self, key: ReferenceKey, kernel: dict[str, Any]) -> None:
+        """Measures the kernel alone, and writes its rates. Raises what `Drivers.ask_reference` does."""
+        program = str(key[0])
+        peak, busy = self._drivers.ask_reference(lambda driver: self._peak(driver, key, kernel), program)
+        others = {name: value for name, value in kernel.items() if name != "name"}
+        fields = {"program": program, "kernel": kernel["name"]} | others
+        fields |= {"rates": list(peak.rates), "work_unit": peak.work_unit}
+        fields |= {"busy": round(busy.share, 4), "steal": round(busy.steal, 4), "load": os.getloadavg()[0]}
+        if hertz := frequency().get("cur_hertz"):
+            fields["hertz"] = hertz
+        self._journal.append("reference", **fields)
+        self._measured_at[key] = self._plan.clock()
+
+    def probe(self) -> Probe:
+        """A look at how quiet the cores are."""
+        return self._drivers.ask_reference(lambda driver: driver.probe(PROBE_SECONDS))
+
+    def _peak(self, driver: Driver, key: ReferenceKey, kernel: dict[str, Any]) -> tuple[Peak, Busy]:
+        """One measurement of the kernel alone, and what disturbed it."""
+        known = self._record.processors(key)
+        for _ in range(_MOST_ATTEMPTS):
+            peak = driver.peak(kernel, _SECONDS, self._plan.settings.isa)
+            if known not in (None, len(peak.rates)):
+                raise DriverError("protocol", f"gives {len(peak.rates)} rates for {known} processors")
+            if driver.busy.share <= BUSY_SHARE:
+                break
+        return peak, driver.busy

@@ -1,0 +1,154 @@
+"""One request of a cell: run it on quiet cores, check the answer, and write it.
+
+A run that others disturbed is repeated, and the least disturbed attempt counts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import Any
+
+from taskgrain.drive.answers import DriverError, Probe, RunResult
+from taskgrain.machine.busy import BUSY_SHARE, Busy
+from taskgrain.measure.drivers import Drivers
+from taskgrain.measure.ends import Ends
+from taskgrain.measure.experiments.experiment import Request
+from taskgrain.measure.journal import Journal
+from taskgrain.measure.plan import Driver, Plan
+from taskgrain.measure.quiet import PATIENCE, Watch
+from taskgrain.measure.record import CellState, Record
+
+_MOST_ATTEMPTS = 3
+_LONG = 1.0
+"""Seconds of a run that is not repeated for being disturbed: most states of the cores are shorter."""
+_RECENT = 16
+"""Requests by which it is judged whether waiting for quiet cores helps."""
+_IMPOSSIBLE = 20.0
+"""Times what the kernel alone reaches on all cores: a rate that no cache and no clock explains."""
+
+
+class Runs:
+    """Measures requests."""
+
+    def __init__(
+        self, plan: Plan, record: Record, drivers: Drivers, journal: Journal, watch: Watch, ends: Ends
+    ) -> None:
+        self._plan, self._record, self._drivers, self._journal = plan, record, drivers, journal
+        self._watch, self._ends = watch, ends
+        self._stayed_disturbed: deque[bool] = deque(maxlen=_RECENT)
+        """Of the last requests, whether every attempt was disturbed."""
+
+    def measure(self, state: CellState, request: Request) -> None:
+        """Measures one request. A driver that fails ends its cell; one that does not start, all of its cells.
+
+        Raises `UsageError` if the driver calls the request invalid.
+        """
+        simulated = self._plan.systems[state.cell.system].simulated
+        best: dict[str, Any] = {}
+        for attempt in range(1, _MOST_ATTEMPTS + 1):
+            before = None if simulated else self._watch.wait(0.0 if self._hopeless() else PATIENCE)
+            try:
+                line = self._answer(state, request)
+            except DriverError as error:
+                # One that does not start would not start for the system's other cells either.
+                same = [one for one in self._record.cells.values() if one.cell.system == state.cell.system]
+                for failed in same if error.at_start else [state]:
+                    if not failed.done:
+                        self._ends.driver_failed(failed, error)
+                return
+            line |= self._judged(line, before)
+            if not best or line["slowdown"] < best["slowdown"]:
+                best = line
+            best["attempts"] = attempt
+            last = attempt == _MOST_ATTEMPTS or sum(line["seconds"]) > _LONG
+            if not line["disturbed"] or last or self._hopeless():
+                break
+            self._journal.append("rejected", **line)
+        self._stayed_disturbed.append(best["disturbed"])
+        self._journal.append("run", **best)
+        if state.problem:
+            self._ends.fail(state, "protocol", state.problem)
+
+    def _hopeless(self) -> bool:
+        """Whether most of the last requests stayed disturbed: waiting and repeating only eats the budget."""
+        return len(self._stayed_disturbed) == _RECENT and sum(self._stayed_disturbed) > _RECENT / 2
+
+    def _judged(self, line: Mapping[str, Any], before: Probe | None) -> dict[str, Any]:
+        """How disturbed a run was, by the probes before it and now, and by what others took of its cores."""
+        if before is None:
+            return {"slowdown": 1.0, "disturbed": False}
+        slowdown, disturbed = self._watch.judge(before, self._watch.look())
+        if line["busy"] > BUSY_SHARE:
+            # All of it may have been on one core, which the others then wait for.
+            slowdown = max(slowdown, 1.0 / max(0.1, 1.0 - line["busy"] * line["cores"]))
+            disturbed = True
+        return {"slowdown": round(slowdown, 4), "disturbed": disturbed}
+
+    def _answer(self, state: CellState, request: Request) -> dict[str, Any]:
+        """One answer. A driver that crashes is started again, a few times: others may have killed it."""
+        while True:
+            try:
+                driver = self._drivers.get(state.cell.system)
+                if not state.begun:
+                    self._ends.begin(state)
+                try:
+                    return self._line(state, request, driver)
+                finally:
+                    driver.park()
+            except DriverError as error:
+                if not self._drivers.may_restart(state.cell.name, error):
+                    raise
+                self._journal.append("crash", cell=state.cell.name, message=error.message, log=error.log_tail)
+
+    def _line(self, state: CellState, request: Request, driver: Driver) -> dict[str, Any]:
+        settings, name = self._plan.settings, state.cell.system
+        result = driver.run(
+            state.cell.workload.request(request.iterations, request.steps),
+            repeats=request.repeats,
+            warmup=request.warmup,
+            validate=settings.validate,
+            isa=settings.isa,
+            expected_seconds=state.expected_seconds(request),
+        )
+        try:
+            self._check_result(state, request, result)
+        except DriverError as error:
+            error.log_tail = driver.log_tail()
+            raise
+        busy = Busy() if self._plan.systems[name].simulated else driver.busy
+        return {
+            "cell": state.cell.name,
+            "phase": request.phase,
+            "round": request.round,
+            "iterations": request.iterations,
+            "steps": request.steps,
+            "seconds": list(result.seconds),
+            "prepare_seconds": list(result.prepare_seconds),
+            "tasks": result.tasks,
+            "dependencies": result.dependencies,
+            "work": result.work,
+            "work_unit": result.work_unit,
+            "cores": self._ends.processors(state),
+            "peak_rss_bytes": result.peak_rss_bytes,
+            "binding": [list(worker) for worker in result.binding],
+            "busy": round(busy.share, 4),
+            "steal": round(busy.steal, 4),
+            "switches": busy.switches,
+            **({"warnings": [one.fields() for one in result.warnings]} if result.warnings else {}),
+        }
+
+    def _check_result(self, state: CellState, request: Request, result: RunResult) -> None:
+        """Checks what the session cannot: it knows neither graphs nor reference."""
+        tasks = state.cell.workload.exact_tasks(request.steps)
+        if tasks not in (None, result.tasks):
+            raise DriverError("validation", f"counts {result.tasks} tasks; the graphs hold {tasks}")
+        unit = self._record.work_units.get(state.kernel)
+        if request.iterations and (result.work_unit != unit or result.work <= 0):
+            raise DriverError(
+                "protocol", f"reports work of {result.work:g} {result.work_unit}, not some {unit}"
+            )
+        rate, peak = result.work / min(result.seconds), self._record.reference(state.kernel).sum(axis=1).max()
+        if rate > _IMPOSSIBLE * peak:
+            found = f"{rate:.3g} {unit}/s; the kernel alone reaches {peak:.3g} on all cores"
+            raise DriverError("protocol", f"reports {found}")

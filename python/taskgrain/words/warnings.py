@@ -1,0 +1,155 @@
+"""Warnings: a code and its values where they arise and in the results, words only here.
+
+`SENTENCES` says each of them in English. To add one, give it a code, a sentence that says what was found and
+what to do about it, and a row in docs/reference/results.md. A test holds that page to this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from string import Formatter
+from typing import Any
+
+from taskgrain.words import quantity
+
+SENTENCES = {
+    # the estimate
+    "one_round": "The interval is missing, because there was only one round. Allow at least {needed} rounds, "
+    "or a larger budget.",
+    "few_rounds": "The interval is rough, because there were only {rounds} rounds. Allow at least {needed} "
+    "rounds, or a larger budget.",
+    "few_outliers": "{outliers} of {repeats} repeats ({share:percent}) took far longer than the median of "
+    "their size. The worst took {worst:.1f} times as long (round {round}, {iterations} iterations). All were "
+    "kept. So few do not move a median.",
+    "many_outliers": "{outliers} of {repeats} repeats ({share:percent}) took far longer than the median of "
+    "their size. The worst took {worst:.1f} times as long (round {round}, {iterations} iterations). All were "
+    "kept. Stop other programs and measure again.",
+    "efficiency_above_one": "The efficiency reaches {efficiency:.0%} at {iterations} iterations. The "
+    "reference was disturbed, or ran on other cores or with another instruction set. Measure again on a "
+    "quiet machine.",
+    "few_references": "The reference was measured only {measurements} times, so its own uncertainty is "
+    "hardly known. Measure it in every round.",
+    "clock_changed": "The kernel alone typically ran at {share:.0%} of the reference. The clock or other "
+    "programs changed its speed, and METG may be too large. Fix the clock, or stop the programs.",
+    "no_bound": "The interval has no bound on one side. There were too few rounds, or the sizes end too near "
+    "the crossing. Give this cell more rounds.",
+    "gap_at_crossing": "The crossing lies between {low:.0f} and {high:.0f} iterations, and no size between "
+    "them was measured. Where exactly it lies assumes a constant overhead per task there. Add sizes between "
+    "the two.",
+    "interval_of_disturbed_runs": "Many runs were disturbed, and too few others were left. The interval "
+    "reaches down to what quiet cores might give. Measure on a quiet machine.",
+    # the experiment
+    "budget_before_first_run": "The budget ended before the first run. Give the study more time.",
+    "budget_before_rounds": "The budget ended before the crossing was measured. The interval is that of the "
+    "search. Raise the budget.",
+    "budget_before_crossing": "The search ended before the crossing was found: tasks of "
+    "{granularity:seconds} reached {efficiency:percent}. Raise the budget.",
+    "budget_before_precise": "The budget ended this cell before the interval was within {precision:.0%} of "
+    "METG. Raise the budget, or measure on a quieter machine.",
+    "rounds_before_precise": "The limit of {rounds} rounds ended this cell before the interval was within "
+    "{precision:.0%} of METG. Raise the limit, or measure on a quieter machine.",
+    # the runs
+    "driver_crashed": "The driver crashed and was started again ({crashes} times). See its log.",
+    "runs_disturbed": "{disturbed} of {runs} runs stayed disturbed by others on the cores, after {repeated} "
+    "repeats. They count only where too few others do. Measure on a quiet machine.",
+    "run_disturbed": "Others took {share:.0%} of the cores during the run. Measure on a quiet machine.",
+    # the driver
+    "binding_outside": "Worker {worker} may run on processors {processors:list}, outside of {asked:list}. "
+    "Bind the system's workers to the cores that it is given.",
+    "binding_shared": "Workers {workers:list} share processor {processor}. Give each worker a core of its "
+    "own.",
+    "too_many_cores": "The system occupies {cores} cores where {asked} were asked for. Configure it to use "
+    "no more.",
+    # the machine
+    "machine_busy": "Other processes take {share:.0%} of the cores. Stop them, or choose fewer --cores.",
+    "core_interrupted": "Core {core} loses {lost:percent} of its time to interruptions; the largest takes "
+    "{gap:seconds}. Measure on other cores, or find out what interrupts this one.",
+    "clock_governor": "The frequency governor is {governor}. `cpupower frequency-set -g performance` "
+    "steadies the clock.",
+    "cpu_limit": "The control group allows {limit:g} of {cores} cores. Measure with fewer --cores.",
+    "virtual_machine": "This is a virtual machine. Compare only results of one run with each other.",
+}
+"""What each code says; values stand in braces, as in `str.format`, or as `seconds`, `percent` or `list`."""
+
+
+class _Words(Formatter):
+    """Formats values as they are in a result, and quantities as everywhere else."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if format_spec == "seconds":
+            return quantity.seconds(float(value), 2)
+        if format_spec == "percent":
+            return quantity.percent(float(value), 1)
+        if format_spec == "list":
+            shown = ", ".join(map(str, value[:8]))
+            return shown if len(value) <= 8 else f"{shown}, …"
+        return str(super().format_field(value, format_spec))
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A warning: its code, and what was found, in SI units.
+
+    One that an older version wrote has no code, and its sentence as the value `text`.
+    """
+
+    code: str
+    values: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def text(self) -> str:
+        """The warning in words; a code that this version does not know is shown with its values."""
+        if not self.code:
+            return str(self.values.get("text", ""))
+        try:
+            return _Words().vformat(SENTENCES[self.code], (), self.values)
+        except (LookupError, TypeError, ValueError, ArithmeticError):
+            told = ", ".join(f"{name} {value}" for name, value in self.values.items())
+            return f"{self.code} ({told})" if told else self.code
+
+    def fields(self) -> dict[str, Any] | str:
+        """The warning in a line of `runs.jsonl`."""
+        return {"code": self.code, **self.values} if self.code else self.text
+
+    def shown(self) -> dict[str, Any]:
+        """The warning for programs that read what a command prints: with its words."""
+        return {"code": self.code, **self.values, "text": self.text}
+
+
+def notice(code: str, **values: Any) -> Notice:
+    """A warning of `SENTENCES`."""
+    assert code in SENTENCES, code
+    return Notice(code, values)
+
+
+def read_notice(value: object) -> Notice | None:
+    """A warning from a line of `runs.jsonl`: an object, or the sentence that older versions wrote."""
+    match value:
+        case str():
+            return Notice("", {"text": value})
+        case {"code": str(code), **values}:
+            return Notice(code, {str(name): one for name, one in values.items()})
+    return None
+
+
+def in_words(listed: Iterable[object]) -> list[dict[str, Any]]:
+    """The warnings of a line of `runs.jsonl` for programs: codes, values and words."""
+    return [found.shown() for one in listed if (found := read_notice(one))]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Warnings of one code, said once: the words are those of the first of them."""
+
+    text: str
+    cells: tuple[str, ...]
+    """That they are about."""
+
+
+def grouped(found: Iterable[tuple[str, Notice]]) -> list[Group]:
+    """Of pairs of a cell and a warning: one group for each code, in order of appearance."""
+    kinds: dict[str, list[tuple[str, Notice]]] = {}
+    for cell, one in found:
+        kinds.setdefault(one.code or one.text, []).append((cell, one))
+    return [Group(of[0][1].text, tuple(dict.fromkeys(cell for cell, _ in of))) for of in kinds.values()]

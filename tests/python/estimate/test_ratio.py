@@ -1,0 +1,96 @@
+"""The ratio of two METGs against systems whose ratio is known."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated_system import Noise, SimulatedSystem, constant, samples_of
+
+from taskgrain.estimate.ratio import Ratio, ratio
+from taskgrain.estimate.samples import Sample
+
+SIZES = (25, 50, 71, 100, 141, 200, 400)
+
+
+def steady(number: int) -> float:
+    return 1.0
+
+
+def sides(
+    times: float, noise: Noise, rounds: int, seed: int, drift: Callable[[int], float] = steady
+) -> tuple[list[Sample], list[Sample], list[list[float]]]:
+    """Two systems whose overheads are `times` apart, in rounds that `drift` slows for both alike."""
+    first = SimulatedSystem(constant(times * 1e-7), noise, seed=2 * seed)
+    second = SimulatedSystem(constant(1e-7), noise, seed=2 * seed + 1)
+    sizes = tuple(round(times * n) for n in SIZES)
+    found = [samples_of(first, sizes, rounds), samples_of(second, SIZES, rounds)]
+    slowed = [[replace(s, seconds=s.seconds * drift(s.round)) for s in side] for side in found]
+    rates = [[rate / drift(k) for rate in row] for k, row in enumerate(first.rates)]
+    return slowed[0], slowed[1], rates
+
+
+def width(found: Ratio) -> float:
+    assert found.value is not None
+    return ((found.high or math.inf) - (found.low or 0.0)) / found.value
+
+
+@pytest.mark.parametrize("times", [0.5, 1.0, 3.0])
+def test_without_noise_the_ratio_is_that_of_the_overheads(times: float) -> None:
+    first, second, rates = sides(times, Noise(0.0, 0.0, 0.0), 6, 0)
+    found = ratio(first, second, rates)
+    assert found.value == pytest.approx(times, rel=1e-9)
+    assert (found.low, found.high) == pytest.approx((times, times), rel=1e-9)
+    assert found.rounds == 6 and found.first.metg == pytest.approx(times * 2e-7, rel=1e-9)
+
+
+@pytest.mark.parametrize("rounds", [5, 9])
+def test_the_interval_holds_the_truth_in_nine_of_ten_cases_at_least(rounds: int) -> None:
+    held, widths = 0, []
+    for seed in range(100):
+        found = ratio(*sides(1.5, Noise(run=0.06, repeat=0.03, outliers=0.02), rounds, seed), resamples=400)
+        held += (found.low or 0.0) <= 1.5 <= (found.high or math.inf)
+        widths.append(width(found))
+    assert held >= 90
+    assert np.median(widths) < {5: 0.6, 9: 0.3}[rounds], "useless"
+
+
+def test_a_drift_that_both_sides_share_cancels() -> None:
+    """Rounds slow down by up to a half; both sides ran in each of them."""
+    drifting = sides(1.5, Noise(run=0.01), 12, 3, lambda number: 1.0 + 0.5 * (number % 4) / 3)
+    quiet = sides(1.5, Noise(run=0.01), 12, 3)
+    found = ratio(*drifting)
+    assert found.value == pytest.approx(1.5, rel=0.05)
+    assert width(found) < 3.0 * width(ratio(*quiet))
+    both = [one.half_width for one in (found.first, found.second)]
+    assert width(found) / 2.0 < 0.5 * math.hypot(*both), "apart, the two METGs would hide it"
+
+
+def test_only_rounds_that_both_have_count() -> None:
+    first, second, rates = sides(2.0, Noise(run=0.01), 8, 5)
+    spoilt = [replace(s, seconds=9.0 * s.seconds) if s.round >= 6 else s for s in first]
+    found = ratio(spoilt, [s for s in second if s.round < 6], rates)
+    assert found.rounds == found.first.rounds == found.second.rounds == 6
+    assert found.value == pytest.approx(2.0, rel=0.05)
+    with pytest.raises(ValueError, match="both sides"):
+        ratio([s for s in first if s.round > 3], [s for s in second if s.round < 3], rates)
+
+
+def test_one_round_has_no_interval_and_no_number_has_no_ratio() -> None:
+    first, second, rates = sides(2.0, Noise(run=0.01), 1, 5)
+    found = ratio(first, second, rates)
+    assert found.value is not None and (found.low, found.high) == (None, None)
+    never = [replace(s, seconds=100.0 * s.seconds) for s in first]
+    found = ratio(never, second, rates)
+    assert (found.value, found.low, found.high) == (None, None, None)
+    assert found.first.ending == "never_reached" and found.second.metg is not None
+
+
+def test_sides_turned_round_give_the_inverse() -> None:
+    first, second, rates = sides(1.5, Noise(run=0.03), 8, 7)
+    found, turned = ratio(first, second, rates), ratio(second, first, rates)
+    assert found.value is not None and turned.value == pytest.approx(1.0 / found.value)
+    assert found.low is not None and turned.high == pytest.approx(1.0 / found.low, rel=0.02)

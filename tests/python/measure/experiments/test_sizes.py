@@ -1,0 +1,41 @@
+"""Which sizes are measured around a crossing."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from taskgrain.measure.experiments.sizes import Point, crossing_between, crossing_of, grid
+
+
+@settings(deadline=None)
+@given(st.floats(0.6, 1e7), st.floats(0.05, 0.95), st.integers(1, 2**40))
+def test_the_grid_is_five_to_nine_ascending_sizes_around_the_crossing(
+    crossing: float, threshold: float, largest: int
+) -> None:
+    sizes = grid(crossing, threshold, largest)
+    assert list(sizes) == sorted(set(sizes)) and sizes[0] >= 1 and sizes[-1] <= largest
+    assert min(5, largest) <= len(sizes) <= 9 or crossing > largest / 4
+    if crossing > 8 and 4 * crossing < largest:
+        below, above = max(n for n in sizes if n <= crossing), min(n for n in sizes if n > crossing)
+        assert above / below <= 1.7
+        assert sizes[0] <= 0.3 * crossing and sizes[-1] >= 3 * crossing
+
+
+@given(st.floats(1.0, 1e6), st.floats(0.1, 0.9), st.floats(0.01, 100.0))
+def test_a_constant_overhead_is_seen_through_at_any_size(
+    overhead: float, threshold: float, times: float
+) -> None:
+    """E = n / (n + overhead) reaches the threshold at overhead * threshold / (1 - threshold)."""
+
+    expected = overhead * threshold / (1.0 - threshold)
+    at = times * overhead
+    assert crossing_of(at, at / (at + overhead), threshold) == pytest.approx(expected)
+    low, high = (Point(n, n / (n + overhead), 1.0, 1.0, 1) for n in (10, 1000))
+    assert crossing_between(low, high, threshold) == pytest.approx(expected)
+
+
+def test_a_task_that_costs_nothing_but_its_work_crosses_at_once() -> None:
+    assert crossing_of(100, 1.0, 0.5) == 0.0
+    assert crossing_of(100, 1.3, 0.5) == 0.0, "above one, as a disturbed reference makes it"

@@ -1,0 +1,49 @@
+"""The sweep of a cell, driven by a simulated system."""
+
+from __future__ import annotations
+
+import pytest
+from simulated_system import Noise, SimulatedSystem, constant, drive
+
+from taskgrain.measure.experiments.experiment import CellSettings
+from taskgrain.measure.experiments.sweep import SIZES, Sweep
+
+ORDINARY = Noise(run=0.03, repeat=0.015)
+
+
+def test_a_sweep_goes_in_powers_of_two_from_one_to_full_efficiency() -> None:
+    sweep = Sweep(CellSettings(resamples=200))
+    system = SimulatedSystem(constant(1e-6), ORDINARY)
+    answers = drive(sweep, system)
+    found = sweep.result(system.rates)
+    assert sweep.sizes == tuple(2**k for k in range(len(sweep.sizes))) and len(sweep.sizes) <= SIZES
+    assert found.curve[-1].efficiency > 0.93 and found.metg == pytest.approx(2e-6, rel=0.1)
+    assert {request.phase for request, *_ in answers} == {"bracket", "sweep", "floor"}
+
+
+def test_a_sweep_of_a_slow_system_leaves_the_smallest_sizes_out() -> None:
+    sweep = Sweep(CellSettings(resamples=50))
+    drive(sweep, SimulatedSystem(constant(1e-2), ORDINARY))
+    assert len(sweep.sizes) == SIZES and sweep.sizes[0] > 1
+
+
+def test_the_sizes_of_a_sweep_stay_as_they_are() -> None:
+    """Where the metg search would add sizes, because the bracket was led astray."""
+    system = SimulatedSystem(constant(1e-6), ORDINARY)
+    sweep = Sweep(CellSettings(resamples=50))
+    while sweep.preparing:
+        (request,) = sweep.next_round()
+        sweep.tell(request, system.run(request), system.rates)
+    chosen = sweep.sizes
+    system.overhead = constant(1.2e-5)
+    drive(sweep, system)
+    assert sweep.done and sweep.sizes == chosen
+
+
+def test_a_sweep_of_a_system_that_never_gets_there_is_still_a_curve() -> None:
+    sweep = Sweep(CellSettings(resamples=50, max_rounds=8))
+    system = SimulatedSystem(lambda n: 2e-9 * n + 1e-7, ORDINARY)
+    drive(sweep, system)
+    found = sweep.result(system.rates)
+    assert (found.ending, found.metg) == ("never_reached", None)
+    assert len(found.curve) == len(sweep.sizes) == SIZES

@@ -1,0 +1,104 @@
+"""Drivers of a study: started once, parked when idle, started again after a crash, ended together."""
+
+from __future__ import annotations
+
+import pytest
+from simulated_world import Simulated, World
+
+from taskgrain.drive.answers import DriverError, Ready
+from taskgrain.drive.catalogue import REFERENCE
+from taskgrain.measure.drivers import Drivers
+from taskgrain.measure.plan import Driver, Plan
+from taskgrain.measure.progress import Reporter
+from taskgrain.study.settings import Settings
+from taskgrain.words.errors import TaskgrainError, UsageError
+from taskgrain.words.warnings import notice
+
+
+class Notes(Reporter):
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, text: str) -> None:
+        self.said.append(text)
+
+
+def drivers(world: World) -> tuple[Drivers, list[str]]:
+    notes = Notes()
+    plan = Plan(cells=[], systems={}, settings=Settings(), make_driver=world.make, reporter=notes)
+    return Drivers(plan), notes.said
+
+
+def test_a_driver_starts_once_and_is_parked() -> None:
+    world = World()
+    own, _ = drivers(world)
+    assert own.get("fast") is own.get("fast")
+    assert world.started == {"fast": 1} and not world.awake
+    assert own.ready["fast"].cores == 2
+    own.get("fast").kill()
+    own.get("fast")
+    assert world.started == {"fast": 2}
+
+
+def test_what_a_driver_warns_of_is_said_in_words() -> None:
+    world = World()
+
+    class Shared(Simulated):
+        def start(self) -> Ready:
+            ready = super().start()
+            return Ready(
+                *[getattr(ready, one) for one in ("system", "version", "nodes", "cores", "binding", "raw")],
+                (notice("binding_shared", workers=[0, 1], processor=5),),
+            )
+
+    world.make = lambda name: Shared(name, world)  # type: ignore[method-assign]
+    own, said = drivers(world)
+    own.get("fast")
+    assert said == ["fast: Workers 0, 1 share processor 5. Give each worker a core of its own."]
+
+
+def test_one_that_does_not_start_says_so() -> None:
+    world = World()
+    world.faults["slow", "start"] = "system"
+    own, _ = drivers(world)
+    with pytest.raises(DriverError) as caught:
+        own.get("slow")
+    assert caught.value.at_start
+
+
+def test_a_crash_is_forgiven_twice_for_each_cell() -> None:
+    own, said = drivers(World())
+    crash = DriverError("crash", "gone")
+    assert [own.may_restart("a", crash) for _ in range(3)] == [True, True, False]
+    assert own.may_restart("b", crash) and not own.may_restart("c", DriverError("timeout", "late"))
+    assert said == ["a: crash: gone; it is tried again"] * 2 + ["b: crash: gone; it is tried again"]
+
+
+def test_the_reference_is_asked_again_after_a_crash_and_then_given_up() -> None:
+    world = World()
+    own, _ = drivers(world)
+    asked: list[str] = []
+
+    def ask(driver: Driver) -> str:
+        asked.append("once more")
+        if len(asked) < 3:
+            raise DriverError("crash", "gone")
+        return "answer"
+
+    assert own.ask_reference(ask) == "answer" and len(asked) == 3
+
+    def crash(driver: Driver) -> str:
+        raise DriverError("crash", "gone")
+
+    with pytest.raises(TaskgrainError, match="nothing can be measured without it"):
+        own.ask_reference(crash)
+    with pytest.raises(DriverError, match="other: gone"):
+        own.ask_reference(crash, "other")
+
+    def invalid(driver: Driver) -> str:
+        raise DriverError("invalid", "kernel: unknown")
+
+    with pytest.raises(UsageError, match=f"{REFERENCE}: kernel: unknown"):
+        own.ask_reference(invalid)
+    own.kill()
+    assert not world.awake

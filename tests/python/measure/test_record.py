@@ -1,0 +1,132 @@
+"""The record: stored lines and new ones go the same way, in an order that a kill may have disturbed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from simulated_system import SimulatedSystem, constant
+
+from taskgrain.drive.catalogue import REFERENCE
+from taskgrain.measure.experiments.experiment import CellSettings, Experiment
+from taskgrain.measure.experiments.metg import MetgSearch
+from taskgrain.measure.record import CellState, Record
+from taskgrain.study.workload import Cell, Workload
+from taskgrain.words.warnings import Notice, notice
+
+CELL = Cell("fast", Workload("stencil_1d", 4))
+Line = dict[str, Any]
+
+
+def search() -> Experiment:
+    return MetgSearch(CellSettings(resamples=50))
+
+
+def record() -> Record:
+    return Record([CELL], search, 2, {})
+
+
+def reference(**fields: Any) -> Line:
+    rates = [128e9, 128e9]
+    return {"kind": "reference", "kernel": "compute_bound", "rates": rates, "work_unit": "flop"} | fields
+
+
+def runs(count: int) -> list[Line]:
+    """The first runs of the cell as lines."""
+    experiment, system, found = search(), SimulatedSystem(constant(1e-7)), []
+    while len(found) < count:
+        for request in experiment.next_round():
+            samples = system.run(request)
+            experiment.tell(request, samples, system.rates)
+            line = dict(zip(("phase", "round", "iterations", "steps"), request.key, strict=True))
+            one = samples[0]
+            line |= {"work": one.work, "tasks": one.tasks, "cores": one.cores}
+            seconds = [sample.seconds for sample in samples]
+            found.append({"kind": "run", "cell": CELL.name, "seconds": seconds} | line)
+    return found[:count]
+
+
+def taken(*lines: Line) -> CellState:
+    whole = record()
+    for line in lines:
+        whole.take(line)
+    return whole.cells[CELL.name]
+
+
+def test_each_cell_has_an_experiment_of_its_own() -> None:
+    other = Cell("slow", CELL.workload)
+    both = Record([CELL, other], search, 2, {"slow": "own"}).cells
+    assert both[CELL.name].experiment is not both[other.name].experiment
+    assert both[CELL.name].kernel[0] == REFERENCE and both[other.name].kernel[0] == "own"
+
+
+def test_a_lost_line_loses_that_run_alone() -> None:
+    lines = runs(30)
+    whole = taken(reference(), *lines)
+    assert (whole.runs, whole.ignored) == (30, 0)
+    gap = taken(reference(), *lines[:10], *lines[11:])
+    assert gap.runs < 30 and gap.ignored > 0
+    mended = taken(reference(), *lines[:10], *lines[11:], lines[10])
+    assert (mended.runs, mended.ignored) == (30, 0)
+    assert mended.experiment.next_round() == whole.experiment.next_round()
+
+
+def test_a_run_before_any_reference_waits() -> None:
+    (line,) = runs(1)
+    assert (taken(line).runs, taken(line).ignored) == (0, 1)
+
+
+def test_the_time_of_a_cell_is_that_of_its_runs() -> None:
+    first, second = runs(2)
+    state = taken(
+        reference(elapsed=1.0), first | {"elapsed": 3.0}, second | {"kind": "rejected", "elapsed": 4.5}
+    )
+    assert (state.spent, state.runs, state.rejected) == (3.5, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "slowdown"),
+    [({}, 1.0), ({"busy": 0.5}, 2.0), ({"busy": 0.02}, 1.0), ({"disturbed": True, "slowdown": 1.7}, 1.7)],
+)
+def test_how_disturbed_a_stored_run_was(fields: Line, slowdown: float) -> None:
+    (line,) = runs(1)
+    state = taken(reference(), line | fields)
+    assert (state.runs, state.disturbed) == (1, slowdown > 1.0)
+
+
+def test_warnings_of_answers_are_kept_once_whoever_wrote_them() -> None:
+    first, second, third = runs(3)
+    code = {"code": "too_many_cores", "cores": 3, "asked": 2}
+    lines = [first | {"warnings": [code]}, second | {"warnings": [code, "old words"]}, third]
+    assert taken(reference(), *lines).warnings == [
+        notice("too_many_cores", cores=3, asked=2),
+        Notice("", {"text": "old words"}),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"kind": "run", "cell": CELL.name},
+        {"kind": 7},
+        reference(rates=[1.0]),
+        reference(rates=[]),
+        reference(rates=[1.0, -1.0]),
+        reference(work_unit=None),
+        reference(elapsed=-1.0),
+        {"kind": "failure", "cell": CELL.name, "error": "crash", "message": 3},
+        {"kind": "metg", "cell": CELL.name, "ending": "precise"},
+        {"cell": CELL.name},
+    ],
+)
+def test_lines_that_make_no_sense_are_refused(line: Line) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
+        record().take(line)
+
+
+def test_a_failed_cell_begins_again() -> None:
+    failure = {"kind": "failure", "cell": CELL.name, "error": "crash", "message": "gone"}
+    state = taken(reference(), failure)
+    assert state.done and state.failure is not None
+    state.begin()
+    assert not state.done and state.begun

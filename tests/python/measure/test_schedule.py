@@ -1,0 +1,106 @@
+"""What comes next of a study."""
+
+from __future__ import annotations
+
+import pytest
+
+from taskgrain.drive.answers import DriverError
+from taskgrain.measure.experiments.experiment import CellSettings, Experiment
+from taskgrain.measure.experiments.metg import MetgSearch
+from taskgrain.measure.plan import Driver, Plan
+from taskgrain.measure.record import CellState, Record
+from taskgrain.measure.schedule import Schedule
+from taskgrain.study.settings import Settings
+from taskgrain.study.workload import Cell, Workload
+
+WORKLOADS = [Workload("fft", 4), Workload("tree", 4)]
+
+
+class Standing(MetgSearch):
+    """A search that stands where the test says."""
+
+    preparing = False  # type: ignore[assignment]
+    width = 1.0
+
+    def interval_width(self) -> float:
+        return self.width
+
+
+def nobody(name: str) -> Driver:
+    raise DriverError("system", name)
+
+
+class World:
+    def __init__(self, budget: float = 0.0) -> None:
+        self.now = 100.0
+        cells = [Cell(system, one) for one in WORKLOADS for system in ("a", "b")]
+        settings = Settings(cores=2, budget=budget)
+        plan = Plan(cells, {}, settings, nobody, clock=lambda: self.now)
+
+        def experiment() -> Experiment:
+            return Standing(CellSettings.of(settings))
+
+        self.record = Record(cells, experiment, 2, {})
+        self.schedule = Schedule(plan, self.record, self.now)
+        self.states = list(self.record.cells.values())
+
+    def at(self, rounds: int, *widths: float) -> None:
+        for state, width in zip(self.states, widths, strict=True):
+            assert isinstance(state.experiment, Standing)
+            state.experiment._round, state.experiment.width = rounds, width
+
+
+def names(group: list[CellState]) -> list[str]:
+    return [f"{state.cell.system} {state.cell.workload.pattern}" for state in group]
+
+
+def test_all_brackets_come_first_and_then_the_rounds_that_every_cell_gets() -> None:
+    world = World()
+    world.at(8, 0.2, 0.2, 0.9, 0.9)
+    world.states[1].experiment.preparing = True  # type: ignore[misc]
+    assert names(world.schedule.next_group()) == ["b fft"]
+    world.states[1].experiment.preparing = False  # type: ignore[misc]
+    world.states[3].experiment._round = 7
+    assert names(world.schedule.next_group()) == ["b tree"]
+
+
+def test_the_least_known_workload_comes_next_with_all_its_systems() -> None:
+    world = World()
+    world.at(8, 0.2, 0.2, 0.3, 0.1)
+    assert names(world.schedule.next_group()) == ["a tree", "b tree"]
+    world.at(8, 0.2, 0.4, 0.3, 0.1)
+    assert names(world.schedule.next_group()) == ["a fft", "b fft"]
+    for state in world.states[:2]:
+        state.problem = "none of it makes sense"
+    assert names(world.schedule.next_group()) == ["a tree", "b tree"]
+
+
+def test_the_leader_changes_from_round_to_round() -> None:
+    world = World()
+    fft, tree = world.states[:2], world.states[2:]
+    orders = [names(world.schedule.in_turn(fft)) for _ in range(4)]
+    assert orders[0] == ["b fft", "a fft"] == orders[2] and orders[1] == orders[3] == orders[0][::-1]
+    assert names(world.schedule.in_turn(tree)) == ["b tree", "a tree"], "each workload has turns of its own"
+
+
+def test_who_has_had_its_share_of_the_budget_waits() -> None:
+    world = World(budget=40.0)
+    world.at(8, 0.2, 0.2, 0.2, 0.2)
+    assert world.schedule.share() == 10.0
+    world.now, world.states[0].spent = 120.0, 20.0
+    assert world.schedule.share() == 10.0, "20 of 40 seconds are left, and one cell has had 20"
+    assert names(world.schedule.next_group()) == ["b fft"]
+    world.states[0].problem = "done"
+    assert world.schedule.share() == pytest.approx(20.0 / 3.0)
+    assert not world.schedule.out_of_budget()
+    world.now = 140.0
+    assert world.schedule.out_of_budget() and World().schedule.share() == float("inf")
+
+
+def test_where_a_study_stands() -> None:
+    world = World(budget=40.0)
+    world.states[0].problem = "done"
+    world.now = 130.0
+    standing = world.schedule.standing(world.states[1])
+    assert (standing.done, standing.cells, standing.seconds) == (1, 4, 30.0)
+    assert standing.current == "b/fft/width=4" and 0.0 < standing.seconds_left <= 10.0

@@ -1,0 +1,93 @@
+"""Numbers as people write them, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from taskgrain.words import numbers
+from taskgrain.words.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("1000", 1000), ("1e6", 10**6), ("1.5e3", 1500), (" 7 ", 7), ("1_000", 1000), (2.0, 2), (1e6, 10**6)],
+)
+def test_integers(text: object, value: int) -> None:
+    assert numbers.integer(text, "x") == value
+
+
+@pytest.mark.parametrize(
+    "text", ["1.5", "1e-3", "", "x", "1e99", "9" * 30, "nan", "inf", "1e999999999", None, [], 0.5]
+)
+def test_bad_integers(text: object) -> None:
+    with pytest.raises(InputError, match=r"x: .* is not allowed; allowed: an integer at least 0"):
+        numbers.integer(text, "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("64K", 65536),
+        ("64KiB", 65536),
+        ("1M", 2**20),
+        ("1.5K", 1536),
+        ("16", 16),
+        (16, 16),
+        ("2g", 2**31),
+        ("16B", 16),
+    ],
+)
+def test_sizes(text: object, value: int) -> None:
+    assert numbers.size(text, "x") == value
+
+
+@pytest.mark.parametrize("text", ["64KB", "K", "1.0001K", "-1K", "1X", "1KiBB", "9999999T", ""])
+def test_bad_sizes(text: object) -> None:
+    with pytest.raises(InputError, match="multiples of 1024"):
+        numbers.size(text, "x")
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(max_size=50), st.floats(), st.integers(), st.booleans(), st.none()))
+def test_anything_is_a_number_or_a_named_error(value: object) -> None:
+    for kind in (numbers.integer, numbers.real, numbers.size, numbers.seconds):
+        try:
+            assert kind(value, "field") >= 0
+        except InputError as error:
+            message = str(error)
+        else:
+            continue
+        assert message.startswith("field: ")
+        assert len(message.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("90", 90.0), ("90s", 90.0), ("1.5m", 90.0), ("2 h", 7200.0), (3, 3.0)]
+)
+def test_seconds(text: object, value: float) -> None:
+    assert numbers.seconds(text, "x") == value
+
+
+def test_ranges_are_named() -> None:
+    for wrong in ("-1s", "0", "1d", ""):
+        with pytest.raises(InputError, match="seconds above 0, such as 90, 90s, 10m, 2h"):
+            numbers.seconds(wrong, "x")
+    assert numbers.seconds("0", "x", above=False) == 0.0
+    with pytest.raises(InputError, match="an integer from 1 to 3"):
+        numbers.integer("4", "x", low=1, high=3)
+    with pytest.raises(InputError, match="a number from 0 to 1"):
+        numbers.real("1.01", "x", high=1.0)
+    with pytest.raises(InputError, match="a number above 0 to 1"):
+        numbers.real(0.0, "x", high=1.0, above=True)
+
+
+def test_words_and_flags_are_taken_as_they_are() -> None:
+    assert numbers.flag(True, "x") is True and numbers.text("auto", "x", ("auto", "avx2")) == "auto"
+    with pytest.raises(InputError, match="x: 1 is not allowed; allowed: true or false"):
+        numbers.flag(1, "x")
+    with pytest.raises(InputError, match="x: fast is not allowed; allowed: auto, avx2"):
+        numbers.text("fast", "x", ("auto", "avx2"))
+    with pytest.raises(InputError, match="allowed: text"):
+        numbers.text("two\nlines", "x")
