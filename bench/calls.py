@@ -19,7 +19,7 @@ import numpy as np
 from side_by_side import CORES, at_least_one
 
 from taskgrain.drive import catalogue as system
-from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 
 HERE = Path(__file__).parent

@@ -18,8 +18,8 @@ import numpy as np
 from side_by_side import CORES, FLOP_PER_ITERATION, at_least_one, quiet_reference, systems
 
 from taskgrain.drive.answers import Peak, RunResult
-from taskgrain.drive.catalogue import System
 from taskgrain.drive.session import Session
+from taskgrain.drive.system import System
 from taskgrain.estimate.bootstrap import peak_rate
 
 KERNEL = {"name": "load_imbalance", "imbalance": 2.0}

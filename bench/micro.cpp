@@ -65,7 +65,7 @@ BENCHMARK(kernel)->Name("compute_bound, iterations:")->Arg(0)->Arg(1)->Arg(8)->A
 class Loop {
  public:
   Loop(Validation validation, std::int64_t iterations)
-      : run_({graph_of("stencil_1d", 3, iterations)}, validation, Isa::automatic), outputs_(run_.graphs()[0]), worker_(run_.worker(0)) {
+      : run_({graph_of("stencil_1d", 3, iterations)}, validation, Isa::automatic), outputs_(run_.graphs()[0]), context_(run_.context(0)) {
     std::vector<const std::byte*> space;
     for (const std::int64_t step : {2, 3})
       for (std::int64_t point = 0; point < 16; ++point) {
@@ -83,7 +83,7 @@ class Loop {
       }
       for (std::int64_t point = 0; point < 16; ++point) {
         const auto& inputs = inputs_[step_ & 1][static_cast<std::size_t>(point)];
-        run_.execute_point(worker_, 0, step_, point, outputs_.at(step_, point),
+        run_.execute_point(context_, 0, step_, point, outputs_.at(step_, point),
                            step_ == 0 ? std::span<const std::byte* const>() : std::span<const std::byte* const>(inputs));
       }
     }
@@ -93,7 +93,7 @@ class Loop {
  private:
   Execution run_;
   Outputs outputs_;
-  Worker& worker_;
+  ThreadContext& context_;
   std::vector<std::vector<const std::byte*>> inputs_[2];
   std::int64_t step_ = -1;
 };

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from side_by_side import CORES, Own, at_least_one, cases, systems
 
-from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.launch.launch import Launch
 
 
 def driver(text: str) -> tuple[str, Launch]:

@@ -18,8 +18,10 @@ from typing import NamedTuple, Protocol
 
 from taskgrain._core import InvalidSpec
 from taskgrain.drive.answers import Peak, RunResult
-from taskgrain.drive.catalogue import Launch, System, discover
+from taskgrain.drive.catalogue import discover
+from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
+from taskgrain.drive.system import System
 from taskgrain.estimate.bootstrap import peak_rate
 from taskgrain.estimate.ratio import ratio
 from taskgrain.estimate.samples import Sample

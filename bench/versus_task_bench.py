@@ -37,7 +37,8 @@ from pathlib import Path
 
 from side_by_side import CORES, Case, Own, Quietly, affordable, at_least_one, case, compare, quiet_reference
 
-from taskgrain.drive.catalogue import Launch, discover
+from taskgrain.drive.catalogue import discover
+from taskgrain.drive.launch.launch import Launch
 
 PATTERNS = (
     *(

@@ -46,7 +46,7 @@ class AllGather final : public ProcessSystem {
         inputs.clear();
         for (const Interval deps : graph.deps(step, point))
           for (std::int64_t dep = deps.first; dep <= deps.last; ++dep) inputs.push_back(at(before, dep));
-        run.execute_point(run.worker(0), g, step, point, at(now, point), inputs);
+        run.execute_point(run.context(0), g, step, point, at(now, point), inputs);
       }
       MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_BYTE, now.data(), lengths.data(), starts.data(), MPI_BYTE, MPI_COMM_WORLD);
       std::swap(before, now);

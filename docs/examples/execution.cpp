@@ -13,14 +13,14 @@ namespace {
 /// Every task in order, on one worker, but for those of `left_out` in the last step.
 void execute(Execution& run, Interval left_out) {
   const Graph& graph = run.graphs()[0];
-  Worker& worker = run.worker(0);
+  ThreadContext& context = run.context(0);
   const Outputs outputs(graph);
   std::vector<const std::byte*> space;
   for (std::int64_t step = 0; step < graph.steps(); ++step) {
     const Interval points = graph.points(step);
     for (std::int64_t point = points.first; point <= points.last; ++point) {
       if (step == graph.steps() - 1 && left_out.contains(point)) continue;
-      run.execute_point(worker, 0, step, point, outputs.at(step, point), outputs.inputs(step, point, space));
+      run.execute_point(context, 0, step, point, outputs.at(step, point), outputs.inputs(step, point, space));
     }
   }
 }

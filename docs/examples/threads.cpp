@@ -30,13 +30,13 @@ class Threads final : public System {
   void execute(Execution& run) override {
     std::barrier step_done(cores());
     on_every_core([&](std::size_t k) {
-      Worker& worker = run.worker(k);
+      ThreadContext& context = run.context(k);
       std::vector<const std::byte*> space;
       for (std::int64_t step = 0, steps = run.most_steps(); step < steps; ++step) {
         for (std::size_t g = 0; g < outputs_.size(); ++g) {
           const Interval points = run.graphs()[g].points(step);
           for (std::int64_t point = points.first + static_cast<std::int64_t>(k); point <= points.last; point += cores())
-            run.execute_point(worker, g, step, point, outputs_[g].at(step, point), outputs_[g].inputs(step, point, space));
+            run.execute_point(context, g, step, point, outputs_[g].at(step, point), outputs_[g].inputs(step, point, space));
         }
         step_done.arrive_and_wait();
       }

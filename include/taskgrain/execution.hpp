@@ -85,9 +85,9 @@ struct Accounts {
 };
 
 /// What one thread of a system writes while it executes tasks; on cache lines of its own.
-class alignas(128) Worker {
+class alignas(128) ThreadContext {
  public:
-  explicit Worker(std::size_t graphs) : kernels_(graphs) {}
+  explicit ThreadContext(std::size_t graphs) : kernels_(graphs) {}
 
  private:
   friend class Execution;
@@ -166,27 +166,27 @@ class Execution {
   /// Tasks of all graphs.
   std::int64_t tasks() const noexcept { return tasks_; }
 
-  /// The k-th worker, made on first use. Safe from any thread; keep the reference rather than asking for every task.
-  Worker& worker(std::size_t k);
+  /// The context of the k-th worker, made on first use. Safe from any thread; keep the reference rather than asking for every task.
+  ThreadContext& context(std::size_t k);
   /// The first of them.
-  std::vector<Worker*> workers(int number);
+  std::vector<ThreadContext*> contexts(int number);
 
   /// Executes a task: checks the inputs, fills the output, runs the kernel, accounts for it. What the kernel throws is kept
   /// for `failure`, because few runtimes carry an exception out of a task.
   /// \param inputs  one pointer to `output_bytes` bytes for each dependence, in increasing order of points.
   /// \param output  `output_bytes` bytes; no input may lie in it.
-  void execute_point(Worker& worker, std::size_t graph, std::int64_t step, std::int64_t point, std::byte* output,
+  void execute_point(ThreadContext& context, std::size_t graph, std::int64_t step, std::int64_t point, std::byte* output,
                      std::span<const std::byte* const> inputs);
 
   // What ran where `execute_point` cannot, such as on a device, is booked with these. There, too, every input must be checked and every
   // output filled.
   /// Books an executed task: marks it and accounts for it.
-  void book_point(Worker& worker, std::size_t graph, std::int64_t step, std::int64_t point);
+  void book_point(ThreadContext& context, std::size_t graph, std::int64_t step, std::int64_t point);
   /// Books that the `input`-th input of a task was wrong. \param got  the first wrong cell; {-1, -1} within a last, incomplete one; the
   /// right one if its producer had not run
-  void book_wrong_input(Worker& worker, std::size_t graph, std::int64_t step, std::int64_t point, std::int64_t input, Cell got);
+  void book_wrong_input(ThreadContext& context, std::size_t graph, std::int64_t step, std::int64_t point, std::int64_t input, Cell got);
   /// Books what went wrong with the execution itself; the first is kept for `failure`.
-  void book_failure(Worker& worker, std::exception_ptr failure);
+  void book_failure(ThreadContext& context, std::exception_ptr failure);
 
   /// Says that other processes execute tasks too: a producer without a mark here is then no violation.
   void distribute() noexcept { distributed_ = true; }
@@ -210,9 +210,9 @@ class Execution {
   bool inputs_hold(const Graph& graph, std::int64_t step, std::int64_t point,
                    std::span<const std::byte* const> inputs) const;
   bool holds(const Graph& graph, const std::byte* data, Cell expected) const;
-  void record_input(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point, std::int64_t input, Cell expected,
+  void record_input(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point, std::int64_t input, Cell expected,
                     Cell got) const;
-  void record_inputs(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point,
+  void record_inputs(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
                      std::span<const std::byte* const> inputs) const;
 
   std::vector<Graph> graphs_;
@@ -222,8 +222,8 @@ class Execution {
   bool distributed_ = false;
   std::int64_t tasks_ = 0;
   std::uint64_t checksum_ = 0;  ///< of all tasks
-  mutable std::mutex workers_mutex_;
-  std::deque<Worker> workers_;
+  mutable std::mutex contexts_mutex_;
+  std::deque<ThreadContext> contexts_;
 };
 
 }  // namespace taskgrain

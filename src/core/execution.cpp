@@ -128,19 +128,19 @@ std::int64_t Execution::most_steps() const noexcept {
   return std::ranges::max(graphs_, {}, &Graph::steps).steps();
 }
 
-Worker& Execution::worker(std::size_t k) {
-  const std::lock_guard lock(workers_mutex_);
-  while (workers_.size() <= k) workers_.emplace_back(graphs_.size());
-  return workers_[k];
+ThreadContext& Execution::context(std::size_t k) {
+  const std::lock_guard lock(contexts_mutex_);
+  while (contexts_.size() <= k) contexts_.emplace_back(graphs_.size());
+  return contexts_[k];
 }
 
-std::vector<Worker*> Execution::workers(int number) {
-  std::vector<Worker*> workers;
-  for (std::size_t k = 0; std::cmp_less(k, number); ++k) workers.push_back(&worker(k));
-  return workers;
+std::vector<ThreadContext*> Execution::contexts(int number) {
+  std::vector<ThreadContext*> contexts;
+  for (std::size_t k = 0; std::cmp_less(k, number); ++k) contexts.push_back(&context(k));
+  return contexts;
 }
 
-[[gnu::cold]] void Worker::record(const Violation& violation) {
+[[gnu::cold]] void ThreadContext::record(const Violation& violation) {
   if (!violation_) violation_ = violation;
 }
 
@@ -191,104 +191,104 @@ bool Execution::holds(const Graph& graph, const std::byte* data, Cell expected) 
   return produced && all_holds(data, graph.output_bytes(), expected);
 }
 
-[[gnu::cold]] void Execution::record_input(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point,
+[[gnu::cold]] void Execution::record_input(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
                                            std::int64_t input, Cell expected, Cell got) const {
   const ViolationKind kind = kind_of(graphs_, got, expected);
   Violation wrong{kind, graph.index(), step, point};
   wrong.input = input;
   wrong.expected = {expected.step(), expected.point};
   wrong.got = {kind == ViolationKind::wrong_bytes ? got.graph_and_step : got.step(), got.point};
-  worker.record(wrong);
+  context.record(wrong);
 }
 
 /// Finds out what is wrong with the inputs of a task, once `inputs_hold` has said that something is.
-[[gnu::cold]] void Execution::record_inputs(Worker& worker, const Graph& graph, std::int64_t step, std::int64_t point,
+[[gnu::cold]] void Execution::record_inputs(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
                                             std::span<const std::byte* const> inputs) const {
   const auto violation = [&](ViolationKind kind) { return Violation{kind, graph.index(), step, point}; };
   std::size_t input = 0;
   for (const Interval deps : graph.deps(step, point)) {
     for (std::int64_t dep = deps.first; dep <= deps.last; ++dep, ++input) {
-      if (input >= inputs.size()) return worker.record(violation(ViolationKind::missing_input));
+      if (input >= inputs.size()) return context.record(violation(ViolationKind::missing_input));
       const Cell expected = Cell::of(graph.index(), step - 1, dep);
       if (holds(graph, inputs[input], expected)) continue;
       const Cell got = first_wrong(inputs[input], graph.output_bytes(), expected);
-      return record_input(worker, graph, step, point, static_cast<std::int64_t>(input), expected, got);
+      return record_input(context, graph, step, point, static_cast<std::int64_t>(input), expected, got);
     }
   }
   // All hold now: there were too many, or another task changed one while it was being looked at.
-  worker.record(violation(input < inputs.size() ? ViolationKind::surplus_input : ViolationKind::early));
+  context.record(violation(input < inputs.size() ? ViolationKind::surplus_input : ViolationKind::early));
 }
 
-void Execution::execute_point(Worker& worker, std::size_t index, std::int64_t step, std::int64_t point, std::byte* output,
+void Execution::execute_point(ThreadContext& context, std::size_t index, std::int64_t step, std::int64_t point, std::byte* output,
                               std::span<const std::byte* const> inputs) {
   const Graph& graph = graphs_[index];
   if (!graph.contains(step, point)) [[unlikely]]
-    return worker.record({ViolationKind::no_such_task, graph.index(), step, point});
+    return context.record({ViolationKind::no_such_task, graph.index(), step, point});
   if (validation_ != Validation::off) {
     if (!inputs_hold(graph, step, point, inputs)) [[unlikely]]
-      record_inputs(worker, graph, step, point, inputs);
+      record_inputs(context, graph, step, point, inputs);
     if (!ledgers_[index]->mark(step, point)) [[unlikely]]
-      worker.record({ViolationKind::repeated, graph.index(), step, point});
+      context.record({ViolationKind::repeated, graph.index(), step, point});
   }
   fill(output, graph.output_bytes(), Cell::of(graph.index(), step, point));
   try {
-    worker.kernels_[index].iterations += kernels_[index]({graph.index(), step, point}, worker.scratch_);
+    context.kernels_[index].iterations += kernels_[index]({graph.index(), step, point}, context.scratch_);
   } catch (...) {
-    if (!worker.failure_) worker.failure_ = std::current_exception();
+    if (!context.failure_) context.failure_ = std::current_exception();
   }
   // Once more after the kernel: nobody may overwrite an input while the task runs.
   if (validation_ == Validation::full && !inputs_hold(graph, step, point, inputs)) [[unlikely]]
-    record_inputs(worker, graph, step, point, inputs);
-  ++worker.executed_;
-  worker.checksum_ += checksum_of(graph.index(), step, point);
-  worker.dependencies_ += static_cast<std::int64_t>(inputs.size());
+    record_inputs(context, graph, step, point, inputs);
+  ++context.executed_;
+  context.checksum_ += checksum_of(graph.index(), step, point);
+  context.dependencies_ += static_cast<std::int64_t>(inputs.size());
 }
 
-void Execution::book_point(Worker& worker, std::size_t index, std::int64_t step, std::int64_t point) {
+void Execution::book_point(ThreadContext& context, std::size_t index, std::int64_t step, std::int64_t point) {
   const Graph& graph = graphs_[index];
-  if (!graph.contains(step, point)) return worker.record({ViolationKind::no_such_task, graph.index(), step, point});
+  if (!graph.contains(step, point)) return context.record({ViolationKind::no_such_task, graph.index(), step, point});
   if (validation_ != Validation::off && !ledgers_[index]->mark(step, point))
-    worker.record({ViolationKind::repeated, graph.index(), step, point});
-  worker.kernels_[index].iterations += kernels_[index].iterations_of({graph.index(), step, point});
-  ++worker.executed_;
-  worker.checksum_ += checksum_of(graph.index(), step, point);
-  worker.dependencies_ += graph.deps(step, point).count();
+    context.record({ViolationKind::repeated, graph.index(), step, point});
+  context.kernels_[index].iterations += kernels_[index].iterations_of({graph.index(), step, point});
+  ++context.executed_;
+  context.checksum_ += checksum_of(graph.index(), step, point);
+  context.dependencies_ += graph.deps(step, point).count();
 }
 
-void Execution::book_wrong_input(Worker& worker, std::size_t index, std::int64_t step, std::int64_t point, std::int64_t input,
+void Execution::book_wrong_input(ThreadContext& context, std::size_t index, std::int64_t step, std::int64_t point, std::int64_t input,
                                  Cell got) {
   const Graph& graph = graphs_[index];
   std::int64_t at = input;
   for (const Interval deps : graph.deps(step, point)) {
     if (at < deps.size())
-      return record_input(worker, graph, step, point, input, Cell::of(graph.index(), step - 1, deps.first + at), got);
+      return record_input(context, graph, step, point, input, Cell::of(graph.index(), step - 1, deps.first + at), got);
     at -= deps.size();
   }
-  worker.record({ViolationKind::surplus_input, graph.index(), step, point});
+  context.record({ViolationKind::surplus_input, graph.index(), step, point});
 }
 
-void Execution::book_failure(Worker& worker, std::exception_ptr failure) {
-  if (!worker.failure_) worker.failure_ = std::move(failure);
+void Execution::book_failure(ThreadContext& context, std::exception_ptr failure) {
+  if (!context.failure_) context.failure_ = std::move(failure);
 }
 
 void Execution::clear() {
   for (const auto& ledger : ledgers_) ledger->clear();
-  for (Worker& worker : workers_) {
-    worker.executed_ = worker.dependencies_ = 0;
-    worker.checksum_ = 0;
-    worker.failure_ = nullptr;
-    std::ranges::fill(worker.kernels_, Worker::Kernels{});
-    worker.violation_.reset();
+  for (ThreadContext& context : contexts_) {
+    context.executed_ = context.dependencies_ = 0;
+    context.checksum_ = 0;
+    context.failure_ = nullptr;
+    std::ranges::fill(context.kernels_, ThreadContext::Kernels{});
+    context.violation_.reset();
   }
 }
 
 Accounts Execution::accounts() const {
   Accounts sum;
-  for (const Worker& worker : workers_) {
-    sum.executed += worker.executed_;
-    sum.dependencies += worker.dependencies_;
+  for (const ThreadContext& context : contexts_) {
+    sum.executed += context.executed_;
+    sum.dependencies += context.dependencies_;
     for (std::size_t g = 0; g < graphs_.size(); ++g) {
-      const auto iterations = static_cast<double>(worker.kernels_[g].iterations);
+      const auto iterations = static_cast<double>(context.kernels_[g].iterations);
       sum.flops += iterations * kernels_[g].flops_per_iteration();
       sum.bytes += iterations * kernels_[g].bytes_per_iteration();
       sum.work += iterations * kernels_[g].work_per_iteration();
@@ -298,14 +298,14 @@ Accounts Execution::accounts() const {
 }
 
 std::optional<Violation> Execution::violation() const {
-  for (const Worker& worker : workers_)
-    if (worker.violation_) return worker.violation_;
+  for (const ThreadContext& context : contexts_)
+    if (context.violation_) return context.violation_;
   return std::nullopt;
 }
 
 std::exception_ptr Execution::failure() const {
-  for (const Worker& worker : workers_)
-    if (worker.failure_) return worker.failure_;
+  for (const ThreadContext& context : contexts_)
+    if (context.failure_) return context.failure_;
   return nullptr;
 }
 
@@ -313,7 +313,7 @@ std::optional<Violation> Execution::verify() const {
   if (auto first = violation()) return first;
   const std::int64_t executed = accounts().executed;
   std::uint64_t sum = 0;
-  for (const Worker& worker : workers_) sum += worker.checksum_;
+  for (const ThreadContext& context : contexts_) sum += context.checksum_;
   if (validation_ != Validation::off) {
     for (std::size_t k = 0; k < graphs_.size(); ++k) {
       if (executed == tasks_ && sum == checksum_ && ledgers_[k]->exact()) continue;

@@ -74,18 +74,18 @@ Task task_of(const Execution& run, std::size_t index, std::int64_t step, std::in
   return task;
 }
 
-void settle(Execution& run, Worker& worker, std::size_t index, const Books& books, unsigned blocks) {
+void settle(Execution& run, ThreadContext& context, std::size_t index, const Books& books, unsigned blocks) {
   const Graph& graph = run.graphs()[index];
   if (books.wrong.found != 0)
-    run.book_wrong_input(worker, index, books.wrong.step, books.wrong.point, books.wrong.input,
+    run.book_wrong_input(context, index, books.wrong.step, books.wrong.point, books.wrong.input,
                          {books.wrong.got[0], books.wrong.got[1]});
   if (!(books.sink < 0))
-    run.book_failure(worker, std::make_exception_ptr(std::runtime_error(
+    run.book_failure(context, std::make_exception_ptr(std::runtime_error(
                                  "a task's computation ended with " + std::to_string(books.sink) + ", not less than 0")));
   for (std::int64_t point = 0; point < graph.width(); ++point)
     for (std::int64_t step = 0; step < graph.steps(); ++step) {
       const unsigned times = books.finished[static_cast<std::size_t>(point * graph.steps() + step)] / blocks;
-      for (unsigned n = 0; n < times; ++n) run.book_point(worker, index, step, point);
+      for (unsigned n = 0; n < times; ++n) run.book_point(context, index, step, point);
     }
 }
 

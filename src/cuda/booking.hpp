@@ -40,6 +40,6 @@ Task task_of(const Execution& run, std::size_t graph, std::int64_t step, std::in
              const Input* inputs, std::int64_t inputs_number, const Shared& shared);
 
 /// Books what a device has done for a graph. A task that not all blocks have finished as often counts as not executed.
-void settle(Execution& run, Worker& worker, std::size_t graph, const Books& books, unsigned blocks);
+void settle(Execution& run, ThreadContext& context, std::size_t graph, const Books& books, unsigned blocks);
 
 }  // namespace taskgrain::device

@@ -117,12 +117,12 @@ class Account {
   const Shared& shared() const noexcept { return shared_; }
 
   /// Books what was done since the last time, and forgets it. \pre the device is idle
-  void settle(Execution& run, Worker& worker) {
+  void settle(Execution& run, ThreadContext& context) {
     Books books = fresh_;
     finished_.read(books.finished);
     wrong_.read(std::span(&books.wrong, 1));
     sink_.read(std::span(&books.sink, 1));
-    device::settle(run, worker, graph_, books, shared_.blocks);
+    device::settle(run, context, graph_, books, shared_.blocks);
     finished_.clear();
     wrong_.clear();
     sink_.write(std::span<const double>(&fresh_.sink, 1));

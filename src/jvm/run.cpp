@@ -68,7 +68,7 @@ void Java_taskgrain_Run_executePoint(JNIEnv* env, jobject run, jint worker, jint
       env->DeleteLocalRef(input);
       places.push_back(place);
     }
-    all.execute_point(all.worker(static_cast<std::size_t>(worker)), static_cast<std::size_t>(g), step, point, memory.data(), places);
+    all.execute_point(all.context(static_cast<std::size_t>(worker)), static_cast<std::size_t>(g), step, point, memory.data(), places);
     env->SetByteArrayRegion(output, 0, size, reinterpret_cast<const jbyte*>(memory.data()));
   });
 }

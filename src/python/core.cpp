@@ -199,7 +199,7 @@ class Run {
     std::vector<const std::byte*> data;
     for (const nb::handle input : inputs) data.push_back(views.emplace_back(input, bytes, false, "input").data());
     const nb::gil_scoped_release release;
-    execution_.execute_point(execution_.worker(worker), g, step, point, output, data);
+    execution_.execute_point(execution_.context(worker), g, step, point, output, data);
   }
 
   static RunRequest parse(const std::string& text) {

@@ -64,7 +64,7 @@ class Charmpp final : public System {
   void prepare(Execution& run) override {
     for (CProxy_Column& columns : arrays_) CProxy_CkArray(columns.ckGetArrayID()).ckDestroy();
     arrays_.clear();
-    shared = {&run, run.workers(cores()), {}};
+    shared = {&run, run.contexts(cores()), {}};
     for (const Graph& graph : run.graphs()) {
       check(graph);
       shared.classes.emplace_back(graph);

@@ -21,7 +21,7 @@ void for_each_point(const Points& points, Body body) {
 Column::Column(std::size_t graph)
     : graph_(&shared.run->graphs()[graph]),
       classes_(&shared.classes[graph]),
-      worker_(shared.workers[static_cast<std::size_t>(CkMyPe())]) {
+      context_(shared.workers[static_cast<std::size_t>(CkMyPe())]) {
   for (const std::int64_t step : classes_->representatives()) {
     Links& links = links_.emplace_back();
     links.task = graph_->contains(step, thisIndex);
@@ -103,7 +103,7 @@ void Column::execute_task() {
   oldest_ = oldest_ + 1 < outputs_.size() ? oldest_ + 1 : 0;
 
   Gathered& inputs = gathered(step_);
-  shared.run->execute_point(*worker_, graph_->index(), step_, thisIndex, output->bytes(),
+  shared.run->execute_point(*context_, graph_->index(), step_, thisIndex, output->bytes(),
                             std::span(inputs.bytes).first(inputs.arrived));
   for (std::size_t k = 0; k < inputs.arrived; ++k) inputs.outputs[k]->readers.fetch_sub(1, std::memory_order_release);
   inputs.arrived = 0;

@@ -15,7 +15,7 @@
 /// What all chares share. There is one address space, and so no need for a nodegroup that has a copy in each.
 struct Shared {
   taskgrain::Execution* run = nullptr;
-  std::vector<taskgrain::Worker*> workers;      ///< by PE
+  std::vector<taskgrain::ThreadContext*> workers;      ///< by PE
   std::vector<taskgrain::StepClasses> classes;  ///< by graph
 };
 extern Shared shared;
@@ -81,7 +81,7 @@ class Column : public CBase_Column {
 
   const taskgrain::Graph* graph_;
   const taskgrain::StepClasses* classes_;
-  taskgrain::Worker* worker_;
+  taskgrain::ThreadContext* context_;
   std::vector<Links> links_;  // by class of steps
   std::int64_t first_, step_;  // first and current step that has a task; the number of steps if there is none
   std::vector<Gathered> ahead_{4};  // [s mod size]: for step s, from the current one on

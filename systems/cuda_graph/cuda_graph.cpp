@@ -101,7 +101,7 @@ class CudaGraph final : public System {
   }
 
   void settle(Execution& run) override {
-    for (const auto& part : parts_) part->account.settle(run, run.worker(0));
+    for (const auto& part : parts_) part->account.settle(run, run.context(0));
   }
 
  private:

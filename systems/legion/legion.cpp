@@ -34,7 +34,7 @@ class Part {
  public:
   Part(const LegionMachine& machine, Execution& run, std::size_t g)
       : machine_(machine), run_(run), g_(g), graph_(run.graphs()[g]), classes_(graph_), memory_(graph_) {
-    for (int k = 0; k < machine.size(); ++k) workers_.push_back(&run.worker(static_cast<std::size_t>(k)));
+    for (int k = 0; k < machine.size(); ++k) contexts_.push_back(&run.context(static_cast<std::size_t>(k)));
     if (subregions() > most_subregions) throw Unsupported("more than " + std::to_string(most_subregions) + " subregions");
     make_region();
     for (const std::int64_t step : classes_.representatives()) launchers_.push_back(launcher(step));
@@ -78,7 +78,7 @@ class Part {
       if (deps.size() > 0 && inputs.empty()) input = Access(regions[1], field(step - 1));
       for (std::int64_t dep = deps.first; dep <= deps.last; ++dep) inputs.push_back(input.ptr(dep));
     });
-    run_.execute_point(*workers_[machine_.place()], g_, step, point, Access(regions[0], field(step)).ptr(point), inputs);
+    run_.execute_point(*contexts_[machine_.place()], g_, step, point, Access(regions[0], field(step)).ptr(point), inputs);
   }
 
   static constexpr std::size_t line = 64;  // of the cache, that columns are aligned to
@@ -163,7 +163,7 @@ class Part {
   const Graph& graph_;
   const StepClasses classes_;
   const Outputs memory_;  // of the region's only instance
-  std::vector<Worker*> workers_;
+  std::vector<ThreadContext*> contexts_;
   Legion::IndexSpaceT<1> columns_;
   Legion::FieldSpace fields_;
   Legion::LogicalRegion region_;

@@ -37,14 +37,14 @@ class Limit final : public System {
 
  private:
   void execute_core(Execution& run, int core) {
-    Worker& worker = run.worker(static_cast<std::size_t>(core));
+    ThreadContext& context = run.context(static_cast<std::size_t>(core));
     for (std::int64_t step = 0, steps = run.most_steps(); step < steps; ++step) {
       for (std::size_t g = 0; g < plans_.size(); ++g) {
         if (step >= plans_[g]->graph().steps()) continue;
         for (const Item& item : plans_[g]->program(step, core)) {
           for (const Flag* flag : item.waits)
             while (flag->done.load(std::memory_order_acquire) < step) spin_pause();
-          if (item.exists) run.execute_point(worker, g, step, item.point, item.output, item.inputs);
+          if (item.exists) run.execute_point(context, g, step, item.point, item.output, item.inputs);
           if (item.flag != nullptr) item.flag->done.store(step + 1, std::memory_order_release);
         }
       }

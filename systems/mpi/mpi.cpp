@@ -17,18 +17,18 @@ class Mpi final : public RankForEachCore {
   std::string name() const override { return "mpi"; }
 
   void execute(Execution& run) override {
-    Worker& worker = run.worker(0);
+    ThreadContext& context = run.context(0);
     for_graphs(1, [](std::size_t, Exchange& exchange) { exchange.post(1); });
     for (std::int64_t step = 0, steps = run.most_steps(); step < steps; ++step)
-      for_graphs(step, [&](std::size_t g, Exchange& exchange) { execute_step(run, worker, g, exchange, step); });
+      for_graphs(step, [&](std::size_t g, Exchange& exchange) { execute_step(run, context, g, exchange, step); });
     finish();
   }
 
  private:
-  static void execute_step(Execution& run, Worker& worker, std::size_t g, Exchange& exchange, std::int64_t step) {
+  static void execute_step(Execution& run, ThreadContext& context, std::size_t g, Exchange& exchange, std::int64_t step) {
     const Program& program = exchange.program(step);
     const auto execute = [&](std::span<const Item> items) {
-      for (const Item& item : items) run.execute_point(worker, g, step, item.point, item.output, item.inputs);
+      for (const Item& item : items) run.execute_point(context, g, step, item.point, item.output, item.inputs);
     };
     exchange.wait(step);
     execute(std::span(program.items).first(program.sent_items));

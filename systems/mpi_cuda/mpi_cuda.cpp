@@ -96,7 +96,7 @@ class MpiCuda final : private Mirror, public RankForEachCore {
       try {
         body();
       } catch (...) {
-        run.book_failure(run.worker(0), std::current_exception());
+        run.book_failure(run.context(0), std::current_exception());
       }
     };
     for_graphs(1, [](std::size_t, Exchange& exchange) { exchange.post(1); });
@@ -117,9 +117,9 @@ class MpiCuda final : private Mirror, public RankForEachCore {
 
   void settle(Execution& run) override {
     try {
-      for (const auto& offload : offloads_) offload->account.settle(run, run.worker(0));
+      for (const auto& offload : offloads_) offload->account.settle(run, run.context(0));
     } catch (...) {
-      run.book_failure(run.worker(0), std::current_exception());
+      run.book_failure(run.context(0), std::current_exception());
     }
   }
 

@@ -28,7 +28,7 @@ class MpiOpenmp final : public ExchangingRanks {
     const std::int64_t steps = run.most_steps();
 #pragma omp parallel
     {
-      Worker& worker = run.worker(static_cast<std::size_t>(omp_get_thread_num()));
+      ThreadContext& context = run.context(static_cast<std::size_t>(omp_get_thread_num()));
       for (std::int64_t step = 0; step < steps; ++step) {
         if (ranks() > 1) {
 #pragma omp master
@@ -39,7 +39,7 @@ class MpiOpenmp final : public ExchangingRanks {
         for_graphs(step, [&](std::size_t g, Exchange& exchange) {
           const auto& items = exchange.program(step).items;
 #pragma omp for schedule(static) nowait
-          for (const Item& item : items) run.execute_point(worker, g, step, item.point, item.output, item.inputs);
+          for (const Item& item : items) run.execute_point(context, g, step, item.point, item.output, item.inputs);
         });
 #pragma omp barrier
         if (ranks() > 1) {

@@ -28,7 +28,7 @@ class OpenmpFor final : public System {
   void execute(Execution& run) override {
 #pragma omp parallel
     {
-      Worker& worker = run.worker(static_cast<std::size_t>(omp_get_thread_num()));
+      ThreadContext& context = run.context(static_cast<std::size_t>(omp_get_thread_num()));
       std::vector<const std::byte*> space;
       for (std::int64_t step = 0, steps = run.most_steps(); step < steps; ++step) {
         // The loops of a step depend on the step before, not on each other: one barrier ends them all.
@@ -36,7 +36,7 @@ class OpenmpFor final : public System {
           const Interval points = run.graphs()[g].points(step);
 #pragma omp for schedule(static) nowait
           for (std::int64_t point = points.first; point <= points.last; ++point)
-            run.execute_point(worker, g, step, point, outputs_[g].at(step, point), outputs_[g].inputs(step, point, space));
+            run.execute_point(context, g, step, point, outputs_[g].at(step, point), outputs_[g].inputs(step, point, space));
         }
 #pragma omp barrier
       }

@@ -79,7 +79,7 @@ class OpenmpTask final : public System {
 
   void execute_task(Execution& run, std::size_t g, std::int64_t step, std::int64_t point) {
     thread_local std::vector<const std::byte*> space;
-    run.execute_point(run.worker(static_cast<std::size_t>(omp_get_thread_num())), g, step, point,
+    run.execute_point(run.context(static_cast<std::size_t>(omp_get_thread_num())), g, step, point,
                       outputs_[g].at(step, point), outputs_[g].inputs(step, point, space));
   }
 

@@ -24,22 +24,22 @@ std::size_t at(std::int64_t point) { return static_cast<std::size_t>(point); }
 
 struct PointArguments {
   const Part* part;
-  Worker* worker;
+  ThreadContext* context;
   std::int64_t step, point;
   Barrier reached;
 };
 
 void execute_point(const void* data, std::size_t, const void*, std::size_t, Processor) {
-  const auto& [part, worker, step, point, reached] = *static_cast<const PointArguments*>(data);
+  const auto& [part, context, step, point, reached] = *static_cast<const PointArguments*>(data);
   const TaskTable::Task& task = part->table(step, point);
-  part->run.execute_point(*worker, part->g, step, point, task.output, task.inputs);
+  part->run.execute_point(*context, part->g, step, point, task.output, task.inputs);
   if (reached.exists()) reached.arrive();
 }
 
 /// What one processor spawns.
 class Shard {
  public:
-  Shard(Processor processor, Worker& worker, const std::vector<Columns>& columns) : processor_(processor), worker_(&worker) {
+  Shard(Processor processor, ThreadContext& context, const std::vector<Columns>& columns) : processor_(processor), context_(&context) {
     for (const Columns& one : columns) {
       spawners_.push_back({one});
       width_ += one.last - one.first + 1;
@@ -111,7 +111,7 @@ class Shard {
       preconditions_.clear();
       for (const std::int64_t other : columns.part->table(step_, point).before)
         preconditions_.push_back(columns.contains(other) ? before[at(other - columns.first)] : phases[at(other)].get_previous_phase());
-      const PointArguments arguments{columns.part, worker_, step_, point, reached};
+      const PointArguments arguments{columns.part, context_, step_, point, reached};
       const Event done = processor_.spawn(point_task, &arguments, sizeof arguments, Event::merge_events(preconditions_));
       now[at(point - columns.first)] = done;
       events_.push_back(done);
@@ -121,7 +121,7 @@ class Shard {
   }
 
   Processor processor_;
-  Worker* worker_;
+  ThreadContext* context_;
   std::vector<Spawner> spawners_;  // by graph
   std::int64_t width_ = 0, steps_ = 0, step_ = 0;
   std::vector<Event> preconditions_, events_;
@@ -145,7 +145,7 @@ class RealmSystem final : public System {
     shards_.clear();
     partition_.make(run, machine_.processors().size());
     for (std::size_t k = 0; k < machine_.processors().size(); ++k)
-      shards_.emplace_back(machine_.processors()[k], run.worker(k), partition_.columns(k));
+      shards_.emplace_back(machine_.processors()[k], run.context(k), partition_.columns(k));
     steps_ = run.most_steps();
   }
 

@@ -31,18 +31,18 @@ std::size_t at(std::int64_t point) { return static_cast<std::size_t>(point); }
 struct PointArguments {
   std::int64_t first_step;
   const Part* part;
-  Worker* worker;
+  ThreadContext* context;
   std::int64_t offset, later, point;  // the step within the instance, and one of the next whose tasks are alike
   Barrier reached = Barrier::NO_BARRIER;
 };
 
 void execute_point(const void* data, std::size_t, const void*, std::size_t, Processor) {
-  const auto& [first_step, part, worker, offset, later, point, reached] = *static_cast<const PointArguments*>(data);
+  const auto& [first_step, part, context, offset, later, point, reached] = *static_cast<const PointArguments*>(data);
   const std::int64_t step = first_step + offset;
   if (part->graph().contains(step, point)) {
     const TaskTable::Task& task = part->table(later, point);
     const auto inputs = step == 0 ? std::span<const std::byte* const>() : task.inputs;
-    part->run.execute_point(*worker, part->g, step, point, task.output, inputs);
+    part->run.execute_point(*context, part->g, step, point, task.output, inputs);
   }
   if (reached.exists()) reached.arrive();
 }
@@ -50,8 +50,8 @@ void execute_point(const void* data, std::size_t, const void*, std::size_t, Proc
 /// The subgraph of one processor.
 class Shard {
  public:
-  Shard(Processor processor, Worker& worker, const std::vector<Columns>& columns, std::int64_t length, std::int64_t instances)
-      : processor_(processor), worker_(&worker), length_(length), instances_(instances) {
+  Shard(Processor processor, ThreadContext& context, const std::vector<Columns>& columns, std::int64_t length, std::int64_t instances)
+      : processor_(processor), context_(&context), length_(length), instances_(instances) {
     arguments_.resize(sizeof(std::int64_t));
     for (const Columns& one : columns) define(one);
     if (definition_.tasks.empty()) return;  // Realm makes no empty subgraph
@@ -115,7 +115,7 @@ class Shard {
         if (!exists && !reaches && !repeats) continue;
         const std::int64_t later = repeats && offset + length_ < part.graph().steps() ? offset + length_ : offset;
         Column* const reached = reaches ? &watched_[watched.at(point)] : nullptr;
-        const unsigned task = add_task({0, &part, worker_, offset, later, point}, reached);
+        const unsigned task = add_task({0, &part, context_, offset, later, point}, reached);
         now[at(point - columns.first)] = task;
         if (offset == length_ - 1 && repeats)
           depend(SubgraphDefinition::OPKIND_TASK, task, SubgraphDefinition::OPKIND_EXT_POSTCOND,
@@ -203,7 +203,7 @@ class Shard {
   }
 
   Processor processor_;
-  Worker* worker_;
+  ThreadContext* context_;
   std::int64_t length_, instances_, instance_ = 0;
   SubgraphDefinition definition_;
   Realm::Subgraph subgraph_ = Realm::Subgraph::NO_SUBGRAPH;
@@ -242,7 +242,7 @@ class RealmSubgraph final : public System {
     const std::int64_t instances = (run.most_steps() + length - 1) / length;
     steps_ = instances * length;
     for (std::size_t k = 0; k < machine_.processors().size(); ++k)
-      shards_.emplace_back(machine_.processors()[k], run.worker(k), partition_.columns(k), length, instances);
+      shards_.emplace_back(machine_.processors()[k], run.context(k), partition_.columns(k), length, instances);
   }
 
   void execute(Execution&) override {

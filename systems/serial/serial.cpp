@@ -24,13 +24,13 @@ class Serial final : public System {
   }
 
   void execute(Execution& run) override {
-    Worker& worker = run.worker(0);
+    ThreadContext& context = run.context(0);
     std::vector<const std::byte*> space;
     for (std::int64_t step = 0, steps = run.most_steps(); step < steps; ++step) {
       for (std::size_t g = 0; g < run.graphs().size(); ++g) {
         const Interval points = run.graphs()[g].points(step);
         for (std::int64_t point = points.first; point <= points.last; ++point)
-          run.execute_point(worker, g, step, point, outputs_[g].at(step, point), outputs_[g].inputs(step, point, space));
+          run.execute_point(context, g, step, point, outputs_[g].at(step, point), outputs_[g].inputs(step, point, space));
       }
     }
   }

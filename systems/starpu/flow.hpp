@@ -24,7 +24,7 @@ class Flow {
   /// \param own    the points whose tasks this process executes
   /// \param ahead  tasks that are submitted ahead of those that run
   Flow(taskgrain::Execution& run, std::size_t g, Interval own, StarpuWorkers& workers, int ahead)
-      : run_(run), g_(g), graph_(run.graphs()[g]), own_(own), starpu_(workers), workers_(run.workers(workers.number())) {
+      : run_(run), g_(g), graph_(run.graphs()[g]), own_(own), starpu_(workers), contexts_(run.contexts(workers.number())) {
     const std::size_t line = 64, stride = (graph_.output_bytes() + line - 1) / line * line;
     const auto width = static_cast<std::size_t>(graph_.width()), columns = static_cast<std::size_t>(own_.size());
     depth_ = depth(width, stride, static_cast<std::size_t>(ahead));
@@ -113,7 +113,7 @@ class Flow {
     thread_local std::vector<const std::byte*> inputs;
     inputs.clear();
     for (int k = 1; k < number; ++k) inputs.push_back(memory_of(buffers[k]));
-    flow->run_.execute_point(*flow->workers_[static_cast<std::size_t>(starpu_worker_get_id())], flow->g_, step, point,
+    flow->run_.execute_point(*flow->contexts_[static_cast<std::size_t>(starpu_worker_get_id())], flow->g_, step, point,
                              memory_of(buffers[0]), inputs);
   }
   static std::byte* memory_of(void* buffer) { return reinterpret_cast<std::byte*>(STARPU_VARIABLE_GET_PTR(buffer)); }
@@ -150,7 +150,7 @@ class Flow {
   const Graph& graph_;
   const Interval own_;
   StarpuWorkers& starpu_;
-  const std::vector<taskgrain::Worker*> workers_;
+  const std::vector<taskgrain::ThreadContext*> contexts_;
   std::size_t depth_;
   std::unique_ptr<std::byte, Free> memory_;
   std::vector<starpu_data_handle_t> handles_;  ///< [row, point]; none for what this process has nothing to do with

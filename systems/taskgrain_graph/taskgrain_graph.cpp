@@ -20,7 +20,7 @@ constexpr std::int64_t most_tasks = std::int64_t{1} << 26, most_steps_unrolled =
 /// The tasks of one graph. A task of the body stands for those of every period.
 struct Part {
   Execution& run;
-  std::vector<Worker*> workers;
+  std::vector<ThreadContext*> workers;
   std::size_t g;
   TaskTable table;
   std::int64_t period = 0;
@@ -66,7 +66,7 @@ class TaskgrainGraph final : public System {
     parts_.clear();
     std::int64_t width = 0, period = 1;
     for (std::size_t g = 0; g < run.graphs().size(); ++g) {
-      const TaskTable& table = parts_.emplace_back(Part{run, run.workers(cores()), g, TaskTable(run.graphs()[g])}).table;
+      const TaskTable& table = parts_.emplace_back(Part{run, run.contexts(cores()), g, TaskTable(run.graphs()[g])}).table;
       width += table.graph().width();
       period = std::min(run.most_steps(), std::lcm(period, table.period() == 0 ? run.most_steps() : table.period()));
     }

@@ -17,7 +17,7 @@ struct Task { std::uint32_t step, point; };
 class Flow {
  public:
   Flow(rt::Runtime& runtime, Execution& run, std::size_t g)
-      : run_(run), g_(g), table_(run.graphs()[g]), workers_(run.workers(runtime.workers())), tasks_(runtime) {
+      : run_(run), g_(g), table_(run.graphs()[g]), contexts_(run.contexts(runtime.workers())), tasks_(runtime) {
     const std::int64_t width = table_.graph().width();
     if (std::max(width, table_.graph().steps()) > UINT32_MAX) throw Unsupported("steps and points are numbered up to 2^32 - 1");
     for (std::int64_t point = 0; point < width; ++point) owner_.push_back(static_cast<int>(point * runtime.workers() / width));
@@ -36,7 +36,7 @@ class Flow {
 
   void execute(Task task) {
     const auto& [output, inputs, before] = table_(task.step, task.point);
-    run_.execute_point(*workers_[static_cast<std::size_t>(rt::this_worker())], g_, task.step, task.point, output, inputs);
+    run_.execute_point(*contexts_[static_cast<std::size_t>(rt::this_worker())], g_, task.step, task.point, output, inputs);
     for (const std::int64_t point : table_.after(task.step, task.point)) fulfill(std::int64_t{task.step} + 1, point);
   }
 
@@ -44,7 +44,7 @@ class Flow {
   const std::size_t g_;
   const TaskTable table_;
   const std::vector<TaskTable::Root> roots_ = table_.roots();
-  const std::vector<Worker*> workers_;
+  const std::vector<ThreadContext*> contexts_;
   std::vector<int> owner_;  // of each point: the worker that counts for it
   rt::Taskflow<Task> tasks_;
 };

@@ -52,7 +52,7 @@ class Pin final : public tbb::task_scheduler_observer {
 
 /// The nodes of one graph. Outputs are kept for two steps, so a task also comes after those that read what it writes over.
 struct Part {
-  Part(tbb::flow::graph& flow, Execution& run, const std::vector<Worker*>& workers, std::size_t g) : table(run.graphs()[g]) {
+  Part(tbb::flow::graph& flow, Execution& run, const std::vector<ThreadContext*>& workers, std::size_t g) : table(run.graphs()[g]) {
     const Graph& graph = table.graph();
     std::vector<Node*> before, now;
     for (std::int64_t step = 0; step < graph.steps(); ++step) {
@@ -97,10 +97,10 @@ class Tbb final : public System {
   void prepare(Execution& run) override {
     parts_.clear();
     flow_.reset();
-    workers_ = run.workers(cores());
+    contexts_ = run.contexts(cores());
     arena_.execute([&] {
       flow_ = std::make_unique<tbb::flow::graph>();
-      for (std::size_t g = 0; g < run.graphs().size(); ++g) parts_.emplace_back(*flow_, run, workers_, g);
+      for (std::size_t g = 0; g < run.graphs().size(); ++g) parts_.emplace_back(*flow_, run, contexts_, g);
     });
   }
 
@@ -117,7 +117,7 @@ class Tbb final : public System {
   tbb::global_control most_threads_{tbb::global_control::max_allowed_parallelism, processors_.size()};
   tbb::task_arena arena_{cores()};
   Pin pin_{arena_, processors_};
-  std::vector<Worker*> workers_;
+  std::vector<ThreadContext*> contexts_;
   std::unique_ptr<tbb::flow::graph> flow_;
   std::deque<Part> parts_;
 };

@@ -25,7 +25,7 @@ struct Team {
   std::vector<std::vector<int>> binding{processors.size()};
   std::atomic<std::size_t> entered{0}, bound{0};
   Execution* run = nullptr;
-  std::vector<Worker*> workers;
+  std::vector<ThreadContext*> workers;
 
   std::size_t place() {
     thread_local const std::size_t own = enter();

@@ -18,7 +18,7 @@ class Tasks {
  public:
   Tasks(Pool& pool, Execution& run, std::size_t g)
       : pool_(pool), run_(run), g_(g), table_(run.graphs()[g]), roots_(table_.roots()),
-        workers_(run.workers(pool.threads())) {
+        contexts_(run.contexts(pool.threads())) {
     const Graph& graph = table_.graph();
     missing_ = std::vector<std::atomic<std::size_t>>(static_cast<std::size_t>(graph.steps() * graph.width()));
     for (std::int64_t step = 0; step < graph.steps(); ++step)
@@ -38,7 +38,7 @@ class Tasks {
   void execute(int thread, std::int64_t step, std::int64_t point) {
     const TaskTable::Task& task = table_(step, point);
     missing(step, point) = task.before.size();  // for the next repeat
-    run_.execute_point(*workers_[static_cast<std::size_t>(thread)], g_, step, point, task.output, task.inputs);
+    run_.execute_point(*contexts_[static_cast<std::size_t>(thread)], g_, step, point, task.output, task.inputs);
     for (const std::int64_t next : table_.after(step, point))
       if (--missing(step + 1, next) == 0) submit(step + 1, next);
   }
@@ -52,7 +52,7 @@ class Tasks {
   const std::size_t g_;
   const TaskTable table_;
   const std::vector<TaskTable::Root> roots_;
-  const std::vector<Worker*> workers_;             // one for each thread
+  const std::vector<ThreadContext*> contexts_;             // one for each thread
   std::vector<std::atomic<std::size_t>> missing_;  // of each task: how many that it comes after are not done
 };
 

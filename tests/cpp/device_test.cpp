@@ -62,7 +62,7 @@ class Device {
   }
 
   std::optional<Violation> settle() {
-    device::settle(run_, run_.worker(0), g_, books_, blocks);
+    device::settle(run_, run_.context(0), g_, books_, blocks);
     return run_.verify();
   }
 
@@ -261,7 +261,7 @@ TEST(Device, ARunOfACoreAndOfADeviceAreBookedAlike) {
   for (const Plan::Node& node : plan.nodes()) {
     std::vector<const std::byte*> inputs;
     for (std::size_t k = 0; k < node.inputs_number; ++k) inputs.push_back(plan.inputs()[node.first_input + k].data);
-    here.execute_point(here.worker(0), 0, node.step, node.point, node.output, inputs);
+    here.execute_point(here.context(0), 0, node.step, node.point, node.output, inputs);
   }
   ASSERT_FALSE(here.verify());
   EXPECT_EQ(there.accounts().executed, here.accounts().executed);

@@ -94,7 +94,7 @@ TEST(Distributed, ProducersElsewhereHaveNoMarkHere) {
     Execution run({{.pattern = "no_comm", .steps = 2, .width = 2}}, Validation::full, Isa::automatic);
     if (distributed) run.distribute();
     Executor executor(run);
-    executor.execute(run.worker(0), Call{0, 1, 0, {output_of(0, 0, 0, 16)}});
+    executor.execute(run.context(0), Call{0, 1, 0, {output_of(0, 0, 0, 16)}});
     EXPECT_EQ(run.violation().has_value(), !distributed);
   }
 }
@@ -105,7 +105,7 @@ TEST(Execution, FillsAnOutputToItsLastByteAndNotBeyond) {
   for (const std::size_t bytes : sizes) {
     Execution run({{.pattern = "trivial", .output_bytes = bytes}}, Validation::off, Isa::automatic);
     Bytes output(bytes + 16, std::byte{0x55});
-    run.execute_point(run.worker(0), 0, 3, 2, output.data(), {});
+    run.execute_point(run.context(0), 0, 3, 2, output.data(), {});
     Bytes expected = output_of(0, 3, 2, bytes);
     expected.resize(bytes + 16, std::byte{0x55});
     EXPECT_EQ(output, expected) << bytes;

@@ -17,12 +17,12 @@ TEST(Threads, OneTaskByTwoIsCaughtWheneverTheyMeet) {
   Execution run({{.pattern = "trivial", .steps = 50, .width = 2}}, Validation::sample, Isa::automatic);
   for (int repeat = 0; repeat < 50; ++repeat) {
     run.clear();
-    const auto execute_all = [&](std::size_t worker) {
+    const auto execute_all = [&](std::size_t context) {
       Bytes output(16);
       for (std::int64_t step = 0; step < 50; ++step)
         for (const std::int64_t point : {0, 1})
-          if (point == static_cast<std::int64_t>(worker) || step == 25)  // both run the tasks of step 25
-            run.execute_point(run.worker(worker), 0, step, point, output.data(), {});
+          if (point == static_cast<std::int64_t>(context) || step == 25)  // both run the tasks of step 25
+            run.execute_point(run.context(context), 0, step, point, output.data(), {});
     };
     std::jthread(execute_all, 0), std::jthread(execute_all, 1);
     const auto violation = run.verify();
@@ -35,7 +35,7 @@ TEST(Threads, OneTaskByTwoIsCaughtWheneverTheyMeet) {
 TEST(Threads, OneTaskByTwoForOneThatIsSkippedIsCaughtWheneverTheyMeet) {
   constexpr std::int64_t repeats = 50'000;
   Execution run({{.pattern = "trivial", .steps = 1, .width = 2}}, Validation::sample, Isa::automatic);
-  Worker* const workers[] = {&run.worker(0), &run.worker(1)};
+  ThreadContext* const workers[] = {&run.context(0), &run.context(1)};
   std::atomic<std::int64_t> begun{0}, ended{0};
   const auto wait = [](const std::atomic<std::int64_t>& number, std::int64_t wanted) {
     for (int looks = 0; number < wanted; ++looks)
@@ -69,9 +69,9 @@ TEST(Threads, TheirAccountsAddUp) {
     std::vector<std::jthread> threads;
     for (std::int64_t point = 0; point < 4; ++point) {
       threads.emplace_back([&run, point] {
-        Worker& worker = run.worker(static_cast<std::size_t>(point));
+        ThreadContext& context = run.context(static_cast<std::size_t>(point));
         Bytes output(16);
-        for (std::int64_t step = 0; step < 1000; ++step) run.execute_point(worker, 0, step, point, output.data(), {});
+        for (std::int64_t step = 0; step < 1000; ++step) run.execute_point(context, 0, step, point, output.data(), {});
       });
     }
   }

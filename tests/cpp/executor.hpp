@@ -47,17 +47,17 @@ class Executor {
         for (std::int64_t point = points.first; point <= points.last; ++point) {
           Call call{g, step, point, inputs(g, step, point)};
           change(call);
-          for (int n = 0; n < call.times; ++n) execute(run_.worker(0), call);
+          for (int n = 0; n < call.times; ++n) execute(run_.context(0), call);
         }
       }
     }
   }
 
-  void execute(Worker& worker, const Call& call) {
+  void execute(ThreadContext& context, const Call& call) {
     Bytes output(run_.graphs()[call.graph].output_bytes());
     std::vector<const std::byte*> inputs;
     for (const Bytes& input : call.inputs) inputs.push_back(input.data());
-    run_.execute_point(worker, call.graph, call.step, call.point, output.data(), inputs);
+    run_.execute_point(context, call.graph, call.step, call.point, output.data(), inputs);
     outputs_[call.graph][{call.step, call.point}] = output;
   }
 

@@ -247,9 +247,9 @@ TEST(WrongInput, TheFirstOfATaskIsTheOneReported) {
 TEST(WrongInput, OverwrittenByTheTaskItselfIsCaughtInFull) {
   Execution run({{.pattern = "no_comm", .steps = 2, .width = 1}}, Validation::full, Isa::automatic);
   Bytes only(16);
-  run.execute_point(run.worker(0), 0, 0, 0, only.data(), {});
+  run.execute_point(run.context(0), 0, 0, 0, only.data(), {});
   const std::byte* const inputs[] = {only.data()};
-  run.execute_point(run.worker(0), 0, 1, 0, only.data(), inputs);
+  run.execute_point(run.context(0), 0, 1, 0, only.data(), inputs);
   EXPECT_EQ(run.verify().value().text(), "overwritten: graph 0, step 1, point 0, input 0: expected (0, 0), got (1, 0)");
 }
 

@@ -95,7 +95,7 @@ TEST_P(WrongTasks, OutsideTheGraphIsCaughtInEveryMode) {
       run.clear();
       Executor(run).execute();
       Bytes output(16);
-      run.execute_point(run.worker(0), 0, task[0], task[1], output.data(), {});
+      run.execute_point(run.context(0), 0, task[0], task[1], output.data(), {});
       expect_violation(run, ViolationKind::no_such_task, 0, task);
     }
   }
@@ -111,7 +111,7 @@ TEST_P(WrongTasks, EarlyIsCaughtInFullThoughTheBytesAreRight) {
   run.clear();
   // The second repeat begins with the victim, whose inputs still hold what the first has written.
   const auto [step, point] = *early;
-  executor.execute(run.worker(0), Call{0, step, point, executor.inputs(0, step, point)});
+  executor.execute(run.context(0), Call{0, step, point, executor.inputs(0, step, point)});
   executor.execute([&](Call& call) {
     if (Task{call.step, call.point} == *early) call.times = 0;
   });
@@ -127,7 +127,7 @@ TEST_P(WrongTasks, EarlyIsCaughtByItsBytesInTheFirstRepeat) {
     if (!early) GTEST_SKIP() << "nothing depends on anything";
     Executor executor(run);
     const auto [step, point] = *early;
-    executor.execute(run.worker(0), Call{0, step, point, executor.inputs(0, step, point)});
+    executor.execute(run.context(0), Call{0, step, point, executor.inputs(0, step, point)});
     expect_violation(run, ViolationKind::wrong_bytes, 0, *early);
   }
 }

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from taskgrain.drive import catalogue as system
-from taskgrain.drive.catalogue import System
+from taskgrain.drive.system import System
 
 PREFIX = b"@taskgrain "
 CORES = tuple(sorted(os.sched_getaffinity(0))[:2])

@@ -12,7 +12,7 @@ from typing import Any
 from killable_study import OVERHEADS
 
 from taskgrain.drive.answers import DriverError, Peak, Probe, Ready, RunResult
-from taskgrain.drive.catalogue import System
+from taskgrain.drive.system import System
 from taskgrain.machine.busy import Busy
 from taskgrain.measure import call as command
 from taskgrain.measure.plan import Plan

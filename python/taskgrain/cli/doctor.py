@@ -15,7 +15,8 @@ def doctor(folders: Systems = None, as_json: Json = False) -> None:
     from taskgrain.words import quantity
 
     found = catalogue.discover(folders or [])
-    facts, now = machine.facts(), machine.state()
+    packages = dict.fromkeys(name for one in found.values() for name in one.versions)
+    facts, now = machine.facts(packages), machine.state()
     warnings = machine.warnings(facts, now)
     probes = {name: system.probe() for name, system in found.items()}
     groups = catalogue.groups(found.values())

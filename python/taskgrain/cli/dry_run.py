@@ -15,7 +15,7 @@ def show_plan(plan: Plan, as_json: bool) -> None:
         return
     out = printer()
     times = [cell["seconds"] for cell in plan["cells"]]
-    shown = [NOTHING if time is None else duration(time) if time else "not supported" for time in times]
+    shown = [NOTHING if time is None else duration(time) for time in times]
     out.table(["cell", "about"], [[c["cell"], time] for c, time in zip(plan["cells"], shown, strict=True)])
     for name, command in plan["commands"].items():
         out.text(f"{name}: TASKGRAIN_CORES={','.join(map(str, plan['cores']))} {' '.join(command)}")

@@ -10,7 +10,7 @@ from taskgrain.cli import metg_table
 from taskgrain.cli.dry_run import show_plan
 from taskgrain.cli.options import Measuring
 from taskgrain.cli.printer import print_json, printer
-from taskgrain.drive.catalogue import System
+from taskgrain.drive.system import System
 from taskgrain.measure import call
 from taskgrain.measure import dry_run as dry
 from taskgrain.study.study import Study

@@ -17,7 +17,7 @@ from typing import Self, TypeVar
 
 from taskgrain.drive import answers
 from taskgrain.drive.answers import DriverError, Peak, Probe, Ready, RunResult
-from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.log import DriverLog
 from taskgrain.drive.tree import Tree, spawn
 from taskgrain.machine.busy import Busy, BusyWatch

@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -24,19 +24,6 @@ from taskgrain.machine.topology import caches, choose_cores, frequency, read_tex
 from taskgrain.words.warnings import Notice, notice
 
 _COMPILERS = ("gcc", "g++", "clang", "nvcc", "mpirun")
-_LIBRARIES = (
-    "numpy",
-    "scipy",
-    "psutil",
-    "rich",
-    "typer",
-    "dask",
-    "distributed",
-    "ray",
-    "mpi4py",
-    "pyspark",
-    "tensorflow",
-)
 
 
 def _command(*command: str) -> str:
@@ -113,6 +100,12 @@ def _project() -> dict[str, object]:
     return built | {"commit": commit or None, "dirty": bool(dirty) if commit else None}
 
 
+def _own() -> list[str]:
+    """The Python packages that the harness needs."""
+    needs = metadata.requires("taskgrain") or []
+    return [re.split(r"[^A-Za-z0-9._-]", one, maxsplit=1)[0] for one in needs if "extra ==" not in one]
+
+
 def _version(name: str) -> str | None:
     try:
         return metadata.version(name)
@@ -120,8 +113,11 @@ def _version(name: str) -> str | None:
         return None
 
 
-def facts() -> dict[str, object]:
-    """What `machine.json` holds. Takes about 0.1 s; what cannot be found out is null or left out."""
+def facts(packages: Iterable[str] = ()) -> dict[str, object]:
+    """What `machine.json` holds, with the versions of the Python `packages` that systems stand on.
+
+    Takes about 0.1 s; what cannot be found out is null or left out.
+    """
     place = topology()
     memory = psutil.virtual_memory()
     compilers = {
@@ -153,7 +149,7 @@ def facts() -> dict[str, object]:
         "libc": " ".join(platform.libc_ver()),
         "compilers": compilers,
         "python": {"version": platform.python_version()},
-        "libraries": {name: version for name in _LIBRARIES if (version := _version(name))},
+        "libraries": {name: version for name in (*_own(), *packages) if (version := _version(name))},
         "load": list(load),
     }
 

@@ -14,8 +14,10 @@ from types import FrameType
 from typing import Any
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
-from taskgrain.drive.catalogue import REFERENCE, Launch, System, package_folder
+from taskgrain.drive.catalogue import package_folder
+from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
+from taskgrain.drive.system import REFERENCE, System
 from taskgrain.machine import facts as machine
 from taskgrain.measure import progress
 from taskgrain.measure.experiments.table import experiment_named
@@ -93,7 +95,8 @@ def measure(
     with contextlib.ExitStack() as stack:
         folder = output or Path(stack.enter_context(_thrown_away()))
         table = study.table([one.name for one in systems], len(cores))
-        store = stack.enter_context(Store(folder, table, machine.facts(), completed))
+        packages = dict.fromkeys(name for one in systems for name in one.versions)
+        store = stack.enter_context(Store(folder, table, machine.facts(packages), completed))
 
         def make_driver(name: str) -> Session:
             return Session(name, launches[name], store.logs / f"{name}.log")

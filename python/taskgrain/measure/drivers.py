@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from taskgrain.drive.answers import DriverError, Ready
-from taskgrain.drive.catalogue import REFERENCE
+from taskgrain.drive.system import REFERENCE
 from taskgrain.measure.plan import Driver, Plan
 from taskgrain.words.errors import TaskgrainError, UsageError
 

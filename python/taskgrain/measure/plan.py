@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from taskgrain.drive.answers import Peak, Probe, Ready, RunResult
-from taskgrain.drive.catalogue import System
+from taskgrain.drive.system import System
 from taskgrain.machine.busy import Busy
 from taskgrain.measure.progress import Reporter
 from taskgrain.study.settings import Settings

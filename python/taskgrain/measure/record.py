@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.drive.catalogue import REFERENCE
+from taskgrain.drive.system import REFERENCE
 from taskgrain.estimate.samples import Sample
 from taskgrain.machine.busy import BUSY_SHARE
 from taskgrain.measure.experiments.experiment import Experiment, Request

@@ -81,15 +81,10 @@ class Runner:
         return states
 
     def _check(self, state: CellState) -> None:
-        """Fails what cannot work before anything starts, and lets a failed cell try again if wished."""
+        """Lets a failed cell try again if wished."""
         if state.failure is not None and self._plan.retry:
             state.begin()
             state.begun = False
-        system = self._plan.systems[state.cell.system]
-        if not state.done and not system.runs(state.cell.workload.pattern):
-            allowed = ", ".join(system.patterns)
-            message = f"{system.name} runs only {allowed} (limits.patterns of its system.toml)"
-            self._ends.fail(state, "unsupported", message)
 
     def _measure_round(self, group: Sequence[CellState]) -> None:
         order = self._schedule.in_turn(group)

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from taskgrain.drive.answers import DriverError, RunResult
-from taskgrain.drive.catalogue import System
 from taskgrain.drive.session import Session
+from taskgrain.drive.system import System
 from taskgrain.machine.busy import BUSY_SHARE, Busy
 from taskgrain.study.workload import Workload
 from taskgrain.words.errors import UsageError

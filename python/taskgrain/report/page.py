@@ -24,7 +24,7 @@ import vl_convert
 from markupsafe import Markup
 
 import taskgrain
-from taskgrain.drive.catalogue import REFERENCE
+from taskgrain.drive.system import REFERENCE
 from taskgrain.report import look, rows, summary
 from taskgrain.report.cells import Cell, Failure, Results
 from taskgrain.report.charts.chart import Plot, Section

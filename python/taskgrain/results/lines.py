@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, ClassVar, Literal
 
-from taskgrain.drive.catalogue import REFERENCE
+from taskgrain.drive.system import REFERENCE
 from taskgrain.results import values
 from taskgrain.study.fields import WORKLOAD as FIELDS
 from taskgrain.study.workload import Workload

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from driver_process import marked, runnable
 
-from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.launch.launch import Launch
 from taskgrain.study.workload import Workload
 
 BENCH = Path(__file__).parents[3] / "bench"

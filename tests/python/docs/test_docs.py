@@ -218,7 +218,9 @@ def test_every_public_header_is_shown() -> None:
     include = ROOT / "include"
     headers = [file.relative_to(include).as_posix() for file in (include / "taskgrain").glob("*.h*")]
     runtime = [file.relative_to(include).as_posix() for file in (include / "taskgrain/rt").glob("*.hpp")]
-    assert set(re.findall(r'#include "(.+)"', (include / "taskgrain/rt.hpp").read_text())) == set(runtime), "rt.hpp has them all"
+    assert set(re.findall(r'#include "(.+)"', (include / "taskgrain/rt.hpp").read_text())) == set(runtime), (
+        "rt.hpp has them all"
+    )
     headers += runtime  # and none of rt/detail
     for header in headers:
         assert f'--8<-- "include/{header}"' in shown, f"no page shows {header}"

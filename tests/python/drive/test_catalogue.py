@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from taskgrain.drive.catalogue import Group, as_dict, discover, groups, read, select
+from taskgrain.drive.catalogue import Group, as_dict, discover, groups, select
+from taskgrain.drive.system_file import read
 from taskgrain.words.errors import InputError, UsageError
 
 FULL = """
@@ -19,6 +20,7 @@ distributed = true
 network = "MPI"
 language = "C++"
 sources = ["mpi.cpp"]
+versions = ["it"]
 guidance = ["https://example.org"]
 default = true
 [probe]
@@ -38,7 +40,6 @@ pypi_alone = ["its-library==1"]
 program = "setup"
 [limits]
 cores = 2
-patterns = ["trivial"]
 """
 LEAST = '[launch]\ncommand = ["true"]\n'
 
@@ -54,8 +55,7 @@ def test_a_full_file(tmp_path: Path) -> None:
     system = read(folder)
     assert (system.name, system.title, system.distributed, system.default) == ("mpi", "MPI", True, True)
     assert system.probe().available
-    assert system.runs("trivial")
-    assert not system.runs("fft")
+    assert system.versions == ("it",)
     assert system.patience == 1
     launch = system.launch([4, 5, 6, 7])
     assert launch.cores == (4, 5)
@@ -68,7 +68,6 @@ def test_the_least_file(tmp_path: Path) -> None:
     system = read(make(tmp_path / "it", LEAST))
     assert system.title == "it"
     assert system.launch([0, 1]).cores == (0, 1)
-    assert system.runs("anything")
     assert not system.default
 
 

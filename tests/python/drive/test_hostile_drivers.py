@@ -14,7 +14,7 @@ from driver_process import CORES
 from killable_study import DRIVERS, FAKE, finish, lines, program, size, write_system
 
 from taskgrain.drive.answers import DriverError
-from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 from taskgrain.machine import memory
 from taskgrain.machine.memory import MemoryWatch
@@ -148,7 +148,7 @@ STOPPED = """
 import sys
 from pathlib import Path
 from taskgrain.drive.session import Session
-from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.launch.launch import Launch
 launch = Launch((sys.executable, *sys.argv[1:3]), {}, (int(sys.argv[3]),))
 session = Session("x", launch, Path(sys.argv[4]), run_seconds=2.5)
 session.start()

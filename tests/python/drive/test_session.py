@@ -17,7 +17,7 @@ import psutil
 import pytest
 
 from taskgrain.drive.answers import DriverError
-from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.log import DriverLog
 from taskgrain.drive.session import Session
 from taskgrain.machine.processes import cpu_seconds, descendants
@@ -287,7 +287,7 @@ HARNESS = """
 import sys, time
 from pathlib import Path
 from taskgrain.drive.session import Session
-from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.launch.launch import Launch
 session = Session("x", Launch((sys.executable, sys.argv[1], sys.argv[2]), {}, (int(sys.argv[4]),)))
 session.start()
 if sys.argv[3] == "parked":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from taskgrain.drive.catalogue import System
+from taskgrain.drive.system import System
 from taskgrain.measure.call import checked_cells, completed, interruptible
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study

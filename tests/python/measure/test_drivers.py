@@ -6,7 +6,7 @@ import pytest
 from simulated_world import Simulated, World
 
 from taskgrain.drive.answers import DriverError, Ready
-from taskgrain.drive.catalogue import REFERENCE
+from taskgrain.drive.system import REFERENCE
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.plan import Driver, Plan
 from taskgrain.measure.progress import Reporter

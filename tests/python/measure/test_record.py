@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from simulated_system import SimulatedSystem, constant
 
-from taskgrain.drive.catalogue import REFERENCE
+from taskgrain.drive.system import REFERENCE
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import CellState, Record

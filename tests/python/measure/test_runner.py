@@ -11,7 +11,7 @@ import pytest
 from killable_study import OVERHEADS, assert_nothing_twice, lines
 from simulated_world import FLOP, ITERATION, STUDY, World, comparable, measure
 
-from taskgrain.drive.catalogue import REFERENCE, System
+from taskgrain.drive.system import REFERENCE, System
 from taskgrain.study.settings import Settings
 from taskgrain.words.errors import UsageError
 
@@ -262,13 +262,6 @@ def test_an_invalid_request_stops_everything(tmp_path: Path) -> None:
 def test_the_empty_kernel_has_no_peak(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="kernel: empty is not allowed"):
         measure(tmp_path, World(), table={"patterns": ["trivial"], "kernel": "empty"})
-
-
-def test_a_pattern_that_a_system_does_not_run(tmp_path: Path) -> None:
-    limited = System("slow", tmp_path, "slow", command=("x",), patterns=("nearest",))
-    measure(tmp_path, World(), systems={"slow": limited})
-    failure = lines(tmp_path, "failure")
-    assert [(line["cell"], line["error"]) for line in failure] == [("slow/stencil_1d/width=4", "unsupported")]
 
 
 def test_a_study_cut_anywhere_ends_as_if_never_cut(tmp_path: Path) -> None:

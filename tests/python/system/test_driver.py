@@ -11,7 +11,7 @@ import pytest
 
 from taskgrain._core import Run
 from taskgrain.drive.answers import DriverError
-from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 
 DRIVER = """

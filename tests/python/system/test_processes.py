@@ -16,7 +16,7 @@ from driver_process import runnable
 
 from taskgrain import _core
 from taskgrain.drive.answers import DriverError
-from taskgrain.drive.catalogue import Launch
+from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 
 CORES = tuple(sorted(os.sched_getaffinity(0))[:2])

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from driver_process import CORES, Answer, DriverProcess, command_of, environment_of, marked, runnable
 
-from taskgrain.drive.catalogue import System
+from taskgrain.drive.system import System
 
 SYSTEMS = runnable()
 if not SYSTEMS:
@@ -131,8 +131,6 @@ def test_every_worker_is_bound_to_a_core_of_its_own(system: System, driver: Driv
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_pattern(system: System, driver: DriverProcess, pattern: str, dag: str) -> None:
-    if not system.runs(pattern):
-        pytest.skip("the system says that it does not run this pattern")
     widths = (1,) if pattern == "dag" else WIDTHS
     few = ((1, 1), (min(5, widths[-1]), 9))  # for slow systems, which compile or ship every graph
     for width, steps in product(widths, (1, 9)) if system.patience == 1 else few:
@@ -155,7 +153,6 @@ def test_all_patterns_at_once_with_repeats(system: System, driver: DriverProcess
     graphs = [
         graph(pattern, dag, width=3 + number % 4, steps=4 + number, output_bytes=16 + 24 * number)
         for number, pattern in enumerate(PATTERNS)
-        if system.runs(pattern)
     ]
     answer = check(driver.run(*graphs, repeats=3, warmup=1, id=77))
     assert answer["id"] == 77

@@ -14,7 +14,9 @@ from driver_process import REPOSITORY, DriverProcess
 from killable_study import finish, lines
 
 from taskgrain._core import patterns
-from taskgrain.drive.catalogue import System, package_folder, read
+from taskgrain.drive.catalogue import package_folder
+from taskgrain.drive.system import System
+from taskgrain.drive.system_file import read
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

@@ -1,0 +1,1 @@
+"""How the processes of a driver are started: one file a launcher."""

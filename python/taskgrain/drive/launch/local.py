@@ -1,0 +1,29 @@
+"""Processes on this machine: fills in what a command of a `system.toml` leaves open."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+# Only words are placeholders, so that a command may hold JSON and other braces.
+_PLACEHOLDER = re.compile(r"\{([a-z]+)\}")
+PLACEHOLDERS = ("dir", "cores", "nodes", "places", "python")
+
+
+def names_in(word: str) -> list[str]:
+    """The names of the placeholders that stand in a word, known or not."""
+    return _PLACEHOLDER.findall(word)
+
+
+def fill(word: str, folder: Path, cores: Sequence[int]) -> str:
+    """The word with `{dir}`, the driver's `folder`, and what says which processors `cores` it uses."""
+    values = {
+        "dir": str(folder),
+        "cores": str(len(cores)),
+        "nodes": "1",
+        "places": ",".join(f"{{{core}}}" for core in cores),
+        "python": sys.executable,
+    }
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], word)

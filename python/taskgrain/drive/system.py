@@ -1,0 +1,117 @@
+"""A system as its `system.toml` describes it: what it is, whether it can run here, how it is launched."""
+
+from __future__ import annotations
+
+import importlib.util
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from taskgrain.drive.launch.launch import Launch
+from taskgrain.drive.launch.local import fill
+
+REFERENCE = "taskgrain-reference"
+"""The program that measures the kernel alone on the cores."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Whether a system can run here; `missing` says what is not there."""
+
+    missing: tuple[str, ...]
+    install: str
+
+    @property
+    def available(self) -> bool:
+        return not self.missing
+
+
+@dataclass(frozen=True)
+class System:
+    """One `system.toml`; see docs/reference for the meaning of the fields."""
+
+    name: str
+    folder: Path
+    title: str
+    paradigm: str = ""
+    parallelism: str = ""
+    distributed: bool = False
+    network: str = ""
+    language: str = ""
+    sources: tuple[str, ...] = ()
+    guidance: tuple[str, ...] = ()
+    default: bool = False
+    simulated: bool = False
+    """Its seconds are those of a simulation, not of this machine."""
+    programs: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    python: tuple[str, ...] = ()
+    install: str = ""
+    group: str = ""
+    """What `make setup GROUPS=…` calls those that are set up together; empty for those of `--systems`."""
+    megabytes: int = 0
+    """What its set-up takes on the disk."""
+    command: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict)
+    reference: tuple[str, ...] = ()
+    """The command that measures the kernel alone where the system runs it, if that is not on the cores."""
+    park: bool = True
+    """False for runtimes whose heartbeats time out when an idle driver is stopped."""
+    patience: int = 1
+    """More than 1 for runtimes that take milliseconds a task, or minutes to start: multiplies time limits."""
+    most_cores: int | None = None
+    versions: tuple[str, ...] = ()
+    """The Python packages that it stands on, whose versions a result records."""
+    variants: tuple[System, ...] = ()
+    """Other ways to work, or other builds of the driver, each a system of its own, `name.variant`."""
+
+    def probe(self) -> Probe:
+        """Looks for what the system needs; starts nothing."""
+        missing = [f"program {name}" for name in self.programs if shutil.which(name) is None]
+        for name in self.files:
+            path = Path(fill(name, self.folder, ()))
+            if not path.exists():
+                built = path.is_relative_to(self.folder)  # others are the machine's
+                missing.append(f"file {path}" + (" (not built)" if built else ""))
+        missing += [f"Python module {name}" for name in self.python if not _importable(name)]
+        return Probe(tuple(missing), self.install)
+
+    @property
+    def reference_name(self) -> str:
+        """What the program is called that efficiency is measured against."""
+        return Path(self.reference[0]).name if self.reference else REFERENCE
+
+    def cores_of(self, cores: Sequence[int]) -> tuple[int, ...]:
+        """The part of `cores` that the system can use."""
+        return tuple(cores[: self.most_cores])
+
+    @property
+    def options(self) -> str:
+        """The flags by which a command finds the system: the project's own need no `--systems`."""
+        folder = "" if self.group else f"--systems {shlex.quote(str(self.folder))} "
+        return f"{folder}--system {self.name}"
+
+    def launch(self, cores: Sequence[int]) -> Launch:
+        """The command that starts the driver on (the first it can use of) the processors `cores`."""
+        used = self.cores_of(cores)
+        return Launch(
+            command=tuple(fill(word, self.folder, used) for word in self.command),
+            env={key: fill(word, self.folder, used) for key, word in self.env.items()},
+            cores=used,
+            park=self.park,
+            simulated=self.simulated,
+            patience=self.patience,
+        )
+
+    def reference_launch(self, cores: Sequence[int]) -> Launch:
+        """The command that starts `reference`."""
+        return Launch(tuple(fill(word, self.folder, cores) for word in self.reference), {}, tuple(cores))
+
+
+def _importable(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError, AttributeError):
+        return False

@@ -1,0 +1,175 @@
+"""Reads a `system.toml` (docs/how-to/add-a-system.md)."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from taskgrain.drive.launch.local import PLACEHOLDERS, names_in
+from taskgrain.drive.system import System
+from taskgrain.words import numbers
+from taskgrain.words.errors import InputError, UsageError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+DEFAULT_GROUP = "default"
+
+
+def read(folder: Path, *, own: bool = False) -> System:
+    """Reads `folder/system.toml`; `own` if `make setup` sets it up.
+
+    Raises `InputError` or `UsageError` naming the file and the key.
+    """
+    file = folder / "system.toml"
+    try:
+        table = _Table(file, "", tomllib.loads(file.read_text("utf-8")))
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: is not TOML: {error}") from None
+    name = folder.resolve().name
+    if not _NAME.fullmatch(name):
+        raise InputError(f"{file}: folder name", name, "letters, digits and _ . + -")
+    probe, launch, limits = table.table("probe"), table.table("launch"), table.table("limits")
+    setup, variants = table.table("setup"), table.table("variants")
+    command = _words(launch, "command")
+    if not command:
+        raise InputError(launch.field("command"), "nothing", "the driver's command, a list of texts")
+    group = setup.text("group") or DEFAULT_GROUP
+    # What tools/requirements.py reads is only checked here.
+    debian = setup.table("debian")
+    _, _, _ = setup.texts("pypi"), setup.texts("pypi_alone"), setup.text("program")
+    for package, sign in debian.items().items():
+        numbers.text(sign, debian.field(package))
+    most_cores = limits.take("cores")
+    system = System(
+        name=name,
+        folder=folder.resolve(),
+        title=table.text("title") or name,
+        paradigm=table.text("paradigm"),
+        parallelism=table.text("parallelism", ("explicit", "implicit")),
+        distributed=table.flag("distributed", False),
+        network=table.text("network"),
+        language=table.text("language"),
+        sources=table.texts("sources"),
+        guidance=table.texts("guidance"),
+        default=table.flag("default", False),
+        simulated=table.flag("simulated", False),
+        programs=probe.texts("programs"),
+        files=_words(probe, "files"),
+        python=probe.texts("python"),
+        install=probe.text("install") or (make_setup(group) if own else ""),
+        group=group if own else "",
+        megabytes=numbers.integer(setup.take("megabytes") or 0, setup.field("megabytes")),
+        command=command,
+        env=_environment(launch),
+        reference=_words(launch, "reference"),
+        park=launch.flag("park", True),
+        patience=launch.count("patience", 1),
+        most_cores=None if most_cores is None else numbers.integer(most_cores, limits.field("cores"), low=1),
+        versions=table.texts("versions"),
+    )
+    system = replace(system, variants=tuple(_variant(system, variants, key) for key in variants.names()))
+    for part in (table, probe, launch, limits, setup, variants):
+        part.done()
+    return system
+
+
+def make_setup(group: str) -> str:
+    """The command that sets up the systems of a group."""
+    return "make setup" if group == DEFAULT_GROUP else f"make setup GROUPS={group}"
+
+
+def _words(table: _Table, key: str) -> tuple[str, ...]:
+    return tuple(table.check(key, word) for word in table.texts(key))
+
+
+def _environment(table: _Table) -> dict[str, str]:
+    env = table.table("env")
+    return {key: env.check(key, numbers.text(word, env.field(key))) for key, word in env.items().items()}
+
+
+def _variant(system: System, variants: _Table, name: str) -> System:
+    """The same driver told by its environment to work in another way, or another build of it."""
+    if not _NAME.fullmatch(name):
+        raise InputError(variants.field("name"), name, "letters, digits and _ . + -")
+    table = variants.table(name)
+    most_cores = table.take("cores")
+    variant = replace(
+        system,
+        name=f"{system.name}.{name}",
+        title=table.text("title") or f"{system.title}, {name}",
+        default=table.flag("default", False),
+        programs=table.texts("programs") or system.programs,
+        files=_words(table, "files") or system.files,
+        command=_words(table, "command") or system.command,
+        env={**system.env, **_environment(table)},
+        most_cores=system.most_cores
+        if most_cores is None
+        else numbers.integer(most_cores, table.field("cores"), low=1),
+    )
+    table.done()
+    return variant
+
+
+class _Table:
+    """Takes the known keys out of a TOML table, and complains about those left."""
+
+    def __init__(self, file: Path, prefix: str, table: Mapping[str, object]) -> None:
+        self._file, self._prefix, self._rest = file, prefix, dict(table)
+        self._known: list[str] = []
+
+    def field(self, key: str) -> str:
+        return f"{self._file}: {self._prefix}{key}"
+
+    def take(self, key: str) -> object | None:
+        self._known.append(key)
+        return self._rest.pop(key, None)
+
+    def text(self, key: str, allowed: Sequence[str] | None = None) -> str:
+        value = self.take(key)
+        return "" if value is None else numbers.text(value, self.field(key), allowed)
+
+    def flag(self, key: str, default: bool) -> bool:
+        value = self.take(key)
+        return default if value is None else numbers.flag(value, self.field(key))
+
+    def count(self, key: str, default: int) -> int:
+        value = self.take(key)
+        return default if value is None else numbers.integer(value, self.field(key), low=1)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        value = self.take(key)
+        if value is None:
+            return ()
+        if not isinstance(value, list):
+            raise InputError(self.field(key), value, "a list of texts")
+        return tuple(numbers.text(item, self.field(key)) for item in value)
+
+    def table(self, key: str) -> _Table:
+        value = self.take(key)
+        if value is None:
+            value = {}
+        if not isinstance(value, dict):
+            raise InputError(self.field(key), value, "a table")
+        return _Table(self._file, f"{self._prefix}{key}.", value)
+
+    def names(self) -> list[str]:
+        return list(self._rest)
+
+    def items(self) -> Mapping[str, object]:
+        rest, self._rest = self._rest, {}
+        return rest
+
+    def check(self, key: str, word: str) -> str:
+        for name in names_in(word):
+            if name not in PLACEHOLDERS:
+                allowed = " ".join(f"{{{one}}}" for one in PLACEHOLDERS)
+                raise InputError(self.field(key), f"{{{name}}}", allowed)
+        return word
+
+    def done(self) -> None:
+        for key in self._rest:
+            raise InputError(f"{self._file}: key", self._prefix + key, ", ".join(self._known))
