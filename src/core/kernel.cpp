@@ -35,12 +35,13 @@ std::string_view name(WorkUnit unit) noexcept {
   return units[static_cast<std::size_t>(unit)];
 }
 
-Kernel::Kernel(const KernelSpec& spec, Isa isa, std::uint64_t seed) : entry_(&kernel_from_name(spec.name)), seed_(seed) {
+Kernel::Kernel(const KernelSpec& spec, Isa isa, std::uint64_t seed)
+    : entry_(&kernel_from_name(spec.name)), seed_(seed) {
   spec_ = with_defaults(spec, *entry_);
   compute_bound(isa);  // throws if it is not there, whatever the kernel
   loop_ = entry_->loop == nullptr ? nullptr : entry_->loop(isa);
   check(spec_, *entry_);
-  form_ = entry_->does_nothing()                                    ? Form::nothing
+  form_ = entry_->does_nothing()                                     ? Form::nothing
           : entry_->loop != nullptr && entry_->iterations == nullptr ? Form::loop
                                                                      : Form::task;
   if (entry_->work == nullptr) return;

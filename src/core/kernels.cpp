@@ -56,9 +56,7 @@ std::int64_t imbalanced(const KernelSpec& spec, const TaskId& task, std::uint64_
 }
 
 /// Half of a sample is read, the other half written.
-Work memory_bound_work(const KernelSpec& spec) {
-  return {.bytes = static_cast<double>(spec.sample_bytes() / 2 * 2)};
-}
+Work memory_bound_work(const KernelSpec& spec) { return {.bytes = static_cast<double>(spec.sample_bytes() / 2 * 2)}; }
 void memory_bound(const KernelSpec& spec, std::int64_t iterations, const TaskId& task, Scratch& scratch) {
   std::byte* memory = scratch.memory(spec.scratch_bytes);
   const std::size_t half = spec.sample_bytes() / 2;

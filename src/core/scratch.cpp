@@ -20,10 +20,8 @@ Scratch::~Scratch() {
   if (file_ >= 0) close(file_);
 }
 Scratch::Scratch(Scratch&& other) noexcept
-    : memory_(std::move(other.memory_)),
-      memory_bytes_(std::exchange(other.memory_bytes_, 0)),
-      file_bytes_(std::exchange(other.file_bytes_, 0)),
-      file_(std::exchange(other.file_, -1)) {}
+    : memory_(std::move(other.memory_)), memory_bytes_(std::exchange(other.memory_bytes_, 0)),
+      file_bytes_(std::exchange(other.file_bytes_, 0)), file_(std::exchange(other.file_, -1)) {}
 Scratch& Scratch::operator=(Scratch&& other) noexcept {
   std::swap(memory_, other.memory_);
   std::swap(memory_bytes_, other.memory_bytes_);

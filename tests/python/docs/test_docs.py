@@ -13,7 +13,8 @@ A page is run from beginning to end in a folder of its own, which has the checko
 
 Nothing else is allowed. A comment right before a block changes that: `<!-- not run: REASON -->` leaves it
 out, `<!-- slow -->` leaves it to the tests marked slow, `<!-- excerpt: FILE -->` holds it to the text of a
-file, `<!-- output -->` to what the block before it printed.
+file, `<!-- output -->` to what the block before it printed. A block with `<!-- checkout -->` is for a copy of
+the sources, where test_how_to_core.py follows the page.
 """
 
 from __future__ import annotations
@@ -126,6 +127,8 @@ def run_page(text: str, folder: Path, *, slow: bool) -> None:
     printed = ""
     for block in blocks(text):
         try:
+            if "checkout" in block.comments:
+                continue
             if "not run" in block.comments:
                 if not block.comments["not run"]:
                     raise PageError("'not run' needs a reason")
@@ -224,6 +227,15 @@ def test_every_public_header_is_shown() -> None:
     headers += runtime  # and none of rt/detail
     for header in headers:
         assert f'--8<-- "include/{header}"' in shown, f"no page shows {header}"
+
+
+def test_every_pattern_and_kernel_has_a_row() -> None:
+    from taskgrain._core import kernels, patterns
+
+    page = (ROOT / "docs/reference/patterns.md").read_text()
+    for section, names in (("Patterns", patterns()), ("Kernels", kernels())):
+        table = page.split(f"# {section}\n", 1)[1].split("\n# ", 1)[0]
+        assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == sorted(names), section
 
 
 def test_the_graph_of_the_protocol_is_the_default() -> None:

@@ -16,17 +16,14 @@ from pathlib import Path
 import pytest
 from driver_process import CORES, Answer, DriverProcess, command_of, environment_of, marked, runnable
 
+from taskgrain._core import kernels, patterns
 from taskgrain.drive.system import System
 
 SYSTEMS = runnable()
 if not SYSTEMS:
     pytest.skip("no driver is installed, nor in TASKGRAIN_SYSTEMS_BUILD", allow_module_level=True)
 
-PATTERNS = (
-    "trivial", "no_comm", "stencil_1d", "stencil_1d_periodic", "dom", "tree", "fft", "all_to_all", "nearest",
-    "spread", "random_nearest", "random_spread", "random", "stencil_2d", "stencil_2d_9", "stencil_3d",
-    "v_cycle", "fork_join", "dag",
-)  # fmt: skip
+PATTERNS = tuple(patterns())
 WIDTHS = (1, 2, 3, 5, 17)  # fewer points than cores, and numbers that they do not divide
 BIG = 2**20
 Graph = dict[str, object]
@@ -184,10 +181,7 @@ def test_imbalance_is_the_same_on_every_system(driver: DriverProcess) -> None:
     assert answer["work"] == answer["flops"] == 128 * 120387
 
 
-@pytest.mark.parametrize(
-    "name",
-    ("empty", "busy_wait", "compute_bound", "memory_bound", "compute_dgemm", "memory_daxpy", "io_bound"),
-)
+@pytest.mark.parametrize("name", kernels())
 def test_kernel(driver: DriverProcess, name: str) -> None:
     kernel = {"name": name, "iterations": 3, "scratch_bytes": 65536}
     answer = driver.run(graph("stencil_1d", width=4, kernel=kernel))
