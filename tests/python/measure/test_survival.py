@@ -44,7 +44,7 @@ class Killer:
         self._out, self._forker, self._words = out, forker, words
         self._dice = random.Random(seed)
         self._harness = 0
-        self._stored: list[object] = []
+        self._stored: tuple[object, ...] = ()
         self.runs_at_risk = 0
         """Runs that were in flight when they were killed."""
 
@@ -83,7 +83,7 @@ class Killer:
         found = reader.read(self._out)
         assert not found.damaged
         assert found.lines[: len(self._stored)] == self._stored
-        self._stored = list(found.lines)
+        self._stored = found.lines
         assert_nothing_twice(self._out)
 
 
