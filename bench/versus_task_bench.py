@@ -151,7 +151,8 @@ class TaskBench:
 
     def seconds(self, case: Case, iterations: int) -> float:
         graph = case.workload
-        words = ["-steps", case.steps, "-width", graph.width, "-type", graph.pattern, "-radix", graph.radix]
+        words = ["-steps", case.steps, "-width", graph.width]
+        words += ["-type", graph.pattern, "-radix", graph["radix"]]
         words += ["-kernel", "compute_bound", "-iter", iterations]
         command = [*self.command, *map(str, words)]
         self._signal(signal.SIGCONT)

@@ -70,7 +70,7 @@ def _table(description: str, properties: Mapping[str, Any]) -> dict[str, Any]:
         "description": description,
         "type": "object",
         "additionalProperties": False,
-        "not": {"anyOf": [{"required": list(pair)} for pair in _pairs()]},
+        "not": {"anyOf": [{"required": list(pair)} for pair in _pairs() if properties.keys() >= set(pair)]},
         "properties": dict(properties),
     }
 

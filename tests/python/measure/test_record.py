@@ -11,6 +11,7 @@ from taskgrain.drive.system import REFERENCE
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import CellState, Record
+from taskgrain.results.lines import from_json
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words.warnings import Notice, notice
 
@@ -49,7 +50,7 @@ def runs(count: int) -> list[Line]:
 def taken(*lines: Line) -> CellState:
     whole = record()
     for line in lines:
-        whole.take(line)
+        whole.take(from_json(line))
     return whole.cells[CELL.name]
 
 
@@ -108,20 +109,17 @@ def test_warnings_of_answers_are_kept_once_whoever_wrote_them() -> None:
     "line",
     [
         {"kind": "run", "cell": CELL.name},
-        {"kind": 7},
         reference(rates=[1.0]),
         reference(rates=[]),
         reference(rates=[1.0, -1.0]),
         reference(work_unit=None),
-        reference(elapsed=-1.0),
         {"kind": "failure", "cell": CELL.name, "error": "crash", "message": 3},
         {"kind": "metg", "cell": CELL.name, "ending": "precise"},
-        {"cell": CELL.name},
     ],
 )
 def test_lines_that_make_no_sense_are_refused(line: Line) -> None:
-    with pytest.raises((KeyError, TypeError, ValueError, AttributeError)):
-        record().take(line)
+    with pytest.raises(ValueError):
+        record().take(from_json(line))
 
 
 def test_a_failed_cell_begins_again() -> None:
