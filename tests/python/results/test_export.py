@@ -13,6 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 import results_folder as made
+import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +29,11 @@ MPI = made.cell_name("mpi", "fft")
 
 
 def lines(folder: Path, kind: str) -> list[dict[str, Any]]:
-    found = [json.loads(line) for line in (folder / "runs.jsonl").read_text("utf-8").splitlines()]
+    packed = folder / "runs.jsonl.zst"
+    raw = (
+        zstandard.decompress(packed.read_bytes()) if packed.exists() else (folder / "runs.jsonl").read_bytes()
+    )
+    found = [json.loads(line) for line in raw.splitlines()]
     return [line for line in found if line["kind"] == kind]
 
 
