@@ -99,7 +99,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 def test_there_are_pages() -> None:
-    assert {"add-a-kernel", "add-a-pattern"} <= PAGES.keys()
+    assert {"add-a-field", "add-a-kernel", "add-a-pattern"} <= PAGES.keys()
 
 
 @pytest.mark.parametrize("page", PAGES)
