@@ -65,7 +65,8 @@ BENCHMARK(kernel)->Name("compute_bound, iterations:")->Arg(0)->Arg(1)->Arg(8)->A
 class Loop {
  public:
   Loop(Validation validation, std::int64_t iterations)
-      : run_({graph_of("stencil_1d", 3, iterations)}, validation, Isa::automatic), outputs_(run_.graphs()[0]), context_(run_.context(0)) {
+      : run_({graph_of("stencil_1d", 3, iterations)}, validation, Isa::automatic), outputs_(run_.graphs()[0]),
+        context_(run_.context(0)) {
     std::vector<const std::byte*> space;
     for (const std::int64_t step : {2, 3})
       for (std::int64_t point = 0; point < 16; ++point) {
@@ -83,8 +84,9 @@ class Loop {
       }
       for (std::int64_t point = 0; point < 16; ++point) {
         const auto& inputs = inputs_[step_ & 1][static_cast<std::size_t>(point)];
-        run_.execute_point(context_, 0, step_, point, outputs_.at(step_, point),
-                           step_ == 0 ? std::span<const std::byte* const>() : std::span<const std::byte* const>(inputs));
+        run_.execute_point(
+            context_, 0, step_, point, outputs_.at(step_, point),
+            step_ == 0 ? std::span<const std::byte* const>() : std::span<const std::byte* const>(inputs));
       }
     }
   }
@@ -102,13 +104,14 @@ void execute_point(benchmark::State& state, Validation validation, std::int64_t 
   Loop loop(validation, iterations);
   for (auto _ : state) loop(1);
   if (!loop.holds()) state.SkipWithError("the loop itself is wrong");
-  state.counters["ns a task"] =
-      benchmark::Counter(16e-9 * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
+  state.counters["ns a task"] = benchmark::Counter(16e-9 * static_cast<double>(state.iterations()),
+                                                   benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK_CAPTURE(execute_point, off, Validation::off, -1)->Name("16 empty tasks, validation off");
 BENCHMARK_CAPTURE(execute_point, sample, Validation::sample, -1)->Name("16 empty tasks, validation sample");
 BENCHMARK_CAPTURE(execute_point, full, Validation::full, -1)->Name("16 empty tasks, validation full");
-BENCHMARK_CAPTURE(execute_point, zero, Validation::sample, 0)->Name("16 compute_bound tasks of 0 iterations, validation sample");
+BENCHMARK_CAPTURE(execute_point, zero, Validation::sample, 0)
+    ->Name("16 compute_bound tasks of 0 iterations, validation sample");
 
 template <typename Body>
 double seconds(Body body) {
@@ -146,7 +149,10 @@ void print_ratios() {
         });
   }
   std::int64_t iterations = 1;  // until a task lasts 1 us
-  while (seconds([&] { for (int k = 0; k < 1000; ++k) run(iterations); }) < 1e-3) ++iterations;
+  while (seconds([&] {
+           for (int k = 0; k < 1000; ++k) run(iterations);
+         }) < 1e-3)
+    ++iterations;
   Loop checked(Validation::sample, iterations), unchecked(Validation::off, iterations);
   print_ratio(
       "tasks of 1 us, validation sample / off:", 5001, [&] { return seconds([&] { checked(10); }); },

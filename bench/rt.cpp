@@ -77,7 +77,8 @@ double graph_seconds(rt::Runtime& runtime, const Case& of, rt::Policy policy, in
   rt::TaskGraph graph;
   std::vector<rt::TaskGraph::Node> nodes;
   for (int j = 0; j < body_columns; ++j)
-    for (int i = 0; i < rows; ++i) nodes.push_back(graph.task(i % runtime.workers(), [turns = of.turns](const rt::Turn&) { work(turns); }));
+    for (int i = 0; i < rows; ++i)
+      nodes.push_back(graph.task(i % runtime.workers(), [turns = of.turns](const rt::Turn&) { work(turns); }));
   for (int j = 0; j < body_columns; ++j)
     for (int i = 0; i < rows; ++i)
       for (int k = 0; k < of.dependences; ++k) {
@@ -97,7 +98,9 @@ double graph_seconds(rt::Runtime& runtime, const Case& of, rt::Policy policy, in
 
 double seconds(rt::Runtime& runtime, const Case& of, int columns) {
   if (of.face == "taskflow") return flow_seconds(runtime, of, columns);
-  const auto policy = of.face == "in_order" ? rt::Policy::in_order : of.face == "ready_queue" ? rt::Policy::ready_queue : rt::Policy::stealing;
+  const auto policy = of.face == "in_order"      ? rt::Policy::in_order
+                      : of.face == "ready_queue" ? rt::Policy::ready_queue
+                                                 : rt::Policy::stealing;
   return graph_seconds(runtime, of, policy, columns);
 }
 
@@ -125,13 +128,15 @@ void print_launch(rt::Runtime& runtime) {
   };
   const double unbound = median_launch();
   const rt::Pinned bound(runtime.cores()[0]);
-  std::printf("us of a launch and its wait, %d workers, median of 2000: %.2f where the caller is bound, %.2f where not\n", runtime.workers(),
-              median_launch(), unbound);
+  std::printf(
+      "us of a launch and its wait, %d workers, median of 2000: %.2f where the caller is bound, %.2f where not\n",
+      runtime.workers(), median_launch(), unbound);
 }
 
 void print_all() {
   std::map<int, std::unique_ptr<rt::Runtime>> runtimes;
-  for (const int workers : {1, 2}) runtimes[workers] = std::make_unique<rt::Runtime>(rt::RuntimeOptions{.workers = workers});
+  for (const int workers : {1, 2})
+    runtimes[workers] = std::make_unique<rt::Runtime>(rt::RuntimeOptions{.workers = workers});
   std::vector<Case> cases;
   for (const int workers : {1, 2})
     for (const int dependences : {0, 1, 2, 4, 8})
@@ -145,7 +150,8 @@ void print_all() {
   std::map<Case, std::vector<double>> nanoseconds;
   for (int turn = 0; turn < 15; ++turn) {
     // Of both workers at once: the processors of a virtual machine may be one core.
-    alone.push_back(seconds_of([&] { runtimes[2]->on_each_worker([&](int) { work(15'000 * microsecond); }); }) / 15'000);
+    alone.push_back(seconds_of([&] { runtimes[2]->on_each_worker([&](int) { work(15'000 * microsecond); }); }) /
+                    15'000);
     for (const Case& of : cases) {
       const int columns = of.turns > 0 ? 960 : 4800;
       nanoseconds[of].push_back(seconds(*runtimes[of.workers], of, columns) * 1e9 * of.workers / (rows * columns));
@@ -167,7 +173,8 @@ void print_all() {
   std::printf("efficiency with tasks of 1 us and 8 dependences on 2 workers, median; aim 0.90\n%-20s", "");
   for (const auto& face : faces) {
     std::vector<double> efficiencies;
-    for (std::size_t turn = 0; turn < alone.size(); ++turn) efficiencies.push_back(alone[turn] * 1e9 / nanoseconds[{face, 8, 2, microsecond}][turn]);
+    for (std::size_t turn = 0; turn < alone.size(); ++turn)
+      efficiencies.push_back(alone[turn] * 1e9 / nanoseconds[{face, 8, 2, microsecond}][turn]);
     std::printf(" %18.3f", median(efficiencies));
   }
   std::printf("\n");
@@ -175,7 +182,8 @@ void print_all() {
   std::this_thread::sleep_for(std::chrono::milliseconds(100));  // more than they spin
   const std::clock_t before = std::clock();
   std::this_thread::sleep_for(std::chrono::seconds(1));
-  std::printf("processor time of idle runtimes in a second: %.0f us\n", 1e6 * static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC);
+  std::printf("processor time of idle runtimes in a second: %.0f us\n",
+              1e6 * static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC);
 }
 
 }  // namespace
@@ -190,13 +198,17 @@ int main(int argc, char** argv) {
     if (k >= argc) return otherwise;
     char* end = nullptr;
     const long value = std::strtol(argv[k], &end, 10);
-    if (end == argv[k] || *end != '\0' || value < least || value > most) refuse(what, argv[k], std::to_string(least) + " to " + std::to_string(most));
+    if (end == argv[k] || *end != '\0' || value < least || value > most)
+      refuse(what, argv[k], std::to_string(least) + " to " + std::to_string(most));
     return static_cast<int>(value);
   };
-  if (argc < 4 || argc > 6) refuse("the number of arguments", std::to_string(argc - 1).c_str(), "0, or FACE D N [WORKERS [TURNS]]");
-  if (std::ranges::find(faces, argv[1]) == faces.end()) refuse("FACE", argv[1], "taskflow, in_order, ready_queue, stealing");
+  if (argc < 4 || argc > 6)
+    refuse("the number of arguments", std::to_string(argc - 1).c_str(), "0, or FACE D N [WORKERS [TURNS]]");
+  if (std::ranges::find(faces, argv[1]) == faces.end())
+    refuse("FACE", argv[1], "taskflow, in_order, ready_queue, stealing");
   const int dependences = number(2, "D", 0, rows, 0), columns = number(3, "N", 16, 100'000'000, 0);
   const int workers = number(4, "WORKERS", 1, rows, 1), turns = number(5, "TURNS", 0, 1'000'000'000, 0);
   rt::Runtime runtime({.workers = workers});
-  std::printf("%.1f ns\n", seconds(runtime, {argv[1], dependences, workers, turns}, columns) * 1e9 * workers / (1.0 * rows * columns));
+  std::printf("%.1f ns\n", seconds(runtime, {argv[1], dependences, workers, turns}, columns) * 1e9 * workers /
+                               (1.0 * rows * columns));
 }

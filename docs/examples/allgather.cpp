@@ -31,7 +31,9 @@ class AllGather final : public ProcessSystem {
   void execute_graph(Execution& run, std::size_t g) {
     const Graph& graph = run.graphs()[g];
     const std::size_t bytes = graph.output_bytes();
-    const auto at = [&](auto& outputs, std::int64_t point) { return outputs.data() + static_cast<std::size_t>(point) * bytes; };
+    const auto at = [&](auto& outputs, std::int64_t point) {
+      return outputs.data() + static_cast<std::size_t>(point) * bytes;
+    };
     std::vector<std::byte> before(static_cast<std::size_t>(graph.width()) * bytes), now = before;
     std::vector<int> lengths, starts;
     for (int r = 0; r < ranks(); ++r) {

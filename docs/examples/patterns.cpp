@@ -17,7 +17,8 @@ int main() {
     std::int64_t dependences = 0;
     for (std::int64_t step = 0; step < graph.steps(); ++step) {
       const Interval points = graph.points(step);
-      for (std::int64_t point = points.first; point <= points.last; ++point) dependences += graph.deps(step, point).count();
+      for (std::int64_t point = points.first; point <= points.last; ++point)
+        dependences += graph.deps(step, point).count();
     }
     std::printf("%-10s %3d tasks, %3d dependences, %d sets%s\n", name, static_cast<int>(graph.tasks()),
                 static_cast<int>(dependences), static_cast<int>(graph.dependence_sets()),

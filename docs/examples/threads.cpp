@@ -36,7 +36,8 @@ class Threads final : public System {
         for (std::size_t g = 0; g < outputs_.size(); ++g) {
           const Interval points = run.graphs()[g].points(step);
           for (std::int64_t point = points.first + static_cast<std::int64_t>(k); point <= points.last; point += cores())
-            run.execute_point(context, g, step, point, outputs_[g].at(step, point), outputs_[g].inputs(step, point, space));
+            run.execute_point(context, g, step, point, outputs_[g].at(step, point),
+                              outputs_[g].inputs(step, point, space));
         }
         step_done.arrive_and_wait();
       }

@@ -28,9 +28,10 @@ int main() {
   rt::TaskGraph graph("heat");
   std::vector<rt::TaskGraph::Node> nodes;
   for (int block = 0; block < blocks; ++block)
-    nodes.push_back(graph.task(block * runtime.workers() / blocks, [&rods, block](const rt::Turn& turn) {
-      step(rods[turn.iteration % 2], rods[(turn.iteration + 1) % 2], block);
-    }, "block " + std::to_string(block)));
+    nodes.push_back(graph.task(
+        block * runtime.workers() / blocks,
+        [&rods, block](const rt::Turn& turn) { step(rods[turn.iteration % 2], rods[(turn.iteration + 1) % 2], block); },
+        "block " + std::to_string(block)));
   for (int block = 0; block < blocks; ++block) {
     graph.carried_edge(nodes[block], nodes[block]);
     if (block > 0) graph.carried_edge(nodes[block], nodes[block - 1]);
@@ -38,7 +39,8 @@ int main() {
   }
   rt::CompiledGraph compiled(runtime, std::move(graph));
   const auto& counts = compiled.statistics();
-  std::printf("an iteration: %zu tasks, %zu edges, %zu messages between workers\n", counts.tasks, counts.edges, counts.messages);
+  std::printf("an iteration: %zu tasks, %zu edges, %zu messages between workers\n", counts.tasks, counts.edges,
+              counts.messages);
 
   compiled.launch({.iterations = 200});
   compiled.launch({.iterations = 300});  // after the first

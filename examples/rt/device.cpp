@@ -22,11 +22,11 @@ class Stream {
     std::vector<Finished> before{last_};
     for (const rt::DeviceEvent& event : after) before.push_back(std::any_cast<Finished>(event));
     return last_ = std::async(std::launch::async, [before, work, done] {
-             for (const Finished& one : before)
-               if (one.valid()) one.wait();
-             work();
-             done();
-           }).share();
+                     for (const Finished& one : before)
+                       if (one.valid()) one.wait();
+                     work();
+                     done();
+                   }).share();
   }
 
  private:
@@ -39,12 +39,19 @@ int main() {
   int host = 0, device = 0, result = 0;
   rt::TaskGraph graph("device");
   const auto prepare = graph.task(0, [&] { host = 20; }, "prepare");
-  const auto copy = graph.async_task(0, [&](const rt::Turn&, const rt::Issue& issue) -> rt::DeviceEvent {
-    return copies.enqueue(issue.after, [&] { device = host; }, issue.done);
-  }, "copy");
-  const auto kernel = graph.async_task(0, [&](const rt::Turn&, const rt::Issue& issue) -> rt::DeviceEvent {
-    return kernels.enqueue(issue.after, [&] { device = 2 * device + 2; }, issue.done);  // waits for the copy on the device
-  }, "kernel");
+  const auto copy = graph.async_task(
+      0,
+      [&](const rt::Turn&, const rt::Issue& issue) -> rt::DeviceEvent {
+        return copies.enqueue(issue.after, [&] { device = host; }, issue.done);
+      },
+      "copy");
+  const auto kernel = graph.async_task(
+      0,
+      [&](const rt::Turn&, const rt::Issue& issue) -> rt::DeviceEvent {
+        return kernels.enqueue(
+            issue.after, [&] { device = 2 * device + 2; }, issue.done);  // waits for the copy on the device
+      },
+      "kernel");
   const auto use = graph.task(0, [&] { result = device; }, "use");  // runs when the device is done
   graph.edge(prepare, copy);
   graph.edge(copy, kernel);

@@ -17,7 +17,8 @@
 
 namespace rt = taskgrain::rt;
 
-constexpr std::int64_t width = 64;  // of a stencil: task (step, point) comes after the three points around it of the step before
+constexpr std::int64_t width =
+    64;  // of a stencil: task (step, point) comes after the three points around it of the step before
 
 double peak_megabytes() {
   rusage usage{};
@@ -51,8 +52,8 @@ int main(int argc, char** argv) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 
   const auto tasks = static_cast<double>(steps * width);
-  std::printf("%.0f tasks in %.3g s, %.3g ns of a core for a task; peak memory %.1f MiB, %.1f MiB before\n", tasks, seconds,
-              1e9 * seconds * runtime.workers() / tasks, peak_megabytes(), before);
+  std::printf("%.0f tasks in %.3g s, %.3g ns of a core for a task; peak memory %.1f MiB, %.1f MiB before\n", tasks,
+              seconds, 1e9 * seconds * runtime.workers() / tasks, peak_megabytes(), before);
   for (const std::int64_t count : ran)
     if (count != steps) return 1;
 }

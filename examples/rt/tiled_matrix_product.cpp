@@ -22,7 +22,8 @@ int main() {
   rt::Taskflow<std::array<int, 3>> products(runtime, "product");  // i, j, k: adds A(i, k) B(k, j) to C(i, j)
   rt::Taskflow<std::array<int, 2>> loads(runtime, "load");        // i, j: of A and B
   products.indegree([](std::array<int, 3> ijk) { return ijk[2] == 0 ? 2 : 3; });
-  products.worker([&](std::array<int, 3> ijk) { return (ijk[0] * tiles + ijk[1]) % runtime.workers(); });  // C(i, j) stays there
+  products.worker(
+      [&](std::array<int, 3> ijk) { return (ijk[0] * tiles + ijk[1]) % runtime.workers(); });  // C(i, j) stays there
   products.run([&](std::array<int, 3> ijk) {
     const auto [i, j, k] = ijk;
     for (int r = i * side; r < (i + 1) * side; ++r)

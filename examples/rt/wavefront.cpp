@@ -36,7 +36,8 @@ int main() {
   rt::Runtime runtime({.order = rt::Order::oldest});  // no block lies while the next diagonal waits for it
   rt::Taskflow<std::array<int, 2>> flow(runtime, "block");
   flow.indegree([](std::array<int, 2> block) { return (block[0] > 0) + (block[1] > 0); });
-  flow.worker([&](std::array<int, 2> block) { return block[0] * runtime.workers() / blocks; });  // rows that lie together
+  flow.worker(
+      [&](std::array<int, 2> block) { return block[0] * runtime.workers() / blocks; });  // rows that lie together
   flow.run([&](std::array<int, 2> block) {
     const auto [i, j] = block;
     table.fill(i * side, (i + 1) * side, j * side, (j + 1) * side);

@@ -93,7 +93,7 @@ class alignas(128) ThreadContext {
   friend class Execution;
   std::int64_t executed_ = 0;
   std::int64_t dependencies_ = 0;
-  std::uint64_t checksum_ = 0;  ///< of the tasks executed
+  std::uint64_t checksum_ = 0;   ///< of the tasks executed
   struct alignas(128) Kernels {  // in memory of its own, too
     std::int64_t iterations = 0;
   };
@@ -175,8 +175,8 @@ class Execution {
   /// for `failure`, because few runtimes carry an exception out of a task.
   /// \param inputs  one pointer to `output_bytes` bytes for each dependence, in increasing order of points.
   /// \param output  `output_bytes` bytes; no input may lie in it.
-  void execute_point(ThreadContext& context, std::size_t graph, std::int64_t step, std::int64_t point, std::byte* output,
-                     std::span<const std::byte* const> inputs);
+  void execute_point(ThreadContext& context, std::size_t graph, std::int64_t step, std::int64_t point,
+                     std::byte* output, std::span<const std::byte* const> inputs);
 
   // What ran where `execute_point` cannot, such as on a device, is booked with these. There, too, every input must be checked and every
   // output filled.
@@ -184,7 +184,8 @@ class Execution {
   void book_point(ThreadContext& context, std::size_t graph, std::int64_t step, std::int64_t point);
   /// Books that the `input`-th input of a task was wrong. \param got  the first wrong cell; {-1, -1} within a last, incomplete one; the
   /// right one if its producer had not run
-  void book_wrong_input(ThreadContext& context, std::size_t graph, std::int64_t step, std::int64_t point, std::int64_t input, Cell got);
+  void book_wrong_input(ThreadContext& context, std::size_t graph, std::int64_t step, std::int64_t point,
+                        std::int64_t input, Cell got);
   /// Books what went wrong with the execution itself; the first is kept for `failure`.
   void book_failure(ThreadContext& context, std::exception_ptr failure);
 
@@ -210,8 +211,8 @@ class Execution {
   bool inputs_hold(const Graph& graph, std::int64_t step, std::int64_t point,
                    std::span<const std::byte* const> inputs) const;
   bool holds(const Graph& graph, const std::byte* data, Cell expected) const;
-  void record_input(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point, std::int64_t input, Cell expected,
-                    Cell got) const;
+  void record_input(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
+                    std::int64_t input, Cell expected, Cell got) const;
   void record_inputs(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
                      std::span<const std::byte* const> inputs) const;
 

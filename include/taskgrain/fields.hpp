@@ -18,8 +18,8 @@ namespace taskgrain {
 enum class FieldType : std::uint8_t {
   integer,
   number,
-  bytes,   ///< an integer; text may end in K, M or G (KiB, MiB, GiB)
-  flag,    ///< true or false
+  bytes,  ///< an integer; text may end in K, M or G (KiB, MiB, GiB)
+  flag,   ///< true or false
   text,
   choice,  ///< one of some names
 };

@@ -93,8 +93,7 @@ class Points::Iterator {
   using value_type = Interval;
   using difference_type = std::ptrdiff_t;
 
-  explicit Iterator(const Points& points) noexcept
-      : points_(points), cursor_(end_cursor), current_(points.existing_) {
+  explicit Iterator(const Points& points) noexcept : points_(points), cursor_(end_cursor), current_(points.existing_) {
     if (points.next_ == nullptr || points.existing_.last < points.existing_.first) return;
     cursor_ = 0;
     advance();
@@ -189,7 +188,8 @@ class Graph {
  private:
   void check() const;
 
-  Points around(Interval window, Points::Next next, std::int64_t step, std::int64_t point, Interval existing) const noexcept {
+  Points around(Interval window, Points::Next next, std::int64_t step, std::int64_t point,
+                Interval existing) const noexcept {
     if (next != nullptr) return {*this, next, step, point, existing};
     return Points({std::max(point + window.first, existing.first), std::min(point + window.last, existing.last)});
   }

@@ -38,7 +38,8 @@ class Outputs {
   std::span<std::byte> memory() const noexcept { return {memory_.get(), bytes_}; }
 
   /// The inputs of a task, in the order that `execute_point` wants; in `space`, which is reused from task to task.
-  std::span<const std::byte* const> inputs(std::int64_t step, std::int64_t point, std::vector<const std::byte*>& space) const {
+  std::span<const std::byte* const> inputs(std::int64_t step, std::int64_t point,
+                                           std::vector<const std::byte*>& space) const {
     space.clear();
     for (const Interval deps : graph_->deps(step, point))
       for (std::int64_t dep = deps.first; dep <= deps.last; ++dep) space.push_back(at(step - 1, dep));

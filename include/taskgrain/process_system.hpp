@@ -171,8 +171,8 @@ class ProcessSystem : public System {
     std::vector<std::uint32_t> total(counts.size());
     constexpr std::size_t piece = std::size_t{1} << 24;  // counts of MPI are ints
     for (std::size_t at = 0; at < counts.size(); at += piece)
-      MPI_Reduce(counts.data() + at, total.data() + at, static_cast<int>(std::min(piece, counts.size() - at)), MPI_UINT32_T,
-                 MPI_SUM, 0, MPI_COMM_WORLD);
+      MPI_Reduce(counts.data() + at, total.data() + at, static_cast<int>(std::min(piece, counts.size() - at)),
+                 MPI_UINT32_T, MPI_SUM, 0, MPI_COMM_WORLD);
     return total;
   }
 

@@ -59,8 +59,8 @@ class StepClasses {
   static constexpr std::int64_t most_kept = std::int64_t{1} << 16;
   static constexpr std::int64_t most_steps = std::int64_t{1} << 26;
   static constexpr std::int64_t most_classes = std::int64_t{1} << 20;
-  using Signature = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                               std::int64_t>;
+  using Signature = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                               std::int64_t, std::int64_t>;
 
   static Unsupported too_many(const Graph& graph) {
     return Unsupported("this system compiles graphs ahead and cannot do so with " + std::to_string(graph.steps()) +
@@ -69,8 +69,8 @@ class StepClasses {
 
   static Signature signature(const Graph& graph, std::int64_t step) {
     const Interval now = graph.points(step), before = graph.points(step - 1), earlier = graph.points(step - 2);
-    return {step % 2,    graph.dependence_set(step), now.first,    now.last,
-            before.first, before.last,                earlier.first, earlier.last};
+    return {step % 2,    graph.dependence_set(step), now.first, now.last, before.first, before.last, earlier.first,
+            earlier.last};
   }
 
   std::int64_t period_ = 0;  ///< of a uniform graph, from step 2 on; 0: look it up

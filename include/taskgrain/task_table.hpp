@@ -28,7 +28,8 @@ class TaskTable {
   };
 
   /// \throws Unsupported  if too many steps differ
-  explicit TaskTable(const Graph& graph) : graph_(&graph), classes_(graph), depth_(depth(graph)), outputs_(graph, depth_) {
+  explicit TaskTable(const Graph& graph)
+      : graph_(&graph), classes_(graph), depth_(depth(graph)), outputs_(graph, depth_) {
     for (const std::int64_t step : classes_.representatives()) rows_.push_back(row(step));
   }
 
@@ -50,7 +51,8 @@ class TaskTable {
   /// The tasks that come after none. Where all points exist at all steps, all of them are in step 0 or 1.
   std::vector<Root> roots() const {
     std::vector<Root> roots;
-    for (std::int64_t step = 0; step < (graph_->uniform() ? std::min<std::int64_t>(2, graph_->steps()) : graph_->steps()); ++step)
+    for (std::int64_t step = 0;
+         step < (graph_->uniform() ? std::min<std::int64_t>(2, graph_->steps()) : graph_->steps()); ++step)
       for (const std::int64_t point : rows_[classes_[step]].roots) roots.push_back({step, point});
     return roots;
   }
@@ -120,7 +122,8 @@ class TaskTable {
           before.push_back(witness(step - 1, point));
       }
       const Interval now = graph_->points(step), earlier = graph_->points(step - 1);
-      const std::int64_t first = point == now.first ? earlier.first : point, last = point == now.last ? earlier.last : point;
+      const std::int64_t first = point == now.first ? earlier.first : point,
+                         last = point == now.last ? earlier.last : point;
       for (std::int64_t other = first; other <= last; ++other)  // those whose witness it is
         if (earlier.contains(other) && !is_read(step - 1, other)) before.push_back(other);
     }

@@ -57,8 +57,8 @@ int64_t tg_reverse_deps(const tg_run* run, int64_t g, int64_t step, int64_t poin
 
 /* Executes one task as worker `worker` (a small number, one per thread): checks `inputs` (one pointer to output_bytes bytes for
  * each dependence, in increasing order of points), fills `output`, runs the kernel. Safe from any thread. */
-int tg_execute_point(tg_run* run, int64_t worker, int64_t g, int64_t step, int64_t point, void* output, const void* const* inputs,
-                     int64_t n_inputs);
+int tg_execute_point(tg_run* run, int64_t worker, int64_t g, int64_t step, int64_t point, void* output,
+                     const void* const* inputs, int64_t n_inputs);
 
 /* Forgets what was executed. */
 void tg_clear(tg_run* run);

@@ -83,9 +83,10 @@ int64_t tg_reverse_deps(const tg_run* run, int64_t g, int64_t step, int64_t poin
 int tg_execute_point(tg_run* run, int64_t worker, int64_t g, int64_t step, int64_t point, void* output,
                      const void* const* inputs, int64_t n_inputs) {
   return guarded([&] {
-    run->execution.execute_point(run->execution.context(static_cast<std::size_t>(worker)), static_cast<std::size_t>(g), step,
-                                 point, static_cast<std::byte*>(output),
-                                 {reinterpret_cast<const std::byte* const*>(inputs), static_cast<std::size_t>(n_inputs)});
+    run->execution.execute_point(
+        run->execution.context(static_cast<std::size_t>(worker)), static_cast<std::size_t>(g), step, point,
+        static_cast<std::byte*>(output),
+        {reinterpret_cast<const std::byte* const*>(inputs), static_cast<std::size_t>(n_inputs)});
   });
 }
 

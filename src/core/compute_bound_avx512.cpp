@@ -16,7 +16,8 @@ struct Block {
   }
   void fma() noexcept {
     const auto step = [](__m512d x) { return _mm512_fmadd_pd(x, x, x); };
-    x0 = step(x0), x1 = step(x1), x2 = step(x2), x3 = step(x3), x4 = step(x4), x5 = step(x5), x6 = step(x6), x7 = step(x7);
+    x0 = step(x0), x1 = step(x1), x2 = step(x2), x3 = step(x3), x4 = step(x4), x5 = step(x5), x6 = step(x6),
+    x7 = step(x7);
   }
   void keep() const noexcept {
     asm volatile("" ::"v"(x0), "v"(x1), "v"(x2), "v"(x3), "v"(x4), "v"(x5), "v"(x6), "v"(x7));

@@ -18,7 +18,8 @@ struct Block {
   }
   void fma() noexcept {
     const auto step = [](Pair x) { return x * x + x; };
-    x0 = step(x0), x1 = step(x1), x2 = step(x2), x3 = step(x3), x4 = step(x4), x5 = step(x5), x6 = step(x6), x7 = step(x7);
+    x0 = step(x0), x1 = step(x1), x2 = step(x2), x3 = step(x3), x4 = step(x4), x5 = step(x5), x6 = step(x6),
+    x7 = step(x7);
   }
   void keep() const noexcept {
     const auto consume = [](const Pair& x) { asm volatile("" ::"m"(x)); };

@@ -40,7 +40,8 @@ bool all_holds(const std::byte* data, std::size_t bytes, Cell expected) noexcept
 
 /// A number for each task; their sum tells which tasks have run, but not how it came about. It is linear so that the sum over a
 /// whole graph need not visit its tasks.
-constexpr std::uint64_t step_factor = 0x9e3779b97f4a7c15, point_factor = 0xc2b2ae3d27d4eb4f, graph_factor = 0x165667b19e3779f9;
+constexpr std::uint64_t step_factor = 0x9e3779b97f4a7c15, point_factor = 0xc2b2ae3d27d4eb4f,
+                        graph_factor = 0x165667b19e3779f9;
 std::uint64_t checksum_of(std::int64_t graph, std::int64_t step, std::int64_t point) noexcept {
   return static_cast<std::uint64_t>(graph) * graph_factor + static_cast<std::uint64_t>(step) * step_factor +
          static_cast<std::uint64_t>(point) * point_factor;
@@ -55,7 +56,8 @@ std::uint64_t checksum_of(const Graph& graph) noexcept {
     const auto t = static_cast<std::uint64_t>(steps);
     const std::uint64_t all_steps = (sum_below(t0 + t) - sum_below(t0)) * count;
     const std::uint64_t all_points = (sum_below(static_cast<std::uint64_t>(points.first) + count) -
-                                      sum_below(static_cast<std::uint64_t>(points.first))) * t;
+                                      sum_below(static_cast<std::uint64_t>(points.first))) *
+                                     t;
     return static_cast<std::uint64_t>(graph.index()) * graph_factor * count * t + all_steps * step_factor +
            all_points * point_factor;
   };
@@ -92,8 +94,9 @@ Validation validation_from_name(std::string_view name) {
 }
 
 std::string_view name(ViolationKind kind) noexcept {
-  constexpr std::array<std::string_view, 10> names{"wrong_bytes",   "wrong_producer", "wrong_graph", "early",   "overwritten",
-                                                   "missing_input", "surplus_input",  "repeated",    "skipped", "no_such_task"};
+  constexpr std::array<std::string_view, 10> names{"wrong_bytes", "wrong_producer", "wrong_graph",   "early",
+                                                   "overwritten", "missing_input",  "surplus_input", "repeated",
+                                                   "skipped",     "no_such_task"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -124,9 +127,7 @@ Execution::Execution(const std::vector<GraphSpec>& specs, Validation validation,
   }
 }
 
-std::int64_t Execution::most_steps() const noexcept {
-  return std::ranges::max(graphs_, {}, &Graph::steps).steps();
-}
+std::int64_t Execution::most_steps() const noexcept { return std::ranges::max(graphs_, {}, &Graph::steps).steps(); }
 
 ThreadContext& Execution::context(std::size_t k) {
   const std::lock_guard lock(contexts_mutex_);
@@ -147,8 +148,8 @@ std::vector<ThreadContext*> Execution::contexts(int number) {
 /// Whether there are as many inputs as dependences and `differs(data, expected)` is zero for all: without a branch per input,
 /// because they hold unless a system is broken.
 template <typename Differs>
-inline bool all_inputs(const Graph& graph, std::int64_t step, std::int64_t point, std::span<const std::byte* const> inputs,
-                       Differs differs) {
+inline bool all_inputs(const Graph& graph, std::int64_t step, std::int64_t point,
+                       std::span<const std::byte* const> inputs, Differs differs) {
   std::size_t due = 0;
   std::uint64_t bad = 0;
   const Cell before = Cell::of(graph.index(), step - 1, 0);
@@ -156,7 +157,8 @@ inline bool all_inputs(const Graph& graph, std::int64_t step, std::int64_t point
     const std::byte* const* data = inputs.data() + due;
     due += static_cast<std::size_t>(deps.size());
     if (due > inputs.size()) return;
-    for (std::int64_t dep = deps.first; dep <= deps.last; ++dep) bad |= differs(*data++, Cell{before.graph_and_step, dep});
+    for (std::int64_t dep = deps.first; dep <= deps.last; ++dep)
+      bad |= differs(*data++, Cell{before.graph_and_step, dep});
   });
   return bad == 0 && due == inputs.size();
 }
@@ -179,7 +181,8 @@ bool Execution::inputs_hold(const Graph& graph, std::int64_t step, std::int64_t 
   const std::size_t middle = turn * tail >> 32;
   return all([&](const std::byte* data, Cell expected) {
     return differs(read_cell(data), expected) | differs(read_cell(data, middle), expected) |
-           differs(read_cell(data, tail), expected) | static_cast<std::uint64_t>(!rest_holds(data, bytes, rest, expected));
+           differs(read_cell(data, tail), expected) |
+           static_cast<std::uint64_t>(!rest_holds(data, bytes, rest, expected));
   });
 }
 
@@ -191,8 +194,8 @@ bool Execution::holds(const Graph& graph, const std::byte* data, Cell expected) 
   return produced && all_holds(data, graph.output_bytes(), expected);
 }
 
-[[gnu::cold]] void Execution::record_input(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
-                                           std::int64_t input, Cell expected, Cell got) const {
+[[gnu::cold]] void Execution::record_input(ThreadContext& context, const Graph& graph, std::int64_t step,
+                                           std::int64_t point, std::int64_t input, Cell expected, Cell got) const {
   const ViolationKind kind = kind_of(graphs_, got, expected);
   Violation wrong{kind, graph.index(), step, point};
   wrong.input = input;
@@ -202,8 +205,8 @@ bool Execution::holds(const Graph& graph, const std::byte* data, Cell expected) 
 }
 
 /// Finds out what is wrong with the inputs of a task, once `inputs_hold` has said that something is.
-[[gnu::cold]] void Execution::record_inputs(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
-                                            std::span<const std::byte* const> inputs) const {
+[[gnu::cold]] void Execution::record_inputs(ThreadContext& context, const Graph& graph, std::int64_t step,
+                                            std::int64_t point, std::span<const std::byte* const> inputs) const {
   const auto violation = [&](ViolationKind kind) { return Violation{kind, graph.index(), step, point}; };
   std::size_t input = 0;
   for (const Interval deps : graph.deps(step, point)) {
@@ -219,8 +222,8 @@ bool Execution::holds(const Graph& graph, const std::byte* data, Cell expected) 
   context.record(violation(input < inputs.size() ? ViolationKind::surplus_input : ViolationKind::early));
 }
 
-void Execution::execute_point(ThreadContext& context, std::size_t index, std::int64_t step, std::int64_t point, std::byte* output,
-                              std::span<const std::byte* const> inputs) {
+void Execution::execute_point(ThreadContext& context, std::size_t index, std::int64_t step, std::int64_t point,
+                              std::byte* output, std::span<const std::byte* const> inputs) {
   const Graph& graph = graphs_[index];
   if (!graph.contains(step, point)) [[unlikely]]
     return context.record({ViolationKind::no_such_task, graph.index(), step, point});
@@ -255,8 +258,8 @@ void Execution::book_point(ThreadContext& context, std::size_t index, std::int64
   context.dependencies_ += graph.deps(step, point).count();
 }
 
-void Execution::book_wrong_input(ThreadContext& context, std::size_t index, std::int64_t step, std::int64_t point, std::int64_t input,
-                                 Cell got) {
+void Execution::book_wrong_input(ThreadContext& context, std::size_t index, std::int64_t step, std::int64_t point,
+                                 std::int64_t input, Cell got) {
   const Graph& graph = graphs_[index];
   std::int64_t at = input;
   for (const Interval deps : graph.deps(step, point)) {

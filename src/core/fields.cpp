@@ -89,27 +89,39 @@ std::span<const std::string_view> kernel_names() {
 constexpr double most_bytes = 0x1p40;
 
 constexpr Field table[] = {
-    of<&GraphSpec::pattern>({.name = "pattern", .choices = pattern_names,
+    of<&GraphSpec::pattern>({.name = "pattern",
+                             .choices = pattern_names,
                              .help = "Dependence pattern: the tasks of the step before that a task depends on."}),
     of<&GraphSpec::steps>({.name = "steps", .low = 1, .help = "Time steps of the graph."}),
     of<&GraphSpec::width>({.name = "width", .unit = "points", .low = 1, .help = "Points of a step."}),
-    of<&GraphSpec::radix>({.name = "radix", .help = "Dependences per task of nearest, spread and the random patterns."}),
-    of<&GraphSpec::period>({.name = "period",
-                            .help = "Dependence sets of spread and the random patterns; 0: the pattern's own number."}),
-    of<&GraphSpec::fraction>({.name = "fraction", .high = 1, .help = "Share of the candidates that a random pattern keeps."}),
-    of<&GraphSpec::seed>({.name = "seed", .help = "Changes the random patterns and the load imbalance; 0: Task Bench's."}),
+    of<&GraphSpec::radix>(
+        {.name = "radix", .help = "Dependences per task of nearest, spread and the random patterns."}),
+    of<&GraphSpec::period>(
+        {.name = "period", .help = "Dependence sets of spread and the random patterns; 0: the pattern's own number."}),
+    of<&GraphSpec::fraction>(
+        {.name = "fraction", .high = 1, .help = "Share of the candidates that a random pattern keeps."}),
+    of<&GraphSpec::seed>(
+        {.name = "seed", .help = "Changes the random patterns and the load imbalance; 0: Task Bench's."}),
     of<&GraphSpec::dag>({.name = "dag", .help = "File of the graph of the pattern dag, which sets steps and width."}),
-    of<&GraphSpec::output_bytes>({.name = "output_bytes", .unit = "B", .low = 16, .high = most_bytes,
+    of<&GraphSpec::output_bytes>({.name = "output_bytes",
+                                  .unit = "B",
+                                  .low = 16,
+                                  .high = most_bytes,
                                   .help = "Bytes that a task hands to each successor."}),
     of<&KernelSpec::name>({.name = "kernel", .choices = kernel_names, .help = "What a task computes."}),
     of<&KernelSpec::iterations>({.name = "iterations", .help = "How often the kernel's body runs in a task."}),
-    of<&KernelSpec::imbalance>({.name = "imbalance", .high = 2,
+    of<&KernelSpec::imbalance>({.name = "imbalance",
+                                .high = 2,
                                 .help = "Spread of the durations of load_imbalance, as a share of their mean."}),
     of<&KernelSpec::persistent>({.name = "persistent", .help = "A point keeps its imbalance in every step."}),
-    of<&KernelSpec::scratch_bytes>({.name = "scratch_bytes", .unit = "B", .high = most_bytes,
+    of<&KernelSpec::scratch_bytes>({.name = "scratch_bytes",
+                                    .unit = "B",
+                                    .high = most_bytes,
                                     .help = "Working set of a worker's kernel; 0: the kernel's own size."}),
-    of<&KernelSpec::samples>({.name = "samples", .low = 1,
-                              .help = "Parts of the working set of a memory or io kernel, which uses one per iteration."}),
+    of<&KernelSpec::samples>(
+        {.name = "samples",
+         .low = 1,
+         .help = "Parts of the working set of a memory or io kernel, which uses one per iteration."}),
 };
 
 std::string shown(double bound) {

@@ -39,12 +39,8 @@ void require(bool holds, const std::string& field, const std::string& value, con
 }  // namespace
 
 Graph::Graph(const GraphSpec& spec, std::int64_t index)
-    : spec_(spec),
-      index_(index),
-      pattern_(&pattern_from_name(spec.pattern)),
-      points_(pattern_->points),
-      deps_(pattern_->deps),
-      reverse_deps_(pattern_->reverse_deps) {
+    : spec_(spec), index_(index), pattern_(&pattern_from_name(spec.pattern)), points_(pattern_->points),
+      deps_(pattern_->deps), reverse_deps_(pattern_->reverse_deps) {
   dag_ = dag_of(*pattern_, spec_);
   if (dag_ != nullptr) {
     spec_.steps = dag_->steps();

@@ -107,7 +107,9 @@ Interval spread_candidate(const Graph& g, I s, I i, I& cursor, bool reverse) {
   return {j, j};
 }
 Interval spread(const Graph& g, I t, I i, I& cursor) { return spread_candidate(g, t % period(g), i, cursor, false); }
-Interval spread_reverse(const Graph& g, I t, I i, I& cursor) { return spread_candidate(g, t % period(g), i, cursor, true); }
+Interval spread_reverse(const Graph& g, I t, I i, I& cursor) {
+  return spread_candidate(g, t % period(g), i, cursor, true);
+}
 
 /// Whether a random pattern keeps the candidate: point `i` of step `t` depends on `j`.
 bool keeps(const Graph& g, I t, I j, I i) {
@@ -165,11 +167,16 @@ constexpr auto stencil_3d = [](const Graph& g, I, I i, I k) -> Interval {
   const auto [x, y, z] = g.fold();
   const I at_y = i / x % y, at_z = i / (x * y);
   switch (k) {
-    case 0: return row(g, i, 0, at_z > 0, -x * y);
-    case 1: return row(g, i, 0, at_y > 0, -x);
-    case 2: return row(g, i, 1, true, 0);
-    case 3: return row(g, i, 0, at_y + 1 < y, x);
-    default: return row(g, i, 0, at_z + 1 < z, x * y);
+    case 0:
+      return row(g, i, 0, at_z > 0, -x * y);
+    case 1:
+      return row(g, i, 0, at_y > 0, -x);
+    case 2:
+      return row(g, i, 1, true, 0);
+    case 3:
+      return row(g, i, 0, at_y + 1 < y, x);
+    default:
+      return row(g, i, 0, at_z + 1 < z, x * y);
   }
 };
 
@@ -240,11 +247,7 @@ constexpr Pattern table[] = {
      .reverse_deps = several<3, stencil_2d<1>>,
      .dimensions = 2},
     {.name = "stencil_3d", .deps = several<5, stencil_3d>, .reverse_deps = several<5, stencil_3d>, .dimensions = 3},
-    {.name = "v_cycle",
-     .points = v_points,
-     .sets = v_sets,
-     .deps = one<v_cycle>,
-     .reverse_deps = one<v_cycle_reverse>},
+    {.name = "v_cycle", .points = v_points, .sets = v_sets, .deps = one<v_cycle>, .reverse_deps = one<v_cycle_reverse>},
     {.name = "fork_join",
      .points = fork_join_points,
      .sets = two_sets,

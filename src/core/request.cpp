@@ -82,7 +82,8 @@ void check_complete(const Json& graph, const GraphSpec& spec) {
 std::int64_t integer(const std::string& field, const std::string& text) {
   std::int64_t whole = 0;
   const char* end = text.data() + text.size();
-  if (const auto [at, error] = std::from_chars(text.data(), end, whole); error == std::errc() && at == end) return whole;
+  if (const auto [at, error] = std::from_chars(text.data(), end, whole); error == std::errc() && at == end)
+    return whole;
   double value = 0;
   if (const auto [at, error] = std::from_chars(text.data(), end, value); error == std::errc() && at == end)
     return integral(field, value, text);

@@ -13,7 +13,8 @@
 namespace taskgrain {
 
 template <std::size_t N>
-constexpr std::uint64_t siphash(const std::array<std::uint64_t, 2>& key, const std::array<std::int64_t, N>& words) noexcept {
+constexpr std::uint64_t siphash(const std::array<std::uint64_t, 2>& key,
+                                const std::array<std::int64_t, N>& words) noexcept {
   std::uint64_t v0 = 0x736f6d6570736575 ^ key[0];
   std::uint64_t v1 = 0x646f72616e646f6d ^ key[1];
   std::uint64_t v2 = 0x6c7967656e657261 ^ key[0];

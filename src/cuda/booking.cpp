@@ -69,8 +69,9 @@ Task task_of(const Execution& run, std::size_t index, std::int64_t step, std::in
   task.work = kernel.entry().device;
   task.samples = kernel.spec().samples;
   task.sample_doubles = sample_doubles(kernel.spec());
-  task.first_sample = static_cast<std::int64_t>(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(task.iterations) %
-                                                static_cast<std::uint64_t>(task.samples));
+  task.first_sample =
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(task.iterations) %
+                                static_cast<std::uint64_t>(task.samples));
   return task;
 }
 
@@ -80,8 +81,9 @@ void settle(Execution& run, ThreadContext& context, std::size_t index, const Boo
     run.book_wrong_input(context, index, books.wrong.step, books.wrong.point, books.wrong.input,
                          {books.wrong.got[0], books.wrong.got[1]});
   if (!(books.sink < 0))
-    run.book_failure(context, std::make_exception_ptr(std::runtime_error(
-                                 "a task's computation ended with " + std::to_string(books.sink) + ", not less than 0")));
+    run.book_failure(context,
+                     std::make_exception_ptr(std::runtime_error("a task's computation ended with " +
+                                                                std::to_string(books.sink) + ", not less than 0")));
   for (std::int64_t point = 0; point < graph.width(); ++point)
     for (std::int64_t step = 0; step < graph.steps(); ++step) {
       const unsigned times = books.finished[static_cast<std::size_t>(point * graph.steps() + step)] / blocks;

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "taskgrain/execution.hpp"
 #include "task.hpp"
+#include "taskgrain/execution.hpp"
 
 namespace taskgrain::device {
 

@@ -91,7 +91,9 @@ class Memory {
     check(cudaMemcpy(data(), host.data(), host.size_bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
     wait_for_default_stream();
   }
-  void read(std::span<T> host) const { check(cudaMemcpy(host.data(), data(), host.size_bytes(), cudaMemcpyDeviceToHost), "cudaMemcpy"); }
+  void read(std::span<T> host) const {
+    check(cudaMemcpy(host.data(), data(), host.size_bytes(), cudaMemcpyDeviceToHost), "cudaMemcpy");
+  }
   void clear() {
     check(cudaMemset(data(), 0, number_ * sizeof(T)), "cudaMemset");
     wait_for_default_stream();
@@ -112,7 +114,8 @@ class Account {
       : graph_(graph), fresh_(run.graphs()[graph]), finished_(std::span<const unsigned>(fresh_.finished)),
         wrong_(std::span<const Wrong>(&fresh_.wrong, 1)), sink_(std::span<const double>(&fresh_.sink, 1)),
         scratch_(std::span<const double>(scratch_of(run.kernel(graph)))),
-        shared_{finished_.data(), wrong_.data(), sink_.data(), reinterpret_cast<std::byte*>(scratch_.data()), blocks, distributed} {}
+        shared_{finished_.data(), wrong_.data(), sink_.data(), reinterpret_cast<std::byte*>(scratch_.data()),
+                blocks,           distributed} {}
 
   const Shared& shared() const noexcept { return shared_; }
 

@@ -30,8 +30,7 @@ GraphSpec graph_of(const KernelSpec& kernel) {
 class Kernels {
  public:
   explicit Kernels(const KernelSpec& kernel)
-      : run_({graph_of(kernel)}, Validation::off, Isa::automatic),
-        account_(run_, 0, device::blocks(), false) {}
+      : run_({graph_of(kernel)}, Validation::off, Isa::automatic), account_(run_, 0, device::blocks(), false) {}
 
   /// Seconds that so many tasks take, one after another.
   double seconds(int tasks) {
@@ -68,7 +67,8 @@ double rate(KernelSpec spec, double seconds, WorkUnit& unit) {
 
 /// FLOP/s in double precision without tensor cores at the highest clock, from the arithmetic throughputs of the CUDA programming guide.
 double promised() {
-  const int major = device::attribute(cudaDevAttrComputeCapabilityMajor), minor = device::attribute(cudaDevAttrComputeCapabilityMinor);
+  const int major = device::attribute(cudaDevAttrComputeCapabilityMajor),
+            minor = device::attribute(cudaDevAttrComputeCapabilityMinor);
   const double fmas = minor != 0 ? 2 : major == 9 || major == 10 ? 64 : major == 8 || major == 7 ? 32 : 2;
   return 2 * fmas * device::blocks() * 1e3 * device::attribute(cudaDevAttrClockRate);
 }
@@ -76,15 +76,21 @@ double promised() {
 Json handle(const Json& request) {
   const auto& op = request["op"].get_ref<const std::string&>();
   if (op == "hello") {
-    Json ready = {{"event", "ready"}, {"protocol", protocol_version}, {"system", "reference"}, {"version", device::version()},
-                  {"nodes", 1},       {"cores", 1},                   {"binding", Json::array()}};
+    Json ready = {{"event", "ready"},
+                  {"protocol", protocol_version},
+                  {"system", "reference"},
+                  {"version", device::version()},
+                  {"nodes", 1},
+                  {"cores", 1},
+                  {"binding", Json::array()}};
     ready.update(build_facts());
     return ready;
   }
   if (op == "quit") return nullptr;
   if (op != "peak") throw InvalidSpec("op", op, "hello, peak, quit");
   const KernelSpec spec = kernel_spec(request.value("kernel", Json::object()));
-  if (kernel_from_name(spec.name).does_nothing()) throw InvalidSpec("kernel", spec.name, "a kernel that does something");
+  if (kernel_from_name(spec.name).does_nothing())
+    throw InvalidSpec("kernel", spec.name, "a kernel that does something");
   const double seconds = request.value("seconds", 0.05);
   if (!(seconds > 0 && seconds <= 60)) throw InvalidSpec("seconds", std::to_string(seconds), "more than 0, at most 60");
   WorkUnit unit{};
@@ -99,7 +105,8 @@ int main(int argc, char** argv) try {
   if (argc == 2 && std::string(argv[1]) == "--peak") {
     WorkUnit unit{};
     const double found = rate({.name = "compute_bound"}, 1, unit);
-    std::printf("CUDA %s: %.4g FLOP/s, %.1f %% of %.4g\n", device::version().c_str(), found, 100 * found / promised(), promised());
+    std::printf("CUDA %s: %.4g FLOP/s, %.1f %% of %.4g\n", device::version().c_str(), found, 100 * found / promised(),
+                promised());
     return 0;
   }
   if (argc > 1) return std::fprintf(stderr, "usage: %s [--peak]\n", argv[0]), 2;

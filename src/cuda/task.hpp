@@ -44,7 +44,8 @@ struct Input {
 struct Wrong {
   unsigned found;  ///< how many were
   std::int64_t step, point, input;
-  std::int64_t got[2];  ///< the cell; {-1, -1} within a last, incomplete one; what was expected if the producer had not finished
+  std::int64_t
+      got[2];  ///< the cell; {-1, -1} within a last, incomplete one; what was expected if the producer had not finished
 };
 
 /// What the tasks of a graph share on the device.
@@ -79,7 +80,8 @@ TASKGRAIN_LANE unsigned char byte_of(const std::int64_t (&cell)[2], std::int64_t
 
 /// Calls `word(k)` for this lane's share of the words of some memory, and `byte(k)` for that of the bytes that are in none.
 template <typename Word, typename Byte>
-TASKGRAIN_LANE void for_share(const std::byte* data, std::int64_t bytes, std::int64_t lane, std::int64_t lanes, Word word, Byte byte) {
+TASKGRAIN_LANE void for_share(const std::byte* data, std::int64_t bytes, std::int64_t lane, std::int64_t lanes,
+                              Word word, Byte byte) {
   const std::int64_t words = reinterpret_cast<std::uintptr_t>(data) % sizeof(std::int64_t) == 0 ? bytes / 8 : 0;
   for (std::int64_t k = lane; k < words; k += lanes) word(k);
   for (std::int64_t k = words * 8 + lane; k < bytes; k += lanes) byte(k);
@@ -88,7 +90,8 @@ TASKGRAIN_LANE void for_share(const std::byte* data, std::int64_t bytes, std::in
 TASKGRAIN_LANE void fill(const Task& task, std::int64_t lane, std::int64_t lanes) {
   std::byte* output = task.output;
   for_share(
-      output, task.output_bytes, lane, lanes, [&](std::int64_t k) { reinterpret_cast<std::int64_t*>(output)[k] = task.cell[k & 1]; },
+      output, task.output_bytes, lane, lanes,
+      [&](std::int64_t k) { reinterpret_cast<std::int64_t*>(output)[k] = task.cell[k & 1]; },
       [&](std::int64_t k) { output[k] = static_cast<std::byte>(byte_of(task.cell, k)); });
 }
 
@@ -155,7 +158,8 @@ TASKGRAIN_LANE void check_sample(const Task& task, std::int64_t input) {
     }
     return true;
   };
-  if (holds(0, 16) && (middle == 0 || holds(middle * 16, middle * 16 + 16)) && (tail == 0 || holds(tail * 16, cells * 16)))
+  if (holds(0, 16) && (middle == 0 || holds(middle * 16, middle * 16 + 16)) &&
+      (tail == 0 || holds(tail * 16, cells * 16)))
     holds(cells * 16, task.output_bytes);
 }
 

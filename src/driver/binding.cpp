@@ -67,7 +67,8 @@ void pin_this_thread(int processor) {
 std::vector<int> binding_of_this_thread() {
   cpu_set_t set;
   CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) throw std::system_error(errno, std::generic_category(), "sched_getaffinity");
+  if (sched_getaffinity(0, sizeof set, &set) != 0)
+    throw std::system_error(errno, std::generic_category(), "sched_getaffinity");
   std::vector<int> processors;
   for (int k = 0; k < CPU_SETSIZE; ++k)
     if (CPU_ISSET(static_cast<std::size_t>(k), &set)) processors.push_back(k);

@@ -17,8 +17,9 @@ namespace {
 using Json = nlohmann::json;
 
 Json ready(System& system, Build build) {
-  Json event = {{"event", "ready"},       {"protocol", protocol_version}, {"system", system.name()},
-                {"version", system.version()}, {"nodes", system.nodes()},      {"cores", system.cores()},
+  Json event = {{"event", "ready"},           {"protocol", protocol_version},
+                {"system", system.name()},    {"version", system.version()},
+                {"nodes", system.nodes()},    {"cores", system.cores()},
                 {"binding", system.binding()}};
   event.update(build_facts(build));
   return event;

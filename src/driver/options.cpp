@@ -10,7 +10,8 @@ namespace taskgrain {
 namespace {
 
 /// An option whose text goes through `set`; what that throws becomes a parse error.
-void option(CLI::App& app, const std::string& flag, const std::string& help, std::function<void(const std::string&)> set) {
+void option(CLI::App& app, const std::string& flag, const std::string& help,
+            std::function<void(const std::string&)> set) {
   app.add_option_function<std::string>(
       flag,
       [set = std::move(set)](const std::string& text) {
@@ -39,9 +40,8 @@ void add_field(CLI::App& app, const Field& field, GraphSpec& graph) {
   if (field.type == FieldType::flag) {
     app.add_flag_callback(flag, [&] { field.put(graph, true); }, help_of(field));
   } else {
-    option(app, flag, help_of(field), [&, flag](const std::string& text) {
-      set_field(graph, field, field_value(field, flag, text), flag);
-    });
+    option(app, flag, help_of(field),
+           [&, flag](const std::string& text) { set_field(graph, field, field_value(field, flag, text), flag); });
   }
 }
 
@@ -62,7 +62,8 @@ OptionParser::OptionParser(CLI::App& app) {
          [this](const std::string& text) { options_.run.validation = validation_from_name(text); });
   option(app, "--isa", "instruction set of compute_bound: auto, avx512, avx2, neon, portable (default auto)",
          [this](const std::string& text) { options_.run.isa = isa_from_name(text); });
-  app.add_option("--batch", options_.batch, "run the requests of this file, one JSON object a line")->check(CLI::ExistingFile);
+  app.add_option("--batch", options_.batch, "run the requests of this file, one JSON object a line")
+      ->check(CLI::ExistingFile);
   app.add_flag("--json", options_.json, "print the answer as the harness gets it");
 }
 

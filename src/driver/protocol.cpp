@@ -43,7 +43,8 @@ Json answer_line(const std::string& line, const std::function<Json(const Json&)>
 }
 
 Json build_facts(Build build) {
-  return {{"compiler", build.compiler}, {"flags", build.flags}, {"commit", TASKGRAIN_COMMIT}, {"isa", name(best_isa())}};
+  return {
+      {"compiler", build.compiler}, {"flags", build.flags}, {"commit", TASKGRAIN_COMMIT}, {"isa", name(best_isa())}};
 }
 
 Json build_facts() { return build_facts(this_build); }

@@ -58,7 +58,8 @@ class JavaSystem final : public System {
   void call(const char* name, Execution& execution) {
     const Frame frame(env_);
     const jclass type = env_->FindClass("taskgrain/Run");
-    const jobject run = env_->NewObject(type, env_->GetMethodID(type, "<init>", "(J)V"), reinterpret_cast<jlong>(&execution));
+    const jobject run =
+        env_->NewObject(type, env_->GetMethodID(type, "<init>", "(J)V"), reinterpret_cast<jlong>(&execution));
     check();
     env_->CallVoidMethod(driver_, method(name, "(Ltaskgrain/Run;)V"), run);
     check();
@@ -94,7 +95,8 @@ jint Java_taskgrain_Driver_drive(JNIEnv* env, jobject driver, jobjectArray flags
     words.push_back(jvm::text(env, static_cast<jstring>(env->GetObjectArrayElement(flags, k))));
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
-  return drive(static_cast<int>(arguments.size()), arguments.data(), [&] { return std::make_unique<JavaSystem>(env, driver); });
+  return drive(static_cast<int>(arguments.size()), arguments.data(),
+               [&] { return std::make_unique<JavaSystem>(env, driver); });
 }
 
 jintArray Java_taskgrain_Driver_processors(JNIEnv* env, jclass) {

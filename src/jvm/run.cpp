@@ -15,7 +15,9 @@ Execution& execution(JNIEnv* env, jobject run) {
   return *reinterpret_cast<Execution*>(env->GetLongField(run, field));
 }
 
-const Graph& graph(JNIEnv* env, jobject run, jint g) { return execution(env, run).graphs()[static_cast<std::size_t>(g)]; }
+const Graph& graph(JNIEnv* env, jobject run, jint g) {
+  return execution(env, run).graphs()[static_cast<std::size_t>(g)];
+}
 
 jlongArray array(JNIEnv* env, const Points& points) {
   thread_local std::vector<jlong> all;
@@ -32,14 +34,20 @@ jlongArray array(JNIEnv* env, const Points& points) {
 
 extern "C" {
 
-jint Java_taskgrain_Run_graphs(JNIEnv* env, jobject run) { return static_cast<jint>(execution(env, run).graphs().size()); }
+jint Java_taskgrain_Run_graphs(JNIEnv* env, jobject run) {
+  return static_cast<jint>(execution(env, run).graphs().size());
+}
 jlong Java_taskgrain_Run_steps(JNIEnv* env, jobject run, jint g) { return graph(env, run, g).steps(); }
 jlong Java_taskgrain_Run_width(JNIEnv* env, jobject run, jint g) { return graph(env, run, g).width(); }
 jlong Java_taskgrain_Run_outputBytes(JNIEnv* env, jobject run, jint g) {
   return static_cast<jlong>(graph(env, run, g).output_bytes());
 }
-jlong Java_taskgrain_Run_firstPoint(JNIEnv* env, jobject run, jint g, jlong step) { return graph(env, run, g).points(step).first; }
-jlong Java_taskgrain_Run_lastPoint(JNIEnv* env, jobject run, jint g, jlong step) { return graph(env, run, g).points(step).last; }
+jlong Java_taskgrain_Run_firstPoint(JNIEnv* env, jobject run, jint g, jlong step) {
+  return graph(env, run, g).points(step).first;
+}
+jlong Java_taskgrain_Run_lastPoint(JNIEnv* env, jobject run, jint g, jlong step) {
+  return graph(env, run, g).points(step).last;
+}
 jlongArray Java_taskgrain_Run_deps(JNIEnv* env, jobject run, jint g, jlong step, jlong point) {
   return array(env, graph(env, run, g).deps(step, point));
 }
@@ -48,8 +56,8 @@ jlongArray Java_taskgrain_Run_reverseDeps(JNIEnv* env, jobject run, jint g, jlon
 }
 
 /// Copies, because whoever looks into Java's memory holds up its collector, here for as long as a kernel runs.
-void Java_taskgrain_Run_executePoint(JNIEnv* env, jobject run, jint worker, jint g, jlong step, jlong point, jbyteArray output,
-                                     jobjectArray inputs) {
+void Java_taskgrain_Run_executePoint(JNIEnv* env, jobject run, jint worker, jint g, jlong step, jlong point,
+                                     jbyteArray output, jobjectArray inputs) {
   thread_local std::vector<std::byte> memory;
   thread_local std::vector<const std::byte*> places;
   jvm::guarded(env, [&] {
@@ -68,7 +76,8 @@ void Java_taskgrain_Run_executePoint(JNIEnv* env, jobject run, jint worker, jint
       env->DeleteLocalRef(input);
       places.push_back(place);
     }
-    all.execute_point(all.context(static_cast<std::size_t>(worker)), static_cast<std::size_t>(g), step, point, memory.data(), places);
+    all.execute_point(all.context(static_cast<std::size_t>(worker)), static_cast<std::size_t>(g), step, point,
+                      memory.data(), places);
     env->SetByteArrayRegion(output, 0, size, reinterpret_cast<const jbyte*>(memory.data()));
   });
 }

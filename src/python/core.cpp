@@ -61,7 +61,8 @@ std::vector<std::int64_t> list(const Points& points) {
 class Run {
  public:
   explicit Run(const std::string& request_json)
-      : text_(request_json), request_(parse(request_json)), execution_(request_.graphs, request_.validation, request_.isa) {}
+      : text_(request_json), request_(parse(request_json)),
+        execution_(request_.graphs, request_.validation, request_.isa) {}
 
   std::size_t graphs() const { return execution_.graphs().size(); }
   const Graph& graph(std::size_t g) const {
@@ -155,7 +156,9 @@ class Run {
   nb::dict stats(std::size_t g, std::int64_t nodes) const {
     const Graph& of = graph(g);
     if (nodes < 1) throw InvalidSpec("nodes", std::to_string(nodes), "1 or more");
-    const auto node = [&](std::int64_t point) { return (point + 1) * nodes / of.width() - ((point + 1) * nodes % of.width() == 0 ? 1 : 0); };
+    const auto node = [&](std::int64_t point) {
+      return (point + 1) * nodes / of.width() - ((point + 1) * nodes % of.width() == 0 ? 1 : 0);
+    };
     std::int64_t tasks = 0, dependences = 0, local = 0, most = 0;
     for (std::int64_t step = 0; step < of.steps(); ++step) {
       const Interval points = of.points(step);
@@ -301,22 +304,27 @@ NB_MODULE(_core, m) {
       .def_prop_ro("repeats", &Run::repeats)
       .def_prop_ro("warmup", &Run::warmup)
       .def_prop_ro("address", &Run::address)
-      .def("steps", [](const Run& r, std::size_t g) { return r.graph(g).steps(); }, nb::arg("graph") = 0)
-      .def("width", [](const Run& r, std::size_t g) { return r.graph(g).width(); }, nb::arg("graph") = 0)
-      .def("output_bytes", [](const Run& r, std::size_t g) { return r.graph(g).output_bytes(); }, nb::arg("graph") = 0)
+      .def(
+          "steps", [](const Run& r, std::size_t g) { return r.graph(g).steps(); }, nb::arg("graph") = 0)
+      .def(
+          "width", [](const Run& r, std::size_t g) { return r.graph(g).width(); }, nb::arg("graph") = 0)
+      .def(
+          "output_bytes", [](const Run& r, std::size_t g) { return r.graph(g).output_bytes(); }, nb::arg("graph") = 0)
       .def("dependence_set", [](const Run& r, std::size_t g, std::int64_t t) { return r.graph(g).dependence_set(t); })
       .def("points",
            [](const Run& r, std::size_t g, std::int64_t t) {
              const Interval points = r.graph(g).points(t);
              return std::pair(points.first, points.last);
            })
-      .def("deps", [](const Run& r, std::size_t g, std::int64_t t, std::int64_t i) { return list(r.graph(g).deps(t, i)); })
-      .def("reverse_deps",
-           [](const Run& r, std::size_t g, std::int64_t t, std::int64_t i) { return list(r.graph(g).reverse_deps(t, i)); })
+      .def("deps",
+           [](const Run& r, std::size_t g, std::int64_t t, std::int64_t i) { return list(r.graph(g).deps(t, i)); })
+      .def("reverse_deps", [](const Run& r, std::size_t g, std::int64_t t,
+                              std::int64_t i) { return list(r.graph(g).reverse_deps(t, i)); })
       .def("stats", &Run::stats, nb::arg("graph") = 0, nb::arg("nodes") = 1)
       .def("execute_point", &Run::execute_point, nb::arg("worker"), nb::arg("graph"), nb::arg("step"), nb::arg("point"),
            nb::arg("output"), nb::arg("inputs"))
-      .def("execute", &Run::execute, nb::arg("worker"), nb::arg("graph"), nb::arg("step"), nb::arg("point"), nb::arg("inputs"))
+      .def("execute", &Run::execute, nb::arg("worker"), nb::arg("graph"), nb::arg("step"), nb::arg("point"),
+           nb::arg("inputs"))
       .def("clear", &Run::clear)
       .def_prop_ro("request", &Run::request)
       .def("distribute", &Run::distribute)

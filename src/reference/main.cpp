@@ -8,8 +8,8 @@
 #include <thread>
 #include <vector>
 
-#include "../driver/protocol.hpp"
 #include "../core/request.hpp"
+#include "../driver/protocol.hpp"
 #include "issue_rate.hpp"
 #include "ring.hpp"
 #include "taskgrain/binding.hpp"
@@ -45,7 +45,8 @@ void on_all_cores(Prepare prepare, Body body) {
       pin_this_thread(processors[k]);
       auto prepared = prepare();
       --waiting;
-      while (waiting.load() != 0) {}
+      while (waiting.load() != 0) {
+      }
       body(prepared, k);
     });
   }
@@ -73,10 +74,11 @@ std::vector<double> rates(const KernelSpec& spec, Isa isa, double seconds) {
 Json probe(double seconds) {
   std::vector<double> issue_rates(cores().size());
   Ring ring(issue_rates.size());
-  on_all_cores([] { return 0; }, [&](int, std::size_t k) {
-    issue_rates[k] = issue_rate(seconds);
-    ring.pass(k);
-  });
+  on_all_cores([] { return 0; },
+               [&](int, std::size_t k) {
+                 issue_rates[k] = issue_rate(seconds);
+                 ring.pass(k);
+               });
   Json found = {{"issue_rates", issue_rates}};
   if (issue_rates.size() > 1) found["hop_seconds"] = ring.hop_seconds();
   return found;
@@ -91,7 +93,7 @@ double checked_seconds(const Json& request) {
 Json handle(const Json& request) {
   const auto& op = request["op"].get_ref<const std::string&>();
   if (op == "hello") {
-    Json ready = {{"event", "ready"}, {"protocol", protocol_version}, {"system", "reference"}, {"version", "1"},
+    Json ready = {{"event", "ready"}, {"protocol", protocol_version}, {"system", "reference"},   {"version", "1"},
                   {"nodes", 1},       {"cores", cores().size()},      {"binding", Json::array()}};
     for (const int core : cores()) ready["binding"].push_back({core});
     ready.update(build_facts());
@@ -106,7 +108,8 @@ Json handle(const Json& request) {
   }
   if (op != "peak") throw InvalidSpec("op", op, "hello, peak, probe, quit");
   const KernelSpec spec = kernel_spec(request.value("kernel", Json::object()));
-  if (kernel_from_name(spec.name).does_nothing()) throw InvalidSpec("kernel", spec.name, "a kernel that does something");
+  if (kernel_from_name(spec.name).does_nothing())
+    throw InvalidSpec("kernel", spec.name, "a kernel that does something");
   const Isa isa = isa_from_name(request.value("isa", "auto"));
   return {{"event", "peak"},
           {"id", id},

@@ -24,7 +24,8 @@ class Ring {
       for (std::size_t k = batch * rounds; k < (batch + 1) * rounds; ++k) {
         // places_[p] = number of times the token has come to p; it starts at place 0.
         if (place == 0) places_[next].token.store(k + 1, std::memory_order_release);
-        while (places_[place].token.load(std::memory_order_acquire) != k + 1) {}
+        while (places_[place].token.load(std::memory_order_acquire) != k + 1) {
+        }
         if (place != 0) places_[next].token.store(k + 1, std::memory_order_release);
       }
       if (place == 0) seconds_[batch] = std::chrono::duration<double>(Clock::now() - start).count();

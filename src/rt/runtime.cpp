@@ -7,7 +7,8 @@ namespace taskgrain::rt {
 
 detail::Engine& detail::engine_of(Runtime& runtime) noexcept { return *runtime.engine_; }
 
-Runtime::Runtime(RuntimeOptions options) : engine_(std::make_unique<detail::Engine>(std::move(options))), options_(engine_->options()) {}
+Runtime::Runtime(RuntimeOptions options)
+    : engine_(std::make_unique<detail::Engine>(std::move(options))), options_(engine_->options()) {}
 
 Runtime::~Runtime() = default;
 
@@ -17,7 +18,10 @@ void Runtime::work_until(const std::function<bool()>& done) { engine_->work_unti
 
 void Runtime::call_on_each_worker(const std::function<void(int worker)>& body) {
   Taskflow<int> each(*this, "worker");
-  each.indegree([](int) { return 1; }).worker([](int worker) { return worker; }).bound([](int) { return true; }).run(std::cref(body));
+  each.indegree([](int) { return 1; })
+      .worker([](int worker) { return worker; })
+      .bound([](int) { return true; })
+      .run(std::cref(body));
   for (int worker = 0; worker < workers(); ++worker) each.fulfill(worker);
   wait();
 }

@@ -41,7 +41,7 @@ class Charmpp final : public System {
     std::string map;
     for (const int processor : processors_) map.append(map.empty() ? "" : ",").append(std::to_string(processor));
     // The runtime keeps these. PEs that have a processor each spin, whatever the runtime thinks of hardware threads.
-    static std::vector<std::string> words{"driver", "+p",  std::to_string(cores()), "+pemap",
+    static std::vector<std::string> words{"driver", "+p",      std::to_string(cores()), "+pemap",
                                           map,      "++quiet", "+CmiSpinOnIdle"};
     static std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());

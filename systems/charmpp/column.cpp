@@ -19,8 +19,7 @@ void for_each_point(const Points& points, Body body) {
 }  // namespace
 
 Column::Column(std::size_t graph)
-    : graph_(&shared.run->graphs()[graph]),
-      classes_(&shared.classes[graph]),
+    : graph_(&shared.run->graphs()[graph]), classes_(&shared.classes[graph]),
       context_(shared.workers[static_cast<std::size_t>(CkMyPe())]) {
   for (const std::int64_t step : classes_->representatives()) {
     Links& links = links_.emplace_back();
@@ -126,7 +125,8 @@ void Column::send(Output* output) {
 Column::OutputPtr Column::new_output() const {
   const std::size_t bytes = sizeof(Output) + graph_->output_bytes();
   auto* output = new (::operator new(bytes, std::align_val_t{64})) Output;
-  std::fill_n(output->bytes(), graph_->output_bytes(), std::byte{0xff});  // no task's output; and the memory is on the PE's node
+  std::fill_n(output->bytes(), graph_->output_bytes(),
+              std::byte{0xff});  // no task's output; and the memory is on the PE's node
   return OutputPtr(output);
 }
 

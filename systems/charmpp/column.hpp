@@ -15,8 +15,8 @@
 /// What all chares share. There is one address space, and so no need for a nodegroup that has a copy in each.
 struct Shared {
   taskgrain::Execution* run = nullptr;
-  std::vector<taskgrain::ThreadContext*> workers;      ///< by PE
-  std::vector<taskgrain::StepClasses> classes;  ///< by graph
+  std::vector<taskgrain::ThreadContext*> workers;  ///< by PE
+  std::vector<taskgrain::StepClasses> classes;     ///< by graph
 };
 extern Shared shared;
 
@@ -70,7 +70,9 @@ class Column : public CBase_Column {
   using OutputPtr = std::unique_ptr<Output, Free>;
 
   const Links& links(std::int64_t step) const noexcept { return links_[(*classes_)[step]]; }
-  Gathered& gathered(std::int64_t step) noexcept { return ahead_[static_cast<std::size_t>(step) & (ahead_.size() - 1)]; }
+  Gathered& gathered(std::int64_t step) noexcept {
+    return ahead_[static_cast<std::size_t>(step) & (ahead_.size() - 1)];
+  }
   std::int64_t next_task(std::int64_t step) const noexcept;
   /// \returns whether the current step now has all inputs
   bool take(std::int64_t step, std::size_t place, Output* output);
@@ -82,8 +84,8 @@ class Column : public CBase_Column {
   const taskgrain::Graph* graph_;
   const taskgrain::StepClasses* classes_;
   taskgrain::ThreadContext* context_;
-  std::vector<Links> links_;  // by class of steps
-  std::int64_t first_, step_;  // first and current step that has a task; the number of steps if there is none
+  std::vector<Links> links_;        // by class of steps
+  std::int64_t first_, step_;       // first and current step that has a task; the number of steps if there is none
   std::vector<Gathered> ahead_{4};  // [s mod size]: for step s, from the current one on
   std::vector<OutputPtr> outputs_;  // used in turn
   std::size_t oldest_ = 0;

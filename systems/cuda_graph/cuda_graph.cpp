@@ -55,7 +55,8 @@ class Graphs {
       const cudaKernelNodeParams params = device::node_of(task, &argument);  // the graph copies what it points to
       after.clear();
       for (const std::size_t other : node.after) after.push_back(made[other]);
-      check(cudaGraphAddKernelNode(&made.emplace_back(), graph_, after.data(), after.size(), &params), "cudaGraphAddKernelNode");
+      check(cudaGraphAddKernelNode(&made.emplace_back(), graph_, after.data(), after.size(), &params),
+            "cudaGraphAddKernelNode");
     }
   }
 

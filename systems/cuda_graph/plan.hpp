@@ -46,7 +46,8 @@ class Plan {
           if (fresh) taskgrain::device::append_inputs(graph, step, point, task.inputs, inputs_);
         }
         now[static_cast<std::size_t>(point)] = nodes_.size();
-        Node& node = nodes_.emplace_back(step, point, task.output, first, task.inputs.size(), std::vector<std::size_t>());
+        Node& node =
+            nodes_.emplace_back(step, point, task.output, first, task.inputs.size(), std::vector<std::size_t>());
         for (const std::int64_t other : task.before) node.after.push_back(before[static_cast<std::size_t>(other)]);
       }
       before.swap(now);

@@ -35,7 +35,8 @@ class Part {
   Part(const LegionMachine& machine, Execution& run, std::size_t g)
       : machine_(machine), run_(run), g_(g), graph_(run.graphs()[g]), classes_(graph_), memory_(graph_) {
     for (int k = 0; k < machine.size(); ++k) contexts_.push_back(&run.context(static_cast<std::size_t>(k)));
-    if (subregions() > most_subregions) throw Unsupported("more than " + std::to_string(most_subregions) + " subregions");
+    if (subregions() > most_subregions)
+      throw Unsupported("more than " + std::to_string(most_subregions) + " subregions");
     make_region();
     for (const std::int64_t step : classes_.representatives()) launchers_.push_back(launcher(step));
   }
@@ -62,13 +63,15 @@ class Part {
     machine_.runtime().execute_index_space(machine_.context(), launcher);
   }
 
-  static void execute_point(const Legion::Task* task, const std::vector<PhysicalRegion>& regions, Legion::Context, Legion::Runtime*) {
+  static void execute_point(const Legion::Task* task, const std::vector<PhysicalRegion>& regions, Legion::Context,
+                            Legion::Runtime*) {
     const auto& [part, step] = *static_cast<const Call*>(task->args);
     part->execute_point(step, task->index_point[0], regions);
   }
 
  private:
-  using Access = Legion::UnsafeFieldAccessor<std::byte, 1, Legion::coord_t, Realm::AffineAccessor<std::byte, 1, Legion::coord_t>>;
+  using Access =
+      Legion::UnsafeFieldAccessor<std::byte, 1, Legion::coord_t, Realm::AffineAccessor<std::byte, 1, Legion::coord_t>>;
 
   void execute_point(std::int64_t step, std::int64_t point, const std::vector<PhysicalRegion>& regions) const {
     thread_local std::vector<const std::byte*> inputs;
@@ -78,7 +81,8 @@ class Part {
       if (deps.size() > 0 && inputs.empty()) input = Access(regions[1], field(step - 1));
       for (std::int64_t dep = deps.first; dep <= deps.last; ++dep) inputs.push_back(input.ptr(dep));
     });
-    run_.execute_point(*contexts_[machine_.place()], g_, step, point, Access(regions[0], field(step)).ptr(point), inputs);
+    run_.execute_point(*contexts_[machine_.place()], g_, step, point, Access(regions[0], field(step)).ptr(point),
+                       inputs);
   }
 
   static constexpr std::size_t line = 64;  // of the cache, that columns are aligned to
@@ -95,7 +99,8 @@ class Part {
     runtime.create_field_allocator(context, fields_).allocate_field(column, field(0));
     runtime.create_field_allocator(context, fields_).allocate_field(column, field(1));
     region_ = runtime.create_logical_region(context, columns_, fields_);
-    written_ = runtime.get_logical_partition(context, region_, runtime.create_equal_partition(context, columns_, columns_));
+    written_ =
+        runtime.get_logical_partition(context, region_, runtime.create_equal_partition(context, columns_, columns_));
     Legion::AttachLauncher attach(LEGION_EXTERNAL_INSTANCE, region_, region_, false, false);
     const std::vector<Legion::FieldID> both = {field(0), field(1)};
     const std::map<Legion::FieldID, std::size_t> alignments = {{field(0), line}, {field(1), line}};
@@ -110,7 +115,8 @@ class Part {
   IndexTaskLauncher launcher(std::int64_t step) {
     IndexTaskLauncher launcher(point_task, Legion::Domain(rect(graph_.points(step))));
     launcher.elide_future_return = true;
-    launcher.add_region_requirement(Legion::RegionRequirement(written_, 0, LEGION_WRITE_DISCARD, LEGION_EXCLUSIVE, region_));
+    launcher.add_region_requirement(
+        Legion::RegionRequirement(written_, 0, LEGION_WRITE_DISCARD, LEGION_EXCLUSIVE, region_));
     launcher.add_field(0, field(step));
     if (const Legion::LogicalPartition read = dependences(step); read.exists()) {
       launcher.add_region_requirement(Legion::RegionRequirement(read, 0, LEGION_READ_ONLY, LEGION_EXCLUSIVE, region_));
@@ -143,8 +149,9 @@ class Part {
     const Legion::Context context = machine_.context();
     const auto colors = runtime.create_index_space(context, rect(points));
     colors_.push_back(colors);
-    const IndexPartition partition = runtime.create_partition_by_domain(
-        context, columns_, domains, colors, false, LEGION_ALIASED_INCOMPLETE_KIND, LEGION_AUTO_GENERATE_ID, nullptr, true);
+    const IndexPartition partition =
+        runtime.create_partition_by_domain(context, columns_, domains, colors, false, LEGION_ALIASED_INCOMPLETE_KIND,
+                                           LEGION_AUTO_GENERATE_ID, nullptr, true);
     return entry->second = runtime.get_logical_partition(context, region_, partition);
   }
 

@@ -26,7 +26,8 @@ class ColumnMapper final : public Legion::Mapping::DefaultMapper {
   static constexpr Legion::MappingTagID first_place = 1;
 
   ColumnMapper(Legion::Mapping::MapperRuntime* runtime, const std::vector<Legion::Processor>& processors)
-      : DefaultMapper(runtime, Legion::Machine::get_machine(), processors.front(), "columns"), processors_(processors) {}
+      : DefaultMapper(runtime, Legion::Machine::get_machine(), processors.front(), "columns"), processors_(processors) {
+  }
 
   void select_task_options(Legion::Mapping::MapperContext, const Legion::Task& task, TaskOptions& options) override {
     options.initial_proc = processors_[task.tag < first_place ? 0 : task.tag - first_place];
@@ -34,7 +35,8 @@ class ColumnMapper final : public Legion::Mapping::DefaultMapper {
     options.valid_instances = false;
     options.memoize = true;
   }
-  void memoize_operation(Legion::Mapping::MapperContext, const Legion::Mappable&, const MemoizeInput&, MemoizeOutput& output) override {
+  void memoize_operation(Legion::Mapping::MapperContext, const Legion::Mappable&, const MemoizeInput&,
+                         MemoizeOutput& output) override {
     output.memoize = true;
   }
   /// A graph's columns in equal blocks, the same at all steps.
@@ -42,24 +44,28 @@ class ColumnMapper final : public Legion::Mapping::DefaultMapper {
                   SliceTaskOutput& output) override {
     const Legion::Rect<1> points = input.domain;
     const Legion::Rect<1> columns = runtime->get_index_space_domain(ctx, task.regions[0].parent.get_index_space());
-    const auto width = static_cast<Legion::coord_t>(columns.volume()), number = static_cast<Legion::coord_t>(processors_.size());
+    const auto width = static_cast<Legion::coord_t>(columns.volume()),
+               number = static_cast<Legion::coord_t>(processors_.size());
     for (Legion::coord_t k = 0; k < number; ++k) {
       const Legion::Rect<1> own((k * width + number - 1) / number, ((k + 1) * width + number - 1) / number - 1);
       const Legion::Rect<1> slice = own.intersection(points);
       if (!slice.empty()) output.slices.emplace_back(slice, processors_[static_cast<std::size_t>(k)], false, false);
     }
   }
-  void map_task(Legion::Mapping::MapperContext ctx, const Legion::Task& task, const MapTaskInput&, MapTaskOutput& output) override {
+  void map_task(Legion::Mapping::MapperContext ctx, const Legion::Task& task, const MapTaskInput&,
+                MapTaskOutput& output) override {
     output.chosen_variant = variant;
     output.target_procs.assign(1, task.target_proc);
-    for (std::size_t k = 0; k < task.regions.size(); ++k) output.chosen_instances[k].assign(1, instance(ctx, task.regions[k].parent));
+    for (std::size_t k = 0; k < task.regions.size(); ++k)
+      output.chosen_instances[k].assign(1, instance(ctx, task.regions[k].parent));
   }
   void configure_context(Legion::Mapping::MapperContext, const Legion::Task&, ContextConfigOutput& output) override {
     output.auto_tracing_enabled = false;
   }
 
  private:
-  const Legion::Mapping::PhysicalInstance& instance(Legion::Mapping::MapperContext ctx, const Legion::LogicalRegion& region) {
+  const Legion::Mapping::PhysicalInstance& instance(Legion::Mapping::MapperContext ctx,
+                                                    const Legion::LogicalRegion& region) {
     Legion::Mapping::PhysicalInstance& instance = instances_[region.get_tree_id()];
     if (!instance.exists()) {
       Legion::Machine::MemoryQuery memories(machine);
@@ -78,7 +84,8 @@ class LegionMachine {
   enum : Legion::TaskID { top_task, bind_task, first_free_task };
 
   /// To be called before a machine is made.
-  template <void (*Function)(const Legion::Task*, const std::vector<Legion::PhysicalRegion>&, Legion::Context, Legion::Runtime*)>
+  template <void (*Function)(const Legion::Task*, const std::vector<Legion::PhysicalRegion>&, Legion::Context,
+                             Legion::Runtime*)>
   static void add_task(Legion::TaskID id, const char* name) {
     Legion::TaskVariantRegistrar registrar(id, name);
     registrar.add_constraint(Legion::ProcessorConstraint(Legion::Processor::LOC_PROC));
@@ -98,8 +105,9 @@ class LegionMachine {
     // could not see them. Realm's allocations of cores may fail, for it wants cores of its own for threads that sleep; so each
     // processor is bound by a task, and all other threads stay on the cores that the driver is given.
     stay_on_cores();
-    std::vector<std::string> words = {"legion",          "-ll:cpu", std::to_string(size()), "-ll:util", "0",      "-ll:csize", "1",
-                                      "-ll:ext_sysmem", "0",       "-ll:ib_rsize",         "0",        "-level", "5,gpu=6"};
+    std::vector<std::string> words = {
+        "legion",         "-ll:cpu", std::to_string(size()), "-ll:util", "0",      "-ll:csize", "1",
+        "-ll:ext_sysmem", "0",       "-ll:ib_rsize",         "0",        "-level", "5,gpu=6"};
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -128,7 +136,8 @@ class LegionMachine {
 
   /// The place of the processor that executes the calling task.
   std::size_t place() const {
-    return static_cast<std::size_t>(std::ranges::find(processors_, Legion::Processor::get_executing_processor()) - processors_.begin());
+    return static_cast<std::size_t>(std::ranges::find(processors_, Legion::Processor::get_executing_processor()) -
+                                    processors_.begin());
   }
 
   /// The processors of the operating system that each of Legion's may run on, observed by itself.
@@ -148,7 +157,8 @@ class LegionMachine {
     int core;
     std::vector<int>* found;
   };
-  static void bind(const Legion::Task* task, const std::vector<Legion::PhysicalRegion>&, Legion::Context, Legion::Runtime*) {
+  static void bind(const Legion::Task* task, const std::vector<Legion::PhysicalRegion>&, Legion::Context,
+                   Legion::Runtime*) {
     const auto& [core, found] = *static_cast<const Bind*>(task->args);
     taskgrain::pin_this_thread(core);
     *found = taskgrain::binding_of_this_thread();
@@ -166,7 +176,8 @@ class LegionMachine {
     cpu_set_t set;
     CPU_ZERO(&set);
     for (const int core : cores_) CPU_SET(core, &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0) throw std::system_error(errno, std::generic_category(), "TASKGRAIN_CORES");
+    if (sched_setaffinity(0, sizeof set, &set) != 0)
+      throw std::system_error(errno, std::generic_category(), "TASKGRAIN_CORES");
   }
 
   void begin() { context_ = runtime().begin_implicit_task(top_task, 0, Legion::Processor::LOC_PROC, "top"); }

@@ -36,7 +36,8 @@ struct Item {
 
 class Plan {
  public:
-  Plan(const taskgrain::Graph& graph, int cores) : graph_(graph), cores_(cores), classes_(graph), outputs_(graph), flags_(new Flag[width()]) {
+  Plan(const taskgrain::Graph& graph, int cores)
+      : graph_(graph), cores_(cores), classes_(graph), outputs_(graph), flags_(new Flag[width()]) {
     for (const std::int64_t step : classes_.representatives()) programs_.push_back(compile(step));
     drop_unwatched_flags();
   }
@@ -72,7 +73,9 @@ class Plan {
   }
 
   Item item(Program& program, int core, std::int64_t step, std::int64_t point) {
-    Item item{point, graph_.contains(step, point), outputs_.at(step, point), &flags_[static_cast<std::size_t>(point)], {}, {}};
+    Item item{
+        point, graph_.contains(step, point), outputs_.at(step, point), &flags_[static_cast<std::size_t>(point)], {},
+        {}};
     if (!item.exists) return item;
     std::vector<const std::byte*> inputs;
     outputs_.inputs(step, point, inputs);
@@ -109,7 +112,8 @@ class Plan {
       for (const auto& waits : all_waits(program)) watched[static_cast<std::size_t>(waits - flags_.get())] = true;
     for (auto& program : programs_) {
       for (auto& items : program.items) {
-        std::ranges::stable_partition(items, [&](const Item& item) { return watched[static_cast<std::size_t>(item.point)]; });
+        std::ranges::stable_partition(items,
+                                      [&](const Item& item) { return watched[static_cast<std::size_t>(item.point)]; });
         for (Item& item : items)
           if (!watched[static_cast<std::size_t>(item.point)]) item.flag = nullptr;
         std::erase_if(items, [](const Item& item) { return !item.exists && item.flag == nullptr; });

@@ -51,16 +51,20 @@ class Exchange {
   using Columns = std::function<Interval(int rank)>;
 
   /// \param memory  where outputs and arrivals lie
-  Exchange(const taskgrain::Graph& graph, int rank, int ranks, const Columns& columns, std::pmr::memory_resource* memory)
-      : graph_(graph), classes_(graph), bytes_(graph.output_bytes()), own_(columns(rank)), owner_(graph_width()), memory_(memory) {
-    if (bytes_ > INT_MAX) throw taskgrain::Unsupported("mpi: output_bytes above 2^31 - 1, the most that one message counts");
+  Exchange(const taskgrain::Graph& graph, int rank, int ranks, const Columns& columns,
+           std::pmr::memory_resource* memory)
+      : graph_(graph), classes_(graph), bytes_(graph.output_bytes()), own_(columns(rank)), owner_(graph_width()),
+        memory_(memory) {
+    if (bytes_ > INT_MAX)
+      throw taskgrain::Unsupported("mpi: output_bytes above 2^31 - 1, the most that one message counts");
     for (int r = 0; r < ranks; ++r)
       for (std::int64_t i = columns(r).first; i <= columns(r).last; ++i) owner_[static_cast<std::size_t>(i)] = r;
     for (auto& row : rows_) row.resize(static_cast<std::size_t>(own_.size()) * bytes_, std::byte{0xff});
     std::set<std::int64_t> sent;
     for (const std::int64_t step : classes_.representatives()) compile(step, programs_.emplace_back(), sent);
     for (Program& program : programs_) {
-      const auto rest = std::ranges::stable_partition(program.items, [&](const Item& item) { return sent.contains(item.point); });
+      const auto rest =
+          std::ranges::stable_partition(program.items, [&](const Item& item) { return sent.contains(item.point); });
       program.sent_items = static_cast<std::size_t>(rest.begin() - program.items.begin());
     }
   }
@@ -224,7 +228,9 @@ class Exchange {
   Interval own_;
   std::vector<int> owner_;
   std::pmr::memory_resource* memory_;
-  std::pmr::vector<std::byte> rows_[2]{std::pmr::vector<std::byte>(memory_), std::pmr::vector<std::byte>(memory_)};  ///< outputs of even and odd steps, own columns only
+  std::pmr::vector<std::byte> rows_[2]{
+      std::pmr::vector<std::byte>(memory_),
+      std::pmr::vector<std::byte>(memory_)};  ///< outputs of even and odd steps, own columns only
   std::vector<Program> programs_;
   std::vector<MPI_Request> pending_[2];  ///< sends of even and odd steps
 };
@@ -235,5 +241,6 @@ inline void check_tags(std::size_t graphs) {
   int found = 0;
   MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &found);
   if (found != 0 && graphs > static_cast<std::size_t>(*most))
-    throw taskgrain::Unsupported("mpi: " + std::to_string(graphs) + " graphs, a tag each; this MPI has " + std::to_string(*most));
+    throw taskgrain::Unsupported("mpi: " + std::to_string(graphs) + " graphs, a tag each; this MPI has " +
+                                 std::to_string(*most));
 }

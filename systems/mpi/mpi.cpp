@@ -25,7 +25,8 @@ class Mpi final : public RankForEachCore {
   }
 
  private:
-  static void execute_step(Execution& run, ThreadContext& context, std::size_t g, Exchange& exchange, std::int64_t step) {
+  static void execute_step(Execution& run, ThreadContext& context, std::size_t g, Exchange& exchange,
+                           std::int64_t step) {
     const Program& program = exchange.program(step);
     const auto execute = [&](std::span<const Item> items) {
       for (const Item& item : items) run.execute_point(context, g, step, item.point, item.output, item.inputs);

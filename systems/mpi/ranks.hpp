@@ -18,7 +18,8 @@ class ExchangingRanks : public taskgrain::ProcessSystem {
     if (ranks() > 1) run.distribute();
     exchanges_.clear();
     for (const taskgrain::Graph& graph : run.graphs())
-      exchanges_.push_back(std::make_unique<Exchange>(graph, rank(), ranks(), [&](int r) { return columns(graph, r); }, memory()));
+      exchanges_.push_back(
+          std::make_unique<Exchange>(graph, rank(), ranks(), [&](int r) { return columns(graph, r); }, memory()));
   }
 
  protected:

@@ -20,7 +20,8 @@ class MpiBulk final : public RankForEachCore {
       for_graphs(step, [&](std::size_t, Exchange& exchange) { exchange.wait(step); });
       MPI_Barrier(MPI_COMM_WORLD);
       for_graphs(step, [&](std::size_t g, Exchange& exchange) {
-        for (const Item& item : exchange.program(step).items) run.execute_point(context, g, step, item.point, item.output, item.inputs);
+        for (const Item& item : exchange.program(step).items)
+          run.execute_point(context, g, step, item.point, item.output, item.inputs);
       });
     }
     finish();

@@ -29,7 +29,8 @@ struct Offload {
     device::Memory<device::Input> inputs{0};
   };
 
-  Offload(const Execution& run, std::size_t g, unsigned blocks, bool distributed) : account(run, g, blocks, distributed) {}
+  Offload(const Execution& run, std::size_t g, unsigned blocks, bool distributed)
+      : account(run, g, blocks, distributed) {}
 
   void add(const Graph& graph, std::int64_t step, const Program& program, const Mirror& mirror) {
     Stage& stage = stages.emplace_back();
@@ -55,8 +56,9 @@ struct Offload {
     for (const Mirror::Piece* piece : stage.up) piece->up(stream);
     for (std::size_t k = 0; k < program.items.size(); ++k) {
       const std::size_t first = k == 0 ? 0 : stage.ends[k - 1];
-      const device::Task task = device::task_of(run, g, step, program.items[k].point, stage.outputs[k], stage.inputs.data() + first,
-                                                static_cast<std::int64_t>(stage.ends[k] - first), account.shared());
+      const device::Task task =
+          device::task_of(run, g, step, program.items[k].point, stage.outputs[k], stage.inputs.data() + first,
+                          static_cast<std::int64_t>(stage.ends[k] - first), account.shared());
       device::check(device::launch(task, stream), "launch");
     }
     for (const Mirror::Piece* piece : stage.down) piece->down(stream);

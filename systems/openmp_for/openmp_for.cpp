@@ -36,7 +36,8 @@ class OpenmpFor final : public System {
           const Interval points = run.graphs()[g].points(step);
 #pragma omp for schedule(static) nowait
           for (std::int64_t point = points.first; point <= points.last; ++point)
-            run.execute_point(context, g, step, point, outputs_[g].at(step, point), outputs_[g].inputs(step, point, space));
+            run.execute_point(context, g, step, point, outputs_[g].at(step, point),
+                              outputs_[g].inputs(step, point, space));
         }
 #pragma omp barrier
       }

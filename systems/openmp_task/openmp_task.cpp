@@ -69,7 +69,8 @@ class OpenmpTask final : public System {
           const auto n = static_cast<std::int64_t>(outputs_[g].inputs(step, point, inputs).size());
           [[maybe_unused]] const std::byte* const* in = inputs.data();
           std::byte* out = outputs_[g].at(step, point);
-#pragma omp task shared(run) firstprivate(g, step, point) depend(iterator(k = 0 : n), in : in[k][0]) depend(out : out[0])
+#pragma omp task shared(run) firstprivate(g, step, point) depend(iterator(k = 0 : n), in : in[k][0]) \
+    depend(out : out[0])
           execute_task(run, g, step, point);
           pace.created(out);
         }

@@ -52,7 +52,8 @@ class Partition {
     barriers_used_ = 0;
     for (std::size_t g = 0; g < run.graphs().size(); ++g) {
       if (run.graphs()[g].steps() > Phases::most / 2)
-        throw taskgrain::Unsupported("steps: a barrier of Realm has no more than " + std::to_string(Phases::most) + " phases");
+        throw taskgrain::Unsupported("steps: a barrier of Realm has no more than " + std::to_string(Phases::most) +
+                                     " phases");
       distribute(parts_.emplace_back(Part{run, g, taskgrain::TaskTable(run.graphs()[g])}));
     }
   }

@@ -39,7 +39,8 @@ void execute_point(const void* data, std::size_t, const void*, std::size_t, Proc
 /// What one processor spawns.
 class Shard {
  public:
-  Shard(Processor processor, ThreadContext& context, const std::vector<Columns>& columns) : processor_(processor), context_(&context) {
+  Shard(Processor processor, ThreadContext& context, const std::vector<Columns>& columns)
+      : processor_(processor), context_(&context) {
     for (const Columns& one : columns) {
       spawners_.push_back({one});
       width_ += one.last - one.first + 1;
@@ -89,7 +90,8 @@ class Shard {
   /// Spawns some steps, and a task that spawns the next ones when those before these are done.
   void spawn_steps() {
     events_.clear();
-    const std::int64_t end = std::min(steps_, step_ + std::max<std::int64_t>(1, tasks_ahead / std::max<std::int64_t>(1, width_)));
+    const std::int64_t end =
+        std::min(steps_, step_ + std::max<std::int64_t>(1, tasks_ahead / std::max<std::int64_t>(1, width_)));
     for (; step_ < end; ++step_)
       for (Spawner& spawner : spawners_)
         if (step_ < spawner.columns.part->graph().steps()) spawn_step(spawner);
@@ -110,9 +112,11 @@ class Shard {
       }
       preconditions_.clear();
       for (const std::int64_t other : columns.part->table(step_, point).before)
-        preconditions_.push_back(columns.contains(other) ? before[at(other - columns.first)] : phases[at(other)].get_previous_phase());
+        preconditions_.push_back(columns.contains(other) ? before[at(other - columns.first)]
+                                                         : phases[at(other)].get_previous_phase());
       const PointArguments arguments{columns.part, context_, step_, point, reached};
-      const Event done = processor_.spawn(point_task, &arguments, sizeof arguments, Event::merge_events(preconditions_));
+      const Event done =
+          processor_.spawn(point_task, &arguments, sizeof arguments, Event::merge_events(preconditions_));
       now[at(point - columns.first)] = done;
       events_.push_back(done);
     }

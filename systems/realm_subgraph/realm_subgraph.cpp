@@ -50,7 +50,8 @@ void execute_point(const void* data, std::size_t, const void*, std::size_t, Proc
 /// The subgraph of one processor.
 class Shard {
  public:
-  Shard(Processor processor, ThreadContext& context, const std::vector<Columns>& columns, std::int64_t length, std::int64_t instances)
+  Shard(Processor processor, ThreadContext& context, const std::vector<Columns>& columns, std::int64_t length,
+        std::int64_t instances)
       : processor_(processor), context_(&context), length_(length), instances_(instances) {
     arguments_.resize(sizeof(std::int64_t));
     for (const Columns& one : columns) define(one);
@@ -123,7 +124,8 @@ class Shard {
         if (!exists) continue;
         for (const std::int64_t other : part.table(later, point).before) {
           if (columns.contains(other) && offset > 0) {
-            depend(SubgraphDefinition::OPKIND_TASK, before[at(other - columns.first)], SubgraphDefinition::OPKIND_TASK, task);
+            depend(SubgraphDefinition::OPKIND_TASK, before[at(other - columns.first)], SubgraphDefinition::OPKIND_TASK,
+                   task);
             continue;
           }
           const auto [entry, fresh] = known.try_emplace({offset, other}, static_cast<unsigned>(preconditions_.size()));
@@ -183,18 +185,20 @@ class Shard {
   void instantiate() {
     const std::int64_t first_step = instance_ * length_;
     std::copy_n(reinterpret_cast<const std::byte*>(&first_step), sizeof first_step, arguments_.data());
-    for (const auto& [precondition, postcondition] : carried_) preconditions_[precondition] = postconditions_[postcondition];
+    for (const auto& [precondition, postcondition] : carried_)
+      preconditions_[precondition] = postconditions_[postcondition];
     for (Column& column : watched_) {
       phases_.assign(1, column.phase);
       for (std::int64_t offset = 0; offset < length_; ++offset) phases_.push_back(phases_.back().advance_barrier());
       for (const auto& [offset, where] : column.preconditions)
         preconditions_[where] = offset < 0 ? column.phase.get_previous_phase() : phases_[at(offset)];
       for (const auto& [offset, where] : column.arrivals)
-        std::copy_n(reinterpret_cast<const std::byte*>(&phases_[at(offset)]), sizeof(Barrier), arguments_.data() + where);
+        std::copy_n(reinterpret_cast<const std::byte*>(&phases_[at(offset)]), sizeof(Barrier),
+                    arguments_.data() + where);
       column.phase = phases_.back();
     }
-    const Event all = subgraph_.instantiate(arguments_.data(), arguments_.size(), Realm::ProfilingRequestSet(), preconditions_,
-                                            postconditions_);
+    const Event all = subgraph_.instantiate(arguments_.data(), arguments_.size(), Realm::ProfilingRequestSet(),
+                                            preconditions_, postconditions_);
     const Event before = std::exchange(instantiated_, all);
     if (++instance_ < instances_)
       instantiate_after(before);
@@ -209,7 +213,8 @@ class Shard {
   Realm::Subgraph subgraph_ = Realm::Subgraph::NO_SUBGRAPH;
   std::vector<std::byte> arguments_;  // of an instance: its first step, and the barriers its tasks arrive at
   std::vector<Event> preconditions_, postconditions_;
-  std::vector<std::pair<std::size_t, std::size_t>> carried_;  // preconditions that are postconditions of the instance before
+  std::vector<std::pair<std::size_t, std::size_t>>
+      carried_;  // preconditions that are postconditions of the instance before
   std::deque<Column> watched_;
   std::vector<Barrier> phases_;
   Event instantiated_;
@@ -234,11 +239,13 @@ class RealmSubgraph final : public System {
     std::int64_t width = 0, length = 1;
     for (const Part& part : partition_.parts()) {
       width += part.graph().width();
-      length = std::min(run.most_steps(), std::lcm(length, part.table.period() == 0 ? run.most_steps() : part.table.period()));
+      length = std::min(run.most_steps(),
+                        std::lcm(length, part.table.period() == 0 ? run.most_steps() : part.table.period()));
     }
     const std::int64_t wanted = tasks_ahead * cores() / width;
     if (length < wanted) length = std::min(run.most_steps(), wanted / length * length);
-    if (length > most_tasks / width) throw Unsupported("a subgraph of " + std::to_string(length) + " steps is too large");
+    if (length > most_tasks / width)
+      throw Unsupported("a subgraph of " + std::to_string(length) + " steps is too large");
     const std::int64_t instances = (run.most_steps() + length - 1) / length;
     steps_ = instances * length;
     for (std::size_t k = 0; k < machine_.processors().size(); ++k)

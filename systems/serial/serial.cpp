@@ -30,7 +30,8 @@ class Serial final : public System {
       for (std::size_t g = 0; g < run.graphs().size(); ++g) {
         const Interval points = run.graphs()[g].points(step);
         for (std::int64_t point = points.first; point <= points.last; ++point)
-          run.execute_point(context, g, step, point, outputs_[g].at(step, point), outputs_[g].inputs(step, point, space));
+          run.execute_point(context, g, step, point, outputs_[g].at(step, point),
+                            outputs_[g].inputs(step, point, space));
       }
     }
   }

@@ -24,13 +24,15 @@ class Flow {
   /// \param own    the points whose tasks this process executes
   /// \param ahead  tasks that are submitted ahead of those that run
   Flow(taskgrain::Execution& run, std::size_t g, Interval own, StarpuWorkers& workers, int ahead)
-      : run_(run), g_(g), graph_(run.graphs()[g]), own_(own), starpu_(workers), contexts_(run.contexts(workers.number())) {
+      : run_(run), g_(g), graph_(run.graphs()[g]), own_(own), starpu_(workers),
+        contexts_(run.contexts(workers.number())) {
     const std::size_t line = 64, stride = (graph_.output_bytes() + line - 1) / line * line;
     const auto width = static_cast<std::size_t>(graph_.width()), columns = static_cast<std::size_t>(own_.size());
     depth_ = depth(width, stride, static_cast<std::size_t>(ahead));
     if (stride > SIZE_MAX / width / depth_) throw std::bad_alloc();
     if (depth_ * columns > most_handles())
-      throw taskgrain::Unsupported("starpu: " + std::to_string(depth_ * columns) + " data handles do not fit into memory");
+      throw taskgrain::Unsupported("starpu: " + std::to_string(depth_ * columns) +
+                                   " data handles do not fit into memory");
     const std::size_t bytes = depth_ * columns * stride;
     memory_.reset(static_cast<std::byte*>(std::aligned_alloc(line, std::max(line, bytes))));
     if (!memory_) throw std::bad_alloc();
@@ -56,7 +58,9 @@ class Flow {
   }
 
   /// Of an output, below `places`: those of one place write over one another.
-  std::size_t place(std::int64_t step, std::int64_t point) const { return place(static_cast<std::size_t>(step) % depth_, point); }
+  std::size_t place(std::int64_t step, std::int64_t point) const {
+    return place(static_cast<std::size_t>(step) % depth_, point);
+  }
   std::size_t places() const { return handles_.size(); }
   starpu_data_handle_t handle(std::int64_t step, std::int64_t point) const { return handles_[place(step, point)]; }
 

@@ -29,8 +29,8 @@ class StarpuWorkers {
   /// \param processors  that of each worker
   explicit StarpuWorkers(const std::vector<int>& processors) : number_(static_cast<int>(processors.size())) {
     if (number_ > STARPU_MAXCPUS)
-      throw std::runtime_error(std::to_string(number_) + " workers: this StarPU was built for " + std::to_string(STARPU_MAXCPUS) +
-                               " (--enable-maxcpus)");
+      throw std::runtime_error(std::to_string(number_) + " workers: this StarPU was built for " +
+                               std::to_string(STARPU_MAXCPUS) + " (--enable-maxcpus)");
     starpu_conf conf;
     starpu_conf_init(&conf);
     conf.ncpus = number_;
@@ -116,7 +116,8 @@ class StarpuWorkers {
     const std::unique_ptr<hwloc_topology, void (*)(hwloc_topology_t)> guard(topology, hwloc_topology_destroy);
     for (const int processor : processors) {
       const hwloc_obj_t unit = hwloc_get_pu_obj_by_os_index(topology, static_cast<unsigned>(processor));
-      if (unit == nullptr) throw std::runtime_error("TASKGRAIN_CORES: there is no processor " + std::to_string(processor));
+      if (unit == nullptr)
+        throw std::runtime_error("TASKGRAIN_CORES: there is no processor " + std::to_string(processor));
       *places++ = unit->logical_index;
     }
   }

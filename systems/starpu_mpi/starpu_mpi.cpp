@@ -65,7 +65,9 @@ class Part {
     if (step >= graph_.steps()) return;
     const Crossings& crossings = crossings_[classes_[step]];
     // A tag for each place of data, as StarPU wants it: it keeps the reads and writes of each in order, and never forgets a tag.
-    const auto tag = [&](std::int64_t point) { return static_cast<starpu_mpi_tag_t>(first_tag_ + flow_.place(step - 1, point)); };
+    const auto tag = [&](std::int64_t point) {
+      return static_cast<starpu_mpi_tag_t>(first_tag_ + flow_.place(step - 1, point));
+    };
     for (const auto [point, rank] : crossings.leave)
       starpu_mpi_isend_detached(flow_.handle(step - 1, point), rank, tag(point), MPI_COMM_WORLD, nullptr, nullptr);
     for (const auto [point, rank] : crossings.arrive)
@@ -92,7 +94,8 @@ class StarpuMpi final : public ProcessSystem {
     // StarPU's thread for messages starts where this one is, and stays there.
     setenv("STARPU_MPI_NOBIND", "1", 1);
     pin_this_thread(processors_.back());
-    if (starpu_mpi_init_comm(nullptr, nullptr, 0, MPI_COMM_WORLD) != 0) throw std::runtime_error("StarPU-MPI does not start");
+    if (starpu_mpi_init_comm(nullptr, nullptr, 0, MPI_COMM_WORLD) != 0)
+      throw std::runtime_error("StarPU-MPI does not start");
     pin_this_thread(processors_.front());
     const int ahead = workers_.ahead();
     MPI_Allreduce(&ahead, &ahead_, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
@@ -121,7 +124,8 @@ class StarpuMpi final : public ProcessSystem {
       if (graph.output_bytes() > INT_MAX)
         throw Unsupported("starpu_mpi: output_bytes above 2^31 - 1, the most that one message counts");
       std::vector<int> owners;
-      for (int r = 0; r < ranks(); ++r) owners.insert(owners.end(), static_cast<std::size_t>(columns(graph, r).size()), r);
+      for (int r = 0; r < ranks(); ++r)
+        owners.insert(owners.end(), static_cast<std::size_t>(columns(graph, r).size()), r);
       parts_.emplace_back(run, g, columns(graph, rank()), workers_, ahead_, owners, tag);
       tag += parts_.back().tags();
     }
@@ -158,7 +162,8 @@ class StarpuMpi final : public ProcessSystem {
     std::array<int, 2> content{};
     std::array<starpu_data_handle_t, 2> data;
     for (std::size_t k = 0; k < 2; ++k)
-      starpu_variable_data_register(&data[k], STARPU_MAIN_RAM, reinterpret_cast<std::uintptr_t>(&content[k]), sizeof(int));
+      starpu_variable_data_register(&data[k], STARPU_MAIN_RAM, reinterpret_cast<std::uintptr_t>(&content[k]),
+                                    sizeof(int));
     const auto observe = [](void* at) { *static_cast<std::vector<int>*>(at) = binding_of_this_thread(); };
     starpu_mpi_isend_detached(data[0], rank(), 0, MPI_COMM_WORLD, nullptr, nullptr);
     starpu_mpi_irecv_detached(data[1], rank(), 0, MPI_COMM_WORLD, observe, &seen);

@@ -35,17 +35,21 @@ struct Part {
   void add_to(rt::TaskGraph& body) const {
     const std::int64_t steps = table.graph().steps(), width = table.graph().width(), cores = std::ssize(workers);
     std::vector<rt::TaskGraph::Node> nodes(static_cast<std::size_t>(std::min(period, steps) * width));
-    const auto node = [&](std::int64_t t, std::int64_t i) -> auto& { return nodes[static_cast<std::size_t>(t * width + i)]; };
+    const auto node = [&](std::int64_t t, std::int64_t i) -> auto& {
+      return nodes[static_cast<std::size_t>(t * width + i)];
+    };
     for (std::int64_t step = 0; step < std::min(period, steps); ++step)
       for (std::int64_t point = table.graph().points(step).first; point <= table.graph().points(step).last; ++point) {
         const TaskTable::Task& later = table(step + period < steps ? step + period : step, point);
-        node(step, point) = body.task(static_cast<int>(point * cores / width),
-                                      [this, &later, step, point](const rt::Turn& turn) { execute(turn, later, step, point); });
+        node(step, point) =
+            body.task(static_cast<int>(point * cores / width),
+                      [this, &later, step, point](const rt::Turn& turn) { execute(turn, later, step, point); });
         for (const std::int64_t before : later.before)
           if (step > 0) body.edge(node(step - 1, before), node(step, point));
       }
     for (std::int64_t point = 0; period < steps && point < width; ++point)
-      for (const std::int64_t before : table(period, point).before) body.carried_edge(node(period - 1, before), node(0, point));
+      for (const std::int64_t before : table(period, point).before)
+        body.carried_edge(node(period - 1, before), node(0, point));
   }
 };
 
@@ -66,7 +70,8 @@ class TaskgrainGraph final : public System {
     parts_.clear();
     std::int64_t width = 0, period = 1;
     for (std::size_t g = 0; g < run.graphs().size(); ++g) {
-      const TaskTable& table = parts_.emplace_back(Part{run, run.contexts(cores()), g, TaskTable(run.graphs()[g])}).table;
+      const TaskTable& table =
+          parts_.emplace_back(Part{run, run.contexts(cores()), g, TaskTable(run.graphs()[g])}).table;
       width += table.graph().width();
       period = std::min(run.most_steps(), std::lcm(period, table.period() == 0 ? run.most_steps() : table.period()));
     }

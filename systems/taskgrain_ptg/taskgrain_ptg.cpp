@@ -11,7 +11,9 @@ namespace {
 
 using namespace taskgrain;
 
-struct Task { std::uint32_t step, point; };
+struct Task {
+  std::uint32_t step, point;
+};
 
 /// The tasks of one graph.
 class Flow {
@@ -19,8 +21,10 @@ class Flow {
   Flow(rt::Runtime& runtime, Execution& run, std::size_t g)
       : run_(run), g_(g), table_(run.graphs()[g]), contexts_(run.contexts(runtime.workers())), tasks_(runtime) {
     const std::int64_t width = table_.graph().width();
-    if (std::max(width, table_.graph().steps()) > UINT32_MAX) throw Unsupported("steps and points are numbered up to 2^32 - 1");
-    for (std::int64_t point = 0; point < width; ++point) owner_.push_back(static_cast<int>(point * runtime.workers() / width));
+    if (std::max(width, table_.graph().steps()) > UINT32_MAX)
+      throw Unsupported("steps and points are numbered up to 2^32 - 1");
+    for (std::int64_t point = 0; point < width; ++point)
+      owner_.push_back(static_cast<int>(point * runtime.workers() / width));
     tasks_.indegree([this](Task task) { return static_cast<int>(table_(task.step, task.point).before.size()); });
     tasks_.worker([this](Task task) { return owner_[task.point]; }).run([this](Task task) { execute(task); });
   }
@@ -36,7 +40,8 @@ class Flow {
 
   void execute(Task task) {
     const auto& [output, inputs, before] = table_(task.step, task.point);
-    run_.execute_point(*contexts_[static_cast<std::size_t>(rt::this_worker())], g_, task.step, task.point, output, inputs);
+    run_.execute_point(*contexts_[static_cast<std::size_t>(rt::this_worker())], g_, task.step, task.point, output,
+                       inputs);
     for (const std::int64_t point : table_.after(task.step, task.point)) fulfill(std::int64_t{task.step} + 1, point);
   }
 

@@ -52,7 +52,8 @@ class Pin final : public tbb::task_scheduler_observer {
 
 /// The nodes of one graph. Outputs are kept for two steps, so a task also comes after those that read what it writes over.
 struct Part {
-  Part(tbb::flow::graph& flow, Execution& run, const std::vector<ThreadContext*>& workers, std::size_t g) : table(run.graphs()[g]) {
+  Part(tbb::flow::graph& flow, Execution& run, const std::vector<ThreadContext*>& workers, std::size_t g)
+      : table(run.graphs()[g]) {
     const Graph& graph = table.graph();
     std::vector<Node*> before, now;
     for (std::int64_t step = 0; step < graph.steps(); ++step) {
@@ -63,7 +64,8 @@ struct Part {
           run.execute_point(*workers[slot()], g, step, point, task.output, task.inputs);
         });
         now[static_cast<std::size_t>(point)] = &node;
-        for (const std::int64_t other : task.before) tbb::flow::make_edge(*before[static_cast<std::size_t>(other)], node);
+        for (const std::int64_t other : task.before)
+          tbb::flow::make_edge(*before[static_cast<std::size_t>(other)], node);
         if (task.before.empty()) roots.push_back(&node);
       }
       before.swap(now);
@@ -83,9 +85,12 @@ class Tbb final : public System {
     // The library gives threads to whom has work, so all of the arena are seen only when there is work for all.
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     arena_.execute([&] {
-      tbb::parallel_for(0, cores(), [&](int) {
-        while (!pin_.all_seen() && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
-      }, tbb::simple_partitioner());
+      tbb::parallel_for(
+          0, cores(),
+          [&](int) {
+            while (!pin_.all_seen() && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+          },
+          tbb::simple_partitioner());
     });
   }
 

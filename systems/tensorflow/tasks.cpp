@@ -70,7 +70,8 @@ class Task final : public tf::OpKernel {
     absl::InlinedVector<const std::byte*, 8> inputs(static_cast<std::size_t>(dependences_));
     for (int k = 0; k < dependences_; ++k)
       inputs[static_cast<std::size_t>(k)] = static_cast<const std::byte*>(context->input(k).data());
-    here.run->execute_point(*here.workers[place], graph_, step_, point_, static_cast<std::byte*>(output->data()), inputs);
+    here.run->execute_point(*here.workers[place], graph_, step_, point_, static_cast<std::byte*>(output->data()),
+                            inputs);
   }
 
  private:
@@ -91,7 +92,8 @@ class Enter final : public tf::OpKernel {
       return context->SetStatus(absl::InternalError(error.what()));
     }
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-    while (team().bound < team().processors.size() && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+    while (team().bound < team().processors.size() && std::chrono::steady_clock::now() < give_up)
+      std::this_thread::yield();
     context->set_output(0, context->input(0));
   }
 };

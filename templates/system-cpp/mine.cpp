@@ -52,7 +52,7 @@ class Tasks {
   const std::size_t g_;
   const TaskTable table_;
   const std::vector<TaskTable::Root> roots_;
-  const std::vector<ThreadContext*> contexts_;             // one for each thread
+  const std::vector<ThreadContext*> contexts_;     // one for each thread
   std::vector<std::atomic<std::size_t>> missing_;  // of each task: how many that it comes after are not done
 };
 

@@ -59,8 +59,8 @@ static void execute(tg_run* run, enum fault fault) {
       if (here && fault == STALE) inputs[2] = outputs[step % 2][3]; /* of step - 2: point 3 of this step comes after */
       if (here && fault == GARBAGE) inputs[1] = garbage;
       for (int times = here && fault == REPEATED ? 2 : 1; times > 0; --times)
-        CHECK(tg_execute_point(run, point % 2, 0, step, here && fault == OUTSIDE ? WIDTH : point, outputs[step % 2][point],
-                               inputs, count) == 0);
+        CHECK(tg_execute_point(run, point % 2, 0, step, here && fault == OUTSIDE ? WIDTH : point,
+                               outputs[step % 2][point], inputs, count) == 0);
     }
   }
 }
@@ -144,7 +144,8 @@ static void wrong_executions_are_named(void) {
       }
       execute(run, cases[k].fault);
       const char* violation = tg_verify(run);
-      if (!begins(violation, cases[k].violation)) fprintf(stderr, "got: %s\n", violation == NULL ? "nothing" : violation);
+      if (!begins(violation, cases[k].violation))
+        fprintf(stderr, "got: %s\n", violation == NULL ? "nothing" : violation);
       CHECK(begins(violation, cases[k].violation));
     }
     /* What was wrong is forgotten with the rest. */
@@ -167,7 +168,8 @@ static void bad_requests_are_refused(void) {
       {"{\"op\":\"run\",\"graphs\":[{\"pattern\":\"nope\",\"steps\":4,\"width\":4}]}", 1, "pattern: 'nope'"},
       {"{\"op\":\"run\",\"graphs\":[{\"pattern\":\"fft\",\"steps\":0,\"width\":4}]}", 1, "steps: '0'"},
       {"{\"op\":\"run\",\"graphs\":[{\"pattern\":\"fft\",\"width\":4}]}", 1, "steps: "},
-      {"{\"op\":\"run\",\"validate\":\"no\",\"graphs\":[{\"pattern\":\"fft\",\"steps\":4,\"width\":4}]}", 1, "validate: 'no'"},
+      {"{\"op\":\"run\",\"validate\":\"no\",\"graphs\":[{\"pattern\":\"fft\",\"steps\":4,\"width\":4}]}", 1,
+       "validate: 'no'"},
 #if defined(__x86_64__)
       {"{\"op\":\"run\",\"isa\":\"neon\",\"graphs\":[{\"pattern\":\"fft\",\"steps\":4,\"width\":4,"
        "\"kernel\":{\"name\":\"compute_bound\"}}]}",

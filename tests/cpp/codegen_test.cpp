@@ -40,7 +40,9 @@ std::optional<std::map<std::string, Code>> disassembled() {
     const std::string text(line);
     if (const auto end = text.find(">:\n"); end != std::string::npos) {
       const std::string name = text.substr(text.find('<') + 1, end - text.find('<') - 1);
-      code = name.starts_with("taskgrain::compute_bound") || name.starts_with("void taskgrain::compute_bound") ? &functions[name] : nullptr;
+      code = name.starts_with("taskgrain::compute_bound") || name.starts_with("void taskgrain::compute_bound")
+                 ? &functions[name]
+                 : nullptr;
     }
     std::smatch parts;
     if (code != nullptr && std::regex_search(text, parts, instruction))
@@ -115,14 +117,14 @@ TEST_P(Codegen, InnerLoopHoldsTheArithmeticAndNothingElse) {
 }
 
 #if defined(__x86_64__)
-INSTANTIATE_TEST_SUITE_P(X86, Codegen, testing::Values(
-    Expected{"compute_bound_avx2", 1, "vfmadd[0-9]+pd", "%ymm", 16, 3},
-    Expected{"compute_bound_avx512", 1, "vfmadd[0-9]+pd", "%zmm", 8, 3},
-    Expected{"compute_bound_portable", 4, "v?(mul|add)pd", "%xmm", 16, 8 + 3}),
-    [](const auto& test) { return std::string(test.param.function); });
+INSTANTIATE_TEST_SUITE_P(X86, Codegen,
+                         testing::Values(Expected{"compute_bound_avx2", 1, "vfmadd[0-9]+pd", "%ymm", 16, 3},
+                                         Expected{"compute_bound_avx512", 1, "vfmadd[0-9]+pd", "%zmm", 8, 3},
+                                         Expected{"compute_bound_portable", 4, "v?(mul|add)pd", "%xmm", 16, 8 + 3}),
+                         [](const auto& test) { return std::string(test.param.function); });
 #elif defined(__aarch64__)
 INSTANTIATE_TEST_SUITE_P(Arm, Codegen, testing::Values(Expected{"compute_bound_neon", 2, "fmla", ".2d", 16, 16 + 3}),
-    [](const auto& test) { return std::string(test.param.function); });
+                         [](const auto& test) { return std::string(test.param.function); });
 #endif
 
 TEST(Codegen, KernelsRunAsCompiledHere) {

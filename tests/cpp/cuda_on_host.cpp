@@ -137,10 +137,12 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   return cudaSuccess;
 }
 
-cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned) { return *graph = reinterpret_cast<cudaGraph_t>(new Nodes), cudaSuccess; }
+cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned) {
+  return *graph = reinterpret_cast<cudaGraph_t>(new Nodes), cudaSuccess;
+}
 cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return delete reinterpret_cast<Nodes*>(graph), cudaSuccess; }
-cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after, std::size_t number,
-                                   const cudaKernelNodeParams* params) {
+cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph, const cudaGraphNode_t* after,
+                                   std::size_t number, const cudaKernelNodeParams* params) {
   auto& nodes = reinterpret_cast<Nodes*>(graph)->nodes;
   auto& made = nodes.emplace_back(*static_cast<const Task*>(params->kernelParams[0]), std::vector<std::size_t>());
   for (std::size_t k = 0; k < number; ++k) made.after.push_back(reinterpret_cast<std::size_t>(after[k]) - 1);
@@ -151,7 +153,9 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
   *executable = reinterpret_cast<cudaGraphExec_t>(new Nodes(*reinterpret_cast<Nodes*>(graph)));
   return cudaSuccess;
 }
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) { return delete reinterpret_cast<Nodes*>(executable), cudaSuccess; }
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  return delete reinterpret_cast<Nodes*>(executable), cudaSuccess;
+}
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   queue(stream).work.push_back([executable] { run(*reinterpret_cast<Nodes*>(executable)); });

@@ -65,7 +65,8 @@ TEST(Dag, DependencesMayComeInAnyOrder) {
 }
 
 TEST(Dag, HasASetForEachStep) {
-  const Graph graph = graph_of("{\"width\":1}\n{\"width\":1,\"dependences\":[[0]]}\n{\"width\":1,\"dependences\":[[]]}");
+  const Graph graph =
+      graph_of("{\"width\":1}\n{\"width\":1,\"dependences\":[[0]]}\n{\"width\":1,\"dependences\":[[]]}");
   EXPECT_EQ(graph.dependence_sets(), 3);
   EXPECT_EQ(graph.dependence_set(2), 2);
 }
@@ -85,8 +86,7 @@ std::string text_of(const Graph& graph) {
 }
 
 class EveryPatternAsDag : public EveryPattern {};
-INSTANTIATE_TEST_SUITE_P(All, EveryPatternAsDag, testing::ValuesIn(pattern_names()),
-                         name_of_pattern);
+INSTANTIATE_TEST_SUITE_P(All, EveryPatternAsDag, testing::ValuesIn(pattern_names()), name_of_pattern);
 
 TEST_P(EveryPatternAsDag, IsTheSameGraph) {
   const auto all = specs(GetParam());
@@ -98,7 +98,8 @@ TEST_P(EveryPatternAsDag, IsTheSameGraph) {
     for (std::int64_t step = 0; step < graph.steps(); ++step) ASSERT_EQ(again.points(step), graph.points(step)) << step;
     for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
       ASSERT_EQ(points_of(again.deps(step, point)), points_of(graph.deps(step, point))) << step << ", " << point;
-      ASSERT_EQ(points_of(again.reverse_deps(step, point)), points_of(graph.reverse_deps(step, point))) << step << ", " << point;
+      ASSERT_EQ(points_of(again.reverse_deps(step, point)), points_of(graph.reverse_deps(step, point)))
+          << step << ", " << point;
     });
   }
 }
@@ -124,36 +125,42 @@ TEST_P(MalformedDags, AreRefusedNamingTheFileAndThePlace) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, MalformedDags, testing::Values(
-    Malformed{"empty", "", "at least one step"},
-    Malformed{"no_steps", R"({"steps":[]})", "at least one step"},
-    Malformed{"not_json", "width 3", "line 1 is not an object"},
-    Malformed{"list", "[]", "line 1 is not an object"},
-    Malformed{"number_after_a_line", "{\"width\":1}\n7", "line 2 is not an object"},
-    Malformed{"torn_line", "{\"width\":1}\n{\"width\":", "line 2 is not an object"},
-    Malformed{"steps_of_wrong_type", R"({"steps":3})", "'steps' is not a list"},
-    Malformed{"step_of_wrong_type", R"({"steps":[3]})", "step 0"},
-    Malformed{"no_width", R"({"dependences":[]})", "step 0"},
-    Malformed{"width_of_wrong_type", R"({"width":"2"})", "'width' of 1 or more"},
-    Malformed{"width_no_integer", R"({"width":1.5})", "'width' of 1 or more"},
-    Malformed{"width_zero", R"({"width":0})", "'width' of 1 or more"},
-    Malformed{"width_negative", R"({"width":-2})", "'width' of 1 or more"},
-    Malformed{"width_too_large", R"({"width":18446744073709551615})", "step 0"},
-    Malformed{"first_point_negative", R"({"width":1,"first_point":-1})", "'first_point' of 0 or more"},
-    Malformed{"first_point_of_wrong_type", R"({"width":1,"first_point":"0"})", "step 0"},
-    Malformed{"first_point_no_integer", R"({"width":1,"first_point":1.5})", "step 0"},
-    Malformed{"first_point_too_large", R"({"width":2,"first_point":9223372036854775807})", "step 0"},
-    Malformed{"dependences_of_wrong_type", R"({"width":1,"dependences":{}})", "step 0"},
-    Malformed{"a_list_too_few", "{\"width\":2}\n{\"width\":2,\"dependences\":[[0]]}", "one list for each of its 2 points"},
-    Malformed{"a_list_too_many", "{\"width\":2}\n{\"width\":2,\"dependences\":[[0],[],[]]}", "step 1"},
-    Malformed{"no_dependences", "{\"width\":1}\n{\"width\":1}", "step 1"},
-    Malformed{"dependences_no_list", "{\"width\":1}\n{\"width\":1,\"dependences\":[0]}", "a list of points for each point"},
-    Malformed{"dependence_of_wrong_type", "{\"width\":1}\n{\"width\":1,\"dependences\":[[\"0\"]]}", "dependences of point 0"},
-    Malformed{"dependence_no_integer", "{\"width\":2}\n{\"width\":1,\"dependences\":[[0.5]]}", "dependences of point 0"},
-    Malformed{"dependence_outside", "{\"width\":2}\n{\"width\":1,\"first_point\":4,\"dependences\":[[2]]}", "dependences of point 4"},
-    Malformed{"dependence_before_the_first", "{\"width\":1,\"first_point\":1}\n{\"width\":1,\"dependences\":[[0]]}", "step 1"},
-    Malformed{"dependence_in_the_first_step", R"({"width":2,"dependences":[[],[0]]})", "step 0"},
-    Malformed{"dependence_twice", "{\"width\":2}\n{\"width\":1,\"dependences\":[[1,1]]}", "each dependence once"}),
+INSTANTIATE_TEST_SUITE_P(
+    All, MalformedDags,
+    testing::Values(
+        Malformed{"empty", "", "at least one step"}, Malformed{"no_steps", R"({"steps":[]})", "at least one step"},
+        Malformed{"not_json", "width 3", "line 1 is not an object"}, Malformed{"list", "[]", "line 1 is not an object"},
+        Malformed{"number_after_a_line", "{\"width\":1}\n7", "line 2 is not an object"},
+        Malformed{"torn_line", "{\"width\":1}\n{\"width\":", "line 2 is not an object"},
+        Malformed{"steps_of_wrong_type", R"({"steps":3})", "'steps' is not a list"},
+        Malformed{"step_of_wrong_type", R"({"steps":[3]})", "step 0"},
+        Malformed{"no_width", R"({"dependences":[]})", "step 0"},
+        Malformed{"width_of_wrong_type", R"({"width":"2"})", "'width' of 1 or more"},
+        Malformed{"width_no_integer", R"({"width":1.5})", "'width' of 1 or more"},
+        Malformed{"width_zero", R"({"width":0})", "'width' of 1 or more"},
+        Malformed{"width_negative", R"({"width":-2})", "'width' of 1 or more"},
+        Malformed{"width_too_large", R"({"width":18446744073709551615})", "step 0"},
+        Malformed{"first_point_negative", R"({"width":1,"first_point":-1})", "'first_point' of 0 or more"},
+        Malformed{"first_point_of_wrong_type", R"({"width":1,"first_point":"0"})", "step 0"},
+        Malformed{"first_point_no_integer", R"({"width":1,"first_point":1.5})", "step 0"},
+        Malformed{"first_point_too_large", R"({"width":2,"first_point":9223372036854775807})", "step 0"},
+        Malformed{"dependences_of_wrong_type", R"({"width":1,"dependences":{}})", "step 0"},
+        Malformed{"a_list_too_few", "{\"width\":2}\n{\"width\":2,\"dependences\":[[0]]}",
+                  "one list for each of its 2 points"},
+        Malformed{"a_list_too_many", "{\"width\":2}\n{\"width\":2,\"dependences\":[[0],[],[]]}", "step 1"},
+        Malformed{"no_dependences", "{\"width\":1}\n{\"width\":1}", "step 1"},
+        Malformed{"dependences_no_list", "{\"width\":1}\n{\"width\":1,\"dependences\":[0]}",
+                  "a list of points for each point"},
+        Malformed{"dependence_of_wrong_type", "{\"width\":1}\n{\"width\":1,\"dependences\":[[\"0\"]]}",
+                  "dependences of point 0"},
+        Malformed{"dependence_no_integer", "{\"width\":2}\n{\"width\":1,\"dependences\":[[0.5]]}",
+                  "dependences of point 0"},
+        Malformed{"dependence_outside", "{\"width\":2}\n{\"width\":1,\"first_point\":4,\"dependences\":[[2]]}",
+                  "dependences of point 4"},
+        Malformed{"dependence_before_the_first", "{\"width\":1,\"first_point\":1}\n{\"width\":1,\"dependences\":[[0]]}",
+                  "step 1"},
+        Malformed{"dependence_in_the_first_step", R"({"width":2,"dependences":[[],[0]]})", "step 0"},
+        Malformed{"dependence_twice", "{\"width\":2}\n{\"width\":1,\"dependences\":[[1,1]]}", "each dependence once"}),
     [](const auto& test) { return std::string(test.param.what); });
 
 TEST(Dag, AFileThatIsNotThereIsNamed) {

@@ -17,8 +17,12 @@ namespace definition {
 using Int = std::int64_t;
 using Set = std::set<Int>;
 
-inline Int floor_of(Int a, Int b) { return static_cast<Int>(std::floor(static_cast<long double>(a) / static_cast<long double>(b))); }
-inline Int ceil_of(Int a, Int b) { return static_cast<Int>(std::ceil(static_cast<long double>(a) / static_cast<long double>(b))); }
+inline Int floor_of(Int a, Int b) {
+  return static_cast<Int>(std::floor(static_cast<long double>(a) / static_cast<long double>(b)));
+}
+inline Int ceil_of(Int a, Int b) {
+  return static_cast<Int>(std::ceil(static_cast<long double>(a) / static_cast<long double>(b)));
+}
 
 /// ⌈log2 n⌉
 inline Int ceil_log2(Int n) {
@@ -37,8 +41,11 @@ inline Set range(Int first, Int last) {
 class Graph {
  public:
   Graph(const taskgrain::GraphSpec& spec, Int index)
-      : name_(spec.pattern), T_(spec.steps), W_(spec.width), r_(spec.radix), f_(spec.fraction), seed_(spec.seed), index_(index) {
-    p_ = spec.period != 0 ? spec.period : is("spread", "random_spread") && r_ > 0 ? std::min<Int>(3, ceil_of(W_, r_)) : 3;
+      : name_(spec.pattern), T_(spec.steps), W_(spec.width), r_(spec.radix), f_(spec.fraction), seed_(spec.seed),
+        index_(index) {
+    p_ = spec.period != 0                          ? spec.period
+         : is("spread", "random_spread") && r_ > 0 ? std::min<Int>(3, ceil_of(W_, r_))
+                                                   : 3;
     if (spec.period == 0 && is("spread", "random_spread") && r_ == 0) p_ = std::min<Int>(3, W_);
   }
 

@@ -22,7 +22,8 @@ class Device {
   static constexpr std::int64_t lanes_of_block = 3, lanes = blocks * lanes_of_block;
 
   Device(Execution& run, std::size_t g)
-      : run_(run), g_(g), books_(run.graphs()[g]), scratch_(device::scratch_of(run.kernel(g))), plan_(run.graphs()[g]) {}
+      : run_(run), g_(g), books_(run.graphs()[g]), scratch_(device::scratch_of(run.kernel(g))), plan_(run.graphs()[g]) {
+  }
 
   const Plan& plan() const { return plan_; }
   device::Books& books() { return books_; }
@@ -31,10 +32,12 @@ class Device {
   void execute(const Plan::Node& node, unsigned of_blocks = blocks) {
     auto* memory = reinterpret_cast<std::byte*>(scratch_.data());
     const device::Shared shared{books_.finished.data(), &books_.wrong, &books_.sink, memory, blocks, false};
-    const device::Task task = device::task_of(run_, g_, node.step, node.point, node.output, plan_.inputs().data() + node.first_input,
-                                              static_cast<std::int64_t>(node.inputs_number), shared);
+    const device::Task task =
+        device::task_of(run_, g_, node.step, node.point, node.output, plan_.inputs().data() + node.first_input,
+                        static_cast<std::int64_t>(node.inputs_number), shared);
     for (unsigned block = 0; block < of_blocks; ++block) {
-      for (std::int64_t lane = 0; lane < lanes_of_block; ++lane) device::execute(task, block * lanes_of_block + lane, lanes);
+      for (std::int64_t lane = 0; lane < lanes_of_block; ++lane)
+        device::execute(task, block * lanes_of_block + lane, lanes);
       ++books_.finished[static_cast<std::size_t>(node.point * task.steps + node.step)];
     }
   }
@@ -199,7 +202,8 @@ TEST_P(DeviceMutation, AChangedByte) {
 
 INSTANTIATE_TEST_SUITE_P(All, DeviceMutation,
                          testing::Combine(testing::Values(Validation::sample, Validation::full),
-                                          testing::Values(std::size_t{16}, std::size_t{24}, std::size_t{61}, std::size_t{4096})));
+                                          testing::Values(std::size_t{16}, std::size_t{24}, std::size_t{61},
+                                                          std::size_t{4096})));
 
 TEST(Device, EveryByteOfALongInputIsChecked) {
   for (std::size_t at = 0; at < 203; ++at) {
@@ -225,7 +229,8 @@ TEST(Device, AnOutputIsFilledAsOnACoreWhereverItLies) {
       task.cell[1] = cell.point;
       for (std::int64_t lane = 0; lane < 5; ++lane) device::fill(task, lane, 5);
       for (std::size_t k = 0; k < bytes; ++k)
-        ASSERT_EQ(task.output[k], reinterpret_cast<const std::byte*>(&cell)[k % 16]) << bytes << ' ' << offset << ' ' << k;
+        ASSERT_EQ(task.output[k], reinterpret_cast<const std::byte*>(&cell)[k % 16])
+            << bytes << ' ' << offset << ' ' << k;
     }
 }
 
@@ -233,7 +238,8 @@ TEST(Device, AllLanesTogetherDoTheWorkOfTheIterations) {
   for (const std::int64_t lanes : {1, 3, 64, 132 * 1024})
     for (const std::int64_t iterations : {0, 1, 7, 16896, 1'000'003}) {
       std::int64_t fmas = 0;
-      for (std::int64_t lane = 0; lane < lanes; ++lane) fmas += device::rounds_of(iterations, lane, lanes) * device::chains;
+      for (std::int64_t lane = 0; lane < lanes; ++lane)
+        fmas += device::rounds_of(iterations, lane, lanes) * device::chains;
       EXPECT_EQ(fmas, 64 * iterations);
     }
 }
@@ -302,7 +308,8 @@ TEST(Device, MemoryKernelsVisitTheirSamples) {
       if (kernel == "memory_bound") {
         EXPECT_THAT(device.scratch(), testing::Each(0.5));
       } else {  // ten iterations, each on the second half of a sample of twelve
-        EXPECT_NEAR(std::accumulate(device.scratch().begin(), device.scratch().end(), 0.0), 96 * 0.5 + 10 * 6 * 0.5e-3, 1e-9);
+        EXPECT_NEAR(std::accumulate(device.scratch().begin(), device.scratch().end(), 0.0), 96 * 0.5 + 10 * 6 * 0.5e-3,
+                    1e-9);
       }
     } catch (const Unsupported& no_blas) {
       EXPECT_THAT(no_blas.what(), testing::HasSubstr("BLAS"));

@@ -121,7 +121,8 @@ TEST(Execution, OfKernelsWithoutACommonUnitIsRefused) {
 }
 
 TEST(Execution, KnowsItsLongestGraphAndAllItsTasks) {
-  const Execution run({{.steps = 3, .width = 2}, {.pattern = "tree", .steps = 5, .width = 4}}, Validation::off, Isa::automatic);
+  const Execution run({{.steps = 3, .width = 2}, {.pattern = "tree", .steps = 5, .width = 4}}, Validation::off,
+                      Isa::automatic);
   EXPECT_EQ(run.most_steps(), 5);
   EXPECT_EQ(run.tasks(), 6 + 1 + 2 + 4 + 4 + 4);
 }

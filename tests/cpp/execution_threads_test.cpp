@@ -64,7 +64,8 @@ TEST(Threads, OneTaskByTwoForOneThatIsSkippedIsCaughtWheneverTheyMeet) {
 
 TEST(Threads, TheirAccountsAddUp) {
   const KernelSpec kernel{.name = "compute_bound", .iterations = 3};
-  Execution run({{.pattern = "trivial", .steps = 1000, .width = 4, .kernel = kernel}}, Validation::full, Isa::automatic);
+  Execution run({{.pattern = "trivial", .steps = 1000, .width = 4, .kernel = kernel}}, Validation::full,
+                Isa::automatic);
   {
     std::vector<std::jthread> threads;
     for (std::int64_t point = 0; point < 4; ++point) {

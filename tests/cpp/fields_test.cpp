@@ -90,7 +90,8 @@ void expect_refused(Call call, const std::string& named, const Field& field, con
     call();
     ADD_FAILURE() << "not refused";
   } catch (const std::exception& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr(named + ": '" + text_of(value) + "'"), HasSubstr("allowed: " + allowed(field))));
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr(named + ": '" + text_of(value) + "'"), HasSubstr("allowed: " + allowed(field))));
   }
 }
 
@@ -125,7 +126,8 @@ TEST_P(EveryField, IsRefusedByNameWhereItIsOutOfRange) {
 
 /// A C++ program fills in a specification by itself.
 TEST_P(EveryField, IsCheckedInASpecification) {
-  if (GetParam().type == FieldType::choice || GetParam().unit == "B") GTEST_SKIP() << "holds nothing else, or is unsigned";
+  if (GetParam().type == FieldType::choice || GetParam().unit == "B")
+    GTEST_SKIP() << "holds nothing else, or is unsigned";
   for (const FieldValue& value : refused(GetParam())) {
     GraphSpec spec;
     GetParam().put(spec, value);
@@ -141,7 +143,9 @@ TEST_P(EveryField, RefusesAnotherType) {
   EXPECT_THROW(field_value(GetParam(), Json()), InvalidSpec);
 }
 
-TEST_P(EveryField, HasAHelpThatIsASentence) { EXPECT_THAT(std::string(GetParam().help), testing::MatchesRegex("[A-Z].*[.]")); }
+TEST_P(EveryField, HasAHelpThatIsASentence) {
+  EXPECT_THAT(std::string(GetParam().help), testing::MatchesRegex("[A-Z].*[.]"));
+}
 
 INSTANTIATE_TEST_SUITE_P(All, EveryField, testing::ValuesIn(fields().begin(), fields().end()),
                          [](const auto& test) { return std::string(test.param.name); });

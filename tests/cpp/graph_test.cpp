@@ -38,31 +38,33 @@ TEST_P(InvalidGraphs, AreRefusedNamingFieldValueAndWhatIsAllowed) {
     const Graph graph(spec);
     FAIL() << "not refused";
   } catch (const InvalidSpec& error) {
-    EXPECT_THAT(error.what(), AllOf(StartsWith(std::string(field) + ": '" + value), HasSubstr("allowed: "), HasSubstr(allowed)));
+    EXPECT_THAT(error.what(),
+                AllOf(StartsWith(std::string(field) + ": '" + value), HasSubstr("allowed: "), HasSubstr(allowed)));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, InvalidGraphs, testing::Values(
-    Invalid{"pattern", {.pattern = "ring"}, "ring", "stencil_1d_periodic"},
-    Invalid{"pattern", {.pattern = ""}, "", "trivial"},
-    Invalid{"steps", {.steps = 0}, "0", "1 or more"},
-    Invalid{"steps", {.steps = -3}, "-3", "1 or more"},
-    Invalid{"width", {.width = 0}, "0", "1 or more"},
-    Invalid{"width", {.width = -1}, "-1", "1 or more"},
-    Invalid{"steps", {.steps = largest, .width = 2}, "9223372036854775807", "4611686018427387903 steps at this width"},
-    Invalid{"radix", {.radix = -1}, "-1", "0 or more"},
-    Invalid{"radix", {.radix = largest}, "9223372036854775807", "0 to 2305843009213693951"},
-    Invalid{"fraction", {.fraction = -0.1}, "-0.1", "0 to 1"},
-    Invalid{"fraction", {.fraction = 1.5}, "1.5", "0 to 1"},
-    Invalid{"fraction", {.fraction = std::numeric_limits<double>::quiet_NaN()}, "nan", "0 to 1"},
-    Invalid{"output_bytes", {.output_bytes = 15}, "15", "16 to 2^40"},
-    Invalid{"output_bytes", {.output_bytes = (std::size_t{1} << 40) + 1}, "1099511627777", "16 to 2^40"},
-    Invalid{"period", {.pattern = "random", .period = -1}, "-1", "0 or more"},
-    Invalid{"period", {.pattern = "stencil_1d", .period = 2}, "2", "stencil_1d has no period"},
-    Invalid{"period", {.pattern = "spread", .width = 9, .radix = 3, .period = 4}, "4", "at most 3"},
-    Invalid{"period", {.pattern = "random_spread", .width = 4, .radix = 8, .period = 2}, "2", "at most 1"},
-    Invalid{"dag", {.pattern = "dag"}, "", "a file"},
-    Invalid{"dag", {.pattern = "trivial", .dag = "x.json"}, "x.json", "nothing, unless the pattern is dag"}));
+INSTANTIATE_TEST_SUITE_P(
+    All, InvalidGraphs,
+    testing::Values(
+        Invalid{"pattern", {.pattern = "ring"}, "ring", "stencil_1d_periodic"},
+        Invalid{"pattern", {.pattern = ""}, "", "trivial"}, Invalid{"steps", {.steps = 0}, "0", "1 or more"},
+        Invalid{"steps", {.steps = -3}, "-3", "1 or more"}, Invalid{"width", {.width = 0}, "0", "1 or more"},
+        Invalid{"width", {.width = -1}, "-1", "1 or more"},
+        Invalid{
+            "steps", {.steps = largest, .width = 2}, "9223372036854775807", "4611686018427387903 steps at this width"},
+        Invalid{"radix", {.radix = -1}, "-1", "0 or more"},
+        Invalid{"radix", {.radix = largest}, "9223372036854775807", "0 to 2305843009213693951"},
+        Invalid{"fraction", {.fraction = -0.1}, "-0.1", "0 to 1"},
+        Invalid{"fraction", {.fraction = 1.5}, "1.5", "0 to 1"},
+        Invalid{"fraction", {.fraction = std::numeric_limits<double>::quiet_NaN()}, "nan", "0 to 1"},
+        Invalid{"output_bytes", {.output_bytes = 15}, "15", "16 to 2^40"},
+        Invalid{"output_bytes", {.output_bytes = (std::size_t{1} << 40) + 1}, "1099511627777", "16 to 2^40"},
+        Invalid{"period", {.pattern = "random", .period = -1}, "-1", "0 or more"},
+        Invalid{"period", {.pattern = "stencil_1d", .period = 2}, "2", "stencil_1d has no period"},
+        Invalid{"period", {.pattern = "spread", .width = 9, .radix = 3, .period = 4}, "4", "at most 3"},
+        Invalid{"period", {.pattern = "random_spread", .width = 4, .radix = 8, .period = 2}, "2", "at most 1"},
+        Invalid{"dag", {.pattern = "dag"}, "", "a file"},
+        Invalid{"dag", {.pattern = "trivial", .dag = "x.json"}, "x.json", "nothing, unless the pattern is dag"}));
 
 TEST(Graph, KeepsItsSpecification) {
   const Graph graph({.pattern = "stencil_1d", .steps = 7, .width = 5, .output_bytes = 40}, 2);
@@ -88,7 +90,8 @@ TEST(Graph, UniformMeansThatAllPointsExistAtAllSteps) {
   for (const auto pattern : pattern_names()) {
     for_graphs(pattern, [](const Graph& graph) {
       if (!graph.uniform()) return;
-      for (std::int64_t step = 0; step < graph.steps(); ++step) ASSERT_EQ(graph.points(step), (Interval{0, graph.width() - 1}));
+      for (std::int64_t step = 0; step < graph.steps(); ++step)
+        ASSERT_EQ(graph.points(step), (Interval{0, graph.width() - 1}));
     });
   }
   EXPECT_TRUE(Graph({.pattern = "fft"}).uniform());
@@ -106,19 +109,22 @@ TEST(Graph, CountsItsTasks) {
 }
 
 TEST(Graph, TasksOfKnownGraphs) {
-  EXPECT_EQ(Graph({.pattern = "dom", .steps = 10, .width = 4}).tasks(), 28);  // 1 2 3 4 4 4 4 3 2 1
+  EXPECT_EQ(Graph({.pattern = "dom", .steps = 10, .width = 4}).tasks(), 28);   // 1 2 3 4 4 4 4 3 2 1
   EXPECT_EQ(Graph({.pattern = "tree", .steps = 6, .width = 10}).tasks(), 35);  // 1 2 4 8 10 10
   EXPECT_EQ(Graph({.pattern = "fork_join", .steps = 5, .width = 9}).tasks(), 21);
   EXPECT_EQ(Graph({.pattern = "v_cycle", .steps = 8, .width = 5}).tasks(), 24);  // 5 3 2 1 2 3 5 3
 }
 
 /// A graph of 10^15 tasks where the pattern has all of them.
-Graph large(std::string_view pattern) { return Graph({.pattern = std::string(pattern), .steps = 1'000'000'000, .width = 1'000'000}); }
+Graph large(std::string_view pattern) {
+  return Graph({.pattern = std::string(pattern), .steps = 1'000'000'000, .width = 1'000'000});
+}
 
 class LargeGraphs : public EveryPattern {};
 INSTANTIATE_TEST_SUITE_P(All, LargeGraphs, testing::ValuesIn([] {
                            auto names = pattern_names();
-                           std::erase_if(names, [](std::string_view name) { return pattern_from_name(name).from_file; });
+                           std::erase_if(names,
+                                         [](std::string_view name) { return pattern_from_name(name).from_file; });
                            return names;
                          }()),
                          name_of_pattern);
@@ -148,12 +154,14 @@ TEST(LargeGraphs, KnownDependencesFarOut) {
   EXPECT_THAT(deps("fft"), testing::ElementsAre(i - (1 << 18), i, i + (1 << 18)));
   // 333333 apart; the set is t mod 3 = 0
   EXPECT_THAT(deps("spread"), testing::ElementsAre(i + 666'666 - 1'000'000, i, i + 333'333));
-  EXPECT_THAT(deps("stencil_2d"), testing::ElementsAre(i - 1000, i, i + 1, i + 1000)) << "at the left edge of a 1000 x 1000 square";
+  EXPECT_THAT(deps("stencil_2d"), testing::ElementsAre(i - 1000, i, i + 1, i + 1000))
+      << "at the left edge of a 1000 x 1000 square";
 }
 
 TEST(LargeGraphs, EvenHigherAndWiderOnesAreLegal) {
   EXPECT_EQ(Graph({.pattern = "stencil_1d", .steps = largest, .width = 1}).tasks(), largest);
-  EXPECT_EQ(Graph({.pattern = "stencil_1d", .steps = 9, .width = 1'000'000'000'000'000'000}).tasks(), 9'000'000'000'000'000'000);
+  EXPECT_EQ(Graph({.pattern = "stencil_1d", .steps = 9, .width = 1'000'000'000'000'000'000}).tasks(),
+            9'000'000'000'000'000'000);
 }
 
 TEST(Graph, QueriesAllocateNothing) {

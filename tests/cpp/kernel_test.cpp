@@ -80,7 +80,8 @@ std::vector<std::string_view> names() {
   for (const KernelEntry& kernel : kernels()) all.push_back(kernel.name);
   return all;
 }
-INSTANTIATE_TEST_SUITE_P(All, EveryKernel, testing::ValuesIn(names()), [](const auto& test) { return std::string(test.param); });
+INSTANTIATE_TEST_SUITE_P(All, EveryKernel, testing::ValuesIn(names()),
+                         [](const auto& test) { return std::string(test.param); });
 
 TEST_P(EveryKernel, RunsAndCountsItsIterations) {
   const std::int64_t per_task = entry().does_nothing() ? 0 : 5;
@@ -158,7 +159,8 @@ TEST(Kernels, MemoryWorkingSetIsTheWholeScratchHoweverShortTheTasks) {
   std::byte* memory = scratch.memory(spec.scratch_bytes);
   for (std::size_t sample = 0; sample < 16; ++sample) memory[sample * 1024] = std::byte{42};
   for (std::int64_t step = 0; step < 16; ++step) kernel({0, step, 0}, scratch);
-  for (std::size_t sample = 0; sample < 16; ++sample) EXPECT_EQ(memory[sample * 1024 + 512], std::byte{42}) << "sample " << sample;
+  for (std::size_t sample = 0; sample < 16; ++sample)
+    EXPECT_EQ(memory[sample * 1024 + 512], std::byte{42}) << "sample " << sample;
 }
 
 TEST(Kernels, DaxpyAddsXToY) {
@@ -291,7 +293,8 @@ TEST(Isas, OneThatIsNotThereIsUnsupportedByName) {
 }
 
 TEST(Isas, HaveTheirNamesBack) {
-  for (const Isa isa : {Isa::automatic, Isa::avx512, Isa::avx2, Isa::neon, Isa::portable}) EXPECT_EQ(isa_from_name(name(isa)), isa);
+  for (const Isa isa : {Isa::automatic, Isa::avx512, Isa::avx2, Isa::neon, Isa::portable})
+    EXPECT_EQ(isa_from_name(name(isa)), isa);
   EXPECT_THROW(isa_from_name("sse2"), InvalidSpec);
 }
 
@@ -450,16 +453,15 @@ TEST_P(InvalidKernels, AreRefusedNamingFieldAndValue) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, InvalidKernels, testing::Values(
-    Invalid{"iterations", {.iterations = -1}, "-1"},
-    Invalid{"imbalance", {.imbalance = -0.5}, "-0.5"},
-    Invalid{"imbalance", {.imbalance = 2.5}, "2.5"},
-    Invalid{"imbalance", {.imbalance = std::nan("")}, "nan"},
-    Invalid{"samples", {.name = "memory_bound", .samples = 0}, "0"},
-    Invalid{"samples", {.samples = -4}, "-4"},
-    Invalid{"scratch_bytes", {.name = "memory_bound", .scratch_bytes = 511}, "511"},
-    Invalid{"scratch_bytes", {.name = "io_bound", .scratch_bytes = 100}, "100"},
-    Invalid{"scratch_bytes", {.name = "memory_bound", .scratch_bytes = std::size_t{1} << 41}, "2199023255552"}));
+INSTANTIATE_TEST_SUITE_P(
+    All, InvalidKernels,
+    testing::Values(
+        Invalid{"iterations", {.iterations = -1}, "-1"}, Invalid{"imbalance", {.imbalance = -0.5}, "-0.5"},
+        Invalid{"imbalance", {.imbalance = 2.5}, "2.5"}, Invalid{"imbalance", {.imbalance = std::nan("")}, "nan"},
+        Invalid{"samples", {.name = "memory_bound", .samples = 0}, "0"}, Invalid{"samples", {.samples = -4}, "-4"},
+        Invalid{"scratch_bytes", {.name = "memory_bound", .scratch_bytes = 511}, "511"},
+        Invalid{"scratch_bytes", {.name = "io_bound", .scratch_bytes = 100}, "100"},
+        Invalid{"scratch_bytes", {.name = "memory_bound", .scratch_bytes = std::size_t{1} << 41}, "2199023255552"}));
 
 TEST(InvalidKernels, UnknownNameSaysAllNames) {
   try {

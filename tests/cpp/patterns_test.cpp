@@ -16,8 +16,7 @@ namespace {
 using testing::ElementsAreArray;
 
 class Patterns : public EveryPattern {};
-INSTANTIATE_TEST_SUITE_P(All, Patterns, testing::ValuesIn(pattern_names()),
-                         name_of_pattern);
+INSTANTIATE_TEST_SUITE_P(All, Patterns, testing::ValuesIn(pattern_names()), name_of_pattern);
 
 /// A graph from a file is what the file says: dag_test.cpp compares the two.
 bool has_formula(std::string_view pattern) { return !pattern_from_name(pattern).from_file; }
@@ -52,7 +51,8 @@ TEST_P(Patterns, DependenceSetsAreTheDefinition) {
   for_graphs(GetParam(), [](const Graph& graph) {
     const definition::Graph defined(graph.spec(), graph.index());
     ASSERT_EQ(graph.dependence_sets(), defined.sets());
-    for (std::int64_t step = 0; step < graph.steps(); ++step) ASSERT_EQ(graph.dependence_set(step), defined.set(step)) << step;
+    for (std::int64_t step = 0; step < graph.steps(); ++step)
+      ASSERT_EQ(graph.dependence_set(step), defined.set(step)) << step;
   });
 }
 
@@ -63,7 +63,8 @@ TEST_P(Patterns, ReverseIsExactlyTheReverse) {
       for (const std::int64_t dep : points_of(graph.deps(step, point))) readers[{step - 1, dep}].push_back(point);
     });
     for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
-      ASSERT_EQ(points_of(graph.reverse_deps(step, point)), (readers[{step, point}])) << "step " << step << ", point " << point;
+      ASSERT_EQ(points_of(graph.reverse_deps(step, point)), (readers[{step, point}]))
+          << "step " << step << ", point " << point;
     });
   });
 }
@@ -83,8 +84,10 @@ void check_intervals(const Points& points, Interval existing) {
 TEST_P(Patterns, IntervalsIncreaseWithinThePointsThatExist) {
   for_graphs(GetParam(), [](const Graph& graph) {
     for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
-      ASSERT_NO_FATAL_FAILURE(check_intervals(graph.deps(step, point), graph.points(step - 1))) << step << ", " << point;
-      ASSERT_NO_FATAL_FAILURE(check_intervals(graph.reverse_deps(step, point), graph.points(step + 1))) << step << ", " << point;
+      ASSERT_NO_FATAL_FAILURE(check_intervals(graph.deps(step, point), graph.points(step - 1)))
+          << step << ", " << point;
+      ASSERT_NO_FATAL_FAILURE(check_intervals(graph.reverse_deps(step, point), graph.points(step + 1)))
+          << step << ", " << point;
     });
   });
 }

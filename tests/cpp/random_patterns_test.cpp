@@ -19,7 +19,9 @@ TEST(SiphashReference, GivesThePublishedVectors) {
   std::iota(key.begin(), key.end(), std::uint8_t{0});
   std::vector<std::uint8_t> message(64);
   std::iota(message.begin(), message.end(), std::uint8_t{0});
-  const auto hash = [&](std::size_t length) { return reference::siphash(key, reference::Bytes(message).first(length)); };
+  const auto hash = [&](std::size_t length) {
+    return reference::siphash(key, reference::Bytes(message).first(length));
+  };
   EXPECT_EQ(hash(0), 0x726fdb47dd0e0e31);
   EXPECT_EQ(hash(1), 0x74f839c593dc67fd);
   EXPECT_EQ(hash(7), 0xab0200f58b01d137);
@@ -62,8 +64,8 @@ TEST(Siphash, GoldenNumbers) {
 
 TEST(RandomPatterns, GoldenRandom) {
   EXPECT_THAT(step_of({.pattern = "random", .steps = 5, .width = 6}, 1),
-              ElementsAre(ElementsAre(0, 1, 5), ElementsAre(1, 5), ElementsAre(2, 4), ElementsAre(1, 2, 3, 4), ElementsAre(4),
-                          ElementsAre(5)));
+              ElementsAre(ElementsAre(0, 1, 5), ElementsAre(1, 5), ElementsAre(2, 4), ElementsAre(1, 2, 3, 4),
+                          ElementsAre(4), ElementsAre(5)));
 }
 
 TEST(RandomPatterns, GoldenRandomOfAnotherSeedAndGraph) {
@@ -73,15 +75,17 @@ TEST(RandomPatterns, GoldenRandomOfAnotherSeedAndGraph) {
 }
 
 TEST(RandomPatterns, GoldenRandomNearest) {
-  EXPECT_THAT(step_of({.pattern = "random_nearest", .steps = 5, .width = 8, .radix = 5, .period = 3, .fraction = 0.5}, 4),
-              ElementsAre(ElementsAre(0, 1, 2), ElementsAre(1, 3), ElementsAre(1, 2, 3, 4), ElementsAre(1, 2, 3),
-                          ElementsAre(3, 4, 6), ElementsAre(3, 4, 5, 6, 7), ElementsAre(4, 5, 6, 7), ElementsAre(6, 7)));
+  EXPECT_THAT(
+      step_of({.pattern = "random_nearest", .steps = 5, .width = 8, .radix = 5, .period = 3, .fraction = 0.5}, 4),
+      ElementsAre(ElementsAre(0, 1, 2), ElementsAre(1, 3), ElementsAre(1, 2, 3, 4), ElementsAre(1, 2, 3),
+                  ElementsAre(3, 4, 6), ElementsAre(3, 4, 5, 6, 7), ElementsAre(4, 5, 6, 7), ElementsAre(6, 7)));
 }
 
 TEST(RandomPatterns, GoldenRandomSpread) {
-  EXPECT_THAT(step_of({.pattern = "random_spread", .steps = 5, .width = 8, .radix = 4, .period = 2, .fraction = 0.5}, 2),
-              ElementsAre(ElementsAre(0, 4, 6), ElementsAre(1), ElementsAre(2, 4, 6), ElementsAre(1, 3, 5),
-                          ElementsAre(0, 2, 4, 6), ElementsAre(5, 7), ElementsAre(2, 4, 6), ElementsAre(7)));
+  EXPECT_THAT(
+      step_of({.pattern = "random_spread", .steps = 5, .width = 8, .radix = 4, .period = 2, .fraction = 0.5}, 2),
+      ElementsAre(ElementsAre(0, 4, 6), ElementsAre(1), ElementsAre(2, 4, 6), ElementsAre(1, 3, 5),
+                  ElementsAre(0, 2, 4, 6), ElementsAre(5, 7), ElementsAre(2, 4, 6), ElementsAre(7)));
 }
 
 TEST(RandomPatterns, FractionNoneKeepsThePointItself) {

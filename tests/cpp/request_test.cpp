@@ -22,7 +22,8 @@ constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 RunRequest parsed(const std::string& text) { return run_request(Json::parse(text)); }
 
 TEST(RunRequest, ReadsEveryField) {
-  const RunRequest run = parsed(R"({"op":"run","id":7,"repeats":5,"warmup":2,"validate":"full","isa":"portable","graphs":[
+  const RunRequest run =
+      parsed(R"({"op":"run","id":7,"repeats":5,"warmup":2,"validate":"full","isa":"portable","graphs":[
     {"pattern":"spread","steps":100,"width":16,"radix":5,"period":2,"fraction":0.5,"seed":9,"dag":"x","output_bytes":64,
      "kernel":{"name":"memory_bound","iterations":3,"imbalance":0.25,"persistent":true,"scratch_bytes":4096,"samples":8}},
     {"pattern":"fft","steps":4,"width":4}]})");
@@ -52,7 +53,8 @@ TEST(RunRequest, ReadsEveryField) {
 }
 
 TEST(RunRequest, HasTheDefaultsOfTheProtocol) {
-  const RunRequest run = parsed(R"({"op":"run","graphs":[{"pattern":"stencil_1d","steps":10,"width":4,"kernel":{"name":"compute_bound"}}]})");
+  const RunRequest run = parsed(
+      R"({"op":"run","graphs":[{"pattern":"stencil_1d","steps":10,"width":4,"kernel":{"name":"compute_bound"}}]})");
   EXPECT_EQ(run.repeats, 1);
   EXPECT_EQ(run.warmup, 0);
   EXPECT_EQ(run.validation, Validation::sample);
@@ -108,42 +110,46 @@ TEST_P(InvalidRequests, AreRefusedNamingTheField) {
     parsed(GetParam().request);
     FAIL() << "not refused";
   } catch (const InvalidSpec& error) {
-    EXPECT_THAT(error.what(), AllOf(StartsWith(std::string(GetParam().field) + ": "), HasSubstr("allowed: "), HasSubstr(GetParam().message)));
+    EXPECT_THAT(error.what(), AllOf(StartsWith(std::string(GetParam().field) + ": "), HasSubstr("allowed: "),
+                                    HasSubstr(GetParam().message)));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, InvalidRequests, testing::Values(
-    Invalid{"no_object", R"([1])", "request", "an object"},
-    Invalid{"unknown_field", R"({"op":"run","repeat":3})", "request", "'repeat'"},
-    Invalid{"unknown_field_says_the_known", R"({"x":3})", "request", "repeats, validate, warmup"},
-    Invalid{"unknown_graph_field", R"({"graphs":[{"height":3}]})", "graph", "'height'"},
-    Invalid{"unknown_kernel_field", R"({"graphs":[{"kernel":{"type":"empty"}}]})", "kernel", "'type'"},
-    Invalid{"graphs_no_list", R"({"graphs":{}})", "graphs", "a list of graphs"},
-    Invalid{"graph_no_object", R"({"graphs":[3]})", "graph", "an object"},
-    Invalid{"kernel_no_object", R"({"graphs":[{"kernel":"empty"}]})", "kernel", "an object"},
-    Invalid{"no_integer", R"({"graphs":[{"steps":1.5}]})", "steps", "'1.5'"},
-    Invalid{"integer_as_text", R"({"graphs":[{"steps":"1000"}]})", "steps", "an integer"},
-    Invalid{"integer_as_truth", R"({"graphs":[{"width":true}]})", "width", "an integer"},
-    Invalid{"integer_null", R"({"graphs":[{"radix":null}]})", "radix", "an integer"},
-    Invalid{"integer_list", R"({"id":[1]})", "id", "an integer"},
-    Invalid{"integer_above_2_63", R"({"graphs":[{"steps":9223372036854775808}]})", "steps", "below 2^63"},
-    Invalid{"integer_far_above", R"({"graphs":[{"steps":1e30}]})", "steps", "an integer"},
-    Invalid{"integer_just_above_as_float", R"({"graphs":[{"period":9.223372036854775808e18}]})", "period", "an integer"},
-    Invalid{"negative_bytes", R"({"graphs":[{"output_bytes":-16}]})", "output_bytes", "16 to 2^40"},
-    Invalid{"negative_scratch", R"({"graphs":[{"kernel":{"scratch_bytes":-1}}]})", "scratch_bytes", "0 to 2^40"},
-    Invalid{"negative_seed", R"({"graphs":[{"seed":-1}]})", "seed", "0 or more"},
-    Invalid{"no_number", R"({"graphs":[{"fraction":"0.5"}]})", "fraction", "a number"},
-    Invalid{"imbalance_no_number", R"({"graphs":[{"kernel":{"imbalance":[]}}]})", "imbalance", "a number"},
-    Invalid{"no_text", R"({"graphs":[{"pattern":3}]})", "pattern", "a string"},
-    Invalid{"kernel_name_no_text", R"({"graphs":[{"kernel":{"name":3}}]})", "kernel", "a string"},
-    Invalid{"unknown_kernel", R"({"graphs":[{"kernel":{"name":"fma"}}]})", "kernel", "compute_bound"},
-    Invalid{"no_truth", R"({"graphs":[{"kernel":{"persistent":1}}]})", "persistent", "true, false"},
-    Invalid{"no_repeats", R"({"repeats":0})", "repeats", "1 or more"},
-    Invalid{"negative_repeats", R"({"repeats":-2})", "repeats", "'-2'"},
-    Invalid{"negative_warmup", R"({"warmup":-1})", "warmup", "0 or more"},
-    Invalid{"unknown_validation", R"({"validate":"some"})", "validate", "off, sample, full"},
-    Invalid{"validation_no_text", R"({"validate":true})", "validate", "a string"},
-    Invalid{"unknown_isa", R"({"isa":"sse"})", "isa", "avx512"}),
+INSTANTIATE_TEST_SUITE_P(
+    All, InvalidRequests,
+    testing::Values(
+        Invalid{"no_object", R"([1])", "request", "an object"},
+        Invalid{"unknown_field", R"({"op":"run","repeat":3})", "request", "'repeat'"},
+        Invalid{"unknown_field_says_the_known", R"({"x":3})", "request", "repeats, validate, warmup"},
+        Invalid{"unknown_graph_field", R"({"graphs":[{"height":3}]})", "graph", "'height'"},
+        Invalid{"unknown_kernel_field", R"({"graphs":[{"kernel":{"type":"empty"}}]})", "kernel", "'type'"},
+        Invalid{"graphs_no_list", R"({"graphs":{}})", "graphs", "a list of graphs"},
+        Invalid{"graph_no_object", R"({"graphs":[3]})", "graph", "an object"},
+        Invalid{"kernel_no_object", R"({"graphs":[{"kernel":"empty"}]})", "kernel", "an object"},
+        Invalid{"no_integer", R"({"graphs":[{"steps":1.5}]})", "steps", "'1.5'"},
+        Invalid{"integer_as_text", R"({"graphs":[{"steps":"1000"}]})", "steps", "an integer"},
+        Invalid{"integer_as_truth", R"({"graphs":[{"width":true}]})", "width", "an integer"},
+        Invalid{"integer_null", R"({"graphs":[{"radix":null}]})", "radix", "an integer"},
+        Invalid{"integer_list", R"({"id":[1]})", "id", "an integer"},
+        Invalid{"integer_above_2_63", R"({"graphs":[{"steps":9223372036854775808}]})", "steps", "below 2^63"},
+        Invalid{"integer_far_above", R"({"graphs":[{"steps":1e30}]})", "steps", "an integer"},
+        Invalid{"integer_just_above_as_float", R"({"graphs":[{"period":9.223372036854775808e18}]})", "period",
+                "an integer"},
+        Invalid{"negative_bytes", R"({"graphs":[{"output_bytes":-16}]})", "output_bytes", "16 to 2^40"},
+        Invalid{"negative_scratch", R"({"graphs":[{"kernel":{"scratch_bytes":-1}}]})", "scratch_bytes", "0 to 2^40"},
+        Invalid{"negative_seed", R"({"graphs":[{"seed":-1}]})", "seed", "0 or more"},
+        Invalid{"no_number", R"({"graphs":[{"fraction":"0.5"}]})", "fraction", "a number"},
+        Invalid{"imbalance_no_number", R"({"graphs":[{"kernel":{"imbalance":[]}}]})", "imbalance", "a number"},
+        Invalid{"no_text", R"({"graphs":[{"pattern":3}]})", "pattern", "a string"},
+        Invalid{"kernel_name_no_text", R"({"graphs":[{"kernel":{"name":3}}]})", "kernel", "a string"},
+        Invalid{"unknown_kernel", R"({"graphs":[{"kernel":{"name":"fma"}}]})", "kernel", "compute_bound"},
+        Invalid{"no_truth", R"({"graphs":[{"kernel":{"persistent":1}}]})", "persistent", "true, false"},
+        Invalid{"no_repeats", R"({"repeats":0})", "repeats", "1 or more"},
+        Invalid{"negative_repeats", R"({"repeats":-2})", "repeats", "'-2'"},
+        Invalid{"negative_warmup", R"({"warmup":-1})", "warmup", "0 or more"},
+        Invalid{"unknown_validation", R"({"validate":"some"})", "validate", "off, sample, full"},
+        Invalid{"validation_no_text", R"({"validate":true})", "validate", "a string"},
+        Invalid{"unknown_isa", R"({"isa":"sse"})", "isa", "avx512"}),
     [](const auto& test) { return std::string(test.param.what); });
 
 /// docs/reference/protocol.md: "only `pattern`, `steps` and `width` must be there".
@@ -171,7 +177,8 @@ TEST(Integer, IsReadFromText) {
 }
 
 TEST(Integer, NothingElseIs) {
-  for (const char* text : {"", " ", "1.5", "x", "1x", "1 ", " 1", "0x10", "1e", "1e30", "9223372036854775808", "inf", "nan", "--1"}) {
+  for (const char* text :
+       {"", " ", "1.5", "x", "1x", "1 ", " 1", "0x10", "1e", "1e30", "9223372036854775808", "inf", "nan", "--1"}) {
     SCOPED_TRACE(text);
     try {
       integer("--steps", text);

@@ -28,12 +28,14 @@ inline std::vector<std::int64_t> points_of(const Points& points) {
   return all;
 }
 
-inline void PrintTo(const Interval& interval, std::ostream* out) { *out << '[' << interval.first << ", " << interval.last << ']'; }
+inline void PrintTo(const Interval& interval, std::ostream* out) {
+  *out << '[' << interval.first << ", " << interval.last << ']';
+}
 
 inline std::string described(const GraphSpec& spec) {
   return spec.pattern + " steps " + std::to_string(spec.steps) + " width " + std::to_string(spec.width) + " radix " +
-         std::to_string(spec.radix) + " period " + std::to_string(spec.period) + " fraction " + std::to_string(spec.fraction) +
-         " seed " + std::to_string(spec.seed) + " dag '" + spec.dag + "'";
+         std::to_string(spec.radix) + " period " + std::to_string(spec.period) + " fraction " +
+         std::to_string(spec.fraction) + " seed " + std::to_string(spec.seed) + " dag '" + spec.dag + "'";
 }
 
 /// A folder of this process's own, which goes with it.
@@ -88,7 +90,8 @@ inline std::vector<GraphSpec> specs(std::string_view pattern) {
                                : List{1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 17, 24, 30, 31, 32, 33, 60, 68};
   for (const std::int64_t width : widths) {
     for (const std::int64_t steps : random ? List{1, 9} : period ? List{1, 2, 16} : List{1, 2, 3, 8, 21}) {
-      for (const std::int64_t r : radix ? List{0, 1, 2, 3, 4, 7, width - 1, width, width + 1, 2 * width + 3} : List{3}) {
+      for (const std::int64_t r :
+           radix ? List{0, 1, 2, 3, 4, 7, width - 1, width, width + 1, 2 * width + 3} : List{3}) {
         for (const std::int64_t p : period ? List{0, 1, 2, 3, 5} : List{0}) {
           if (pattern.ends_with("spread") && p > longest_spread_period(width, r)) continue;
           GraphSpec spec{.pattern = std::string(pattern), .steps = steps, .width = width, .radix = r, .period = p};
@@ -129,7 +132,9 @@ void for_tasks(const Graph& graph, Body body) {
 /// One test for every pattern of the table.
 class EveryPattern : public testing::TestWithParam<std::string_view> {};
 
-inline std::string name_of_pattern(const testing::TestParamInfo<std::string_view>& test) { return std::string(test.param); }
+inline std::string name_of_pattern(const testing::TestParamInfo<std::string_view>& test) {
+  return std::string(test.param);
+}
 
 inline std::vector<std::string_view> pattern_names() {
   std::vector<std::string_view> names;

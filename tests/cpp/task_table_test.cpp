@@ -55,13 +55,15 @@ TEST_P(TaskTables, OrderAllUsesOfAnOutput) {
       for (const std::int64_t other : points_of(graph.deps(step, point))) {
         const std::byte* input = inputs[number++];
         ASSERT_TRUE(writer.contains(input)) << step << ", " << point << " reads what nobody writes";
-        ASSERT_EQ(writer[input], history.number(step - 1, other)) << step << ", " << point << " reads what another task writes";
+        ASSERT_EQ(writer[input], history.number(step - 1, other))
+            << step << ", " << point << " reads what another task writes";
         ASSERT_TRUE(history.ended(writer[input], task)) << step << ", " << point << " may read too early";
         users[input].insert(task);
       }
       ASSERT_EQ(number, inputs.size());
       for (const std::size_t user : std::exchange(users[output], {task}))
-        ASSERT_TRUE(history.ended(user, task)) << step << ", " << point << " may overwrite what task " << user << " uses";
+        ASSERT_TRUE(history.ended(user, task))
+            << step << ", " << point << " may overwrite what task " << user << " uses";
       writer[output] = task;
     });
   });

@@ -142,7 +142,8 @@ std::vector<Case> cases(Validation validation) {
       if (!task) continue;
       const auto deps = points_of(graph.deps((*task)[0], (*task)[1]));
       std::vector<Bytes> inputs(deps.size(), Bytes(64));
-      if (mutation.apply(inputs, graph, *task, deps).kind != ViolationKind::skipped) found.emplace_back(mutation, pattern);
+      if (mutation.apply(inputs, graph, *task, deps).kind != ViolationKind::skipped)
+        found.emplace_back(mutation, pattern);
     }
   }
   return found;
@@ -162,7 +163,8 @@ void expect_finding(const std::optional<Violation>& violation, Task victim, cons
   EXPECT_EQ(violation->graph, 1);
   EXPECT_EQ((Task{violation->step, violation->point}), victim);
   EXPECT_EQ(violation->input, finding.input);
-  const Task producer = finding.input < 0 ? Task{-1, -1} : Task{victim[0] - 1, deps[static_cast<std::size_t>(finding.input)]};
+  const Task producer =
+      finding.input < 0 ? Task{-1, -1} : Task{victim[0] - 1, deps[static_cast<std::size_t>(finding.input)]};
   EXPECT_EQ(violation->expected, producer);
   if (finding.got) {
     EXPECT_EQ(violation->got, *finding.got);
@@ -221,7 +223,8 @@ TEST(WrongInput, AnyByteIsCaughtInFull) {
 TEST(WrongInput, ACellThatIsAlwaysWrongIsCaughtBySamplingSoonerOrLater) {
   // One of 64 cells, wrong in every input of 600 tasks.
   for (const std::size_t cell : {1U, 17U, 40U, 62U}) {
-    Execution run({{.pattern = "no_comm", .steps = 101, .width = 6, .output_bytes = 1024}}, Validation::sample, Isa::automatic);
+    Execution run({{.pattern = "no_comm", .steps = 101, .width = 6, .output_bytes = 1024}}, Validation::sample,
+                  Isa::automatic);
     Executor executor(run);
     executor.execute([&](Call& call) {
       if (call.step > 0) corrupt(call.inputs[0][16 * cell]);

@@ -25,7 +25,8 @@ class Taskflow final {
   using Key = typename Handler::Key;
 
   /// \param name  of the tasks, for errors and traces
-  explicit Taskflow(Runtime& runtime, std::string name = "task") : handler_(detail::engine_of(runtime), std::move(name)) {}
+  explicit Taskflow(Runtime& runtime, std::string name = "task")
+      : handler_(detail::engine_of(runtime), std::move(name)) {}
   Taskflow(const Taskflow&) = delete;
   Taskflow& operator=(const Taskflow&) = delete;
 

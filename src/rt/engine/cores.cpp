@@ -72,7 +72,8 @@ std::vector<std::vector<int>> usable_cores() {
 std::vector<std::vector<int>> detail::by_distance(const std::vector<int>& processors) {
   const int workers = static_cast<int>(processors.size());
   std::vector<hwloc_obj_t> objects;
-  for (const int processor : processors) objects.push_back(hwloc_get_pu_obj_by_os_index(topology(), static_cast<unsigned>(processor)));
+  for (const int processor : processors)
+    objects.push_back(hwloc_get_pu_obj_by_os_index(topology(), static_cast<unsigned>(processor)));
   // The deeper the first thing that two processors are part of, the nearer they are.
   const auto depth = [&](int a, int b) {
     hwloc_obj_t first = objects[static_cast<std::size_t>(a)], second = objects[static_cast<std::size_t>(b)];
@@ -81,7 +82,8 @@ std::vector<std::vector<int>> detail::by_distance(const std::vector<int>& proces
   std::vector<std::vector<int>> others;
   for (int worker = 0; worker < workers; ++worker) {
     auto& list = others.emplace_back();
-    for (int step = 1; step < workers; ++step) list.push_back((worker + step) % workers);  // so that not all rob the same one first
+    for (int step = 1; step < workers; ++step)
+      list.push_back((worker + step) % workers);  // so that not all rob the same one first
     std::ranges::stable_sort(list, std::greater(), [&](int other) { return depth(worker, other); });
   }
   return others;
@@ -94,7 +96,8 @@ Pinned::Pinned(int processor) {
     std::string allowed;
     for (const auto& core : usable_cores())
       for (const int one : core) allowed += (allowed.empty() ? "" : ", ") + std::to_string(one);
-    throw UsageError("cores: a thread cannot run on processor " + std::to_string(processor) + "; this process may use " + allowed);
+    throw UsageError("cores: a thread cannot run on processor " + std::to_string(processor) +
+                     "; this process may use " + allowed);
   }
   before_ = std::move(before);
 }

@@ -36,22 +36,27 @@ std::vector<int> processors_for(int workers) {
 RuntimeOptions complete(RuntimeOptions options) {
   const auto check_number = [](const char* field, auto number) {
     if (std::cmp_less(number, 0) || std::cmp_greater(number, most_workers))
-      throw UsageError(std::string(field) + std::to_string(number) + ", allowed are 0 to " + std::to_string(most_workers));
+      throw UsageError(std::string(field) + std::to_string(number) + ", allowed are 0 to " +
+                       std::to_string(most_workers));
   };
   check_number("workers is ", options.workers);
   check_number("the number of cores is ", options.cores.size());
-  if (options.spin.count() < 0) throw UsageError("spin is " + std::to_string(options.spin.count()) + " ns, allowed are 0 and more");
+  if (options.spin.count() < 0)
+    throw UsageError("spin is " + std::to_string(options.spin.count()) + " ns, allowed are 0 and more");
   if (options.cores.empty()) options.cores = processors_for(options.workers);
   if (options.workers == 0) options.workers = static_cast<int>(options.cores.size());
   if (options.cores.size() != static_cast<std::size_t>(options.workers))
-    throw UsageError("cores names " + std::to_string(options.cores.size()) + " processors for " + std::to_string(options.workers) + " workers");
+    throw UsageError("cores names " + std::to_string(options.cores.size()) + " processors for " +
+                     std::to_string(options.workers) + " workers");
   return options;
 }
 
 /// Lets the calling thread be a worker.
 class Role {
  public:
-  explicit Role(Worker*& current, Worker& worker) : current_(current), before_(std::exchange(current, &worker)) { show(); }
+  explicit Role(Worker*& current, Worker& worker) : current_(current), before_(std::exchange(current, &worker)) {
+    show();
+  }
   ~Role() {
     current_ = before_;
     show();
@@ -171,7 +176,9 @@ void Engine::join() {
   if (failure) std::rethrow_exception(failure);
 }
 
-void Engine::wait() { work_as_first([] { return false; }); }
+void Engine::wait() {
+  work_as_first([] { return false; });
+}
 
 void Engine::work_until(const std::function<bool()>& done) { work_as_first(done); }
 

@@ -8,7 +8,8 @@ std::string text(const std::vector<StuckTask>& tasks, std::size_t total) {
   std::string text = std::to_string(total) + (total == 1 ? " task waits" : " tasks wait") +
                      " for ever (too few fulfilments, a cycle, or a task fulfilled again after it ran):";
   for (const StuckTask& task : tasks)
-    text += "\n  " + task.task + ": fulfilled " + std::to_string(task.fulfilled) + " of " + std::to_string(task.indegree) + " times";
+    text += "\n  " + task.task + ": fulfilled " + std::to_string(task.fulfilled) + " of " +
+            std::to_string(task.indegree) + " times";
   if (total > tasks.size()) text += "\n  and " + std::to_string(total - tasks.size()) + " more";
   return text;
 }

@@ -60,11 +60,13 @@ void Trace::write(const std::filesystem::path& file) const {
   out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
   const char* separator = "\n";
   for (std::size_t worker = 0; worker < lanes_.size(); ++worker) {
-    out << separator << R"({"ph":"M","name":"thread_name","pid":0,"tid":)" << worker << R"(,"args":{"name":"worker )" << worker << "\"}}";
+    out << separator << R"({"ph":"M","name":"thread_name","pid":0,"tid":)" << worker << R"(,"args":{"name":"worker )"
+        << worker << "\"}}";
     separator = ",\n";
     for (const auto& span : lanes_[worker].spans_)
       out << separator << R"({"ph":"X","pid":0,"tid":)" << worker << ",\"name\":" << json_text(span.task)
-          << ",\"ts\":" << microseconds(span.begin - begin_) << ",\"dur\":" << microseconds(span.end - span.begin) << '}';
+          << ",\"ts\":" << microseconds(span.begin - begin_) << ",\"dur\":" << microseconds(span.end - span.begin)
+          << '}';
   }
   out << "\n]}\n";
   out.close();

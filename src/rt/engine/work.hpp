@@ -9,7 +9,8 @@
 namespace taskgrain::rt::detail {
 
 // In pauses, of some ten nanoseconds each.
-inline constexpr int patience = 1024;      // before it robs others: a task stolen takes its data along, and what it tells comes back as messages
+inline constexpr int patience =
+    1024;  // before it robs others: a task stolen takes its data along, and what it tells comes back as messages
 inline constexpr int before_idle = 16;     // before the others are told
 inline constexpr int clock_every = 64;     // looks at the clock, which take two pauses each
 inline constexpr int before_yield = 2048;  // before other threads may have the core
@@ -27,13 +28,16 @@ void Worker::work(const Until& until) {
 }
 
 [[gnu::always_inline]] inline void Worker::execute(const Entry& task) {
-  if (engine_.failed()) [[unlikely]] return task.handler->drop(task.payload);
-  if (trace_ != nullptr) [[unlikely]] return execute_traced(task);
+  if (engine_.failed()) [[unlikely]]
+    return task.handler->drop(task.payload);
+  if (trace_ != nullptr) [[unlikely]]
+    return execute_traced(task);
   task.handler->run(*this, task.payload);
 }
 
 inline const Entry* Worker::next() {
-  if (ranked_) [[unlikely]] return next_ranked();
+  if (ranked_) [[unlikely]]
+    return next_ranked();
   if (stealable_.empty()) return take_back();
   const Entry* task = &stealable_.pop_plain();
   if (!victims_.empty() && shared_.size() <= 0 && !stealable_.empty()) [[unlikely]] {
@@ -46,7 +50,8 @@ inline const Entry* Worker::next() {
 
 inline void Worker::receive() {
   if (!victims_.empty()) receive_from_peers();
-  if (outside_.load(std::memory_order_relaxed)) [[unlikely]] receive_from_outside();
+  if (outside_.load(std::memory_order_relaxed)) [[unlikely]]
+    receive_from_outside();
 }
 
 inline bool Worker::mail() const noexcept {
@@ -87,7 +92,8 @@ bool Worker::find_work(const Until& until) {
   std::chrono::steady_clock::time_point sleep_at{};
   Entry task;
   for (std::int64_t spins = 0;; ++spins) {
-    if (!kept_back_.empty()) [[unlikely]] send_kept_back();
+    if (!kept_back_.empty()) [[unlikely]]
+      send_kept_back();
     if (mail() || has_tasks()) {
       publish_busy();
       return true;

@@ -27,8 +27,10 @@ class Worker::Parcels final : public Handler {
     const std::unique_ptr<std::deque<Entry>> messages(parcel.as<std::deque<Entry>*>());
     for (const Entry& message : *messages) here.deliver(message);
   }
-  void drop(const Payload& parcel) noexcept override { deliver(*current_, parcel); }  // they are counted, and dropped one by one
-  void run(Worker&, const Payload&) noexcept override {}                              // never
+  void drop(const Payload& parcel) noexcept override {
+    deliver(*current_, parcel);
+  }                                                       // they are counted, and dropped one by one
+  void run(Worker&, const Payload&) noexcept override {}  // never
   std::string describe(const Payload&) const override { return {}; }
   std::size_t stuck(std::vector<StuckTask>&, std::size_t) const override { return 0; }
   void abandon() noexcept override {}
@@ -42,7 +44,8 @@ Worker::Worker(Engine& engine, int index, int workers)
 }
 
 void Worker::receive_from_peers() {
-  if (!kept_back_.empty()) [[unlikely]] send_kept_back();
+  if (!kept_back_.empty()) [[unlikely]]
+    send_kept_back();
   Entry message;
   for (std::size_t n = std::min(senders_at_once, inboxes_.size()); n > 0; --n) {
     Mailbox& box = *inboxes_[next_inbox_];

@@ -9,11 +9,13 @@ namespace taskgrain::rt {
 
 namespace {
 
-std::unique_ptr<detail::GraphActors> compile(Runtime& runtime, TaskGraph graph, Policy policy, CompileStatistics& statistics) {
+std::unique_ptr<detail::GraphActors> compile(Runtime& runtime, TaskGraph graph, Policy policy,
+                                             CompileStatistics& statistics) {
   const auto begin = std::chrono::steady_clock::now();
   detail::Compiler compiler(std::move(graph), runtime.workers(), statistics);
-  auto actors = policy == Policy::in_order ? detail::in_order_actors(runtime, std::move(compiler), statistics)
-                                           : detail::queued_actors(runtime, std::move(compiler), policy == Policy::stealing, statistics);
+  auto actors = policy == Policy::in_order
+                    ? detail::in_order_actors(runtime, std::move(compiler), statistics)
+                    : detail::queued_actors(runtime, std::move(compiler), policy == Policy::stealing, statistics);
   statistics.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return actors;
 }

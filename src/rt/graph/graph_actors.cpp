@@ -3,7 +3,8 @@
 namespace taskgrain::rt::detail {
 
 GraphActors::GraphActors(Runtime& runtime, const Compiler& compiler)
-    : runtime_(runtime), engine_(engine_of(runtime)), name_(compiler.graph_name()), preconditions_(compiler.preconditions.size()), postconditions_(compiler.postconditions.size()) {
+    : runtime_(runtime), engine_(engine_of(runtime)), name_(compiler.graph_name()),
+      preconditions_(compiler.preconditions.size()), postconditions_(compiler.postconditions.size()) {
   std::vector<bool> member(static_cast<std::size_t>(runtime.workers()), false);
   for (std::uint32_t n = 0; n < compiler.size(); ++n)
     if (!compiler.external(n)) member[static_cast<std::size_t>(compiler.worker(n))] = true;
@@ -28,9 +29,11 @@ void GraphActors::send(int worker, const Payload& message, std::size_t words) {
 }
 
 CompiledGraph::Launch GraphActors::launch(CompiledGraph::LaunchOptions options) {
-  if (options.iterations < 0) throw UsageError("iterations is " + std::to_string(options.iterations) + ", allowed are 0 and more");
+  if (options.iterations < 0)
+    throw UsageError("iterations is " + std::to_string(options.iterations) + ", allowed are 0 and more");
   if (options.preconditions.size() != preconditions_)
-    throw UsageError("preconditions has " + std::to_string(options.preconditions.size()) + " events, the graph has " + std::to_string(preconditions_));
+    throw UsageError("preconditions has " + std::to_string(options.preconditions.size()) + " events, the graph has " +
+                     std::to_string(preconditions_));
   CompiledGraph::Launch launch;
   launch.postconditions.resize(postconditions_);
   {

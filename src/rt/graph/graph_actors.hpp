@@ -62,13 +62,14 @@ class GraphActors : public Handler {
   const std::size_t preconditions_, postconditions_;
   const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
   std::deque<Queued> queue_;
-  bool busy_ = false;  // a launch runs, or waits for its events
-  std::int64_t iterations_ = 0;   // of all launches so far
+  bool busy_ = false;            // a launch runs, or waits for its events
+  std::int64_t iterations_ = 0;  // of all launches so far
   CompiledGraph::Launch running_;
   std::atomic<int> left_{0};  // actors that have not finished; and one for the launch itself while it starts
 };
 
 std::unique_ptr<GraphActors> in_order_actors(Runtime& runtime, Compiler compiler, CompileStatistics& statistics);
-std::unique_ptr<GraphActors> queued_actors(Runtime& runtime, Compiler compiler, bool stealing, CompileStatistics& statistics);
+std::unique_ptr<GraphActors> queued_actors(Runtime& runtime, Compiler compiler, bool stealing,
+                                           CompileStatistics& statistics);
 
 }  // namespace taskgrain::rt::detail

@@ -14,7 +14,8 @@ Compiler::Compiler(TaskGraph given, int workers, CompileStatistics& statistics) 
   for (std::uint32_t n = 0; n < size(); ++n) {
     if (node(n).kind == Kind::task || node(n).kind == Kind::async) ++statistics.tasks;
     left += out[n].size();
-    for (const Out& edge : out[n]) ++(worker(n) == worker(edge.to) && !external(n) ? statistics.local : statistics.crossing);
+    for (const Out& edge : out[n])
+      ++(worker(n) == worker(edge.to) && !external(n) ? statistics.local : statistics.crossing);
   }
   statistics.implied = statistics.edges - left;
 }
@@ -23,15 +24,18 @@ void Compiler::collect(int workers) {
   out.resize(size());
   for (std::uint32_t n = 0; n < size(); ++n) {
     if (worker(n) < 0 || worker(n) >= workers)
-      throw UsageError(text(n) + ": worker is " + std::to_string(worker(n)) + ", allowed are 0 to " + std::to_string(workers - 1));
+      throw UsageError(text(n) + ": worker is " + std::to_string(worker(n)) + ", allowed are 0 to " +
+                       std::to_string(workers - 1));
     if (node(n).kind == Kind::precondition) preconditions.push_back(n);
     if (node(n).kind == Kind::postcondition) postconditions.push_back(n);
   }
   for (const auto& [from, to, carried] : graph.edges_) {
     if (from >= size() || to >= size())
-      throw UsageError(graph.name_ + ": an edge names node " + std::to_string(std::max(from, to)) + ", there are " + std::to_string(size()));
+      throw UsageError(graph.name_ + ": an edge names node " + std::to_string(std::max(from, to)) + ", there are " +
+                       std::to_string(size()));
     if (external(to)) throw UsageError(text(to) + " is a precondition: nothing of the graph comes before it");
-    if (node(from).kind == Kind::postcondition) throw UsageError(text(from) + " is a postcondition: nothing of the graph comes after it");
+    if (node(from).kind == Kind::postcondition)
+      throw UsageError(text(from) + " is a postcondition: nothing of the graph comes after it");
     if (carried && external(from)) throw UsageError(text(from) + " is a precondition: it has no iterations");
     out[from].push_back({to, carried});
   }
@@ -82,7 +86,8 @@ void Compiler::find_levels() {
   std::string names;
   constexpr std::size_t most = 10;
   for (std::size_t k = cycle.size(); k-- > 0 && cycle.size() - k <= most;) names += text(cycle[k]) + " → ";
-  throw UsageError("a cycle of " + std::to_string(cycle.size()) + " tasks: " + names + (cycle.size() > most ? "…" : text(cycle.back())));
+  throw UsageError("a cycle of " + std::to_string(cycle.size()) + " tasks: " + names +
+                   (cycle.size() > most ? "…" : text(cycle.back())));
 }
 
 /// Leaves out a → c where there are a → b → c, looking at nodes b that have few edges: the time stays linear.

@@ -26,13 +26,15 @@ struct Compiler {
   int worker(std::uint32_t n) const noexcept { return graph.nodes_[n].worker; }
   bool external(std::uint32_t n) const noexcept { return node(n).kind == Kind::precondition; }
   /// Whether an edge holds as soon as its first node was started, because the device does the rest.
-  bool on_device(std::uint32_t from, std::uint32_t to) const noexcept { return node(from).kind == Kind::async && node(to).kind == Kind::async; }
+  bool on_device(std::uint32_t from, std::uint32_t to) const noexcept {
+    return node(from).kind == Kind::async && node(to).kind == Kind::async;
+  }
   std::string text(std::uint32_t n) const { return graph.text(n); }
   const std::string& graph_name() const noexcept { return graph.name_; }
 
   TaskGraph graph;
-  std::vector<std::vector<Out>> out;           ///< by node
-  std::vector<std::uint32_t> level;            ///< longest path to the node, by node
+  std::vector<std::vector<Out>> out;                         ///< by node
+  std::vector<std::uint32_t> level;                          ///< longest path to the node, by node
   std::vector<std::uint32_t> preconditions, postconditions;  ///< nodes, in the order given
 
  private:

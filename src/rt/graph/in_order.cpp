@@ -12,9 +12,9 @@
 #include <set>
 #include <unordered_map>
 
+#include "engine/work.hpp"
 #include "graph_actors.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
-#include "engine/work.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -132,7 +132,8 @@ class InOrder final : public GraphActors {
   std::size_t stuck(std::vector<StuckTask>& tasks, std::size_t most) const override {
     std::size_t total = launches_waiting(tasks, most);
     for (const Actor& actor : actors_)
-      if (actor.parked && ++total && tasks.size() < most) tasks.push_back({compiler_.text(actor.items[actor.item].node), 0, 1});
+      if (actor.parked && ++total && tasks.size() < most)
+        tasks.push_back({compiler_.text(actor.items[actor.item].node), 0, 1});
     return total;
   }
 
@@ -144,7 +145,8 @@ class InOrder final : public GraphActors {
     for (const std::size_t items = actor.items.size(); actor.item < items; ++actor.item) {
       Item& item = actor.items[actor.item];
       for (; actor.wait < item.waits_end; ++actor.wait)
-        if (!passed(actor.waits[actor.wait], actor.iteration) && !wait(here, actor, actor.waits[actor.wait])) return false;
+        if (!passed(actor.waits[actor.wait], actor.iteration) && !wait(here, actor, actor.waits[actor.wait]))
+          return false;
       if constexpr (traced) {
         const auto begin = TraceLane::Clock::now();
         execute(item, turn, actor);
@@ -156,7 +158,8 @@ class InOrder final : public GraphActors {
         const Signal& signal = actor.signals[actor.signal];
         signal.counter->value.store(actor.iteration * signal.stride + signal.offset, std::memory_order_release);
         light_barrier();
-        if (signal.counter->parked.load(std::memory_order_relaxed)) [[unlikely]] unpark(here, signal);
+        if (signal.counter->parked.load(std::memory_order_relaxed)) [[unlikely]]
+          unpark(here, signal);
       }
     }
     return true;
@@ -172,11 +175,13 @@ class InOrder final : public GraphActors {
       return false;
     }
     switch (here.wait_for([&] { return passed(wait, actor.iteration); }, actor.wait_until)) {
-      case Waited::ready: return true;
+      case Waited::ready:
+        return true;
       case Waited::interrupted:
         if (!engine_.failed()) here.ready({this, {}}, {.priority = -1, .bound = true});  // after whatever else there is
         return false;
-      case Waited::too_long: break;
+      case Waited::too_long:
+        break;
     }
     wait.counter->parked.store(true, std::memory_order_relaxed);
     heavy_barrier();
@@ -185,7 +190,8 @@ class InOrder final : public GraphActors {
   }
 
   [[gnu::noinline]] void unpark(Worker& here, const Signal& signal) {
-    if (signal.counter->parked.exchange(false)) here.send(*signal.to, {this, Payload::of(Message{Message::resume, 0, 0})});
+    if (signal.counter->parked.exchange(false))
+      here.send(*signal.to, {this, Payload::of(Message{Message::resume, 0, 0})});
   }
 
   void execute(Item& item, const Turn& turn, Actor& actor) {
@@ -211,10 +217,11 @@ class InOrder final : public GraphActors {
     }
     auto hold = std::make_shared<std::optional<Runtime::Hold>>(runtime_.hold());
     const DeviceEvent event = node.start(turn, {after, [this, &cell, iteration = actor.iteration, hold] {
-      device_done(cell, iteration);
-      for (const int worker : cell.waiting) send(worker, Payload::of(Message{Message::resume, 0, 0}));
-      hold->reset();
-    }});
+                                                  device_done(cell, iteration);
+                                                  for (const int worker : cell.waiting)
+                                                    send(worker, Payload::of(Message{Message::resume, 0, 0}));
+                                                  hold->reset();
+                                                }});
     for (DeviceEdge* edge : cell.device_after) {
       if (edge->carried && actor.iteration + 1 == actor.end) continue;
       const std::lock_guard lock(edge->mutex);
@@ -267,11 +274,13 @@ class InOrder final : public GraphActors {
     for (std::uint32_t n = 0; n < compiler_.size(); ++n) {
       if (compiler_.external(n)) continue;
       programs[static_cast<std::size_t>(compiler_.worker(n))].push_back(n);
-      watched[n] = std::ranges::any_of(compiler_.out[n], [&](const auto& edge) { return compiler_.worker(edge.to) != compiler_.worker(n); });
+      watched[n] = std::ranges::any_of(
+          compiler_.out[n], [&](const auto& edge) { return compiler_.worker(edge.to) != compiler_.worker(n); });
     }
     place_.resize(compiler_.size());
     for (std::size_t w = 0; w < actors_.size(); ++w) {
-      std::ranges::stable_sort(programs[w], {}, [&](std::uint32_t n) { return 2 * std::uint64_t{compiler_.level[n]} + !watched[n]; });
+      std::ranges::stable_sort(programs[w], {},
+                               [&](std::uint32_t n) { return 2 * std::uint64_t{compiler_.level[n]} + !watched[n]; });
       for (const std::uint32_t n : programs[w]) {
         place_[n] = static_cast<std::uint32_t>(actors_[w].items.size());
         actors_[w].items.push_back({compiler_.node(n).action, 0, 0, n, compiler_.node(n).kind != Compiler::Kind::task});
@@ -306,7 +315,8 @@ class InOrder final : public GraphActors {
     }
     for (std::size_t k = 0; k < compiler_.preconditions.size(); ++k) cells_[compiler_.preconditions[k]].number = k;
     for (std::size_t k = 0; k < compiler_.postconditions.size(); ++k) cells_[compiler_.postconditions[k]].number = k;
-    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>> watched;  // by channel: places in the sender's program
+    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>
+        watched;  // by channel: places in the sender's program
     for (std::size_t w = 0; w < actors_.size(); ++w) find_waits(static_cast<int>(w), incoming[w], watched);
     for (auto& [channel, places] : watched) {
       std::ranges::sort(places);
@@ -317,28 +327,34 @@ class InOrder final : public GraphActors {
     std::vector<std::vector<std::pair<std::uint32_t, Signal>>> signals(actors_.size());
     for (const auto& [channel, places] : watched)
       for (std::size_t k = 0; k < places.size(); ++k)
-        signals[channel / actors_.size()].push_back({places[k],
-                                                     {channels_[channel].get(), static_cast<std::int64_t>(k) + 1, static_cast<std::int64_t>(places.size()),
-                                                      &engine_.worker(static_cast<int>(channel % actors_.size()))}});
+        signals[channel / actors_.size()].push_back(
+            {places[k],
+             {channels_[channel].get(), static_cast<std::int64_t>(k) + 1, static_cast<std::int64_t>(places.size()),
+              &engine_.worker(static_cast<int>(channel % actors_.size()))}});
     for (std::size_t w = 0; w < actors_.size(); ++w) {
       std::ranges::stable_sort(signals[w], {}, [](const auto& one) { return one.first; });
       std::size_t next = 0;
       for (std::uint32_t place = 0; place < actors_[w].items.size(); ++place) {
-        for (; next < signals[w].size() && signals[w][next].first == place; ++next) actors_[w].signals.push_back(signals[w][next].second);
+        for (; next < signals[w].size() && signals[w][next].first == place; ++next)
+          actors_[w].signals.push_back(signals[w][next].second);
         actors_[w].items[place].signals_end = static_cast<std::uint32_t>(next);
       }
     }
   }
 
-  std::uint64_t channel(int from, int to) const noexcept { return static_cast<std::uint64_t>(from) * actors_.size() + static_cast<std::uint64_t>(to); }
+  std::uint64_t channel(int from, int to) const noexcept {
+    return static_cast<std::uint64_t>(from) * actors_.size() + static_cast<std::uint64_t>(to);
+  }
 
   /// The waits of a program that are needed; with places in the sender's program where the offsets will be.
-  void find_waits(int w, std::vector<Incoming>& incoming, std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>& watched) {
+  void find_waits(int w, std::vector<Incoming>& incoming,
+                  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>& watched) {
     Actor& actor = actors_[static_cast<std::size_t>(w)];
     std::ranges::stable_sort(incoming, {}, &Incoming::item);
     // Places that the program has waited for so far, and one more; of this iteration and of the one before.
     std::vector<std::int64_t> now(actors_.size(), 0), before(actors_.size(), 0);
-    std::vector<std::int64_t> here(actors_.size(), 0), here_before(actors_.size(), 0);  // the latest that one item needs
+    std::vector<std::int64_t> here(actors_.size(), 0),
+        here_before(actors_.size(), 0);  // the latest that one item needs
     std::vector<int> senders;
     auto next = incoming.begin();
     for (std::uint32_t place = 0; place < actor.items.size(); ++place) {
@@ -391,7 +407,7 @@ class InOrder final : public GraphActors {
   }
 
   Compiler compiler_;
-  std::vector<Actor> actors_;  // by worker
+  std::vector<Actor> actors_;         // by worker
   std::vector<std::uint32_t> place_;  // of a node in its worker's program
   std::unordered_map<std::uint64_t, std::unique_ptr<Counter>> channels_;
   std::unordered_map<std::uint32_t, Cell> cells_;  // by node, of those that have one

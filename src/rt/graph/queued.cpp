@@ -11,9 +11,9 @@
 #include <optional>
 #include <unordered_map>
 
+#include "engine/work.hpp"
 #include "graph_actors.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
-#include "engine/work.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -67,25 +67,26 @@ struct alignas(apart) Actor {
   std::vector<std::int32_t> count[3];
   std::vector<std::pair<Place, std::int32_t>> first;   // what a launch changes of the counts of its first iteration
   std::vector<std::pair<Place, std::int32_t>> second;  // and of its second: events come before that, too
-  std::vector<Place> roots;                           // tasks that nothing of the graph comes before
+  std::vector<Place> roots;                            // tasks that nothing of the graph comes before
 
   std::int64_t begin = 0, end = 0;  // of the launch
   std::int64_t window = 0;          // iterations below may start
   std::size_t left[2] = {0, 0};     // tasks to complete, by iteration mod 2
   std::deque<Ready> ready;
-  std::vector<Ready> deferred;   // beyond the window
-  std::vector<Message> early;    // of a launch whose start has not come
-  bool ahead = false;            // the iteration after `finished` is through already
-  bool active = false;           // an entry of this actor is in the engine's queue, or runs
+  std::vector<Ready> deferred;  // beyond the window
+  std::vector<Message> early;   // of a launch whose start has not come
+  bool ahead = false;           // the iteration after `finished` is through already
+  bool active = false;          // an entry of this actor is in the engine's queue, or runs
   std::chrono::steady_clock::time_point wait_until{};
   alignas(apart) std::atomic<std::int64_t> finished{0};  // iterations that all of this worker's tasks are through
-  std::atomic<bool> parked{false};                       // wants a message when another worker has finished an iteration
+  std::atomic<bool> parked{false};  // wants a message when another worker has finished an iteration
 };
 
 class QueuedActors final : public GraphActors {
  public:
   QueuedActors(Runtime& runtime, Compiler given, bool stealing, CompileStatistics& statistics)
-      : GraphActors(runtime, given), compiler_(std::move(given)), stealing_(stealing), actors_(new Actor[static_cast<std::size_t>(runtime.workers())]) {
+      : GraphActors(runtime, given), compiler_(std::move(given)), stealing_(stealing),
+        actors_(new Actor[static_cast<std::size_t>(runtime.workers())]) {
     build(statistics);
     compiler_.out = {};
     reset();
@@ -108,11 +109,13 @@ class QueuedActors final : public GraphActors {
     if (task.owner >= 0) return execute(here, task);
     Actor& actor = at(here.index());
     for (int budget = fair; !actor.ready.empty(); --budget) {
-      if (budget == 0 && here.has_work()) return here.ready({this, Payload::of(Ready{0, -1, 0})}, {.priority = -1, .bound = true});
+      if (budget == 0 && here.has_work())
+        return here.ready({this, Payload::of(Ready{0, -1, 0})}, {.priority = -1, .bound = true});
       const Ready next = actor.ready.front();  // the oldest: others may wait for it
       actor.ready.pop_front();
       execute(here, next);
-      if (engine_.failed()) [[unlikely]] return;
+      if (engine_.failed()) [[unlikely]]
+        return;
       here.poll();
     }
     actor.active = false;
@@ -131,12 +134,14 @@ class QueuedActors final : public GraphActors {
       const std::int64_t iteration = actor.finished.load(std::memory_order_relaxed);
       if (iteration >= actor.end) continue;
       for (std::size_t t = 0; t < actor.records.size(); ++t) {
-        const std::int32_t left = actor.count[iteration % 3][t], indegree = actor.indegree[t] + adjustment(actor, t, iteration);
+        const std::int32_t left = actor.count[iteration % 3][t],
+                           indegree = actor.indegree[t] + adjustment(actor, t, iteration);
         if (left == indegree && (indegree == 0 || left == actor.indegree[t])) continue;  // it ran, or nothing has come
         ++total;
         if (tasks.size() < most) tasks.push_back({compiler_.text(actor.records[t].node), indegree - left, indegree});
       }
-      if (total == 0 && ++total && tasks.size() < most) tasks.push_back({compiler_.graph_name() + ": a launch and its preconditions", 0, 1});
+      if (total == 0 && ++total && tasks.size() < most)
+        tasks.push_back({compiler_.graph_name() + ": a launch and its preconditions", 0, 1});
     }
     return total;
   }
@@ -162,7 +167,8 @@ class QueuedActors final : public GraphActors {
       for (const auto& [place, by] : actor.second) actor.count[(actor.begin + 1) % 3][place] += by;
     for (const auto& [place, by] : actor.first)
       if ((actor.count[actor.begin % 3][place] += by) == 0) enqueue(here, actor, {place, here.index(), actor.begin});
-    for (std::int64_t iteration = actor.begin; iteration < std::min(actor.end, actor.begin + 2); ++iteration) start_roots(here, actor, iteration);
+    for (std::int64_t iteration = actor.begin; iteration < std::min(actor.end, actor.begin + 2); ++iteration)
+      start_roots(here, actor, iteration);
     for (const Message& early : std::exchange(actor.early, {})) receive(here, actor, early);
   }
 
@@ -181,7 +187,8 @@ class QueuedActors final : public GraphActors {
 
   void start_roots(Worker& here, Actor& actor, std::int64_t iteration) {
     for (const Place place : actor.roots)
-      if (actor.count[iteration % 3][place] == 0) enqueue(here, actor, {place, here.index(), iteration});  // or it waits for an event
+      if (actor.count[iteration % 3][place] == 0)
+        enqueue(here, actor, {place, here.index(), iteration});  // or it waits for an event
   }
 
   /// A task of this worker has all that it waits for.
@@ -216,9 +223,12 @@ class QueuedActors final : public GraphActors {
 
   /// Waits until some task that was deferred may start, or something else can be done.
   void await_window(Worker& here, Actor& actor) {
-    const auto opens = [&] { return std::ranges::any_of(actor.deferred, [&](const Ready& task) { return open_window(actor, task.iteration); }); };
+    const auto opens = [&] {
+      return std::ranges::any_of(actor.deferred, [&](const Ready& task) { return open_window(actor, task.iteration); });
+    };
     switch (here.wait_for(opens, actor.wait_until)) {
-      case Waited::ready: break;
+      case Waited::ready:
+        break;
       case Waited::interrupted:
         if (engine_.failed()) return;
         actor.active = true;
@@ -269,15 +279,18 @@ class QueuedActors final : public GraphActors {
       return true;
     }
     std::vector<DeviceEvent> after;
-    for (const std::uint32_t before : special.device_before) after.push_back(specials_.at(before).event[task.iteration % 3]);
+    for (const std::uint32_t before : special.device_before)
+      after.push_back(specials_.at(before).event[task.iteration % 3]);
     if (task.iteration > owner.begin)
-      for (const std::uint32_t before : special.carried_before) after.push_back(specials_.at(before).event[(task.iteration - 1) % 3]);
+      for (const std::uint32_t before : special.carried_before)
+        after.push_back(specials_.at(before).event[(task.iteration - 1) % 3]);
     const std::int64_t end = owner.end;  // the device may be done at once, and the launch with it
     auto hold = std::make_shared<std::optional<Runtime::Hold>>(runtime_.hold());
-    special.event[task.iteration % 3] = node.start(turn, {after, [this, task, hold] {
-      send(task.owner, Payload::of(Message{Message::device_done, task.place, task.iteration, 0}));
-      hold->reset();
-    }});
+    special.event[task.iteration % 3] =
+        node.start(turn, {after, [this, task, hold] {
+                            send(task.owner, Payload::of(Message{Message::device_done, task.place, task.iteration, 0}));
+                            hold->reset();
+                          }});
     for (const auto& [worker, place] : special.device_after) tell_one(here, worker, place, task.iteration, end);
     return false;
   }
@@ -290,7 +303,8 @@ class QueuedActors final : public GraphActors {
     const std::uint32_t remote_begin = task.place == 0 ? 0 : owner.records[task.place - 1].remote_end;
     for (std::uint32_t k = remote_begin; k < record.remote_end; ++k)
       tell_one(here, owner.remote[k].worker, owner.remote[k].place, task.iteration, owner.end);
-    for (std::uint32_t k = local_begin; k < record.local_end; ++k) tell_one(here, task.owner, owner.local[k], task.iteration, owner.end);
+    for (std::uint32_t k = local_begin; k < record.local_end; ++k)
+      tell_one(here, task.owner, owner.local[k], task.iteration, owner.end);
   }
 
   void tell_one(Worker& here, int worker, Place place, std::int64_t iteration, std::int64_t end) {
@@ -301,7 +315,8 @@ class QueuedActors final : public GraphActors {
     else if (worker == here.index())  // a stolen task of a launch whose start has not come to this worker
       at(worker).early.push_back({Message::arrive, place, iteration, 0});
     else
-      here.send(engine_.worker(worker), {this, Payload::of(Message{Message::arrive, place, iteration, 0})}, words_without_end);
+      here.send(engine_.worker(worker), {this, Payload::of(Message{Message::arrive, place, iteration, 0})},
+                words_without_end);
   }
 
   /// One of this worker's tasks is through.
@@ -320,7 +335,8 @@ class QueuedActors final : public GraphActors {
     for (const int worker : members_)
       if (at(worker).parked.load(std::memory_order_relaxed) && at(worker).parked.exchange(false))
         send(worker, Payload::of(Message{Message::window, 0, 0, 0}));
-    for (std::int64_t next = iteration + 2; next < std::min(actor.end, through + 2); ++next) start_roots(here, actor, next);
+    for (std::int64_t next = iteration + 2; next < std::min(actor.end, through + 2); ++next)
+      start_roots(here, actor, next);
     if (through == actor.end) finished();
   }
 
@@ -363,9 +379,11 @@ class QueuedActors final : public GraphActors {
       actor.records.push_back({compiler_.node(n).action, 0, 0, n, special});
       actor.indegree.push_back(0);
     }
-    for (std::size_t k = 0; k < compiler_.postconditions.size(); ++k) specials_.at(compiler_.postconditions[k]).number = k;
+    for (std::size_t k = 0; k < compiler_.postconditions.size(); ++k)
+      specials_.at(compiler_.postconditions[k]).number = k;
     after_precondition_.resize(compiler_.preconditions.size());
-    std::unordered_map<std::uint32_t, std::int32_t> first, second;  // of nodes: what comes more or less often in these iterations
+    std::unordered_map<std::uint32_t, std::int32_t> first,
+        second;  // of nodes: what comes more or less often in these iterations
     for (std::size_t k = 0; k < compiler_.preconditions.size(); ++k)
       for (const auto& [to, carried] : compiler_.out[compiler_.preconditions[k]]) {
         ++first[to];
@@ -397,23 +415,24 @@ class QueuedActors final : public GraphActors {
       if (compiler_.external(n)) continue;
       Actor& actor = at(compiler_.worker(n));
       const auto changed = first.find(n);
-      if (changed != first.end() && changed->second != 0)
-        actor.first.emplace_back(place[n], changed->second);
-      if (const auto events = second.find(n); events != second.end()) actor.second.emplace_back(place[n], events->second);
+      if (changed != first.end() && changed->second != 0) actor.first.emplace_back(place[n], changed->second);
+      if (const auto events = second.find(n); events != second.end())
+        actor.second.emplace_back(place[n], events->second);
       if (actor.indegree[place[n]] == 0) actor.roots.push_back(place[n]);
     }
   }
 
   Compiler compiler_;
   const bool stealing_;
-  std::unique_ptr<Actor[]> actors_;  // by worker
+  std::unique_ptr<Actor[]> actors_;                      // by worker
   std::unordered_map<std::uint32_t, Special> specials_;  // by node
   std::vector<std::vector<std::pair<int, Place>>> after_precondition_;
 };
 
 }  // namespace
 
-std::unique_ptr<GraphActors> queued_actors(Runtime& runtime, Compiler compiler, bool stealing, CompileStatistics& statistics) {
+std::unique_ptr<GraphActors> queued_actors(Runtime& runtime, Compiler compiler, bool stealing,
+                                           CompileStatistics& statistics) {
   return std::make_unique<QueuedActors>(runtime, std::move(compiler), stealing, statistics);
 }
 

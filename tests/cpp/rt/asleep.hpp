@@ -19,12 +19,15 @@
 namespace taskgrain::rt {
 
 /// Only what hangs takes so long.
-inline std::chrono::steady_clock::time_point hang() { return std::chrono::steady_clock::now() + std::chrono::seconds(60); }
+inline std::chrono::steady_clock::time_point hang() {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(60);
+}
 
 /// Waits until `condition()`. False if that hangs.
 template <typename Condition>
 bool eventually(const Condition& condition) {
-  for (const auto until = hang(); std::chrono::steady_clock::now() < until; std::this_thread::sleep_for(std::chrono::microseconds(100)))
+  for (const auto until = hang(); std::chrono::steady_clock::now() < until;
+       std::this_thread::sleep_for(std::chrono::microseconds(100)))
     if (condition()) return true;
   return false;
 }
@@ -34,7 +37,8 @@ inline std::set<pid_t> all_threads() {
   static std::once_flag first;  // with the first thread of a program, sanitizers start one of their own
   std::call_once(first, [] { std::thread([] {}).join(); });
   std::set<pid_t> threads;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) threads.insert(std::stoi(entry.path().filename()));
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task"))
+    threads.insert(std::stoi(entry.path().filename()));
   return threads;
 }
 

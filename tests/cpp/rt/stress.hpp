@@ -17,7 +17,8 @@ namespace taskgrain::rt {
 /// `number`, times the factor in TASKGRAIN_TEST_ROUNDS if that is set; one at least.
 inline std::int64_t rounds(std::int64_t number) {
   const char* factor = std::getenv("TASKGRAIN_TEST_ROUNDS");
-  return std::max<std::int64_t>(1, factor == nullptr ? number : static_cast<std::int64_t>(static_cast<double>(number) * std::atof(factor)));
+  return std::max<std::int64_t>(
+      1, factor == nullptr ? number : static_cast<std::int64_t>(static_cast<double>(number) * std::atof(factor)));
 }
 
 /// The finaliser of SplitMix64: a bijection that leaves no trace of its argument's bits.
@@ -30,7 +31,8 @@ inline std::uint64_t mixed(std::uint64_t bits) noexcept {
 /// The entry of a number: all of its words follow from that. Its handler is nobody's address.
 inline detail::Entry entry_of(std::uint64_t number) noexcept {
   const std::uint64_t address = (mixed(number) | 8) & ~std::uint64_t{7};  // of something aligned, not null
-  return {std::bit_cast<detail::Handler*>(address), {{number, mixed(~number), mixed(number + (std::uint64_t{1} << 63))}}};
+  return {std::bit_cast<detail::Handler*>(address),
+          {{number, mixed(~number), mixed(number + (std::uint64_t{1} << 63))}}};
 }
 inline std::uint64_t number_of(const detail::Entry& entry) noexcept { return entry.payload.words[0]; }
 inline bool whole(const detail::Entry& entry) noexcept {

@@ -38,7 +38,8 @@ class Counters {
     for (std::size_t s = home(key);; s = after(s)) {
       Slot& slot = slots_[s];
       if (slot.count == 0) return nullptr;
-      if (same_key(slot.key(), key)) [[likely]] return &slot.count;
+      if (same_key(slot.key(), key)) [[likely]]
+        return &slot.count;
     }
   }
 

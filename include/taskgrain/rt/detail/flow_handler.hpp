@@ -24,10 +24,13 @@ class FlowHandler final : public Handler {
   using Key = std::conditional_t<Payload::fits<K>, K, const K&>;
 
   FlowHandler(Engine& engine, std::string name)
-      : engine_(engine), workers_(static_cast<unsigned>(engine.workers())), name_(std::move(name)), shares_(new Share[workers_]) {
+      : engine_(engine), workers_(static_cast<unsigned>(engine.workers())), name_(std::move(name)),
+        shares_(new Share[workers_]) {
     functions.indegree = [this](Key) -> int { throw UsageError(name_ + ": indegree is not set"); };
     functions.run = [this](Key) { throw UsageError(name_ + ": run is not set"); };
-    functions.worker = [workers = std::uint64_t{workers_}](Key key) { return static_cast<int>(hash_key<K>(key) % workers); };
+    functions.worker = [workers = std::uint64_t{workers_}](Key key) {
+      return static_cast<int>(hash_key<K>(key) % workers);
+    };
     engine_.add(*this);
   }
   ~FlowHandler() override { engine_.remove(*this); }
@@ -44,11 +47,14 @@ class FlowHandler final : public Handler {
     bool ranked = false;  // whether tasks have a priority or may be bound
   } functions;
 
-  [[gnu::noinline]] void fulfill(Key key) {  // called, so that the key comes in registers: inlined it would be put together in memory
+  [[gnu::noinline]] void fulfill(
+      Key key) {  // called, so that the key comes in registers: inlined it would be put together in memory
     const int owner = functions.worker(key);
-    if (static_cast<unsigned>(owner) >= workers_) [[unlikely]] no_such_worker(key, owner);
+    if (static_cast<unsigned>(owner) >= workers_) [[unlikely]]
+      no_such_worker(key, owner);
     Worker* here = engine_.here();
-    if (here == nullptr) [[unlikely]] return fulfill_from_outside(owner, key);
+    if (here == nullptr) [[unlikely]]
+      return fulfill_from_outside(owner, key);
     if (here->index() != owner) return here->send(engine_.worker(owner), {this, pack(key)}, words);
     fulfill_here(*here, key);
   }
@@ -131,7 +137,9 @@ class FlowHandler final : public Handler {
 
   std::string text(const K& key) const { return name_ + " " + key_text(key); }
 
-  [[gnu::noinline]] void fulfill_from_outside(int owner, Key key) { engine_.worker(owner).send_from_outside({this, pack(key)}); }
+  [[gnu::noinline]] void fulfill_from_outside(int owner, Key key) {
+    engine_.worker(owner).send_from_outside({this, pack(key)});
+  }
 
   /// Inlined where tasks fulfill one another; all but the counting is called.
   [[gnu::always_inline]] void fulfill_here(Worker& here, Key key) {
@@ -150,7 +158,8 @@ class FlowHandler final : public Handler {
 
   /// The first fulfilment of a task.
   [[gnu::noinline]] void appear(Worker& here, Share& share, Key key) {
-    if (engine_.options().check) [[unlikely]] check(share, key);
+    if (engine_.options().check) [[unlikely]]
+      check(share, key);
     const int indegree = functions.indegree(key);
     if (indegree > 1)
       share.waiting.insert(key, indegree - 1);
@@ -161,11 +170,13 @@ class FlowHandler final : public Handler {
   }
 
   void ready(Worker& here, Key key) {
-    if (functions.ranked) [[unlikely]] return ready_ranked(here, key);
+    if (functions.ranked) [[unlikely]]
+      return ready_ranked(here, key);
     here.ready({this, pack(key)});
   }
   [[gnu::noinline]] void ready_ranked(Worker& here, Key key) {
-    const Ready how{functions.priority ? functions.priority(key) : 0, functions.bound && functions.bound(key)};  // before the key is in a box: these may throw
+    const Ready how{functions.priority ? functions.priority(key) : 0,
+                    functions.bound && functions.bound(key)};  // before the key is in a box: these may throw
     here.ready({this, pack(key)}, how);
   }
 
@@ -174,13 +185,15 @@ class FlowHandler final : public Handler {
   }
 
   [[noreturn]] void no_such_worker(const K& key, int worker) const {
-    throw UsageError(text(key) + ": worker is " + std::to_string(worker) + ", allowed are 0 to " + std::to_string(workers_ - 1));
+    throw UsageError(text(key) + ": worker is " + std::to_string(worker) + ", allowed are 0 to " +
+                     std::to_string(workers_ - 1));
   }
   [[noreturn]] void negative(const K& key, int indegree) const {
     throw UsageError(text(key) + ": indegree is " + std::to_string(indegree) + ", allowed are 0 and more");
   }
   [[noreturn]] void too_often(const K& key) const {
-    throw UsageError(text(key) + " was fulfilled more often than its indegree, which is " + std::to_string(functions.indegree(key)));
+    throw UsageError(text(key) + " was fulfilled more often than its indegree, which is " +
+                     std::to_string(functions.indegree(key)));
   }
 
   Engine& engine_;

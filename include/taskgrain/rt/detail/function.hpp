@@ -16,8 +16,11 @@ class Function {
   template <typename F>
     requires(std::is_invocable_r_v<Result, F&, Key> && !std::is_same_v<std::remove_cvref_t<F>, Function>)
   Function(F&& function)  // NOLINT: as a lambda is given
-      : target_(new std::decay_t<F>(std::forward<F>(function)), [](void* target) { delete static_cast<std::decay_t<F>*>(target); }),
-        call_([](void* target, Key key) -> Result { return static_cast<Result>((*static_cast<std::decay_t<F>*>(target))(key)); }) {}
+      : target_(new std::decay_t<F>(std::forward<F>(function)),
+                [](void* target) { delete static_cast<std::decay_t<F>*>(target); }),
+        call_([](void* target, Key key) -> Result {
+          return static_cast<Result>((*static_cast<std::decay_t<F>*>(target))(key));
+        }) {}
 
   /// \pre it is set
   Result operator()(Key key) const { return call_(target_.get(), key); }

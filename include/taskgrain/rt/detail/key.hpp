@@ -32,11 +32,10 @@ concept Plain =
 template <typename K>
 concept Parts = TupleLike<K> && !Plain<K> && !Hashed<K>;
 
-inline constexpr std::uint64_t odd = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio: spreads multiples evenly over the high bits
+inline constexpr std::uint64_t odd =
+    0x9e3779b97f4a7c15;  // 2^64 / golden ratio: spreads multiples evenly over the high bits
 
-inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
-  return (hash ^ (hash >> 32) ^ word) * odd;
-}
+inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept { return (hash ^ (hash >> 32) ^ word) * odd; }
 
 template <Plain K>
 auto words_of(const K& key) noexcept {

@@ -39,7 +39,8 @@ class Mailbox {
     }
     Slot& slot = slots_[sent_ & mask_];
     slot.payload = entry.payload.words[0];
-    slot.head.store(reinterpret_cast<std::uintptr_t>(entry.handler) | (words - 1) << 1 | lap(sent_), std::memory_order_release);
+    slot.head.store(reinterpret_cast<std::uintptr_t>(entry.handler) | (words - 1) << 1 | lap(sent_),
+                    std::memory_order_release);
     sent_ += words;
     return true;
   }
@@ -74,9 +75,9 @@ class Mailbox {
   std::uintptr_t lap(std::size_t number) const noexcept { return (number & (mask_ + 1)) == 0 ? 1 : 0; }
 
   const std::size_t mask_;
-  std::vector<Slot, ApartAllocator<Slot>> slots_;  // written by the sender
-  alignas(apart) std::size_t sent_ = 0;            // slots, by the sender
-  std::size_t seen_received_ = 0;                  // by the sender; ≤ received
+  std::vector<Slot, ApartAllocator<Slot>> slots_;        // written by the sender
+  alignas(apart) std::size_t sent_ = 0;                  // slots, by the sender
+  std::size_t seen_received_ = 0;                        // by the sender; ≤ received
   alignas(apart) std::atomic<std::size_t> received_{0};  // slots, by the receiver
 };
 

@@ -24,7 +24,8 @@ class ReadyQueue {
   int priority() const noexcept { return heap_first() ? heap_.front().priority : 0; }
 
   void push(const Entry& task) {
-    if (size_ > mask_) [[unlikely]] grow();
+    if (size_ > mask_) [[unlikely]]
+      grow();
     ring_[(first_ + size_++) & mask_] = task;
   }
   void push(const Entry& task, int priority) {

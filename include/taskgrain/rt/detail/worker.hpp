@@ -32,7 +32,7 @@ struct Ready {
 enum class Waited : std::uint8_t {
   ready,
   interrupted,  ///< there is something else to do first, or the run has failed
-  too_long,     ///< the handler should return and let a message wake it: a worker that waits neither sleeps nor is found idle
+  too_long,  ///< the handler should return and let a message wake it: a worker that waits neither sleeps nor is found idle
 };
 
 class alignas(apart) Worker {
@@ -56,7 +56,8 @@ class alignas(apart) Worker {
   /// \param words  of its payload that say something
   void send(Worker& to, const Entry& message, std::size_t words = 3) {
     ++sent_;
-    if (!to.mailboxes_[static_cast<std::size_t>(index_)]->push(message, words)) [[unlikely]] keep_back(to, message);
+    if (!to.mailboxes_[static_cast<std::size_t>(index_)]->push(message, words)) [[unlikely]]
+      keep_back(to, message);
     to.sleeper_.wake();
   }
   /// Whether there is anything to do but the task that runs: mail, or a task in a queue.
@@ -143,7 +144,7 @@ class alignas(apart) Worker {
     Entry task;
   };
   std::vector<Offered> offered_;  // those offered last, but for those taken back; empty if all have priority 0
-  bool idle_ = true;                // as published
+  bool idle_ = true;              // as published
   // Their own list: to look into another worker for its number would bring a line that it writes with every task.
   std::vector<Mailbox*> inboxes_;  // those of mailboxes_, of the nearest worker first
   std::size_t next_inbox_ = 0;
@@ -151,8 +152,8 @@ class alignas(apart) Worker {
   std::vector<Worker*> victims_;  // nearest first
 
   Publication publication_;
-  Deque shared_;                             // written by this worker and by thieves
-  alignas(apart) Sleeper sleeper_;           // written by this worker and by who wakes it
+  Deque shared_;                                     // written by this worker and by thieves
+  alignas(apart) Sleeper sleeper_;                   // written by this worker and by who wakes it
   std::vector<std::unique_ptr<Mailbox>> mailboxes_;  // [k] written by worker k; this worker empties them
   alignas(apart) std::atomic<bool> outside_{false};  // written by outside threads: the list is not empty
   std::mutex outside_mutex_;

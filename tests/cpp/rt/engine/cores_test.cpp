@@ -61,7 +61,8 @@ TEST(Distance, IsLeastToAWorkerOnTheSameProcessor) {
   const std::set<int> usable = allowed();
   const int a = *usable.begin(), b = *usable.rbegin();
   if (a == b) GTEST_SKIP() << "needs two processors";
-  EXPECT_THAT(detail::by_distance({a, b, a}), ElementsAre(ElementsAre(2, 1), testing::UnorderedElementsAre(0, 2), ElementsAre(0, 1)));
+  EXPECT_THAT(detail::by_distance({a, b, a}),
+              ElementsAre(ElementsAre(2, 1), testing::UnorderedElementsAre(0, 2), ElementsAre(0, 1)));
 }
 
 TEST(Distance, OrdersAllOthersAndNoneTwice) {
@@ -81,7 +82,9 @@ TEST(Distance, OrdersAllOthersAndNoneTwice) {
   EXPECT_THAT(detail::by_distance({0}), ElementsAre(testing::IsEmpty()));
 }
 
-TEST(Distance, TakesProcessorsThatDoNotExist) { EXPECT_THAT(detail::by_distance({-1, 1 << 20}), ElementsAre(ElementsAre(1), ElementsAre(0))); }
+TEST(Distance, TakesProcessorsThatDoNotExist) {
+  EXPECT_THAT(detail::by_distance({-1, 1 << 20}), ElementsAre(ElementsAre(1), ElementsAre(0)));
+}
 
 TEST(Pinned, BindsTheThreadWhileItLives) {
   const std::set<int> before = allowed();

@@ -14,15 +14,21 @@ namespace {
 
 using enum Operation::Kind;
 
-History history(std::deque<std::uint64_t> content, std::vector<std::vector<Operation>> threads) { return {2, std::move(content), std::move(threads)}; }
+History history(std::deque<std::uint64_t> content, std::vector<std::vector<Operation>> threads) {
+  return {2, std::move(content), std::move(threads)};
+}
 
 TEST(Linearisable, IsWhatADequeCouldHaveDone) {
   EXPECT_TRUE(linearisable(history({}, {{}})));
-  EXPECT_TRUE(linearisable(history({}, {{{push, 1, true}, {push, 2, true}, {push, 3, false}, {pop, 2, true}, {pop, 1, true}, {pop, 0, false}}})));
+  EXPECT_TRUE(linearisable(history(
+      {}, {{{push, 1, true}, {push, 2, true}, {push, 3, false}, {pop, 2, true}, {pop, 1, true}, {pop, 0, false}}})));
   EXPECT_TRUE(linearisable(history({1, 2}, {{{pop, 2, true}}, {{steal, 1, true}}})));
-  EXPECT_TRUE(linearisable(history({}, {{{push, 1, true}, {push, 2, true}}, {{steal, 0, false}, {steal, 1, true}, {steal, 2, true}}})));
-  EXPECT_TRUE(linearisable(history({1, 2}, {{{push, 3, true}}, {{steal, 1, true}}}))) << "the thief may have come first";
-  EXPECT_TRUE(linearisable(history({1, 2}, {{}, {{steal, 1, true}}, {{steal, 0, false}}}))) << "the other thief was quicker";
+  EXPECT_TRUE(linearisable(
+      history({}, {{{push, 1, true}, {push, 2, true}}, {{steal, 0, false}, {steal, 1, true}, {steal, 2, true}}})));
+  EXPECT_TRUE(linearisable(history({1, 2}, {{{push, 3, true}}, {{steal, 1, true}}})))
+      << "the thief may have come first";
+  EXPECT_TRUE(linearisable(history({1, 2}, {{}, {{steal, 1, true}}, {{steal, 0, false}}})))
+      << "the other thief was quicker";
 }
 
 TEST(Linearisable, IsNothingElse) {
@@ -33,8 +39,10 @@ TEST(Linearisable, IsNothingElse) {
   EXPECT_FALSE(linearisable(history({1, 2}, {{}, {{steal, 2, true}}}))) << "the newest to a thief";
   EXPECT_FALSE(linearisable(history({1}, {{{push, 2, false}}}))) << "refused without need";
   EXPECT_FALSE(linearisable(history({1, 2}, {{{push, 3, true}}}))) << "more than fit";
-  EXPECT_FALSE(linearisable(history({1}, {{{push, 2, true}}, {{steal, 0, false}}}))) << "not found, and nobody was quicker";
-  EXPECT_FALSE(linearisable(history({}, {{{push, 1, true}, {pop, 1, true}, {push, 2, true}}, {{steal, 2, true}, {steal, 1, true}}})));
+  EXPECT_FALSE(linearisable(history({1}, {{{push, 2, true}}, {{steal, 0, false}}})))
+      << "not found, and nobody was quicker";
+  EXPECT_FALSE(linearisable(
+      history({}, {{{push, 1, true}, {pop, 1, true}, {push, 2, true}}, {{steal, 2, true}, {steal, 1, true}}})));
 }
 
 TEST(Linearisable, KeepsToTheClock) {
@@ -44,14 +52,18 @@ TEST(Linearisable, KeepsToTheClock) {
   EXPECT_FALSE(linearisable(at(1, 2)));
   EXPECT_TRUE(linearisable(at(1, 5)));
   EXPECT_TRUE(linearisable(at(5, 6)));
-  EXPECT_FALSE(linearisable(history({1, 2}, {{}, {{steal, 1, true, 1, 2}}, {{steal, 0, false, 3, 4}}}))) << "the other was too quick";
+  EXPECT_FALSE(linearisable(history({1, 2}, {{}, {{steal, 1, true, 1, 2}}, {{steal, 0, false, 3, 4}}})))
+      << "the other was too quick";
 }
 
 /// Threads that work on one deque for a moment, again and again.
 class Histories {
  public:
   enum Clock { none, counter };
-  Histories(std::size_t threads, Clock clock) : clock_(clock), meeting_(static_cast<int>(threads)), made_{Deque::capacity, {}, {}} { made_.threads.resize(threads); }
+  Histories(std::size_t threads, Clock clock)
+      : clock_(clock), meeting_(static_cast<int>(threads)), made_{Deque::capacity, {}, {}} {
+    made_.threads.resize(threads);
+  }
 
   /// Makes `number` histories and returns how many of them had a thief that got something and one that did not.
   std::int64_t check(std::int64_t number) {
@@ -101,9 +113,15 @@ class Histories {
       if (clock_ == counter) operation.begin = ++now_;
       Entry entry;
       switch (operation.kind) {
-        case push: operation.done = deque_.push(entry = entry_of(++last_)); break;
-        case pop: operation.done = deque_.pop(entry); break;
-        case steal: operation.done = deque_.steal(entry); break;
+        case push:
+          operation.done = deque_.push(entry = entry_of(++last_));
+          break;
+        case pop:
+          operation.done = deque_.pop(entry);
+          break;
+        case steal:
+          operation.done = deque_.steal(entry);
+          break;
       }
       if (clock_ == counter) operation.end = ++now_;
       if (operation.done || operation.kind == push) operation.number = number_of(entry);
@@ -123,7 +141,7 @@ class Histories {
   Meeting meeting_;
   Deque deque_;
   History made_;
-  std::uint64_t last_ = 0;              // number pushed; of the owner
+  std::uint64_t last_ = 0;  // number pushed; of the owner
   std::atomic<std::uint64_t> now_{0};
 };
 
@@ -131,10 +149,14 @@ class DequeHistories : public testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Threads, DequeHistories, testing::Values(2, 3), testing::PrintToStringParamName());
 
 /// With a clock each operation takes effect between two read-modify-writes: whatever a store buffer could keep back is out by then.
-TEST_P(DequeHistories, AreLinearisable) { EXPECT_GT(Histories(GetParam(), Histories::counter).check(rounds(50'000)), 0); }
+TEST_P(DequeHistories, AreLinearisable) {
+  EXPECT_GT(Histories(GetParam(), Histories::counter).check(rounds(50'000)), 0);
+}
 
 /// Without one there is nothing that would keep the processor from its reordering; only the order of each thread is known then.
-TEST_P(DequeHistories, AreLinearisableWithoutAClock) { EXPECT_GT(Histories(GetParam(), Histories::none).check(rounds(50'000)), 0); }
+TEST_P(DequeHistories, AreLinearisableWithoutAClock) {
+  EXPECT_GT(Histories(GetParam(), Histories::none).check(rounds(50'000)), 0);
+}
 
 }  // namespace
 }  // namespace taskgrain::rt::detail

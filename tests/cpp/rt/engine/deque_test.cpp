@@ -98,9 +98,15 @@ class Owner {
   void push_all(std::uint64_t entries) {
     for (std::uint64_t turn = 0; next_ < entries; ++turn) {
       switch (habit_) {
-        case Habit::one_by_one: take(push(1)); break;  // every entry is the last one
-        case Habit::in_bursts: push(dice_.below(8)), take(dice_.below(8)); break;
-        case Habit::to_the_brim: push(capacity + 1), take(dice_.below(capacity)); break;
+        case Habit::one_by_one:
+          take(push(1));
+          break;  // every entry is the last one
+        case Habit::in_bursts:
+          push(dice_.below(8)), take(dice_.below(8));
+          break;
+        case Habit::to_the_brim:
+          push(capacity + 1), take(dice_.below(capacity));
+          break;
       }
       if (turn % 1000 == 0) be_robbed();
       dice_.tarry(40);
@@ -168,8 +174,10 @@ std::string name_of(const testing::TestParamInfo<Robbery>& robbery) {
 }
 
 class Robberies : public testing::TestWithParam<Robbery> {};
-INSTANTIATE_TEST_SUITE_P(Thieves, Robberies, testing::Combine(testing::Values(1, 2, 3),
-    testing::Values(Habit::one_by_one, Habit::in_bursts, Habit::to_the_brim)), name_of);
+INSTANTIATE_TEST_SUITE_P(Thieves, Robberies,
+                         testing::Combine(testing::Values(1, 2, 3),
+                                          testing::Values(Habit::one_by_one, Habit::in_bursts, Habit::to_the_brim)),
+                         name_of);
 
 TEST_P(Robberies, EveryEntryIsTakenOnce) {
   const auto [number, habit] = GetParam();

@@ -45,7 +45,8 @@ inline std::ostream& operator<<(std::ostream& out, const History& history) {
 
 class Linearisation {
  public:
-  explicit Linearisation(const History& history) : history_(history), content_(history.content), next_(history.threads.size(), 0) {}
+  explicit Linearisation(const History& history)
+      : history_(history), content_(history.content), next_(history.threads.size(), 0) {}
 
   bool exists() {
     bool any_left = false;
@@ -67,15 +68,18 @@ class Linearisation {
   /// Whether another operation that is still to come had ended before this one began.
   bool ended_before(const Operation& operation, std::size_t thread) const {
     for (std::size_t other = 0; other < next_.size(); ++other)
-      if (other != thread && next_[other] < history_.threads[other].size() && history_.threads[other][next_[other]].end < operation.begin)
+      if (other != thread && next_[other] < history_.threads[other].size() &&
+          history_.threads[other][next_[other]].end < operation.begin)
         return true;
     return false;
   }
 
   bool allowed(const Operation& operation, std::size_t thread) const {
     switch (operation.kind) {
-      case Operation::push: return operation.done == (content_.size() < history_.capacity);
-      case Operation::pop: return operation.done ? !content_.empty() && content_.back() == operation.number : content_.empty();
+      case Operation::push:
+        return operation.done == (content_.size() < history_.capacity);
+      case Operation::pop:
+        return operation.done ? !content_.empty() && content_.back() == operation.number : content_.empty();
       case Operation::steal:
         if (operation.done) return !content_.empty() && content_.front() == operation.number;
         return content_.empty() || another_was_quicker(operation, thread);
@@ -88,7 +92,8 @@ class Linearisation {
     for (std::size_t other = 0; other < history_.threads.size(); ++other)
       if (other != thread)
         for (const Operation& its : history_.threads[other])
-          if (its.done && its.kind != Operation::push && its.begin <= operation.end && operation.begin <= its.end) return true;
+          if (its.done && its.kind != Operation::push && its.begin <= operation.end && operation.begin <= its.end)
+            return true;
     return false;
   }
 

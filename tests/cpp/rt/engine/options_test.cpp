@@ -106,7 +106,8 @@ TEST(Options, OfWorkersAndProcessorsThatDisagree) {
 }
 
 TEST(Options, OfProcessorsThatCannotBeHad) {
-  expect_refused({.cores = {first_processor(), 99'999}}, "cores", "99999", "may use " + std::to_string(first_processor()));
+  expect_refused({.cores = {first_processor(), 99'999}}, "cores", "99999",
+                 "may use " + std::to_string(first_processor()));
   expect_refused({.cores = {99'999}}, "cores", "99999");
   expect_refused({.cores = {first_processor(), -1}}, "cores", "-1");
 }

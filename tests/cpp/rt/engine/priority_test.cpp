@@ -26,7 +26,8 @@ class Order {
  public:
   explicit Order(int workers) : runtime_({.workers = workers}) {}
 
-  std::vector<int> of(const std::vector<int>& priorities, const std::function<bool(int)>& bound = [](int) { return false; }) {
+  std::vector<int> of(
+      const std::vector<int>& priorities, const std::function<bool(int)>& bound = [](int) { return false; }) {
     std::vector<int> order;
     std::atomic<int> busy{0};
     std::atomic<bool> done{false};
@@ -110,7 +111,9 @@ TEST(Priority, DoesNotKeepThievesFromTheirShare) {
   std::atomic<unsigned> thieves{0};  // a bit for each
   const auto too_late = hang();
   Taskflow<std::int64_t> flow(runtime);
-  flow.indegree([](auto) { return 0; }).worker([](auto) { return 0; }).priority([](auto k) { return static_cast<int>(1 + k % 5); });
+  flow.indegree([](auto) { return 0; }).worker([](auto) { return 0; }).priority([](auto k) {
+    return static_cast<int>(1 + k % 5);
+  });
   flow.run([&](std::int64_t k) {
     if (this_worker() != 0) thieves |= 1U << this_worker();
     if (thieves != 0b1110 && std::chrono::steady_clock::now() < too_late) flow.fulfill(k + 100);

@@ -98,9 +98,7 @@ class Model {
   void push(int number, int priority) { tasks_.push_back({number, priority}); }
   bool empty() const { return tasks_.empty(); }
   std::size_t size() const { return tasks_.size(); }
-  int priority() const {
-    return tasks_.empty() ? 0 : std::ranges::max_element(tasks_, {}, &Task::priority)->priority;
-  }
+  int priority() const { return tasks_.empty() ? 0 : std::ranges::max_element(tasks_, {}, &Task::priority)->priority; }
   int pop() { return take(priority() == 0); }
   int pop_to_share() { return take(false); }
 

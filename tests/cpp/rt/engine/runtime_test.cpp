@@ -55,11 +55,14 @@ TEST(Runtime, CallsOnEachWorkerAndReturnsWhatEachSaid) {
     Runtime runtime({.workers = workers});
     const auto said = runtime.on_each_worker([](int worker) { return std::pair(worker, this_worker()); });
     ASSERT_EQ(said.size(), static_cast<std::size_t>(workers));
-    for (int worker = 0; worker < workers; ++worker) EXPECT_EQ(said[static_cast<std::size_t>(worker)], std::pair(worker, worker));
+    for (int worker = 0; worker < workers; ++worker)
+      EXPECT_EQ(said[static_cast<std::size_t>(worker)], std::pair(worker, worker));
     std::atomic<int> calls{0};
     runtime.on_each_worker([&](int) { ++calls; });
     EXPECT_EQ(calls, workers);
-    EXPECT_THROW(runtime.on_each_worker([&](int worker) { return worker == workers - 1 ? throw std::runtime_error("no") : 1; }), TaskFailed);
+    EXPECT_THROW(
+        runtime.on_each_worker([&](int worker) { return worker == workers - 1 ? throw std::runtime_error("no") : 1; }),
+        TaskFailed);
   }
 }
 
@@ -105,7 +108,8 @@ TEST(Runtime, HasNoThreadsOnceJoined) {
   Runtime runtime({.workers = 4});
   EXPECT_EQ(threads_since(before).size(), 3U);
   runtime.join();
-  EXPECT_TRUE(eventually([&] { return threads_since(before).empty(); }));  // the kernel shows a thread for a moment after its end
+  EXPECT_TRUE(eventually(
+      [&] { return threads_since(before).empty(); }));  // the kernel shows a thread for a moment after its end
   runtime.start();
   EXPECT_EQ(threads_since(before).size(), 3U);
 }
@@ -172,7 +176,8 @@ TEST(Runtime, DoesNotWaitForItselfInATask) {
   flow.indegree([](int) { return 0; }).worker([](int k) { return k; }).run([&](int) { runtime.wait(); });
   for (const int k : {0, 1}) {
     flow.fulfill(k);
-    EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<TaskFailed>(HasSubstr("a task cannot wait for the runtime that runs it")));
+    EXPECT_THAT([&] { runtime.wait(); },
+                ThrowsMessage<TaskFailed>(HasSubstr("a task cannot wait for the runtime that runs it")));
   }
 }
 
@@ -192,7 +197,8 @@ TEST(Runtimes, AreManyInOneProcess) {
 TEST(Runtimes, FeedOneAnother) {
   // A ball that goes to and fro between two runtimes; each has a thread of its own that waits.
   Runtime left({.workers = 2}), right({.workers = 2});
-  auto left_waits = std::make_unique<Runtime::Hold>(left.hold()), right_waits = std::make_unique<Runtime::Hold>(right.hold());
+  auto left_waits = std::make_unique<Runtime::Hold>(left.hold()),
+       right_waits = std::make_unique<Runtime::Hold>(right.hold());
   constexpr int turns = 2000;
   std::atomic<int> hits{0};
   Taskflow<int> ping(left, "ping"), pong(right, "pong");

@@ -39,11 +39,12 @@ TEST(Barriers, AreAsymmetricWhereTheKernelCan) {
 /// A thread that sleeps until it is woken.
 class Dormant {
  public:
-  explicit Dormant(Sleeper& sleeper) : thread_([this, &sleeper] {
-    id_ = gettid();
-    sleeper.sleep_unless([] { return false; });
-    sleeps_ = false;
-  }) {}
+  explicit Dormant(Sleeper& sleeper)
+      : thread_([this, &sleeper] {
+          id_ = gettid();
+          sleeper.sleep_unless([] { return false; });
+          sleeps_ = false;
+        }) {}
   /// Whether it falls asleep at all.
   bool falls_asleep() const {
     return eventually([&] { return id_ != 0; }) && fall_asleep({id_}) && sleeps_;
@@ -104,7 +105,8 @@ TEST(Sleeper, DoesNotSleepIfTheKernelRefusesTheBarrier) {
   }
   int status = 0;
   ASSERT_EQ(waitpid(child, &status, 0), child);
-  if (WIFEXITED(status) && WEXITSTATUS(status) == no_filter) GTEST_SKIP() << "there are no filters of system calls here";
+  if (WIFEXITED(status) && WEXITSTATUS(status) == no_filter)
+    GTEST_SKIP() << "there are no filters of system calls here";
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "it slept";
 }
 #endif
@@ -194,17 +196,21 @@ TEST(Sleeper, MissesNoWakeUpOfSeveral) {
       dice.tarry(1000);
       boxes[k].sent.store(n, std::memory_order_release);
       threads.sleeper(0).wake();
-      for (Patience patience; boxes[k].received.load(std::memory_order_acquire) != n && !threads.given_up();) patience.wait();
+      for (Patience patience; boxes[k].received.load(std::memory_order_acquire) != n && !threads.given_up();)
+        patience.wait();
     }
   };
   const auto sleeper = [&] {
     Dice dice(9);
     const auto work = [&] {
-      return std::ranges::any_of(boxes, [](const Box& box) { return box.sent.load(std::memory_order_acquire) != box.received.load(std::memory_order_relaxed); });
+      return std::ranges::any_of(boxes, [](const Box& box) {
+        return box.sent.load(std::memory_order_acquire) != box.received.load(std::memory_order_relaxed);
+      });
     };
     for (std::uint64_t left = wakers * last; left > 0 && !threads.given_up();) {
       for (Box& box : boxes)
-        if (const std::uint64_t n = box.sent.load(std::memory_order_acquire); n != box.received.load(std::memory_order_relaxed)) {
+        if (const std::uint64_t n = box.sent.load(std::memory_order_acquire);
+            n != box.received.load(std::memory_order_relaxed)) {
           box.received.store(n, std::memory_order_release);
           --left;
           threads.got_on();

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <unistd.h>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +14,6 @@
 #include <set>
 #include <string>
 #include <system_error>
-#include <unistd.h>
 
 #include "taskgrain/rt.hpp"
 
@@ -26,7 +26,8 @@ using std::chrono::microseconds;
 /// A file that is gone after the test.
 class TraceFile {
  public:
-  TraceFile() : path_(std::filesystem::temp_directory_path() / ("taskgrain-trace-" + std::to_string(getpid()) + ".json")) {}
+  TraceFile()
+      : path_(std::filesystem::temp_directory_path() / ("taskgrain-trace-" + std::to_string(getpid()) + ".json")) {}
   ~TraceFile() { std::filesystem::remove(path_); }
   const std::filesystem::path& path() const { return path_; }
   json read() const {
@@ -53,7 +54,8 @@ TEST(Trace, OfNothingIsAFile) {
   Trace(2).write(file.path());
   const json events = file.read()["traceEvents"];
   ASSERT_EQ(events.size(), 2U);
-  EXPECT_EQ(events[1], json::parse(R"({"ph": "M", "name": "thread_name", "pid": 0, "tid": 1, "args": {"name": "worker 1"}})"));
+  EXPECT_EQ(events[1],
+            json::parse(R"({"ph": "M", "name": "thread_name", "pid": 0, "tid": 1, "args": {"name": "worker 1"}})"));
 }
 
 TEST(Trace, HasTasksInMicroseconds) {
@@ -81,7 +83,8 @@ TEST(Trace, QuotesWhateverTasksAreCalled) {
 TEST(Trace, ShowsBytesThatAreNoTextAsUnknownCharacters) {
   EXPECT_EQ(read_back("a\xff z"), "a\uFFFD z");
   EXPECT_EQ(read_back("cut off \xe2\x82"), "cut off \uFFFD\uFFFD");
-  EXPECT_EQ(read_back("\x80\xc0\xaf\xed\xa0\x80\xf5"), "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD") << "too long, surrogate, too large";
+  EXPECT_EQ(read_back("\x80\xc0\xaf\xed\xa0\x80\xf5"), "\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD\uFFFD")
+      << "too long, surrogate, too large";
 }
 
 TEST(Trace, HasPointsInItsNumbersWhereverTheUserLives) {

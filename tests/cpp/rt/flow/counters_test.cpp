@@ -17,7 +17,8 @@ namespace {
 template <typename K>
 std::map<K, int> contents(const Counters<K>& counters) {
   std::map<K, int> found;
-  counters.for_each([&](const K& key, int count) { EXPECT_TRUE(found.emplace(key, count).second) << "twice in the table"; });
+  counters.for_each(
+      [&](const K& key, int count) { EXPECT_TRUE(found.emplace(key, count).second) << "twice in the table"; });
   EXPECT_EQ(found.size(), counters.size());
   return found;
 }
@@ -56,7 +57,7 @@ void compare_with_map(int different, int operations, const KeyOf& key_of) {
 template <typename K, typename KeyOf>
 void compare_small_and_large(const KeyOf& key_of) {
   compare_with_map<K>(5, 2000, key_of);
-  compare_with_map<K>(30, 5000, key_of);    // below the first growth
+  compare_with_map<K>(30, 5000, key_of);     // below the first growth
   compare_with_map<K>(1000, 20000, key_of);  // beyond several
 }
 
@@ -68,15 +69,19 @@ TEST(Counters, OfIntegersAreThoseOfAMap) {
 }
 
 TEST(Counters, OfStringsAreThoseOfAMap) {
-  compare_small_and_large<std::string>([](int n) { return "a task with a name that no small string holds " + std::to_string(n); });
-  compare_small_and_large<std::string>([](int n) { return std::string(static_cast<std::size_t>(n % 40), 'x') + std::to_string(n); });
+  compare_small_and_large<std::string>(
+      [](int n) { return "a task with a name that no small string holds " + std::to_string(n); });
+  compare_small_and_large<std::string>(
+      [](int n) { return std::string(static_cast<std::size_t>(n % 40), 'x') + std::to_string(n); });
 }
 
 TEST(Counters, OfTuplesAreThoseOfAMap) {
   compare_small_and_large<std::tuple<int, int>>([](int n) { return std::tuple(n % 10, n / 10); });
-  compare_small_and_large<std::tuple<char, std::int64_t>>([](int n) { return std::tuple(static_cast<char>(n % 3), std::int64_t{n}); });
+  compare_small_and_large<std::tuple<char, std::int64_t>>(
+      [](int n) { return std::tuple(static_cast<char>(n % 3), std::int64_t{n}); });
   compare_small_and_large<std::tuple<int, std::string>>([](int n) { return std::tuple(n % 7, std::to_string(n)); });
-  compare_small_and_large<std::pair<std::string, double>>([](int n) { return std::pair(std::to_string(n % 5), 0.5 * n); });
+  compare_small_and_large<std::pair<std::string, double>>(
+      [](int n) { return std::pair(std::to_string(n % 5), 0.5 * n); });
 }
 
 TEST(Counters, OfArraysAreThoseOfAMap) {
@@ -118,9 +123,8 @@ namespace {
 
 TEST(Counters, OfKeysThatCollideAreThoseOfAMap) {
   for (const unsigned different_hashes : {1U, 2U, 5U})
-    compare_with_map<Colliding>(60, 5000, [&](int n) {
-      return Colliding{std::to_string(n), static_cast<unsigned>(n) % different_hashes};
-    });
+    compare_with_map<Colliding>(
+        60, 5000, [&](int n) { return Colliding{std::to_string(n), static_cast<unsigned>(n) % different_hashes}; });
 }
 
 /// What std::hash must give so that a key's home in a table of 64 slots is `slot`.
@@ -169,7 +173,9 @@ class Counted {
 
 template <>
 struct std::hash<taskgrain::rt::detail::Counted> {
-  std::size_t operator()(const taskgrain::rt::detail::Counted& key) const noexcept { return static_cast<std::size_t>(key.value()); }
+  std::size_t operator()(const taskgrain::rt::detail::Counted& key) const noexcept {
+    return static_cast<std::size_t>(key.value());
+  }
 };
 
 namespace taskgrain::rt::detail {

@@ -76,7 +76,9 @@ enum class Colour : std::uint8_t { red, green };
 
 template <>
 struct std::hash<taskgrain::rt::detail::Named> {
-  std::size_t operator()(const taskgrain::rt::detail::Named& key) const noexcept { return static_cast<std::size_t>(key.id); }
+  std::size_t operator()(const taskgrain::rt::detail::Named& key) const noexcept {
+    return static_cast<std::size_t>(key.id);
+  }
 };
 
 namespace taskgrain::rt::detail {
@@ -120,7 +122,8 @@ TEST(Key, RowsGridsAndStridesAreSpread) {
     grid.emplace_back(n / 128, n % 128);
     diagonal.emplace_back(n, -n);
     arrays.push_back({n % 128, n / 128});
-    cube.push_back({static_cast<std::int16_t>(n % 25), static_cast<std::int16_t>(n / 25 % 25), static_cast<std::int16_t>(n / 625)});
+    cube.push_back({static_cast<std::int16_t>(n % 25), static_cast<std::int16_t>(n / 25 % 25),
+                    static_cast<std::int16_t>(n / 625)});
     names.push_back("task " + std::to_string(n));
   }
   EXPECT_LE(most_at_one_home(grid), 10);

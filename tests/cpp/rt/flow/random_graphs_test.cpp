@@ -62,7 +62,8 @@ class Graph {
         task.before.push_back(to);  // the same more than once is more than one dependence
         tasks_[static_cast<std::size_t>(to)].after.push_back(k);
       }
-      task.worker = unfair && random() % 8 != 0 ? favourite : static_cast<int>(random() % static_cast<unsigned>(workers));
+      task.worker =
+          unfair && random() % 8 != 0 ? favourite : static_cast<int>(random() % static_cast<unsigned>(workers));
       if (ranked) {
         task.priority = static_cast<int>(random() % 5) - 2;
         task.bound = random() % 4 == 0;
@@ -102,7 +103,8 @@ struct Thrown : std::runtime_error {
 /// The graph as three flows with keys of three kinds, task k in flow k modulo 3.
 class Flows {
  public:
-  Flows(Runtime& runtime, Graph& graph) : graph_(graph), numbers_(runtime, "number"), pairs_(runtime, "pair"), names_(runtime, "name") {
+  Flows(Runtime& runtime, Graph& graph)
+      : graph_(graph), numbers_(runtime, "number"), pairs_(runtime, "pair"), names_(runtime, "name") {
     set(numbers_, [](int key) { return key; });
     set(pairs_, [](const std::pair<int, std::int64_t>& key) { return key.first; });
     set(names_, [](const std::string& key) { return std::stoi(key); });
@@ -118,7 +120,9 @@ class Flows {
   /// What errors call task k.
   static std::string text(int k) {
     const std::string number = std::to_string(k);
-    return k % 3 == 0 ? "number " + number : k % 3 == 1 ? "pair (" + number + ", " + std::to_string(-k) + ")" : "name " + name(k);
+    return k % 3 == 0   ? "number " + number
+           : k % 3 == 1 ? "pair (" + number + ", " + std::to_string(-k) + ")"
+                        : "name " + name(k);
   }
   /// The task that throws; none if it is -1.
   void fail_at(int k) { fails_ = k; }
@@ -152,7 +156,8 @@ class Flows {
 };
 
 /// Fulfills what comes from outside, from one thread or three, before the wait or during it.
-void fulfill_from_outside(Runtime& runtime, Graph& graph, Flows& flows, Random& random, std::vector<std::jthread>& threads) {
+void fulfill_from_outside(Runtime& runtime, Graph& graph, Flows& flows, Random& random,
+                          std::vector<std::jthread>& threads) {
   std::vector<int> outside;
   for (int k = 0; k < static_cast<int>(graph.tasks().size()); ++k)
     if (graph[k].from_outside) outside.push_back(k);
@@ -184,7 +189,8 @@ void run_one(unsigned seed) {
   Random random(seed);
   const int workers = 1 + static_cast<int>(random() % 5);
   const std::chrono::nanoseconds spins[] = {0ns, 20us, 2ms};
-  Runtime runtime({.workers = workers, .pin = random() % 4 != 0, .spin = spins[random() % 3], .check = random() % 4 == 0});
+  Runtime runtime(
+      {.workers = workers, .pin = random() % 4 != 0, .spin = spins[random() % 3], .check = random() % 4 == 0});
   for (int run = 0; run < 3; ++run) {
     Graph graph(random, workers);
     const auto clear = [&] {
@@ -196,7 +202,8 @@ void run_one(unsigned seed) {
       const int fails = static_cast<int>(random() % graph.tasks().size());
       flows.fail_at(fails);
       fulfill_from_outside(runtime, graph, flows, random, threads);
-      EXPECT_THAT([&] { runtime.wait(); }, testing::Throws<TaskFailed>(testing::Property(&TaskFailed::task, Flows::text(fails))));
+      EXPECT_THAT([&] { runtime.wait(); },
+                  testing::Throws<TaskFailed>(testing::Property(&TaskFailed::task, Flows::text(fails))));
       threads.clear();
       flows.fail_at(-1);
       for (const Task& task : graph.tasks()) ASSERT_LE(task.ran, 1);

@@ -50,11 +50,12 @@ TEST(Stuck, SaysItInWords) {
   Taskflow<std::string> flow(runtime, "sum");
   flow.indegree([](const std::string&) { return 3; }).run([](const std::string&) {});
   flow.fulfill("left");
-  EXPECT_THAT([&] { runtime.wait(); },
-              ThrowsMessage<Stuck>(AllOf(HasSubstr("1 task waits for ever"), HasSubstr("sum left: fulfilled 1 of 3 times"))));
+  EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<Stuck>(AllOf(HasSubstr("1 task waits for ever"),
+                                                                  HasSubstr("sum left: fulfilled 1 of 3 times"))));
   for (int k = 0; k < 50; ++k) flow.fulfill(std::to_string(k));
   EXPECT_THAT([&] { runtime.wait(); },
-              ThrowsMessage<Stuck>(AllOf(HasSubstr("50 tasks wait for ever"), HasSubstr("fulfilled 1 of 3"), HasSubstr("and 40 more"))));
+              ThrowsMessage<Stuck>(
+                  AllOf(HasSubstr("50 tasks wait for ever"), HasSubstr("fulfilled 1 of 3"), HasSubstr("and 40 more"))));
 }
 
 TEST(Stuck, NamesTheTasksOfACycle) {
@@ -62,7 +63,9 @@ TEST(Stuck, NamesTheTasksOfACycle) {
   Runtime runtime({.workers = 3});
   Taskflow<int> flow(runtime, "ring");
   std::atomic<int> ran{0};
-  flow.indegree([](int k) { return k == 1 ? 2 : k == 0 ? 0 : 1; }).run([&](int k) {
+  flow.indegree([](int k) { return k == 1   ? 2
+                                   : k == 0 ? 0
+                                            : 1; }).run([&](int k) {
     ++ran;
     flow.fulfill(k == 3 ? 1 : k + 1);
   });
@@ -130,8 +133,8 @@ TEST(Check, FindsTooManyFulfilmentsAtOnce) {
       flow.indegree([=](int) { return indegree; }).run([](int) {});
       for (int n = 0; n < std::max(1, indegree) + 1; ++n) flow.fulfill(8);
       EXPECT_THAT([&] { runtime.wait(); },
-                  ThrowsMessage<TaskFailed>(AllOf(HasSubstr("once 8 was fulfilled more often than its indegree, which is " +
-                                                            std::to_string(indegree)))));
+                  ThrowsMessage<TaskFailed>(AllOf(HasSubstr(
+                      "once 8 was fulfilled more often than its indegree, which is " + std::to_string(indegree)))));
     }
 }
 
@@ -143,7 +146,8 @@ TEST(Check, FindsTheTaskThatFulfilledTooOften) {
       for (int n = 0; n < 3; ++n) flow.fulfill(1);
   });
   flow.fulfill(0);
-  EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<TaskFailed>(AllOf(HasSubstr("task 0 failed"), HasSubstr("task 1 was fulfilled more often"))));
+  EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<TaskFailed>(AllOf(HasSubstr("task 0 failed"),
+                                                                       HasSubstr("task 1 was fulfilled more often"))));
 }
 
 TEST(Check, SaysNothingOfAGraphThatIsRight) {

@@ -59,7 +59,8 @@ void run_grid(const KeyOf& key_of, const NumberOf& number_of) {
     grid.run([&](const K& key) {
       const int k = number_of(key), row = k / side, column = k % side;
       ++ran[static_cast<std::size_t>(k)];
-      const int up = row > 0 ? value[static_cast<std::size_t>(k - side)] : 0, left = column > 0 ? value[static_cast<std::size_t>(k - 1)] : 0;
+      const int up = row > 0 ? value[static_cast<std::size_t>(k - side)] : 0,
+                left = column > 0 ? value[static_cast<std::size_t>(k - 1)] : 0;
       value[static_cast<std::size_t>(k)] = 1 + std::max(up, left);
       if (row + 1 < side) grid.fulfill(key_of(k + side));
       if (column + 1 < side) grid.fulfill(key_of(k + 1));
@@ -91,22 +92,26 @@ TEST(Keys, MayBePairsAndTuples) {
 
 TEST(Keys, MayBeArrays) {
   using Point = std::array<int, 3>;
-  run_grid<Point>([](int k) { return Point{k / side, k % side, 7}; }, [](const Point& key) { return key[0] * side + key[1]; });
+  run_grid<Point>([](int k) { return Point{k / side, k % side, 7}; },
+                  [](const Point& key) { return key[0] * side + key[1]; });
 }
 
 TEST(Keys, MayBeStructures) {
   run_grid<Cell>([](int k) { return Cell(k); }, [](const Cell& key) { return key.row * 100 + key.column; });
-  run_grid<Aligned>([](int k) { return Aligned{{k, 0, 0, -k}}; }, [](const Aligned& key) { return static_cast<int>(key.words[0]); });
+  run_grid<Aligned>([](int k) { return Aligned{{k, 0, 0, -k}}; },
+                    [](const Aligned& key) { return static_cast<int>(key.words[0]); });
 }
 
 TEST(Keys, MayBeStructuresWithTheirOwnEquality) {
   std::atomic<int> note{0};
-  run_grid<Labelled>([&](int k) { return Labelled{k, "note " + std::to_string(++note)}; }, [](const Labelled& key) { return key.id; });
+  run_grid<Labelled>([&](int k) { return Labelled{k, "note " + std::to_string(++note)}; },
+                     [](const Labelled& key) { return key.id; });
 }
 
 TEST(Keys, MayBeStrings) {
   run_grid<std::string>([](int k) { return std::to_string(k); }, [](const std::string& key) { return std::stoi(key); });
-  run_grid<std::string>([](int k) { return std::string(100, '0') + std::to_string(k); }, [](const std::string& key) { return std::stoi(key); });
+  run_grid<std::string>([](int k) { return std::string(100, '0') + std::to_string(k); },
+                        [](const std::string& key) { return std::stoi(key); });
   using Named = std::tuple<std::string, int>;
   run_grid<Named>([](int k) { return Named("a name that is too long for a small string", k); },
                   [](const Named& key) { return std::get<1>(key); });

@@ -67,7 +67,9 @@ TEST(Taskflow, SpreadsTasksOverAllWorkersUnlessTold) {
   Runtime runtime({.workers = 3});
   std::vector<std::atomic<int>> of_worker(3);
   Taskflow<int> flow(runtime);
-  flow.indegree([](int) { return 0; }).bound([](int) { return true; }).run([&](int) { ++of_worker[at(this_worker())]; });
+  flow.indegree([](int) { return 0; }).bound([](int) { return true; }).run([&](int) {
+    ++of_worker[at(this_worker())];
+  });
   for (int k = 0; k < 3000; ++k) flow.fulfill(k);
   runtime.wait();
   for (const auto& count : of_worker) EXPECT_NEAR(count, 1000, 250);
@@ -84,7 +86,8 @@ TEST(Taskflow, RunsBoundTasksOnTheirWorkerAlone) {
       .run([&](std::int64_t k) {
         ++ran;
         if (this_worker() != k % 2) ++(k % 3 == 0 ? stolen : elsewhere);
-        if (stolen == 0 && std::chrono::steady_clock::now() < too_late) ++made, flow.fulfill(k + 6000);  // there are more until one is stolen
+        if (stolen == 0 && std::chrono::steady_clock::now() < too_late)
+          ++made, flow.fulfill(k + 6000);  // there are more until one is stolen
       });
   for (int k = 0; k < 5000; ++k) flow.fulfill(k);
   runtime.wait();
@@ -275,24 +278,29 @@ TEST(Misuse, OfAFunctionThatWasNotSetIsNamed) {
     Taskflow<int> flow(runtime, "half");
     flow.run([](int) {});
     flow.fulfill(7);
-    EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<TaskFailed>(testing::AllOf(HasSubstr("half 7"), HasSubstr("indegree is not set"))));
+    EXPECT_THAT([&] { runtime.wait(); },
+                ThrowsMessage<TaskFailed>(testing::AllOf(HasSubstr("half 7"), HasSubstr("indegree is not set"))));
   }
   {
     Taskflow<int> flow(runtime, "other half");
     flow.indegree([](int) { return 0; });
     flow.fulfill(8);
-    EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<TaskFailed>(testing::AllOf(HasSubstr("other half 8"), HasSubstr("run is not set"))));
+    EXPECT_THAT([&] { runtime.wait(); },
+                ThrowsMessage<TaskFailed>(testing::AllOf(HasSubstr("other half 8"), HasSubstr("run is not set"))));
   }
 }
 
 TEST(Misuse, OfAWorkerThatIsNoneIsSeenWhereItHappens) {
   Runtime runtime({.workers = 2});
   Taskflow<std::tuple<int, int>> flow(runtime, "lost");
-  flow.indegree([](const auto&) { return 0; }).run([](const auto&) {}).worker([](const auto& key) { return std::get<1>(key); });
+  flow.indegree([](const auto&) { return 0; }).run([](const auto&) {}).worker([](const auto& key) {
+    return std::get<1>(key);
+  });
   for (const int worker : {-1, 2, 1'000'000})
     EXPECT_THAT([&] { flow.fulfill({7, worker}); },
                 ThrowsMessage<UsageError>(testing::AllOf(HasSubstr("lost (7, " + std::to_string(worker) + ")"),
-                                                         HasSubstr("worker is " + std::to_string(worker)), HasSubstr("0 to 1"))));
+                                                         HasSubstr("worker is " + std::to_string(worker)),
+                                                         HasSubstr("0 to 1"))));
   flow.fulfill({7, 1});
   runtime.wait();
   Taskflow<int> sender(runtime, "sender");

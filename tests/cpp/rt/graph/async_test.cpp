@@ -22,10 +22,14 @@ using testing::ElementsAre;
 class Async : public testing::TestWithParam<Policy> {
  protected:
   /// A task whose work the device does in a stream.
-  TaskGraph::Node on_device(TaskGraph& tasks, int worker, std::size_t stream, std::function<void()> work, std::string name = {}) {
-    return tasks.async_task(worker, [this, stream, work](const Turn&, const Issue& issue) {
-      return device_.submit(stream, issue.after, work, issue.done);
-    }, std::move(name));
+  TaskGraph::Node on_device(TaskGraph& tasks, int worker, std::size_t stream, std::function<void()> work,
+                            std::string name = {}) {
+    return tasks.async_task(
+        worker,
+        [this, stream, work](const Turn&, const Issue& issue) {
+          return device_.submit(stream, issue.after, work, issue.done);
+        },
+        std::move(name));
   }
   /// Resumes the device from outside when so much was submitted to it.
   std::thread resume_after(std::size_t submissions) {
@@ -43,7 +47,8 @@ class Async : public testing::TestWithParam<Policy> {
 TEST_P(Async, ChainsAreGivenToTheDeviceAtOnce) {
   std::vector<int> order;  // written by the device alone
   TaskGraph tasks;
-  const auto a = on_device(tasks, 0, 2, [&] { order.push_back(1); }), b = on_device(tasks, 1, 1, [&] { order.push_back(2); }),
+  const auto a = on_device(tasks, 0, 2, [&] { order.push_back(1); }),
+             b = on_device(tasks, 1, 1, [&] { order.push_back(2); }),
              c = on_device(tasks, 1, 0, [&] { order.push_back(3); });
   bool after = false;
   const auto host = tasks.task(2, [&] { after = order.size() == 3; });
@@ -184,10 +189,13 @@ TEST_P(Async, AFailureWaitsForTheDevice) {
   const auto after = tasks.task(1, [] {});
   tasks.edge(work, after);
   bool fails = true;
-  tasks.task(2, [&] {
-    while (device_.submitted() == 0) std::this_thread::yield();
-    if (fails) throw std::runtime_error("no");
-  }, "bad");
+  tasks.task(
+      2,
+      [&] {
+        while (device_.submitted() == 0) std::this_thread::yield();
+        if (fails) throw std::runtime_error("no");
+      },
+      "bad");
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());
   graph.launch();
   EXPECT_THROW(runtime_.wait(), TaskFailed);
@@ -200,7 +208,8 @@ TEST_P(Async, AFailureWaitsForTheDevice) {
 
 TEST_P(Async, AStartThatThrowsIsNamed) {
   TaskGraph tasks("mixed");
-  tasks.async_task(1, [](const Turn&, const Issue&) -> DeviceEvent { throw std::runtime_error("no device"); }, "kernel");
+  tasks.async_task(
+      1, [](const Turn&, const Issue&) -> DeviceEvent { throw std::runtime_error("no device"); }, "kernel");
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());
   graph.launch();
   try {

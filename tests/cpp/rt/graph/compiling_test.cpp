@@ -47,7 +47,8 @@ TEST_P(Compiling, SendsNoMoreThanAMessageForAnEdge) {
     for (const auto b : right) tasks.edge(a, b);
   const CompiledGraph graph(runtime_, std::move(tasks), GetParam());
   EXPECT_EQ(graph.statistics().crossing, 64U);
-  EXPECT_EQ(graph.statistics().messages, GetParam() == Policy::in_order ? 1U : 64U);  // in order the last of the left says it all
+  EXPECT_EQ(graph.statistics().messages,
+            GetParam() == Policy::in_order ? 1U : 64U);  // in order the last of the left says it all
 }
 
 TEST_P(Compiling, CarriedEdgesImplyNothing) {
@@ -58,7 +59,7 @@ TEST_P(Compiling, CarriedEdgesImplyNothing) {
   const auto c = tasks.task(0, [&](const Turn& turn) { wrong += at++ != 3 * turn.iteration + 2; });
   tasks.edge(a, b);
   tasks.edge(b, c);
-  tasks.edge(a, c);          // implied
+  tasks.edge(a, c);  // implied
   tasks.carried_edge(c, a);
   tasks.carried_edge(a, b);  // another than a → b
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());
@@ -117,9 +118,8 @@ TEST_P(Compiling, ActionsMayBeLargeOrOwnSomething) {
   {
     TaskGraph tasks;
     const auto a = tasks.task(0, [owned] { ++*owned; });
-    const auto b = tasks.task(1, [large, &sum](const Turn& turn) {
-      sum += large[static_cast<std::size_t>(turn.iteration)] + turn.worker;
-    });
+    const auto b = tasks.task(
+        1, [large, &sum](const Turn& turn) { sum += large[static_cast<std::size_t>(turn.iteration)] + turn.worker; });
     tasks.edge(a, b);
     tasks.carried_edge(b, b);
     CompiledGraph graph(runtime_, std::move(tasks), GetParam() == Policy::stealing ? Policy::ready_queue : GetParam());

@@ -230,7 +230,8 @@ TEST_P(Events, APostconditionStartsTheNextGraph) {
   const auto in = second_tasks.precondition();
   const auto b = second_tasks.task(2, [&] { order.push_back(2); });
   second_tasks.edge(in, b);
-  CompiledGraph first(runtime_, std::move(first_tasks), GetParam()), second(runtime_, std::move(second_tasks), GetParam());
+  CompiledGraph first(runtime_, std::move(first_tasks), GetParam()),
+      second(runtime_, std::move(second_tasks), GetParam());
   for (int k = 0; k < 100; ++k) {
     const auto launch = first.launch({.iterations = 1 + k % 3});
     second.launch({.preconditions = launch.postconditions});

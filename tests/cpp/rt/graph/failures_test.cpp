@@ -40,10 +40,13 @@ TEST_P(Failures, ATaskThatThrowsIsNamed) {
   TaskGraph tasks("mesh");
   std::vector<TaskGraph::Node> nodes;
   for (int k = 0; k < 9; ++k)
-    nodes.push_back(tasks.task(k % 3, [&, k](const Turn& turn) {
-      if (fails && k == 4 && turn.iteration == 2) throw std::runtime_error("no bread");
-      ran.fetch_add(1, std::memory_order_relaxed);
-    }, "cell " + std::to_string(k)));
+    nodes.push_back(tasks.task(
+        k % 3,
+        [&, k](const Turn& turn) {
+          if (fails && k == 4 && turn.iteration == 2) throw std::runtime_error("no bread");
+          ran.fetch_add(1, std::memory_order_relaxed);
+        },
+        "cell " + std::to_string(k)));
   for (std::size_t k = 1; k < 9; ++k) tasks.edge(nodes[k - 1], nodes[k]);
   tasks.carried_edge(nodes[8], nodes[0]);
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());
@@ -91,15 +94,16 @@ TEST_P(Failures, OfOneGraphDropTheOthers) {
 
 TEST_P(Failures, ACycleIsNamed) {
   TaskGraph tasks("ring");
-  const auto a = tasks.task(0, [] {}, "ape"), b = tasks.task(1, [] {}, "bee"), c = tasks.task(2, [] {}, "cow"),
-             d = tasks.task(0, [] {}, "dog");
+  const auto a = tasks.task(
+                 0, [] {}, "ape"),
+             b = tasks.task(1, [] {}, "bee"), c = tasks.task(2, [] {}, "cow"), d = tasks.task(0, [] {}, "dog");
   tasks.edge(a, b);
   tasks.edge(b, c);
   tasks.edge(c, b);
   tasks.edge(c, d);
   EXPECT_THAT(message<UsageError>([&] { CompiledGraph(runtime_, std::move(tasks), GetParam()); }),
               AllOf(HasSubstr("cycle of 2"), HasSubstr("ring bee"), HasSubstr("ring cow"), Not(HasSubstr("ape")),
-                     Not(HasSubstr("dog"))));
+                    Not(HasSubstr("dog"))));
 }
 
 TEST_P(Failures, ATaskAfterItselfIsACycleUnlessCarried) {
@@ -137,7 +141,8 @@ TEST_P(Failures, LaunchesAreChecked) {
   TaskGraph tasks;
   tasks.edge(tasks.precondition(), tasks.task(0, [] {}));
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-  EXPECT_THAT(message<UsageError>([&] { graph.launch({.iterations = -1, .preconditions = {Event()}}); }), HasSubstr("-1"));
+  EXPECT_THAT(message<UsageError>([&] { graph.launch({.iterations = -1, .preconditions = {Event()}}); }),
+              HasSubstr("-1"));
   EXPECT_THAT(message<UsageError>([&] { graph.launch(); }), HasSubstr("0 events"));
   EXPECT_THAT(message<UsageError>([&] { graph.launch({.preconditions = {Event(), Event()}}); }), HasSubstr("2 events"));
   runtime_.wait();  // nothing was launched

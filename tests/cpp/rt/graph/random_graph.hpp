@@ -26,8 +26,8 @@ inline bool chance(Random& random, double p) { return std::bernoulli_distributio
 struct Ingredients {
   int most_tasks = 60;
   bool carried = true;
-  bool events = true;        ///< pre- and postconditions
-  double asynchronous = 0;   ///< share of the tasks
+  bool events = true;       ///< pre- and postconditions
+  double asynchronous = 0;  ///< share of the tasks
 };
 
 /// A graph and what its tasks have seen. Stamps are read and written without atomics: an edge that does not order memory is a
@@ -41,14 +41,19 @@ class RandomGraph {
 
   RandomGraph(Random& random, int workers, const Ingredients& ingredients, SimulatedDevice* device) : device_(device) {
     const int shape = between(random, 0, 9);
-    const auto tasks = static_cast<std::size_t>(shape == 0 ? between(random, 0, 1) : between(random, 2, ingredients.most_tasks));
+    const auto tasks =
+        static_cast<std::size_t>(shape == 0 ? between(random, 0, 1) : between(random, 2, ingredients.most_tasks));
     std::vector<std::size_t> order(tasks);  // edges go along it, so numbers say nothing
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::ranges::shuffle(order, random);
     const int used = between(random, 1, workers);
     for (std::size_t t = 0; t < tasks; ++t)
-      tasks_.push_back({between(random, 0, used - 1), chance(random, 0.1) ? between(random, 0, 200) : 0,
-                        chance(random, ingredients.asynchronous), static_cast<std::size_t>(between(random, 0, 2)), {}, {}});
+      tasks_.push_back({between(random, 0, used - 1),
+                        chance(random, 0.1) ? between(random, 0, 200) : 0,
+                        chance(random, ingredients.asynchronous),
+                        static_cast<std::size_t>(between(random, 0, 2)),
+                        {},
+                        {}});
     const int reach = between(random, 1, static_cast<int>(tasks) + 1);
     const auto edges = static_cast<int>(static_cast<double>(tasks) * std::uniform_real_distribution(0.0, 3.0)(random));
     for (int e = 0; e < edges && tasks > 1; ++e) {
@@ -89,7 +94,8 @@ class RandomGraph {
         nodes.push_back(graph.task(tasks_[t].worker, [this, t](const Turn& turn) { execute(t, turn.iteration); }));
       else
         nodes.push_back(graph.async_task(tasks_[t].worker, [this, t](const Turn& turn, const Issue& issue) {
-          return device_->submit(tasks_[t].stream, issue.after, [this, t, n = turn.iteration] { execute(t, n); }, issue.done);
+          return device_->submit(
+              tasks_[t].stream, issue.after, [this, t, n = turn.iteration] { execute(t, n); }, issue.done);
         }));
     }
     for (const auto& tasks : before_) {
@@ -134,8 +140,8 @@ class RandomGraph {
           const Stamp& stamp = launch.stamps[n * tasks_.size() + t];
           const std::string what = where + ", iteration " + std::to_string(n) + ", task " + std::to_string(t);
           if (stamp.runs != 1) faults.push_back(what + " ran " + std::to_string(stamp.runs) + " times");
-          if (stamp.early != 0) faults.push_back(what + " started before " + std::to_string(stamp.early) +
-                                                 " of what it comes after");
+          if (stamp.early != 0)
+            faults.push_back(what + " started before " + std::to_string(stamp.early) + " of what it comes after");
           if (stamp.begin <= ended) faults.push_back(what + " started before the launch before was done");
           last = std::max(last, stamp.end);
         }
@@ -212,7 +218,8 @@ class RandomGraph {
       const std::int64_t end = launch.stamps[(n - edge.carried) * tasks_.size() + edge.from].end;
       stamp.early += end == 0 || end >= stamp.begin;
     }
-    for (const std::size_t k : tasks_[t].preconditions) stamp.early += launch.met[k] == 0 || launch.met[k] >= stamp.begin;
+    for (const std::size_t k : tasks_[t].preconditions)
+      stamp.early += launch.met[k] == 0 || launch.met[k] >= stamp.begin;
     for (int spin = 0; spin < tasks_[t].cost; ++spin) detail::pause();
     if (tasks_[t].cost > 190) std::this_thread::yield();
     stamp.end = tick();
@@ -224,8 +231,8 @@ class RandomGraph {
   std::vector<std::vector<std::size_t>> before_, after_;  // tasks of each pre- and postcondition
   std::vector<int> iterations_;                           // of each launch
   std::vector<Launch> launches_;
-  std::vector<int> seen_;                // [iteration · tasks + task]: how often it ran
-  std::atomic<std::int64_t> clock_{1};   // relaxed, so that it orders nothing
+  std::vector<int> seen_;               // [iteration · tasks + task]: how often it ran
+  std::atomic<std::int64_t> clock_{1};  // relaxed, so that it orders nothing
 };
 
 }  // namespace taskgrain::rt

@@ -23,7 +23,8 @@ TaskGraph all_to_all(int workers, int steps, std::atomic<int>& count) {
   for (int step = 0; step < steps; ++step) {
     last.swap(row);
     row.clear();
-    for (int w = 0; w < workers; ++w) row.push_back(tasks.task(w, [&count] { count.fetch_add(1, std::memory_order_relaxed); }));
+    for (int w = 0; w < workers; ++w)
+      row.push_back(tasks.task(w, [&count] { count.fetch_add(1, std::memory_order_relaxed); }));
     for (const auto from : last)
       for (const auto to : row) tasks.edge(from, to);
   }
@@ -102,7 +103,8 @@ TEST_P(Together, WithATaskflow) {
 TEST_P(Together, ManyGraphs) {
   std::vector<std::unique_ptr<CompiledGraph>> graphs;
   for (int k = 0; k < 12; ++k)
-    graphs.push_back(std::make_unique<CompiledGraph>(runtime_, all_to_all(workers, 5, count_), k % 2 == 0 ? one() : other()));
+    graphs.push_back(
+        std::make_unique<CompiledGraph>(runtime_, all_to_all(workers, 5, count_), k % 2 == 0 ? one() : other()));
   for (std::int64_t round = 0; round < rounds(30); ++round) {
     count_ = 0;
     for (const auto& graph : graphs) graph->launch();
