@@ -21,7 +21,7 @@ doctor: setup
 screenshots: setup-dev
 	.venv/bin/python tools/screenshots.py
 
-# Which systems are set up, and tested: `make setup GROUPS=ray,spark`, `make test GROUPS=all`.
+# The groups of systems to set up and to test: `make setup GROUPS=ray,spark`, `make test GROUPS=all`.
 GROUPS := default
 
 # The installation is editable: Python modules, and the system.toml and Python files of systems, are used where they lie. So set-up

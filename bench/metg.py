@@ -212,7 +212,7 @@ def main() -> None:
     )
     parser.add_argument("--times", type=int, default=10, help="of repeat")
     parser.add_argument(
-        "--over", type=float, default=3600.0, help="seconds that the times of repeat are spread over"
+        "--over", type=float, default=3600.0, help="Seconds over which `repeat` spreads its repetitions"
     )
     parser.add_argument("--budget", type=float, default=30.0, help="seconds of one METG")
     options = parser.parse_args()

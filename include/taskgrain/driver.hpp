@@ -18,15 +18,15 @@ class System {
   virtual ~System() = default;
 
   virtual std::string name() const = 0;
-  /// Of the runtime that the system stands on.
+  /// Version of the runtime that the system uses.
   virtual std::string version() const = 0;
   virtual int nodes() const { return 1; }
-  /// Cores that the system occupies, over all nodes, those it keeps for itself included.
+  /// Cores that the system uses, on all nodes, including those that the runtime reserves for itself.
   virtual int cores() const = 0;
   /// For each worker the processors it may run on, observed by the worker itself.
   virtual std::vector<std::vector<int>> binding() = 0;
 
-  /// What is done ahead of a run, once for all its repeats: allocation, compilation. Reported apart.
+  /// Prepares a run, once for all its repeats: allocates memory, compiles the graph. Its time is reported separately.
   /// \throws Unsupported for what the system cannot run.
   virtual void prepare(Execution& run) = 0;
   /// Executes every task of every graph once; timed.
@@ -40,7 +40,7 @@ class System {
   /// Gives every process the request that the answering one has read.
   virtual void share(std::string& /*request*/) {}
   virtual void barrier() {}
-  /// Sums up what all processes did and says what went wrong; only the answering process needs the result.
+  /// Adds up the work of all processes and returns the first error. Only the process that answers needs the result.
   /// \throws what a kernel threw
   virtual std::optional<Violation> gather(const Execution& run, Accounts& accounts);
   /// Most memory that any process used, in bytes.

@@ -1,6 +1,6 @@
 #pragma once
 
-/// One execution of a list of graphs: what a system calls for every task, and the conscience that watches it.
+/// One execution of a list of graphs. A system calls it for every task, and it validates the system.
 ///
 /// Every task fills its output with (step, point); every input is checked against the dependence it must come from; every
 /// execution is marked. A violation is recorded, never thrown: the run goes on and fails at its end.
@@ -61,7 +61,7 @@ struct Violation {
 /// What an output is filled with, over and over: the task that wrote it. The graph stands above the step, counted from 1, so that
 /// zeroed memory is no task's output.
 struct Cell {
-  /// Steps below 2^40 and 2^23 graphs are told apart; beyond, cells are still those of their task, but may be another's too.
+  /// Cells are unique for steps below 2^40 and up to 2^23 graphs. Beyond that, two tasks may share a cell value.
   static constexpr int graph_shift = 40;
 
   std::int64_t graph_and_step, point;
@@ -75,7 +75,7 @@ struct Cell {
   friend bool operator==(const Cell&, const Cell&) = default;
 };
 
-/// What was executed.
+/// The totals of executed tasks, work and dependences.
 struct Accounts {
   std::int64_t executed = 0;
   std::int64_t dependencies = 0;
@@ -84,7 +84,7 @@ struct Accounts {
   double work = 0;
 };
 
-/// What one thread of a system writes while it executes tasks; on cache lines of its own.
+/// The counters of one thread, on cache lines of its own.
 class alignas(128) ThreadContext {
  public:
   explicit ThreadContext(std::size_t graphs) : kernels_(graphs) {}
@@ -189,7 +189,7 @@ class Execution {
   /// Books what went wrong with the execution itself; the first is kept for `failure`.
   void book_failure(ThreadContext& context, std::exception_ptr failure);
 
-  /// Says that other processes execute tasks too: a producer without a mark here is then no violation.
+  /// Call it if other processes execute tasks too. A producer that has no mark in this process is then not a violation.
   void distribute() noexcept { distributed_ = true; }
 
   /// Forgets all that was executed.
@@ -202,7 +202,7 @@ class Execution {
   /// Whether each task of a run in one process ran exactly once; call it when all is done. Looks at single tasks only if the
   /// number of executions or the sum of their checksums is wrong.
   std::optional<Violation> verify() const;
-  /// Whether the number of executions is right, for those that mark nothing.
+  /// Whether the number of executions is right, for runs without marks.
   std::optional<Violation> verify_number(std::int64_t executed) const;
   /// The ledger of a graph, for systems of several processes, which must add up theirs.
   const Ledger& ledger(std::size_t graph) const noexcept { return *ledgers_[graph]; }

@@ -36,7 +36,7 @@ struct Field {
   double high = std::numeric_limits<double>::infinity();
   /// The names that a choice has; null for the other types.
   std::span<const std::string_view> (*choices)() = nullptr;
-  /// What it is for, in one sentence.
+  /// The field's purpose, in one sentence.
   std::string_view help;
 
   // What follows is taken from the member.

@@ -170,7 +170,7 @@ class Graph {
     return around({-window_.last, -window_.first}, reverse_deps_, step + 1, point, points(step + 1));
   }
 
-  /// Steps of equal dependence set have equal dependences, but for points that do not exist.
+  /// Steps with the same dependence set have the same dependences, except for points that do not exist.
   std::int64_t dependence_sets() const noexcept;
   std::int64_t dependence_set(std::int64_t step) const noexcept;
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Kernels: what a task computes. DESIGN: the duration of a task is set by `iterations` alone.
+/// Kernels: what a task computes. `iterations` alone sets how long a task takes.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +15,7 @@ struct KernelEntry;
 /// Instruction set of the compute kernel.
 enum class Isa : std::uint8_t { automatic, avx512, avx2, neon, portable };
 
-/// What efficiency is made of.
+/// The work of a kernel, from which efficiency is computed.
 enum class WorkUnit : std::uint8_t { flop, byte, iteration };
 
 /// fields.hpp describes each of these members to requests, flags and Python.
@@ -50,7 +50,7 @@ std::string_view name(WorkUnit unit) noexcept;
 /// \throws InvalidSpec for a name that is not in the table.
 Isa isa_from_name(std::string_view name);
 
-/// What `automatic` means on this processor.
+/// The instruction set that `automatic` selects on this processor.
 Isa best_isa() noexcept;
 
 /// Runs so many iterations of a kernel.

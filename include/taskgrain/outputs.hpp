@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the tasks of a graph hand on, in memory that all workers share: a ring of steps. For systems on shared memory.
+/// Memory for the outputs of a graph's tasks, shared by all workers: a ring of steps. For systems on shared memory.
 
 #include <algorithm>
 #include <cstddef>
@@ -34,7 +34,7 @@ class Outputs {
     return memory_.get() + (row + static_cast<std::size_t>(point)) * stride_;
   }
 
-  /// All of it, for those that keep a copy elsewhere.
+  /// All of the memory, for systems that keep a copy elsewhere.
   std::span<std::byte> memory() const noexcept { return {memory_.get(), bytes_}; }
 
   /// The inputs of a task, in the order that `execute_point` wants; in `space`, which is reused from task to task.

@@ -19,7 +19,7 @@ struct Pattern {
   std::int64_t (*sets)(const Graph&) = nullptr;
   /// The dependence set of a step; null: step mod sets.
   std::int64_t (*set)(const Graph&, std::int64_t step) = nullptr;
-  /// D(t, i), before clipping to the points that exist at step t - 1; null: `window` says it.
+  /// D(t, i), before clipping to the points that exist at step t - 1; null: use `window`.
   Points::Next deps = nullptr;
   /// The points of `step` that depend on `point` of step - 1, before clipping. Note that `step` is the dependent task's.
   Points::Next reverse_deps = nullptr;
@@ -29,7 +29,7 @@ struct Pattern {
   bool has_period = false;
   /// The candidates are those of `spread`, which limits the period.
   bool spreads = false;
-  /// Of the box that the width is folded into.
+  /// Dimensions of the box into which the width is folded.
   int dimensions = 1;
   /// The user names a file, which says everything, steps and width included.
   bool from_file = false;

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Steps of a graph that look alike: what systems that compile a known graph ahead need to compile each kind of step once.
+/// Groups steps that look alike, so that a system compiles each kind of step once.
 
 #include <cstdint>
 #include <map>

@@ -135,7 +135,7 @@ class TaskTable {
     const Points readers = graph_->reverse_deps(step, point);
     return readers.begin() != readers.end();
   }
-  /// The point of a step whose task comes after that of `point` in the step before if nobody reads it.
+  /// If no task reads the output of `point`, the task of this point of the next step comes after it instead.
   std::int64_t witness(std::int64_t step, std::int64_t point) const {
     const Interval points = graph_->points(step);
     return std::clamp(point, points.first, points.last);

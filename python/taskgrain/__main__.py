@@ -1,4 +1,4 @@
-"""Where the command `taskgrain` starts: small, because until the rest is loaded Ctrl-C must just end it."""
+"""The start of the command. It is small, because Ctrl-C must simply end it until the rest is loaded."""
 
 from __future__ import annotations
 

@@ -95,19 +95,22 @@ constexpr Field table[] = {
     of<&GraphSpec::steps>({.name = "steps", .low = 1, .help = "Time steps of the graph."}),
     of<&GraphSpec::width>({.name = "width", .unit = "points", .low = 1, .help = "Points of a step."}),
     of<&GraphSpec::radix>(
-        {.name = "radix", .help = "Dependences per task of nearest, spread and the random patterns."}),
-    of<&GraphSpec::period>(
-        {.name = "period", .help = "Dependence sets of spread and the random patterns; 0: the pattern's own number."}),
+        {.name = "radix", .help = "Dependences per task, for nearest, spread and the random patterns."}),
+    of<&GraphSpec::period>({.name = "period",
+                            .help = "Number of dependence sets (steps until the dependences repeat), for spread and "
+                                    "the random patterns; 0: the pattern's default."}),
     of<&GraphSpec::fraction>(
-        {.name = "fraction", .high = 1, .help = "Share of the candidates that a random pattern keeps."}),
+        {.name = "fraction", .high = 1, .help = "Share of the possible dependences that a random pattern keeps."}),
     of<&GraphSpec::seed>(
-        {.name = "seed", .help = "Changes the random patterns and the load imbalance; 0: Task Bench's."}),
-    of<&GraphSpec::dag>({.name = "dag", .help = "File of the graph of the pattern dag, which sets steps and width."}),
+        {.name = "seed",
+         .help = "Seed of the random patterns and of the load imbalance; 0 gives the same graphs as Task Bench."}),
+    of<&GraphSpec::dag>(
+        {.name = "dag", .help = "File with the graph, for the pattern dag. The file also sets steps and width."}),
     of<&GraphSpec::output_bytes>({.name = "output_bytes",
                                   .unit = "B",
                                   .low = 16,
                                   .high = most_bytes,
-                                  .help = "Bytes that a task hands to each successor."}),
+                                  .help = "Size of a task's output, which each successor reads."}),
     of<&KernelSpec::name>({.name = "kernel", .choices = kernel_names, .help = "What a task computes."}),
     of<&KernelSpec::iterations>({.name = "iterations", .help = "How often the kernel's body runs in a task."}),
     of<&KernelSpec::imbalance>({.name = "imbalance",
@@ -117,11 +120,11 @@ constexpr Field table[] = {
     of<&KernelSpec::scratch_bytes>({.name = "scratch_bytes",
                                     .unit = "B",
                                     .high = most_bytes,
-                                    .help = "Working set of a worker's kernel; 0: the kernel's own size."}),
+                                    .help = "Working set of the kernel, per worker; 0: the kernel's default."}),
     of<&KernelSpec::samples>(
         {.name = "samples",
          .low = 1,
-         .help = "Parts of the working set of a memory or io kernel, which uses one per iteration."}),
+         .help = "Number of parts of the working set, for memory and io kernels. An iteration uses one part."}),
 };
 
 std::string shown(double bound) {

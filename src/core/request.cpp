@@ -70,7 +70,7 @@ Setters field_setters(GraphSpec& spec, bool of_kernel) {
   return setters;
 }
 
-/// A graph of a run says what it is; only a file may say it instead.
+/// A graph must give pattern, steps and width, unless a file gives them.
 void check_complete(const Json& graph, const GraphSpec& spec) {
   if (pattern_from_name(spec.pattern).from_file) return;
   for (const char* field : {"pattern", "steps", "width"})

@@ -1,6 +1,7 @@
 #pragma once
 
-/// What a task does on a device, lane by lane. The functions are for CUDA's compiler and for any other: tests run them on the host.
+/// The work of a task on a device, per lane. The functions are for CUDA's compiler and for any other: tests run them on
+/// the host.
 ///
 /// A task is executed by `blocks` blocks of `block_lanes` lanes each, the whole device if it wants. Its work is that of the same kernel on
 /// a core, iteration for iteration, dealt out to all lanes, so that a problem size means the same number of FLOP (or bytes) anywhere.

@@ -131,7 +131,7 @@ REGISTER_KERNEL_BUILDER(Name("TaskgrainEnter").Device(tf::DEVICE_CPU), Enter);
 /// Whose tasks the ops run from now on; 0: nobody's, they only make their outputs.
 extern "C" void taskgrain_use(Execution* run) {
   team().run = run;
-  if (run != nullptr) team().workers = run->workers(static_cast<int>(team().processors.size()));
+  if (run != nullptr) team().workers = run->contexts(static_cast<int>(team().processors.size()));
 }
 
 /// Writes the processors of a worker, at most `capacity`. \returns how many there are

@@ -19,7 +19,7 @@ class Block:
     language: str
     text: str
     line: int
-    """Of its fence, from 1."""
+    """Line of its fence, from 1."""
     title: str = ""
     """The file that it is."""
     comments: dict[str, str] = field(default_factory=dict)

@@ -31,7 +31,7 @@ enum class Policy : std::uint8_t {
 };
 
 inline constexpr const char* policy_names = "in_order, ready_queue, stealing";
-/// Null if no policy is called so.
+/// Null if there is no policy of this name.
 std::optional<Policy> policy_from_name(std::string_view name) noexcept;
 
 struct CompileStatistics {

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the runtime throws.
+/// The exceptions of the runtime.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace taskgrain::rt {
 
-/// A misuse that is seen where it happens: a worker that does not exist, a negative indegree, a function that was not set.
+/// A misuse of the runtime, found at the call that makes it: a worker that does not exist, a negative indegree, a function
+/// that was not set.
 struct UsageError : std::logic_error {
   using std::logic_error::logic_error;
 };
@@ -19,7 +20,7 @@ struct UsageError : std::logic_error {
 /// A task threw. `nested_ptr` is what it threw; the message names the task and repeats the message.
 class TaskFailed : public std::runtime_error, public std::nested_exception {
  public:
-  /// To be constructed where `cause` is being handled.
+  /// Construct it in the handler of the exception `cause`.
   TaskFailed(std::string task, const std::string& message)
       : std::runtime_error(task + " failed: " + message), task_(std::move(task)) {}
   /// Name of the flow or graph, and key.

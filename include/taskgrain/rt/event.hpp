@@ -1,6 +1,6 @@
 #pragma once
 
-/// Something that happens once: what graphs are chained with.
+/// Events: each happens once. They connect launches of graphs.
 
 #include <atomic>
 #include <functional>
@@ -16,7 +16,7 @@ class Event {
   Event() : state_(std::make_shared<State>()) {}
 
   bool is_set() const noexcept { return state_->set.load(std::memory_order_acquire); }
-  /// Calls what waits for it. A second time does nothing.
+  /// Sets the event and calls everything that waits for it. A second call does nothing.
   void set() const {
     std::vector<std::function<void()>> waiting;
     {

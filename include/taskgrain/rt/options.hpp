@@ -12,7 +12,7 @@ namespace taskgrain::rt {
 /// Which of the ready tasks of one priority runs next.
 enum class Order : std::uint8_t {
   newest,  ///< depth first: what it needs is still in the cache, and few tasks are alive at a time
-  oldest,  ///< breadth first: no task lies for long while others wait for it elsewhere, as in a wavefront over all workers
+  oldest,  ///< breadth first: no task waits for long. Other workers may wait for it, for example in a wavefront.
 };
 
 struct RuntimeOptions {

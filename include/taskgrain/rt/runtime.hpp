@@ -41,7 +41,7 @@ class Runtime {
   /// Starts the threads.
   /// \throws UsageError, std::system_error
   explicit Runtime(RuntimeOptions options = {});
-  /// Waits for all tasks; what goes wrong then is lost.
+  /// Waits for all tasks. It cannot report errors, so call `wait` first.
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -52,7 +52,8 @@ class Runtime {
   /// As given; what was left open is filled in.
   const RuntimeOptions& options() const noexcept { return options_; }
 
-  /// Works until nothing is left to do: no task, no message, no hold. Afterwards the runtime is as new, also if it throws. Starts the
+  /// Works until nothing is left to do: no task, no message, no hold. Afterwards you can use the runtime again, even if it
+  /// throws. Starts the
   /// threads if it is joined and there is something to do.
   /// \throws TaskFailed  a task threw; tasks that had not started were dropped
   /// \throws Stuck       tasks wait for what can no longer come
@@ -63,7 +64,7 @@ class Runtime {
   /// \throws as wait
   void work_until(const std::function<bool()>& done);
   /// Calls `body(worker)` once on every worker, and waits.
-  /// \returns what the calls returned, by worker, if they return something
+  /// \returns the results of the calls, by worker, if they have results
   /// \throws as wait
   template <std::invocable<int> Body>
   auto on_each_worker(const Body& body) {
@@ -86,7 +87,7 @@ class Runtime {
   /// Starts the threads again after `join`.
   void start();
 
-  /// While it lives, `wait` goes on waiting: somebody outside will still fulfill something.
+  /// While a Hold exists, `wait` does not return, because a thread outside may still fulfill something.
   class Hold {
    public:
     explicit Hold(Runtime& runtime) noexcept;

@@ -21,20 +21,20 @@ namespace detail {
 struct Compiler;
 }
 
-/// What a task is told when it runs.
+/// Arguments of a task: its iteration and its worker.
 struct Turn {
   std::int64_t iteration;  ///< of the launch, from 0
   int worker;              ///< that runs it
 };
 
-/// How a device names what it was given to do; the device's own successors wait for it there.
+/// The device's own event for the work of a task. Later work on the device waits for it.
 using DeviceEvent = std::any;
 
 /// The device side of an asynchronous task.
 struct Issue {
-  /// Of the asynchronous tasks before it: what the device must wait for by itself.
+  /// Events of the asynchronous tasks before this one. The device must wait for them.
   std::span<const DeviceEvent> after;
-  /// To be called once by any thread when the device is done.
+  /// Call it once, from any thread, when the device is done.
   std::function<void()> done;
 };
 
@@ -61,7 +61,7 @@ class TaskGraph {
   Node async_task(int worker, std::function<DeviceEvent(const Turn&, const Issue&)> start, std::string name = {}) {
     return add({worker, Kind::async, {}, std::move(start)}, std::move(name));
   }
-  /// An event from outside that tasks come after; given at each launch, in the order of these calls.
+  /// A precondition: tasks after it wait for an event that you pass to each launch, in the order of these calls.
   Node precondition(std::string name = {}) { return add({0, Kind::precondition, {}, {}}, std::move(name)); }
   /// An event for outside that comes after tasks; returned by each launch, in the order of these calls. With iterations, that of the last.
   Node postcondition(std::string name = {}) { return add({0, Kind::postcondition, {}, {}}, std::move(name)); }

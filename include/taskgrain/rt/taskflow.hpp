@@ -30,11 +30,12 @@ class Taskflow final {
   Taskflow(const Taskflow&) = delete;
   Taskflow& operator=(const Taskflow&) = delete;
 
-  /// How often a task is fulfilled before it runs; a task of 0 or 1 runs at its first.
+  /// The number of fulfilments before a task runs. With 0 or 1 it runs at its first fulfilment.
   Taskflow& indegree(detail::Function<int, Key> of) { return set(handler_.functions.indegree, std::move(of)); }
-  /// What a task does; it fulfills those that depend on it.
+  /// Runs the task, which fulfills the tasks that depend on it.
   Taskflow& run(detail::Function<void, Key> of) { return set(handler_.functions.run, std::move(of)); }
-  /// Which worker keeps count of a task's fulfilments, and runs it unless another one steals it: 0 … workers - 1. By default keys
+  /// The owner of a task, 0 … workers - 1: it counts the fulfilments, and runs the task unless another worker steals it.
+  /// By default keys
   /// are spread evenly.
   Taskflow& worker(detail::Function<int, Key> of) { return set(handler_.functions.worker, std::move(of)); }
   /// Among the tasks of a worker that are ready, those of higher priority run first; 0 by default.
@@ -43,7 +44,7 @@ class Taskflow final {
   Taskflow& bound(detail::Function<bool, Key> of) { return rank(handler_.functions.bound, std::move(of)); }
 
   /// Fulfills one dependence of a task. From any thread.
-  /// \throws UsageError  if a function is missing, or gives what it must not
+  /// \throws UsageError  if a function is missing or returns a value that is not allowed
   void fulfill(Key key) { handler_.fulfill(key); }
 
  private:

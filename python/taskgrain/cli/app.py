@@ -55,7 +55,7 @@ def _bare(options: list[Any]) -> list[Any]:
 app = typer.Typer(
     name="taskgrain",
     cls=_Commands,
-    help="How small a task may get before a parallel runtime eats the gain.",
+    help="Measures how small tasks may get before a runtime system costs more than it gains.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",

@@ -8,7 +8,7 @@ from taskgrain.cli.options import Json, Systems
 
 
 def doctor(folders: Systems = None, as_json: Json = False) -> None:
-    """Says what this machine is, how quiet it is, and which systems can run."""
+    """Shows this machine, how busy it is, and which systems can run on it."""
     from taskgrain.cli.printer import print_json, printer
     from taskgrain.drive import catalogue
     from taskgrain.machine import facts as machine

@@ -93,14 +93,15 @@ def graph(
         typer.Option(
             "--nodes",
             metavar="N",
-            help="Nodes among which --stats cuts the width (default 1).",
+            help="Number of nodes over which --stats divides the width (default 1).",
             show_default=False,
         ),
     ] = "1",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where a drawing goes.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="File for a drawing (default: standard output)."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="--stats as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers of --stats as JSON.")] = False,
 ) -> None:
     """Shows a task graph: its dependences, a drawing, or its size."""
     chosen = numbers.text(kind, "--format", FORMATS)

@@ -1,4 +1,4 @@
-"""What `metg` and `study` do alike: measure a study, and show what came of it."""
+"""The common part of `metg` and `study`: measure a study and show its results."""
 
 from __future__ import annotations
 

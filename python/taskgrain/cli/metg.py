@@ -32,7 +32,7 @@ def metg(
     experiment: Annotated[Text, setting("experiment")] = None,
     sweep: Annotated[bool, setting("sweep")] = False,
 ) -> None:
-    """Finds METG of systems on one workload. (--iterations says where the search begins.)"""
+    """Measures METG of systems on one workload. The search starts at --iterations."""
     from taskgrain.cli.measuring import measure
     from taskgrain.drive import catalogue
     from taskgrain.study.settings import take_settings

@@ -131,14 +131,22 @@ def _with_options(
 Text = str | None
 Systems = Annotated[
     list[Path] | None,
-    typer.Option("--systems", metavar="DIR", help="A folder of more systems, or of one; may be repeated."),
+    typer.Option(
+        "--systems", metavar="DIR", help="A system's folder, or a folder of several. You can repeat it."
+    ),
 ]
 Names = Annotated[
     list[str] | None,
-    typer.Option("--system", metavar="NAME", help="A system, all, or default; may be repeated, or a,b,c."),
+    typer.Option(
+        "--system",
+        metavar="NAME",
+        help="A system, or several with commas; all, or default. You can repeat it.",
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Show cells, commands and time; measure nothing.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would be measured and for how long; measure nothing.")
+]
 
 
 def setting(name: str) -> Any:
@@ -160,7 +168,7 @@ class Measuring:
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="DIR", help="Where the results go (default of a study: results/NAME)."
+            "--output", "-o", metavar="DIR", help="Folder for the results (a study's default: results/NAME)."
         ),
     ] = None
     budget: Annotated[Text, setting("budget")] = None
@@ -168,7 +176,7 @@ class Measuring:
     as_json: Json = False
     dry_run: DryRun = False
     retry: Annotated[
-        bool, typer.Option("--retry", help="Try cells again that failed in an earlier call.")
+        bool, typer.Option("--retry", help="Measure cells again that failed in an earlier call.")
     ] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False
 

@@ -19,18 +19,20 @@ def report(
     figures: Annotated[
         Path | None,
         typer.Option(
-            "--figures", metavar="DIR", help="Also draw each plot, in a size for two-column papers."
+            "--figures", metavar="DIR", help="Also write each plot into DIR, sized for two-column papers."
         ),
     ] = None,
     formats: Annotated[
         list[str] | None,
         typer.Option(
-            "--format", metavar="NAME", help="Of the figures: svg, png, pdf, or several (default all)."
+            "--format",
+            metavar="NAME",
+            help="Format of the figures: svg, png, pdf; several with commas (default: all).",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Writes the report of a results folder: one HTML file; and its plots as figures if wished."""
+    """Writes the report of a results folder as one HTML file, and with --figures also its plots."""
     if not folder.is_dir():
         raise InputError("DIR", str(folder), "a results folder")
     if formats and figures is None:

@@ -33,7 +33,7 @@ def run(
     graph: GraphOptions,
     names: Names = None,
     repeats: Annotated[Text, _run_option("--repeats", "Timed repeats (default 5).")] = None,
-    warmup: Annotated[Text, _run_option("--warmup", "Repeats before those (default 1).")] = None,
+    warmup: Annotated[Text, _run_option("--warmup", "Repeats before the timed ones (default 1).")] = None,
     folders: Systems = None,
     as_json: Json = False,
     dry_run: DryRun = False,

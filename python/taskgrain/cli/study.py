@@ -31,10 +31,10 @@ def study(
         typer.Option("--schema", callback=_schema, is_eager=True, help="Print the JSON schema of studies."),
     ] = False,
     cores: Annotated[
-        Text, typer.Option("--cores", metavar="N", help="Cores to use, if the study does not say.")
+        Text, typer.Option("--cores", metavar="N", help="Cores to use, if the study has no `cores`.")
     ] = None,
 ) -> None:
-    """Measures a study; goes on where an earlier call was stopped."""
+    """Measures a study. If an earlier call was stopped, it continues there."""
     from taskgrain.cli.measuring import measure
     from taskgrain.drive import catalogue
     from taskgrain.study import study as studies

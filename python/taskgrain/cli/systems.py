@@ -6,7 +6,7 @@ from taskgrain.cli.options import Json, Systems
 
 
 def systems(folders: Systems = None, as_json: Json = False) -> None:
-    """Lists the systems, and what those that cannot run here lack."""
+    """Lists the systems, and shows what is missing for those that cannot run here."""
     from taskgrain.cli.printer import print_json, printer
     from taskgrain.drive import catalogue
 

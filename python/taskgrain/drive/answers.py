@@ -89,7 +89,7 @@ class Probe:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def parse(line: bytes) -> dict[str, object]:

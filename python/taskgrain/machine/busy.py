@@ -43,7 +43,7 @@ def _last_processor(pid: int) -> int:
 
 
 def involuntary_switches(pid: int) -> int:
-    """How often the living threads of a process were made to give up their core; 0 if it is gone."""
+    """Involuntary context switches of a process's threads; 0 if it is gone."""
     count = 0
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):

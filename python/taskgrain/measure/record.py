@@ -1,4 +1,4 @@
-"""What is known of a study: the lines of `runs.jsonl`, taken one after another.
+"""The state of a study, built from the lines of `runs.jsonl` one after another.
 
 Stored lines and new ones go the same way, so that a study that goes on after a kill stands exactly where it
 stood: every decision depends on nothing but the lines before it.

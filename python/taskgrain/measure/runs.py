@@ -25,7 +25,7 @@ _LONG = 1.0
 _RECENT = 16
 """Requests by which it is judged whether waiting for quiet cores helps."""
 _IMPOSSIBLE = 20.0
-"""Times what the kernel alone reaches on all cores: a rate that no cache and no clock explains."""
+"""A rate this many times the kernel's rate on all cores is impossible; no cache and no clock explains it."""
 
 
 class Runs:

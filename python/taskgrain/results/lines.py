@@ -213,9 +213,11 @@ class Attempt(OfCell):
     steal: float | None = _field(values.amount, "the hypervisor's part of it")
     switches: int | None = _integer("involuntary context switches of the driver's threads during the run")
     warnings: tuple[Warning, ...] = _field(_warning, "what was odd about the answer", listed=True)
-    slowdown: float | None = _positive("how many times slower than at best the cores were around the run")
-    disturbed: bool | None = _field(values.flag, "whether others disturbed the run: by that or by `busy`")
-    attempts: int | None = _integer("how often the run was made because of that")
+    slowdown: float | None = _positive("how many times slower the cores were than at their best")
+    disturbed: bool | None = _field(
+        values.flag, "whether other programs disturbed the run, by `slowdown` and `busy`"
+    )
+    attempts: int | None = _integer("number of attempts, because a disturbed run is repeated")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,7 +239,7 @@ class ReferenceLine(Line):
     """One measurement of the kernel alone."""
 
     kind: ClassVar[str] = "reference"
-    program: str | None = _text("that measured: taskgrain-reference, or that of other processors")
+    program: str | None = _text("the program that measured")
     workload: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Those of the fields `OF_A_REFERENCE` that the line has; in JSON they stand in the line itself."""
     rates: tuple[float | None, ...] = _positive(
@@ -307,7 +309,7 @@ class MetgLine(OfCell):
     """What a cell came to."""
 
     kind: ClassVar[str] = "metg"
-    ending: str | None = _text("as in results.md, or unfinished")
+    ending: str | None = _text("why the cell ended (see the results folder), or unfinished")
     threshold: float | None = _field(values.share, "the efficiency that METG is for")
     metg: float | None = _positive("METG", "s", always=True)
     low: float | None = _positive("lower end of its 95 % interval", "s", always=True)
@@ -318,7 +320,7 @@ class MetgLine(OfCell):
     floor_high: float | None = _positive("upper end of its 95 % interval", "s", always=True)
     rounds: int | None = _integer("complete rounds")
     peak_rate: float | None = _positive(
-        "peak of one core: what the efficiency is a share of", "work_unit/s", always=True
+        "peak rate of one core, the 100 % of the efficiency", "work_unit/s", always=True
     )
     curve: tuple[CurvePoint, ...] = _field(
         _table, "the efficiency curve", listed=True, always=True, made=CurvePoint

@@ -40,7 +40,7 @@ def schema() -> dict[str, Any]:
         }
         | _NAMES,
         **{name: one.schema() for name, one in (SETTINGS | OLD_SETTINGS).items()},
-        "defaults": _table("Fields of every workload of the study that does not give them itself.", fields),
+        "defaults": _table("Fields for every workload that does not set them.", fields),
         "exclude": {
             "description": "Cells to leave out: those that match every key of one of the tables.",
             "default": [],
@@ -48,7 +48,7 @@ def schema() -> dict[str, Any]:
             "items": exclude | {"minProperties": 1},
         },
         "workloads": {
-            "description": "Workloads, each table with lists multiplied out by itself.",
+            "description": "Workloads. taskgrain measures all combinations of the lists within one table.",
             "default": [],
             "type": "array",
             "items": _table("A workload, or the product of its lists.", fields),

@@ -35,7 +35,7 @@ class System(ABC):
 
     name: str
     version: str
-    """Of the runtime that the system stands on."""
+    """Version of the runtime that the system uses."""
     nodes: int = 1
     cores: int = 1
     """Cores that the system occupies over all nodes, those it keeps for itself included."""

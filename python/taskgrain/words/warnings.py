@@ -21,7 +21,7 @@ SENTENCES = {
     "rounds, or a larger budget.",
     "few_outliers": "{outliers} of {repeats} repeats ({share:percent}) took far longer than the median of "
     "their size. The worst took {worst:.1f} times as long (round {round}, {iterations} iterations). All were "
-    "kept. So few do not move a median.",
+    "kept. They are too few to change a median.",
     "many_outliers": "{outliers} of {repeats} repeats ({share:percent}) took far longer than the median of "
     "their size. The worst took {worst:.1f} times as long (round {round}, {iterations} iterations). All were "
     "kept. Stop other programs and measure again.",

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The loop of a worker. What it costs when there is work is what a task costs, so look at every line.
+/// The loop of a worker. Every instruction here is paid by every task.
 
 #include <algorithm>
 

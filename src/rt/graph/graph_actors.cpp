@@ -100,7 +100,7 @@ void GraphActors::finished() {
   if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) complete();
 }
 
-/// Says that the running launch is done, and then starts the next: so what is said comes in the order of the launches.
+/// Reports that the running launch is done, then starts the next one, so launches are reported in their order.
 void GraphActors::complete() {
   do {
     for (const Event& event : running_.postconditions) event.set();

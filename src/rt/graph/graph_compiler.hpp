@@ -1,6 +1,6 @@
 #pragma once
 
-/// What all policies need to know of a graph: its edges without those that say nothing new, by node, and an order.
+/// The part of compiling that all policies share: it removes redundant edges and finds an order of the tasks.
 
 #include <cstdint>
 #include <string>

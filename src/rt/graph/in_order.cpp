@@ -61,7 +61,7 @@ struct Cell {
   std::vector<int> waiting;  // workers whose programs wait for it
   std::vector<DeviceEdge*> device_before, device_after;
   std::size_t number = 0;          // of a pre- or postcondition
-  std::mutex mutex;                // of what follows
+  std::mutex mutex;                // protects the members below
   std::set<std::int64_t> ahead{};  // iterations that the device has done beyond a gap
 };
 

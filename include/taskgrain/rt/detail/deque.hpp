@@ -60,7 +60,7 @@ class Deque {
     return top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst, std::memory_order_relaxed);
   }
 
-  /// Entries; exact for the owner when nobody steals, else a guess.
+  /// Number of entries. It is exact for the owner while nobody steals, and an estimate otherwise.
   std::int64_t size() const noexcept {
     return bottom_.load(std::memory_order_relaxed) - top_.load(std::memory_order_relaxed);
   }

@@ -47,7 +47,7 @@ class Engine {
 
   // -- for handlers
 
-  /// A handler lives from `add` to `remove`; remove waits for what it has under way.
+  /// A handler lives from `add` to `remove`; remove waits for its messages and tasks.
   void add(Handler& handler);
   void remove(Handler& handler) noexcept;
   /// Whether a task has failed, so that all that is left is dropped.
@@ -72,12 +72,12 @@ class Engine {
   friend class Worker;
 
   void stop_threads() noexcept;
-  /// Whether no worker has anything to do, no message is under way and nobody holds. Asked by worker 0.
+  /// Whether everything is done: no worker has work, no message is under way, and there is no Hold. Only worker 0 asks.
   bool quiescent() noexcept;
   template <typename Done>
   void work_as_first(const Done& done);
   class Closed;
-  /// Forgets what is left of a run that has ended, and throws what is to be said of it.
+  /// Forgets the remaining tasks of a run that has ended, and throws TaskFailed or Stuck if it went wrong.
   void end_run();
   std::vector<Handler*> handlers();
 
@@ -86,13 +86,13 @@ class Engine {
   std::vector<std::thread> threads_;
   std::unique_ptr<Trace> trace_;
   std::mutex caller_mutex_;  // held by the thread that is worker 0
-  std::mutex mutex_;         // of what follows
+  std::mutex mutex_;         // protects the members below
   std::vector<Handler*> handlers_;
   std::exception_ptr failure_;
   std::vector<std::uint64_t> epochs_;  // of worker 0, while it asks whether all is done
 
   // Written seldom.
-  alignas(apart) std::atomic<bool> failed_{false};  // by who fails first; by worker 0 when all are idle
+  alignas(apart) std::atomic<bool> failed_{false};  // written by who fails first, and by worker 0 when all are idle
   std::atomic<bool> stop_{false};
   std::atomic<bool> closed_{false};  // by worker 0: the others stay idle
   // Written by outside threads.

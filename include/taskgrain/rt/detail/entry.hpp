@@ -1,6 +1,6 @@
 #pragma once
 
-/// What workers hand to one another and keep in their queues: who knows what to do, and 24 bytes for it.
+/// An entry of a queue or a mailbox: a handler and 24 bytes of payload.
 
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +41,7 @@ struct Payload {
   }
 };
 
-/// A face of the runtime, as the engine sees it: what messages do and what tasks run.
+/// A handler: it receives messages and runs tasks. Taskflow and CompiledGraph are handlers.
 class Handler {
  public:
   virtual ~Handler() = default;

@@ -107,7 +107,7 @@ class FlowHandler final : public Handler {
   struct Same {
     bool operator()(const K& a, const K& b) const noexcept { return same_key(a, b); }
   };
-  /// What a worker knows; touched by its thread alone.
+  /// The data of one worker. Only its thread uses them.
   struct alignas(apart) Share {
     Counters<K> waiting;
     std::unordered_set<K, Hash, Same> ran;  // or wait: all that were fulfilled, where the runtime checks
@@ -141,7 +141,7 @@ class FlowHandler final : public Handler {
     engine_.worker(owner).send_from_outside({this, pack(key)});
   }
 
-  /// Inlined where tasks fulfill one another; all but the counting is called.
+  /// Inlined into tasks that fulfill others; only the counting is inlined, the rest is called.
   [[gnu::always_inline]] void fulfill_here(Worker& here, Key key) {
     Share& share = shares_[static_cast<std::size_t>(here.index())];
     if (std::int32_t* left = share.waiting.find(key); left == nullptr)

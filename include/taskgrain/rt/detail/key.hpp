@@ -44,7 +44,7 @@ auto words_of(const K& key) noexcept {
   return words;
 }
 
-/// Hash of a key; the high bits are the good ones. Integers, arrays, pairs and tuples of them and structures without gaps are
+/// Hash of a key. Use its high bits; the low bits are weaker. Integers, arrays, pairs and tuples of them and structures without gaps are
 /// hashed here, others by std::hash.
 template <typename K>
 std::uint64_t hash_key(const K& key) noexcept {

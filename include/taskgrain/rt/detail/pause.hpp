@@ -1,6 +1,6 @@
 #pragma once
 
-/// What a core does while it spins, and the sizes that keep cores apart.
+/// The pause instruction for spinning, and the distance between data of different cores.
 
 #include <cstddef>
 #include <new>

@@ -20,7 +20,7 @@ class ReadyQueue {
 
   bool empty() const noexcept { return size_ == 0 && heap_.empty(); }
   std::size_t size() const noexcept { return size_ + heap_.size(); }
-  /// Of the task that pop would give; 0 if there is none.
+  /// Priority of the task that pop would return; 0 if the queue is empty.
   int priority() const noexcept { return heap_first() ? heap_.front().priority : 0; }
 
   void push(const Entry& task) {
@@ -49,7 +49,7 @@ class ReadyQueue {
     return popped_;
   }
 
-  /// The one to give away: of priority 0 the one whose turn would come last. As pop.
+  /// Removes the task to offer to thieves: with priority 0, the one that would run last. Like pop otherwise.
   const Entry& pop_to_share() {
     if (heap_first()) return pop();
     return oldest_first_ ? pop_last() : pop_first();

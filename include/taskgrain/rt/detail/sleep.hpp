@@ -1,6 +1,6 @@
 #pragma once
 
-/// How a worker sleeps without missing what is published for it, at no cost to those who publish.
+/// Lets a worker sleep without missing work. Publishing work costs nothing extra.
 ///
 /// The sleeper writes "asleep" and then looks for work; the waker writes the work and then looks whether the other is asleep. If
 /// neither write could be passed by the read after it, at least one of the two sees the other's (Dekker). The waker is on the hot

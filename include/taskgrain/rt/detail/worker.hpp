@@ -28,7 +28,7 @@ struct Ready {
   bool bound = false;  ///< by this worker and no other
 };
 
-/// How a handler's wait within a worker has ended.
+/// The reasons for which a wait in a handler ends.
 enum class Waited : std::uint8_t {
   ready,
   interrupted,  ///< there is something else to do first, or the run has failed
@@ -63,12 +63,13 @@ class alignas(apart) Worker {
   /// Whether there is anything to do but the task that runs: mail, or a task in a queue.
   bool has_work() const noexcept { return has_tasks() || mail(); }
   /// Spins until `ready()`.
-  /// \param until  when it has lasted too long; null if it begins now, and again in the end. After an interruption it goes on
+  /// \param until  the time at which the wait becomes too long. Pass zero to start a wait; the call sets it to zero when the
+  ///   wait ends. After an interruption, pass the same variable to continue.
   template <typename Ready>
   Waited wait_for(const Ready& ready, std::chrono::steady_clock::time_point& until);
   /// Takes what has come, so that handlers that run for long need not return for it.
   void poll() { receive(); }
-  /// Where tasks are recorded; null if they are not.
+  /// The trace into which tasks are recorded; null without a trace.
   TraceLane* trace() const noexcept { return trace_; }
 
   // -- for any thread
@@ -103,7 +104,7 @@ class alignas(apart) Worker {
   const Entry* take_back();
   void share();
   void share_ranked(std::int64_t number);
-  /// Of the task that take_back would give, if there is one.
+  /// Priority of the task that take_back would return, if there is one.
   int offered_priority() const noexcept { return offered_.empty() ? 0 : offered_.back().priority; }
   void wake_a_thief() noexcept;
 

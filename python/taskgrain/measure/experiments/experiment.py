@@ -42,7 +42,7 @@ class Request:
 
 @dataclass(frozen=True)
 class CellSettings:
-    """What is asked of a cell. Times in seconds."""
+    """The settings of a search. Times in seconds."""
 
     threshold: float = Settings.threshold
     confidence: float = 0.95
