@@ -103,6 +103,8 @@ def _table(value: object) -> Mapping[str, Any] | None:
 def _warning(value: object) -> Warning | None:
     if not isinstance(value, dict):
         return values.text(value)
+    if read_notice(value) is None:  # it has no code
+        return None
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:

@@ -118,8 +118,21 @@ def test_warnings_of_answers_are_kept_once_whoever_wrote_them() -> None:
     ],
 )
 def test_lines_that_make_no_sense_are_refused(line: Line) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match=r"of the kind|not the rates"):
         record().take(from_json(line))
+
+
+@pytest.mark.parametrize("line", [{"kind": 7}, {"cell": CELL.name}, {"kind": "new", "elapsed": 9.0}])
+def test_lines_of_another_program_change_nothing(line: Line) -> None:
+    whole = record()
+    whole.take(from_json(line))
+    assert (whole.elapsed, whole.unknown, whole.cells[CELL.name].begun) == (0.0, 0, False)
+
+
+def test_a_time_that_makes_no_sense_does_not_count() -> None:
+    whole = record()
+    whole.take(from_json(reference(elapsed=-1.0)))
+    assert (whole.elapsed, len(whole.reference(whole.cells[CELL.name].kernel))) == (0.0, 1)
 
 
 def test_a_failed_cell_begins_again() -> None:

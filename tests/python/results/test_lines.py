@@ -44,7 +44,7 @@ PLAIN: dict[Callable[[Any], Any], st.SearchStrategy[Any]] = {
 TABLES = st.dictionaries(st.text(max_size=5), st.text(max_size=5) | FINITE, max_size=2)
 OTHERS = {
     "driver": TABLES,
-    "warnings": TABLES | st.text(max_size=5),
+    "warnings": TABLES.map(lambda table: table | {"code": "busy"}) | st.text(max_size=5),
     "binding": st.lists(INTEGERS, max_size=3).map(tuple),
     "curve": st.deferred(lambda: of(CurvePoint)),
 }
@@ -153,11 +153,16 @@ def test_other_lines_are_kept_as_they_are(table: dict[str, object]) -> None:
 def test_values_that_make_no_sense_are_counted() -> None:
     odd = Odd()
     run = {"kind": "run", "cell": CELL, "tasks": -1, "round": True, "cores": 1.5, "steps": 2**63}
-    run |= {"seconds": [0.1, "x", None, -1.0], "prepare_seconds": 7, "work": 10**400, "warnings": ["a", 1]}
+    run |= {
+        "seconds": [0.1, "x", None, -1.0],
+        "prepare_seconds": 7,
+        "work": 10**400,
+        "warnings": ["a", 1, {"share": 0.2}],
+    }
     assert from_json(run, odd) == RunLine(cell=CELL, seconds=(0.1, None, None, None), warnings=("a",))
     assert odd == Odd({
         "run.tasks": 1, "run.round": 1, "run.cores": 1, "run.steps": 1, "run.seconds": 2,
-        "run.prepare_seconds": 1, "run.work": 1, "run.warnings": 1,
+        "run.prepare_seconds": 1, "run.work": 1, "run.warnings": 2,
     })  # fmt: skip
     odd.clear()
     line = from_json({"kind": "metg", "cell": CELL, "curve": [1, {"granularity": 0, "repeats": 3}]}, odd)
