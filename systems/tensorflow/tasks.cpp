@@ -25,7 +25,7 @@ struct Team {
   std::vector<std::vector<int>> binding{processors.size()};
   std::atomic<std::size_t> entered{0}, bound{0};
   Execution* run = nullptr;
-  std::vector<ThreadContext*> workers;
+  std::vector<ThreadContext*> contexts;
 
   std::size_t place() {
     thread_local const std::size_t own = enter();
@@ -66,11 +66,11 @@ class Task final : public tf::OpKernel {
     Team& here = team();
     if (here.run == nullptr) return;  // TensorFlow prepares
     const std::size_t place = here.place();
-    OP_REQUIRES(context, place < here.workers.size(), absl::InternalError("more threads than cores run tasks"));
+    OP_REQUIRES(context, place < here.contexts.size(), absl::InternalError("more threads than cores run tasks"));
     absl::InlinedVector<const std::byte*, 8> inputs(static_cast<std::size_t>(dependences_));
     for (int k = 0; k < dependences_; ++k)
       inputs[static_cast<std::size_t>(k)] = static_cast<const std::byte*>(context->input(k).data());
-    here.run->execute_point(*here.workers[place], graph_, step_, point_, static_cast<std::byte*>(output->data()),
+    here.run->execute_point(*here.contexts[place], graph_, step_, point_, static_cast<std::byte*>(output->data()),
                             inputs);
   }
 
@@ -131,7 +131,7 @@ REGISTER_KERNEL_BUILDER(Name("TaskgrainEnter").Device(tf::DEVICE_CPU), Enter);
 /// Whose tasks the ops run from now on; 0: nobody's, they only make their outputs.
 extern "C" void taskgrain_use(Execution* run) {
   team().run = run;
-  if (run != nullptr) team().workers = run->workers(static_cast<int>(team().processors.size()));
+  if (run != nullptr) team().contexts = run->contexts(static_cast<int>(team().processors.size()));
 }
 
 /// Writes the processors of a worker, at most `capacity`. \returns how many there are
