@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <thread>
@@ -20,6 +21,19 @@ inline std::int64_t rounds(std::int64_t number) {
   return std::max<std::int64_t>(
       1, factor == nullptr ? number : static_cast<std::int64_t>(static_cast<double>(number) * std::atof(factor)));
 }
+
+/// The rounds of a race between threads that wait for one another. Where other programs want the processors, each wait may take
+/// milliseconds; so a race ends after some seconds, however many rounds that were.
+class Race {
+ public:
+  explicit Race(std::int64_t most) : most_(rounds(most)) {}
+  /// Whether there is a round n, counted from 0. One thread asks, and tells the others.
+  bool has(std::int64_t n) const { return n < most_ && (n % 16 != 0 || n == 0 || std::chrono::steady_clock::now() < end_); }
+
+ private:
+  const std::int64_t most_;
+  const std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+};
 
 /// The finaliser of SplitMix64: a bijection that leaves no trace of its argument's bits.
 inline std::uint64_t mixed(std::uint64_t bits) noexcept {

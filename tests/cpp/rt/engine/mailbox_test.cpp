@@ -105,21 +105,28 @@ TEST_P(MailboxOf, GoesRoundWithAnyNumberOfEntries) {
   }
 }
 
-TEST_P(MailboxOf, BringsAMillionEntriesWholeAndInOrder) {
-  const auto messages = static_cast<std::uint64_t>(rounds(1'000'000));
+TEST_P(MailboxOf, BringsEntriesWholeAndInOrder) {
   Mailbox mailbox(GetParam());
+  std::atomic<bool> sending{true};
+  std::uint64_t messages = 0;
   std::thread sender([&] {
-    for (std::uint64_t n = 0; n < messages; ++n)
-      for (Patience patience; !push(mailbox, n);) patience.wait();
+    for (const Race race(1'000'000); race.has(static_cast<std::int64_t>(messages)); ++messages)
+      for (Patience patience; !push(mailbox, messages);) patience.wait();
+    sending = false;
   });
-  std::uint64_t in_order = 0, whole = 0;
-  for (std::uint64_t n = 0; n < messages; ++n) {
+  std::uint64_t in_order = 0, whole = 0, n = 0;
+  for (Patience patience; sending || !mailbox.empty();) {
     Entry entry;
-    for (Patience patience; !mailbox.pop(entry);) patience.wait();
-    in_order += number_of(entry) == n;
+    if (!mailbox.pop(entry)) {
+      patience.wait();
+      continue;
+    }
+    patience = {};
+    in_order += number_of(entry) == n++;
     whole += intact(entry);
   }
   sender.join();
+  EXPECT_GT(messages, 0U);
   EXPECT_EQ(in_order, messages);
   EXPECT_EQ(whole, messages);
   EXPECT_TRUE(mailbox.empty());
@@ -128,25 +135,28 @@ TEST_P(MailboxOf, BringsAMillionEntriesWholeAndInOrder) {
 /// Plain memory goes to the other thread and back: what the one wrote before push, the other sees after pop. (ThreadSanitizer would
 /// call it a race if that did not follow from the orders of the mailboxes.)
 TEST(Mailbox, ShowsWhatWasWrittenBefore) {
-  const std::int64_t turns = rounds(100'000);
   Mailbox there(4), back(4);
   std::thread other([&] {
-    for (std::int64_t turn = 0; turn < turns; ++turn) {
+    for (;;) {
       Entry entry;
       for (Patience patience; !there.pop(entry);) patience.wait();
-      ++*entry.payload.as<std::int64_t*>();
+      auto* value = entry.payload.as<std::int64_t*>();
+      if (value == nullptr) return;
+      ++*value;
       back.push(entry);
     }
   });
   const auto value = std::make_unique<std::int64_t>(0);
   std::int64_t wrong = 0;
-  for (std::int64_t turn = 0; turn < turns; ++turn) {
+  const Race race(100'000);
+  for (std::int64_t turn = 0; race.has(turn); ++turn) {
     *value = 3 * turn;
     there.push({entry_of(0).handler, Payload::of(value.get())});
     Entry entry;
     for (Patience patience; !back.pop(entry);) patience.wait();
     wrong += *value != 3 * turn + 1;
   }
+  there.push({entry_of(0).handler, Payload::of<std::int64_t*>(nullptr)});
   other.join();
   EXPECT_EQ(wrong, 0);
 }

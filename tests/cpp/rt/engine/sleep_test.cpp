@@ -155,71 +155,84 @@ class Watched {
 
 /// Two threads throw a ball to and fro, and fall asleep about when the other throws.
 TEST(Sleeper, MissesNoWakeUpOfPingPong) {
-  const auto last = static_cast<std::uint64_t>(rounds(100'000));
   Watched threads(2);
   struct alignas(apart) Ball {
-    std::atomic<std::uint64_t> turn{0};
+    std::atomic<std::int64_t> turn{0};
   } balls[2];
-  const auto player = [&](std::size_t me) {
-    Dice dice(me);
-    for (std::uint64_t turn = 1; turn <= last && !threads.given_up(); ++turn) {
-      if (me == 0) {
-        dice.tarry(2000);
-        balls[1].turn.store(turn, std::memory_order_release);
-        threads.sleeper(1).wake();
-      }
-      dice.tarry(2000);
-      const auto has_come = [&] { return balls[me].turn.load(std::memory_order_acquire) >= turn; };
-      while (!has_come() && !threads.given_up()) threads.sleeper(me).sleep_unless(has_come);
-      threads.got_on();
-      if (me == 1) {
-        dice.tarry(2000);
-        balls[0].turn.store(turn, std::memory_order_release);
-        threads.sleeper(0).wake();
-      }
-    }
+  constexpr std::int64_t no_more = -1;
+  const auto throw_to = [&](std::size_t other, std::int64_t turn, Dice& dice) {
+    dice.tarry(2000);
+    balls[other].turn.store(turn, std::memory_order_release);
+    threads.sleeper(other).wake();
   };
-  threads.run({[&] { player(0); }, [&] { player(1); }});
+  /// \returns the turn of the ball that has come
+  const auto catch_ball = [&](std::size_t me, std::int64_t before, Dice& dice) {
+    dice.tarry(2000);
+    const auto has_come = [&] { return balls[me].turn.load(std::memory_order_acquire) != before; };
+    while (!has_come() && !threads.given_up()) threads.sleeper(me).sleep_unless(has_come);
+    threads.got_on();
+    return balls[me].turn.load(std::memory_order_acquire);
+  };
+  const auto first = [&] {
+    Dice dice(0);
+    const Race race(100'000);
+    for (std::int64_t turn = 1; race.has(turn - 1) && !threads.given_up(); ++turn) {
+      throw_to(1, turn, dice);
+      catch_ball(0, turn - 1, dice);
+    }
+    throw_to(1, no_more, dice);
+  };
+  const auto second = [&] {
+    Dice dice(1);
+    for (std::int64_t turn = 0; (turn = catch_ball(1, turn, dice)) != no_more && !threads.given_up();)
+      throw_to(0, turn, dice);
+  };
+  threads.run({first, second});
+  EXPECT_GT(balls[0].turn, 0);
 }
 
 /// Several wake one, which empties all their boxes before it sleeps again.
 TEST(Sleeper, MissesNoWakeUpOfSeveral) {
-  const auto last = static_cast<std::uint64_t>(rounds(30'000));
   constexpr std::size_t wakers = 3;
   Watched threads(1);
   struct alignas(apart) Box {
-    std::atomic<std::uint64_t> sent{0}, received{0};
+    std::atomic<std::int64_t> sent{0}, received{0};
+    std::atomic<bool> closed{false};
   } boxes[wakers];
   const auto waker = [&](std::size_t k) {
     Dice dice(k);
-    for (std::uint64_t n = 1; n <= last && !threads.given_up(); ++n) {
+    const Race race(30'000);
+    for (std::int64_t n = 1; race.has(n - 1) && !threads.given_up(); ++n) {
       dice.tarry(1000);
       boxes[k].sent.store(n, std::memory_order_release);
       threads.sleeper(0).wake();
       for (Patience patience; boxes[k].received.load(std::memory_order_acquire) != n && !threads.given_up();)
         patience.wait();
     }
+    boxes[k].closed.store(true, std::memory_order_release);
+    threads.sleeper(0).wake();
   };
   const auto sleeper = [&] {
     Dice dice(9);
-    const auto work = [&] {
-      return std::ranges::any_of(boxes, [](const Box& box) {
-        return box.sent.load(std::memory_order_acquire) != box.received.load(std::memory_order_relaxed);
-      });
+    const auto pending = [](const Box& box) {
+      return box.sent.load(std::memory_order_acquire) != box.received.load(std::memory_order_relaxed);
     };
-    for (std::uint64_t left = wakers * last; left > 0 && !threads.given_up();) {
+    const auto all_closed = [&] {
+      return std::ranges::all_of(boxes, [](const Box& box) { return box.closed.load(std::memory_order_acquire); });
+    };
+    const auto work = [&] { return std::ranges::any_of(boxes, pending) || all_closed(); };
+    while (!all_closed() && !threads.given_up()) {
       for (Box& box : boxes)
-        if (const std::uint64_t n = box.sent.load(std::memory_order_acquire);
-            n != box.received.load(std::memory_order_relaxed)) {
-          box.received.store(n, std::memory_order_release);
-          --left;
+        if (pending(box)) {
+          box.received.store(box.sent.load(std::memory_order_acquire), std::memory_order_release);
           threads.got_on();
         }
       dice.tarry(1000);
-      if (left > 0) threads.sleeper(0).sleep_unless(work);
+      threads.sleeper(0).sleep_unless(work);
     }
   };
   threads.run({sleeper, [&] { waker(0); }, [&] { waker(1); }, [&] { waker(2); }});
+  for (const Box& box : boxes) EXPECT_GT(box.received, 0);
 }
 
 }  // namespace
