@@ -10,7 +10,13 @@ detail::Engine& detail::engine_of(Runtime& runtime) noexcept { return *runtime.e
 Runtime::Runtime(RuntimeOptions options)
     : engine_(std::make_unique<detail::Engine>(std::move(options))), options_(engine_->options()) {}
 
-Runtime::~Runtime() = default;
+// Waits here, while engine_ lives: a task of this last wait may still hold the runtime or make a flow.
+Runtime::~Runtime() {
+  try {
+    engine_->wait();
+  } catch (...) {
+  }
+}
 
 void Runtime::wait() { engine_->wait(); }
 

@@ -82,11 +82,11 @@ def _os_name() -> str:
 def _checked_out() -> str:
     """The commit of the checkout that the modules lie in, with `-dirty` after changes; else nothing."""
     checkout = Path(taskgrain.__file__).parents[2]
-    if not (checkout / ".git").exists():
+    if not (checkout / ".git").exists() or not (checkout / "python" / "taskgrain").is_dir():
         return ""
     command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

@@ -30,26 +30,39 @@ const report = { cells: JSON.parse(document.getElementById("data").textContent) 
     }));
   }
 
+  // The dashed lines of the cells that are shown: each once, or their median.
+  function lines(levels, middle, shown) {
+    const found = new Map(shown.filter((index) => levels[index]).map((index) => [levels[index].value, levels[index]]));
+    if (!middle) return [...found.values()].map((level) => ({ ...level }));
+    const ordered = shown.filter((index) => levels[index]).map((index) => levels[index]).sort((a, b) => a.value - b.value);
+    return ordered.length ? [{ ...ordered[ordered.length >> 1] }] : [];
+  }
+
   // Fresh rows each time: Vega writes into those that it is given.
-  function datasets({ of, needs, levels }) {
-    const cells = report.cells.filter((cell, index) => state.visible(index) && (of || [state.workload]).includes(cell.workload));
+  function datasets({ of, needs, levels, middle }) {
+    const shown = [...report.cells.keys()].filter((index) => state.visible(index) && (of || [state.workload]).includes(report.cells[index].workload));
+    const cells = shown.map((index) => report.cells[index]);
     if (of) return { rows: cells.map((cell) => ({ ...cell.row })) };
     const known = cells.filter((cell) => !needs || cell[needs]);
     return {
-      levels: (levels[state.workload] || []).map((level) => ({ ...level })),
+      levels: lines(levels, middle, shown),
       points: known.flatMap((cell) => cell.points.map(({ samples: _, disturbed: __, ...point }) => point)),
       samples: state.samples ? known.flatMap(samples) : [],
     };
   }
 
   const height = (chart, data) => chart.row_height * data.rows.length;
-  const most = (chart) => chart.most[state.workload];
+  // The end of an axis that follows what is shown.
+  function most({ most: field }, { levels, points }) {
+    const ends = [...levels.map((one) => one.value), ...points.map((one) => one[field])].filter(Number.isFinite);
+    return 1.05 * Math.max(...ends);
+  }
 
   async function draw(id, chart, data) {
     const place = document.getElementById(id);
     const spec = { ...specs[chart.spec], datasets: { ...specs[chart.spec].datasets, ...data } };
     if (chart.row_height) spec.height = height(chart, data);
-    if (most(chart)) spec.params = spec.params.map((one) => (one.name === "most" ? { ...one, value: most(chart) } : one));
+    if (chart.most) spec.params = spec.params.map((one) => (one.name === "most" ? { ...one, value: most(chart, data) } : one));
     try {
       const { view } = await vegaEmbed(place, spec, options);
       drawn[id] = view;
@@ -77,7 +90,7 @@ const report = { cells: JSON.parse(document.getElementById("data").textContent) 
     for (const [name, rows] of Object.entries(data)) view.data(name, rows);
     if (chart.row_height) view.height(height(chart, data));
     else view.signal("chosen", state.chosen);
-    if (most(chart)) view.signal("most", most(chart));
+    if (chart.most) view.signal("most", most(chart, data));
     await view.resize().runAsync();
   }
 

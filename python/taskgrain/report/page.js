@@ -100,7 +100,7 @@
 
   function startPanel() {
     at("close").addEventListener("click", close);
-    at("to-curve").addEventListener("click", () => go(document.querySelector("figure.wide")));
+    at("to-curve").addEventListener("click", () => go(document.querySelector("figure.wide:not([hidden])")));
     at("to-row").addEventListener("click", () => {
       const row = report.rows().find((one) => one.dataset.cell === panel.dataset.cell);
       if (row) go(row);

@@ -298,11 +298,11 @@ class CurvePoint:
 
     iterations: float | None = _positive("of the kernel in each task")
     granularity: float | None = _positive("median over the rounds", "s")
-    granularity_low: float | None = _positive("lower end of its 95 % interval", "s")
-    granularity_high: float | None = _positive("upper end of its 95 % interval", "s")
+    granularity_low: float | None = _positive("lower end of its 95 % interval", "s", always=True)
+    granularity_high: float | None = _positive("upper end of its 95 % interval", "s", always=True)
     efficiency: float | None = _field(values.number, "share of the peak rate")
-    efficiency_low: float | None = _field(values.number, "lower end of its 95 % interval")
-    efficiency_high: float | None = _field(values.number, "upper end of its 95 % interval")
+    efficiency_low: float | None = _field(values.number, "lower end of its 95 % interval", always=True)
+    efficiency_high: float | None = _field(values.number, "upper end of its 95 % interval", always=True)
     repeats: int | None = _integer("samples behind the point")
 
 
@@ -415,5 +415,6 @@ def _plain(value: object) -> object:
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
     if isinstance(value, CurvePoint):
-        return {name: known for name in fields(CurvePoint) if (known := getattr(value, name)) is not None}
+        known = {name: (getattr(value, name), one.always) for name, one in fields(CurvePoint).items()}
+        return {name: found for name, (found, always) in known.items() if found is not None or always}
     return value

@@ -131,7 +131,7 @@ class Store:
                     f"{self.folder}: holds the results of a study that differs in {difference}; "
                     "choose another --output"
                 )
-        elif contents.lines:
+        elif contents.lines or contents.unknown:
             raise UsageError(
                 f"{self.folder}: {reader.STUDY} is missing beside {reader.RUNS}; choose another --output"
             )

@@ -54,10 +54,12 @@ class Plot:
     """A field of a cell's data without which the cell is left out."""
     row_height: int = 0
     """Pixels for each row, where the height follows the rows."""
-    levels: Mapping[str, list[Row]] = field(default_factory=dict)
-    """For each workload the dashed lines."""
-    most: Mapping[str, float] = field(default_factory=dict)
-    """For each workload the upper end of the axis that the specification calls `most`."""
+    levels: Mapping[int, Row] = field(default_factory=dict)
+    """The dashed line of each cell, by its place in the results; equal ones are drawn once."""
+    middle: bool = False
+    """Whether the median of these lines is drawn instead."""
+    most: str = ""
+    """The field of points whose largest value ends the axis that the specification calls `most`."""
     caption: Markup | None = None
 
     def options(self) -> dict[str, object]:
@@ -68,6 +70,7 @@ class Plot:
             "needs": self.needs,
             "row_height": self.row_height,
             "levels": self.levels,
+            "middle": self.middle,
             "most": self.most,
         }
 

@@ -36,10 +36,7 @@ def on_page(
             label=f"Plot of {title[0].lower()}{title[1:]}, a line for each system",
             key=name,
             spec=lambda: page_spec(chart(results, PAGE)),
-            levels={
-                workload: levels([results.cells[i] for i in rows.numbers(results, workload)])
-                for workload in results.workloads
-            },
+            levels={number: level for number, cell in enumerate(results.cells) for level in levels([cell])},
             caption=caption,
         )
 

@@ -18,31 +18,18 @@ from taskgrain.report.look import Theme
 from taskgrain.words import quantity
 
 SECTION = curves.SECTION
-_ROOM = 1.05
-"""The axis goes this much further than the highest mark."""
 
 
 def on_page(results: Results) -> Iterator[Plot]:
     """One plot, of the workload that the reader has chosen."""
     caption = Markup("The dashed line is the peak: the kernel alone on the same cores in the same session.")
-    most = {workload: _most(results, workload) for workload in results.workloads}
     for plot in curves.on_page(results, "rate", "Rate against problem size", chart, rows.peaks, caption):
-        yield replace(plot, needs="peak", most=most)
+        yield replace(plot, needs="peak", middle=True, most="rate_high")
 
 
 def on_paper(results: Results) -> Iterator[Figure]:
     """One figure for each workload."""
     return curves.on_paper(results, "rate", chart, rows.peaks)
-
-
-def _most(results: Results, workload: str) -> float:
-    """The upper end of the axis: kernels differ in their rates by orders."""
-    known = [cell for cell in results.cells if cell.workload == workload and cell.peak_rate]
-    ends = [
-        (cell.peak_rate or 0.0) * max(1.0, *(one.efficiency_high for one in cell.curve), 0.0)
-        for cell in known
-    ]
-    return _ROOM * max(ends, default=1.0)
 
 
 def chart(results: Results, theme: Theme, width: int | None = None, legend: Sequence[str] = ()) -> Chart:
