@@ -12,6 +12,7 @@ import typer
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
 from taskgrain.cli.options import GraphOptions, graph_options
+from taskgrain.study.fields import rivals
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
 
@@ -21,7 +22,9 @@ _DEFAULT_STEPS, _DEFAULT_WIDTH = 8, 8
 
 def _run(graph: GraphOptions) -> Run:
     """The graph's queries. Raises InputError for what the core refuses."""
-    sized = GraphOptions({"width": str(_DEFAULT_WIDTH), **graph.given})
+    _ = graph.validate, graph.isa, graph.count("iterations", 0)  # not needed here, but a bad value is refused
+    given = graph.given if rivals("width", graph.given) else {"width": str(_DEFAULT_WIDTH), **graph.given}
+    sized = GraphOptions(given)
     graphs = sized.workload.request(0, sized.count("steps", _DEFAULT_STEPS, low=1))
     try:
         return Run(json.dumps({"op": "run", "graphs": graphs[:1], "validate": "off"}))

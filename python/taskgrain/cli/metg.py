@@ -46,7 +46,10 @@ def metg(
     given |= {"experiment": "sweep" if sweep else experiment}
     given |= {"first_iterations": graph.given.get("iterations")}
     table: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
-    settings = take_settings(table | {"validate": graph.validate, "isa": graph.isa}, flag)
+    settings = take_settings(
+        table | {"validate": graph.validate, "isa": graph.isa},
+        lambda name: "--iterations" if name == "first_iterations" else flag(name),
+    )
     names_of = tuple(one.name for one in chosen)
     study = Study(names_of, (graph.workload,), settings, experiment_named="--experiment")
     measure(study, chosen, graph.cores, how)

@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from taskgrain.study.field import flag
 from taskgrain.study.fields import GIVEN, PLURALS, rivals
 from taskgrain.study.includes import read_study
 from taskgrain.study.settings import OLD_SETTINGS, SETTINGS, Named, Settings, take_settings
@@ -54,7 +55,8 @@ def workload(table: Mapping[str, Any], cores: int, named: Named) -> Workload:
 def _refuse_rivals(table: Mapping[str, Any], named: Named) -> None:
     for key in table:
         for other in rivals(key, table):
-            raise UsageError(f"{named(key)}: give this or {other}, not both")
+            shown = flag(other) if named(key).startswith("--") else other
+            raise UsageError(f"{named(key)}: give this or {shown}, not both")
 
 
 @dataclass(frozen=True)

@@ -68,6 +68,12 @@ def test_a_drawing(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str
     assert file.read_bytes().startswith(start)
 
 
+def test_tasks_per_core_is_a_width(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = call(capsys, "--tasks-per-core", 3, "--cores", 1, "--steps", 5, "--stats", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["tasks"] == 15
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -78,6 +84,9 @@ def test_a_drawing(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str
         (("--pattern", "spread", "--radix", 5, "--width", 16, "--period", 5), "allowed: at most 4"),
         (("--steps", "1e4", "--format", "svg"), "at most 4096 tasks in a drawing"),
         (("--pattern", "dag"), "dag:"),
+        (("--iterations", "nan"), "--iterations: nan is not allowed"),
+        (("--isa", "sse"), "--isa: sse is not allowed"),
+        (("--width", 4, "--tasks-per-core", 4), "give this or --tasks-per-core, not both"),
         (("--pattern", "dom", "--steps", "1e18"), "at most 2^31 for pattern dom"),
     ],
 )
