@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import tomllib
 from pathlib import Path
 
@@ -67,7 +68,16 @@ class Checkout:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        for name in ("CMakeLists.txt", "pyproject.toml", "include", "python", "src", "systems", "tools"):
+        for name in (
+            "CMakeLists.txt",
+            "cmake",
+            "pyproject.toml",
+            "include",
+            "python",
+            "src",
+            "systems",
+            "tools",
+        ):
             for file in [REPOSITORY / name, *(REPOSITORY / name).rglob("*")]:
                 if file.is_file():
                     self.write(str(file.relative_to(REPOSITORY)))
@@ -82,6 +92,12 @@ class Checkout:
     def write(self, name: str, text: str = "") -> None:
         (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / name).write_text(text)
+
+    def edit(self, name: str) -> None:
+        """Gives a file that is there a new time, later than what was made by any clock of a file system."""
+        assert (self.folder / name).is_file()
+        time.sleep(0.05)
+        (self.folder / name).touch()
 
     def program(self, name: str, script: str) -> None:
         self.write(name, f"#!/usr/bin/env bash\n{script}\n")
@@ -105,8 +121,8 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 def test_edits_of_python_files_need_no_setup(checkout: Checkout) -> None:
-    for name in ("python/taskgrain/cli.py", "systems/dask/driver.py", "systems/dask/system.toml"):
-        (checkout.folder / name).touch()
+    for name in ("python/taskgrain/cli/app.py", "systems/dask/driver.py", "systems/dask/system.toml"):
+        checkout.edit(name)
     assert checkout.make("setup") == []
 
 
@@ -115,13 +131,13 @@ def test_edits_of_python_files_need_no_setup(checkout: Checkout) -> None:
 )
 def test_edits_of_what_is_compiled_need_a_build(checkout: Checkout, name: str) -> None:
     assert (REPOSITORY / name).exists()
-    (checkout.folder / name).touch()
+    checkout.edit(name)
     assert checkout.make("setup") == ["build"]
     assert checkout.make("setup") == []
 
 
 def test_what_setup_reads_needs_setup(checkout: Checkout) -> None:
-    (checkout.folder / "pyproject.toml").touch()
+    checkout.edit("pyproject.toml")
     assert checkout.make("setup") == ["setup", "build"]
     toml = checkout.folder / "systems/dask/system.toml"
     toml.write_text(toml.read_text().replace("[setup]", '[setup]\ndebian = { curl = "curl" }'))
