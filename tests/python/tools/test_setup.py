@@ -63,6 +63,9 @@ def test_requirements_that_nobody_has(arguments: tuple[str, ...]) -> None:
     assert "allowed: groups, debian, pypi" in done.stderr
 
 
+FOLDERS = ("cmake", "include", "python", "src", "systems", "tools")
+
+
 class Checkout:
     """A Makefile among files with the names of the sources; set-up and build only say that they ran."""
 
