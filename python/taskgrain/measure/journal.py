@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from taskgrain.measure.record import Record
-from taskgrain.results.lines import from_json
+from taskgrain.results.lines import Odd, from_json
 from taskgrain.results.store import Store
 
 
@@ -17,6 +17,15 @@ class Journal:
         self._store, self._record, self._elapsed = store, record, elapsed
 
     def append(self, kind: str, **fields: Any) -> None:
-        """Writes one line. Raises `OutputError` if it cannot be written."""
-        line = from_json({"kind": kind, **fields, "elapsed": round(self._elapsed(), 6)})
+        """Writes one line. Raises `OutputError` if it cannot be written.
+
+        Raises `ValueError` for a field that lines of the kind do not have, or a value that makes no sense:
+        that is a bug of the caller, and a reader would drop it without a word.
+        """
+        odd = Odd()
+        line = from_json({"kind": kind, **fields, "elapsed": round(self._elapsed(), 6)}, odd)
+        written = line.to_json()
+        lost = [name for name, value in fields.items() if name not in written and value not in (None, [], ())]
+        if +odd or lost:
+            raise ValueError(f"a {kind} line cannot hold {', '.join([*+odd, *lost])}")
         self._record.take(self._store.append(line))
