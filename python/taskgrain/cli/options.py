@@ -36,14 +36,14 @@ _OF_A_RUN = {name: CORE[name] for name in OF_A_RUN} | {
 _PANEL = "Graph"
 _DEFAULTS = {"pattern": CORE["pattern"].default}
 """On the command line, of what a study must say."""
-_CHOSEN = {"steps": "chosen", "iterations": "", "width": "one a core", "cores": "all physical ones"}
+_CHOSEN = {"steps": "chosen automatically", "iterations": "", "width": "one for each core"}
 """Defaults that are no value."""
 
 
 def help_of(field: Field) -> str:
     """The field's help on the command line: what it is, what is allowed, and its default."""
     default = _CHOSEN.get(field.name, _DEFAULTS.get(field.name, field.default))
-    named = field.name in ("period", "scratch_bytes", "budget") or field.type == "flag"  # 0 is explained
+    named = field.name in ("period", "scratch_bytes", "budget", "cores") or field.type == "flag"  # 0 is explained
     return field.text if named or default in (None, "") else f"{field.text[:-1]} (default {default})."
 
 

@@ -27,7 +27,7 @@ class Settings:
         "number", 0.5, "The efficiency whose granularity is METG", high=1, above=True, below=True
     )
     precision: float = _setting(
-        "number", 0.1, "Wished half-width of the 95 % interval, as a share of METG", high=1, above=True
+        "number", 0.1, "Half-width of the 95 % interval to reach, as a share of METG", high=1, above=True
     )
     budget: float = _setting(
         "seconds", 0.0, "Time for everything, over all calls: 90, 90s, 10m, 2h; 0: no limit"
