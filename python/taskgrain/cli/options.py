@@ -43,8 +43,8 @@ _CHOSEN = {"steps": "chosen automatically", "iterations": "", "width": "one for 
 def help_of(field: Field) -> str:
     """The field's help on the command line: what it is, what is allowed, and its default."""
     default = _CHOSEN.get(field.name, _DEFAULTS.get(field.name, field.default))
-    named = field.name in ("period", "scratch_bytes", "budget", "cores") or field.type == "flag"  # 0 is explained
-    return field.text if named or default in (None, "") else f"{field.text[:-1]} (default {default})."
+    explained = field.name in ("period", "scratch_bytes", "budget", "cores") or field.type == "flag"  # what 0 is
+    return field.text if explained or default in (None, "") else f"{field.text[:-1]} (default {default})."
 
 
 @dataclass(frozen=True)
