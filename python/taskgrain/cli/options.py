@@ -43,7 +43,8 @@ _CHOSEN = {"steps": "chosen automatically", "iterations": "", "width": "one for 
 def help_of(field: Field) -> str:
     """The field's help on the command line: what it is, what is allowed, and its default."""
     default = _CHOSEN.get(field.name, _DEFAULTS.get(field.name, field.default))
-    explained = field.name in ("period", "scratch_bytes", "budget", "cores") or field.type == "flag"  # what 0 is
+    zero_is_explained = field.name in ("period", "scratch_bytes", "budget", "cores")
+    explained = zero_is_explained or field.type == "flag"
     return field.text if explained or default in (None, "") else f"{field.text[:-1]} (default {default})."
 
 
