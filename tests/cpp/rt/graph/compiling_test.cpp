@@ -136,15 +136,17 @@ TEST_P(Compiling, AMillionTasks) {
   constexpr std::size_t width = 1000;
   const auto steps = static_cast<std::size_t>(rounds(1000));
   TaskGraph tasks;
-  std::vector<std::uint32_t> value(width * steps, 0);
+  // Each iteration has its own values, because iterations may overlap.
+  constexpr int iterations = 2;
+  std::array<std::vector<std::uint32_t>, iterations> values;
+  for (auto& value : values) value.assign(width * steps, 0);
   std::vector<TaskGraph::Node> row, last;
   for (std::size_t step = 0; step < steps; ++step) {
     last.swap(row);
     row.clear();
     for (std::size_t point = 0; point < width; ++point) {
-      std::uint32_t* mine = &value[step * width + point];
-      row.push_back(tasks.task(point < width / 2 ? 0 : 1, [mine, step] {
-        // The columns beside are no later and no earlier than an edge says.
+      row.push_back(tasks.task(point < width / 2 ? 0 : 1, [&values, step, point](const Turn& turn) {
+        std::uint32_t* mine = &values[static_cast<std::size_t>(turn.iteration)][step * width + point];
         *mine = (step == 0 ? 0 : *(mine - width)) + 1;
       }));
       if (step == 0) continue;
@@ -154,9 +156,10 @@ TEST_P(Compiling, AMillionTasks) {
   }
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());
   EXPECT_EQ(graph.statistics().tasks, width * steps);
-  graph.launch({.iterations = 2});
+  graph.launch({.iterations = iterations});
   runtime_.wait();
-  for (std::size_t k = 0; k < value.size(); ++k) ASSERT_EQ(value[k], k / width + 1) << k;
+  for (const auto& value : values)
+    for (std::size_t k = 0; k < value.size(); ++k) ASSERT_EQ(value[k], k / width + 1) << k;
 }
 
 /// A node with as many edges as there are tasks must not be looked at for each of them.
