@@ -1,0 +1,57 @@
+"""`taskgrain export`: tables of a results folder (results/test_export.py is about what they hold)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import Command
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> Path:
+    """A folder with one cell and a torn last line."""
+    folder = tmp_path / "r"
+    folder.mkdir()
+    (folder / "runs.jsonl").write_text('{"kind":"cell","cell":"a/fft","system":"a"}\n{"ki')
+    return folder
+
+
+def test_cells_as_csv_on_standard_output(taskgrain: Command, results: Path) -> None:
+    result = taskgrain("export", results)
+    assert result.code == 0
+    assert result.out.splitlines()[0].startswith("cell,system,")
+    assert result.out.splitlines()[1].startswith("a/fft,a,,")
+    assert result.err.startswith(f"taskgrain: {results}: the last line of runs.jsonl is torn")
+
+
+def test_the_name_of_the_file_says_the_format(taskgrain: Command, results: Path, tmp_path: Path) -> None:
+    file = tmp_path / "t.parquet"
+    assert taskgrain("export", results, "--table", "runs", "-o", file).code == 0
+    assert file.read_bytes()[:4] == b"PAR1"
+    other = tmp_path / "t.txt"
+    result = taskgrain("export", results, "--format", "csv", "-o", other)
+    assert (result.code, result.out) == (0, "")
+    assert other.read_text() == taskgrain("export", results).out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("{tmp}",), "there is no such file"),
+        (("{r}", "--table", "x"), "--table: x is not allowed; allowed: runs, cells, curve, reference"),
+        (("{r}", "--format", "xlsx"), "--format: xlsx is not allowed; allowed: csv, parquet"),
+        (("{r}", "-o", "{tmp}/t.xlsx"), "a name that ends in .csv or .parquet"),
+        (("{r}", "-o", "{tmp}/no/t.csv"), "a file that can be written (No such file or directory)"),
+        (("{r}", "--format", "csv", "-o", "{r}/runs.jsonl"), "a file that is not the results' own"),
+        ((), "DIR"),
+    ],
+)
+def test_refusals(
+    taskgrain: Command, results: Path, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    before = (results / "runs.jsonl").read_bytes()
+    refused = taskgrain("export", *(word.format(tmp=tmp_path, r=results) for word in words))
+    assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
+    assert message in refused.err
+    assert (results / "runs.jsonl").read_bytes() == before

@@ -1,0 +1,110 @@
+"""How the program ends: its exit code, and one line instead of a stack trace."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import TextIO
+
+import pytest
+import typer
+from command_line import Command
+from killable_study import program
+
+from taskgrain.cli import main as module
+from taskgrain.words.errors import InputError, Interrupted, OutputError, TaskgrainError, UsageError
+
+
+def ended(words: list[str], out: TextIO) -> subprocess.CompletedProcess[str]:
+    """The end of a command that prints into `out`."""
+    return subprocess.run(
+        program(words), stdout=out, stderr=subprocess.PIPE, text=True, timeout=60, check=False
+    )
+
+
+ENDINGS: list[tuple[BaseException, int, str]] = [
+    (InputError("--x", "1", "2"), 2, "--x: 1 is not allowed; allowed: 2"),
+    (UsageError("two lines\n  become one"), 2, "two lines become one"),
+    (OutputError("the disk is full"), 1, "the disk is full"),
+    (TaskgrainError("something failed"), 1, "something failed"),
+    (Interrupted("interrupted; go on later"), 130, "interrupted; go on later"),
+    (KeyboardInterrupt(), 130, "interrupted"),
+    (typer.Abort(), 130, "interrupted"),
+    (FileNotFoundError(2, "No such file or directory", "a/b"), 1, "a/b: No such file or directory"),
+    (OSError(28, "No space left on device"), 1, "No space left on device"),
+    (OSError("no number"), 1, "no number"),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "line"), ENDINGS, ids=lambda one: type(one).__name__)
+def test_an_error_ends_with_its_code_and_one_line(
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    line: str,
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise error
+
+    handler = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(module, "app", fails)
+    with open(os.devnull, "w") as out:
+        monkeypatch.setattr("sys.stdout", out)  # which an error of the system closes
+        try:
+            with pytest.raises(SystemExit) as seen:
+                module.main(["x"])
+        finally:
+            signal.signal(signal.SIGINT, handler)
+    assert seen.value.code == code
+    assert capfd.readouterr().err == f"taskgrain: {line}\n"
+
+
+def test_a_mistake_of_the_program_keeps_its_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(module, "app", fails)
+    with pytest.raises(ZeroDivisionError):
+        module.main(["x"])
+
+
+def test_success_and_bad_input(taskgrain: Command) -> None:
+    assert taskgrain("--version").code == 0
+    refused = taskgrain("run", "--width", "0")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert refused.err.startswith("taskgrain: ")
+
+
+def test_a_reader_that_stops_early_is_no_error_of_many_lines() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = ["graph", "--steps", "1e4", "--width", "16"]  # more than a pipe or a buffer holds
+    with os.fdopen(writing, "w") as out:
+        done = ended(words, out)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", [["--version"], ["graph", "--steps", "1e3"]], ids=" ".join)
+def test_a_full_disk_is_told(words: list[str]) -> None:
+    with open("/dev/full", "w") as out:
+        done = ended(words, out)
+    assert (done.returncode, done.stderr) == (1, "taskgrain: No space left on device\n")
+
+
+def test_ctrl_c_ends_with_130_and_one_line() -> None:
+    def start() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job's shell ignores it
+
+    words = ["graph", "--steps", "1e6", "--width", "64"]
+    with subprocess.Popen(
+        program(words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=start
+    ) as child:
+        assert child.stdout is not None and child.stderr is not None
+        assert child.stdout.readline().startswith('{"step":0')
+        child.send_signal(signal.SIGINT)
+        _, said = child.communicate(timeout=60)
+    assert (child.returncode, said) == (130, "taskgrain: interrupted\n")

@@ -1,0 +1,81 @@
+"""`taskgrain metg`: METG of systems on one workload, from the options to the table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import Command
+
+
+def test_table_and_json_of_one_folder(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
+    words = ("metg", "--systems", systems, "-o", tmp_path / "out", "--quiet")
+    result = taskgrain(*words, "--width", "1e1")
+    assert result.code == 0, result.err
+    assert "Fake fast" in result.out
+    assert "µs" in result.out
+    assert not result.err
+    assert (tmp_path / "out" / "runs.jsonl").exists()
+    again = taskgrain(*words, "--width", "10", "--json")
+    value = json.loads(again.out)
+    assert value["cells"][0]["metg"] == pytest.approx(2e-6, rel=0.1)
+    other = taskgrain(*words, "--width", "12")
+    assert other.code == 2
+    assert "differs in workloads" in other.err
+
+
+@pytest.mark.parametrize("words", [["--sweep"], ["--experiment", "sweep"]], ids=" ".join)
+def test_both_spellings_measure_the_whole_curve(taskgrain: Command, systems: Path, words: list[str]) -> None:
+    result = taskgrain(
+        "metg", "--systems", systems, "--width", "4", "--max-rounds", "1", "--json", "-q", *words
+    )
+    (cell,) = json.loads(result.out)["cells"]
+    assert [point["iterations"] for point in cell["curve"]][:5] == [1, 2, 4, 8, 16]
+
+
+def test_the_threshold_is_an_option(taskgrain: Command, systems: Path) -> None:
+    words = ("metg", "--systems", systems, "--width", "4", "-q", "--threshold", "0.8", "--max-rounds", "2")
+    (cell,) = json.loads(taskgrain(*words, "--json").out)["cells"]
+    assert cell["threshold"] == 0.8
+    assert cell["metg"] == pytest.approx(5e-6, rel=0.1)  # of 1 µs overhead, a fifth
+    assert taskgrain(*words).out.startswith("METG(80%)")
+
+
+def test_the_search_starts_at_iterations(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
+    words = ("metg", "--systems", systems, "--width", "4", "-q", "--max-rounds", "1", "-o", tmp_path / "out")
+    assert taskgrain(*words, "--iterations", "321").code == 0
+    lines = [json.loads(line) for line in (tmp_path / "out" / "runs.jsonl").read_text().splitlines()]
+    sizes = [line["iterations"] for line in lines if line["kind"] == "run" and line["iterations"]]
+    assert sizes[0] == 321
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--threshold", "1"], "--threshold: 1"),
+        (["--budget", "soon"], "--budget: soon"),
+        (["--experiment", "wobble"], "--experiment: wobble is not allowed; allowed: metg, sweep"),
+        (["--experiment", ""], "--experiment: ''"),
+        (["--experiment", "metg", "--sweep"], "--sweep: give this or --experiment, not both"),
+        (["--min-rounds", "9", "--max-rounds", "3"], "--min-rounds: 9"),
+        (["--iterations", "0"], "--iterations: 0"),
+        (["--pattern", "wrong"], "--pattern: wrong is not allowed; allowed: trivial, no_comm"),
+        (["--pattern", "spread", "--period", "9"], "period: '9' is not allowed; allowed: at most 1"),
+    ],
+)
+def test_refusals(taskgrain: Command, systems: Path, words: list[str], message: str) -> None:
+    result = taskgrain("metg", "--systems", systems, *words)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+    assert len(result.err.strip().splitlines()[-1]) < 400
+
+
+def test_two_references_must_not_share_a_name(taskgrain: Command, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "system.toml").write_text('[launch]\ncommand = ["true"]\nreference = ["{dir}/peak"]\n')
+    result = taskgrain("metg", "--systems", tmp_path, "--system", "one,two")
+    assert result.code == 2
+    assert result.err == "taskgrain: two: launch.reference: peak is something else's name; rename it\n"

@@ -1,0 +1,31 @@
+"""The command line as tests call it: in this process, which is quick, or as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from killable_study import FAKE
+
+
+@dataclass(frozen=True)
+class Result:
+    """The end of a command."""
+
+    code: int
+    out: str
+    err: str
+
+
+Command = Callable[..., Result]
+
+
+def process(*words: object, **env: str) -> Result:
+    """Calls the command as a person does; `env` adds to the environment."""
+    environment = dict(os.environ) | {"TASKGRAIN_REFERENCE": str(FAKE), "COLUMNS": "100"} | env
+    command = [sys.executable, "-m", "taskgrain", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+    return Result(done.returncode, done.stdout, done.stderr)
