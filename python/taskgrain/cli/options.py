@@ -25,6 +25,7 @@ from taskgrain.study.field import Field, flag
 from taskgrain.study.fields import CORE, GIVEN, OF_A_RUN
 from taskgrain.study.settings import OLD_SETTINGS, SETTINGS
 from taskgrain.words import numbers
+from taskgrain.words.errors import InputError
 
 if TYPE_CHECKING:
     from taskgrain.study.workload import Workload
@@ -188,6 +189,12 @@ def measuring_options(command: Callable[..., None]) -> Callable[..., None]:
     return _with_options(command, "how", list(options), Measuring)
 
 
-def split_names(names: list[str] | None) -> list[str]:
-    """`--system a,b --system c` as a list; `default` if there is none."""
-    return [word.strip() for name in names or ["default"] for word in name.split(",") if word.strip()]
+def split_names(names: list[str] | None, option: str = "--system") -> list[str]:
+    """`--system a,b --system c` as a list; `default` if `option` was not given.
+
+    Raises `InputError` if it was given, but names nothing.
+    """
+    found = [word.strip() for name in names or ["default"] for word in name.split(",") if word.strip()]
+    if not found:
+        raise InputError(option, " ".join(names or []), "a name, or several with commas")
+    return found

@@ -50,8 +50,8 @@ def run(
         workload=graph.workload,
         steps=graph.count("steps", 1000, low=1),
         iterations=graph.count("iterations", 0),
-        repeats=numbers.integer(repeats or 5, "--repeats", low=1, high=100_000),
-        warmup=numbers.integer(warmup or 1, "--warmup", high=100_000),
+        repeats=numbers.integer(5 if repeats is None else repeats, "--repeats", low=1, high=100_000),
+        warmup=numbers.integer(1 if warmup is None else warmup, "--warmup", high=100_000),
         validate=graph.validate,
         isa=graph.isa,
     )

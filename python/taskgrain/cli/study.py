@@ -39,7 +39,7 @@ def study(
     from taskgrain.drive import catalogue
     from taskgrain.study import study as studies
 
-    wished = numbers.integer(cores or 0, "--cores")
+    wished = numbers.integer(0 if cores is None else cores, "--cores")
     made = studies.read(file, len(choose_cores(wished)))
     used = choose_cores(made.settings.cores or wished)
     if how.budget is not None:

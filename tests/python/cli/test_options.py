@@ -1,0 +1,125 @@
+"""The options that verbs share: what they accept, how they refuse, and their help."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+from command_line import Command
+
+from taskgrain.cli.options import (
+    GraphOptions,
+    Measuring,
+    graph_options,
+    help_of,
+    measuring_options,
+    split_names,
+)
+from taskgrain.machine.topology import choose_cores
+from taskgrain.study.fields import GIVEN
+from taskgrain.study.settings import SETTINGS
+from taskgrain.words.errors import InputError
+
+BAD = [
+    (["--width", "1.5"], "--width: 1.5 is not allowed; allowed: an integer at least 1"),
+    (["--width", "0"], "--width: 0"),
+    (["--radix", "-1"], "--radix: -1"),
+    (["--output-bytes", "64KB"], "--output-bytes: 64KB"),
+    (["--fraction", "2"], "--fraction: 2 is not allowed; allowed: a number from 0 to 1"),
+    (["--cores", "1000000"], "--cores: 1000000 is not allowed; allowed: 1 to"),
+    (["--validate", "no"], "--validate: no is not allowed; allowed: off, sample, full"),
+    (["--isa", "mmx"], "--isa: mmx is not allowed; allowed: auto, avx512"),
+    (["--graphs", "x"], "--graphs: x"),
+    (["--system", "nope"], "--system: nope is not allowed; allowed:"),
+    (["--system", ""], "--system: '' is not allowed; allowed: a name, or several with commas"),
+    (["--system", ",", "--system", " "], "--system: , is not allowed; allowed: a name"),
+    (["--system", "absent"], "absent cannot run here: no program no-such-x; install: apt-get x"),
+    (["--wdith", "4"], "No such option: --wdith"),
+    (["--systems", "/nowhere"], "--systems: /nowhere"),
+    (["extra"], "extra"),
+    (["--width"], "--width"),
+    (["--iterations", "1e-3"], "--iterations: 1e-3"),
+    (["--steps", ""], "--steps: '' is not allowed"),
+    (["--pattern", ""], "--pattern"),
+]
+
+
+@pytest.mark.parametrize("verb", ["run", "metg"])
+@pytest.mark.parametrize(("words", "message"), BAD)
+def test_bad_options_end_with_one_line_and_code_2(
+    taskgrain: Command, systems: Path, verb: str, words: list[str], message: str
+) -> None:
+    result = taskgrain(verb, "--systems", systems, *words)
+    assert result.code == 2
+    assert message in result.err
+    assert result.err.count("\n") == 1
+    assert not result.out
+
+
+def test_what_is_not_given_has_its_default() -> None:
+    nothing = GraphOptions({})
+    assert nothing.cores == choose_cores(0)
+    assert (nothing.validate, nothing.isa) == (SETTINGS["validate"].default, SETTINGS["isa"].default)
+    assert nothing.count("steps", 7) == 7
+    workload = nothing.workload
+    assert (workload.pattern, workload.width) == ("stencil_1d", len(nothing.cores))
+
+
+def test_what_is_given_is_taken() -> None:
+    options = GraphOptions({"pattern": "fft", "width": "1e2", "steps": "2e3", "cores": "1", "isa": "avx2"})
+    assert options.cores == choose_cores(1)
+    assert (options.workload.pattern, options.workload.width) == ("fft", 100)
+    assert options.count("steps", 7) == 2000
+    assert options.isa == "avx2"
+    with pytest.raises(InputError, match=r"--steps: 2e3 .* an integer at least 3000"):
+        options.count("steps", 7, low=3000)
+
+
+def test_the_width_may_be_for_each_core() -> None:
+    assert GraphOptions({"tasks_per_core": "3", "cores": "1"}).workload.width == 3
+
+
+def test_a_file_is_found_from_other_folders_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "g.json").write_text('{"step":0,"width":1,"dependences":[[]]}\n')
+    assert GraphOptions({"pattern": "dag", "dag": "g.json"}).workload.fields()["dag"] == str(
+        tmp_path / "g.json"
+    )
+
+
+def test_a_verb_gets_its_options_in_one_parameter() -> None:
+    got = {}
+
+    @graph_options
+    @measuring_options
+    def verb(graph: GraphOptions, how: Measuring, own: str = "x") -> None:
+        got.update(graph=graph, how=how, own=own)
+
+    parameters = inspect.signature(verb).parameters
+    assert {"own", "budget", "as_json", "pattern", "iterations", "isa"} <= set(parameters)
+    assert not {"graph", "how"} & set(parameters)
+    left_out = {name: one.default for name, one in parameters.items()}
+    verb(**left_out | {"pattern": "fft", "retry": True, "own": "y"})
+    assert got == {"graph": GraphOptions({"pattern": "fft"}), "how": Measuring(retry=True), "own": "y"}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_help_is_a_sentence_and_says_the_default(name: str) -> None:
+    field = GIVEN[name]
+    shown = help_of(field)
+    assert shown.endswith(".") and not shown.endswith("..")
+    assert shown.startswith(field.text[:-1])
+    assert "(default )" not in shown and "None" not in shown
+
+
+def test_help_of_an_option_whose_default_is_chosen() -> None:
+    assert help_of(GIVEN["width"]).endswith("(default one for each core).")
+    assert help_of(GIVEN["pattern"]).endswith("(default stencil_1d).")
+
+
+def test_names_are_split_at_commas() -> None:
+    assert split_names(None) == ["default"]
+    assert split_names(["a,b", " c ", "d,"]) == ["a", "b", "c", "d"]
+    with pytest.raises(InputError, match="--format: , is not allowed"):
+        split_names([","], "--format")

@@ -1,0 +1,82 @@
+"""`taskgrain study`: from a study file to the table. study/test_study.py is about how the file is read."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from command_line import Command
+
+from taskgrain.study.schema import schema_text
+
+
+@pytest.fixture
+def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A study that is quickly measured, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "little.toml"
+    file.write_text('systems = "fast"\npatterns = ["fft"]\nwidths = [4]\nmax_rounds = 1\nmin_rounds = 1\n')
+    return file
+
+
+def test_results_lie_under_the_name_of_the_file(taskgrain: Command, systems: Path, study: Path) -> None:
+    result = taskgrain("study", study, "--systems", systems, "-q")
+    assert (result.code, result.err) == (0, "")
+    assert (study.parent / "results" / "little" / "runs.jsonl").is_file()
+    assert "results: results/little; `taskgrain report results/little` makes the report" in result.out
+
+
+def test_a_second_call_measures_nothing_again(taskgrain: Command, systems: Path, study: Path) -> None:
+    words = ("study", study, "--systems", systems, "-q", "-o", study.parent / "out", "--json")
+    first = taskgrain(*words)
+    before = (study.parent / "out" / "runs.jsonl").read_text()
+    again = taskgrain(*words)
+    assert json.loads(again.out) == json.loads(first.out)
+    assert (study.parent / "out" / "runs.jsonl").read_text() == before
+
+
+def test_options_stand_in_for_what_the_study_does_not_say(
+    taskgrain: Command, systems: Path, study: Path
+) -> None:
+    words = ("study", study, "--systems", systems, "--dry-run", "--json")
+    plan = json.loads(taskgrain(*words, "--cores", "1", "--budget", "2m").out)
+    assert plan["cores"] == [min(os.sched_getaffinity(0))]
+    assert plan["budget"] == 120.0
+    study.write_text(study.read_text() + 'cores = 1\nbudget = "5m"\n')
+    assert json.loads(taskgrain(*words).out)["budget"] == 300.0
+    assert json.loads(taskgrain(*words, "--budget", "0").out)["budget"] is None
+    assert json.loads(taskgrain(*words, "--cores", "0").out)["cores"] == plan["cores"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["nowhere.toml"], "nowhere.toml: cannot be read"),
+        (["little.toml", "--budget", "soon"], "--budget: soon"),
+        (["little.toml", "--budget", ""], "--budget: ''"),
+        (["little.toml", "--cores", ""], "--cores: '' is not allowed"),
+        (["little.toml", "--cores", "1000000"], "--cores: 1000000 is not allowed; allowed: 1 to"),
+        (["little.toml", "--threshold", "0.9"], "No such option: --threshold"),
+        ([], "FILE"),
+    ],
+)
+def test_refusals(taskgrain: Command, systems: Path, study: Path, words: list[str], message: str) -> None:
+    result = taskgrain("study", *words, "--systems", systems)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+    assert not (study.parent / "results").exists()
+
+
+def test_an_unknown_system_is_told_by_its_place(taskgrain: Command, systems: Path, study: Path) -> None:
+    study.write_text('patterns = ["fft"]\nsystems = ["fast", "nope"]\n')
+    result = taskgrain("study", study, "--systems", systems)
+    assert result.code == 2
+    assert str(study) in result.err and "nope is not allowed; allowed: absent, fast" in result.err
+
+
+def test_the_schema_is_printed_for_editors(taskgrain: Command) -> None:
+    result = taskgrain("study", "--schema")
+    assert (result.code, result.out, result.err) == (0, schema_text(), "")
+    assert json.loads(result.out)["title"] == "taskgrain study"
