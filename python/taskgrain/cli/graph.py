@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
-from taskgrain.cli.options import GraphOptions, graph_options
+from taskgrain.cli.options import GraphOptions, Text, graph_options
 from taskgrain.study.fields import rivals
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
@@ -92,14 +92,14 @@ def graph(
     ] = "json",
     stats: Annotated[bool, typer.Option("--stats", help="Count tasks and dependences instead.")] = False,
     nodes: Annotated[
-        str,
+        Text,
         typer.Option(
             "--nodes",
             metavar="N",
             help="Number of nodes over which --stats divides the width (default 1).",
             show_default=False,
         ),
-    ] = "1",
+    ] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="File for a drawing (default: standard output)."),
@@ -108,9 +108,10 @@ def graph(
 ) -> None:
     """Shows a task graph: its dependences, a drawing, or its size."""
     chosen = numbers.text(kind, "--format", FORMATS)
+    _refuse_what_would_be_ignored(chosen != "json", stats, nodes, output)
     run = _run(graph)
     if stats:
-        count = numbers.integer(nodes, "--nodes", low=1)
+        count = numbers.integer(1 if nodes is None else nodes, "--nodes", low=1)
         _stats_table(run.stats(0, count), count, as_json)
     elif chosen == "json":
         for step in steps_of(run):
@@ -120,6 +121,15 @@ def graph(
 
         title = graph.given.get("pattern", "stencil_1d")
         _write_drawing(chosen, svg(list(_drawable(run)), run.width(), title), output)
+
+
+def _refuse_what_would_be_ignored(drawing: bool, stats: bool, nodes: str | None, output: Path | None) -> None:
+    if stats and drawing:
+        raise UsageError("--stats: give this or a --format of drawings, not both")
+    if nodes is not None and not stats:
+        raise UsageError("--nodes is for --stats: give that too")
+    if output is not None and not drawing:
+        raise UsageError("--output is for a drawing: give --format svg or --format png too")
 
 
 def _drawable(run: Run) -> Iterator[dict[str, Any]]:

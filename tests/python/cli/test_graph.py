@@ -68,6 +68,26 @@ def test_a_drawing(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str
     assert file.read_bytes().startswith(start)
 
 
+def test_a_drawing_on_standard_output(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["graph", "--pattern", "tree", "--steps", "2", "--width", "2", "--format", "svg"])
+    assert not ended.value.code
+    drawn = capfdbinary.readouterr().out
+    assert drawn.startswith(b"<svg") and drawn.endswith(b"</svg>\n")
+    assert drawn.count(b"<circle") == 3 and drawn.count(b'class="edge"') == 2
+
+
+def test_stats_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--pattern", "stencil_1d", "--steps", 3, "--width", 4, "--stats")
+    code, out, err = call(capsys, *words, "--nodes", 2)
+    assert (code, err) == (0, "")
+    assert [line.split("  ")[0] for line in out.splitlines()] == [
+        "tasks", "dependences", "a task has", "local of 2 nodes", "remote"
+    ]  # fmt: skip
+    assert "1.67 on average, at most 3" in out
+    assert "local of 1 node " in call(capsys, *words)[1]
+
+
 def test_tasks_per_core_is_a_width(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = call(capsys, "--tasks-per-core", 3, "--cores", 1, "--steps", 5, "--stats", "--json")
     assert (code, err) == (0, "")
@@ -84,6 +104,13 @@ def test_tasks_per_core_is_a_width(capsys: pytest.CaptureFixture[str]) -> None:
         (("--pattern", "spread", "--radix", 5, "--width", 16, "--period", 5), "allowed: at most 4"),
         (("--steps", "1e4", "--format", "svg"), "at most 4096 tasks in a drawing"),
         (("--pattern", "dag"), "dag:"),
+        (("--format", "svg", "--stats"), "--stats: give this or a --format of drawings, not both"),
+        (("--nodes", 2), "--nodes is for --stats: give that too"),
+        (("--nodes", 0, "--stats"), "--nodes: 0 is not allowed; allowed: an integer at least 1"),
+        (("--nodes", "", "--stats"), "--nodes: '' is not allowed"),
+        (("-o", "graph.json"), "--output is for a drawing: give --format svg or --format png too"),
+        (("-o", "stats.txt", "--stats"), "--output is for a drawing"),
+        (("-o", "/nowhere/graph.svg", "--format", "svg"), "a file that can be written (No such file"),
         (("--iterations", "nan"), "--iterations: nan is not allowed"),
         (("--isa", "sse"), "--isa: sse is not allowed"),
         (("--width", 4, "--tasks-per-core", 4), "give this or --tasks-per-core, not both"),
