@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from taskgrain.cli.options import Json, split_names
+from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
 
 
@@ -40,9 +41,14 @@ def report(
     from taskgrain.cli.printer import print_json, printer
     from taskgrain.report.figures import FORMATS
     from taskgrain.report.write import draw, write
+    from taskgrain.results.reader import FILES
 
+    kinds = split_names(formats, "--format") if formats else FORMATS
+    for kind in kinds:  # before anything is written
+        numbers.text(kind, "--format", FORMATS)
+    if output is not None and output.resolve() in [(folder / name).resolve() for name in FILES]:
+        raise InputError("--output", str(output), "a file that is not the results' own")
     target = write(folder, output)
-    kinds = split_names(formats) if formats else FORMATS
     drawn = draw(folder, figures, kinds) if figures else []
     if as_json:
         print_json({"report": str(target), "figures": [str(one) for one in drawn]})
