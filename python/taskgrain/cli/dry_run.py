@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from taskgrain.cli.printer import print_json, printer
 from taskgrain.measure.dry_run import Plan
 from taskgrain.measure.progress import duration
@@ -18,7 +20,7 @@ def show_plan(plan: Plan, as_json: bool) -> None:
     shown = [NOTHING if time is None else duration(time) for time in times]
     out.table(["cell", "about"], [[c["cell"], time] for c, time in zip(plan["cells"], shown, strict=True)])
     for name, command in plan["commands"].items():
-        out.text(f"{name}: TASKGRAIN_CORES={','.join(map(str, plan['cores']))} {' '.join(command)}")
+        out.text(f"{name}: TASKGRAIN_CORES={','.join(map(str, plan['cores']))} {shlex.join(command)}")
     if plan["seconds"] is not None:
         out.text(f"{len(times)} cells, about {duration(plan['seconds'])} on a quiet machine{_limit(plan)}")
 

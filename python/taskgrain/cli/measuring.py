@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 import typer
@@ -42,6 +43,6 @@ def measure(
         for failure in measured.failures:
             out.text(f"{failure['cell']}: {failure['error']}: {failure['message']}", "red")
         if output is not None:
-            out.text(f"results: {output}; `taskgrain report {output}` makes the report")
+            out.text(f"results: {output}; `taskgrain report {shlex.quote(str(output))}` makes the report")
     if not measured.complete:
         raise typer.Exit(EXIT_FAILED)

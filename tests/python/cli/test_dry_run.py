@@ -1,0 +1,69 @@
+"""`--dry-run`: what is shown of a plan, and that nothing is measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from command_line import Command
+from killable_study import FAKE
+
+from taskgrain.cli.dry_run import show_plan
+
+
+def test_measures_nothing(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
+    study = tmp_path / "s.toml"
+    study.write_text('systems = "all"\npatterns = ["stencil_1d", "fft"]\n')
+    output = tmp_path / "out"
+    result = taskgrain("study", study, "--systems", systems, "-o", output, "--dry-run")
+    assert result.code == 0, result.err
+    assert not output.exists()
+    assert re.search(r"^6 cells, about \d+ s on a quiet machine$", result.out, re.MULTILINE)
+    assert re.search(r"^ *fast/fft/width=\d+ +2 s *$", result.out, re.MULTILINE)
+    value = json.loads(taskgrain("metg", "--systems", systems, "--dry-run", "--json").out)
+    assert value["cells"][0]["cell"].startswith("fast/stencil_1d/")
+    assert value["commands"]["fast"][1] == str(FAKE)
+
+
+def test_knows_budgets(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
+    study = tmp_path / "s.toml"
+    study.write_text('systems = "fast"\npatterns = ["dom", "fft"]\nbudget = "10m"\n')
+    words = ("study", study, "--systems", systems, "--dry-run")
+    shown = taskgrain(*words).out
+    assert "2 cells, about 5 s on a quiet machine; the budget ends it after 10 min 0 s" in shown
+    plan = json.loads(taskgrain(*words, "--json").out)
+    assert plan["budget"] == 600.0
+    study.write_text(study.read_text() + "steps = 1_000_000\n")
+    longer = json.loads(taskgrain(*words, "--json").out)
+    assert longer["seconds"] > 100 * plan["seconds"]  # fixed steps leave no choice
+    study.write_text('systems = "fast"\npatterns = ["fft"]\nsweep = true\n')
+    assert json.loads(taskgrain(*words, "--json").out)["seconds"] > 2 * plan["cells"][1]["seconds"]
+
+
+def test_a_command_can_be_copied_into_a_shell(taskgrain: Command, systems: Path) -> None:
+    file = systems / "fast" / "system.toml"
+    file.write_text('default = true\n[launch]\ncommand = ["/my programs/driver", "a b", "$HOME"]\n')
+    core = min(os.sched_getaffinity(0))
+    shown = taskgrain("run", "--systems", systems, "--dry-run", "--cores", 1).out
+    (line,) = [one for one in shown.splitlines() if one.startswith("fast: ")]
+    assert shlex.split(line)[1:] == [f"TASKGRAIN_CORES={core}", "/my programs/driver", "a b", "$HOME"]
+
+
+@pytest.mark.parametrize("seconds", [None, 75.0])
+def test_a_time_that_nobody_knows_is_left_out(
+    capsys: pytest.CaptureFixture[str], seconds: float | None
+) -> None:
+    plan = {
+        "cells": [{"cell": "a/fft", "seconds": seconds}],
+        "commands": {}, "cores": [0], "seconds": seconds, "budget": None,
+    }  # fmt: skip
+    show_plan(plan, as_json=False)
+    shown = capsys.readouterr().out
+    assert ("1 cells, about 1 min 15 s on a quiet machine\n" in shown) == (seconds is not None)
+    assert ("1 min 15 s" in shown) == (seconds is not None)
+    show_plan(plan, as_json=True)
+    assert json.loads(capsys.readouterr().out) == plan
