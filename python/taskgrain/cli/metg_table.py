@@ -42,7 +42,8 @@ def show(out: Printer, rows: Sequence[Row], titles: Mapping[str, str], threshold
     systems = list(dict.fromkeys(row["system"] for row in rows))
     found = {(row["system"], row["workload"]): row for row in rows}
     smallest = {name: best([row for row in rows if row["workload"] == name]) for name in workloads}
-    out.text(f"METG({threshold:.0%}): the smallest task of {threshold:.0%} efficiency, with 95 % intervals")
+    share = f"{100 * threshold:g}%"
+    out.text(f"METG({share}): the smallest task of {share} efficiency, with 95 % intervals")
     lines: list[list[str]] = []
     marks: list[list[bool]] = []
     for system in systems:

@@ -1,0 +1,115 @@
+"""METG in a terminal: what stands in a cell, which is the best, and how tables fit."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from taskgrain.cli import metg_table
+from taskgrain.cli.printer import Printer
+from taskgrain.words.warnings import notice
+
+Row = dict[str, Any]
+
+
+def row(
+    system: str, workload: str, metg: float | None = 1e-6, ending: str = "precise", **rest: object
+) -> Row:
+    spread = 0.0 if metg is None else metg / 50
+    low, high = (None, None) if metg is None else (metg - spread, metg + spread)
+    return {
+        "cell": f"{system}/{workload}", "system": system, "workload": workload, "ending": ending,
+        "metg": metg, "low": low, "high": high, "floor": 5e-7, "rounds": 7, "cores": 2, "warnings": [],
+    } | rest  # fmt: skip
+
+
+def shown(rows: list[Row], width: int = 100, threshold: float = 0.5, styled: bool = False) -> str:
+    file = io.StringIO()
+    console = Console(
+        file=file, width=width, force_terminal=styled, color_system="standard" if styled else None
+    )
+    metg_table.show(Printer(console), rows, {"a": "System A", "b": "System B"}, threshold)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("metg", "ending", "text"),
+    [
+        (1e-6, "precise", "1.00 µs (0.98 – 1.02)"),
+        (1e-6, "budget", "1.00 µs (0.98 – 1.02)"),
+        (None, "budget", "–"),
+        (None, "never_reached", "never"),
+        (None, "several_crossings", "several"),
+        (None, "failed", "failed"),
+        (None, "from_the_future", "from_the_future"),
+    ],
+)
+def test_a_cell_is_a_number_or_the_reason_for_none(metg: float | None, ending: str, text: str) -> None:
+    assert metg_table.value(row("a", "fft", metg, ending)) == text
+
+
+def test_a_cell_may_be_only_bounded() -> None:
+    assert metg_table.value(row("a", "fft", None, "always_reached", high=2.5e-7)) == "≤ 0.25 µs"
+
+
+def test_the_best_uses_all_cores() -> None:
+    rows = [row("a", "fft", 3e-6), row("b", "fft", 2e-6), row("c", "fft", 1e-6, cores=1)]
+    assert metg_table.best(rows) == 2e-6
+    assert metg_table.best(rows[2:]) == 1e-6
+    assert metg_table.best([row("a", "fft", None, "failed"), row("b", "fft", 1e-6, cores=1)]) is None
+    assert metg_table.best([]) is None
+
+
+def test_one_workload_has_room_for_the_floor() -> None:
+    text = shown([row("a", "fft"), row("b", "fft", None, "never_reached")])
+    assert "METG(50%): the smallest task of 50% efficiency" in text
+    lines = [line.split() for line in text.splitlines()]
+    assert ["system", "METG", "floor", "rounds", "ending"] in lines
+    (first,) = [line for line in lines if line[:2] == ["System", "A"]]
+    assert " ".join(first) == "System A 1.00 µs (0.98 – 1.02) 0.50 µs 7 precise"
+    assert any(line[:3] == ["System", "B", "never"] for line in lines)
+
+
+def test_several_workloads_stand_side_by_side_if_they_fit() -> None:
+    rows = [row("a", "fft"), row("a", "dom", 2e-6), row("b", "dom", 3e-6)]
+    wide = [line.split() for line in shown(rows).splitlines()]
+    assert ["system", "fft", "dom"] in wide
+    (second,) = [line for line in wide if line[:2] == ["System", "B"]]
+    assert second[2] == "–"  # it was not measured on fft
+    narrow = [line.split() for line in shown(rows, width=50).splitlines()]
+    assert ["system", "fft", "dom"] not in narrow
+    assert ["fft"] in narrow and ["dom"] in narrow
+    assert sum(line[:2] == ["System", "B"] for line in narrow) == 1
+
+
+def test_the_best_of_each_workload_is_bold() -> None:
+    rows = [row("a", "fft", 1e-6), row("b", "fft", 2e-6), row("a", "dom", 4e-6), row("b", "dom", 3e-6)]
+    for width in (100, 50):
+        bold = [part for part in shown(rows, width, styled=True).split("\x1b[1m")[1:] if "µs" in part[:12]]
+        assert sorted(part[:8].strip() for part in bold) == ["1.00 µs", "3.00 µs"]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "text"),
+    [(0.5, "METG(50%)"), (0.125, "METG(12.5%)"), (0.999, "METG(99.9%)"), (0.07, "METG(7%)")],
+)
+def test_the_threshold_is_not_rounded(threshold: float, text: str) -> None:
+    assert shown([row("a", "fft")], threshold=threshold).startswith(text + ": ")
+
+
+def test_each_kind_of_warning_is_shown_once() -> None:
+    few = [notice("few_rounds", rounds=n, needed=6).fields() for n in (3, 4)]
+    rows = [
+        row("a", "fft", warnings=[few[0], "an old sentence"]),
+        row("b", "fft", warnings=[few[1]]),
+        row("b", "dom", warnings=[few[1], 5]),
+    ]
+    file = io.StringIO()
+    metg_table.show_warnings(Printer(Console(file=file, width=60)), rows)
+    first, second = file.getvalue().splitlines()
+    assert first.startswith("a/fft (and, with other numbers, 2 more cells): The interval is rough")
+    assert "only 3 rounds" in first
+    assert second == "a/fft: an old sentence"
