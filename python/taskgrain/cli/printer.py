@@ -31,9 +31,9 @@ class Printer:
         self._console.print(self._shown(line, style), soft_wrap=True, highlight=False)
 
     def _shown(self, text: str, style: str = "") -> Text:
-        if self._plain:
-            text = str(text.translate(_ASCII).encode("ascii", "replace"), "ascii")
-        return Text(text, style=style)
+        known = "ascii" if self._plain else "utf-8"  # which has no place for the odd bytes of a file's name
+        text = text.translate(_ASCII) if self._plain else text
+        return Text(text.encode(known, "replace").decode(known), style=style)
 
     def table(
         self,

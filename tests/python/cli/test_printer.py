@@ -1,0 +1,93 @@
+"""What a terminal shows: whole lines, aligned tables, ASCII where it knows nothing else."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from taskgrain.cli.printer import Printer, print_json
+
+
+class Terminal:
+    """A printer on a console of some width and encoding, and what it has shown."""
+
+    def __init__(self, encoding: str = "utf-8", width: int = 60) -> None:
+        self._bytes = io.BytesIO()
+        self._encoding = encoding
+        file = io.TextIOWrapper(self._bytes, encoding, write_through=True)
+        self.printer = Printer(Console(file=file, width=width))
+
+    @property
+    def shown(self) -> str:
+        return self._bytes.getvalue().decode(self._encoding)
+
+
+def test_a_line_is_neither_wrapped_nor_marked_up() -> None:
+    terminal = Terminal(width=20)
+    line = "[bold]not bold[/bold] :smile: " + "long " * 10 + "{x}"
+    terminal.printer.text(line, "red")
+    assert terminal.shown == line + "\n"
+    assert terminal.printer.width == 20
+
+
+def test_an_ascii_terminal_gets_ascii() -> None:
+    terminal = Terminal("ascii")
+    terminal.printer.text("0.41 µs (0.39 – 0.44), ≤ 2 ×, …, né")
+    assert terminal.shown == "0.41 us (0.39 - 0.44), <= 2 x, ..., n?\n"
+    terminal = Terminal("utf-8")
+    terminal.printer.text("0.41 µs (0.39 – 0.44), né")
+    assert terminal.shown == "0.41 µs (0.39 – 0.44), né\n"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_a_file_name_of_odd_bytes_is_shown(encoding: str) -> None:
+    terminal = Terminal(encoding)
+    terminal.printer.text(b"results/\xff.html".decode("utf-8", "surrogateescape"))
+    assert terminal.shown == "results/?.html\n"
+
+
+@pytest.mark.parametrize(("encoding", "rule"), [("utf-8", "─"), ("ascii", "-")])
+def test_texts_are_on_the_left_and_numbers_on_the_right(encoding: str, rule: str) -> None:
+    terminal = Terminal(encoding)
+    terminal.printer.table(["name", "METG"], [["a", "1 ms"], ["longer name", "12.0 ms"]])
+    lines = [line.strip(" |") for line in terminal.shown.splitlines()]
+    assert any(rule * 5 in line for line in lines)
+    rows = [line for line in lines if line.endswith("ms")]
+    assert [row.split()[0] for row in rows] == ["a", "longer"]
+    ends = [line.rindex("ms") for line in terminal.shown.splitlines() if "ms" in line]
+    assert ends[0] == ends[1]
+    starts = [
+        line.index(name) for line in terminal.shown.splitlines() for name in ("a ", "longer") if name in line
+    ]
+    assert len(set(starts[1:])) == 1
+
+
+def test_more_columns_may_be_texts() -> None:
+    terminal = Terminal()
+    terminal.printer.table(["a", "b"], [["x", "y"], ["x", "longer"]], texts=2)
+    rows = [line for line in terminal.shown.splitlines() if line.strip().startswith("x")]
+    assert rows[0].index("y") == rows[1].index("longer")
+
+
+def test_a_cell_too_wide_is_folded_and_not_cut() -> None:
+    terminal = Terminal(width=20)
+    name = "abcdefghijklmnopqrstuvwxyz"
+    terminal.printer.table(["name", "n"], [[name, "1"]])
+    assert "".join(line.split()[0] for line in terminal.shown.splitlines()[3:] if line.strip()) == name
+
+
+def test_a_row_of_another_length_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        Terminal().printer.table(["a"], [["1", "2"]], [[True]])
+
+
+def test_json_is_one_value_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"µ": [1.5, None], "path": "\udcff"})
+    shown = capsys.readouterr().out
+    assert shown.isascii() and shown.endswith("}\n")
+    assert json.loads(shown) == {"µ": [1.5, None], "path": "\udcff"}
+    with pytest.raises(ValueError, match="JSON"):
+        print_json(float("nan"))
