@@ -10,9 +10,7 @@ import pytest
 import results_folder
 from report_page import opened
 
-from taskgrain.report import data, rows, summary
-from taskgrain.report.write import write
-from taskgrain.words.errors import UsageError
+from taskgrain.report import data
 
 CELL = results_folder.cell_name("mpi", "stencil_1d")
 
@@ -104,20 +102,6 @@ def test_numbers_that_json_does_not_know(tmp_path: Path) -> None:
     assert cell["row"]["low"] is None
 
 
-def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"runs\.jsonl"):
-        write(tmp_path)
-    folder = results_folder.write(tmp_path / "good", [])
-    with pytest.raises(UsageError, match="cannot be written"):
-        write(folder, tmp_path / "nowhere" / "report.html")
-
-
-def test_an_empty_folder_makes_a_page(tmp_path: Path) -> None:
-    target = write(results_folder.write(tmp_path, []))
-    assert target == tmp_path / "report.html"
-    assert "No cell has come to a METG" in target.read_text("utf-8")
-
-
 def test_unfinished_cells_are_shown(tmp_path: Path) -> None:
     folder = results_folder.write(
         tmp_path, [results_folder.cell_line("mpi", "fft"), results_folder.run_line("mpi/fft/width=16")]
@@ -169,22 +153,19 @@ def test_a_driver_that_was_started_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ending", "short", "trouble"),
+    ("ending", "trouble"),
     [
-        ("never_reached", "> ", "1 never reached the threshold"),
-        ("always_reached", "≤ ", "1 gave only an upper bound"),
-        ("several_crossings", "no one value", "1 crossed the threshold more than once"),
-        ("failed", "failed", "1 failed"),
-        ("a_new_one", "none", "1 gave no number"),
+        ("never_reached", "1 never reached the threshold"),
+        ("always_reached", "1 gave only an upper bound"),
+        ("several_crossings", "1 crossed the threshold more than once"),
+        ("failed", "1 failed"),
+        ("a_new_one", "1 gave no number"),
     ],
 )
-def test_endings_without_a_number(tmp_path: Path, ending: str, short: str, trouble: str) -> None:
+def test_endings_without_a_number(tmp_path: Path, ending: str, trouble: str) -> None:
     lines = [results_folder.cell_line("mpi", "stencil_1d"), results_folder.metg_line(CELL, 1e-6, ending)]
     folder = results_folder.write(tmp_path, lines)
-    results = data.read(folder)
-    assert results.cells[0].metg is None
-    assert rows.short_result(results.cells[0]).startswith(short)
-    assert trouble in summary.troubles(results)
+    assert data.read(folder).cells[0].metg is None
     assert trouble in opened(folder).text
 
 
@@ -204,32 +185,3 @@ def test_the_samples_behind_a_curve(tmp_path: Path) -> None:
     first = cell.curve[0]
     shown = [first.granularity * math.exp(one / 1000) for one in embedded[0]["points"][0][-2]]
     assert shown == pytest.approx(list(first.samples), rel=1e-3)
-
-
-def test_many_samples_are_thinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = results_folder.metg_line(CELL, 4e-7)
-    lines = [results_folder.cell_line("mpi", "stencil_1d"), *results_folder.run_lines(ended, 9), ended]
-    folder = results_folder.write(tmp_path, lines)
-    assert "an even selection" not in opened(folder).text
-    monkeypatch.setattr(rows, "MOST_SAMPLES", 50)
-    shown = opened(folder)
-    assert "all cells have 180" in shown.text
-    assert "an even selection" in shown.text
-    assert [len(point[-2]) for point in json.loads(shown.blocks["data"])[0]["points"]] == [5] * 10
-
-
-@pytest.mark.parametrize("phase", ["measure", "sweep", "bracket"])
-def test_a_cell_that_was_cut_off_has_the_curve_of_its_runs(tmp_path: Path, phase: str) -> None:
-    sizes = {32: 2e-7, 64: 2.4e-7, 128: 3.2e-7}
-    lines = [results_folder.REFERENCE, results_folder.cell_line("mpi", "stencil_1d")]
-    lines += [results_folder.run_line(CELL, size, grain, phase) for size, grain in sizes.items()]
-    lines += [results_folder.run_line(CELL, 0, 1e-7, "floor")]
-    if phase != "bracket":  # does not count beside the others
-        lines += [results_folder.run_line(CELL, 8, 1.9e-7, "bracket")]
-    (cell,) = data.read(results_folder.write(tmp_path, lines)).cells
-    assert [point.iterations for point in cell.curve] == [32, 64, 128]
-    for point, grain in zip(cell.curve, sizes.values(), strict=True):
-        assert point.granularity == pytest.approx(grain, rel=0.15)
-        assert point.efficiency * point.granularity == pytest.approx(point.iterations * 2e-9)
-    assert cell.metg is None
-    assert cell.work_unit == "flop"

@@ -12,9 +12,7 @@ import pytest
 import results_folder
 from report_page import Page, opened
 
-from taskgrain.report import data, look, page, repeat, rows
-from taskgrain.report.charts import dependences, lines
-from taskgrain.report.charts.table import CHARTS
+from taskgrain.report import data, page
 from taskgrain.report.write import write
 
 
@@ -36,24 +34,6 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
         json.loads(shown.blocks[block])
     # Cell, system, workload, command, warning, failures, machine and study: all of it is there, as text.
     assert shown.text.count("onerror=alert(1)") > 20
-
-
-def test_no_untrusted_text_in_expressions(tmp_path: Path) -> None:
-    results = data.read(results_folder.hostile(tmp_path))
-    specs = [plot.spec() for chart in CHARTS for plot in chart.on_page(results)]
-    specs.append(lines.page_spec(dependences.chart(results, look.PAGE, cells=results.cells)))
-
-    def expressions(value: object) -> list[str]:
-        if isinstance(value, list):
-            return [one for item in value for one in expressions(item)]
-        if isinstance(value, dict):
-            own = [one for key, one in value.items() if key in ("expr", "labelExpr", "filter", "calculate")]
-            return [str(one) for one in own] + [one for item in value.values() for one in expressions(item)]
-        return []
-
-    found = [one for spec in specs for one in expressions(spec)]
-    assert len(found) > 10
-    assert not [one for one in found if "alert" in one]
 
 
 def test_the_page_loads_nothing(tmp_path: Path) -> None:
@@ -93,34 +73,6 @@ def test_every_cell_has_its_command(tmp_path: Path) -> None:
     for system in ("mpi", "ray"):
         for pattern in ("fft", "dom"):
             assert f"taskgrain metg --system {system} --pattern {pattern} --width 16" in shown.text
-
-
-def test_a_command_has_the_settings_of_its_study() -> None:
-    study: dict[str, object] = {"cores": 2, "threshold": 0.5, "precision": 0.05, "sweep": True, "budget": 9.0}
-    study |= {
-        "repeats": 3,
-        "isa": "avx2; rm -rf /",
-        "validate": ["full"],
-        "first_iterations": 100,
-        "steps": 0,
-    }
-    made = repeat.command("taskgrain metg --system mpi --iterations 5", study)
-    added = made.removeprefix("taskgrain metg --system mpi --iterations 5")
-    assert added == " --cores 2 --precision 0.05 --experiment sweep --isa 'avx2; rm -rf /'"
-    assert repeat.command("", study) == ""
-
-
-def test_a_study_of_the_radix_is_drawn(tmp_path: Path) -> None:
-    folder = results_folder.of_radices(tmp_path)
-    groups = rows.radix_groups(data.read(folder))
-    assert {name: [cell.radix for cell in cells] for name, cells in groups.items()} == {
-        "nearest/width=16": [1, 3, 5, 9] * 2
-    }
-    shown = opened(folder)
-    assert "METG against dependences per task" in shown.text
-    assert "dependences-0" in json.loads(shown.blocks["charts"])["charts"]
-    other = results_folder.big(tmp_path / "other", ["mpi"], ["fft", "dom"])
-    assert "METG against dependences per task" not in opened(other).text
 
 
 def test_a_spreadsheet_takes_no_text_for_a_formula(tmp_path: Path) -> None:

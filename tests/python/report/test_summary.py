@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import results_folder
+from report_cells import cell, measured, results
 
 from taskgrain.report import data, summary
 
@@ -54,3 +56,39 @@ def test_one_round_tells_about(tmp_path: Path) -> None:
         lines += [results_folder.cell_line(system, "fft"), line]
     (best,) = summary.best(data.read(results_folder.write(tmp_path, lines)))
     assert (best.limit, best.worst_limit) == ("1.00 µs", "about 1.00 ms")
+
+
+@pytest.mark.parametrize(
+    ("ending", "one", "two"),
+    [
+        ("failed", "1 failed", "2 failed"),
+        ("unfinished", "1 is unfinished", "2 are unfinished"),
+        ("never_reached", "1 never reached the threshold", "2 never reached the threshold"),
+        ("always_reached", "1 gave only an upper bound", "2 gave only an upper bound"),
+        ("several_crossings", "1 crossed the threshold more than once", "2 crossed the threshold more than"),
+        ("a_new_one", "1 gave no number", "2 gave no number"),
+    ],
+)
+def test_cells_without_a_number_are_counted(ending: str, one: str, two: str) -> None:
+    known, open_ = measured("a", 1e-6), cell(ending=ending)
+    assert summary.troubles(results(known, open_)) == f"Of 2 cells, {one}."
+    assert summary.troubles(results(known, open_, open_)).startswith(f"Of 3 cells, {two}")
+
+
+def test_the_most_frequent_trouble_comes_first() -> None:
+    failed, unfinished = cell(ending="failed"), cell(ending="unfinished")
+    troubles = summary.troubles(results(failed, unfinished, unfinished))
+    assert troubles == "Of 3 cells, 2 are unfinished, 1 failed."
+    assert summary.troubles(results(measured("a", 1e-6))) == summary.troubles(results()) == ""
+
+
+def test_a_system_that_leaves_cores_unused_is_no_match() -> None:
+    found = results(measured("half", 1e-7, cores=1), measured("whole", 1e-6), measured("slow", 5e-6))
+    (best,) = summary.best(found)
+    assert (best.systems, best.measured, best.worst) == (("whole",), 2, "slow")
+
+
+def test_a_workload_without_any_number_has_no_best() -> None:
+    found = results(cell("a", "fft", ending="failed"), measured("a", 1e-6, "dom", threshold=0.8))
+    (best,) = summary.best(found)
+    assert (best.workload, best.lost) == ("dom", "20 %")

@@ -11,8 +11,9 @@ from copied_package import CopiedPackage
 from markdown_blocks import blocks
 from report_page import Page
 
-from taskgrain.report import data
+from taskgrain.report import data, look
 from taskgrain.report.cells import Results
+from taskgrain.report.charts import dependences, lines
 from taskgrain.report.charts.table import CHARTS
 
 PAGE = Path(__file__).parents[4] / "docs/how-to/add-a-chart.md"
@@ -37,6 +38,24 @@ def test_specifications_hold_no_data(chart: object, results: Results) -> None:
         spec = plot.spec()
         assert "datasets" not in spec or not any("system" in str(one) for one in spec["datasets"].values())
         json.dumps([spec, plot.options()], allow_nan=False)
+
+
+def test_no_untrusted_text_in_expressions(tmp_path: Path) -> None:
+    results = data.read(results_folder.hostile(tmp_path))
+    specs = [plot.spec() for chart in CHARTS for plot in chart.on_page(results)]
+    specs.append(lines.page_spec(dependences.chart(results, look.PAGE, cells=results.cells)))
+
+    def expressions(value: object) -> list[str]:
+        if isinstance(value, list):
+            return [one for item in value for one in expressions(item)]
+        if isinstance(value, dict):
+            own = [one for key, one in value.items() if key in ("expr", "labelExpr", "filter", "calculate")]
+            return [str(one) for one in own] + [one for item in value.values() for one in expressions(item)]
+        return []
+
+    found = [one for spec in specs for one in expressions(spec)]
+    assert len(found) > 10
+    assert not [one for one in found if "alert" in one]
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.__name__.rpartition(".")[2])

@@ -1,0 +1,55 @@
+"""What a figure of the report draws in the end: its marks and its texts, with their places in pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import vl_convert
+
+from taskgrain.report import look
+from taskgrain.report.charts.chart import Figure
+from taskgrain.report.look import PAPER, VEGALITE
+
+Item = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class DrawnChart:
+    """The marks by their kind (`symbol`, `rule`, `line`, …), apart from those of axes and legends."""
+
+    marks: dict[str, list[list[Item]]]
+    """Of each kind a list for each layer; each line is a layer of its own."""
+    texts: tuple[str, ...]
+    """All of them: results, titles, labels of axes, names in legends."""
+
+    def layer(self, kind: str, place: int = 0) -> list[Item]:
+        """The marks of a kind in the layer number `place` of this kind."""
+        return self.marks[kind][place]
+
+
+def draw(figure: Figure, width: int = 200, **params: object) -> DrawnChart:
+    """Draws a figure with plots of `width` pixels; `params` are values of the specification's parameters."""
+    spec = look.finish(figure.draw(width), PAPER)
+    spec["datasets"] = spec.get("datasets", {}) | figure.data
+    for one in spec.get("params", []):
+        if one["name"] in params:
+            one["value"] = params[one["name"]]
+    scene = vl_convert.vegalite_to_scenegraph(spec, vl_version=VEGALITE)["scenegraph"]
+    marks: dict[str, list[list[Item]]] = {}
+    texts = []
+    for mark in _marks(scene):
+        texts += [str(item["text"]) for item in mark["items"] if "text" in item]
+        if mark.get("role") == "mark":
+            marks.setdefault(mark["marktype"], []).append(mark["items"])
+    return DrawnChart(marks, tuple(texts))
+
+
+def _marks(node: Any) -> Iterator[Item]:
+    """Every mark below a node of the scene that is no group."""
+    if node.get("marktype", "group") != "group":
+        yield node
+        return
+    for one in node.get("items", []):
+        yield from _marks(one)

@@ -1,0 +1,69 @@
+"""The table of cells: what stands in its columns, and what they are sorted by."""
+
+from __future__ import annotations
+
+import pytest
+from report_cells import cell, measured
+
+from taskgrain.report.cells import Cell
+from taskgrain.report.columns import COLUMNS, ENDINGS, ending
+from taskgrain.words.quantity import NOTHING
+from taskgrain.words.warnings import Notice
+
+BY_TITLE = {one.title: one for one in COLUMNS}
+
+
+def content(title: str, of: Cell) -> tuple[str, float | None]:
+    return BY_TITLE[title].content(of)
+
+
+def test_each_column_has_a_title_of_its_own() -> None:
+    assert len(BY_TITLE) == len(COLUMNS)
+    assert any(one.shown for one in COLUMNS) and not all(one.shown for one in COLUMNS)
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda one: one.title)
+def test_a_cell_that_knows_nothing_has_no_number_to_sort_by(column: object) -> None:
+    nothing = cell(ending="unfinished", **dict.fromkeys((
+        "width", "radix", "graphs", "output_bytes", "dependences", "cores", "rounds", "repeated", "disturbed",
+        "peak_rate",
+    )))  # fmt: skip
+    text, number = column.content(nothing)  # type: ignore[attr-defined]
+    known = {"Ending", "Warnings", "Threshold", "Reference", "Runs", "Pattern", "Kernel"}
+    if column.title not in known:  # type: ignore[attr-defined]
+        assert (text, number) == (NOTHING, None)
+    assert text
+
+
+@pytest.mark.parametrize("column", COLUMNS, ids=lambda one: one.title)
+def test_columns_of_numbers_sort_by_numbers(column: object) -> None:
+    full = measured(
+        "a", 2e-6, radix=3, floor=1e-6, floor_low=0.9e-6, floor_high=1.1e-6, iterations=120.0, memory=2**20
+    )
+    _, number = column.content(full)  # type: ignore[attr-defined]
+    assert (number is not None) == column.numeric  # type: ignore[attr-defined]
+
+
+def test_what_stands_in_a_row() -> None:
+    one = measured(
+        "a", 4.1e-7, low=3.9e-7, high=4.4e-7, memory=3 * 2**20, warnings=(Notice("x"), Notice("y"))
+    )
+    assert content("METG", one) == ("0.41 µs", 4.1e-7)
+    assert content("95 % interval", one) == ("0.39 – 0.44 µs", pytest.approx(0.5 / 4.1))
+    assert content("Memory of a process", one) == ("3 MiB", 3 * 2**20)
+    assert content("Peak rate per core", one) == ("1.00 GFLOP/s", 1e9)
+    assert content("Warnings", one) == ("2", 2)
+    assert content("Threshold", one) == ("50 %", 0.5)
+    assert content("Dependences per task", one) == ("2.00", 2.0)
+
+
+def test_a_bound_is_sorted_among_the_numbers() -> None:
+    assert content("METG", cell(ending="always_reached", high=2e-7)) == ("≤ 200 ns", 2e-7)
+    assert content("METG", cell(ending="never_reached", low=5e-3)) == ("> 5.00 ms", 5e-3)
+
+
+def test_an_ending_is_told_in_words_with_its_error() -> None:
+    assert ending(cell(ending="budget")) == "out of time"
+    assert ending(cell(ending="failed", error="timeout")) == "failed: timeout"
+    assert ending(cell(ending="a_new_one")) == "a new one"
+    assert all(name and told for name, told in ENDINGS.values())

@@ -1,0 +1,154 @@
+"""The rows that charts draw: numbers as short as a pixel needs, and words for what has none."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+import results_folder
+from report_cells import cell, measured, point, results
+from report_page import opened
+
+from taskgrain.report import data, rows
+from taskgrain.report.look import AT_LEAST, AT_MOST, SHAPES
+
+CURVE = (
+    point(10, 1e-6, 0.25, samples=(0.9e-6, 1.1e-6)),
+    point(100, 2e-6, 0.75, samples=(1.9e-6, 2e-6, 2.1e-6), disturbed=(4e-6,)),
+)
+
+
+def test_systems_are_ranked_by_the_geometric_mean() -> None:
+    found = results(
+        *(measured("one", 1e-6, "fft"), measured("one", 1e-4, "dom")),  # mean 10 µs
+        *(cell("none", "fft", ending="failed"), measured("two", 5e-6, "fft")),
+        cell("open", "fft", ending="always_reached", high=6e-6),
+    )
+    assert rows.ranked(found) == ("two", "open", "one", "none")
+    assert rows.ranked(results()) == ()
+
+
+def test_cells_of_a_workload_are_known_by_their_places() -> None:
+    found = results(measured("a", 1e-6, "fft"), measured("a", 1e-6, "dom"), measured("b", 1e-6, "fft"))
+    assert rows.numbers(found, "fft") == [0, 2]
+    assert rows.numbers(found, "tree") == []
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"ending": "always_reached", "high": 1.2e-8}, "≤ 12.0 ns"),
+        ({"ending": "always_reached"}, "always"),
+        ({"ending": "never_reached", "low": 5e-3}, "> 5.00 ms"),
+        ({"ending": "never_reached"}, "never"),
+        ({"ending": "several_crossings"}, "no one value"),
+        ({"ending": "failed", "error": "memory"}, "out of memory"),
+        ({"ending": "failed", "error": "validation"}, "wrong result"),
+        ({"ending": "failed", "error": "odd"}, "failed"),
+        ({"ending": "unfinished"}, "unfinished"),
+        ({"ending": "budget"}, "out of time"),
+        ({"ending": "a_new_one"}, "none"),
+    ],
+)
+def test_a_cell_without_a_number_has_a_word(fields: dict[str, object], text: str) -> None:
+    one = cell(**fields)
+    assert rows.short_result(one) == rows.long_result(one) == text
+
+
+def test_a_result_is_as_long_as_there_is_room() -> None:
+    one = measured("a", 4.1e-7, low=3.9e-7, high=4.4e-7)
+    assert rows.short_result(one) == "0.41 µs"
+    assert rows.long_result(one) == "0.41 µs (0.39 – 0.44)"
+
+
+def test_a_row_for_each_cell_in_order() -> None:
+    found = results(
+        measured("slow", 2e-6, floor=1.23456789e-7),
+        measured("fast", 1.23456789e-6),
+        cell("open", ending="always_reached", low=1e-9, high=1e-7),
+        cell("never", ending="never_reached", low=1e-3, high=2e-3),
+        cell("failed", ending="failed", rounds=None, dependences=None),
+    )
+    slow, fast, open_, never, failed = rows.metg(found)
+    assert [row["cell"] for row in rows.metg(found)] == [0, 1, 2, 3, 4]
+    assert [row["rank"] for row in rows.metg(found)] == [2, 1, 0, 3, 4]
+    assert (fast["x"], fast["metg"], fast["mark"]) == (1.2346e-6, 1.2346e-6, SHAPES[0])
+    assert (slow["low"], slow["high"], slow["floor_at"]) == (1.8e-6, 2.2e-6, 1.2346e-7)
+    assert (open_["x"], open_["metg"], open_["low"], open_["mark"]) == (1e-7, None, None, AT_MOST)
+    assert (never["x"], never["high"], never["mark"]) == (1e-3, None, AT_LEAST)
+    assert (failed["x"], failed["rounds"], failed["dependences"], failed["text"]) == (
+        None,
+        "–",
+        "–",
+        "failed",
+    )
+    assert never["ending"] == "never reached"
+    json.dumps(rows.metg(found), allow_nan=False)
+
+
+def test_a_point_has_a_rate_where_the_peak_is_known() -> None:
+    first, second = rows.points(measured("a", 1.5e-6, curve=CURVE, peak_rate=4e9), 7)
+    assert (first["cell"], first["iterations"], first["granularity"], first["rate"]) == (7, 10, 1e-6, 1e9)
+    assert (second["rate"], second["rate_low"], second["rate_high"]) == (3e9, 2.7e9, 3.3e9)
+    assert (second["reached"], second["speed"]) == ("75.0 % (67.5 – 82.5)", "3.00 GFLOP/s")
+    (without, _) = rows.points(measured("a", 1.5e-6, curve=CURVE, peak_rate=None), 0)
+    assert (without["rate"], without["speed"]) == (None, "–")
+
+
+def test_few_samples_are_all_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = results(measured("a", 1e-6, curve=CURVE), measured("b", 1e-6))
+    assert rows.sample_counts(found) == (6, 4)
+    monkeypatch.setattr(rows, "MOST_SAMPLES", 5)
+    assert rows.sample_counts(found) == (6, 3)
+    assert rows.sample_counts(results(cell())) == (0, 0)
+
+
+def test_samples_are_thinned_evenly() -> None:
+    samples = tuple(1e-6 * math.exp(i / 1000) for i in range(10))
+    one = point(1, 1e-6, 0.5)
+    assert rows.thinned(samples, one, 10) == [*range(10)]
+    assert rows.thinned(samples, one, 5) == [0, 2, 4, 6, 8]
+    assert rows.thinned(samples, one, 3) == [0, 3, 6]
+    assert rows.thinned(samples[:2], one, 5) == [0, 1]
+    assert rows.thinned(samples, one, 0) == rows.thinned((), one, 5) == []
+
+
+def test_many_samples_of_a_folder_are_thinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = results_folder.cell_line("mpi", "stencil_1d")
+    ended = results_folder.metg_line(str(started["cell"]), 4e-7)
+    folder = results_folder.write(tmp_path, [started, *results_folder.run_lines(ended, 9), ended])
+    assert "an even selection" not in opened(folder).text
+    monkeypatch.setattr(rows, "MOST_SAMPLES", 50)
+    shown = opened(folder)
+    assert "all cells have 180" in shown.text
+    assert "an even selection" in shown.text
+    assert [len(one[-2]) for one in json.loads(shown.blocks["data"])[0]["points"]] == [5] * 10
+
+
+def test_the_best_efficiency_is_that_of_the_shortest_sample() -> None:
+    assert rows.best_efficiency(CURVE[1]) == pytest.approx(0.75 * 2 / 1.9)
+    assert rows.best_efficiency(point(1, 1e-6, 0.5)) == 0.5
+
+
+def test_the_dashed_lines() -> None:
+    cells = [cell(threshold=0.8), cell(threshold=0.5), cell(threshold=0.8)]
+    assert rows.thresholds(cells) == [{"value": 0.5, "text": "50 %"}, {"value": 0.8, "text": "80 %"}]
+    rates = (1e9, None, 5e9, 2e9)
+    assert rows.peaks(cell(peak_rate=rate) for rate in rates) == [{"value": 2e9, "text": "peak"}]
+    assert rows.peaks([cell(peak_rate=None)]) == []
+
+
+def test_cells_that_differ_in_their_radix_alone_are_a_group(tmp_path: Path) -> None:
+    groups = rows.radix_groups(data.read(results_folder.of_radices(tmp_path)))
+    assert {name: [one.radix for one in cells] for name, cells in groups.items()} == {
+        "nearest/width=16": [1, 3, 5, 9] * 2
+    }
+    alone = [cell("a", "nearest/radix=3", radix=3), cell("b", "nearest/radix=3", radix=3), cell("a", "fft")]
+    assert rows.radix_groups(results(*alone)) == {}
+
+
+def test_numbers_are_as_long_as_a_pixel_needs() -> None:
+    assert rows.short(1.23456789e-6) == 1.2346e-6
+    assert rows.short(None) is None
