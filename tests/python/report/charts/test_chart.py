@@ -1,0 +1,41 @@
+"""What a chart is made of, and what the page's script is told of it."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+from report_cells import results
+
+from taskgrain.report.charts.chart import BOTH_COLUMNS, ONE_COLUMN, Figure, Plot
+from taskgrain.report.charts.table import CHARTS
+
+PLOT = Plot(id="x", heading="h", label="l", key="k", spec=dict, of=("fft",), row_height=9, most="rate")
+
+
+def test_a_plot_tells_the_script_how_to_fill_it() -> None:
+    assert PLOT.options() == {
+        "spec": "k", "of": ("fft",), "needs": "", "row_height": 9, "levels": {}, "middle": False,
+        "most": "rate",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLOT.options())
+def test_the_script_reads_every_option(name: str) -> None:
+    script = files("taskgrain.report").joinpath("charts.js").read_text("utf-8")
+    assert re.search(rf"\.{name}\b|\{{[^{{}}]*\b{name}\b[^{{}}]*}}\s*[,)=]", script)
+
+
+def test_a_figure_is_one_column_wide_if_nothing_else_is_said() -> None:
+    figure = Figure("name", lambda width: None, {})  # type: ignore[arg-type,return-value]
+    assert (figure.width, figure.plots) == (ONE_COLUMN, 1)
+    assert 2 * ONE_COLUMN < BOTH_COLUMNS < 2.2 * ONE_COLUMN  # two columns and what is between them
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.__name__.rpartition(".")[2])
+def test_every_chart_has_what_is_asked_for_also_without_cells(chart: object) -> None:
+    section = chart.SECTION  # type: ignore[attr-defined]
+    assert re.fullmatch(r"[a-z-]+", section.id) and section.title
+    assert "<script" not in section.intro(results())
+    assert [*chart.on_page(results())] == [*chart.on_paper(results())] == []  # type: ignore[attr-defined]

@@ -1,0 +1,75 @@
+"""The chart of efficiency: points of a curve against the dashed threshold."""
+
+from __future__ import annotations
+
+import pytest
+from drawn_chart import DrawnChart, draw
+from report_cells import cell, measured, point, results
+
+from taskgrain.report import rows
+from taskgrain.report.charts import efficiency
+
+CURVE = (point(10, 1e-6, 0.2), point(100, 2e-6, 0.6), point(1000, 9e-6, 0.9))
+SAMPLED = (point(10, 1e-6, 0.5, samples=(1e-6, 1.1e-6), disturbed=(3e-6,)),)
+FULL = results(
+    measured("a", 1.5e-6, curve=CURVE, threshold=0.5),
+    measured("b", 2.5e-6, curve=CURVE[1:], threshold=0.7),
+    cell("c", ending="failed"),
+)
+
+
+@pytest.fixture(scope="module")
+def drawn() -> DrawnChart:
+    (figure,) = efficiency.on_paper(FULL)
+    return draw(figure)
+
+
+def test_longer_tasks_lie_to_the_right_and_better_ones_above(drawn: DrawnChart) -> None:
+    longest, shorter = sorted((line for line in drawn.marks["line"]), key=len, reverse=True)
+    assert (len(longest), len(shorter)) == (3, 2)
+    for line in (longest, shorter):
+        assert [one["x"] for one in line] == sorted(one["x"] for one in line)
+        assert [one["y"] for one in line] == sorted((one["y"] for one in line), reverse=True)
+
+
+def test_a_point_lies_above_the_threshold_if_it_reaches_it(drawn: DrawnChart) -> None:
+    levels = {one["text"]: one["y"] for one in drawn.layer("text")}
+    assert set(levels) == {"50 %", "70 %"}
+    first, second, third = max(drawn.marks["line"], key=len)
+    assert third["y"] < levels["70 %"] < second["y"] < levels["50 %"] < first["y"]
+
+
+def test_every_point_has_its_intervals(drawn: DrawnChart) -> None:
+    marks = [one for layer in drawn.marks["symbol"] for one in layer]
+    assert len(marks) == 5
+    rules = [one for layer in drawn.marks["rule"] for one in layer]
+    for mark in marks:
+        across = [one for one in rules if one["y"] == pytest.approx(mark["y"]) and "x2" in one]
+        along = [one for one in rules if one["x"] == pytest.approx(mark["x"]) and "y2" in one]
+        assert any(min(one["x"], one["x2"]) < mark["x"] < max(one["x"], one["x2"]) for one in across)
+        assert any(min(one["y"], one["y2"]) < mark["y"] < max(one["y"], one["y2"]) for one in along)
+
+
+def test_the_legend_names_systems_that_have_a_curve(drawn: DrawnChart) -> None:
+    assert {"a", "b"} <= set(drawn.texts)
+    assert "c" not in drawn.texts
+
+
+def test_a_figure_holds_no_samples_but_the_page_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = results(measured("a", 1e-6, curve=SAMPLED))
+    (figure,) = efficiency.on_paper(found)
+    assert figure.data["samples"] == []
+    (plot,) = efficiency.on_page(found)
+    assert plot.caption is not None
+    assert "all cells have 3." in plot.caption and "an even selection" not in plot.caption
+    monkeypatch.setattr(rows, "MOST_SAMPLES", 2)
+    (plot,) = efficiency.on_page(found)
+    assert plot.caption is not None and "(an even selection); all cells have 3." in plot.caption
+    (plot,) = efficiency.on_page(FULL)
+    assert plot.caption is not None and "samples" not in plot.caption
+
+
+def test_each_cell_has_the_line_of_its_threshold() -> None:
+    (plot,) = efficiency.on_page(FULL)
+    assert [plot.levels[number]["value"] for number in range(3)] == [0.5, 0.7, 0.5]
+    assert plot.of is None and not plot.needs

@@ -1,0 +1,70 @@
+"""What charts with a line for each system share: their looks, and how one system is picked out."""
+
+from __future__ import annotations
+
+import altair as alt
+import pytest
+from drawn_chart import draw
+from report_cells import measured, point, results
+
+from taskgrain.report import look
+from taskgrain.report.charts import dependences, efficiency, lines, rate
+from taskgrain.report.look import PAGE, PAPER
+
+CURVE = (point(10, 1e-6, 0.2), point(100, 2e-6, 0.6))
+SYSTEMS = ("fast", "middle", "slow")
+FULL = results(
+    *(
+        measured(system, metg * radix, f"nearest/radix={radix}", radix=radix, curve=CURVE)
+        for system, metg in zip(SYSTEMS, (1e-6, 2e-6, 4e-6), strict=True)
+        for radix in (1, 5)
+    )
+)
+
+
+@pytest.mark.parametrize("chart", [efficiency, rate, dependences], ids=lambda one: one.__name__)
+def test_a_system_looks_the_same_in_all_charts(chart: object) -> None:
+    figure = next(iter(chart.on_paper(FULL)))  # type: ignore[attr-defined]
+    marks = [one for layer in draw(figure).marks["symbol"] for one in layer]
+    assert len(marks) == 6
+    wished = {look.style(place, PAPER) for place in range(3)}
+    assert {(one["fill"], one["shape"]) for one in marks} == wished
+
+
+def test_the_chosen_system_stands_out() -> None:
+    figure = next(iter(efficiency.on_paper(FULL)))
+    colour, _ = look.style(SYSTEMS.index("middle"), PAPER)
+    drawn = draw(figure, chosen="middle")
+    for kind in ("line", "symbol"):
+        opacities: dict[bool, set[float]] = {True: set(), False: set()}
+        for one in (item for layer in drawn.marks[kind] for item in layer):
+            opacities[colour in (one.get("fill"), one.get("stroke"))].add(one["opacity"])
+        assert min(opacities[True]) > 3 * max(opacities[False])
+    (usual,) = {one["opacity"] for layer in draw(figure).marks["line"] for one in layer}
+    assert usual == 1
+
+
+def test_the_page_has_a_legend_of_its_own() -> None:
+    for channel in lines.looks(FULL, PAGE, ["fast"], None):
+        assert channel.to_dict()["legend"] is None
+    colour, _ = lines.looks(FULL, PAPER, ["slow", "fast"], 200)
+    assert colour.to_dict()["legend"]["values"] == ["fast", "slow"]  # ranked
+
+
+def test_a_chart_of_the_page_is_as_wide_as_its_element() -> None:
+    spec = lines.page_spec(efficiency.chart(FULL, PAGE))
+    assert spec["width"] == "container"
+    assert spec["autosize"]["type"] == "fit-x"
+
+
+def test_a_channel_is_copied_for_another_field() -> None:
+    x = alt.X("granularity:Q", axis=alt.Axis(title="t"))
+    other = lines.like(x, "low:Q")
+    assert (x.shorthand, other.shorthand) == ("granularity:Q", "low:Q")
+    assert other.to_dict()["axis"] == {"title": "t"}
+
+
+def test_a_tooltip_shows_texts_as_they_are() -> None:
+    system, again = lines.tooltip(system="system", lasts="granularity")
+    assert system.to_dict() == {"field": "system", "title": "system", "type": "nominal"}
+    assert again.to_dict()["title"] == "granularity"

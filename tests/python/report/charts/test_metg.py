@@ -1,0 +1,91 @@
+"""The chart of METG: a mark for each cell, its interval, its floor and its words."""
+
+from __future__ import annotations
+
+import pytest
+from drawn_chart import DrawnChart, draw
+from report_cells import cell, measured, results
+
+from taskgrain.report.cells import Results
+from taskgrain.report.charts import metg
+from taskgrain.report.charts.chart import BOTH_COLUMNS, ONE_COLUMN
+from taskgrain.report.look import AT_LEAST, AT_MOST, SHAPES
+
+FULL = results(
+    measured("fast", 1e-6, floor=4e-7, floor_low=3e-7, floor_high=5e-7),
+    measured("slow", 4e-6, floor=2e-6, floor_low=2e-6, floor_high=2e-6),
+    cell("open", ending="always_reached", high=5e-7),
+    cell("never", ending="never_reached", low=9e-6),
+    cell("failed", ending="failed", error="timeout"),
+)
+
+
+@pytest.fixture(scope="module")
+def drawn() -> DrawnChart:
+    (figure,) = metg.on_paper(FULL)
+    return draw(figure)
+
+
+def test_every_number_or_bound_has_its_mark(drawn: DrawnChart) -> None:
+    marks = sorted(drawn.layer("symbol"), key=lambda one: one["x"])
+    assert [one["shape"] for one in marks] == [AT_MOST, SHAPES[0], SHAPES[0], AT_LEAST]
+    assert len({one["y"] for one in marks}) == 4
+
+
+def test_rows_are_from_the_best_to_the_worst_with_their_words(drawn: DrawnChart) -> None:
+    texts = sorted(drawn.layer("text"), key=lambda one: one["y"])
+    assert [one["text"] for one in texts] == ["≤ 500 ns", "1.00 µs", "4.0 µs", "> 9.00 µs", "timeout"]
+    assert {"open", "fast", "slow", "never", "failed"} <= set(drawn.texts)
+
+
+def test_only_a_metg_has_an_interval_around_its_mark(drawn: DrawnChart) -> None:
+    intervals = {one["y"]: one for one in drawn.layer("rule")}
+    marks = [one for one in drawn.layer("symbol") if one["shape"] == SHAPES[0]]
+    assert set(intervals) == {one["y"] for one in marks}
+    for one in marks:
+        ends = sorted((intervals[one["y"]]["x"], intervals[one["y"]]["x2"]))
+        assert ends[0] < one["x"] < ends[1]
+
+
+def test_the_floor_is_a_tick_below_the_metg(drawn: DrawnChart) -> None:
+    floors = sorted(one["x"] for one in drawn.layer("rect"))
+    marks = sorted(one["x"] for one in drawn.layer("symbol") if one["shape"] == SHAPES[0])
+    assert len(floors) == 2
+    assert all(floor < mark for floor, mark in zip(floors, marks, strict=True))
+
+
+def of_two_workloads() -> Results:
+    return results(
+        *(measured("a", 1e-6, "fft"), measured("b", 4e-6, "fft")),
+        *(measured("b", 1e-6, "dom"), measured("c", 9e-3, "dom")),
+    )
+
+
+def test_all_workloads_stand_in_one_figure_and_each_alone() -> None:
+    together, *alone = metg.on_paper(of_two_workloads())
+    assert (together.name, together.width, together.plots) == ("metg", BOTH_COLUMNS, 2)
+    assert [(one.name, one.width) for one in alone] == [("metg fft", ONE_COLUMN), ("metg dom", ONE_COLUMN)]
+    assert {"fft", "dom"} <= set(draw(together).texts)
+
+
+def test_panels_share_their_scale_and_their_rows() -> None:
+    together, *alone = metg.on_paper(of_two_workloads())
+    first, second = draw(together).marks["symbol"]
+    (same,) = [one for one in second if one["x"] == pytest.approx(min(mark["x"] for mark in first))]
+    assert same["y"] == max(one["y"] for one in first)  # system b, second of both panels
+    separate = [min(mark["x"] for mark in draw(one).layer("symbol")) for one in alone]
+    assert separate[0] == pytest.approx(separate[1])
+
+
+def test_a_plot_for_each_workload_on_the_page() -> None:
+    plots = [*metg.on_page(of_two_workloads())]
+    assert [(one.heading, one.of) for one in plots] == [("fft", ("fft",)), ("dom", ("dom",))]
+    assert all(one.row_height > 0 and one.heading in one.label for one in plots)
+    assert {one.key for one in plots} == {"metg"}  # one specification for all
+    assert [*metg.on_page(results())] == [*metg.on_paper(results())] == []
+
+
+def test_the_introduction_names_the_thresholds() -> None:
+    assert "at least 50 % of the machine" in metg.SECTION.intro(FULL)
+    two = results(cell(threshold=0.8), cell(threshold=0.5))
+    assert "at least 50 % or 80 % of the machine" in metg.SECTION.intro(two)

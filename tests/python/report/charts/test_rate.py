@@ -1,0 +1,65 @@
+"""The chart of rate: work per second against the size of a task, below the peak."""
+
+from __future__ import annotations
+
+from drawn_chart import draw
+from report_cells import cell, measured, point, results
+
+from taskgrain.report.charts import rate
+
+CURVE = (point(10, 1e-6, 0.2), point(100, 2e-6, 0.6), point(1000, 9e-6, 0.9))
+FULL = results(
+    measured("a", 1.5e-6, curve=CURVE, peak_rate=4e9),
+    measured("b", 1.5e-6, curve=CURVE, peak_rate=1e9),
+    measured("c", 1.5e-6, curve=CURVE, peak_rate=2e9),
+)
+
+
+def test_the_rate_is_the_efficiency_of_the_peak() -> None:
+    (figure,) = rate.on_paper(results(measured("a", 1.5e-6, curve=CURVE, peak_rate=4e9)))
+    drawn = draw(figure)
+    (line,) = drawn.marks["line"]
+    (peak,) = [one["y"] for one in drawn.layer("text") if one["text"] == "peak"]
+    heights = [one["y"] for one in line]
+    assert heights == sorted(heights, reverse=True)
+    assert all(peak < one for one in heights)
+    assert [one["x"] for one in line] == sorted(one["x"] for one in line)
+
+
+def test_systems_of_different_peaks_have_one_line_at_their_median() -> None:
+    (figure,) = rate.on_paper(FULL)
+    assert figure.data["levels"] == [{"value": 2e9, "text": "peak"}]
+    (plot,) = rate.on_page(FULL)
+    assert plot.middle
+    assert [plot.levels[number]["value"] for number in range(3)] == [4e9, 1e9, 2e9]
+
+
+def test_the_axis_has_the_unit_of_the_work() -> None:
+    (figure,) = rate.on_paper(FULL)
+    assert "FLOP/s per core" in draw(figure).texts
+    mixed = results(
+        measured("a", 1.5e-6, curve=CURVE, work_unit="flop"),
+        measured("b", 1.5e-6, curve=CURVE, work_unit="bytes"),
+    )
+    (figure,) = rate.on_paper(mixed)
+    assert "units of work per second per core" in draw(figure).texts
+
+
+def test_a_cell_without_a_peak_is_left_out() -> None:
+    found = results(measured("a", 1.5e-6, curve=CURVE), measured("b", 1.5e-6, curve=CURVE, peak_rate=None))
+    (plot,) = rate.on_page(found)
+    assert plot.needs == "peak"  # the page's script leaves the others out
+    assert set(plot.levels) == {0}
+    (figure,) = rate.on_paper(found)
+    marks = [one for layer in draw(figure).marks["symbol"] for one in layer]
+    assert len(marks) == 3
+
+
+def test_the_axis_of_the_page_ends_at_a_field_that_points_have() -> None:
+    (plot,) = rate.on_page(FULL)
+    (figure,) = rate.on_paper(FULL)
+    assert plot.most in figure.data["points"][0]
+
+
+def test_nothing_is_drawn_without_a_curve() -> None:
+    assert [*rate.on_page(results(cell()))] == [*rate.on_paper(results(cell()))] == []
