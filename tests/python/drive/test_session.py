@@ -18,7 +18,6 @@ import pytest
 
 from taskgrain.drive.answers import DriverError
 from taskgrain.drive.launch.launch import Launch
-from taskgrain.drive.log import DriverLog
 from taskgrain.drive.session import Session
 from taskgrain.machine.processes import cpu_seconds, descendants
 
@@ -137,17 +136,6 @@ def test_a_gigabyte_of_output_fills_neither_disk_nor_memory(sessions: list[Sessi
     assert psutil.Process().memory_info().rss - before < 100 * 2**20
     log = tmp_path / "logs" / "gigabytes.log"
     assert log.stat().st_size < 5 * 2**20
-
-
-def test_log_is_capped_with_a_notice(tmp_path: Path) -> None:
-    log = DriverLog(tmp_path / "x.log", largest=100)
-    for number in range(100):
-        log.write(b"line %d" % number)
-    log.close()
-    text = (tmp_path / "x.log").read_text()
-    assert len(text) < 200
-    assert "the log is full" in text
-    assert log.tail().endswith("line 99")
 
 
 def test_start_failures(sessions: list[Session], tmp_path: Path) -> None:

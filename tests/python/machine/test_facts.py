@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from taskgrain.machine import facts as machine
-from taskgrain.machine.busy import BusyWatch
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -34,24 +29,6 @@ def test_the_build_is_named_by_compiler_flags_and_commit() -> None:
         assert project["dirty"] in (False, True)
     else:
         assert project["commit"] is project["dirty"] is None
-
-
-def test_counts_who_takes_the_cores_and_who_is_interrupted() -> None:
-    core = max(os.sched_getaffinity(0))
-    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
-    try:
-        for hog in hogs:
-            os.sched_setaffinity(hog.pid, {core})
-        watch = BusyWatch([core], [hogs[0].pid])
-        time.sleep(0.5)
-        found = watch.end([hogs[0].pid])
-    finally:
-        for hog in hogs:
-            hog.kill()
-            hog.wait()
-    assert found.share > 0.2, "the other one"
-    assert found.switches > 2, "for the other one"
-    assert 0.0 <= found.steal <= found.share
 
 
 def test_what_is_odd_about_a_machine_has_codes() -> None:

@@ -8,7 +8,6 @@ import sys
 
 from taskgrain._core import fields
 from taskgrain.study.fields import CORE, GIVEN, OF_A_RUN, PLURALS, WORKLOAD, rivals
-from taskgrain.study.workload import Workload
 
 PROGRAM = """
 import json, sys
@@ -58,14 +57,6 @@ def test_the_table_is_the_cores() -> None:
     assert set(WORKLOAD) == {*CORE, "graphs"} - set(OF_A_RUN)
     assert set(GIVEN) == {*WORKLOAD, "tasks_per_core"}
     assert set(PLURALS.values()) <= set(WORKLOAD)
-
-
-def test_a_workload_is_told_as_the_core_takes_it() -> None:
-    workload = Workload("nearest", 8, radix=5, imbalance=0.5, graphs=2)
-    (one, other) = workload.request(3, 10)
-    assert one == other
-    assert set(one) == {name for name, field in CORE.items() if not field.of_kernel} | {"kernel"}
-    assert workload.request(0, 10)[0]["kernel"] == {"name": "empty", "iterations": 0}
 
 
 def test_rivals_say_the_same() -> None:

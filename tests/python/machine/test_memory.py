@@ -1,0 +1,79 @@
+"""How much memory a driver may hold, and when it is stopped."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from taskgrain.machine import memory
+from taskgrain.machine.memory import MemoryWatch
+from taskgrain.machine.processes import descendants
+from taskgrain.words.errors import InputError
+
+
+def test_the_limit_is_a_share_of_what_is_available(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(memory.MEMORY_VARIABLE, raising=False)
+    available, total = memory.available_bytes(), memory.total_bytes()
+    assert 0 < available <= total
+    assert MemoryWatch().limit == pytest.approx(0.8 * available, rel=0.2)
+    monkeypatch.setenv(memory.MEMORY_VARIABLE, "2G")
+    assert MemoryWatch().limit == 2 * 2**30
+    monkeypatch.setenv(memory.MEMORY_VARIABLE, "plenty")
+    with pytest.raises(InputError, match="TASKGRAIN_MEMORY: plenty is not allowed"):
+        MemoryWatch()
+
+
+def test_memory_that_is_shared_counts_once() -> None:
+    code = (
+        "import mmap, os, time\n"
+        "held = mmap.mmap(-1, 2**26)\n"
+        "held.write(b'x' * 2**26)\n"
+        "for _ in range(3):\n"
+        "    if os.fork() == 0: sum(held[::4096]); time.sleep(100)\n"
+        "sum(held[::4096]); print('now', flush=True); time.sleep(100)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as one:
+        assert one.stdout is not None
+        one.stdout.readline()
+        time.sleep(0.5)
+        pids = [one.pid, *descendants(one.pid)]
+        assert len(pids) == 4
+        assert MemoryWatch(2**27).excess(pids) is None
+        assert "where 48 MiB are allowed" in str(MemoryWatch(48 * 2**20).excess(pids))
+        for pid in pids:
+            psutil.Process(pid).kill()
+
+
+def test_a_machine_that_runs_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The machine itself cannot be brought there without harm to what else runs on it.
+    monkeypatch.setattr(memory, "available_bytes", lambda: 2**20)
+    watch = MemoryWatch(2**50)
+    monkeypatch.setattr(memory, "_resident", lambda pid: 2**31)
+    assert watch.excess([1]) == "holds 2 GiB of memory, and only 1 MiB are left"
+    monkeypatch.setattr(memory, "_resident", lambda pid: 2**20)
+    assert watch.excess([1]) is None  # somebody else ate it
+
+
+def test_control_groups_limit_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # Both versions of control groups at once; a test may rarely make one of its own.
+    group = tmp_path / "a" / "b"
+    group.mkdir(parents=True)
+    (group / "memory.max").write_text("max\n")
+    (group / "memory.current").write_text("1000\n")
+    (tmp_path / "a" / "memory.max").write_text("100000\n")
+    (tmp_path / "a" / "memory.current").write_text("40000\n")
+    (tmp_path / "a" / "memory.stat").write_text("anon 30000\ninactive_file 5000\n")
+    old = tmp_path / "memory" / "c"
+    old.mkdir(parents=True)
+    (old / "memory.limit_in_bytes").write_text("90000\n")
+    (old / "memory.usage_in_bytes").write_text("10000\n")
+    (tmp_path / "own").write_text("0::/a/b\n4:cpu,memory:/c\n")
+    monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
+    monkeypatch.setattr(memory, "_OWN_CGROUPS", tmp_path / "own")
+    assert memory.available_bytes() == 65000
+    assert memory.total_bytes() == 90000

@@ -1,0 +1,93 @@
+"""The settings of a study: what follows from what is given, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from taskgrain.study.settings import SETTINGS, Settings, take_settings, with_new_keys
+from taskgrain.words.errors import InputError
+
+
+def take(**table: Any) -> Settings:
+    return take_settings(table, "--{}".format)
+
+
+def test_what_is_not_given_has_its_default() -> None:
+    assert take() == Settings()
+    assert take(steps="1e3", budget="2m") == replace(Settings(), steps=1000, budget=120.0)
+
+
+def test_settings_are_taken_out_and_the_rest_is_left() -> None:
+    table = {"repeats": 5, "pattern": "fft", "sweep": False}
+    assert take_settings(table, str).repeats == 5
+    assert table == {"pattern": "fft"}
+
+
+def test_rounds_follow_one_another() -> None:
+    assert take(max_rounds=3) == replace(Settings(), min_rounds=3, max_rounds=3)
+    assert take(min_rounds=100) == replace(Settings(), min_rounds=100, max_rounds=100)
+    assert take(min_rounds=3, max_rounds=3).max_rounds == 3
+    with pytest.raises(InputError, match="--min_rounds: 9 is not allowed; allowed: 1 to 3, the value of max"):
+        take(min_rounds=9, max_rounds=3)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10_000) | st.none(), st.integers(1, 10_000) | st.none())
+def test_rounds_are_in_order_or_refused(least: int | None, most: int | None) -> None:
+    given = {"min_rounds": least, "max_rounds": most}
+    given = {name: value for name, value in given.items() if value is not None}
+    if least is not None and most is not None and most < least:
+        with pytest.raises(InputError):
+            take(**given)
+        return
+    made = asdict(take(**given))
+    assert made["min_rounds"] <= made["max_rounds"]
+    assert made | given == made, "what is given stays"
+
+
+def test_the_old_key_of_the_sweep() -> None:
+    assert take(sweep=True).experiment == "sweep"
+    assert take(sweep=False).experiment == "metg"
+    with pytest.raises(InputError, match="--sweep: yes is not allowed; allowed: true or false"):
+        take(sweep="yes")
+
+
+def test_a_stored_study_has_the_new_key() -> None:
+    stored = {"sweep": True, "repeats": 3}
+    assert with_new_keys(stored) == {"experiment": "sweep", "repeats": 3}
+    assert with_new_keys({"sweep": False}) == {}
+    assert with_new_keys({"sweep": True, "experiment": "metg"}) == {"experiment": "metg"}
+    assert stored == {"sweep": True, "repeats": 3}, "the stored table stays as it is"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("cores", -1, "an integer at least 0"),
+        ("threshold", 1, "a number above 0 and below 1"),
+        ("precision", 0, "a number above 0 to 1"),
+        ("budget", "-1s", "seconds at least 0, such as 90, 90s, 10m, 2h"),
+        ("steps", 1.5, "an integer at least 0"),
+        ("repeats", 0, "an integer from 1 to 10000"),
+        ("max_rounds", 10_001, "an integer from 1 to 10000"),
+        ("first_iterations", "many", "an integer from 1 to "),
+        ("validate", "maybe", "off, sample, full"),
+        ("isa", "sse", "auto, avx512, avx2, neon, portable"),
+        ("experiment", 1, "text"),
+    ],
+)
+def test_bad_values_are_named(name: str, value: object, allowed: str) -> None:
+    with pytest.raises(InputError) as caught:
+        take(**{name: value})
+    assert str(caught.value).startswith(f"--{name}: {value} is not allowed; allowed: {allowed}")
+
+
+def test_the_table_has_every_setting_and_its_own_default_is_allowed() -> None:
+    assert {name: one.default for name, one in SETTINGS.items()} == asdict(Settings())
+    for name, one in SETTINGS.items():
+        assert one.read(one.default, name) == one.default

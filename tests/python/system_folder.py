@@ -1,0 +1,42 @@
+"""Folders of systems that tests write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+FULL = """
+title = "MPI"
+paradigm = "message passing"
+parallelism = "explicit"
+distributed = true
+network = "MPI"
+language = "C++"
+sources = ["mpi.cpp"]
+versions = ["it"]
+guidance = ["https://example.org"]
+default = true
+[probe]
+programs = ["sh"]
+files = ["{dir}/system.toml"]
+python = ["json"]
+install = "apt-get install it"
+[launch]
+command = ["mpirun", "-n", "{cores}", "{python}", "{dir}/driver", '{"a": {0}}']
+env = { OMP_NUM_THREADS = "{cores}", OMP_PLACES = "{places}", NODES = "{nodes}" }
+[setup]
+group = "ray"
+megabytes = 300
+debian = { libmpi-dev = "mpirun" }
+pypi = ["it==1"]
+pypi_alone = ["its-library==1"]
+program = "setup"
+[limits]
+cores = 2
+"""
+LEAST = '[launch]\ncommand = ["true"]\n'
+
+
+def make(folder: Path, text: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "system.toml").write_text(text)
+    return folder
