@@ -122,7 +122,7 @@ def seconds(value: object, field: str, *, low: float = 0.0, above: bool = True) 
         factor = {"s": 1.0, "m": 60.0, "h": 3600.0}[value.strip()[-1]]
         number = value.strip()[:-1]
     try:
-        return real(number, field, low=low, above=above) * factor
+        return real(real(number, field, low=low, above=above) * factor, field)
     except InputError:
         bound = f"above {low:g}" if above else f"at least {low:g}"
         raise InputError(field, value, f"seconds {bound}, such as 90, 90s, 10m, 2h") from None
