@@ -134,6 +134,7 @@ def parse(given: Document, cores: int) -> Study:
     if count > _MOST_WORKLOADS:
         raise InputError(given.value("workloads"), f"{count} of them", f"at most {_MOST_WORKLOADS}")
     made: dict[Workload, Named] = {}
+    taken: set[str] = set()
     for at, lists in products:
         for chosen in itertools.product(*lists.values()):
             values = dict(zip(lists, chosen, strict=True))
@@ -141,7 +142,10 @@ def parse(given: Document, cores: int) -> Study:
             new = workload({key: one.value for key, one in values.items()}, cores, named)
             if new in made:
                 raise UsageError(f"{named('')}: {new.name} is there twice")
+            if new.name in taken:  # of a file, the name has only that of the file itself
+                raise UsageError(f"{named('')}: {new.name} names two workloads; rename one of the files")
             made[new] = named
+            taken.add(new.name)
     exclude = tuple(_rule(rule, cores) for rule in rules)
     systems_named = tuple(given.value("systems", *([n] if listed else [])) for n in range(len(names)))
     return Study(

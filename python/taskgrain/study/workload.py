@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -109,7 +110,7 @@ class Workload:
         """The flags that give this workload on the command line."""
         words = []
         for name, value in self._own().items():
-            words.append(flag(name) if value is True else f"{flag(name)} {_plain(value)}")
+            words.append(flag(name) if value is True else f"{flag(name)} {shlex.quote(_plain(value))}")
         return " ".join(words)
 
 
@@ -121,7 +122,10 @@ def _shown(name: str, value: object) -> str:
 def _plain(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    return str(value)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from taskgrain.study.includes import read_study
 from taskgrain.study.study import read
+from taskgrain.study.toml import Document
 from taskgrain.words.errors import InputError, UsageError
 
 
@@ -132,3 +134,54 @@ def test_a_study_overrules_the_experiment_of_one_that_it_includes(tmp_path: Path
     (tmp_path / "own.toml").write_text('include = "base.toml"\nexperiment = "metg"\n')
     assert read(tmp_path / "base.toml", 2).settings.experiment == "sweep"
     assert read(tmp_path / "own.toml", 2).settings.experiment == "metg"
+
+
+def tables(folder: Path, **files: str) -> Document:
+    """What `s.toml` comes to, together with the other files."""
+    for name, text in files.items():
+        (folder / f"{name}.toml").write_text(text)
+    return read_study(folder / "s.toml")
+
+
+def test_arrays_are_put_one_behind_the_other_and_each_element_keeps_its_place(tmp_path: Path) -> None:
+    found = tables(
+        tmp_path,
+        a='exclude = [{ width = 1 }]\n[[workloads]]\npattern = "fft"\n',
+        s='include = "a.toml"\nexclude = [{ width = 2 }]\n[[workloads]]\npattern = "dom"\n',
+    )
+    assert found.table == {
+        "exclude": [{"width": 1}, {"width": 2}],
+        "workloads": [{"pattern": "fft"}, {"pattern": "dom"}],
+    }
+    assert found.value("exclude", 0, "width") == f"{tmp_path}/a.toml:1:22: exclude[0].width"
+    assert found.value("exclude", 1, "width") == f"{tmp_path}/s.toml:2:22: exclude[1].width"
+    assert found.value("workloads", 1, "pattern") == f"{tmp_path}/s.toml:4:11: workloads[1].pattern"
+    assert found.file_of("workloads", 0, "pattern") == tmp_path / "a.toml"
+
+
+def test_a_later_file_wins_also_where_it_says_it_in_another_way(tmp_path: Path) -> None:
+    found = tables(
+        tmp_path,
+        a='patterns = ["fft"]\nwidths = [1]\n[defaults]\nradix = 1\ntasks_per_core = 2\n',
+        s='include = ["a.toml"]\npattern = "dom"\n[defaults]\nwidth = 3\n',
+    )
+    assert found.table == {"pattern": "dom", "widths": [1], "defaults": {"radix": 1, "width": 3}}
+    assert found.value("patterns") == f"{tmp_path}/s.toml: patterns", "nothing is left of the one it replaces"
+    assert found.value("defaults", "radix").startswith(f"{tmp_path}/a.toml:4:9: ")
+
+
+def test_a_file_that_two_others_include_counts_where_it_comes_first(tmp_path: Path) -> None:
+    found = tables(
+        tmp_path,
+        base="repeats = 1\nsteps = 1\n",
+        a='include = "base.toml"\nrepeats = 2\n',
+        b='include = "base.toml"\nsteps = 3\n',
+        s='include = ["a.toml", "b.toml"]\n',
+    )
+    assert found.table == {"repeats": 2, "steps": 3}
+
+
+def test_a_link_to_a_file_is_that_file(tmp_path: Path) -> None:
+    (tmp_path / "link.toml").symlink_to("s.toml")
+    with pytest.raises(UsageError, match=r"link\.toml: is a circle"):
+        tables(tmp_path, s='include = "link.toml"\n')

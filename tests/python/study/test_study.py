@@ -281,3 +281,10 @@ def test_a_study_chooses_its_experiment() -> None:
     assert study(FFT + "sweep = false").settings == study(FFT).settings
     with pytest.raises(UsageError, match=r"s\.toml:\d+:\d+: .*give this or (sweep|experiment), not both"):
         study(FFT + 'sweep = true\nexperiment = "sweep"')
+
+
+def test_files_of_one_name_are_not_mixed_up(tmp_path: Path) -> None:
+    file = tmp_path / "s.toml"
+    file.write_text('patterns = "dag"\ndag = ["a/one.dag", "b/one.dag"]\n')
+    with pytest.raises(UsageError, match=r"s\.toml:1:12: .*/width=2 names two workloads; rename one of the"):
+        read(file, 2)
