@@ -42,13 +42,18 @@ def _last_processor(pid: int) -> int:
         return -1
 
 
+def _switches(status: bytes) -> int:
+    """The involuntary switches of a thread's status, which some kernels follow with other lines."""
+    return int(status.partition(b"nonvoluntary_ctxt_switches:")[2].partition(b"\n")[0])
+
+
 def involuntary_switches(pid: int) -> int:
     """Involuntary context switches of a process's threads; 0 if it is gone."""
     count = 0
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
             with open(f"/proc/{pid}/task/{thread}/status", "rb") as file:
-                count += int(file.read().rpartition(b"nonvoluntary_ctxt_switches:")[2])
+                count += _switches(file.read())
     except (OSError, ValueError):
         pass
     return count
@@ -95,7 +100,10 @@ class BusyWatch:
         start, end = self._start, self._read()
         wall = max(end.wall - start.wall, 1e-9)
         ours = {*own, os.getpid()}
-        own_seconds = sum(end.processes.get(pid, 0.0) - start.processes.get(pid, 0.0) for pid in ours)
+        # One that ended meanwhile has no time at the end; its earlier time must not count against the others.
+        own_seconds = sum(
+            max(0.0, end.processes.get(pid, 0.0) - start.processes.get(pid, 0.0)) for pid in ours
+        )
 
         alone = not start.ticks or self._cores >= start.ticks.keys()
         others = 0.0

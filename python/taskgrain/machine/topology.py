@@ -81,8 +81,7 @@ def choose_cores(count: int, available: Sequence[int] | None = None) -> tuple[in
         if count == 0:
             count = machine.physical_cores
     count = count or len(available)
-    numbers.integer(count, "--cores", low=1)
-    if count > len(available):
+    if not 1 <= count <= len(available):
         raise InputError(
             "--cores", count, f"1 to {len(available)}, what this process may use (0: all physical cores)"
         )

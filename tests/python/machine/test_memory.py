@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -77,3 +78,38 @@ def test_control_groups_limit_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     monkeypatch.setattr(memory, "_OWN_CGROUPS", tmp_path / "own")
     assert memory.available_bytes() == 65000
     assert memory.total_bytes() == 90000
+
+
+def test_without_a_control_group_the_machine_alone_limits_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(memory, "_OWN_CGROUPS", tmp_path / "none")
+    assert memory.total_bytes() == psutil.virtual_memory().total
+    group = tmp_path / "memory"
+    group.mkdir()
+    # Version 1 says a number where there is no limit.
+    (group / "memory.limit_in_bytes").write_text("9223372036854771712\n")
+    (group / "memory.usage_in_bytes").write_text("10000\n")
+    (tmp_path / "own").write_text("12:memory:/\n1:name=systemd:/\n")
+    monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
+    monkeypatch.setattr(memory, "_OWN_CGROUPS", tmp_path / "own")
+    assert memory.total_bytes() == psutil.virtual_memory().total
+
+
+def test_a_group_that_is_over_its_limit_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "memory.max").write_text("1000\n")
+    (tmp_path / "memory.current").write_text("1500\n")
+    (tmp_path / "own").write_text("0::/\n")
+    monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
+    monkeypatch.setattr(memory, "_OWN_CGROUPS", tmp_path / "own")
+    assert memory.available_bytes() == 0
+
+
+def test_processes_that_are_gone_hold_nothing() -> None:
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    assert MemoryWatch(1).excess([gone.pid]) is None
+    assert MemoryWatch(1).excess([]) is None
+    assert "where 1 B are allowed" in str(MemoryWatch(1).excess([gone.pid, os.getpid()]))

@@ -1,0 +1,107 @@
+"""What is below a process, and the processor time that one has used."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+import pytest
+
+from taskgrain.machine import processes
+from taskgrain.machine.processes import cpu_seconds, descendants
+
+TREE = """
+import os, sys, time
+def below(depth):
+    if depth and os.fork() == 0:
+        os.setsid()
+        below(depth - 1)
+        time.sleep(100)
+for _ in range(2):
+    below(2)
+print("ready", flush=True)
+time.sleep(100)
+"""
+THREAD = """
+import subprocess, sys, threading, time
+def start():
+    subprocess.Popen(["sleep", "100"])
+    print("ready", flush=True)
+    time.sleep(100)
+threading.Thread(target=start).start()
+"""
+
+
+@contextmanager
+def running(program: str) -> Iterator[int]:
+    """A Python program that has printed a line; ended with all below it."""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as one:
+        try:
+            assert one.stdout is not None
+            assert one.stdout.readline()
+            yield one.pid
+        finally:
+            for process in [*psutil.Process(one.pid).children(recursive=True), psutil.Process(one.pid)]:
+                process.kill()
+
+
+def count(root: int, wanted: int) -> list[int]:
+    """The descendants as soon as there are so many: a child is there a moment after its fork."""
+    end = time.monotonic() + 10.0
+    while len(found := descendants(root)) < wanted and time.monotonic() < end:
+        time.sleep(0.01)
+    return found
+
+
+def test_descendants_in_sessions_of_their_own_nearest_first() -> None:
+    with running(TREE) as root:
+        found = count(root, 4)
+        assert sorted(found) == sorted(one.pid for one in psutil.Process(root).children(recursive=True))
+        assert len(found) == len(set(found)) == 4
+        parents = [psutil.Process(pid).ppid() for pid in found]
+        assert parents[:2] == [root, root]
+        assert sorted(parents[2:]) == sorted(found[:2])
+
+
+def test_children_of_another_thread_than_the_first() -> None:
+    with running(THREAD) as root:
+        (child,) = count(root, 1)
+        assert psutil.Process(child).name() == "sleep"
+
+
+def test_the_table_of_all_processes_says_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    with running(TREE) as root:
+        listed = count(root, 4)
+        # As on a kernel that does not list children.
+        monkeypatch.setattr(processes, "_children", lambda pid: None)
+        assert sorted(descendants(root)) == sorted(listed)
+
+
+def test_a_process_that_is_gone_has_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    with subprocess.Popen(["true"]) as gone:
+        pass
+    assert descendants(gone.pid) == []
+    assert cpu_seconds(gone.pid) == 0.0
+    monkeypatch.setattr(processes, "_children", lambda pid: None)
+    assert descendants(gone.pid) == []
+
+
+def test_processor_time_of_all_threads_the_ended_ones_too() -> None:
+    assert cpu_seconds(os.getpid()) == pytest.approx(time.process_time(), abs=0.1)
+    program = """
+import threading, time
+def spin():
+    while time.thread_time() < 0.1: pass
+thread = threading.Thread(target=spin); thread.start(); thread.join()
+print("ready", flush=True); time.sleep(100)
+"""
+    with running(program) as pid:
+        used = cpu_seconds(pid)
+        assert used >= 0.1
+        ticks = sum(psutil.Process(pid).cpu_times()[:2])
+        assert used == pytest.approx(ticks, abs=0.1)
