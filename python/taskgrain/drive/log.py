@@ -22,6 +22,7 @@ class DriverLog:
         self._tail: deque[bytes] = deque(maxlen=_TAIL_LINES)
         self._file = None
         self._room = 0
+        """Bytes left in the file; below 0 once something was dropped."""
         if path is not None:
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +36,7 @@ class DriverLog:
         with self._lock:
             if line.strip():
                 self._tail.append(line[:_TAIL_WIDTH])
-            if self._file is None or self._room <= 0:
+            if self._file is None or self._room < 0:
                 return
             entry = line + b"\n"
             if len(entry) > self._room:
@@ -44,11 +45,11 @@ class DriverLog:
             try:
                 self._file.write(entry)
             except OSError:
-                self._room = 0  # a full disk must not end a measurement
+                self._room = -1  # a full disk must not end a measurement
 
     def note(self, text: str) -> None:
         """Adds a remark of the harness."""
-        self.write(f"[taskgrain: {text}]".encode())
+        self.write(f"[taskgrain: {text}]".encode(errors="backslashreplace"))
 
     def tail(self) -> str:
         """The last lines, for a failure's report, without what would drive a terminal."""

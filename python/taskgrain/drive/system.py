@@ -113,5 +113,5 @@ class System:
 def _importable(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError, AttributeError):
+    except Exception:  # to find a.b, Python imports a, which may do anything
         return False

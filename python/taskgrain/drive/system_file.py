@@ -29,6 +29,8 @@ def read(folder: Path, *, own: bool = False) -> System:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{file}: is not TOML: {error}") from None
+    except RecursionError:
+        raise UsageError(f"{file}: is nested too deeply") from None
     name = folder.resolve().name
     if not _NAME.fullmatch(name):
         raise InputError(f"{file}: folder name", name, "letters, digits and _ . + -")
@@ -43,7 +45,7 @@ def read(folder: Path, *, own: bool = False) -> System:
     _, _, _ = setup.texts("pypi"), setup.texts("pypi_alone"), setup.text("program")
     for package, sign in debian.items().items():
         numbers.text(sign, debian.field(package))
-    most_cores = limits.take("cores")
+    megabytes, most_cores = setup.take("megabytes"), limits.take("cores")
     system = System(
         name=name,
         folder=folder.resolve(),
@@ -62,7 +64,7 @@ def read(folder: Path, *, own: bool = False) -> System:
         python=probe.texts("python"),
         install=probe.text("install") or (make_setup(group) if own else ""),
         group=group if own else "",
-        megabytes=numbers.integer(setup.take("megabytes") or 0, setup.field("megabytes")),
+        megabytes=0 if megabytes is None else numbers.integer(megabytes, setup.field("megabytes")),
         command=command,
         env=_environment(launch),
         reference=_words(launch, "reference"),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 
+import pytest
 from system_folder import LEAST, make
 
+from taskgrain.drive.system import REFERENCE, System
 from taskgrain.drive.system_file import read
 
 
@@ -27,3 +31,46 @@ def test_a_variant_can_be_another_build(tmp_path: Path) -> None:
     assert system.probe().available
     assert other.probe().missing == (f"file {tmp_path / 'it' / 'other'} (not built)",)
     assert other.launch([0]).command == (f"{tmp_path / 'it' / 'other'}",)
+
+
+def test_a_module_that_breaks_when_it_is_looked_for_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "breaks_at_once").mkdir()
+    (tmp_path / "breaks_at_once" / "__init__.py").write_text("raise RuntimeError('no licence')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    probe = System("it", tmp_path, "It", python=("breaks_at_once.inner", "", "json.decoder")).probe()
+    assert probe.missing == ("Python module breaks_at_once.inner", "Python module ")
+    assert not probe.available
+
+
+def test_the_command_is_filled_with_the_cores_that_the_system_can_use(tmp_path: Path) -> None:
+    system = System(
+        *("it", tmp_path, "It"),
+        command=("{python}", "{dir}/driver", "{cores}"),
+        env={"PLACES": "{places}"},
+        reference=("{dir}/peak", "{cores}"),
+        park=False,
+        patience=3,
+        simulated=True,
+        most_cores=2,
+    )
+    launch = system.launch([4, 6, 8])
+    assert launch.command == (sys.executable, f"{tmp_path}/driver", "2")
+    assert launch.env == {"PLACES": "{4},{6}"}
+    assert launch.cores == system.cores_of([4, 6, 8]) == (4, 6)
+    assert (launch.park, launch.patience, launch.simulated) == (False, 3, True)
+    reference = system.reference_launch([4, 6, 8])
+    assert (reference.command, reference.cores) == ((f"{tmp_path}/peak", "3"), (4, 6, 8))
+    assert not reference.simulated
+
+
+def test_the_reference_has_the_name_of_its_program(tmp_path: Path) -> None:
+    assert System("it", tmp_path, "It").reference_name == REFERENCE
+    assert System("it", tmp_path, "It", reference=("{dir}/bin/peak", "x")).reference_name == "peak"
+
+
+def test_options_find_the_system_again(tmp_path: Path) -> None:
+    folder = tmp_path / "it's here"
+    assert shlex.split(System("a", folder, "A").options) == ["--systems", str(folder), "--system", "a"]
+    assert System("a.fast", folder, "A", group="default").options == "--system a.fast"

@@ -52,11 +52,13 @@ def test_the_least_file(tmp_path: Path) -> None:
         ("launch = 1\n", "launch: 1 is not allowed; allowed: a table"),
         ('[launch]\ncommand = ["{core}"]\n', "launch.command: {core} is not allowed"),
         ("[launch\n", "is not TOML"),
-        ("\xff", "launch.command"),
+        ("a = " + "[" * 100_000, "is nested too deeply"),
+        (LEAST + "[setup]\nmegabytes = false\n", "setup.megabytes: False is not allowed"),
+        (LEAST + "[setup]\nmegabytes = ''\n", "setup.megabytes: '' is not allowed"),
     ],
 )
 def test_bad_files_name_file_and_key(tmp_path: Path, text: str, words: str) -> None:
-    folder = make(tmp_path / "bad", text if text != "\xff" else "")
+    folder = make(tmp_path / "bad", text)
     with pytest.raises((InputError, UsageError)) as caught:
         read(folder)
     assert words in str(caught.value)
@@ -104,3 +106,37 @@ def test_a_set_up_that_is_wrong(tmp_path: Path, line: str, key: str, value: str)
     with pytest.raises(InputError, match=re.escape(key)) as error:
         read(make(tmp_path / "it", f"{LEAST}[setup]\n{line}\n"))
     assert value in str(error.value)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"system\.toml: cannot be read: No such file"):
+        read(tmp_path)
+    (tmp_path / "system.toml").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=r"system\.toml: is not TOML"):
+        read(tmp_path)
+    with pytest.raises(InputError, match="folder name: a b is not allowed; allowed: letters, digits"):
+        read(make(tmp_path / "a b", LEAST))
+
+
+def test_a_folder_is_known_by_its_own_name_however_it_is_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make(tmp_path / "it", LEAST)
+    monkeypatch.chdir(folder)
+    assert read(Path(".")) == read(folder)
+    assert read(Path(".")).folder == folder
+
+
+@pytest.mark.parametrize(
+    ("own", "setup", "group", "install"),
+    [
+        (True, "", "default", "make setup"),
+        (True, "[setup]\ngroup = 'ray'\n", "ray", "make setup GROUPS=ray"),
+        (False, "[setup]\ngroup = 'ray'\n", "", ""),
+    ],
+)
+def test_only_the_projects_own_systems_are_set_up(
+    tmp_path: Path, own: bool, setup: str, group: str, install: str
+) -> None:
+    system = read(make(tmp_path / "it", LEAST + setup), own=own)
+    assert (system.group, system.install) == (group, install)

@@ -1,0 +1,79 @@
+"""What a launcher comes to, as a session uses it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import FrozenInstanceError
+
+import pytest
+
+from taskgrain.drive.answers import DriverError
+from taskgrain.drive.launch.launch import Launch
+from taskgrain.drive.session import Session
+
+CORE = max(os.sched_getaffinity(0))
+DRIVER = """
+import json, os, sys, time
+wait, variables = float(sys.argv[1]), [os.environ[name] for name in ("TASKGRAIN_CORES", "COLOUR")]
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["op"] == "hello":
+        answer = {"event": "ready", "protocol": 1, "system": " ".join(variables), "cores": 1}
+    elif request["op"] == "run":
+        time.sleep(wait)
+        answer = {"event": "result", "id": request["id"], "seconds": [1000.0], "tasks": 1, "executed": 1,
+                  "work": 0, "work_unit": "FLOP"}
+    else:
+        break
+    print("@taskgrain " + json.dumps(answer), flush=True)
+"""
+
+
+def launch(wait: float = 0.0, **fields: object) -> Launch:
+    command = (sys.executable, "-c", DRIVER, str(wait))
+    return Launch(command, {"COLOUR": "green"}, (CORE,), **fields)  # type: ignore[arg-type]
+
+
+def kinds(one: Launch, **times: float) -> Sequence[str]:
+    """Of two runs in one session, what each came to."""
+    found = []
+    with Session("it", one, **times) as session:
+        for _ in range(2):
+            session.start()
+            try:
+                found.append(f"{session.run([{}], repeats=1).seconds[0]:g}")
+            except DriverError as error:
+                found.append(error.kind)
+    return found
+
+
+def test_the_driver_gets_the_cores_and_the_environment() -> None:
+    with Session("it", launch()) as session:
+        assert session.start().system == f"{CORE} green"
+
+
+def test_only_a_simulated_system_may_need_longer_than_has_passed() -> None:
+    assert kinds(launch()) == ["protocol"] * 2
+    assert kinds(launch(simulated=True)) == ["1000"] * 2
+
+
+def test_patience_multiplies_how_long_an_answer_is_waited_for() -> None:
+    hasty = launch(2.0, simulated=True)
+    assert kinds(hasty, run_seconds=0.2) == ["timeout"] * 2
+    assert kinds(launch(0.4, simulated=True, patience=100), run_seconds=0.2) == ["1000"] * 2
+
+
+@pytest.mark.parametrize("park", [True, False])
+def test_a_driver_is_parked_only_where_it_may_be(park: bool) -> None:
+    with Session("it", launch(park=park)) as session:
+        session.start()
+        session.park()
+        assert session.parked == park
+
+
+def test_a_launch_does_not_change() -> None:
+    with pytest.raises(FrozenInstanceError):
+        launch().park = False  # type: ignore[misc]
+    assert launch() == launch()
