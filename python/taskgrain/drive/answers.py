@@ -152,7 +152,7 @@ def _binding(answer: Mapping[str, object]) -> tuple[tuple[int, ...], ...]:
     if not isinstance(value, list):
         raise _wrong("binding", value, allowed)
     for worker in value:
-        if not isinstance(worker, list) or any(not isinstance(one, int) or one < 0 for one in worker):
+        if not isinstance(worker, list) or any(type(one) is not int or one < 0 for one in worker):
             raise _wrong("binding", value, allowed)
     return tuple(tuple(worker) for worker in value)
 

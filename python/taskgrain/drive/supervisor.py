@@ -80,7 +80,7 @@ def _execute(libc: ctypes.CDLL, cores: str, command: list[str]) -> None:
             os.sched_setaffinity(0, [int(core) for core in cores.split(",")])
         os.execvp(command[0], command)
     except OSError as error:
-        os.write(2, f"taskgrain: cannot start {command[0]}: {error.strerror}\n".encode())
+        os.write(2, os.fsencode(f"taskgrain: cannot start {command[0]}: {error.strerror}\n"))
     os._exit(127)
 
 

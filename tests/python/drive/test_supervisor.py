@@ -1,0 +1,172 @@
+"""The program that runs one command and leaves nothing of it behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from taskgrain.drive import supervisor
+from taskgrain.machine import processes
+
+STUBBORN = """
+import os, signal, sys, time
+for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        print(os.getpid(), flush=True)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(1000)
+    os._exit(0)
+os.wait()
+time.sleep(1000)
+"""
+
+
+class Supervised:
+    """A supervisor, and the end of the pipe that the harness holds."""
+
+    def __init__(self, scratch: Path, *command: str, cores: str = "") -> None:
+        self.scratch = scratch
+        scratch.mkdir()
+        (scratch / "left").touch()
+        end, self._lifeline = os.pipe()
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", supervisor.__file__, str(end), str(scratch), cores, *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(end,),
+            start_new_session=True,
+        )
+        os.close(end)
+
+    def let_go(self) -> None:
+        """What happens when the harness wishes the end, and when it is killed."""
+        if self._lifeline >= 0:
+            os.close(self._lifeline)
+            self._lifeline = -1
+
+    def finish(self, words: bytes = b"") -> tuple[int, bytes, bytes]:
+        out, err = self.process.communicate(words, timeout=60)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Supervised]]:
+    started: list[Supervised] = []
+
+    def make(*command: str, cores: str = "") -> Supervised:
+        started.append(Supervised(tmp_path / f"scratch{len(started)}", *command, cores=cores))
+        return started[-1]
+
+    yield make
+    for one in started:
+        one.let_go()
+        one.finish()
+        assert not one.scratch.exists()
+
+
+def soon(true: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 10.0
+    while not true() and time.monotonic() < end:
+        time.sleep(0.01)
+    return true()
+
+
+@pytest.mark.parametrize(
+    ("script", "code"), [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -11 $$", 139)]
+)
+def test_it_ends_as_the_command_ends(start: Callable[..., Supervised], script: str, code: int) -> None:
+    assert start("sh", "-c", script).finish() == (code, b"", b"")
+
+
+def test_the_streams_are_the_commands(start: Callable[..., Supervised]) -> None:
+    one = start("sh", "-c", "cat; echo wrong >&2")
+    assert one.finish(b"in\n") == (0, b"in\n", b"wrong\n")
+
+
+def test_they_close_when_the_command_closes_them(start: Callable[..., Supervised]) -> None:
+    one = start("sh", "-c", "exec >&- 2>&-; sleep 1000")
+    assert one.process.stdout is not None
+    assert one.process.stdout.read() == b""
+    assert one.process.poll() is None
+
+
+def test_when_the_harness_is_gone_every_descendant_is_killed(start: Callable[..., Supervised]) -> None:
+    one = start(sys.executable, "-c", STUBBORN)
+    assert one.process.stdout is not None
+    daemon = psutil.Process(int(one.process.stdout.readline()))
+    assert soon(lambda: daemon.status() == psutil.STATUS_STOPPED)
+    below = psutil.Process(one.process.pid).children(recursive=True)
+    assert daemon in below
+    one.let_go()
+    assert one.finish()[0] == 137
+    assert not any(process.is_running() for process in below)
+    assert not one.scratch.exists()
+
+
+def test_what_the_command_leaves_is_killed_when_it_ends(start: Callable[..., Supervised]) -> None:
+    one = start("sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!; exit 4")
+    code, out, _ = one.finish()
+    assert code == 4
+    assert not psutil.pid_exists(int(out))
+
+
+def test_a_signal_from_the_terminal_reaches_the_command_alone(start: Callable[..., Supervised]) -> None:
+    for number in (signal.SIGINT, signal.SIGHUP):
+        one = start(
+            "sh", "-c", f"trap 'echo heard; exit 5' {int(number)}; echo ready; while :; do sleep 0.01; done"
+        )
+        assert one.process.stdout is not None
+        assert one.process.stdout.readline() == b"ready\n"
+        os.killpg(one.process.pid, number)
+        assert one.finish()[:2] == (5, b"heard\n")
+
+
+def test_the_kernel_ends_the_command_before_others_when_memory_is_short(
+    start: Callable[..., Supervised],
+) -> None:
+    one = start("cat", "/proc/self/oom_score_adj")
+    assert one.finish()[1] == b"1000\n"
+
+
+def test_it_runs_on_the_processors_that_it_is_given(start: Callable[..., Supervised]) -> None:
+    core = max(os.sched_getaffinity(0))
+    one = start("grep", "Cpus_allowed_list", "/proc/self/status", cores=str(core))
+    assert one.finish()[1].split() == [b"Cpus_allowed_list:", str(core).encode()]
+    code, _, err = start("true", cores="99999").finish()
+    assert (code, err) == (127, b"taskgrain: cannot start true: Invalid argument\n")
+
+
+def test_a_command_that_is_not_there(start: Callable[..., Supervised]) -> None:
+    code, _, err = start("/nowhere/it").finish()
+    assert (code, err) == (127, b"taskgrain: cannot start /nowhere/it: No such file or directory\n")
+
+
+def test_descendants_have_any_name_and_are_those_that_the_harness_sees(tmp_path: Path) -> None:
+    program = tmp_path / "a) S 1 (b"
+    program.symlink_to("/bin/sh")
+    script = "sleep 1000 & sleep 1000 & echo ready; wait"
+    with subprocess.Popen([str(program), "-c", script], stdout=subprocess.PIPE) as one:
+        try:
+            assert one.stdout is not None
+            assert one.stdout.readline() == b"ready\n"
+            below = supervisor.descendants(one.pid)
+            assert sorted(below) == sorted(processes.descendants(one.pid))
+            assert len(below) == 2
+            assert {one.pid, *below} <= set(supervisor.descendants(os.getpid()))
+            assert supervisor.descendants(below[-1]) == []
+        finally:
+            for process in psutil.Process(one.pid).children():
+                process.kill()
+            one.kill()

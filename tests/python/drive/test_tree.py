@@ -1,0 +1,216 @@
+"""The processes of a command: started, stopped and killed together, wherever they have gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from taskgrain.drive.tree import Tree, spawn
+
+CORES = tuple(sorted(os.sched_getaffinity(0)))
+DAEMON = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.write(1, b"daemon\\n")
+        time.sleep(1000)
+    os._exit(0)
+os.wait()
+time.sleep(1000)
+"""
+FORKS = """
+import os, sys, time
+os.write(1, b"ready\\n")
+while True:
+    if os.fork() == 0:
+        time.sleep(0.05)
+        os._exit(0)
+    time.sleep(0.01)
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+"""
+
+
+class Trees:
+    """Starts trees, and ends them after the test."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+        self._started: list[Tree] = []
+
+    def __call__(self, *command: str, cores: tuple[int, ...] = (), **env: str) -> Tree:
+        tree = spawn(command, {**os.environ, "TMPDIR": str(self.scratch), **env}, cores)
+        self._started.append(tree)
+        return tree
+
+    def python(self, program: str, cores: tuple[int, ...] = ()) -> Tree:
+        return self(sys.executable, "-c", program, cores=cores)
+
+    def end(self) -> None:
+        for tree in self._started:
+            tree.kill()
+            for stream in tree.streams():
+                stream.close()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Trees]:
+    made = Trees(tmp_path / "scratch")
+    made.scratch.mkdir()
+    yield made
+    made.end()
+    assert not list(made.scratch.iterdir())
+
+
+def running(pid: int) -> bool:
+    """Whether it is more than a zombie that its new parent has not yet collected."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def soon(true: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 10.0
+    while not true() and time.monotonic() < end:
+        time.sleep(0.01)
+    return true()
+
+
+def test_streams_and_exit_code(start: Trees) -> None:
+    tree = start("sh", "-c", "read line; echo got $line; echo wrong >&2; exit 3")
+    stdin, stdout, stderr = tree.streams()
+    stdin.write(b"this\n")
+    assert (stdout.read(), stderr.read()) == (b"got this\n", b"wrong\n")
+    assert tree.wait(10.0) == 3
+    assert tree.kill() == 3
+    assert tree.pids() == []
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGSEGV, 139), (signal.SIGKILL, 137)])
+def test_a_command_that_a_signal_ended(start: Trees, number: int, code: int) -> None:
+    assert start("sh", "-c", f"kill -{int(number)} $$").wait(10.0) == code
+
+
+def test_a_command_that_cannot_be_started(start: Trees, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no program")
+    for name, why in (
+        ("/nowhere/it", "No such file or directory"),
+        (str(tmp_path / "file"), "Permission denied"),
+    ):
+        tree = start(name)
+        assert tree.streams()[2].read().decode() == f"taskgrain: cannot start {name}: {why}\n"
+        assert tree.wait(10.0) == 127
+
+
+def test_a_name_that_is_no_unicode_cannot_be_started_either(start: Trees) -> None:
+    tree = start(os.fsdecode(b"/nowhere/\xff"))
+    assert tree.streams()[2].read() == b"taskgrain: cannot start /nowhere/\xff: No such file or directory\n"
+    assert tree.wait(10.0) == 127
+
+
+def test_it_runs_where_it_is_told(start: Trees) -> None:
+    program = "import os; print(sorted(os.sched_getaffinity(0)))"
+    assert start.python(program, CORES[-1:]).streams()[1].read() == f"[{CORES[-1]}]\n".encode()
+    assert start.python(program).streams()[1].read() == f"{list(CORES)}\n".encode()
+    nowhere = start("true", cores=(10_000,))
+    assert b"cannot start true: Invalid argument" in nowhere.streams()[2].read()
+
+
+def test_its_temporary_files_go_with_it(start: Trees) -> None:
+    tree = start("sh", "-c", 'echo $TMPDIR; mkdir -p "$TMPDIR/a/b"; touch "$TMPDIR/a/b/c"; sleep 1000')
+    folder = Path(tree.streams()[1].readline().decode().strip())
+    assert folder.parent == start.scratch
+    assert soon((folder / "a/b/c").exists)
+    tree.kill()
+    assert not folder.exists()
+
+
+def test_without_a_place_for_them_nothing_is_left(start: Trees, tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        start("true", TMPDIR=str(tmp_path / "nowhere"))
+    assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_no_descriptor_stays_open(start: Trees) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    tree = start("cat")
+    tree.kill()
+    for stream in tree.streams():
+        stream.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_daemon_is_stopped_goes_on_and_is_killed(start: Trees) -> None:
+    tree = start.python(DAEMON)
+    assert tree.streams()[1].readline() == b"daemon\n"
+    assert soon(lambda: len(tree.pids()) == 2)
+    pids = tree.pids()
+    tree.stop()
+    assert soon(lambda: all(psutil.Process(pid).status() == psutil.STATUS_STOPPED for pid in pids))
+    tree.go_on()
+    assert soon(lambda: all(psutil.Process(pid).status() != psutil.STATUS_STOPPED for pid in pids))
+    tree.stop()
+    assert tree.kill() == 137
+    assert not any(running(pid) for pid in pids)
+
+
+def test_none_that_is_started_meanwhile_escapes(start: Trees) -> None:
+    tree = start.python(FORKS)
+    assert tree.streams()[1].readline() == b"ready\n"
+    tree.stop()
+    held_up = (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)  # one that had ended is not collected meanwhile
+    assert soon(lambda: all(psutil.Process(pid).status() in held_up for pid in tree.pids()))
+    held = tree.pids()
+    time.sleep(0.1)  # ten times what it takes to start one more
+    assert tree.pids() == held
+    tree.go_on()
+    assert soon(lambda: tree.pids() != held)
+    tree.kill()
+    assert not any(running(pid) for pid in held)
+
+
+def test_processor_time_is_that_of_all(start: Trees) -> None:
+    tree = start.python("import os, time\nos.fork()\nwhile time.process_time() < 0.1: pass\ntime.sleep(1000)")
+    assert soon(lambda: tree.cpu_seconds() >= 0.2)
+    tree.kill()
+    assert tree.cpu_seconds() == 0.0
+
+
+def test_what_a_killed_supervisor_leaves_is_killed(start: Trees) -> None:
+    tree = start.python(DAEMON)
+    assert tree.streams()[1].readline() == b"daemon\n"
+    assert soon(lambda: len(tree.pids()) == 2)
+    pids = tree.pids()
+    os.kill(tree.process.pid, signal.SIGKILL)
+    assert tree.wait(10.0) == -signal.SIGKILL
+    tree.kill()
+    assert soon(lambda: not any(running(pid) for pid in pids))
+
+
+def test_a_stopped_supervisor_cannot_keep_its_processes(start: Trees) -> None:
+    tree = start("sleep", "1000")
+    assert soon(lambda: len(tree.pids()) == 1)
+    pids = tree.pids()
+    os.kill(tree.process.pid, signal.SIGSTOP)
+    assert tree.kill(timeout=2.0) == -signal.SIGKILL
+    assert soon(lambda: not any(running(pid) for pid in pids))
+
+
+def test_a_wait_that_is_over_says_so(start: Trees) -> None:
+    tree = start("sleep", "1000")
+    assert tree.wait(0.05) is None
+    assert tree.kill() == 137
+    assert tree.kill() == 137, "again"
