@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import IO
 
 from taskgrain.drive import supervisor
-from taskgrain.machine.processes import cpu_seconds, descendants
+from taskgrain.machine.processes import cpu_seconds, descendants, runs
 
 _MARK = "TASKGRAIN_TREE"
 """An environment variable by which the processes of a tree are found even if their supervisor was killed."""
@@ -91,14 +91,18 @@ class Tree:
 
     def _kill_orphans(self) -> None:
         """Kills what a supervisor that was itself killed could not."""
-        for _ in range(50):
+        killed: set[int] = set()
+        end = time.monotonic() + 10.0
+        while time.monotonic() < end:
             found = False
             for name in filter(str.isdigit, os.listdir("/proc")):
                 with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
                     if self._mark in file.read().split(b"\0"):
                         os.kill(int(name), signal.SIGKILL)
+                        killed.add(int(name))
                         found = True
-            if not found:
+            # One that is about to end has no environment any more, but may still hold its files.
+            if not found and not any(map(runs, killed)):
                 return
             time.sleep(0.002)
 

@@ -19,6 +19,14 @@ def cpu_seconds(pid: int) -> float:
         return 0.0
 
 
+def runs(pid: int) -> bool:
+    """Whether a process is there, and more than a zombie that its parent has not yet collected."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
 def _children(pid: int) -> list[int] | None:
     """The direct children of a process; None where the kernel does not list them."""
     found: list[int] = []

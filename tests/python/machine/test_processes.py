@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from taskgrain.machine import processes
-from taskgrain.machine.processes import cpu_seconds, descendants
+from taskgrain.machine.processes import cpu_seconds, descendants, runs
 
 TREE = """
 import os, sys, time
@@ -105,3 +105,13 @@ print("ready", flush=True); time.sleep(100)
         assert used >= 0.1
         ticks = sum(psutil.Process(pid).cpu_times()[:2])
         assert used == pytest.approx(ticks, abs=0.1)
+
+
+def test_a_process_runs_until_it_ends_not_until_it_is_collected() -> None:
+    with subprocess.Popen(["sleep", "100"]) as one:
+        assert runs(one.pid)
+        one.kill()
+        os.waitid(os.P_PID, one.pid, os.WEXITED | os.WNOWAIT)
+        assert psutil.Process(one.pid).status() == psutil.STATUS_ZOMBIE
+        assert not runs(one.pid)
+    assert not runs(one.pid)
