@@ -1,0 +1,128 @@
+"""The check of the rooms: what imports up, and what has no tests."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import check_rooms
+import pytest
+
+TEST = "def test_it() -> None:\n    assert 1\n"
+
+
+class House:
+    """A package with rooms and its tests."""
+
+    def __init__(self, folder: Path) -> None:
+        self.package, self.tests = folder / "package", folder / "tests"
+        self.tests.mkdir()
+        self.module("words/errors.py")
+        self.module("drive/launch/local.py", "from taskgrain.words.errors import InputError\n")
+
+    def module(self, name: str, text: str = "", test: str | None = TEST) -> None:
+        """A module, with its tests unless these are None."""
+        file = self.package / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+        for folder in [one for one in file.parents if one.is_relative_to(self.package)]:
+            (folder / "__init__.py").touch()
+        if test is not None:
+            mirror = self.tests / Path(name).parent / f"test_{Path(name).name}"
+            mirror.parent.mkdir(parents=True, exist_ok=True)
+            mirror.write_text(test)
+
+    def complaints(self, *untested: str) -> list[str]:
+        found = check_rooms.complaints(self.package, self.tests, untested)
+        return [line.removeprefix(f"{self.package}/").replace(str(self.tests), "TESTS") for line in found]
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    return House(tmp_path)
+
+
+def test_the_project_is_as_it_should_be() -> None:
+    assert list(check_rooms.complaints(check_rooms.PACKAGE, check_rooms.TESTS)) == []
+
+
+def test_nothing_is_wrong_with_a_small_house(house: House) -> None:
+    assert house.complaints() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("from taskgrain.drive.tree import spawn\n", "1: words imports taskgrain.drive.tree, which lies"),
+        (
+            "import json\nimport taskgrain.cli.app\n",
+            "2: words imports taskgrain.cli.app, which lies above it",
+        ),
+        ("from taskgrain import report\n", "1: words imports taskgrain.report, which lies above it"),
+        ("def f():\n    from taskgrain.study import x\n", "2: words imports taskgrain.study, which lies"),
+        ("from . import errors\n", "1: imports relatively; name the room"),
+        ("from .errors import InputError\n", "1: imports relatively; name the room"),
+    ],
+)
+def test_an_import_that_goes_up(house: House, text: str, words: str) -> None:
+    house.module("words/numbers.py", text)
+    assert house.complaints()[0].startswith(f"words/numbers.py:{words}")
+
+
+@pytest.mark.parametrize(
+    "text", ["from taskgrain.words import errors\n", "from taskgrain import _core\n", "import drive.cli\n"]
+)
+def test_imports_that_are_allowed(house: House, text: str) -> None:
+    house.module("words/numbers.py", text)
+    assert house.complaints() == []
+
+
+def test_a_room_that_has_no_floor(house: House) -> None:
+    house.module("helpers/all.py")
+    assert house.complaints() == [f"helpers: has no floor; allowed: {', '.join(check_rooms.ROOMS)}"]
+
+
+def test_a_module_without_tests(house: House) -> None:
+    house.module("drive/tree.py", test=None)
+    house.module("drive/launch/slurm.py", test=None)
+    house.module("drive/session.py", test="import pytest\n")
+    assert house.complaints() == [
+        "drive/launch/slurm.py: no tests in TESTS/drive/launch/test_slurm.py",
+        "drive/session.py: no tests in TESTS/drive/test_session.py",
+        "drive/tree.py: no tests in TESTS/drive/test_tree.py",
+    ]
+
+
+def test_tests_of_another_room_are_not_those_of_a_module(house: House) -> None:
+    house.module("machine/errors.py", test=None)
+    assert house.complaints() == ["machine/errors.py: no tests in TESTS/machine/test_errors.py"]
+
+
+def test_tests_in_a_class_are_tests(house: House) -> None:
+    house.module("drive/tree.py", test="class TestTree:\n    def test_it(self) -> None:\n        assert 1\n")
+    assert house.complaints() == []
+
+
+def test_the_list_of_modules_without_tests_only_gets_shorter(house: House) -> None:
+    house.module("drive/tree.py", test=None)
+    assert house.complaints("drive/tree.py") == []
+    assert house.complaints("drive/tree.py", "words/errors.py", "words/gone.py") == [
+        "words/gone.py: is not there; take it off the list UNTESTED",
+        "words/errors.py: has tests; take it off the list UNTESTED",
+    ]
+    assert list(check_rooms.UNTESTED) == sorted(check_rooms.UNTESTED)
+
+
+def test_the_command(house: House) -> None:
+    command = [sys.executable, check_rooms.__file__]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    house.module("drive/tree.py", test=None)
+    words = [str(house.package), str(house.tests)]
+    done = subprocess.run([*command, *words], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert f"{house.package}/drive/tree.py: no tests in {house.tests}/drive/test_tree.py\n" in done.stdout
+    done = subprocess.run([*command, *words[:1]], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "check_rooms.py [PACKAGE TESTS]" in done.stderr
