@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from taskgrain.machine import facts as machine
 
@@ -46,3 +53,51 @@ def test_what_is_odd_about_a_machine_has_codes() -> None:
     assert "Core 1 loses 5.0 % of its time to interruptions; the largest takes 3.0 ms." in (
         said["core_interrupted"].text
     )
+
+
+def test_the_noise_of_a_core_and_the_affinity_afterwards() -> None:
+    before = os.sched_getaffinity(0)
+    core = max(before)
+    found = machine.noise(core, 0.05)
+    assert os.sched_getaffinity(0) == before
+    assert found.core == core
+    assert 0.0 <= found.lost <= 1.0
+    assert (found.gaps == 0) == (found.largest_gap == 0.0)
+    assert found.gaps == 0 or found.largest_gap > machine.GAP_SECONDS
+    with pytest.raises(OSError, match="Invalid argument"):
+        machine.noise(99_999, 0.05)
+    assert os.sched_getaffinity(0) == before
+
+
+def test_a_core_that_is_taken_away_shows_as_a_gap() -> None:
+    program = (
+        "import json, sys; from dataclasses import asdict; from taskgrain.machine.facts import noise\n"
+        "print('ready', flush=True); print(json.dumps(asdict(noise(int(sys.argv[1]), 2.0))))"
+    )
+    core = str(max(os.sched_getaffinity(0)))
+    with subprocess.Popen([sys.executable, "-c", program, core], stdout=subprocess.PIPE) as one:
+        assert one.stdout is not None
+        one.stdout.readline()
+        for _ in range(3):  # one would do, were it certain that the spinning has begun
+            time.sleep(0.2)
+            os.kill(one.pid, signal.SIGSTOP)
+            time.sleep(0.3)
+            os.kill(one.pid, signal.SIGCONT)
+        found = json.loads(one.stdout.read())
+    assert found["largest_gap"] >= 0.25
+    assert found["lost"] >= 0.1
+
+
+def test_the_state_is_that_of_each_core() -> None:
+    cores = sorted(os.sched_getaffinity(0))[:1]
+    found = machine.state(cores, window=0.05, spin=0.05)
+    assert [one.core for one in found.noise] == cores
+    assert 0.0 <= found.busy_share <= 1.0
+    told = json.loads(json.dumps(found.as_dict()))
+    assert told["noise"][0].keys() == {"core", "lost", "largest_gap", "gaps"}
+
+
+def test_versions_of_the_packages_that_systems_stand_on() -> None:
+    libraries: Any = machine.facts(["pytest", "no-such-package"])["libraries"]
+    assert libraries["pytest"] == pytest.__version__
+    assert "no-such-package" not in libraries
