@@ -1,70 +1,87 @@
-"""The command `taskgrain`: its verbs, each in a file of its own, which imports what it needs when it runs."""
+"""The command `taskgrain`. Each verb is in a file of its own, which is imported when somebody calls it."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import taskgrain
-from taskgrain.cli.doctor import doctor
-from taskgrain.cli.export import export
-from taskgrain.cli.graph import graph
-from taskgrain.cli.metg import metg
-from taskgrain.cli.report import report
-from taskgrain.cli.run import run
-from taskgrain.cli.study import study
-from taskgrain.cli.systems import systems
+from taskgrain.words.errors import EXIT_INPUT
 
-VERBS: dict[Callable[..., None], str] = {
-    doctor: "taskgrain doctor --json",
-    systems: "taskgrain systems --systems ./my-runtimes",
-    run: "taskgrain run --system mpi --pattern nearest --radix 5 --steps 1000 --iterations 1e3",
-    metg: "taskgrain metg --system mpi,openmp_task --pattern stencil_1d --width 16 --budget 60",
-    study: "taskgrain study studies/default.toml --output results/default",
-    graph: "taskgrain graph --pattern fft --width 8 --format png -o fft.png",
-    report: "taskgrain report results/patterns --figures paper/figures --format pdf",
-    export: "taskgrain export results/patterns --table runs -o runs.parquet",
+EXAMPLES = {
+    "doctor": "taskgrain doctor --json",
+    "systems": "taskgrain systems --systems ./my-runtimes",
+    "run": "taskgrain run --system mpi --pattern nearest --radix 5 --steps 1000 --iterations 1e3",
+    "metg": "taskgrain metg --system mpi,openmp_task --pattern stencil_1d --width 16 --budget 60",
+    "study": "taskgrain study studies/default.toml --output results/default",
+    "graph": "taskgrain graph --pattern fft --width 8 --format png -o fft.png",
+    "report": "taskgrain report results/patterns --figures paper/figures --format pdf",
+    "export": "taskgrain export results/patterns --table runs -o runs.parquet",
 }
-"""Each verb with an example of its use."""
+"""Each verb with an example of its use. It is the function of its name in the module of its name."""
+
+# The help is plain text up to 120 columns wide: to import rich would double the time that it takes.
+_HELP: dict[str, Any] = {
+    "rich_markup_mode": None,
+    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 120},
+}
 
 
-class _Commands(TyperGroup):
-    """Its help shows a switch as `--json`, not as `--json <bool>`."""
+class _Command(TyperCommand):
+    """Its help has a section for each kind of option."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _bare(super().get_params(ctx))
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for one in self.get_params(ctx):
+            kind = "Arguments" if one.param_type_name == "argument" else "Options"
+            if record := one.get_help_record(ctx):
+                sections.setdefault(getattr(one, "rich_help_panel", None) or kind, []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        command = super().get_command(ctx, cmd_name)
-        if command:
-            _bare(command.get_params(ctx))
-        return command
+
+class _Verbs(Mapping[str, TyperCommand]):
+    """The commands by name. A command is made, and its module imported, when somebody asks for it."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(EXAMPLES)
+
+    def __len__(self) -> int:
+        return len(EXAMPLES)
+
+    def __getitem__(self, name: str) -> Any:
+        example = EXAMPLES[name]
+        verb = getattr(import_module(f"taskgrain.cli.{name}"), name)
+        alone = typer.Typer(add_completion=False, **_HELP)
+        alone.command(name, cls=_Command, epilog=f"Example: {example}")(verb)
+        return typer.main.get_command(alone)
 
 
-def _bare(options: list[Any]) -> list[Any]:
-    for one in options:
-        if getattr(one, "is_flag", False):
-            one.metavar = ""
-    return options
+class _Group(TyperGroup):
+    """Its help has the whole first paragraph about each verb."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given | {"commands": _Verbs()})
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.help) for name, one in self.commands.items()])
 
 
 app = typer.Typer(
     name="taskgrain",
-    cls=_Commands,
+    cls=_Group,
     help="Measures how small tasks may get before a runtime system costs more than it gains.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **_HELP,
 )
-
-
-for _verb, _example in VERBS.items():
-    app.command(epilog=f"Example: {_example}")(_verb)
 
 
 def _version(wished: bool) -> None:
@@ -86,9 +103,12 @@ _PREFIX = "Print the folder of headers, libraries and CMake files: CMAKE_PREFIX_
 
 @app.callback()
 def _root(
+    ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
     prefix: Annotated[bool, typer.Option("--prefix", callback=_prefix, is_eager=True, help=_PREFIX)] = False,
 ) -> None:
-    pass
+    if ctx.invoked_subcommand is None:
+        sys.stdout.write(ctx.get_help() + "\n")
+        raise typer.Exit(EXIT_INPUT)

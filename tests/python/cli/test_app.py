@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
-from command_line import Command
+from command_line import Command, process
 
 import taskgrain as package
-from taskgrain.cli.app import VERBS, app
-
-EXAMPLES = {verb.__name__: example for verb, example in VERBS.items()}
+from taskgrain.cli.app import EXAMPLES, app
 
 
 @pytest.mark.parametrize("verb", EXAMPLES)
@@ -54,6 +54,50 @@ def test_another_verb_or_option_is_refused(taskgrain: Command, words: list[str])
     result = taskgrain(*words)
     assert (result.code, result.out) == (2, "")
     assert "frobnicate" in result.err
+
+
+def test_a_verb_with_a_typing_error_is_proposed(taskgrain: Command) -> None:
+    assert "Did you mean 'study'?" in taskgrain("stuy").err
+
+
+def modules_after(*words: str) -> set[str]:
+    """The packages that the command has imported when it ends."""
+    code = (
+        "import atexit, sys\n"
+        "atexit.register(lambda: print('\\n' + ' '.join(sys.modules)))\n"
+        f"from taskgrain.__main__ import main; sys.argv[1:] = {list(words)!r}; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(done.stdout.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize(
+    ("words", "also"),
+    [("--version", {"taskgrain.cli.options", "taskgrain.cli.run"}), ("--help", set()), ("graph", set())],
+)
+def test_short_commands_load_nothing_large(words: str, also: set[str]) -> None:
+    large = {"altair", "jinja2", "numpy", "polars", "pydantic", "rich", "scipy", "vl_convert"}
+    loaded = modules_after(words)
+    assert "taskgrain.cli.app" in loaded
+    assert not loaded & (large | also)
+
+
+def test_the_list_of_systems_loads_only_what_prints_it() -> None:
+    loaded = modules_after("systems")
+    assert "rich.table" in loaded
+    assert not loaded & {"altair", "jinja2", "numpy", "polars", "pydantic", "scipy", "vl_convert"}
+
+
+def test_help_fits_the_terminal_and_names_the_kinds_of_options() -> None:
+    for columns in (80, 120):
+        shown = process("metg", "--help", COLUMNS=str(columns)).out
+        assert max(map(len, shown.splitlines())) in range(columns - 20, columns)
+        assert re.findall(r"^(\w+):$", shown, re.MULTILINE) == ["Options", "Measuring", "Graph"]
+    every = process("--help", COLUMNS="80").out
+    assert "..." not in every.replace("[ARGS]...", "")  # no verb's description is cut
+    assert all(f"\n  {name} " in every for name in EXAMPLES)
 
 
 def test_version(taskgrain: Command) -> None:
