@@ -3,7 +3,7 @@
     python bench/startup.py [--rounds 15]
 
 Every round starts each command once, in turn. The table has the medians, and how much more than `python -c
-pass` each takes.
+pass` each takes. The first round does not count: it writes the bytecode and fills the caches of the disk.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from pathlib import Path
 
 from taskgrain.words.quantity import seconds
 
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+"""With that variable, Python would compile the modules of a checkout at every start."""
 COMMAND = str(Path(sys.executable).with_name("taskgrain"))
 CASES = {
     "python -c pass": [sys.executable, "-c", "pass"],
@@ -31,7 +33,7 @@ CASES = {
 def taken(command: list[str]) -> tuple[float, float]:
     """Seconds of wall and of processor time that a command takes. Raises CalledProcessError if it fails."""
     before, start = os.times(), time.perf_counter()
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command, stdout=subprocess.DEVNULL, env=ENVIRONMENT, check=True)
     wall, after = time.perf_counter() - start, os.times()
     used = after.children_user - before.children_user + after.children_system - before.children_system
     return wall, used
@@ -42,13 +44,15 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=15)
     rounds = max(1, parser.parse_args().rounds)
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in CASES}
-    for _ in range(rounds):
+    for number in range(rounds + 1):
         for name, command in CASES.items():
-            found[name].append(taken(command))
+            times = taken(command)
+            if number > 0:
+                found[name].append(times)
     print(f"{'command':22} {'wall':>8}  {'processor':>9}  more than Python")
     bare = statistics.median(wall for wall, _ in found["python -c pass"])
-    for name, times in found.items():
-        wall, used = (statistics.median(one) for one in zip(*times, strict=True))
+    for name, taken_by in found.items():
+        wall, used = (statistics.median(one) for one in zip(*taken_by, strict=True))
         print(f"{name:22} {seconds(wall):>8}  {seconds(used):>9}  {seconds(max(0.0, wall - bare))}")
 
 
