@@ -7,7 +7,7 @@
 
 SHELL := /bin/bash
 taskgrain := .venv/bin/taskgrain
-.PHONY: study doctor setup setup-dev test test-fast test-cpp test-sanitized test-tsan test-asan models lint format docs bench bench-metg clean
+.PHONY: study doctor setup setup-dev test test-fast test-cpp test-cpp-fast test-sanitized test-tsan test-asan models lint format docs bench bench-metg clean
 .DEFAULT_GOAL := study
 
 study: setup
@@ -53,8 +53,10 @@ built := $(shell find CMakeLists.txt cmake include src systems -type f -not -nam
 test: lint test-cpp test-sanitized models
 	.venv/bin/pytest
 
-test-fast: lint test-cpp
-	.venv/bin/pytest -m "not slow"
+# The drivers come last and one at a time, because each of them uses all cores.
+test-fast: lint test-cpp-fast
+	.venv/bin/pytest -m "not slow" --ignore tests/python/systems --numprocesses 2 --dist loadfile
+	.venv/bin/pytest -m "not slow" tests/python/systems
 
 lint: setup-dev
 	.venv/bin/ruff check python templates tests bench tools
@@ -62,10 +64,10 @@ lint: setup-dev
 	tools/check_rooms.py
 
 # Build folders, flags, and which tests they run: CMakePresets.json.
-test-cpp: setup-dev
+test-cpp test-cpp-fast: test-cpp%: setup-dev
 	cmake --preset tests >/dev/null
 	cmake --build --preset tests
-	ctest --preset tests >build/tests.log || { cat build/tests.log; exit 1; }
+	ctest --preset $(if $*,fast,tests) >build/tests.log || { cat build/tests.log; exit 1; }
 
 # The runtime under ThreadSanitizer, and under AddressSanitizer and UndefinedBehaviorSanitizer.
 test-sanitized: test-tsan test-asan

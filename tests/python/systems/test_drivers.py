@@ -29,12 +29,15 @@ BIG = 2**20
 Graph = dict[str, object]
 
 
-TIMEOUTS = [
-    pytest.param(name, marks=pytest.mark.timeout(300 * one.patience)) for name, one in sorted(SYSTEMS.items())
-]
+def marks(system: System) -> list[pytest.MarkDecorator]:
+    """Systems that need patience take seconds to start: together they would take most of `make test-fast`."""
+    limit = pytest.mark.timeout(300 * system.patience)
+    return [limit] if system.patience == 1 else [limit, pytest.mark.slow]
 
 
-@pytest.fixture(scope="module", params=TIMEOUTS)
+@pytest.fixture(
+    scope="module", params=[pytest.param(name, marks=marks(one)) for name, one in sorted(SYSTEMS.items())]
+)
 def system(request: pytest.FixtureRequest) -> System:
     return SYSTEMS[request.param]
 
