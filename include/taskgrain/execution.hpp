@@ -204,7 +204,7 @@ class Execution {
   std::optional<Violation> verify() const;
   /// Whether the number of executions is right, for runs without marks.
   std::optional<Violation> verify_number(std::int64_t executed) const;
-  /// The ledger of a graph, for systems of several processes, which must add up theirs.
+  /// The ledger of a graph, for systems of several processes, which must add up theirs. \pre validation() is not off
   const Ledger& ledger(std::size_t graph) const noexcept { return *ledgers_[graph]; }
 
  private:
@@ -218,7 +218,7 @@ class Execution {
 
   std::vector<Graph> graphs_;
   std::vector<Kernel> kernels_;
-  std::vector<std::unique_ptr<Ledger>> ledgers_;
+  std::vector<std::unique_ptr<Ledger>> ledgers_;  ///< none with Validation::off, so that any graph can be counted
   Validation validation_;
   bool distributed_ = false;
   std::int64_t tasks_ = 0;

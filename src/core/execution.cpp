@@ -118,7 +118,7 @@ Execution::Execution(const std::vector<GraphSpec>& specs, Validation validation,
     if (kernels_.back().work_unit() != kernels_.front().work_unit())
       throw InvalidSpec("kernel", spec.kernel.name,
                         "kernels of one work unit in one run, here " + std::string(name(kernels_.front().work_unit())));
-    ledgers_.push_back(std::make_unique<Ledger>(graph));
+    if (validation_ != Validation::off) ledgers_.push_back(std::make_unique<Ledger>(graph));
     const std::int64_t tasks = graph.tasks();
     if (tasks > std::numeric_limits<std::int64_t>::max() - tasks_)
       throw InvalidSpec("graphs", std::to_string(specs.size()), "graphs of at most 2^63 - 1 tasks together");

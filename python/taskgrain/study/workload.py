@@ -99,11 +99,11 @@ class Workload:
 
     @lru_cache(maxsize=256)  # noqa: B019 - a workload is a small value that lives as long as the study
     def exact_tasks(self, steps: int) -> int | None:
-        """The tasks of one run, as the core counts them; None for graphs too large for this process."""
+        """The tasks of one run, as the core counts them; None for graphs that this machine cannot run."""
         graphs = self.request(1, steps)
         try:
             return Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off"})).tasks
-        except (Unsupported, MemoryError):
+        except Unsupported:
             return None
 
     def options(self) -> str:
