@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -81,6 +82,7 @@ class Simulated:
     def __init__(self, name: str, world: World) -> None:
         self.name, self.world = name, world
         self.busy = Busy()
+        self.time_left: Callable[[], float] = lambda: math.inf
         self.alive = False
 
     def _wake(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
+import sys
 from collections.abc import Sequence
 
 import typer
@@ -15,7 +17,7 @@ from taskgrain.drive.system import System
 from taskgrain.measure import call
 from taskgrain.measure import dry_run as dry
 from taskgrain.study.study import Study
-from taskgrain.words.errors import EXIT_FAILED
+from taskgrain.words.errors import EXIT_FAILED, Interrupted
 from taskgrain.words.warnings import in_words
 
 
@@ -29,12 +31,28 @@ def measure(
     if how.dry_run:
         show_plan(dry.study(study, chosen, cores), how.as_json)
         return
+    measured = call.measure(study, chosen, cores, how.output, retry=how.retry, quiet=how.quiet)
+    if measured.interrupted:
+        try:
+            _show(measured, study, chosen, how)
+            sys.stdout.flush()
+        except OSError:  # Ctrl-C also ended who would have read it
+            with contextlib.suppress(OSError):
+                sys.stdout.close()
+        raise Interrupted(measured.interrupted)
+    _show(measured, study, chosen, how)
+    if not measured.complete:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _show(measured: call.Measured, study: Study, chosen: Sequence[System], how: Measuring) -> None:
+    """Prints what was measured, as JSON or as a table."""
     output = how.output
-    measured = call.measure(study, chosen, cores, output, retry=how.retry, quiet=how.quiet)
     if how.as_json:
         folder = str(output) if output else None
         cells = [{**line, "warnings": in_words(line["warnings"])} for line in measured.cells]
-        print_json({"schema": 1, "output": folder, "cells": cells, "failures": measured.failures})
+        found = {"schema": 1, "output": folder, "interrupted": bool(measured.interrupted)}
+        print_json(found | {"cells": cells, "failures": measured.failures})
     else:
         out = printer()
         titles = {one.name: one.title for one in chosen}
@@ -44,5 +62,3 @@ def measure(
             out.text(f"{failure['cell']}: {failure['error']}: {failure['message']}", "red")
         if output is not None:
             out.text(f"results: {output}; `taskgrain report {shlex.quote(str(output))}` makes the report")
-    if not measured.complete:
-        raise typer.Exit(EXIT_FAILED)

@@ -15,6 +15,7 @@ _WORDS = {
     "failed": "failed",
     "budget": quantity.NOTHING,
     "precise": quantity.NOTHING,
+    "unfinished": quantity.NOTHING,
 }
 Row = Mapping[str, Any]
 
@@ -25,6 +26,8 @@ def value(row: Row) -> str:
         return quantity.interval(row["metg"], row["low"], row["high"])
     if row["ending"] == "always_reached":
         return f"≤ {quantity.seconds(row['high'], 2)}"
+    if row["ending"] == "unfinished" and not row["curve"]:
+        return "not measured"
     return _WORDS.get(str(row["ending"]), str(row["ending"]))
 
 

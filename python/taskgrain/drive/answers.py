@@ -33,6 +33,10 @@ class DriverError(Exception):
         """Whether the driver did not even start."""
 
 
+class OutOfTime(Exception):
+    """The time for a request was up, by no fault of the driver, which has been killed."""
+
+
 def printable(text: str) -> str:
     """A driver's text made fit for any terminal and encoding: it may hold escape sequences, or no Unicode."""
     return "".join(one if one.isprintable() else "\ufffd" for one in text)

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from taskgrain.drive import answers
-from taskgrain.drive.answers import DriverError, Peak, Probe, Ready, RunResult
+from taskgrain.drive.answers import DriverError, OutOfTime, Peak, Probe, Ready, RunResult
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.log import DriverLog
 from taskgrain.drive.tree import Tree, spawn
@@ -84,8 +84,9 @@ class _Reader(threading.Thread):
 class Session:
     """One driver. A context manager: what was started is gone at the end.
 
-    Every request raises `DriverError`. After `crash`, `timeout`, `memory` and `protocol` the driver has been
-    killed, and `start` may be called again; after the other kinds it goes on serving.
+    Every request raises `DriverError`, or `OutOfTime`, and so does `start`. After `OutOfTime`, and after
+    `crash`, `timeout`, `memory` and `protocol`, the driver has been killed, and `start` may be called again;
+    after the other kinds it goes on serving.
     """
 
     def __init__(
@@ -104,6 +105,8 @@ class Session:
         self.ready: Ready | None = None
         self.busy = Busy()
         """What disturbed the last request."""
+        self.time_left: Callable[[], float] = lambda: math.inf
+        """Seconds from now until whatever is under way has to stop."""
         self._log = DriverLog(log)
         self._start_seconds = launch.patience * start_seconds
         self._run_seconds = launch.patience * run_seconds
@@ -184,14 +187,16 @@ class Session:
         validate: str = "sample",
         isa: str = "auto",
         expected_seconds: float | None = None,
+        most_seconds: float = math.inf,
     ) -> RunResult:
-        """One `run`. `expected_seconds` for the whole request shortens the wait for a driver that hangs."""
+        """One `run`. `expected_seconds` for the whole request shortens the wait for a driver that hangs;
+        after `most_seconds` it is stopped."""
         self._number += 1
         number = self._number
         request = {"op": "run", "id": number, "graphs": list(graphs), "repeats": repeats, "warmup": warmup}
         request |= {"validate": validate, "isa": isa}
         begin = time.perf_counter()
-        answer = self._ask(request, "result", number, self._patience(expected_seconds))
+        answer = self._ask(request, "result", number, self._patience(expected_seconds), most_seconds)
         elapsed = math.inf if self.launch.simulated else time.perf_counter() - begin
         return self._checked(lambda: answers.result(answer, number, repeats, self.launch.cores, elapsed))
 
@@ -234,7 +239,7 @@ class Session:
         if self._tree is not None:
             self.resume()
             try:
-                self._send({"op": "quit"}, QUIT_SECONDS)
+                self._send({"op": "quit"}, QUIT_SECONDS, lambda: math.inf)
                 self._tree.wait(QUIT_SECONDS)
             except DriverError:
                 pass
@@ -261,15 +266,25 @@ class Session:
         return max(min(self._run_seconds, 10.0 + 20.0 * expected), 3.0 * expected)
 
     def _ask(
-        self, request: Mapping[str, object], event: str, number: int | None, timeout: float
+        self,
+        request: Mapping[str, object],
+        event: str,
+        number: int | None,
+        timeout: float,
+        most_seconds: float = math.inf,
     ) -> dict[str, object]:
         if self._tree is None:
             raise DriverError("crash", "the driver is not running", self._log.tail())
         self.resume()
         watch = BusyWatch(self.launch.cores, self.pids())
+        begin = time.perf_counter()
+
+        def time_left() -> float:
+            return min(self.time_left(), begin + most_seconds - time.perf_counter())
+
         try:
-            self._send(request, timeout)
-            line = self._wait(str(request["op"]), timeout)
+            self._send(request, timeout, time_left)
+            line = self._wait(str(request["op"]), timeout, time_left)
             if line is None:
                 raise DriverError("crash", f"ended during {request['op']}")
             answer = answers.parse(line)
@@ -284,20 +299,26 @@ class Session:
         except DriverError as error:
             self._fail(error)
             raise
+        except OutOfTime:
+            self._log.note(f"stopped during {request['op']}: its time was up")
+            self.kill()
+            raise
 
-    def _wait(self, op: str, timeout: float) -> bytes | None:
+    def _wait(self, op: str, timeout: float, time_left: Callable[[], float]) -> bytes | None:
         """The next answer; None if the driver ended.
 
-        What counts is the time waited, not what the clock says: a harness that was itself stopped (Ctrl-Z)
-        has not waited meanwhile.
+        What counts for `timeout` is the time waited, not what the clock says: a harness that was itself
+        stopped (Ctrl-Z) has not waited meanwhile.
         """
         waited, look = 0.0, _LOOK_SECONDS
         while waited < timeout:
-            piece = min(look, timeout - waited)
+            piece = max(0.0, min(look, timeout - waited, time_left()))
             try:
                 return self._answers.get(timeout=piece)
             except queue.Empty:
                 waited += piece
+            if time_left() <= 0.0:
+                raise OutOfTime
             begin = time.thread_time()
             if self._tree is not None and self._tree.wait(0.0) is not None:
                 # Killed, its supervisor first, so that a daemon of its may still hold the pipes open.
@@ -309,13 +330,16 @@ class Session:
             look = min(max(_LOOK_SECONDS, (time.thread_time() - begin) / _LOOK_SHARE), _LONGEST_LOOK)
         raise DriverError("timeout", f"no answer to {op} within {timeout:.3g} s")
 
-    def _send(self, request: Mapping[str, object], timeout: float) -> None:
+    def _send(self, request: Mapping[str, object], timeout: float, time_left: Callable[[], float]) -> None:
         assert self._tree is not None
         descriptor = self._tree.streams()[0].fileno()
         rest = memoryview(json.dumps(request, allow_nan=False).encode() + b"\n")
         end = time.monotonic() + timeout
         while rest:
-            _, writable, _ = select.select([], [descriptor], [], max(0.0, end - time.monotonic()))
+            patience = max(0.0, min(end - time.monotonic(), time_left()))
+            _, writable, _ = select.select([], [descriptor], [], patience)
+            if not writable and time_left() <= 0.0:
+                raise OutOfTime
             if not writable:
                 raise DriverError("timeout", f"does not read its request {request['op']}")
             try:

@@ -19,10 +19,9 @@ from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import REFERENCE, System
 from taskgrain.machine import facts as machine
-from taskgrain.measure import progress
+from taskgrain.measure import progress, spent
 from taskgrain.measure.experiments.table import experiment_named
 from taskgrain.measure.plan import Plan
-from taskgrain.measure.record import CellState
 from taskgrain.measure.runner import Runner
 from taskgrain.results.store import Store
 from taskgrain.study.settings import Settings, with_new_keys
@@ -43,6 +42,8 @@ class Measured:
     cells: tuple[Fields, ...]
     """The `metg` line of every cell."""
     failures: tuple[Fields, ...]
+    interrupted: str = ""
+    """What to tell a person who interrupted it; empty if nobody did."""
 
     @property
     def complete(self) -> bool:
@@ -88,7 +89,8 @@ def measure(
 ) -> Measured:
     """Measures a study into `output`, or into a folder that is thrown away.
 
-    Raises `TaskgrainError`, above all `UsageError`, and `Interrupted` for Ctrl-C, SIGTERM and SIGHUP.
+    Ctrl-C, SIGTERM and SIGHUP end it with what is known; a second one raises `Interrupted`. Raises
+    `TaskgrainError`, above all `UsageError`.
     """
     cells = checked_cells(study, systems)
     launches = _launches(systems, cores)
@@ -109,13 +111,44 @@ def measure(
             retry=retry,
             reporter=progress.reporter(quiet),
         )
+        if not retry and (ends := spent.ended(store.contents.lines, cells, study.settings.budget)):
+            for warning in store.warnings:
+                plan.reporter.note(warning)
+            return _of_lines(cells, ends)
+        runner: Runner | None = None
+        said = ""
         try:
             with interruptible():
-                states = Runner(plan, store).run()
+                runner = Runner(plan, store)
+                runner.run()
         except KeyboardInterrupt:
             on = "the same command goes on from here" if output else "nothing is kept without --output"
-            raise Interrupted(f"interrupted; {on}") from None
-    return Measured(tuple(_metg(state) for state in states), tuple(s.failure for s in states if s.failure))
+            said = f"interrupted; {on}"
+            if runner is None:
+                raise Interrupted(said) from None
+        try:
+            with interruptible():
+                return _measured(runner, said)
+        except KeyboardInterrupt:
+            raise Interrupted(said or "interrupted") from None
+
+
+def _measured(runner: Runner, interrupted: str) -> Measured:
+    states = runner.record.cells.values()
+    pairs = zip(runner.as_they_stand(), states, strict=True)
+    shown = tuple(_shown(line, one.cell, one.cores) for line, one in pairs)
+    return Measured(shown, tuple(one.failure for one in states if one.failure), interrupted)
+
+
+def _of_lines(cells: Sequence[Cell], ends: Sequence[spent.Ended]) -> Measured:
+    pairs = list(zip(cells, ends, strict=True))
+    shown = tuple(_shown(one.metg.to_json(), cell, one.cores) for cell, one in pairs if one.metg)
+    return Measured(shown, tuple(one.failure.to_json() for one in ends if one.failure))
+
+
+def _shown(line: Fields, cell: Cell, cores: int) -> Fields:
+    """A `metg` line with what a table needs to know of its cell."""
+    return dict(line) | {"system": cell.system, "workload": cell.workload.name, "cores": cores}
 
 
 def _launches(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Launch]:
@@ -146,15 +179,6 @@ def _thrown_away() -> tempfile.TemporaryDirectory[str]:
         return tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True)
     except OSError as error:
         raise UsageError(f"no folder for what is measured: {error.strerror}; give --output") from None
-
-
-def _metg(state: CellState) -> Fields:
-    assert state.metg is not None
-    return dict(state.metg) | {
-        "system": state.cell.system,
-        "workload": state.cell.workload.name,
-        "cores": state.cores,
-    }
 
 
 @contextlib.contextmanager

@@ -19,18 +19,20 @@ _MOST_RESTARTS = 2
 class Drivers:
     """Whatever is not at work is parked: an idle driver that spins would disturb the others."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, time_left: Callable[[], float]) -> None:
+        """`time_left` until whatever a driver does has to stop."""
+        self._plan, self._time_left = plan, time_left
         self._drivers: dict[str, Driver] = {}
         self._restarts: Counter[str] = Counter()
         self.ready: dict[str, Ready] = {}
         """What each that was started said of itself."""
 
     def get(self, name: str) -> Driver:
-        """A driver that runs; started if it does not. Raises `DriverError`."""
+        """A driver that runs; started if it does not. Raises `DriverError`, or `OutOfTime`."""
         driver = self._drivers.get(name)
         if driver is None:
             driver = self._drivers[name] = self._plan.make_driver(name)
+            driver.time_left = self._time_left
         if not driver.alive:
             try:
                 self.ready[name] = driver.start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from taskgrain.drive.answers import DriverError
@@ -9,6 +10,7 @@ from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
+from taskgrain.results.lines import from_json
 from taskgrain.words.errors import UsageError
 from taskgrain.words.warnings import Notice, notice
 
@@ -53,31 +55,48 @@ class Ends:
         if state.problem and state.failure is None:
             self.fail(state, "protocol", state.problem)
             return
-        if state.metg is not None:
+        if state.metg is not None and (not state.cut or state.cut.fields() in state.metg["warnings"]):
             return
         if not state.begun:
             self.begin(state)
-        fields: dict[str, Any] = {
-            "ending": "budget",
-            "threshold": self._plan.settings.threshold,
-            "metg": None,
-        }
-        fields |= {"low": None, "high": None, "rounds": state.experiment.rounds, "curve": [], "warnings": []}
-        if state.failure is not None:
-            fields["ending"] = "failed"
-        elif state.runs == 0:
-            fields["warnings"] = [notice("budget_before_first_run").fields()]
-        else:
-            try:
-                found = state.experiment.result(state.reference, out_of_budget=not state.experiment.done)
-            except ValueError as error:
-                state.problem = str(error)
-                self.fail(state, "protocol", state.problem)
-                return
-            fields = found.fields()
-        fields["warnings"] = [*fields["warnings"], *(one.fields() for one in _notices(state))]
-        counts = {"repeated_runs": state.rejected, "disturbed_runs": state.disturbed}
-        self._journal.append("metg", cell=state.cell.name, **fields, **counts)
+        try:
+            fields = self._result(state)
+        except ValueError as error:
+            state.problem = str(error)
+            self.fail(state, "protocol", state.problem)
+            return
+        self._journal.append("metg", cell=state.cell.name, **fields)
+
+    def as_it_stands(self, state: CellState) -> dict[str, Any]:
+        """The `metg` line of a cell; of one that has not ended as it would be, but `unfinished`."""
+        if state.metg is not None:
+            return dict(state.metg)
+        fields = self._nothing(state)
+        with contextlib.suppress(ValueError):
+            fields = self._result(state)
+        if not state.done:
+            # The budget had not ended.
+            said = [one for one in fields["warnings"] if not str(one.get("code")).startswith("budget_")]
+            fields |= {"ending": "unfinished", "warnings": said}
+        return from_json({"kind": "metg", "cell": state.cell.name, **fields}).to_json()
+
+    def _nothing(self, state: CellState) -> dict[str, Any]:
+        """The fields of a `metg` line where nothing was measured."""
+        ending = "failed" if state.failure is not None else "budget"
+        fields = {"ending": ending, "threshold": self._plan.settings.threshold, "metg": None}
+        return fields | {"low": None, "high": None, "rounds": 0, "curve": [], "warnings": []}
+
+    def _result(self, state: CellState) -> dict[str, Any]:
+        """The fields of its `metg` line. ValueError if its answers make no sense."""
+        fields = self._nothing(state) | {"rounds": state.experiment.rounds}
+        said = []
+        if state.failure is None and state.runs:
+            fields = state.experiment.result(state.reference, not state.experiment.done).fields()
+        elif state.failure is None and not state.cut:
+            said = [notice("budget_before_first_run")]
+        said += [*_notices(state), *([state.cut] if state.cut else [])]
+        fields["warnings"] = [*fields["warnings"], *(one.fields() for one in said)]
+        return fields | {"repeated_runs": state.rejected, "disturbed_runs": state.disturbed}
 
 
 def _notices(state: CellState) -> list[Notice]:

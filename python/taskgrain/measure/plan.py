@@ -19,6 +19,7 @@ class Driver(Protocol):
     """What the runner needs of a `Session`."""
 
     busy: Busy
+    time_left: Callable[[], float]
 
     @property
     def alive(self) -> bool: ...
@@ -32,6 +33,7 @@ class Driver(Protocol):
         validate: str,
         isa: str,
         expected_seconds: float | None,
+        most_seconds: float,
     ) -> RunResult: ...
     def peak(self, kernel: Mapping[str, object], seconds: float, isa: str) -> Peak: ...
     def probe(self, seconds: float) -> Probe: ...

@@ -86,6 +86,8 @@ class CellState:
         """Its last `metg` line, if it was neither measured nor has failed since."""
         self.problem = ""
         """Why its answers make no sense, if they do not: a failure that is not yet written."""
+        self.cut: Notice | None = None
+        """Why this call makes no more runs of it, if it has ended because one did not fit the budget."""
         self.cores = 0
         """That the system occupies; 0 before its first run."""
         self.runs = 0
@@ -106,11 +108,13 @@ class CellState:
         self.reference: NDArray[np.float64] = np.empty((0, 0))
         """Of its cores, the rates known at its last run: what it comes to depends on no later ones."""
         self._seconds: dict[tuple[int, int], float] = {}
+        self._step_work = 0.0
+        """Work of a step of one iteration a task."""
         self._early: dict[RunKey, _Answer] = {}
 
     @property
     def done(self) -> bool:
-        return self.failure is not None or bool(self.problem) or self.experiment.done
+        return bool(self.failure is not None or self.problem or self.cut) or self.experiment.done
 
     @property
     def settling(self) -> bool:
@@ -129,6 +133,16 @@ class CellState:
             for (iterations, steps), seconds in self._seconds.items()
         ]
         return min(bounds) * (request.repeats + request.warmup) if bounds else None
+
+    def likely_seconds(self, request: Request) -> float | None:
+        """About how long the whole request takes: as an earlier run, and all that is more at the peak."""
+        peak = self.reference.sum(axis=1).max(initial=0.0)
+        longer = self._step_work / peak if peak else 0.0
+        steps = [
+            seconds / steps + max(0, request.iterations - iterations) * longer
+            for (iterations, steps), seconds in self._seconds.items()
+        ]
+        return min(steps) * request.steps * (request.repeats + request.warmup) if steps else None
 
     def expected_seconds_left(self, pace: float) -> float:
         """A guess of the time still to come, at its own pace (`spent` for a second of runs) or this."""
@@ -164,6 +178,8 @@ class CellState:
         self.disturbed += answer.slowdown > 1.0
         self.warnings += [one for one in answer.warnings if one not in self.warnings]
         self._seconds[request.iterations, request.steps] = max(answer.seconds)
+        if request.iterations:
+            self._step_work = answer.work / (request.iterations * request.steps)
         self.run_seconds += max(answer.seconds) * (request.repeats + request.warmup)
         samples = [
             Sample(request.iterations, request.round, seconds, answer.work, answer.tasks, answer.cores)

@@ -6,9 +6,12 @@ reference is measured in between, all along.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
+from typing import Any
 
-from taskgrain.drive.answers import DriverError
+from taskgrain.drive.answers import DriverError, OutOfTime
+from taskgrain.measure.budget import Budget
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.ends import Ends
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
@@ -29,7 +32,6 @@ class Runner:
 
     def __init__(self, plan: Plan, store: Store) -> None:
         self._plan = plan
-        self._drivers = Drivers(plan)
         made, asked = experiment_named(plan.settings.experiment), CellSettings.of(plan.settings)
 
         def experiment() -> Experiment:
@@ -41,12 +43,14 @@ class Runner:
         for warning in store.warnings:
             plan.reporter.note(warning)
         self._replay(store.contents.lines)
-        self._schedule = Schedule(plan, self.record, start)
-        journal = Journal(store, self.record, self._schedule.elapsed)
+        self._budget = Budget(plan.settings.budget, self.record.elapsed, start, plan.clock)
+        self._schedule = Schedule(plan, self.record, self._budget)
+        self._drivers = Drivers(plan, self._budget.time_left)
+        journal = Journal(store, self.record, self._budget.elapsed)
         self._references = References(plan, self.record, self._drivers, journal)
         self._ends = Ends(plan, self.record, self._drivers, journal)
         watch = Watch(self._references.probe, plan.clock, plan.sleep)
-        self._runs = Runs(plan, self.record, self._drivers, journal, watch, self._ends)
+        self._runs = Runs(plan, self.record, self._drivers, journal, watch, self._ends, self._budget)
 
     def _replay(self, lines: Sequence[Line]) -> None:
         strange = 0
@@ -70,8 +74,9 @@ class Runner:
         try:
             for state in states:
                 self._check(state)
-            while (group := self._schedule.next_group()) and not self._schedule.out_of_budget():
-                self._measure_round(group)
+            with contextlib.suppress(OutOfTime):
+                while (group := self._schedule.next_group()) and not self._budget.over:
+                    self._measure_round(group)
             for state in states:
                 self._ends.conclude(state)
             self._drivers.close()
@@ -79,6 +84,10 @@ class Runner:
             self._drivers.kill()
             self._plan.reporter.close()
         return states
+
+    def as_they_stand(self) -> list[dict[str, Any]]:
+        """What the cells come to by what is known of them; nothing is written."""
+        return [self._ends.as_it_stands(state) for state in self.record.cells.values()]
 
     def _check(self, state: CellState) -> None:
         """Lets a failed cell try again if wished."""
@@ -88,14 +97,17 @@ class Runner:
 
     def _measure_round(self, group: Sequence[CellState]) -> None:
         order = self._schedule.in_turn(group)
+        # Before anything is started or measured for them:
+        group = [state for state in group if self._runs.fits(state, state.experiment.next_round()[0])]
+        order = [state for state in order if state in group]
         requests = {id(state): state.experiment.next_round() for state in order}
-        for turn in range(max(len(one) for one in requests.values())):
+        for turn in range(max(map(len, requests.values()), default=0)):
             self._refer(group, again=turn == 0)
             share = self._schedule.share()
             for state in order:
                 mine = requests[id(state)]
-                may = not state.done and state.spent < share and not self._schedule.out_of_budget()
-                if turn < len(mine) and may:
+                may = not state.done and state.spent < share and not self._budget.over
+                if turn < len(mine) and may and self._runs.fits(state, mine[turn]):
                     self._plan.reporter.show(self._schedule.standing(state))
                     self._runs.measure(state, mine[turn])
         for state in group:

@@ -1,6 +1,7 @@
 """One request of a cell: run it on quiet cores, check the answer, and write it.
 
-A run that others disturbed is repeated, and the least disturbed attempt counts.
+A run that others disturbed is repeated, and the least disturbed attempt counts. A run that does not fit into
+the budget is not begun, or stopped: that ends its cell.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from taskgrain.drive.answers import DriverError, Probe, RunResult
+from taskgrain.drive.answers import DriverError, OutOfTime, Probe, RunResult
 from taskgrain.machine.busy import BUSY_SHARE, Busy
+from taskgrain.measure.budget import Budget, least_seconds
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.ends import Ends
 from taskgrain.measure.experiments.experiment import Request
@@ -18,6 +20,7 @@ from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Driver, Plan
 from taskgrain.measure.quiet import PATIENCE, Watch
 from taskgrain.measure.record import CellState, Record
+from taskgrain.words.warnings import notice
 
 _MOST_ATTEMPTS = 3
 _LONG = 1.0
@@ -32,17 +35,40 @@ class Runs:
     """Measures requests."""
 
     def __init__(
-        self, plan: Plan, record: Record, drivers: Drivers, journal: Journal, watch: Watch, ends: Ends
+        self,
+        plan: Plan,
+        record: Record,
+        drivers: Drivers,
+        journal: Journal,
+        watch: Watch,
+        ends: Ends,
+        budget: Budget,
     ) -> None:
         self._plan, self._record, self._drivers, self._journal = plan, record, drivers, journal
-        self._watch, self._ends = watch, ends
+        self._watch, self._ends, self._budget = watch, ends, budget
         self._stayed_disturbed: deque[bool] = deque(maxlen=_RECENT)
         """Of the last requests, whether every attempt was disturbed."""
+
+    def fits(self, state: CellState, request: Request) -> bool:
+        """Whether a run would likely end before the budget does. If not, its cell ends."""
+        system = self._plan.systems[state.cell.system]
+        if system.simulated:  # its seconds do not pass
+            return True
+        needed, tasks = state.likely_seconds(request), _tasks(state, request)
+        if needed is None:
+            repeats = request.repeats + request.warmup
+            # A system on other processors may be quicker than one on cores.
+            cores = self._plan.settings.cores
+            needed = 0.0 if system.reference else least_seconds(tasks * repeats, cores)
+        if needed > self._budget.left():
+            budget = self._budget.seconds
+            state.cut = notice("run_beyond_budget", tasks=tasks, needed=float(f"{needed:.2g}"), budget=budget)
+        return state.cut is None
 
     def measure(self, state: CellState, request: Request) -> None:
         """Measures one request. A driver that fails ends its cell; one that does not start, all of its cells.
 
-        Raises `UsageError` if the driver calls the request invalid.
+        Raises `UsageError` if the driver calls the request invalid, `OutOfTime` at the end of the budget.
         """
         simulated = self._plan.systems[state.cell.system].simulated
         best: dict[str, Any] = {}
@@ -57,14 +83,18 @@ class Runs:
                     if not failed.done:
                         self._ends.driver_failed(failed, error)
                 return
+            if line is None:
+                break
             line |= self._judged(line, before)
             if not best or line["slowdown"] < best["slowdown"]:
                 best = line
             best["attempts"] = attempt
-            last = attempt == _MOST_ATTEMPTS or sum(line["seconds"]) > _LONG
+            last = attempt == _MOST_ATTEMPTS or sum(line["seconds"]) > _LONG or self._budget.over
             if not line["disturbed"] or last or self._hopeless():
                 break
             self._journal.append("rejected", **line)
+        if not best:
+            return
         self._stayed_disturbed.append(best["disturbed"])
         self._journal.append("run", **best)
         if state.problem:
@@ -85,8 +115,11 @@ class Runs:
             disturbed = True
         return {"slowdown": round(slowdown, 4), "disturbed": disturbed}
 
-    def _answer(self, state: CellState, request: Request) -> dict[str, Any]:
-        """One answer. A driver that crashes is started again, a few times: others may have killed it."""
+    def _answer(self, state: CellState, request: Request) -> dict[str, Any] | None:
+        """One answer; None if it was stopped, which ends the cell.
+
+        A driver that crashes is started again, a few times: others may have killed it.
+        """
         while True:
             try:
                 driver = self._drivers.get(state.cell.system)
@@ -101,16 +134,27 @@ class Runs:
                     raise
                 self._journal.append("crash", cell=state.cell.name, message=error.message, log=error.log_tail)
 
-    def _line(self, state: CellState, request: Request, driver: Driver) -> dict[str, Any]:
+    def _line(self, state: CellState, request: Request, driver: Driver) -> dict[str, Any] | None:
         settings, name = self._plan.settings, state.cell.system
-        result = driver.run(
-            state.cell.workload.request(request.iterations, request.steps),
-            repeats=request.repeats,
-            warmup=request.warmup,
-            validate=settings.validate,
-            isa=settings.isa,
-            expected_seconds=state.expected_seconds(request),
-        )
+        alone = all(one.done for one in self._record.cells.values() if one is not state)
+        begin = self._budget.elapsed()
+        try:
+            result = driver.run(
+                state.cell.workload.request(request.iterations, request.steps),
+                repeats=request.repeats,
+                warmup=request.warmup,
+                validate=settings.validate,
+                isa=settings.isa,
+                expected_seconds=state.expected_seconds(request),
+                most_seconds=self._budget.most_seconds(alone),
+            )
+        except OutOfTime:
+            seconds = round(self._budget.elapsed() - begin, 2)
+            told = {"tasks": _tasks(state, request), "seconds": seconds, "budget": self._budget.seconds}
+            state.cut = notice("run_stopped", **told)
+            if self._budget.over:
+                raise
+            return None
         try:
             self._check_result(state, request, result)
         except DriverError as error:
@@ -152,3 +196,9 @@ class Runs:
         if rate > _IMPOSSIBLE * peak:
             found = f"{rate:.3g} {unit}/s; the kernel alone reaches {peak:.3g} on all cores"
             raise DriverError("protocol", f"reports {found}")
+
+
+def _tasks(state: CellState, request: Request) -> int:
+    """Of one repeat."""
+    workload = state.cell.workload
+    return workload.exact_tasks(request.steps) or workload.tasks(request.steps)

@@ -7,10 +7,10 @@ budget: with milliseconds a task, one would else take the time of all.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
+from taskgrain.measure.budget import Budget
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.progress import Standing
 from taskgrain.measure.record import CellState, Record
@@ -20,25 +20,15 @@ from taskgrain.study.workload import Workload
 class Schedule:
     """Chooses what to measure next, by the record and by the time that is left."""
 
-    def __init__(self, plan: Plan, record: Record, start: float) -> None:
-        """The record holds what earlier calls have measured; `start` is when this call began."""
-        self._plan, self._record = plan, record
-        self._spent, self._start = record.elapsed, start
+    def __init__(self, plan: Plan, record: Record, budget: Budget) -> None:
+        self._plan, self._record, self._budget = plan, record, budget
         self._turns: Counter[Workload] = Counter()
         """Rounds of each workload: they say which system begins."""
 
-    def elapsed(self) -> float:
-        """Seconds of measuring, over all calls."""
-        return self._spent + self._plan.clock() - self._start
-
-    def out_of_budget(self) -> bool:
-        return 0.0 < self._plan.settings.budget <= self.elapsed()
-
     def share(self) -> float:
         """Seconds that each cell may take: equal parts of what all else leaves of the budget."""
-        budget = self._plan.settings.budget
         left = [state.spent for state in self._record.cells.values() if not state.done]
-        return (budget - self.elapsed() + sum(left)) / max(1, len(left)) if budget else math.inf
+        return (self._budget.left() + sum(left)) / max(1, len(left))
 
     def next_group(self) -> list[CellState]:
         """Cells of one workload that are to be measured together; none once all is done."""
@@ -73,8 +63,6 @@ class Schedule:
         run_seconds = sum(one.run_seconds for one in states)
         pace = sum(one.spent for one in states) / run_seconds if run_seconds else 1.0
         left = sum(one.expected_seconds_left(pace) for one in states)
-        budget, elapsed = self._plan.settings.budget, self.elapsed()
-        if budget:
-            left = min(left, budget - elapsed)
+        left = min(left, self._budget.left())
         done = sum(one.done for one in states)
-        return Standing(done, len(states), elapsed, left, current.cell.name)
+        return Standing(done, len(states), self._budget.elapsed(), left, current.cell.name)

@@ -41,6 +41,11 @@ SENTENCES = {
     "reaches down to what quiet cores might give. Measure on a quiet machine.",
     # the experiment
     "budget_before_first_run": "The budget ended before the first run. Give the study more time.",
+    "run_beyond_budget": "A run of {tasks:,} tasks was not started, because it would take about "
+    "{needed:seconds} or more, beyond the end of the budget of {budget:seconds}. Raise the budget, or choose "
+    "fewer steps or a smaller width.",
+    "run_stopped": "A run of {tasks:,} tasks was stopped after {seconds:seconds}, as it took too much of the "
+    "budget of {budget:seconds}. Raise the budget, or choose fewer steps or a smaller width.",
     "budget_before_rounds": "The budget ended before the crossing was measured. The interval is that of the "
     "search. Raise the budget.",
     "budget_before_crossing": "The search ended before the crossing was found: tasks of "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from simulated_world import Simulated, World
 
@@ -26,7 +28,7 @@ class Notes(Reporter):
 def drivers(world: World) -> tuple[Drivers, list[str]]:
     notes = Notes()
     plan = Plan(cells=[], systems={}, settings=Settings(), make_driver=world.make, reporter=notes)
-    return Drivers(plan), notes.said
+    return Drivers(plan, lambda: math.inf), notes.said
 
 
 def test_a_driver_starts_once_and_is_parked() -> None:

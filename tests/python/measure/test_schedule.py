@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from taskgrain.drive.answers import DriverError
+from taskgrain.measure.budget import Budget
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.plan import Driver, Plan
@@ -41,7 +42,8 @@ class World:
             return Standing(CellSettings.of(settings))
 
         self.record = Record(cells, experiment, 2, {})
-        self.schedule = Schedule(plan, self.record, self.now)
+        self.budget = Budget(budget, 0.0, self.now, plan.clock)
+        self.schedule = Schedule(plan, self.record, self.budget)
         self.states = list(self.record.cells.values())
 
     def at(self, rounds: int, *widths: float) -> None:
@@ -92,9 +94,9 @@ def test_who_has_had_its_share_of_the_budget_waits() -> None:
     assert names(world.schedule.next_group()) == ["b fft"]
     world.states[0].problem = "done"
     assert world.schedule.share() == pytest.approx(20.0 / 3.0)
-    assert not world.schedule.out_of_budget()
+    assert not world.budget.over
     world.now = 140.0
-    assert world.schedule.out_of_budget() and World().schedule.share() == float("inf")
+    assert world.budget.over and World().schedule.share() == float("inf")
 
 
 def test_where_a_study_stands() -> None:
