@@ -36,7 +36,7 @@ def measure(
         try:
             _show(measured, study, chosen, how)
             sys.stdout.flush()
-        except OSError:  # Ctrl-C also ended who would have read it
+        except (OSError, SystemExit):  # Ctrl-C also ended who would have read it; the console then exits
             with contextlib.suppress(OSError):
                 sys.stdout.close()
         raise Interrupted(measured.interrupted)

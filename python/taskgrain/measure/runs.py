@@ -54,13 +54,11 @@ class Runs:
         system = self._plan.systems[state.cell.system]
         if system.simulated:  # its seconds do not pass
             return True
-        needed, tasks = state.likely_seconds(request), _tasks(state, request)
-        if needed is None:
-            repeats = request.repeats + request.warmup
-            # A system on other processors may be quicker than one on cores.
-            cores = self._plan.settings.cores
-            needed = 0.0 if system.reference else least_seconds(tasks * repeats, cores)
-        if needed > self._budget.left():
+        needed, tasks, left = state.likely_seconds(request), _tasks(state, request), self._budget.time_left()
+        if needed is None and not system.reference:  # which may stand for processors quicker than cores
+            repeats, left = request.repeats + request.warmup, self._budget.left()
+            needed = least_seconds(tasks * repeats, self._plan.settings.cores)
+        if needed is not None and needed > left:
             budget = self._budget.seconds
             state.cut = notice("run_beyond_budget", tasks=tasks, needed=float(f"{needed:.2g}"), budget=budget)
         return state.cut is None

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from taskgrain.drive.answers import DriverError
+from taskgrain.drive.answers import DriverError, OutOfTime
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 from taskgrain.machine.processes import cpu_seconds, descendants
@@ -127,6 +127,23 @@ def test_timeouts(sessions: list[Session], tmp_path: Path, mode: str) -> None:
     assert time.monotonic() - begin < 5.0
     assert not session.alive
     assert (tmp_path / "logs" / f"{mode}.log").stat().st_size < 5 * 2**20
+
+
+def test_what_is_under_way_when_its_time_is_up_is_stopped(sessions: list[Session], tmp_path: Path) -> None:
+    session = started(sessions, "hangs", tmp_path)
+    pids = session.pids()
+    with pytest.raises(OutOfTime):
+        session.run([GRAPH], repeats=1, most_seconds=0.2)
+    assert not session.alive and not any(running(pid) for pid in pids)
+    session.start()
+    end = time.monotonic() + 0.3
+    session.time_left = lambda: end - time.monotonic()
+    with pytest.raises(OutOfTime):
+        session.run([GRAPH], repeats=1)
+    with pytest.raises(OutOfTime):
+        session.start()
+    assert not session.alive
+    assert "stopped during run: its time was up" in session.log_tail()
 
 
 def test_a_gigabyte_of_output_fills_neither_disk_nor_memory(sessions: list[Session], tmp_path: Path) -> None:

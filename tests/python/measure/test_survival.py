@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -200,6 +201,16 @@ def interrupted(
 
     Returns what it says. It must end within two seconds and leave no process.
     """
+    return stopped(words, moment, numbers, lines)[1]
+
+
+def stopped(
+    words: Sequence[str],
+    moment: Path | float,
+    numbers: Sequence[signal.Signals] = (signal.SIGINT,),
+    lines: int = 10,
+) -> tuple[str, str]:
+    """As `interrupted`: what it shows on standard output, and what it says on standard error."""
     before = size(moment) if isinstance(moment, Path) else 0
     with subprocess.Popen(
         program(words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -213,12 +224,12 @@ def interrupted(
         for number in numbers:
             harness.send_signal(number)
             time.sleep(0.02)
-        _, said = harness.communicate(timeout=20)
+        shown, said = harness.communicate(timeout=20)
         assert time.monotonic() - begin < 2.0
     assert harness.returncode in (130, -signal.SIGINT), said
     assert "Traceback" not in said
     wait_for_none(below, 0.5)
-    return said
+    return shown, said
 
 
 @pytest.mark.usefixtures("simulated")
@@ -235,6 +246,57 @@ def test_an_interrupt_says_how_to_go_on(tmp_path: Path, numbers: Sequence[signal
     if len(numbers) > 1:
         finish(words)
         assert_nothing_twice(tmp_path / "out")
+
+
+@pytest.mark.usefixtures("simulated")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_shows_the_table_so_far(tmp_path: Path, number: signal.Signals) -> None:
+    write_system(tmp_path, "bad", str(DRIVERS / "hostile.py"), "hangs", "1000000")
+    words = write_study(tmp_path, systems=["fast", "slow", "bad"], min_rounds=1000, max_rounds=1000)
+    runs = tmp_path / "out" / "runs.jsonl"
+    shown, said = stopped([*words, "--json"], runs, (number,), lines=100)
+    assert "taskgrain: interrupted; the same command goes on from here" in said
+    found = json.loads(shown)
+    assert found["interrupted"] and found["output"] == str(tmp_path / "out") and not found["failures"]
+    assert {cell["ending"] for cell in found["cells"]} == {"unfinished"} and len(found["cells"]) == 6
+    for cell in found["cells"]:
+        if cell["metg"] is not None and cell["system"] in OVERHEADS:
+            assert cell["metg"] == pytest.approx(2 * OVERHEADS[cell["system"]], rel=0.3)
+        assert not [one for one in cell["warnings"] if one["code"].startswith("budget_")]
+    assert any(cell["metg"] for cell in found["cells"])
+    assert not lines(tmp_path / "out", "metg"), "cells that have not ended have no such line"
+
+    shown, _ = stopped(words, runs, (number,), lines=5)
+    assert "unfinished" in shown or "µs" in shown
+    assert f"results: {tmp_path / 'out'}" in shown
+    assert_nothing_twice(tmp_path / "out")
+
+
+@pytest.mark.usefixtures("simulated")
+def test_what_was_not_measured_is_called_that(tmp_path: Path) -> None:
+    write_system(tmp_path, "bad", str(DRIVERS / "hostile.py"), "hangs", "0")
+    words = write_study(tmp_path, systems=["bad"], patterns=["stencil_1d"])
+    runs = tmp_path / "out" / "runs.jsonl"
+    shown, _ = stopped(words, runs, lines=1)
+    assert "not measured" in shown and "unfinished" in shown
+    shown, _ = stopped([*words, "--json"], runs, lines=1)
+    (cell,) = json.loads(shown)["cells"]
+    assert (cell["metg"], cell["curve"], cell["warnings"]) == (None, [], [])
+
+
+@pytest.mark.usefixtures("simulated")
+def test_an_interrupt_in_a_pipe_whose_reader_has_gone(tmp_path: Path) -> None:
+    words = write_study(tmp_path, min_rounds=1000, max_rounds=1000)
+    read, write = os.pipe()
+    with subprocess.Popen(program(words), stdout=write, stderr=subprocess.PIPE, text=True) as harness:
+        os.close(write)
+        wait_for_growth(tmp_path / "out" / "runs.jsonl", 3_000)
+        os.close(read)
+        harness.send_signal(signal.SIGINT)
+        _, said = harness.communicate(timeout=20)
+    assert harness.returncode == 130, said
+    assert "Traceback" not in said and "Exception" not in said
+    assert said.endswith("taskgrain: interrupted; the same command goes on from here\n")
 
 
 @pytest.mark.usefixtures("simulated")
@@ -273,5 +335,7 @@ def test_an_interrupt_of_real_systems(tmp_path: Path) -> None:
     out = tmp_path / "out"
     words = ["metg", "--system", ",".join(REAL), "--width", "8", "-o", str(out), "--budget", "60"]
     for _ in range(3):
-        assert "the same command goes on from here" in interrupted(words, out / "runs.jsonl")
+        shown, said = stopped(words, out / "runs.jsonl")
+        assert "the same command goes on from here" in said
+        assert "METG(50%)" in shown and "unfinished" in shown
     assert_nothing_twice(out)
