@@ -30,7 +30,9 @@ class Settings:
         "number", 0.1, "Half-width of the 95 % interval to reach, as a share of METG", high=1, above=True
     )
     budget: float = _setting(
-        "seconds", 0.0, "Time for everything, over all calls: 90, 90s, 10m, 2h; 0: no limit"
+        "seconds",
+        0.0,
+        "Time for everything, over all calls; at its end runs are stopped: 90, 10m, 2h; 0: no limit",
     )
     steps: int = _setting("integer", 0, "Time steps of the graph; 0: chosen for each cell")
     repeats: int = _setting("integer", 3, "Timed repeats of a run", low=1, high=10_000)
