@@ -73,6 +73,12 @@ TEST(ValidationOff, ChecksNoInputs) {
   EXPECT_FALSE(run.verify());
 }
 
+TEST(ValidationOff, TakesNoMemoryForTheTasksOfAGraph) {
+  const Execution run({{.pattern = "stencil_1d", .steps = 16, .width = std::int64_t{1} << 50}}, Validation::off,
+                      Isa::automatic);
+  EXPECT_EQ(run.tasks(), std::int64_t{1} << 54);
+}
+
 TEST(ValidationOff, StillCounts) {
   Execution run({graph_of("stencil_1d")}, Validation::off, Isa::automatic);
   const auto with_times = [&](int times) {
