@@ -13,11 +13,9 @@ from driver_process import runnable
 from killable_study import DRIVERS, finish, lines, write_study, write_system
 from simulated_world import World, measure
 
-from taskgrain.measure import spent
 from taskgrain.measure.budget import Budget, least_seconds
 from taskgrain.measure.experiments.experiment import Request
 from taskgrain.measure.record import CellState
-from taskgrain.results import reader
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Workload
 
@@ -163,22 +161,3 @@ def test_an_enormous_run_of_a_real_system(name: str) -> None:
     assert cells(finish([*words, "--budget", "1"], timeout=60)) == {name: ("budget", ["run_beyond_budget"])}
     ending, (code,) = cells(finish([*words, "--budget", "4"], timeout=60))[name]
     assert ending == "budget" and code in ("run_stopped", "run_beyond_budget", "budget_before_first_run")
-
-
-def test_a_resumed_study_keeps_what_a_spent_budget_left(tmp_path: Path) -> None:
-    """A failure and a number, from their lines alone."""
-    world = World()
-    world.faults["slow", "nearest"] = "system"
-    settings = Settings(cores=2, budget=1.0)
-    states = measure(tmp_path, world, settings)
-    own = [state.cell for state in states]
-    ends = spent.ended(reader.read(tmp_path).lines, own, 1.0)
-    assert ends is not None
-    for state, end in zip(states, ends, strict=True):
-        assert end.metg is not None and end.metg.to_json() == state.metg and end.cores == state.cores
-        assert (end.failure.to_json() if end.failure else None) == state.failure
-    assert [end.failure is not None for end in ends] == [False, False, False, True]
-    known = reader.read(tmp_path).lines
-    assert spent.ended(known, own, 0.0) is None and spent.ended(known, own, 2.0) is None
-    runs = [number for number, line in enumerate(known) if line.kind == "run"]
-    assert spent.ended([*known, known[runs[-1]]], own, 1.0) is None, "measured since"
