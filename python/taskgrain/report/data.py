@@ -77,7 +77,7 @@ def read(folder: Path) -> Results:
     machine, odd = reader.machine(folder)
     gathered: dict[str, _Gathered] = {}
     references: dict[lines.ReferenceKey, _Reference] = {}
-    for line in contents.lines:
+    for line in contents.shown:
         if isinstance(line, ReferenceLine):
             _refer(references.setdefault(line.reference_key, _Reference()), line)
         elif isinstance(line, OfCell):
@@ -94,7 +94,7 @@ def read(folder: Path) -> Results:
         machine=machine,
         cells=tuple(_cell(name, one, references, study.table) for name, one in gathered.items()),
         failures=tuple(failures),
-        warnings=(*contents.warnings(), *study.warnings, *odd),
+        warnings=(*contents.warnings(), *contents.strays(), *study.warnings, *odd),
         raw=contents.raw,
     )
 

@@ -48,7 +48,7 @@ def write(folder: Path, table: str, kind: str | None, output: Path | None) -> li
         buffer = io.BytesIO()
         frame.write_parquet(buffer)
         _write(output, folder, buffer.getvalue())
-    return contents.warnings()
+    return contents.warnings() + contents.strays()
 
 
 def _format(kind: str | None, output: Path | None) -> str:
@@ -90,7 +90,7 @@ class Tables:
     """The tables of a results folder; what it does not say is empty."""
 
     def __init__(self, contents: reader.Contents) -> None:
-        self._lines = contents.lines
+        self._lines = contents.shown
         self._started = {line.cell: line for line in self._lines if isinstance(line, CellLine)}
 
     def table(self, name: str) -> pl.DataFrame:

@@ -12,12 +12,25 @@ import io
 import json
 import math
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from taskgrain.results.lines import SCHEMA, Line, Odd, UnknownLine, from_json
+from taskgrain.results import values
+from taskgrain.results.lines import (
+    SCHEMA,
+    CellLine,
+    FailureLine,
+    Line,
+    MetgLine,
+    Odd,
+    OfCell,
+    UnknownLine,
+    from_json,
+)
 from taskgrain.words.errors import UsageError
 
 RUNS = "runs.jsonl"
@@ -51,6 +64,25 @@ class Contents:
     """How many values of which field make no sense, by `kind.field`; they count as missing."""
     remarks: tuple[str, ...] = ()
     """What is odd about the file itself."""
+
+    @cached_property
+    def shown(self) -> tuple[Line, ...]:
+        """The lines for reports and tables: without those of cells that neither begin nor end."""
+        return tuple(line for line in self.lines if not self._is_stray(line))
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        ends = (CellLine, FailureLine, MetgLine)
+        return frozenset(line.cell for line in self.lines if isinstance(line, ends))
+
+    def _is_stray(self, line: Line) -> bool:
+        return isinstance(line, OfCell) and line.cell not in self._known
+
+    def strays(self) -> list[str]:
+        """A warning in words of the lines that `shown` leaves out, if there are any."""
+        cells = Counter(line.cell for line in self.lines if isinstance(line, OfCell) and self._is_stray(line))
+        which = _listed(f"{cell} ({count})" for cell, count in cells.items())
+        return [f"{self.file.name}: lines of unknown cells, left out: {which}"] if cells else []
 
     def warnings(self) -> list[str]:
         """All that is odd, in words."""
@@ -149,7 +181,7 @@ def _contents(file: Path, raw: bytes, remarks: tuple[str, ...]) -> Contents:
             else:
                 damaged.append(number)
             continue
-        line = from_json(table, odd)
+        line = from_json(_with_schema(table, odd), odd)
         if line.schema > SCHEMA and newer is None:
             newer = number, line.schema
         if isinstance(line, UnknownLine):
@@ -157,6 +189,15 @@ def _contents(file: Path, raw: bytes, remarks: tuple[str, ...]) -> Contents:
         else:
             lines.append(line)
     return Contents(file, raw, tuple(lines), tuple(unknown), torn, tuple(damaged), newer, dict(+odd), remarks)
+
+
+def _with_schema(table: Mapping[str, Any], odd: Odd) -> Mapping[str, Any]:
+    """The table, whose schema counts as missing if it makes no sense."""
+    schema = table.get("schema", SCHEMA)
+    if values.integer(schema) is not None:
+        return table
+    odd["schema"] += schema is not None
+    return {key: value for key, value in table.items() if key != "schema"}
 
 
 def _object(raw: bytes) -> Mapping[str, Any] | None:

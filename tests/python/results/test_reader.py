@@ -98,6 +98,36 @@ def test_values_that_make_no_sense(tmp_path: Path, said: Said) -> None:
     ]
 
 
+@READERS
+@pytest.mark.parametrize("schema", ["1.0", None, True, -1, 1.5, {}])
+def test_a_schema_that_makes_no_sense_counts_as_missing(tmp_path: Path, said: Said, schema: object) -> None:
+    folder = made.write(tmp_path / "r", [*GOOD[:2], GOOD[2] | {"schema": schema}])
+    odd = "runs.jsonl: values that make no sense, taken as missing: schema (1)"
+    assert said(folder) == ([] if schema is None else [odd])
+    assert [line.to_json() for line in reader.read(folder).lines] == GOOD
+
+
+@READERS
+def test_runs_of_a_cell_that_neither_begins_nor_ends(tmp_path: Path, said: Said) -> None:
+    stray, result = made.run_line("mpi/nowhere/width=4"), made.metg_line("mpi/dom/width=4", 1e-6)
+    crash: made.Line = {"schema": 1, "kind": "crash", "cell": "mpi/nowhere/width=4"}
+    folder = made.write(tmp_path / "r", [*GOOD, stray, crash, stray, result])
+    assert said(folder) == ["runs.jsonl: lines of unknown cells, left out: mpi/nowhere/width=4 (3)"]
+    assert [cell.name for cell in data.read(folder).cells] == [MPI, "mpi/dom/width=4"]
+    tables = export.Tables(reader.read(folder))
+    assert tables.table("cells")["cell"].to_list() == [MPI, "mpi/dom/width=4"]
+    assert set(tables.table("runs")["cell"]) == {MPI}
+    assert len(reader.read(folder).lines) == 7  # a study that goes on may know the cell
+
+
+@READERS
+def test_a_file_without_lines_is_a_study_without_results(tmp_path: Path, said: Said) -> None:
+    folder = made.write(tmp_path / "r", [])
+    assert said(folder) == []
+    assert data.read(folder).cells == ()
+    assert export.Tables(reader.read(folder)).table("cells").height == 0
+
+
 NEWER = "was written by a newer taskgrain (schema 99; this one knows up to 1)"
 
 
