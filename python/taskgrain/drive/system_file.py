@@ -3,40 +3,43 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from taskgrain.drive.launch.local import PLACEHOLDERS, names_in
 from taskgrain.drive.system import System
+from taskgrain.study import toml
 from taskgrain.words import numbers
-from taskgrain.words.errors import InputError, UsageError
+from taskgrain.words.errors import InputError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+_VARIANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DEFAULT_GROUP = "default"
 
 
 def read(folder: Path, *, own: bool = False) -> System:
     """Reads `folder/system.toml`; `own` if `make setup` sets it up.
 
-    Raises `InputError` or `UsageError` naming the file and the key.
+    Raises `InputError` or `UsageError` naming the file, the place in it and the key.
     """
     file = folder / "system.toml"
-    try:
-        table = _Table(file, "", tomllib.loads(file.read_text("utf-8")))
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: is not TOML: {error}") from None
-    except RecursionError:
-        raise UsageError(f"{file}: is nested too deeply") from None
     name = folder.resolve().name
     if not _NAME.fullmatch(name):
         raise InputError(f"{file}: folder name", name, "letters, digits and _ . + -")
+    try:
+        return _system(toml.read(file, placed=False), folder, own)
+    except InputError:
+        return _system(toml.read(file), folder, own)  # raises it again, with line and column
+
+
+def _system(document: toml.Document, folder: Path, own: bool) -> System:
+    table = _Table(document, (), document.table)
+    name = folder.resolve().name
     probe, launch, limits = table.table("probe"), table.table("launch"), table.table("limits")
     setup, variants = table.table("setup"), table.table("variants")
-    command = _words(launch, "command")
+    command = _command(launch, "command")
     if not command:
         raise InputError(launch.field("command"), "nothing", "the driver's command, a list of texts")
     group = setup.text("group") or DEFAULT_GROUP
@@ -67,7 +70,7 @@ def read(folder: Path, *, own: bool = False) -> System:
         megabytes=0 if megabytes is None else numbers.integer(megabytes, setup.field("megabytes")),
         command=command,
         env=_environment(launch),
-        reference=_words(launch, "reference"),
+        reference=_command(launch, "reference"),
         park=launch.flag("park", True),
         patience=launch.count("patience", 1),
         most_cores=None if most_cores is None else numbers.integer(most_cores, limits.field("cores"), low=1),
@@ -88,15 +91,28 @@ def _words(table: _Table, key: str) -> tuple[str, ...]:
     return tuple(table.check(key, word) for word in table.texts(key))
 
 
+def _command(table: _Table, key: str) -> tuple[str, ...]:
+    """Words of which the first names a program."""
+    words = _words(table, key)
+    if words and not words[0].strip():
+        raise InputError(table.field(key, 0), words[0], "the name or the path of a program")
+    return words
+
+
 def _environment(table: _Table) -> dict[str, str]:
     env = table.table("env")
-    return {key: env.check(key, numbers.text(word, env.field(key))) for key, word in env.items().items()}
+    found = {}
+    for key, word in env.items().items():
+        if not _VARIABLE.fullmatch(key):
+            raise InputError(env.key(key), key, "letters, digits and _, with no digit at the start")
+        found[key] = env.check(key, numbers.text(word, env.field(key)))
+    return found
 
 
 def _variant(system: System, variants: _Table, name: str) -> System:
     """The same driver told by its environment to work in another way, or another build of it."""
-    if not _NAME.fullmatch(name):
-        raise InputError(variants.field("name"), name, "letters, digits and _ . + -")
+    if not _VARIANT.fullmatch(name):
+        raise InputError(variants.key(name), name, "letters, digits and _ + -")
     table = variants.table(name)
     most_cores = table.take("cores")
     variant = replace(
@@ -106,7 +122,7 @@ def _variant(system: System, variants: _Table, name: str) -> System:
         default=table.flag("default", False),
         programs=table.texts("programs") or system.programs,
         files=_words(table, "files") or system.files,
-        command=_words(table, "command") or system.command,
+        command=_command(table, "command") or system.command,
         env={**system.env, **_environment(table)},
         most_cores=system.most_cores
         if most_cores is None
@@ -119,12 +135,17 @@ def _variant(system: System, variants: _Table, name: str) -> System:
 class _Table:
     """Takes the known keys out of a TOML table, and complains about those left."""
 
-    def __init__(self, file: Path, prefix: str, table: Mapping[str, object]) -> None:
-        self._file, self._prefix, self._rest = file, prefix, dict(table)
+    def __init__(self, document: toml.Document, at: toml.Keys, table: Mapping[str, object]) -> None:
+        self._document, self._at, self._rest = document, at, dict(table)
         self._known: list[str] = []
 
-    def field(self, key: str) -> str:
-        return f"{self._file}: {self._prefix}{key}"
+    def field(self, *keys: str | int) -> str:
+        """What a bad value is reported as."""
+        return self._document.value(*self._at, *keys)
+
+    def key(self, key: str) -> str:
+        """What a bad key is reported as."""
+        return self._document.key(*self._at, key)
 
     def take(self, key: str) -> object | None:
         self._known.append(key)
@@ -148,7 +169,7 @@ class _Table:
             return ()
         if not isinstance(value, list):
             raise InputError(self.field(key), value, "a list of texts")
-        return tuple(numbers.text(item, self.field(key)) for item in value)
+        return tuple(numbers.text(item, self.field(key, n)) for n, item in enumerate(value))
 
     def table(self, key: str) -> _Table:
         value = self.take(key)
@@ -156,7 +177,7 @@ class _Table:
             value = {}
         if not isinstance(value, dict):
             raise InputError(self.field(key), value, "a table")
-        return _Table(self._file, f"{self._prefix}{key}.", value)
+        return _Table(self._document, (*self._at, key), value)
 
     def names(self) -> list[str]:
         return list(self._rest)
@@ -174,4 +195,4 @@ class _Table:
 
     def done(self) -> None:
         for key in self._rest:
-            raise InputError(f"{self._file}: key", self._prefix + key, ", ".join(self._known))
+            raise InputError(self.key(key), key, ", ".join(self._known))

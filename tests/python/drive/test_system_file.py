@@ -38,11 +38,11 @@ def test_the_least_file(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("", "launch.command: nothing"),
-        (LEAST + "comand = 1\n", "launch.comand is not allowed; allowed: command, env, reference, park"),
+        (LEAST + "comand = 1\n", "launch.key: comand is not allowed; allowed: command, env, reference, park"),
         (LEAST + 'reference = ["{there}/peak"]\n', "launch.reference: {there} is not allowed"),
         (LEAST + 'reference = "peak"\n', "launch.reference: peak is not allowed"),
         ("colour = 1\n" + LEAST, "colour is not allowed"),
-        (LEAST + "[probe]\nprogrammes = []\n", "probe.programmes"),
+        (LEAST + "[probe]\nprogrammes = []\n", "probe.key: programmes"),
         (LEAST + "[limits]\ncores = 1.5\n", "limits.cores: 1.5"),
         (LEAST + "[limits]\ncores = 0\n", "limits.cores: 0"),
         ("default = 1\n" + LEAST, "default: 1 is not allowed; allowed: true or false"),
@@ -79,7 +79,7 @@ def test_a_variant_may_use_more_cores(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("[variants.a]\ncommand = 'x'\n", "variants.a.command"),
-        ("[variants.a]\npatterns = ['fft']\n", "variants.a.patterns"),
+        ("[variants.a]\npatterns = ['fft']\n", "variants.a.key: patterns"),
         ("[variants.'a b']\n", "a b"),
         ("[variants]\na = 1\n", "variants.a"),
         ("[variants.a]\nenv = { X = 1 }\n", "variants.a.env.X"),
@@ -99,7 +99,7 @@ def test_wrong_variants_are_named(tmp_path: Path, text: str, said: str) -> None:
         ('pypi = "a"', "setup.pypi", "a"),
         ('pypi_alone = "a"', "setup.pypi_alone", "a"),
         ("megabytes = -1", "setup.megabytes", "-1"),
-        ("apt = []", "setup.apt", ""),
+        ("apt = []", "setup.key", "apt"),
     ),
 )
 def test_a_set_up_that_is_wrong(tmp_path: Path, line: str, key: str, value: str) -> None:
@@ -112,7 +112,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"system\.toml: cannot be read: No such file"):
         read(tmp_path)
     (tmp_path / "system.toml").write_bytes(b"\xff")
-    with pytest.raises(UsageError, match=r"system\.toml: is not TOML"):
+    with pytest.raises(UsageError, match=r"system\.toml:1:1: is not TOML"):
         read(tmp_path)
     with pytest.raises(InputError, match="folder name: a b is not allowed; allowed: letters, digits"):
         read(make(tmp_path / "a b", LEAST))
@@ -140,3 +140,24 @@ def test_only_the_projects_own_systems_are_set_up(
 ) -> None:
     system = read(make(tmp_path / "it", LEAST + setup), own=own)
     assert (system.group, system.install) == (group, install)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('[launch]\ncommand = [""]\n', "2:12: launch.command[0]: '' is not allowed; allowed: the name or the"),
+        ("[launch]\ncommand = ['true', 3]\n", "2:20: launch.command[1]: 3 is not allowed"),
+        (LEAST + "reference = [' ']\n", "3:14: launch.reference[0]"),
+        (LEAST + "[launch.env]\n'A=B' = '1'\n", "4:1: launch.env.key: A=B is not allowed; allowed: letters"),
+        (LEAST + "env = { 1A = '1' }\n", "3:9: launch.env.key: 1A"),
+        (LEAST + "[variants.'a.b']\n", "3:11: variants.key: a.b is not allowed; allowed: letters, digits"),
+        (LEAST + "[variants.a]\ncommand = ['']\n", "4:12: variants.a.command[0]: ''"),
+        ("[launch\n", "1:8: is not TOML"),
+    ],
+)
+def test_errors_name_the_line(tmp_path: Path, text: str, words: str) -> None:
+    folder = make(tmp_path / "bad", text)
+    with pytest.raises((InputError, UsageError)) as caught:
+        read(folder)
+    assert f"{folder}/system.toml:{words}" in str(caught.value)
+    assert caught.value.exit_code == 2
