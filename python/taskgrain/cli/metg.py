@@ -51,5 +51,5 @@ def metg(
         lambda name: "--iterations" if name == "first_iterations" else flag(name),
     )
     names_of = tuple(one.name for one in chosen)
-    study = Study(names_of, (graph.workload,), settings, experiment_named="--experiment")
+    study = Study(names_of, (graph.workload,), settings, settings_named=flag)
     measure(study, chosen, graph.cores, how)

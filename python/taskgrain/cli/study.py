@@ -40,12 +40,12 @@ def study(
     from taskgrain.study import study as studies
 
     wished = numbers.integer(0 if cores is None else cores, "--cores")
-    made = studies.read(file, len(choose_cores(wished)))
-    used = choose_cores(made.settings.cores or wished)
+    systems = catalogue.discover(how.folders or [])
+    made = studies.read(file, len(choose_cores(wished)), systems)
+    own = made.settings.cores
+    used = choose_cores(own, named=made.settings_named("cores")) if own else choose_cores(wished)
     if how.budget is not None:
         seconds = numbers.seconds(how.budget, "--budget", above=False)
         made = replace(made, settings=replace(made.settings, budget=seconds))
-    chosen = catalogue.select(
-        catalogue.discover(how.folders or []), made.systems, f"{file}: systems", made.systems_named
-    )
+    chosen = catalogue.select(systems, made.systems, f"{file}: systems", made.systems_named)
     measure(made, chosen, used, replace(how, output=how.output or Path("results") / file.stem))

@@ -73,8 +73,13 @@ def topology() -> Topology:
     )
 
 
-def choose_cores(count: int, available: Sequence[int] | None = None) -> tuple[int, ...]:
-    """The processors of a measurement on `count` cores; 0 means all physical ones."""
+def choose_cores(
+    count: int, available: Sequence[int] | None = None, *, named: str = "--cores"
+) -> tuple[int, ...]:
+    """The processors of a measurement on `count` cores; 0 means all physical ones.
+
+    Raises `InputError` for more than there are; `named` is what it calls them.
+    """
     if available is None:
         machine = topology()
         available = machine.available
@@ -83,7 +88,7 @@ def choose_cores(count: int, available: Sequence[int] | None = None) -> tuple[in
     count = count or len(available)
     if not 1 <= count <= len(available):
         raise InputError(
-            "--cores", count, f"1 to {len(available)}, what this process may use (0: all physical cores)"
+            named, count, f"1 to {len(available)}, what this process may use (0: all physical cores)"
         )
     return tuple(available[:count])
 

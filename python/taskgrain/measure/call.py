@@ -65,7 +65,7 @@ def checked_cells(study: Study, systems: Sequence[System]) -> list[Cell]:
     Raises `InputError` for an unknown experiment, `UsageError` if there are no cells, or for a graph that the
     core refuses.
     """
-    experiment_named(study.settings.experiment, study.experiment_named)
+    experiment_named(study.settings.experiment, study.settings_named("experiment"))
     cells = study.cells([one.name for one in systems])
     if not cells:
         raise UsageError("the study has no cells; is everything excluded?")

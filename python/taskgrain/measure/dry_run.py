@@ -28,7 +28,7 @@ Plan = dict[str, Any]
 def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan:
     """What a study would do."""
     settings = CellSettings.of(study.settings)
-    experiment = experiment_named(study.settings.experiment, study.experiment_named)
+    experiment = experiment_named(study.settings.experiment, study.settings_named("experiment"))
     plan = _plan(systems, cores)
     for cell in checked_cells(study, systems):
         seconds = cell_seconds(cell.workload, experiment, settings, len(cores))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -72,8 +72,8 @@ class Study:
     """For a workload of a file, what makes of a field what a bad value is reported as."""
     systems_named: tuple[str, ...] = field(default=(), compare=False, repr=False)
     """What each of `systems` is reported as."""
-    experiment_named: str = field(default="experiment", compare=False, repr=False)
-    """What the name of the experiment is reported as."""
+    settings_named: Named = field(default=str, compare=False, repr=False)
+    """What makes of a setting what a bad value is reported as."""
 
     def cells(self, systems: Sequence[str]) -> list[Cell]:
         """Every system on every workload, but for those excluded."""
@@ -83,9 +83,14 @@ class Study:
     def complaint(self, workload: Workload, words: str) -> str:
         """What the core says of a workload, `field: …`, with the field's place."""
         name, _, rest = words.partition(": ")
-        if name not in WORKLOAD_KEYS or workload not in self.named:
+        named = self.named.get(workload)
+        if name in SETTINGS:
+            return f"{self.settings_named(name)}: {rest} (in {workload.name})"
+        if named is None:
             return f"{workload.name}: {words}"
-        return f"{self.named[workload](name)}: {rest} (in {workload.name})"
+        if name in WORKLOAD_KEYS:
+            return f"{named(name)}: {rest} (in {workload.name})"
+        return f"{named('')}: {words} (in {workload.name})"
 
     def table(self, systems: Sequence[str], cores: int) -> dict[str, Any]:
         """`study.toml` with all defaults written out and the systems and cores as they are here."""
@@ -108,12 +113,15 @@ def _matches(cell: Cell, rule: Mapping[str, Sequence[Any]]) -> bool:
     return all(own[key] in values for key, values in rule.items())
 
 
-def read(file: Path, cores: int) -> Study:
-    """A study from its TOML file; `tasks_per_core` is multiplied by `cores` unless the file has its own."""
-    return parse(read_study(file), cores)
+def read(file: Path, cores: int, known: Collection[str] | None = None) -> Study:
+    """A study from its TOML file; `tasks_per_core` is multiplied by `cores` unless the file has its own.
+
+    `known` are the systems that it may exclude, if that shall be checked.
+    """
+    return parse(read_study(file), cores, known)
 
 
-def parse(given: Document, cores: int) -> Study:
+def parse(given: Document, cores: int, known: Collection[str] | None = None) -> Study:
     """A study from its table. Raises `InputError` or `UsageError` that say where in which file."""
     rest = dict(given.table)
     for key in rest:
@@ -129,6 +137,9 @@ def parse(given: Document, cores: int) -> Study:
     if not names or not all(isinstance(name, str) for name in names):
         raise InputError(given.value("systems"), systems, "a list of systems, all, or default")
     rules = _tables(rest.pop("exclude", []), "exclude", RULE_KEYS, given)
+    for one in (system for rule in rules for system in rule.get("system", ())):
+        if known is not None and one.value not in known:
+            raise InputError(given.value(*one.keys), one.value, ", ".join(known))
     products = _products(rest, given)
     count = sum(math.prod(map(len, one.values())) for _, one in products)
     if count > _MOST_WORKLOADS:
@@ -148,9 +159,7 @@ def parse(given: Document, cores: int) -> Study:
             taken.add(new.name)
     exclude = tuple(_rule(rule, cores) for rule in rules)
     systems_named = tuple(given.value("systems", *([n] if listed else [])) for n in range(len(names)))
-    return Study(
-        tuple(names), tuple(made), settings, exclude, title, made, systems_named, given.value("experiment")
-    )
+    return Study(tuple(names), tuple(made), settings, exclude, title, made, systems_named, given.value)
 
 
 @dataclass(frozen=True)

@@ -80,3 +80,31 @@ def test_the_schema_is_printed_for_editors(taskgrain: Command) -> None:
     result = taskgrain("study", "--schema")
     assert (result.code, result.out, result.err) == (0, schema_text(), "")
     assert json.loads(result.out)["title"] == "taskgrain study"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("cores = 1_000_000", "s.toml:3:9: cores: 1000000 is not allowed; allowed: 1 to"),
+        ('exclude = [{ system = ["fast", "slow"] }]', "s.toml:3:32: exclude[0].system[1]: slow is not"),
+        ('exclude = [{ system = "slow" }]', "allowed: absent, fast, faulty, picky"),
+    ],
+)
+def test_what_a_study_says_wrong_has_its_place(
+    taskgrain: Command, systems: Path, tmp_path: Path, line: str, message: str
+) -> None:
+    study = tmp_path / "s.toml"
+    study.write_text(f'systems = "fast"\npatterns = ["fft"]\n{line}\n')
+    result = taskgrain("study", study, "--systems", systems, "--dry-run")
+    assert result.code == 2
+    assert message in result.err
+    other = taskgrain("study", study, "--systems", systems, "--dry-run", "--cores", "1_000_000")
+    assert "--cores: 1000000 is not allowed" in other.err
+
+
+def test_a_study_may_exclude_a_system(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
+    study = tmp_path / "s.toml"
+    rules = '[{ system = "absent" }, { system = "picky" }]'
+    study.write_text(f'systems = "all"\npatterns = ["fft"]\nexclude = {rules}\n')
+    result = taskgrain("study", study, "--systems", systems, "--dry-run", "--json")
+    assert [cell["cell"].partition("/")[0] for cell in json.loads(result.out)["cells"]] == ["fast", "faulty"]

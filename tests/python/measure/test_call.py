@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import re
 import signal
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +14,8 @@ import pytest
 from taskgrain.drive.system import System
 from taskgrain.measure.call import checked_cells, completed, interruptible
 from taskgrain.study.settings import Settings
-from taskgrain.study.study import Study
+from taskgrain.study.study import Study, parse
+from taskgrain.study.toml import loads
 from taskgrain.study.workload import Workload
 from taskgrain.words.errors import InputError, UsageError
 
@@ -29,9 +32,27 @@ def test_cells_are_checked_before_anything_starts(tmp_path: Path) -> None:
         checked_cells(excluded, systems(tmp_path))
     with pytest.raises(UsageError, match="period"):
         checked_cells(Study(("one",), (Workload("spread", 4, period=99),)), systems(tmp_path))
-    odd = Study(("one",), (Workload("fft", 4),), Settings(experiment="odd"), experiment_named="s.toml:1:1")
-    with pytest.raises(InputError, match=r"s\.toml:1:1: odd is not allowed; allowed: metg, sweep"):
+    named = "s.toml:1:1: {}".format
+    odd = Study(("one",), (Workload("fft", 4),), Settings(experiment="odd"), settings_named=named)
+    with pytest.raises(InputError, match=r"1:1: experiment: odd is not allowed; allowed: metg, sweep"):
         checked_cells(odd, systems(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('isa = "neon"', "s.toml:2:12: patterns: instruction set neon is not available on this"),
+        ("period = 2", "s.toml:3:10: period: '2' is not allowed"),
+        ("steps = 1e18", "s.toml:3:9: steps: '1000000000000000000' is not allowed"),
+    ],
+)
+def test_what_the_core_refuses_has_its_place(tmp_path: Path, line: str, words: str) -> None:
+    text = f'systems = ["one"]\npatterns = ["dom"]\n{line}\n'
+    study = parse(loads(text, Path("s.toml")), cores=2)
+    if "neon" in line and platform.machine() != "x86_64":
+        pytest.skip("may have NEON")
+    with pytest.raises(UsageError, match=re.escape(words) + r".* \(in dom/"):
+        checked_cells(study, systems(tmp_path))
 
 
 def test_a_stored_study_means_the_defaults_of_what_it_does_not_say() -> None:
