@@ -111,6 +111,7 @@ class Ledger {
   /// Graphs of more tasks than this are counted by column: a repeated or skipped task is then known by its point alone.
   static constexpr std::int64_t most_marks = std::int64_t{1} << 28;
 
+  /// Throws `Unsupported` if there is not enough memory to count the tasks.
   explicit Ledger(const Graph& graph);
 
   /// Forgets all marks; costs nothing but every 255th time.
@@ -150,7 +151,7 @@ class Ledger {
   // lines of its own. Load and store, not exchange: two threads that run one task at the same instant are caught by the sum.
   std::unique_ptr<std::atomic<std::uint8_t>[], Free> marks_;
   std::uint8_t epoch_ = 1;
-  std::unique_ptr<std::atomic<std::uint32_t>[]> columns_;
+  std::unique_ptr<std::atomic<std::uint32_t>[], Free> columns_;
 };
 
 class Execution {

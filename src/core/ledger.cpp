@@ -1,6 +1,7 @@
 #include <cstdlib>
-#include <new>
+#include <string>
 
+#include "taskgrain/error.hpp"
 #include "taskgrain/execution.hpp"
 
 namespace taskgrain {
@@ -12,6 +13,17 @@ std::size_t stride_of(std::size_t steps) {
   return steps < 32 * line ? steps : ((steps + line - 1) / line | 1) * line;
 }
 
+/// As many zeros as `graph` needs to be counted. calloc leaves large blocks unmapped until they are touched: by the thread that
+/// runs the column.
+template <typename T>
+T* zeros(std::size_t count, const Graph& graph) {
+  static_assert(sizeof(T) == sizeof(typename T::value_type));
+  auto* const memory = static_cast<T*>(std::calloc(count, sizeof(T)));
+  if (memory == nullptr)
+    throw Unsupported("width: " + std::to_string(graph.width()) + " points take more memory to count than there is");
+  return memory;
+}
+
 }  // namespace
 
 void Ledger::Free::operator()(void* memory) const noexcept { std::free(memory); }
@@ -19,14 +31,10 @@ void Ledger::Free::operator()(void* memory) const noexcept { std::free(memory); 
 Ledger::Ledger(const Graph& graph)
     : steps_(static_cast<std::size_t>(graph.steps())), width_(static_cast<std::size_t>(graph.width())),
       stride_(stride_of(steps_)) {
-  if (graph.steps() <= most_marks / graph.width()) {
-    // calloc leaves large blocks unmapped until they are touched: by the thread that runs the column.
-    static_assert(sizeof(std::atomic<std::uint8_t>) == 1);
-    marks_.reset(static_cast<std::atomic<std::uint8_t>*>(std::calloc(stride_ * width_, 1)));
-    if (!marks_) throw std::bad_alloc();
-  } else {
-    columns_ = std::make_unique<std::atomic<std::uint32_t>[]>(width_);
-  }
+  if (graph.steps() <= most_marks / graph.width())
+    marks_.reset(zeros<std::atomic<std::uint8_t>>(stride_ * width_, graph));
+  else
+    columns_.reset(zeros<std::atomic<std::uint32_t>>(width_, graph));
 }
 
 void Ledger::clear() noexcept {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "taskgrain/error.hpp"
 #include "taskgrain/execution.hpp"
 
 namespace taskgrain {
@@ -25,6 +26,12 @@ TEST(Ledger, KnowsEachTaskOfAGraphThatFits) {
   EXPECT_TRUE(ledger.marked(4, 2));
   EXPECT_FALSE(ledger.marked(2, 2));
   EXPECT_FALSE(ledger.mark(4, 2)) << "marked twice";
+}
+
+TEST(Ledger, AWidthThatNoMemoryHoldsIsUnsupported) {
+  const Graph graph({.pattern = "trivial", .steps = 2, .width = std::int64_t{1} << 61});
+  EXPECT_THAT([&] { Ledger ledger(graph); },
+              testing::ThrowsMessage<Unsupported>(testing::HasSubstr("width: 2305843009213693952 points take more memory")));
 }
 
 TEST(Ledger, CountsAreByPointAndThenStep) {

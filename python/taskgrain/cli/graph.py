@@ -18,6 +18,9 @@ from taskgrain.words.errors import InputError, UsageError
 
 FORMATS = ("json", "svg", "png")
 _DEFAULT_STEPS, _DEFAULT_WIDTH = 8, 8
+_MOST_COUNTED = 2**32
+"""Tasks that --stats visits one by one: about a minute."""
+_MOST_NODES = 10**9
 
 
 def _run(graph: GraphOptions) -> Run:
@@ -45,6 +48,12 @@ def steps_of(run: Run) -> Iterator[dict[str, Any]]:
             "dependences": [run.deps(0, step, point) for point in points],
             "reverse_dependences": [run.reverse_deps(0, step, point) for point in points],
         }
+
+
+def _stats(run: Run, nodes: int) -> dict[str, int]:
+    if run.tasks > _MOST_COUNTED:
+        raise InputError("--steps x --width", str(run.tasks), f"at most {_MOST_COUNTED} tasks to count")
+    return run.stats(0, nodes)
 
 
 def _stats_table(stats: dict[str, int], nodes: int, as_json: bool) -> None:
@@ -111,8 +120,8 @@ def graph(
     _refuse_what_would_be_ignored(chosen != "json", stats, nodes, output)
     run = _run(graph)
     if stats:
-        count = numbers.integer(1 if nodes is None else nodes, "--nodes", low=1)
-        _stats_table(run.stats(0, count), count, as_json)
+        count = numbers.integer(1 if nodes is None else nodes, "--nodes", low=1, high=_MOST_NODES)
+        _stats_table(_stats(run, count), count, as_json)
     elif chosen == "json":
         for step in steps_of(run):
             sys.stdout.write(json.dumps(step, separators=(",", ":")) + "\n")

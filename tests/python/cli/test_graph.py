@@ -115,6 +115,9 @@ def test_tasks_per_core_is_a_width(capsys: pytest.CaptureFixture[str]) -> None:
         (("--isa", "sse"), "--isa: sse is not allowed"),
         (("--width", 4, "--tasks-per-core", 4), "give this or --tasks-per-core, not both"),
         (("--pattern", "dom", "--steps", "1e18"), "at most 2^31 for pattern dom"),
+        (("--width", "1e18", "--stats"), "width: 1000000000000000000 points take more memory to count"),
+        (("--steps", "1e12", "--stats"), "--steps x --width: 8000000000000 is not allowed; allowed: at most"),
+        (("--stats", "--nodes", "x"), "--nodes: x is not allowed; allowed: an integer from 1 to 1e+09"),
     ],
 )
 def test_bad_input_ends_with_code_2(
