@@ -12,6 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from taskgrain.report import data
 from taskgrain.report.write import write
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))
@@ -41,7 +42,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = results_folder.big(Path(place), rounds=7, repeats=3)
         runs = (folder / "runs.jsonl").read_text("utf-8").count('"kind": "run"')
-        report = write(folder)
+        report = write(data.read(folder))
         times = openings(report, folder / "profile", count)
         size = report.stat().st_size / 1e6
     drawn = f"{statistics.median(times):.2f} s (median of {count}, {min(times):.2f} to {max(times):.2f})"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from selenium import webdriver
 
+from taskgrain.report import data
 from taskgrain.report.write import draw, write
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -53,13 +54,13 @@ def shoot(browser: webdriver.Chrome, report: Path) -> None:
 def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        report = write(RESULTS, Path(folder) / "report.html")
+        report = write(data.read(RESULTS), Path(folder) / "report.html")
         browser = chromium.start(Path(folder) / "profile")
         try:
             shoot(browser, report)
         finally:
             browser.quit()
-        draw(RESULTS, Path(folder) / "figures", ["svg"])
+        draw(data.read(RESULTS), Path(folder) / "figures", ["svg"])
         for name in FIGURES:
             (IMAGES / name).write_bytes((Path(folder) / "figures" / name).read_bytes())
     for image in sorted(IMAGES.iterdir()):

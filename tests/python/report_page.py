@@ -5,6 +5,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
+from taskgrain.report import data
 from taskgrain.report.write import write
 
 
@@ -34,4 +35,4 @@ class Page(HTMLParser):
 
 
 def opened(folder: Path) -> Page:
-    return Page(write(folder, folder / "page.html").read_text("utf-8"))
+    return Page(write(data.read(folder), folder / "page.html").read_text("utf-8"))

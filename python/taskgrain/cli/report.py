@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -39,6 +40,7 @@ def report(
     if formats and figures is None:
         raise UsageError("--format is for figures: give --figures DIR too")
     from taskgrain.cli.printer import print_json, printer
+    from taskgrain.report import data
     from taskgrain.report.figures import FORMATS
     from taskgrain.report.write import draw, write
     from taskgrain.results.reader import FILES
@@ -48,8 +50,11 @@ def report(
         numbers.text(kind, "--format", FORMATS)
     if output is not None and output.resolve() in [(folder / name).resolve() for name in FILES]:
         raise InputError("--output", str(output), "a file that is not the results' own")
-    target = write(folder, output)
-    drawn = draw(folder, figures, kinds) if figures else []
+    results = data.read(folder)
+    target = write(results, output)
+    drawn = draw(results, figures, kinds) if figures else []
+    for warning in results.warnings:
+        sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
     if as_json:
         print_json({"report": str(target), "figures": [str(one) for one in drawn]})
         return

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from taskgrain.report import data, figures, page
+from taskgrain.report import figures, page
+from taskgrain.report.cells import Results
 from taskgrain.report.figures import FORMATS
 from taskgrain.words.errors import UsageError
 
 
-def write(folder: Path, target: Path | None = None) -> Path:
-    """Writes the report of the results in `folder` to `target` (default: report.html in the folder).
+def write(results: Results, target: Path | None = None) -> Path:
+    """Writes the report of the results to `target` (default: report.html in their folder).
 
-    Returns where it lies. Raises `UsageError` if `folder` holds no results or `target` cannot be written.
+    Returns where it lies. Raises `UsageError` if `target` cannot be written.
     """
-    results = data.read(folder)
-    target = folder / "report.html" if target is None else target
+    target = results.folder / "report.html" if target is None else target
     try:
         target.write_text(page.render(results), "utf-8")
     except OSError as error:
@@ -24,9 +24,9 @@ def write(folder: Path, target: Path | None = None) -> Path:
     return target
 
 
-def draw(folder: Path, target: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
-    """Writes the plots of the results in `folder` into the folder `target`; returns the files.
+def draw(results: Results, target: Path, formats: Sequence[str] = FORMATS) -> list[Path]:
+    """Writes the plots of the results into the folder `target`; returns the files.
 
     Raises `InputError` for an unknown format, `UsageError` like `write`.
     """
-    return figures.save(data.read(folder), target, formats)
+    return figures.save(results, target, formats)

@@ -67,3 +67,16 @@ def test_refusals_write_nothing(
     assert (refused.code, refused.out) == (2, "")
     assert message in refused.err
     assert {one: one.read_bytes() for one in tmp_path.rglob("*") if one.is_file()} == before
+
+
+def test_what_is_odd_about_the_folder_is_printed(taskgrain: Command, tmp_path: Path) -> None:
+    stray = results_folder.run_line("mpi/fft/width=16")
+    folder = results_folder.write(tmp_path / "r", [stray], tail=b"{")
+    (folder / "study.toml").unlink()
+    done = taskgrain("report", folder)
+    assert (done.code, done.out) == (0, f"{folder / 'report.html'}\n")
+    assert done.err.splitlines() == [
+        f"taskgrain: {folder}: the last line of runs.jsonl is torn (1 bytes); it is skipped",
+        f"taskgrain: {folder}: runs.jsonl: lines of unknown cells, left out: mpi/fft/width=16 (1)",
+        f"taskgrain: {folder}: study.toml: cannot be read: No such file or directory",
+    ]

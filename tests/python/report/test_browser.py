@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import results_folder
 
+from taskgrain.report import data
 from taskgrain.report.write import write
 
 pytest.importorskip("selenium", reason="the browser tests need the Python package selenium")
@@ -47,7 +48,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write(results_folder.big(tmp_path_factory.mktemp("big"))).as_uri()
+    return write(data.read(results_folder.big(tmp_path_factory.mktemp("big")))).as_uri()
 
 
 def complaints(browser: webdriver.Chrome) -> list[Any]:
@@ -341,7 +342,7 @@ def test_disturbed_samples_are_grey(browser: webdriver.Chrome, tmp_path: Path) -
     ended = results_folder.metg_line(cell, 1e-6) | {"disturbed_runs": 10}
     runs = [line | {"disturbed": at < 10} for at, line in enumerate(results_folder.run_lines(ended, 3))]
     folder = results_folder.write(tmp_path, [results_folder.cell_line("mpi", "fft"), *runs, ended])
-    show(browser, write(folder).as_uri())
+    show(browser, write(data.read(folder)).as_uri())
     muted = browser.execute_script("return getComputedStyle(document.querySelector('.note')).color")
     drawn = marks(browser, "efficiency")
     assert drawn.count(muted) == 10 * 2
@@ -350,14 +351,17 @@ def test_disturbed_samples_are_grey(browser: webdriver.Chrome, tmp_path: Path) -
 
 
 def test_samples_stand_behind_the_points(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    show(browser, write(results_folder.big(tmp_path, ["mpi"], ["fft"], rounds=4, repeats=3)).as_uri())
+    show(
+        browser,
+        write(data.read(results_folder.big(tmp_path, ["mpi"], ["fft"], rounds=4, repeats=3))).as_uri(),
+    )
     assert len(marks(browser, "efficiency")) == len(marks(browser, "rate")) == 10 + 10 * 12
     without_samples(browser)
     until(browser, lambda: len(marks(browser, "efficiency")) == 10)
 
 
 def test_a_study_of_the_radix(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    show(browser, write(results_folder.of_radices(tmp_path)).as_uri())
+    show(browser, write(data.read(results_folder.of_radices(tmp_path))).as_uri())
     assert len(marks(browser, "dependences-0")) == 7  # 2 systems, 4 radices, one never reached
     text = browser.find_element(By.ID, "dependences-0").text
     assert "dependences per task (radix)" in text
@@ -368,7 +372,7 @@ def test_a_study_of_the_radix(browser: webdriver.Chrome, tmp_path: Path) -> None
 
 def test_downloads(browser: webdriver.Chrome, tmp_path: Path) -> None:
     folder = results_folder.big(tmp_path / "study", rounds=2)
-    show(browser, write(folder).as_uri())
+    show(browser, write(data.read(folder)).as_uri())
     behaviour = {"behavior": "allow", "downloadPath": str(tmp_path)}
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", behaviour)
     for name in ("runs.jsonl", "cells.csv", "study.toml", "machine.json"):
@@ -392,7 +396,7 @@ def test_axe_finds_no_serious_issue(
     browser: webdriver.Chrome, tmp_path: Path, width: int, scheme: str
 ) -> None:
     folder = results_folder.big(tmp_path, results_folder.SYSTEMS[:6], results_folder.PATTERNS[:4])
-    show(browser, write(folder).as_uri(), width, scheme)
+    show(browser, write(data.read(folder)).as_uri(), width, scheme)
     browser.execute_script("document.querySelectorAll('details').forEach(one => { one.open = true; })")
     browser.execute_script("document.querySelector('#table tbody button').click()")
     browser.execute_script(AXE)
@@ -406,7 +410,7 @@ def test_axe_finds_no_serious_issue(
 
 
 def test_a_report_of_ten_thousand_runs_is_drawn(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    target = write(results_folder.big(tmp_path, rounds=7, repeats=3))
+    target = write(data.read(results_folder.big(tmp_path, rounds=7, repeats=3)))
     assert target.stat().st_size < 3_000_000
     show(browser, target.as_uri())
     assert len(marks(browser, "efficiency")) > 1000
@@ -414,7 +418,7 @@ def test_a_report_of_ten_thousand_runs_is_drawn(browser: webdriver.Chrome, tmp_p
 
 
 def test_hostile_texts_do_nothing(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    show(browser, write(results_folder.hostile(tmp_path)).as_uri())
+    show(browser, write(data.read(results_folder.hostile(tmp_path))).as_uri())
     assert complaints(browser) == []
     assert browser.find_elements(By.TAG_NAME, "img") == []
     assert "cannot be drawn" not in browser.find_element(By.TAG_NAME, "main").text
@@ -431,7 +435,7 @@ def test_hostile_texts_do_nothing(browser: webdriver.Chrome, tmp_path: Path) -> 
 
 
 def test_works_from_a_server_too(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    write(results_folder.big(tmp_path, ["mpi"], ["fft"]))
+    write(data.read(results_folder.big(tmp_path, ["mpi"], ["fft"])))
     handler = functools.partial(QuietHandler, directory=str(tmp_path))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

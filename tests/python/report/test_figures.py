@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import results_folder
 
-from taskgrain.report import figures
+from taskgrain.report import data, figures
 from taskgrain.report.charts.chart import BOTH_COLUMNS, ONE_COLUMN
 from taskgrain.report.write import draw
 from taskgrain.words.errors import InputError, UsageError
@@ -17,7 +17,9 @@ SIZES = {".svg": rb'<svg[^>]* width="([\d.]+)pt"', ".pdf": rb"/MediaBox ?\[ ?0 0
 
 
 def test_figures_of_one_cell(tmp_path: Path) -> None:
-    drawn = draw(results_folder.big(tmp_path / "study", ["mpi"], ["fft"]), tmp_path / "figures", ["svg"])
+    drawn = draw(
+        data.read(results_folder.big(tmp_path / "study", ["mpi"], ["fft"])), tmp_path / "figures", ["svg"]
+    )
     assert {one.name for one in drawn} == {
         f"{what}-fft-width=16.svg" for what in ("metg", "efficiency", "rate")
     }
@@ -29,7 +31,9 @@ def test_figures_of_one_cell(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".svg", ".pdf", ".png"])
 def test_figures_fit_their_columns(tmp_path: Path, suffix: str) -> None:
     drawn = draw(
-        results_folder.of_radices(tmp_path / "study", (1, 5)), tmp_path / "new" / "folder", [suffix[1:]]
+        data.read(results_folder.of_radices(tmp_path / "study", (1, 5))),
+        tmp_path / "new" / "folder",
+        [suffix[1:]],
     )
     names = [one.name for one in drawn]
     assert f"metg{suffix}" in names
@@ -52,7 +56,7 @@ def test_figures_fit_their_columns(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.slow
 def test_figures_name_what_they_show(tmp_path: Path) -> None:
-    draw(results_folder.of_radices(tmp_path / "study", (1, 9)), tmp_path / "figures", ["svg"])
+    draw(data.read(results_folder.of_radices(tmp_path / "study", (1, 9))), tmp_path / "figures", ["svg"])
     for name, texts in {
         "metg": ("mpi", "limit", "nearest/radix=9/width=16", "30.0 ns", "METG (tick: floor)"),
         "efficiency-stencil_1d-width=16": ("mpi", "limit", "task granularity", "efficiency", "50 %"),
@@ -69,7 +73,7 @@ def test_figures_name_what_they_show(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_figures_of_hostile_results_stay_in_their_folder(tmp_path: Path) -> None:
     folder = results_folder.hostile(tmp_path / "study")
-    drawn = draw(folder, tmp_path / "figures", ["svg", "svg"])
+    drawn = draw(data.read(folder), tmp_path / "figures", ["svg", "svg"])
     assert len(drawn) == len(set(drawn)) > 2
     assert {one.parent for one in drawn} == {tmp_path / "figures"}
     assert not [one for one in drawn if "<script" in one.read_text("utf-8")]
@@ -78,6 +82,6 @@ def test_figures_of_hostile_results_stay_in_their_folder(tmp_path: Path) -> None
 def test_figures_refuse_other_formats(tmp_path: Path) -> None:
     folder = results_folder.big(tmp_path, ["mpi"], ["fft"])
     with pytest.raises(InputError, match="svg, png, pdf"):
-        draw(folder, tmp_path / "figures", ["gif"])
+        draw(data.read(folder), tmp_path / "figures", ["gif"])
     with pytest.raises(UsageError, match="cannot be written"):
-        draw(folder, folder / "runs.jsonl", ["svg"])
+        draw(data.read(folder), folder / "runs.jsonl", ["svg"])
