@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,14 +79,19 @@ class GraphOptions:
 
     @property
     def workload(self) -> Workload:
-        """The graph without its steps and iterations."""
+        """The graph without its steps and iterations. Warns of what the pattern does not use."""
         from taskgrain.study.study import workload
+        from taskgrain.study.unused import unused
 
         table = _DEFAULTS | {key: value for key, value in self.given.items() if key not in _OF_A_RUN}
         for key, value in table.items():
             if GIVEN[key].is_file and value:
                 table[key] = str(Path(value).absolute())
-        return workload(table, len(self.cores), flag)
+        made = workload(table, len(self.cores), flag)
+        if ignored := unused(made.pattern, self.given):
+            options, them = ", ".join(map(flag, ignored)), "it" if len(ignored) == 1 else "them"
+            sys.stderr.write(f"taskgrain: warning: {options}: pattern {made.pattern} does not use {them}\n")
+        return made
 
 
 def graph_options(command: Callable[..., None]) -> Callable[..., None]:

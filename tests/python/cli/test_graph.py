@@ -94,6 +94,13 @@ def test_tasks_per_core_is_a_width(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(out)["tasks"] == 15
 
 
+def test_a_field_that_the_pattern_does_not_use_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = call(capsys, "--pattern", "tree", "--radix", 5, "--fraction", 0.1)
+    assert (code, len(out.splitlines())) == (0, 8)
+    assert err == "taskgrain: warning: --radix, --fraction: pattern tree does not use them\n"
+    assert call(capsys, "--pattern", "nearest", "--radix", 5)[2] == ""
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

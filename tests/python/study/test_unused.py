@@ -1,0 +1,31 @@
+"""Fields that a pattern does not use, as the core shows them."""
+
+from __future__ import annotations
+
+import pytest
+
+from taskgrain.study.fields import CORE
+from taskgrain.study.unused import unused
+
+
+@pytest.mark.parametrize(
+    ("pattern", "ignored"),
+    [
+        ("stencil_1d", ["radix", "fraction"]),
+        ("fft", ["radix", "fraction"]),
+        ("nearest", ["fraction"]),
+        ("spread", ["fraction"]),
+        ("random_nearest", []),
+        ("random", []),  # its draws depend on the radix
+        ("dag", []),
+        ("no such pattern", []),
+    ],
+)
+def test_what_a_pattern_does_not_use(pattern: str, ignored: list[str]) -> None:
+    assert unused(pattern, ["radix", "width", "fraction", "kernel"]) == ignored
+
+
+def test_every_pattern_is_known() -> None:
+    uses_radix = [one for one in CORE["pattern"].choices if not unused(one, ["radix"])]
+    assert {"nearest", "spread", "random_nearest"} <= set(uses_radix)
+    assert "trivial" not in uses_radix
