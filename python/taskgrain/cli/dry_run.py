@@ -7,7 +7,7 @@ import shlex
 from taskgrain.cli.printer import print_json, printer
 from taskgrain.measure.dry_run import Plan
 from taskgrain.measure.progress import duration
-from taskgrain.words.quantity import NOTHING
+from taskgrain.words.quantity import NOTHING, counted
 
 
 def show_plan(plan: Plan, as_json: bool) -> None:
@@ -22,7 +22,8 @@ def show_plan(plan: Plan, as_json: bool) -> None:
     for name, command in plan["commands"].items():
         out.text(f"{name}: TASKGRAIN_CORES={','.join(map(str, plan['cores']))} {shlex.join(command)}")
     if plan["seconds"] is not None:
-        out.text(f"{len(times)} cells, about {duration(plan['seconds'])} on a quiet machine{_limit(plan)}")
+        cells, time = counted(len(times), "cell"), duration(plan["seconds"])
+        out.text(f"{cells}, about {time} on a quiet machine{_limit(plan)}")
 
 
 def _limit(plan: Plan) -> str:

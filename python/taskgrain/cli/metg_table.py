@@ -45,7 +45,7 @@ def show(out: Printer, rows: Sequence[Row], titles: Mapping[str, str], threshold
     systems = list(dict.fromkeys(row["system"] for row in rows))
     found = {(row["system"], row["workload"]): row for row in rows}
     smallest = {name: best([row for row in rows if row["workload"] == name]) for name in workloads}
-    share = f"{100 * threshold:g}%"
+    share = f"{100 * threshold:g} %"
     out.text(f"METG({share}): the smallest task of {share} efficiency, with 95 % intervals")
     lines: list[list[str]] = []
     marks: list[list[bool]] = []
@@ -66,7 +66,8 @@ def show_warnings(out: Printer, rows: Sequence[Row]) -> None:
     found = ((row["cell"], said) for row in rows for one in row["warnings"] if (said := read_notice(one)))
     for group in grouped(found):
         first, *others = group.cells
-        where = f"{first} (and, with other numbers, {len(others)} more cells)" if others else first
+        more = quantity.counted(len(others), "more cell")
+        where = f"{first} (and, with other numbers, {more})" if others else first
         out.text(f"{where}: {group.text}", "yellow")
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from typing import Literal
 
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+_PIPED_WIDTH = 10_000
+"""Where nobody sees the lines but a program or a file, nothing is wrapped."""
 _ASCII = str.maketrans({"µ": "u", "\u2013": "-", "\u00d7": "x", "≤": "<=", "…": "...", "—": "-"})
 
 
@@ -19,12 +22,13 @@ class Printer:
 
     def __init__(self, console: Console) -> None:
         self._console = console
+        self._width = console.width
         self._plain = not str(console.encoding or "").lower().startswith("utf")
 
     @property
     def width(self) -> int:
         """Of the terminal, in characters."""
-        return self._console.width
+        return self._width
 
     def text(self, line: str, style: str = "") -> None:
         """A line, unchanged but for its characters."""
@@ -41,9 +45,13 @@ class Printer:
         rows: Sequence[Sequence[str]],
         bold: Sequence[Sequence[bool]] = (),
         texts: int = 1,
+        whole: int = 0,
     ) -> None:
-        """The first `texts` columns are aligned to the left, the others to the right."""
-        self._console.print(self._made(columns, rows, bold, texts))
+        """The first `texts` columns are aligned to the left, the others to the right.
+
+        The first `whole` columns are never wrapped.
+        """
+        self._console.print(self._made(columns, rows, bold, texts, whole))
 
     def _made(
         self,
@@ -51,10 +59,12 @@ class Printer:
         rows: Sequence[Sequence[str]],
         bold: Sequence[Sequence[bool]],
         texts: int,
+        whole: int,
     ) -> Table:
         table = Table(box=box.ASCII2 if self._plain else box.SIMPLE_HEAD, pad_edge=False)
         for index, name in enumerate(columns):
-            table.add_column(self._shown(name), justify="left" if index < texts else "right", overflow="fold")
+            side: Literal["left", "right"] = "left" if index < texts else "right"
+            table.add_column(self._shown(name), justify=side, overflow="fold", no_wrap=index < whole)
         for number, row in enumerate(rows):
             marks = bold[number] if bold else [False] * len(row)
             table.add_row(*(self._shown(t, "bold" if m else "") for t, m in zip(row, marks, strict=True)))
@@ -63,7 +73,11 @@ class Printer:
 
 def printer() -> Printer:
     """The one of standard output."""
-    return Printer(Console())
+    console = Console()
+    made = Printer(console)
+    if not console.is_terminal:
+        console.width = _PIPED_WIDTH
+    return made
 
 
 def print_json(value: object) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from taskgrain.cli.options import Json, split_names
-from taskgrain.words import numbers
+from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import InputError, UsageError
 
 
@@ -61,4 +61,4 @@ def report(
     out = printer()
     out.text(str(target))
     if drawn:
-        out.text(f"{figures}: {len(drawn)} figures")
+        out.text(f"{figures}: {quantity.counted(len(drawn), 'figure')}")

@@ -19,4 +19,4 @@ def systems(folders: Systems = None, as_json: Json = False) -> None:
         probe = system.probe()
         state = "yes" if probe.available else "no " + ", no ".join(probe.missing)
         rows.append([name, system.title, system.paradigm, system.language, state])
-    printer().table(["name", "title", "paradigm", "language", "runs here"], rows, texts=5)
+    printer().table(["name", "title", "paradigm", "language", "runs here"], rows, texts=5, whole=1)

@@ -93,7 +93,7 @@ def render(results: Results) -> str:
         curved=list(dict.fromkeys(cell.workload for cell in results.cells if cell.curve)),
         samples=samples,
         legend=[LegendEntry(one, *look) for one, look in zip(systems, looks, strict=True)],
-        count=_count,
+        count=quantity.counted,
         version=taskgrain.__version__,
         charts=_json(_charts(plot for _, _, plots in sections for plot in plots)),
         data=_json(
@@ -258,7 +258,8 @@ def _machine_line(results: Results) -> str:
     cpu = results.machine.get("cpu")
     model = text(cpu.get("model")) if isinstance(cpu, dict) else text(cpu)
     used = sorted({cell.cores for cell in results.cells if cell.cores and cell.reference == REFERENCE})
-    cores = _count(used[0], "core") if len(used) == 1 else f"{used[0]} to {used[-1]} cores" if used else ""
+    span = f"{used[0]} to {used[-1]} cores" if used else ""
+    cores = quantity.counted(used[0], "core") if len(used) == 1 else span
     return ", ".join(part for part in (model, cores and f"{cores} used") if part)
 
 
@@ -283,7 +284,3 @@ def _plain(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.6g}" if isinstance(value, float) else text(value)
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"

@@ -54,7 +54,7 @@ def troubles(results: Results) -> str:
     for ending, count in endings.most_common():
         one, many = words.get(ending, ("gave no number", "gave no number"))
         parts.append(f"{count} {one if count == 1 else many}")
-    return f"Of {len(results.cells)} cells, {', '.join(parts)}." if parts else ""
+    return f"Of {quantity.counted(len(results.cells), 'cell')}, {', '.join(parts)}." if parts else ""
 
 
 def _bound(cell: Cell) -> float | None:

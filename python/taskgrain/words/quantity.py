@@ -69,6 +69,11 @@ def percent(value: float | None, digits: int = 0) -> str:
     return NOTHING if value is None else f"{100 * value:.{digits}f} %"
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: `1 cell`, `2 cells`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def ratio(value: float | None) -> str:
     """How many times as much, to two digits: `1.3 ×`, `34 ×`, `870 000 ×`."""
     if value is None:

@@ -17,8 +17,8 @@ SENTENCES = {
     # the estimate
     "one_round": "The interval is missing, because there was only one round. Allow at least {needed} rounds, "
     "or a larger budget.",
-    "few_rounds": "The interval is rough, because there were only {rounds} rounds. Allow at least {needed} "
-    "rounds, or a larger budget.",
+    "few_rounds": "The interval is rough, because there were only {rounds:count round}. Allow at least "
+    "{needed} rounds, or a larger budget.",
     "few_outliers": "{outliers} of {repeats} repeats ({share:percent}) took far longer than the median of "
     "their size. The worst took {worst:.1f} times as long (round {round}, {iterations} iterations). All were "
     "kept. They are too few to change a median.",
@@ -28,7 +28,7 @@ SENTENCES = {
     "efficiency_above_one": "The efficiency reaches {efficiency:.0%} at {iterations} iterations. The "
     "reference was disturbed, or ran on other cores or with another instruction set. Measure again on a "
     "quiet machine.",
-    "few_references": "The reference was measured only {measurements} times, so its own uncertainty is "
+    "few_references": "The reference was measured only {measurements:count time}, so its own uncertainty is "
     "hardly known. Measure it in every round.",
     "clock_changed": "The kernel alone typically ran at {share:.0%} of the reference. The clock or other "
     "programs changed its speed, and METG may be too large. Fix the clock, or stop the programs.",
@@ -52,12 +52,12 @@ SENTENCES = {
     "{granularity:seconds} reached {efficiency:percent}. Raise the budget.",
     "budget_before_precise": "The budget ended this cell before the interval was within {precision:.0%} of "
     "METG. Raise the budget, or measure on a quieter machine.",
-    "rounds_before_precise": "The limit of {rounds} rounds ended this cell before the interval was within "
-    "{precision:.0%} of METG. Raise the limit, or measure on a quieter machine.",
+    "rounds_before_precise": "The limit of {rounds:count round} ended this cell before the interval was "
+    "within {precision:.0%} of METG. Raise the limit, or measure on a quieter machine.",
     # the runs
-    "driver_crashed": "The driver crashed and was started again ({crashes} times). See its log.",
-    "runs_disturbed": "{disturbed} of {runs} runs stayed disturbed by others on the cores, after {repeated} "
-    "repeats. They count only where too few others do. Measure on a quiet machine.",
+    "driver_crashed": "The driver crashed and was started again ({crashes:count time}). See its log.",
+    "runs_disturbed": "{disturbed} of {runs} runs stayed disturbed by others on the cores, after "
+    "{repeated:count repeat}. They count only where too few others do. Measure on a quiet machine.",
     "run_disturbed": "Others took {share:.0%} of the cores during the run. Measure on a quiet machine.",
     # the driver
     "binding_outside": "Worker {worker} may run on processors {processors:list}, outside of {asked:list}. "
@@ -75,7 +75,8 @@ SENTENCES = {
     "cpu_limit": "The control group allows {limit:g} of {cores} cores. Measure with fewer --cores.",
     "virtual_machine": "This is a virtual machine. Compare only results of one run with each other.",
 }
-"""What each code says; values stand in braces, as in `str.format`, or as `seconds`, `percent` or `list`."""
+"""What each code says; values stand in braces, as in `str.format`, or as `seconds`, `percent`,
+`list`, or `count` with the noun of one."""
 
 
 class _Words(Formatter):
@@ -86,6 +87,10 @@ class _Words(Formatter):
             return quantity.seconds(float(value), 2)
         if format_spec == "percent":
             return quantity.percent(float(value), 1)
+        if format_spec.endswith("%"):  # with the space that quantities have
+            return f"{float(value):{format_spec}}".replace("%", " %")
+        if format_spec.startswith("count "):
+            return quantity.counted(value, format_spec.removeprefix("count "))
         if format_spec == "list":
             shown = ", ".join(map(str, value[:8]))
             return shown if len(value) <= 8 else f"{shown}, …"

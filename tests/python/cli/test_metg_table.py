@@ -65,7 +65,7 @@ def test_the_best_uses_all_cores() -> None:
 
 def test_one_workload_has_room_for_the_floor() -> None:
     text = shown([row("a", "fft"), row("b", "fft", None, "never_reached")])
-    assert "METG(50%): the smallest task of 50% efficiency" in text
+    assert "METG(50 %): the smallest task of 50 % efficiency" in text
     lines = [line.split() for line in text.splitlines()]
     assert ["system", "METG", "floor", "rounds", "ending"] in lines
     (first,) = [line for line in lines if line[:2] == ["System", "A"]]
@@ -94,7 +94,7 @@ def test_the_best_of_each_workload_is_bold() -> None:
 
 @pytest.mark.parametrize(
     ("threshold", "text"),
-    [(0.5, "METG(50%)"), (0.125, "METG(12.5%)"), (0.999, "METG(99.9%)"), (0.07, "METG(7%)")],
+    [(0.5, "METG(50 %)"), (0.125, "METG(12.5 %)"), (0.999, "METG(99.9 %)"), (0.07, "METG(7 %)")],
 )
 def test_the_threshold_is_not_rounded(threshold: float, text: str) -> None:
     assert shown([row("a", "fft")], threshold=threshold).startswith(text + ": ")

@@ -8,7 +8,7 @@ import json
 import pytest
 from rich.console import Console
 
-from taskgrain.cli.printer import Printer, print_json
+from taskgrain.cli.printer import Printer, print_json, printer
 
 
 class Terminal:
@@ -91,3 +91,22 @@ def test_json_is_one_value_for_programs(capsys: pytest.CaptureFixture[str]) -> N
     assert json.loads(shown) == {"µ": [1.5, None], "path": "\udcff"}
     with pytest.raises(ValueError, match="JSON"):
         print_json(float("nan"))
+
+
+LONG = "a_system_with_a_long_name"
+ROW = [LONG, "a title of many words " * 4]
+
+
+def test_a_table_for_a_program_is_not_wrapped(capsys: pytest.CaptureFixture[str]) -> None:
+    printer().table(["name", "title"], [ROW], texts=2)
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if "title of many" in line)
+    assert line.split() == " ".join(ROW).split()
+
+
+def test_names_are_whole_in_a_narrow_terminal() -> None:
+    shown = io.StringIO()
+    Printer(Console(file=shown, width=40)).table(["name", "title"], [ROW], texts=2, whole=1)
+    lines = shown.getvalue().splitlines()
+    assert max(map(len, lines)) <= 40
+    assert sum(LONG in line for line in lines) == 1
+    assert sum("title" in line for line in lines) > 2

@@ -30,6 +30,14 @@ def test_a_warning_is_put_into_words_with_its_values() -> None:
     assert "on processors 4, 5, outside of 0, 1, 2, 3, 4, 5, 6, 7, …." in many.text
 
 
+def test_shares_and_numbers_of_things_read_well() -> None:
+    assert "took 7 % of the cores" in notice("run_disturbed", share=0.07).text
+    assert "again (1 time)." in notice("driver_crashed", crashes=1).text
+    assert "again (2 times)." in notice("driver_crashed", crashes=2).text
+    assert "limit of 1 round ended" in notice("rounds_before_precise", rounds=1, precision=0.1).text
+    assert "within 10 % of METG" in notice("rounds_before_precise", rounds=1, precision=0.1).text
+
+
 def test_a_line_of_the_results_gives_the_same_warning_again() -> None:
     said = notice("many_outliers", outliers=9, repeats=36, share=0.25, worst=50.0, round=1, iterations=64)
     line = json.loads(json.dumps(said.fields()))
