@@ -1,5 +1,5 @@
-/// What the core costs: a query, a kernel without iterations, an empty task, validation; and how near compute_bound comes to the
-/// core's peak. Ratios are of loops that take turns in one run.
+/// What the core costs: a query, a kernel without iterations, an empty task, validation; and how near compute_bound
+/// comes to the core's peak. Ratios are of loops that take turns in one run.
 
 #include <benchmark/benchmark.h>
 

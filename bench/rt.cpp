@@ -4,8 +4,8 @@
 ///     rt-cost FACE D N [WORKERS [TURNS]]
 ///                        one of them, N columns, once, each task working for some turns: for valgrind --tool=callgrind
 ///
-/// An array of 32 rows: task (i, j) comes after tasks ((i - k) mod 32, j - 1), 0 ≤ k < D, and belongs to worker i mod workers. The cases
-/// take turns; the best and the median turn are shown, in nanoseconds of a core for a task.
+/// An array of 32 rows: task (i, j) comes after tasks ((i - k) mod 32, j - 1), 0 ≤ k < D, and belongs to worker i mod
+/// workers. The cases take turns; the best and the median turn are shown, in nanoseconds of a core for a task.
 
 #include <algorithm>
 #include <array>
@@ -36,8 +36,8 @@ struct Case {
   auto operator<=>(const Case&) const = default;
 };
 
-/// The work of a task: a chain of dependent additions. One copy for all who call it: of this loop the place in memory decides whether
-/// a turn takes one cycle or two.
+/// The work of a task: a chain of dependent additions. One copy for all who call it: of this loop the place in memory
+/// decides whether a turn takes one cycle or two.
 [[gnu::noinline]] void work(long turns) {
   for (long k = 0; k < turns; ++k) asm volatile("");
 }

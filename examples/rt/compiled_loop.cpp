@@ -1,5 +1,5 @@
-/// Heat in a rod: a loop compiled into one program for each worker. Iterations follow one another by carried edges alone,
-/// without a barrier; the graph is compiled once and launched twice.
+/// Heat in a rod: a loop compiled into one program for each worker. Iterations follow one another by carried edges
+/// alone, without a barrier; the graph is compiled once and launched twice.
 
 #include <cstdio>
 #include <string>

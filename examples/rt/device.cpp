@@ -1,5 +1,5 @@
-/// Asynchronous tasks: the host gives work to a device and goes on. Here the device is a thread with a queue; with CUDA it
-/// would be a stream, its events and a callback.
+/// Asynchronous tasks: the host gives work to a device and goes on. Here the device is a thread with a queue; with CUDA
+/// it would be a stream, its events and a callback.
 
 #include <any>
 #include <cstdio>

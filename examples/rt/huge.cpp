@@ -1,5 +1,5 @@
-/// A graph that would not fit into memory: tasks exist from their first fulfilment until they have run, so memory follows
-/// the tasks that wait and not the graph.
+/// A graph that would not fit into memory: tasks exist from their first fulfilment until they have run, so memory
+/// follows the tasks that wait and not the graph.
 ///
 ///     huge [TASKS]     10^8 by default
 

@@ -1,5 +1,5 @@
-/// In which order a worker runs its ready tasks. A chain is the longest path of a graph, and each of its tasks makes two others
-/// ready. One worker, so that the order is the same each time.
+/// In which order a worker runs its ready tasks. A chain is the longest path of a graph, and each of its tasks makes
+/// two others ready. One worker, so that the order is the same each time.
 
 #include <cstdio>
 #include <string>

@@ -1,5 +1,6 @@
-/// C = A B in tiles: two flows, with keys of three numbers and of two. A product waits for the tiles that it needs and for the
-/// product before it that adds to the same tile of C; a tile that is loaded tells the products that wait for it.
+/// C = A B in tiles: two flows, with keys of three numbers and of two. A product waits for the tiles that it needs and
+/// for the product before it that adds to the same tile of C; a tile that is loaded tells the products that wait for
+/// it.
 
 #include <array>
 #include <cstdio>

@@ -1,5 +1,5 @@
-/// The edit distance of two texts, by blocks of its table. A block waits for the one above and the one to the left; blocks on a
-/// diagonal run at once.
+/// The edit distance of two texts, by blocks of its table. A block waits for the one above and the one to the left;
+/// blocks on a diagonal run at once.
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,8 @@ namespace rt = taskgrain::rt;
 
 constexpr int blocks = 12, side = 50, length = blocks * side;
 
-/// d(r, c): how many letters to insert, delete or replace to make the first c letters of `to` from the first r of `from`.
+/// d(r, c): how many letters to insert, delete or replace to make the first c letters of `to` from the first r of
+/// `from`.
 struct Table {
   std::string from, to;
   std::vector<int> values = std::vector<int>((length + 1) * (length + 1));

@@ -1,7 +1,7 @@
 #pragma once
 
-/// A system under the ruler: derive from System, call `drive` in main, and the program serves the harness, runs a batch, or
-/// takes flags from a person. docs/how-to/add-a-system.md shows one from beginning to end.
+/// A system under the ruler: derive from System, call `drive` in main, and the program serves the harness, runs a
+/// batch, or takes flags from a person. docs/how-to/add-a-system.md shows one from beginning to end.
 
 #include <functional>
 #include <memory>
@@ -31,7 +31,8 @@ class System {
   virtual void prepare(Execution& run) = 0;
   /// Executes every task of every graph once; timed.
   virtual void execute(Execution& run) = 0;
-  /// Books what was executed where `Execution::execute_point` cannot be, such as on a device; after each `execute`, not timed.
+  /// Books what was executed where `Execution::execute_point` cannot be, such as on a device; after each `execute`, not
+  /// timed.
   virtual void settle(Execution& /*run*/) {}
 
   // Systems of several processes; `ProcessSystem` in process_system.hpp does these with MPI.
@@ -67,8 +68,8 @@ static constexpr Build this_build{
 #endif
 };
 
-/// Makes the system and serves requests on standard input (without arguments), runs a file of them (`--batch FILE`), or runs what
-/// the flags say. \returns the process's exit code
+/// Makes the system and serves requests on standard input (without arguments), runs a file of them (`--batch FILE`), or
+/// runs what the flags say. \returns the process's exit code
 int drive(int argc, char** argv, const std::function<std::unique_ptr<System>()>& make, Build build = this_build);
 
 template <typename S>

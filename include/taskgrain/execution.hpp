@@ -2,8 +2,8 @@
 
 /// One execution of a list of graphs. A system calls it for every task, and it validates the system.
 ///
-/// Every task fills its output with (step, point); every input is checked against the dependence it must come from; every
-/// execution is marked. A violation is recorded, never thrown: the run goes on and fails at its end.
+/// Every task fills its output with (step, point); every input is checked against the dependence it must come from;
+/// every execution is marked. A violation is recorded, never thrown: the run goes on and fails at its end.
 
 #include <array>
 #include <atomic>
@@ -58,8 +58,8 @@ struct Violation {
   std::string text() const;
 };
 
-/// What an output is filled with, over and over: the task that wrote it. The graph stands above the step, counted from 1, so that
-/// zeroed memory is no task's output.
+/// What an output is filled with, over and over: the task that wrote it. The graph stands above the step, counted from
+/// 1, so that zeroed memory is no task's output.
 struct Cell {
   /// Cells are unique for steps below 2^40 and up to 2^23 graphs. Beyond that, two tasks may share a cell value.
   static constexpr int graph_shift = 40;
@@ -147,8 +147,9 @@ class Ledger {
   };
   std::size_t steps_, width_;
   std::size_t stride_;  ///< marks from one column to the next
-  // marks_[point, step] = epoch_ ⇔ the task ran since clear(). A column's marks are contiguous: whoever runs a column writes
-  // lines of its own. Load and store, not exchange: two threads that run one task at the same instant are caught by the sum.
+  // marks_[point, step] = epoch_ ⇔ the task ran since clear(). A column's marks are contiguous: whoever runs a column
+  // writes lines of its own. Load and store, not exchange: two threads that run one task at the same instant are caught
+  // by the sum.
   std::unique_ptr<std::atomic<std::uint8_t>[], Free> marks_;
   std::uint8_t epoch_ = 1;
   std::unique_ptr<std::atomic<std::uint32_t>[], Free> columns_;
@@ -167,20 +168,21 @@ class Execution {
   /// Tasks of all graphs.
   std::int64_t tasks() const noexcept { return tasks_; }
 
-  /// The context of the k-th worker, made on first use. Safe from any thread; keep the reference rather than asking for every task.
+  /// The context of the k-th worker, made on first use. Safe from any thread; keep the reference rather than asking for
+  /// every task.
   ThreadContext& context(std::size_t k);
   /// The first of them.
   std::vector<ThreadContext*> contexts(int number);
 
-  /// Executes a task: checks the inputs, fills the output, runs the kernel, accounts for it. What the kernel throws is kept
-  /// for `failure`, because few runtimes carry an exception out of a task.
+  /// Executes a task: checks the inputs, fills the output, runs the kernel, accounts for it. What the kernel throws is
+  /// kept for `failure`, because few runtimes carry an exception out of a task.
   /// \param inputs  one pointer to `output_bytes` bytes for each dependence, in increasing order of points.
   /// \param output  `output_bytes` bytes; no input may lie in it.
   void execute_point(ThreadContext& context, std::size_t graph, std::int64_t step, std::int64_t point,
                      std::byte* output, std::span<const std::byte* const> inputs);
 
-  // What ran where `execute_point` cannot, such as on a device, is booked with these. There, too, every input must be checked and every
-  // output filled.
+  // What ran where `execute_point` cannot, such as on a device, is booked with these. There, too, every input must be
+  // checked and every output filled.
   /// Books an executed task: marks it and accounts for it.
   void book_point(ThreadContext& context, std::size_t graph, std::int64_t step, std::int64_t point);
   /// Books that the `input`-th input of a task was wrong. \param got  the first wrong cell; {-1, -1} within a last, incomplete one; the
@@ -200,8 +202,8 @@ class Execution {
   std::exception_ptr failure() const;
   /// The first violation of any worker.
   std::optional<Violation> violation() const;
-  /// Whether each task of a run in one process ran exactly once; call it when all is done. Looks at single tasks only if the
-  /// number of executions or the sum of their checksums is wrong.
+  /// Whether each task of a run in one process ran exactly once; call it when all is done. Looks at single tasks only
+  /// if the number of executions or the sum of their checksums is wrong.
   std::optional<Violation> verify() const;
   /// Whether the number of executions is right, for runs without marks.
   std::optional<Violation> verify_number(std::int64_t executed) const;

@@ -1,8 +1,9 @@
 #pragma once
 
-/// The table of fields: everything that describes a task graph and its kernel. Requests, the flags of drivers, the checks of
-/// single fields and `taskgrain._core.fields()` come from it. A new field is a member of `GraphSpec` or `KernelSpec`, which gives
-/// its default, and one entry here; checks that compare several fields stay in `Graph` and `Kernel`.
+/// The table of fields: everything that describes a task graph and its kernel. Requests, the flags of drivers, the
+/// checks of single fields and `taskgrain._core.fields()` come from it. A new field is a member of `GraphSpec` or
+/// `KernelSpec`, which gives its default, and one entry here; checks that compare several fields stay in `Graph` and
+/// `Kernel`.
 
 #include <cstdint>
 #include <limits>

@@ -2,8 +2,9 @@
 
 /// Task graphs: `steps` × `width` points; task (t, i) depends on tasks of step t-1 only.
 ///
-/// Meaning and names are those of Task Bench (Slaughter et al., SC'20, section II), graph for graph; docs/reference/patterns.md
-/// has the definitions. Queries allocate nothing, cost O(number of intervals) and are safe from any thread.
+/// Meaning and names are those of Task Bench (Slaughter et al., SC'20, section II), graph for graph;
+/// docs/reference/patterns.md has the definitions. Queries allocate nothing, cost O(number of intervals) and are safe
+/// from any thread.
 
 #include <algorithm>
 #include <cstddef>

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The table of kernels. A kernel is one entry: what an iteration is worth, how it runs, what it needs and what it refuses.
-/// docs/how-to/add-a-kernel.md adds one.
+/// The table of kernels. A kernel is one entry: what an iteration is worth, how it runs, what it needs and what it
+/// refuses. docs/how-to/add-a-kernel.md adds one.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,8 +33,8 @@ struct KernelEntry {
   std::string_view name;
   /// Null: an iteration is neither FLOP nor bytes.
   Work (*work)(const KernelSpec&) = nullptr;
-  /// The function that runs the iterations, for an instruction set. It is the quickest way to run a kernel, for those that need
-  /// no more than the number of iterations.
+  /// The function that runs the iterations, for an instruction set. It is the quickest way to run a kernel, for those
+  /// that need no more than the number of iterations.
   KernelLoop (*loop)(Isa) = nullptr;
   /// Runs the iterations of a kernel that needs more: its specification, the task, the worker's scratch.
   void (*run)(const KernelSpec&, std::int64_t iterations, const TaskId&, Scratch&) = nullptr;

@@ -1,7 +1,7 @@
 #pragma once
 
-/// Reports the OpenMP version and the binding of threads, for systems on OpenMP. Header only, so that the core stays free
-/// of OpenMP.
+/// Reports the OpenMP version and the binding of threads, for systems on OpenMP. Header only, so that the core stays
+/// free of OpenMP.
 
 #include <omp.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The table of patterns. A pattern is one entry: its points, its dependences and the reverse of these; nothing else in the
-/// project knows a pattern by name.
+/// The table of patterns. A pattern is one entry: its points, its dependences and the reverse of these; nothing else in
+/// the project knows a pattern by name.
 
 #include <cstdint>
 #include <span>
@@ -21,7 +21,8 @@ struct Pattern {
   std::int64_t (*set)(const Graph&, std::int64_t step) = nullptr;
   /// D(t, i), before clipping to the points that exist at step t - 1; null: use `window`.
   Points::Next deps = nullptr;
-  /// The points of `step` that depend on `point` of step - 1, before clipping. Note that `step` is the dependent task's.
+  /// The points of `step` that depend on `point` of step - 1, before clipping. Note that `step` is the dependent
+  /// task's.
   Points::Next reverse_deps = nullptr;
   /// For D = {i + first … i + last}: first and last, the same for all points and steps.
   Interval (*window)(const Graph&) = nullptr;

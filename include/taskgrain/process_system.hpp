@@ -1,7 +1,7 @@
 #pragma once
 
-/// What every system of several MPI processes needs beside its own way to execute tasks: the sharing of requests and the adding
-/// up of what all ranks did. Header only, so that the core stays free of MPI.
+/// What every system of several MPI processes needs beside its own way to execute tasks: the sharing of requests and
+/// the adding up of what all ranks did. Header only, so that the core stays free of MPI.
 
 #include <mpi.h>
 #include <time.h>

@@ -1,7 +1,7 @@
 #pragma once
 
-/// taskgrain::rt, a runtime for fine-grained task graphs. This header has all of it; docs/rt/ explains it. The headers in
-/// rt/detail/ are no interface.
+/// taskgrain::rt, a runtime for fine-grained task graphs. This header has all of it; docs/rt/ explains it. The headers
+/// in rt/detail/ are no interface.
 
 #include "taskgrain/rt/compiled_graph.hpp"
 #include "taskgrain/rt/cores.hpp"

@@ -14,8 +14,8 @@
 
 namespace taskgrain {
 
-/// Two steps are of one class if their tasks have the same dependences, the tasks of the step before them were the same, and they
-/// are equally even or odd, so that a program with addresses in a double buffer fits both.
+/// Two steps are of one class if their tasks have the same dependences, the tasks of the step before them were the
+/// same, and they are equally even or odd, so that a program with addresses in a double buffer fits both.
 class StepClasses {
  public:
   explicit StepClasses(const Graph& graph) {

@@ -2,10 +2,10 @@
 
 /// All that a task needs and causes, looked up: for systems on shared memory that know their graph ahead.
 ///
-/// Outputs lie in memory that all workers share and are kept for two steps (`Outputs`), so task (t, i) writes over the output of
-/// (t-2, i). It comes after the tasks whose outputs it reads, and after those that read (t-2, i); if none does, after a task of
-/// step t-1 that comes after (t-2, i). So all that a task comes after is in the step before. Where a point of a `dag`
-/// is missing for a while, there is no such chain: all outputs of such a graph are kept.
+/// Outputs lie in memory that all workers share and are kept for two steps (`Outputs`), so task (t, i) writes over the
+/// output of (t-2, i). It comes after the tasks whose outputs it reads, and after those that read (t-2, i); if none
+/// does, after a task of step t-1 that comes after (t-2, i). So all that a task comes after is in the step before.
+/// Where a point of a `dag` is missing for a while, there is no such chain: all outputs of such a graph are kept.
 
 #include <algorithm>
 #include <bit>
@@ -141,8 +141,8 @@ class TaskTable {
     return std::clamp(point, points.first, points.last);
   }
 
-  /// How many steps of outputs are kept. Steps that repeat themselves (v_cycle, fork_join) lead through a step of one point,
-  /// which comes after all before it.
+  /// How many steps of outputs are kept. Steps that repeat themselves (v_cycle, fork_join) lead through a step of one
+  /// point, which comes after all before it.
   static std::size_t depth(const Graph& graph) {
     if (graph.uniform() || graph.dependence_sets() < graph.steps()) return 2;
     const auto each_missing = [](Interval in, Interval from, auto body) {

@@ -2,10 +2,11 @@
 
 /// The body of compute_bound, written once over a vector type.
 ///
-/// 64 doubles, x ← x·x + x each per iteration. With x in (-1, 0) the values stay there: they creep towards 0 like -1/n and are
-/// never denormal. The start values differ and come through a pointer that the compiler cannot see through, and the end values
-/// go into an empty `asm`, so nothing can be folded, shared between accumulators or dropped, link-time optimisation included;
-/// neither costs an instruction. What remains at zero iterations is the loading of the registers.
+/// 64 doubles, x ← x·x + x each per iteration. With x in (-1, 0) the values stay there: they creep towards 0 like -1/n
+/// and are never denormal. The start values differ and come through a pointer that the compiler cannot see through, and
+/// the end values go into an empty `asm`, so nothing can be folded, shared between accumulators or dropped, link-time
+/// optimisation included; neither costs an instruction. What remains at zero iterations is the loading of the
+/// registers.
 
 #include <cstddef>
 #include <cstdint>

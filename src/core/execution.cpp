@@ -38,8 +38,8 @@ bool all_holds(const std::byte* data, std::size_t bytes, Cell expected) noexcept
   return rest_holds(data, bytes, bytes % sizeof(Cell), expected);
 }
 
-/// A number for each task; their sum tells which tasks have run, but not how it came about. It is linear so that the sum over a
-/// whole graph need not visit its tasks.
+/// A number for each task; their sum tells which tasks have run, but not how it came about. It is linear so that the
+/// sum over a whole graph need not visit its tasks.
 constexpr std::uint64_t step_factor = 0x9e3779b97f4a7c15, point_factor = 0xc2b2ae3d27d4eb4f,
                         graph_factor = 0x165667b19e3779f9;
 std::uint64_t checksum_of(std::int64_t graph, std::int64_t step, std::int64_t point) noexcept {
@@ -145,8 +145,8 @@ std::vector<ThreadContext*> Execution::contexts(int number) {
   if (!violation_) violation_ = violation;
 }
 
-/// Whether there are as many inputs as dependences and `differs(data, expected)` is zero for all: without a branch per input,
-/// because they hold unless a system is broken.
+/// Whether there are as many inputs as dependences and `differs(data, expected)` is zero for all: without a branch per
+/// input, because they hold unless a system is broken.
 template <typename Differs>
 inline bool all_inputs(const Graph& graph, std::int64_t step, std::int64_t point,
                        std::span<const std::byte* const> inputs, Differs differs) {

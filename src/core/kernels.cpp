@@ -26,8 +26,8 @@ void opaque(T& value) noexcept {
   asm volatile("" : "+r"(value) : : "memory");
 }
 
-/// Runs `body(offset of the sample)` for each iteration; the samples rotate from task to task, so that the working set stays
-/// the whole scratch however few iterations a task has.
+/// Runs `body(offset of the sample)` for each iteration; the samples rotate from task to task, so that the working set
+/// stays the whole scratch however few iterations a task has.
 template <typename Body>
 void for_samples(const KernelSpec& spec, std::int64_t iterations, const TaskId& task, Body body) {
   const auto samples = static_cast<std::uint64_t>(spec.samples);

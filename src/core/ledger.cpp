@@ -7,14 +7,15 @@
 namespace taskgrain {
 namespace {
 
-/// Columns of a power of two would all lie in one set of a cache: an odd number of lines each, where that costs next to nothing.
+/// Columns of a power of two would all lie in one set of a cache: an odd number of lines each, where that costs next to
+/// nothing.
 std::size_t stride_of(std::size_t steps) {
   constexpr std::size_t line = 64;
   return steps < 32 * line ? steps : ((steps + line - 1) / line | 1) * line;
 }
 
-/// As many zeros as `graph` needs to be counted. calloc leaves large blocks unmapped until they are touched: by the thread that
-/// runs the column.
+/// As many zeros as `graph` needs to be counted. calloc leaves large blocks unmapped until they are touched: by the
+/// thread that runs the column.
 template <typename T>
 T* zeros(std::size_t count, const Graph& graph) {
   static_assert(sizeof(T) == sizeof(typename T::value_type));

@@ -43,7 +43,8 @@ Interval window(const Graph&) {
 
 constexpr auto everyone = [](const Graph& g, I, I) { return all(g); };
 
-// stencil_1d_periodic: in increasing order, the point that is reached by wrapping comes first at the right end, last at the left.
+// stencil_1d_periodic: in increasing order, the point that is reached by wrapping comes first at the right end, last at
+// the left.
 constexpr auto periodic = [](const Graph& g, I, I i, I k) -> Interval {
   const I w = g.width();
   if (w <= 3) return k == 0 ? all(g) : no_points;
@@ -75,8 +76,9 @@ Interval nearest(const Graph& g) {
   return {-(r >> 1), (r - 1) >> 1};  // shifts round down, as ⌊⌋ does
 }
 
-// spread: offsets o(k) = ⌊k·W/r⌋ + (k > 0 ? s : 0) grow with k and stay below W, because the period is at most ⌈W/r⌉. The points
-// (i + o(k)) mod W are increasing from the first k that wraps to r - 1, and then from 0 on; the reverse runs the other way.
+// spread: offsets o(k) = ⌊k·W/r⌋ + (k > 0 ? s : 0) grow with k and stay below W, because the period is at most ⌈W/r⌉.
+// The points (i + o(k)) mod W are increasing from the first k that wraps to r - 1, and then from 0 on; the reverse runs
+// the other way.
 I spread_offset(const Graph& g, I s, I k) { return k * g.width() / g.spec().radix + (k > 0 ? s : 0); }
 /// The smallest k >= 1 with o(k) >= offset, or r.
 I spread_first(const Graph& g, I s, I offset) {
@@ -180,8 +182,8 @@ constexpr auto stencil_3d = [](const Graph& g, I, I i, I k) -> Interval {
   }
 };
 
-// v_cycle: level l has ⌈W/2^l⌉ points; the steps go down from level 0 to the level of one point and up again. A coarse point
-// needs the three fine points around it (restriction), a fine one the coarse points beside it (prolongation).
+// v_cycle: level l has ⌈W/2^l⌉ points; the steps go down from level 0 to the level of one point and up again. A coarse
+// point needs the three fine points around it (restriction), a fine one the coarse points beside it (prolongation).
 I v_depth(const Graph& g) { return std::bit_width(static_cast<std::uint64_t>(g.width() - 1)); }
 I v_sets(const Graph& g) { return std::max<I>(1, 2 * v_depth(g)); }
 Interval v_points(const Graph& g, I t) {

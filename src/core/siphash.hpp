@@ -2,8 +2,8 @@
 
 /// SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) over 64-bit words, and the uniform numbers made of it.
 ///
-/// The hash, its key (the bytes 1 … 15, 0) and the scaling are those of Task Bench, so that random patterns and imbalances are
-/// the same, task for task.
+/// The hash, its key (the bytes 1 … 15, 0) and the scaling are those of Task Bench, so that random patterns and
+/// imbalances are the same, task for task.
 
 #include <array>
 #include <bit>

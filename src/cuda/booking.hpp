@@ -1,7 +1,7 @@
 #pragma once
 
-/// Between an execution and tasks on a device: what a task there must know, and what is booked of what was done there. On the host,
-/// without CUDA.
+/// Between an execution and tasks on a device: what a task there must know, and what is booked of what was done there.
+/// On the host, without CUDA.
 
 #include <span>
 #include <string>

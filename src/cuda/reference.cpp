@@ -1,6 +1,6 @@
-/// The reference on a GPU: the kernel alone on all of its multiprocessors, which efficiency there is measured against. It serves `hello`,
-/// `peak` and `quit` as taskgrain-reference does, where the GPU counts as one core; with `--peak` it prints the rate of compute_bound and its
-/// share of what the GPU's data sheet promises.
+/// The reference on a GPU: the kernel alone on all of its multiprocessors, which efficiency there is measured against.
+/// It serves `hello`, `peak` and `quit` as taskgrain-reference does, where the GPU counts as one core; with `--peak` it
+/// prints the rate of compute_bound and its share of what the GPU's data sheet promises.
 
 #include <chrono>
 #include <cstdio>
@@ -65,7 +65,8 @@ double rate(KernelSpec spec, double seconds, WorkUnit& unit) {
     if (std::chrono::duration<double>(Clock::now() - start).count() >= seconds) return tasks * kernels.work() / took;
 }
 
-/// FLOP/s in double precision without tensor cores at the highest clock, from the arithmetic throughputs of the CUDA programming guide.
+/// FLOP/s in double precision without tensor cores at the highest clock, from the arithmetic throughputs of the CUDA
+/// programming guide.
 double promised() {
   const int major = device::attribute(cudaDevAttrComputeCapabilityMajor),
             minor = device::attribute(cudaDevAttrComputeCapabilityMinor);

@@ -3,8 +3,9 @@
 /// The work of a task on a device, per lane. The functions are for CUDA's compiler and for any other: tests run them on
 /// the host.
 ///
-/// A task is executed by `blocks` blocks of `block_lanes` lanes each, the whole device if it wants. Its work is that of the same kernel on
-/// a core, iteration for iteration, dealt out to all lanes, so that a problem size means the same number of FLOP (or bytes) anywhere.
+/// A task is executed by `blocks` blocks of `block_lanes` lanes each, the whole device if it wants. Its work is that of
+/// the same kernel on a core, iteration for iteration, dealt out to all lanes, so that a problem size means the same
+/// number of FLOP (or bytes) anywhere.
 
 #include <cmath>
 #include <cstddef>
@@ -27,8 +28,8 @@ namespace taskgrain::device {
 
 inline constexpr unsigned block_lanes = 1024;
 
-/// Independent FMA chains of a lane. With the 32 warps of a block on each multiprocessor that is 256 FMAs in flight for each of its
-/// double-precision pipes, more than their latency times their width on any generation.
+/// Independent FMA chains of a lane. With the 32 warps of a block on each multiprocessor that is 256 FMAs in flight for
+/// each of its double-precision pipes, more than their latency times their width on any generation.
 inline constexpr int chains = 8;
 /// FMAs of an iteration of compute_bound.
 inline constexpr int iteration_fmas = 64;
@@ -79,7 +80,8 @@ TASKGRAIN_LANE unsigned char byte_of(const std::int64_t (&cell)[2], std::int64_t
   return static_cast<unsigned char>(static_cast<std::uint64_t>(cell[k >> 3 & 1]) >> (k & 7) * 8);
 }
 
-/// Calls `word(k)` for this lane's share of the words of some memory, and `byte(k)` for that of the bytes that are in none.
+/// Calls `word(k)` for this lane's share of the words of some memory, and `byte(k)` for that of the bytes that are in
+/// none.
 template <typename Word, typename Byte>
 TASKGRAIN_LANE void for_share(const std::byte* data, std::int64_t bytes, std::int64_t lane, std::int64_t lanes,
                               Word word, Byte byte) {
@@ -130,7 +132,8 @@ TASKGRAIN_LANE bool byte_holds(const Task& task, std::int64_t input, std::int64_
   return static_cast<unsigned char>(task.inputs[input].data[k]) == byte_of(cell, k);
 }
 
-/// Whether all blocks of an input's producer have finished: its bytes may be left over from the repeat before, this cannot.
+/// Whether all blocks of an input's producer have finished: its bytes may be left over from the repeat before, this
+/// cannot.
 TASKGRAIN_LANE bool produced(const Task& task, std::int64_t input) {
   if (task.shared.distributed) return true;
   const volatile unsigned* finished = task.shared.finished;
@@ -194,7 +197,8 @@ TASKGRAIN_LANE std::int64_t rounds_of(std::int64_t iterations, std::int64_t lane
   return rounds / lanes + (lane < rounds % lanes ? 1 : 0);
 }
 
-/// As on a core, x ← x·x + x: in (-1, 0) values creep towards 0, stay there and are never denormal. \returns their sum, less than 0
+/// As on a core, x ← x·x + x: in (-1, 0) values creep towards 0, stay there and are never denormal. \returns their sum,
+/// less than 0
 TASKGRAIN_LANE double fma_chains(std::int64_t rounds, std::int64_t lane) {
   double x[chains];
   for (int c = 0; c < chains; ++c) x[c] = -0.1 - 0.1 * c - 0.001 * static_cast<double>(lane % 64);
@@ -206,8 +210,8 @@ TASKGRAIN_LANE double fma_chains(std::int64_t rounds, std::int64_t lane) {
   return sum;
 }
 
-/// Each iteration `change(from, to)` is stored over the second half of a sample. A lane keeps to its places in all samples and loads
-/// ahead of its stores, so that few threads fill the memory's pipes.
+/// Each iteration `change(from, to)` is stored over the second half of a sample. A lane keeps to its places in all
+/// samples and loads ahead of its stores, so that few threads fill the memory's pipes.
 template <typename Change>
 TASKGRAIN_LANE void for_samples(const Task& task, std::int64_t lane, std::int64_t lanes, Change change) {
   constexpr int ahead = 4;
@@ -256,11 +260,12 @@ TASKGRAIN_LANE double compute(const Task& task, std::int64_t lane, std::int64_t 
   return -1.0;
 }
 
-/// A lane's part of a task. The output comes last, so that whoever reads it too early finds it unwritten; when all lanes of a block are
-/// through, the block counts itself in `finished`.
+/// A lane's part of a task. The output comes last, so that whoever reads it too early finds it unwritten; when all
+/// lanes of a block are through, the block counts itself in `finished`.
 TASKGRAIN_LANE void execute(const Task& task, std::int64_t lane, std::int64_t lanes) {
   check_inputs(task, lane, lanes);
-  // Never taken, but no compiler knows: this is what keeps the computation from being dropped. It also takes what is not a number.
+  // Never taken, but no compiler knows: this is what keeps the computation from being dropped. It also takes what is
+  // not a number.
   if (const double value = compute(task, lane, lanes); !(value < 0)) *task.shared.sink = value;
   fill(task, lane, lanes);
   // Once more after the kernel: nobody may overwrite an input while the task runs.

@@ -25,8 +25,8 @@ Json ready(System& system, Build build) {
   return event;
 }
 
-/// Serves requests until `quit` or the end of the stream; `failed` if any answer was an error. Every process of the system takes
-/// part in each request.
+/// Serves requests until `quit` or the end of the stream; `failed` if any answer was an error. Every process of the
+/// system takes part in each request.
 int serve(System& system, Build build, std::istream& requests, bool& failed) {
   for (;;) {
     std::string line;

@@ -1,4 +1,5 @@
-/// `taskgrain.Driver`: a system written in a language of the JVM behind the protocol, the flags and the timing of all others.
+/// `taskgrain.Driver`: a system written in a language of the JVM behind the protocol, the flags and the timing of all
+/// others.
 
 #include "taskgrain/driver.hpp"
 

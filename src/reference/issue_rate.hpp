@@ -1,7 +1,8 @@
 #pragma once
 
-/// How freely a core issues instructions: code that floating point alone does not bound feels a neighbour on the same physical core
-/// (another hardware thread, or another guest of the host) long before the kernel does, and no counter of the system shows it.
+/// How freely a core issues instructions: code that floating point alone does not bound feels a neighbour on the same
+/// physical core (another hardware thread, or another guest of the host) long before the kernel does, and no counter of
+/// the system shows it.
 
 #include <chrono>
 #include <cstdint>

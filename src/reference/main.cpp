@@ -1,5 +1,5 @@
-/// The session's shared reference: the kernel alone on every core at once, which efficiency is measured against; and a probe of the
-/// cores, which tells whether they are as free and as near to each other as before.
+/// The session's shared reference: the kernel alone on every core at once, which efficiency is measured against; and a
+/// probe of the cores, which tells whether they are as free and as near to each other as before.
 
 #include <atomic>
 #include <chrono>

@@ -31,8 +31,8 @@ void await(std::size_t reductions) {
   CsdScheduler(-1);
 }
 
-/// User-driven mode: the driver's thread is PE 0, and serves messages only while it waits for something. The other PEs are never
-/// stopped: it would then be part of each run to wake them.
+/// User-driven mode: the driver's thread is PE 0, and serves messages only while it waits for something. The other PEs
+/// are never stopped: it would then be part of each run to wake them.
 class Charmpp final : public System {
  public:
   Charmpp() {

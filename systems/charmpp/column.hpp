@@ -27,7 +27,8 @@ struct alignas(taskgrain::Cell) Output {
   std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
-/// The message. It carries an output by reference: within an address space Charm++ hands on messages without a look at them.
+/// The message. It carries an output by reference: within an address space Charm++ hands on messages without a look at
+/// them.
 class Input : public CMessage_Input {
  public:
   Input(std::int64_t to_step, std::size_t to_place, Output* what) : step(to_step), place(to_place), output(what) {}
@@ -44,7 +45,8 @@ class Column : public CBase_Column {
 
   void start();
   void receive(Input* message);
-  /// Executes the task of the current step, whose inputs are all there, and those after it as far as that can be said of them.
+  /// Executes the task of the current step, whose inputs are all there, and those after it as far as that can be said
+  /// of them.
   void go_on();
 
  private:

@@ -1,5 +1,5 @@
-/// A CUDA Graph of a kernel node for each task, made and instantiated ahead and launched as one operation: CUDA's way for a graph that is
-/// known. Nothing leaves the device while it runs.
+/// A CUDA Graph of a kernel node for each task, made and instantiated ahead and launched as one operation: CUDA's way
+/// for a graph that is known. Nothing leaves the device while it runs.
 
 #include <memory>
 #include <string>

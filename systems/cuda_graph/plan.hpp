@@ -1,9 +1,10 @@
 #pragma once
 
-/// The nodes and edges of a graph as CUDA wants them: one for each task, in an order in which each comes after those it depends on.
+/// The nodes and edges of a graph as CUDA wants them: one for each task, in an order in which each comes after those it
+/// depends on.
 ///
-/// Outputs are kept for two steps, so a task also comes after those that read what it writes over (`TaskTable`). Without CUDA, so
-/// that a test can take the place of the device.
+/// Outputs are kept for two steps, so a task also comes after those that read what it writes over (`TaskTable`).
+/// Without CUDA, so that a test can take the place of the device.
 
 #include <cstddef>
 #include <cstdint>

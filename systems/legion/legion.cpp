@@ -1,6 +1,6 @@
-/// A region for each graph, whose columns are the points and whose two fields are the outputs of even and of odd steps. A step is an
-/// index launch: each task writes its own column and reads a subregion of those it depends on. Legion infers their order, and
-/// memoizes it where steps repeat: each block of steps is a trace.
+/// A region for each graph, whose columns are the points and whose two fields are the outputs of even and of odd steps.
+/// A step is an index launch: each task writes its own column and reads a subregion of those it depends on. Legion
+/// infers their order, and memoizes it where steps repeat: each block of steps is a trace.
 
 #include <algorithm>
 #include <deque>

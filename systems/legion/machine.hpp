@@ -1,7 +1,7 @@
 #pragma once
 
-/// Legion in one process: one CPU processor for each core of TASKGRAIN_CORES, bound to it, and a mapper that gives each processor
-/// columns of its own.
+/// Legion in one process: one CPU processor for each core of TASKGRAIN_CORES, bound to it, and a mapper that gives each
+/// processor columns of its own.
 
 #include <legion.h>
 #include <mappers/default_mapper.h>
@@ -99,11 +99,12 @@ class LegionMachine {
     add_task<bind>(bind_task, "bind");
     LegionMachine* self = this;
     Legion::Runtime::add_registration_callback(add_mapper, {&self, sizeof self}, false);
-    // Legion's own work is done by the processors of tasks, between these. Threads for it on the same cores would keep taking them
-    // from tasks, and what waits for it would wait for their turn: with them, the smallest tasks took twice as long.
-    // Outputs are attached in the memory of tasks, which has no instances but these; in Realm's own memory for what is attached, tasks
-    // could not see them. Realm's allocations of cores may fail, for it wants cores of its own for threads that sleep; so each
-    // processor is bound by a task, and all other threads stay on the cores that the driver is given.
+    // Legion's own work is done by the processors of tasks, between these. Threads for it on the same cores would keep
+    // taking them from tasks, and what waits for it would wait for their turn: with them, the smallest tasks took twice
+    // as long. Outputs are attached in the memory of tasks, which has no instances but these; in Realm's own memory for
+    // what is attached, tasks could not see them. Realm's allocations of cores may fail, for it wants cores of its own
+    // for threads that sleep; so each processor is bound by a task, and all other threads stay on the cores that the
+    // driver is given.
     stay_on_cores();
     std::vector<std::string> words = {
         "legion",         "-ll:cpu", std::to_string(size()), "-ll:util", "0",      "-ll:csize", "1",

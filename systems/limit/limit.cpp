@@ -1,5 +1,5 @@
-/// What a specialist would write by hand for a known graph: each core owns a block of columns, knows ahead whom it must wait for,
-/// and spins on one flag per column. No runtime, no queue, no lock, no allocation.
+/// What a specialist would write by hand for a known graph: each core owns a block of columns, knows ahead whom it must
+/// wait for, and spins on one flag per column. No runtime, no queue, no lock, no allocation.
 
 #include <algorithm>
 #include <string>

@@ -2,8 +2,8 @@
 
 /// A known graph, compiled into one linear program for each core.
 ///
-/// Invariant: done[j] = t ⇒ all steps before t of column j are complete and visible. Before task (t, i) its core waits for
-/// done[j] >= t on the columns j of other cores
+/// Invariant: done[j] = t ⇒ all steps before t of column j are complete and visible. Before task (t, i) its core waits
+/// for done[j] >= t on the columns j of other cores
 ///   - that (t, i) reads: j ∈ D(t, i);
 ///   - that have read what (t, i) overwrites: outputs are kept for two steps, so (t, i) writes over (t-2, i), and the readers
 ///     are the tasks (t-1, j) with i ∈ D(t-1, j). Where there is no (t-2, i), it is (t-4, i), …
@@ -104,8 +104,8 @@ class Plan {
     return {copy, values.size()};
   }
 
-  /// Columns for which other cores wait come first in each step, so that what they hand over is on its way while the rest of the
-  /// step is computed; columns for which nobody waits raise no flag, and without a task are no item at all.
+  /// Columns for which other cores wait come first in each step, so that what they hand over is on its way while the
+  /// rest of the step is computed; columns for which nobody waits raise no flag, and without a task are no item at all.
   void drop_unwatched_flags() {
     std::vector<bool> watched(width(), false);
     for (const auto& program : programs_)

@@ -2,8 +2,8 @@
 
 /// A known graph, compiled into what one rank does in each class of steps: receive, execute, send.
 ///
-/// What a rank sends another for a step is one message if it is small or lies in one piece, and otherwise one message for each
-/// piece: large outputs are never copied. Either way it arrives in one buffer, and inputs point into that.
+/// What a rank sends another for a step is one message if it is small or lies in one piece, and otherwise one message
+/// for each piece: large outputs are never copied. Either way it arrives in one buffer, and inputs point into that.
 
 #include <mpi.h>
 

@@ -1,7 +1,8 @@
 /// Communicating sequential processes: one rank for each core, non-blocking point-to-point messages.
 ///
-/// Receives are posted two steps ahead; what other ranks need is computed first and sent at once, and travels while the rest of
-/// the step is computed. Several graphs take turns step by step, so that one's messages travel during the other's tasks.
+/// Receives are posted two steps ahead; what other ranks need is computed first and sent at once, and travels while the
+/// rest of the step is computed. Several graphs take turns step by step, so that one's messages travel during the
+/// other's tasks.
 
 #include <span>
 #include <string>

@@ -1,6 +1,7 @@
 #pragma once
 
-/// What the systems of communicating ranks have in common: an exchange for each graph, over which its columns are spread.
+/// What the systems of communicating ranks have in common: an exchange for each graph, over which its columns are
+/// spread.
 
 #include <memory>
 #include <memory_resource>

@@ -1,4 +1,5 @@
-/// Bulk-synchronous parallel: one rank for each core; in each superstep all messages, a barrier, then all tasks. Nothing overlaps.
+/// Bulk-synchronous parallel: one rank for each core; in each superstep all messages, a barrier, then all tasks.
+/// Nothing overlaps.
 
 #include <string>
 

@@ -1,6 +1,7 @@
 #pragma once
 
-/// Host memory that a device copies from and to without help of a processor, and a place of the same size on the device for each piece.
+/// Host memory that a device copies from and to without help of a processor, and a place of the same size on the device
+/// for each piece.
 
 #include <cuda_runtime_api.h>
 

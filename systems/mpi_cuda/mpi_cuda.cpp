@@ -1,9 +1,9 @@
-/// The offload model of the Task Bench paper (section III, "MPI+CUDA"): ranks that exchange messages from host memory; in every step the
-/// inputs are copied to the GPU, a kernel is launched for each task, and the outputs are copied back. The GPUs of a node are dealt out
-/// to its ranks; several ranks on one GPU give it work side by side.
+/// The offload model of the Task Bench paper (section III, "MPI+CUDA"): ranks that exchange messages from host memory;
+/// in every step the inputs are copied to the GPU, a kernel is launched for each task, and the outputs are copied back.
+/// The GPUs of a node are dealt out to its ranks; several ranks on one GPU give it work side by side.
 ///
-/// Copies are few and large: whatever lies together goes together. A graph has a stream, so that one's copies and messages travel
-/// during another's kernels, and is waited for once a step.
+/// Copies are few and large: whatever lies together goes together. A graph has a stream, so that one's copies and
+/// messages travel during another's kernels, and is waited for once a step.
 
 #include <exception>
 #include <set>

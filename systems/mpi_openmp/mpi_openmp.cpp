@@ -1,5 +1,5 @@
-/// Hybrid: one rank for each node, an OpenMP thread for each of its cores. Work-shared loops over the rank's points, messages
-/// between ranks by the master thread (MPI_THREAD_FUNNELED), shared memory within.
+/// Hybrid: one rank for each node, an OpenMP thread for each of its cores. Work-shared loops over the rank's points,
+/// messages between ranks by the master thread (MPI_THREAD_FUNNELED), shared memory within.
 
 #include <omp.h>
 

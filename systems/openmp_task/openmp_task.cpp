@@ -15,12 +15,12 @@ namespace {
 
 using namespace taskgrain;
 
-/// Tasks that are created ahead of those that run. At 64 a thread libgomp would run a new task at once, after all that it depends on:
-/// the newest tasks, so that the whole queue drains before the next is created.
+/// Tasks that are created ahead of those that run. At 64 a thread libgomp would run a new task at once, after all that
+/// it depends on: the newest tasks, so that the whole queue drains before the next is created.
 std::size_t look_ahead() { return static_cast<std::size_t>(48 * omp_get_max_threads()); }
 
-/// Steps of output to keep: a power of two. A task that writes over an older output must wait for those that read it, which costs
-/// nothing once they have run and the runtime has forgotten them.
+/// Steps of output to keep: a power of two. A task that writes over an older output must wait for those that read it,
+/// which costs nothing once they have run and the runtime has forgotten them.
 std::size_t depth(const Graph& graph) {
   return std::max<std::size_t>(2, std::bit_ceil(2 * look_ahead() / static_cast<std::size_t>(graph.width()) + 2));
 }

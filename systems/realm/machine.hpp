@@ -18,8 +18,8 @@ class RealmMachine {
   RealmMachine() {
     // What cannot be bound is said here: a task of Realm must not throw.
     std::async(std::launch::async, [this] { std::ranges::for_each(cores_, taskgrain::pin_this_thread); }).get();
-    // No processor for the utility tasks of higher-level runtimes, no memory for instances. Its allocations of cores may fail, for
-    // it wants cores of its own for threads that sleep; so each processor is bound by a task.
+    // No processor for the utility tasks of higher-level runtimes, no memory for instances. Its allocations of cores
+    // may fail, for it wants cores of its own for threads that sleep; so each processor is bound by a task.
     std::vector<std::string> words = {"realm",     "-ll:cpu", std::to_string(size()), "-ll:util", "0",
                                       "-ll:csize", "0",       "-ll:ib_rsize",         "0",        "-level",
                                       "5,gpu=6"};

@@ -1,7 +1,8 @@
 #pragma once
 
-/// Who spawns what: each processor the tasks of its own columns. A column that another processor waits for has a barrier: Realm's
-/// event for iterations, whose phases are known before their events are. Its tasks arrive at it, one phase for each step.
+/// Who spawns what: each processor the tasks of its own columns. A column that another processor waits for has a
+/// barrier: Realm's event for iterations, whose phases are known before their events are. Its tasks arrive at it, one
+/// phase for each step.
 
 #include <realm.h>
 

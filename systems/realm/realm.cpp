@@ -1,5 +1,5 @@
-/// Tasks wait for the events of the tasks before them. Each processor spawns the tasks of its own columns, some steps ahead of those
-/// that run.
+/// Tasks wait for the events of the tasks before them. Each processor spawns the tasks of its own columns, some steps
+/// ahead of those that run.
 
 #include <algorithm>
 #include <deque>

@@ -1,5 +1,5 @@
-/// Each processor has a subgraph: the tasks of its columns for some steps, made ahead and instantiated again and again. External
-/// pre- and postconditions link an instance to the one before and to the columns of other processors.
+/// Each processor has a subgraph: the tasks of its columns for some steps, made ahead and instantiated again and again.
+/// External pre- and postconditions link an instance to the one before and to the columns of other processors.
 
 #include <realm/subgraph.h>
 

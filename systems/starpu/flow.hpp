@@ -129,8 +129,8 @@ class Flow {
     return static_cast<T*>(memory);
   }
 
-  /// Steps to keep: so many that a task never waits for those that read what it writes over, but not more than fit into memory
-  /// that is not missed.
+  /// Steps to keep: so many that a task never waits for those that read what it writes over, but not more than fit into
+  /// memory that is not missed.
   std::size_t depth(std::size_t width, std::size_t stride, std::size_t ahead) const {
     const auto steps = static_cast<std::size_t>(graph_.steps());
     return std::max<std::size_t>(2, std::min({ahead / width + 2, most_bytes / width / stride, steps}));

@@ -1,5 +1,5 @@
-/// Sequential task flow: one task for each point, submitted in program order; StarPU infers their dependences from the data that
-/// they read and write.
+/// Sequential task flow: one task for each point, submitted in program order; StarPU infers their dependences from the
+/// data that they read and write.
 
 #include <deque>
 #include <string>

@@ -2,8 +2,8 @@
 
 /// StarPU's workers on the processors that a driver is given.
 ///
-/// The thread that submits tasks drives the first worker itself, by StarPU's driver interface: a thread of its own would compete
-/// with the workers, which poll for tasks, for the cores that they have.
+/// The thread that submits tasks drives the first worker itself, by StarPU's driver interface: a thread of its own
+/// would compete with the workers, which poll for tasks, for the cores that they have.
 
 #include <hwloc.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
-/// Each rank submits the tasks of its own columns, and the messages that they need and cause: explicit, where in a sequential
-/// task flow over all ranks each would look at every task.
+/// Each rank submits the tasks of its own columns, and the messages that they need and cause: explicit, where in a
+/// sequential task flow over all ranks each would look at every task.
 ///
-/// StarPU wants one rank for each node, or for each of its parts, and a core for the thread that sees to the messages: the last
-/// core of a rank executes no tasks. A rank of one core has to share it.
+/// StarPU wants one rank for each node, or for each of its parts, and a core for the thread that sees to the messages:
+/// the last core of a rank executes no tasks. A rank of one core has to share it.
 
 #include <starpu_mpi.h>
 
@@ -64,7 +64,8 @@ class Part {
   void submit(std::int64_t step) {
     if (step >= graph_.steps()) return;
     const Crossings& crossings = crossings_[classes_[step]];
-    // A tag for each place of data, as StarPU wants it: it keeps the reads and writes of each in order, and never forgets a tag.
+    // A tag for each place of data, as StarPU wants it: it keeps the reads and writes of each in order, and never
+    // forgets a tag.
     const auto tag = [&](std::int64_t point) {
       return static_cast<starpu_mpi_tag_t>(first_tag_ + flow_.place(step - 1, point));
     };
@@ -156,7 +157,8 @@ class StarpuMpi final : public ProcessSystem {
     if (processors.size() > 1) processors.pop_back();
     return processors;
   }
-  /// The processors that StarPU's thread for messages may run on, observed by itself when a message to this rank arrives.
+  /// The processors that StarPU's thread for messages may run on, observed by itself when a message to this rank
+  /// arrives.
   std::vector<int> messenger_binding() const {
     std::vector<int> seen;
     std::array<int, 2> content{};

@@ -1,4 +1,5 @@
-/// Compiled graphs: the tasks of a period of steps are a loop body, compiled once; iterations follow each other by carried edges.
+/// Compiled graphs: the tasks of a period of steps are a loop body, compiled once; iterations follow each other by
+/// carried edges.
 
 #include <algorithm>
 #include <cstdlib>

@@ -50,7 +50,8 @@ class Pin final : public tbb::task_scheduler_observer {
   std::atomic<std::size_t> seen_{0};       // slots that somebody was in
 };
 
-/// The nodes of one graph. Outputs are kept for two steps, so a task also comes after those that read what it writes over.
+/// The nodes of one graph. Outputs are kept for two steps, so a task also comes after those that read what it writes
+/// over.
 struct Part {
   Part(tbb::flow::graph& flow, Execution& run, const std::vector<ThreadContext*>& workers, std::size_t g)
       : table(run.graphs()[g]) {

@@ -98,8 +98,8 @@ class Enter final : public tf::OpKernel {
   }
 };
 
-// Ops without a state: TensorFlow runs those that have one in the order of the program. That none is computed ahead as a constant
-// or merged with another, the input `start` and the attributes see to.
+// Ops without a state: TensorFlow runs those that have one in the order of the program. That none is computed ahead as
+// a constant or merged with another, the input `start` and the attributes see to.
 REGISTER_OP("TaskgrainTask")
     .Input("inputs: dependences * uint8")
     .Input("start: starts * uint8")

@@ -13,7 +13,8 @@ namespace {
 
 using namespace taskgrain;
 
-/// The tasks of one graph. `TaskTable` knows where each of them writes and reads, and which tasks come before and after it.
+/// The tasks of one graph. `TaskTable` knows where each of them writes and reads, and which tasks come before and after
+/// it.
 class Tasks {
  public:
   Tasks(Pool& pool, Execution& run, std::size_t g)

@@ -1,5 +1,5 @@
-/// What the compiler makes of the compute kernel under -O3 -flto: one loop of exactly as many FMAs as the kernel has, so that
-/// nothing was folded, shared or dropped. The test disassembles itself.
+/// What the compiler makes of the compute kernel under -O3 -flto: one loop of exactly as many FMAs as the kernel has,
+/// so that nothing was folded, shared or dropped. The test disassembles itself.
 
 #include <gmock/gmock.h>
 #include <unistd.h>

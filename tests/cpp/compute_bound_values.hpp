@@ -1,7 +1,7 @@
 #pragma once
 
-/// The end values of compute_bound, which the kernel itself keeps from everyone. The units that define these functions include
-/// the kernel's source under another name, so what runs here is its very block.
+/// The end values of compute_bound, which the kernel itself keeps from everyone. The units that define these functions
+/// include the kernel's source under another name, so what runs here is its very block.
 
 #include <cstdint>
 #include <cstring>
@@ -16,8 +16,8 @@ void avx2_values(std::int64_t iterations, double* values);
 void avx512_values(std::int64_t iterations, double* values);
 void neon_values(std::int64_t iterations, double* values);
 
-/// All accumulators after `iterations` of `Block`. No inline function of the library: compiled for a newer processor here, it
-/// might be the one that the linker keeps for all.
+/// All accumulators after `iterations` of `Block`. No inline function of the library: compiled for a newer processor
+/// here, it might be the one that the linker keeps for all.
 template <typename Block>
 void write_values(std::int64_t iterations, double* values) {
   static_assert(sizeof(Block) == Block::doubles * sizeof(double));

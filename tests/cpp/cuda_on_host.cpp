@@ -1,6 +1,6 @@
-/// Takes the place of CUDA's runtime and of a GPU, as far as the drivers use them, so that the drivers run where there is none. What is
-/// put into a stream runs when the stream is waited for and no sooner, so that a wait that is missing shows; the nodes of a graph run in
-/// any order that its edges allow; memory is garbage until it is written.
+/// Takes the place of CUDA's runtime and of a GPU, as far as the drivers use them, so that the drivers run where there
+/// is none. What is put into a stream runs when the stream is waited for and no sooner, so that a wait that is missing
+/// shows; the nodes of a graph run in any order that its edges allow; memory is garbage until it is written.
 
 #include <cuda_runtime_api.h>
 

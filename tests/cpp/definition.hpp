@@ -1,7 +1,7 @@
 #pragma once
 
-/// What a graph is by definition: docs/reference/patterns.md word for word, over sets, with no regard to cost. It shares no line
-/// with src/core.
+/// What a graph is by definition: docs/reference/patterns.md word for word, over sets, with no regard to cost. It
+/// shares no line with src/core.
 
 #include <algorithm>
 #include <cmath>

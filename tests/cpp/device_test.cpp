@@ -1,4 +1,5 @@
-/// Tasks on a device, executed lane by lane on the host: their arithmetic, what they check and write, and what is booked of them.
+/// Tasks on a device, executed lane by lane on the host: their arithmetic, what they check and write, and what is
+/// booked of them.
 
 #include <gmock/gmock.h>
 

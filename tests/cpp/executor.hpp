@@ -74,8 +74,8 @@ class Executor {
   std::vector<std::map<Task, Bytes>> outputs_;
 };
 
-/// What a task writes, by definition: (step, point) over and over, with the graph, counted from 1, in the bytes above the step's
-/// fifth.
+/// What a task writes, by definition: (step, point) over and over, with the graph, counted from 1, in the bytes above
+/// the step's fifth.
 inline Bytes output_of(std::int64_t graph, std::int64_t step, std::int64_t point, std::size_t bytes) {
   const std::int64_t cell[] = {step + (graph + 1) * 0x100'0000'0000, point};
   Bytes output(bytes);

@@ -1,4 +1,5 @@
-/// The hash that random patterns and imbalances come from is pinned: a change of it would change every published number.
+/// The hash that random patterns and imbalances come from is pinned: a change of it would change every published
+/// number.
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-/// SipHash-2-4 over bytes, written from the paper (Aumasson and Bernstein, INDOCRYPT 2012, section 2) and not from the core's:
-/// what the random patterns and the imbalance are held to.
+/// SipHash-2-4 over bytes, written from the paper (Aumasson and Bernstein, INDOCRYPT 2012, section 2) and not from the
+/// core's: what the random patterns and the imbalance are held to.
 
 #include <array>
 #include <bit>

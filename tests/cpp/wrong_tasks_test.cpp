@@ -1,4 +1,5 @@
-/// Validation by mutation: tasks that are skipped, run twice, too early or outside of the graph must be caught where they are.
+/// Validation by mutation: tasks that are skipped, run twice, too early or outside of the graph must be caught where
+/// they are.
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 #pragma once
 
-/// Graphs compiled into one actor for each worker, after Yadav et al., "On the Duality of Task and Actor Programming Models",
-/// section 4: contiguous records of tasks, at most one message for an edge that crosses workers, no central structure; launched as
-/// one operation, as often as one likes.
+/// Graphs compiled into one actor for each worker, after Yadav et al., "On the Duality of Task and Actor Programming
+/// Models", section 4: contiguous records of tasks, at most one message for an edge that crosses workers, no central
+/// structure; launched as one operation, as often as one likes.
 ///
 ///     rt::TaskGraph graph;
 ///     auto a = graph.task(0, [&] { … }), b = graph.task(1, [&] { … });
@@ -69,9 +69,9 @@ class CompiledGraph {
     Event done;
     std::vector<Event> postconditions;
   };
-  /// Starts the graph as soon as its earlier launches and the events before it allow, and returns at once. From any thread; one that
-  /// is no worker holds the runtime (Runtime::hold) if another may be in `wait`. After a run has failed the events of its launches are
-  /// never set.
+  /// Starts the graph as soon as its earlier launches and the events before it allow, and returns at once. From any
+  /// thread; one that is no worker holds the runtime (Runtime::hold) if another may be in `wait`. After a run has
+  /// failed the events of its launches are never set.
   /// \throws UsageError  iterations below 0, or another number of preconditions than the graph has
   Launch launch(LaunchOptions options);
   Launch launch() { return launch({}); }

@@ -6,8 +6,8 @@
 
 namespace taskgrain::rt {
 
-/// The cores of this machine, in an order in which those that share a cache are neighbours. Each is the list of its processors
-/// that this process may use, as the operating system counts them.
+/// The cores of this machine, in an order in which those that share a cache are neighbours. Each is the list of its
+/// processors that this process may use, as the operating system counts them.
 std::vector<std::vector<int>> usable_cores();
 
 /// Binds the calling thread to a processor while it lives; then the thread may run where it might before.

@@ -11,8 +11,8 @@
 
 namespace taskgrain::rt {
 
-/// A misuse of the runtime, found at the call that makes it: a worker that does not exist, a negative indegree, a function
-/// that was not set.
+/// A misuse of the runtime, found at the call that makes it: a worker that does not exist, a negative indegree, a
+/// function that was not set.
 struct UsageError : std::logic_error {
   using std::logic_error::logic_error;
 };
@@ -37,8 +37,8 @@ struct StuckTask {
   std::int64_t indegree;
 };
 
-/// Nothing runs, nothing is under way, and there are tasks that still wait: too few fulfilments, a cycle, or a task that had run
-/// and was fulfilled once more.
+/// Nothing runs, nothing is under way, and there are tasks that still wait: too few fulfilments, a cycle, or a task
+/// that had run and was fulfilled once more.
 class Stuck : public std::runtime_error {
  public:
   Stuck(std::vector<StuckTask> tasks, std::size_t total);

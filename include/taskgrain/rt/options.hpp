@@ -18,17 +18,18 @@ enum class Order : std::uint8_t {
 struct RuntimeOptions {
   /// Number of workers; 0: as many as `cores`, or one for each core that this process may use.
   int workers = 0;
-  /// The processor of each worker, as the operating system counts them; empty: one of each core in the order of the machine, then
-  /// the second of each. Workers beyond the processors share them.
+  /// The processor of each worker, as the operating system counts them; empty: one of each core in the order of the
+  /// machine, then the second of each. Workers beyond the processors share them.
   std::vector<int> cores{};
-  /// Whether a worker's thread is bound to its processor. A thread in `wait` is bound for that time. If it waits often, bind it for
-  /// good (`Pinned`): to bind and unbind it takes some microseconds each time.
+  /// Whether a worker's thread is bound to its processor. A thread in `wait` is bound for that time. If it waits often,
+  /// bind it for good (`Pinned`): to bind and unbind it takes some microseconds each time.
   bool pin = true;
   /// In which order a worker runs its ready tasks.
   Order order = Order::newest;
   /// How long a worker without work spins before it sleeps.
   std::chrono::nanoseconds spin = std::chrono::milliseconds(2);
-  /// Remember every task that ran, so that one that is fulfilled too often is found at once. Memory then grows with the graph.
+  /// Remember every task that ran, so that one that is fulfilled too often is found at once. Memory then grows with the
+  /// graph.
   bool check = false;
   /// File for a trace of all tasks, for chrome://tracing or ui.perfetto.dev; empty: none.
   std::filesystem::path trace{};

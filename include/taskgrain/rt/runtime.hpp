@@ -34,8 +34,8 @@ inline constexpr const char* version = "0.1.0";
 /// Index of the worker whose thread calls; -1 outside of workers.
 inline int this_worker() noexcept { return detail::worker_index; }
 
-/// Worker 0 is whoever waits: a thread in `wait` runs its tasks. The others are threads of their own. Several runtimes can be in
-/// one process.
+/// Worker 0 is whoever waits: a thread in `wait` runs its tasks. The others are threads of their own. Several runtimes
+/// can be in one process.
 class Runtime {
  public:
   /// Starts the threads.
@@ -52,15 +52,15 @@ class Runtime {
   /// As given; what was left open is filled in.
   const RuntimeOptions& options() const noexcept { return options_; }
 
-  /// Works until nothing is left to do: no task, no message, no hold. Afterwards you can use the runtime again, even if it
-  /// throws. Starts the
+  /// Works until nothing is left to do: no task, no message, no hold. Afterwards you can use the runtime again, even if
+  /// it throws. Starts the
   /// threads if it is joined and there is something to do.
   /// \throws TaskFailed  a task threw; tasks that had not started were dropped
   /// \throws Stuck       tasks wait for what can no longer come
   /// \throws UsageError  when called by a task
   void wait();
-  /// Works until `done()` or until nothing is left to do. `done` is asked again and again while this thread finds no task; whoever
-  /// makes it true calls `notify` after that.
+  /// Works until `done()` or until nothing is left to do. `done` is asked again and again while this thread finds no
+  /// task; whoever makes it true calls `notify` after that.
   /// \throws as wait
   void work_until(const std::function<bool()>& done);
   /// Calls `body(worker)` once on every worker, and waits.

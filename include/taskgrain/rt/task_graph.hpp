@@ -56,14 +56,16 @@ class TaskGraph {
     else
       return task(worker, [function = std::move(function)](const Turn&) mutable { function(); }, std::move(name));
   }
-  /// A task whose work a device does: `start` gives it to the device and returns at once. A task after it that is asynchronous too is
-  /// started when this one has been, and waits on the device; any other waits until the device is done.
+  /// A task whose work a device does: `start` gives it to the device and returns at once. A task after it that is
+  /// asynchronous too is started when this one has been, and waits on the device; any other waits until the device is
+  /// done.
   Node async_task(int worker, std::function<DeviceEvent(const Turn&, const Issue&)> start, std::string name = {}) {
     return add({worker, Kind::async, {}, std::move(start)}, std::move(name));
   }
   /// A precondition: tasks after it wait for an event that you pass to each launch, in the order of these calls.
   Node precondition(std::string name = {}) { return add({0, Kind::precondition, {}, {}}, std::move(name)); }
-  /// An event for outside that comes after tasks; returned by each launch, in the order of these calls. With iterations, that of the last.
+  /// An event for outside that comes after tasks; returned by each launch, in the order of these calls. With
+  /// iterations, that of the last.
   Node postcondition(std::string name = {}) { return add({0, Kind::postcondition, {}, {}}, std::move(name)); }
 
   /// `to` starts after `from` is done. The same edge twice is one edge.

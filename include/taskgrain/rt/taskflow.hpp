@@ -1,7 +1,7 @@
 #pragma once
 
-/// Parametrised task graphs, after TaskTorrent (Cambier, Qian, Darve 2020, section II): the graph is given by functions of a task's
-/// key and never stored. A task exists from its first fulfilment until it has run.
+/// Parametrised task graphs, after TaskTorrent (Cambier, Qian, Darve 2020, section II): the graph is given by functions
+/// of a task's key and never stored. A task exists from its first fulfilment until it has run.
 
 #include <string>
 #include <utility>
@@ -11,11 +11,11 @@
 
 namespace taskgrain::rt {
 
-/// Tasks with keys of type K: an integer, a tuple of integers, or anything that std::hash and == know. Errors and traces show a key
-/// as << prints it.
+/// Tasks with keys of type K: an integer, a tuple of integers, or anything that std::hash and == know. Errors and
+/// traces show a key as << prints it.
 ///
-/// The functions are set before the first `fulfill` and called by any worker at any time; what they capture must live until
-/// `Runtime::wait` has returned.
+/// The functions are set before the first `fulfill` and called by any worker at any time; what they capture must live
+/// until `Runtime::wait` has returned.
 template <typename K>
 class Taskflow final {
   using Handler = detail::FlowHandler<K>;
@@ -34,8 +34,8 @@ class Taskflow final {
   Taskflow& indegree(detail::Function<int, Key> of) { return set(handler_.functions.indegree, std::move(of)); }
   /// Runs the task, which fulfills the tasks that depend on it.
   Taskflow& run(detail::Function<void, Key> of) { return set(handler_.functions.run, std::move(of)); }
-  /// The owner of a task, 0 … workers - 1: it counts the fulfilments, and runs the task unless another worker steals it.
-  /// By default keys
+  /// The owner of a task, 0 … workers - 1: it counts the fulfilments, and runs the task unless another worker steals
+  /// it. By default keys
   /// are spread evenly.
   Taskflow& worker(detail::Function<int, Key> of) { return set(handler_.functions.worker, std::move(of)); }
   /// Among the tasks of a worker that are ready, those of higher priority run first; 0 by default.

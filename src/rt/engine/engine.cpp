@@ -72,10 +72,11 @@ class Role {
 
 }  // namespace
 
-/// While it lives, an idle worker stays idle: worker 0 may look at what belongs to the others, though somebody outside sends them
-/// something at this moment. What it does and what `Worker::publish_busy` does is Dekker's: a worker says that it is busy and then looks
-/// whether the run is closed, worker 0 closes it and then looks whether all are idle. Both pay for a fence, unlike in
-/// sleep.hpp: a barrier for all cores would interrupt those that spin, which takes ten microseconds of every wait.
+/// While it lives, an idle worker stays idle: worker 0 may look at what belongs to the others, though somebody outside
+/// sends them something at this moment. What it does and what `Worker::publish_busy` does is Dekker's: a worker says
+/// that it is busy and then looks whether the run is closed, worker 0 closes it and then looks whether all are idle.
+/// Both pay for a fence, unlike in sleep.hpp: a barrier for all cores would interrupt those that spin, which takes ten
+/// microseconds of every wait.
 class Engine::Closed {
  public:
   explicit Closed(Engine& engine) noexcept : engine_(engine) {
@@ -217,9 +218,9 @@ void Engine::end_run() {
 }
 
 bool Engine::quiescent() noexcept {
-  // After Mattern's four counters: nobody has anything to do, and as much was received as sent, at two looks between which nobody
-  // stirred. Whoever stirs says so in its epoch before it takes a message or a task of another: so if a look misses a message that
-  // was sent and received in its course, the second look sees an epoch that has changed.
+  // After Mattern's four counters: nobody has anything to do, and as much was received as sent, at two looks between
+  // which nobody stirred. Whoever stirs says so in its epoch before it takes a message or a task of another: so if a
+  // look misses a message that was sent and received in its course, the second look sees an epoch that has changed.
   if (holds_.load(std::memory_order_acquire) != 0) return false;
   const std::uint64_t outside = sent_from_outside_.load(std::memory_order_acquire);
   std::uint64_t under_way = outside;

@@ -19,8 +19,9 @@ constexpr std::size_t senders_at_once = 8;  // a look at all of many mailboxes w
 
 }  // namespace
 
-/// What was kept back goes as one message. One by one it would go at the pace of the receiver, and where that has no core just
-/// now, a mailbox at a time for each turn that the system gives the two. The messages belong to whoever takes the parcel.
+/// What was kept back goes as one message. One by one it would go at the pace of the receiver, and where that has no
+/// core just now, a mailbox at a time for each turn that the system gives the two. The messages belong to whoever takes
+/// the parcel.
 class Worker::Parcels final : public Handler {
  public:
   void deliver(Worker& here, const Payload& parcel) noexcept override {
@@ -121,7 +122,8 @@ const Entry* Worker::take_back() {
 }
 
 void Worker::share() {
-  // As many as find takers: twice as many where thieves took all that was offered last, half as many where one came back.
+  // As many as find takers: twice as many where thieves took all that was offered last, half as many where one came
+  // back.
   batch_ = took_back_ ? std::max<std::int64_t>(1, batch_ / 2) : std::min(2 * batch_, Deque::capacity / 2);
   took_back_ = false;
   const auto half = static_cast<std::int64_t>((stealable_.size() + 1) / 2);

@@ -56,7 +56,8 @@ std::function<void()> GraphActors::unless_abandoned(std::uint64_t generation, F 
   };
 }
 
-/// Starts the first of the queue, once the events before it are set. One launch at a time gets here. \returns whether it is complete
+/// Starts the first of the queue, once the events before it are set. One launch at a time gets here. \returns whether
+/// it is complete
 bool GraphActors::start_next() {
   CompiledGraph::LaunchOptions options;
   std::uint64_t generation = 0;

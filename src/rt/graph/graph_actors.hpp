@@ -1,6 +1,7 @@
 #pragma once
 
-/// The actors of a compiled graph: one for each worker that has tasks. Here is what they share: launches one after another.
+/// The actors of a compiled graph: one for each worker that has tasks. Here is what they share: launches one after
+/// another.
 
 #include <atomic>
 #include <deque>

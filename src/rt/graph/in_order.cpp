@@ -1,10 +1,11 @@
 /// Policy in_order: each worker has a linear program of its tasks, and waits only for other workers.
 ///
-/// A channel from worker a to worker b is a counter that a alone writes. In iteration n (counted over all launches) a stores
+/// A channel from worker a to worker b is a counter that a alone writes. In iteration n (counted over all launches) a
+/// stores
 ///   counter = n · S + k   after the task that is the k-th of the S in its program for which b waits,
 /// and b waits for  counter ≥ n · S + k,  or for  counter ≥ (n - 1) · S + k  where the edge is carried. Because both programs are linear,
-/// of all that a task waits for from one worker only the last matters, and nothing that an earlier task of the program has waited for: what
-/// is stored and waited for is the least that keeps all edges.
+/// of all that a task waits for from one worker only the last matters, and nothing that an earlier task of the program
+/// has waited for: what is stored and waited for is the least that keeps all edges.
 
 #include <algorithm>
 #include <chrono>
@@ -22,8 +23,8 @@ namespace {
 
 struct Counter {
   alignas(apart) std::atomic<std::int64_t> value{0};
-  // Who waits has ceased to look: it wants a message (as Sleeper). Not in the line of value: whoever has just stored there would fetch
-  // the line to read this before it may write it.
+  // Who waits has ceased to look: it wants a message (as Sleeper). Not in the line of value: whoever has just stored
+  // there would fetch the line to read this before it may write it.
   alignas(apart) std::atomic<bool> parked{false};
 };
 
@@ -46,7 +47,8 @@ struct alignas(64) Item {
   bool special;  // not just an action: asynchronous, or a postcondition
 };
 
-/// What goes from an asynchronous task to one after it: in_order lets the worker of the first run ahead of that of the second.
+/// What goes from an asynchronous task to one after it: in_order lets the worker of the first run ahead of that of the
+/// second.
 struct DeviceEdge {
   explicit DeviceEdge(bool to_next) : carried(to_next) {}
 

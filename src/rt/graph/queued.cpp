@@ -1,8 +1,9 @@
 /// Policies ready_queue and stealing: each worker runs those of its tasks that are ready.
 ///
-/// count[n mod 3][t] is the number of edges that task t still waits for in iteration n (counted over all launches); it is written by the
-/// worker that owns t alone. Edges from other workers come as messages, one each. When it becomes 0 it is set to the indegree again,
-/// for iteration n + 3. Edges of n + 3 cannot come before that: they come from tasks of n + 3 or, carried, of n + 2, and a task of
+/// count[n mod 3][t] is the number of edges that task t still waits for in iteration n (counted over all launches); it
+/// is written by the worker that owns t alone. Edges from other workers come as messages, one each. When it becomes 0
+/// it is set to the indegree again, for iteration n + 3. Edges of n + 3 cannot come before that: they come from tasks
+/// of n + 3 or, carried, of n + 2, and a task of
 /// iteration n + 2 starts only when all workers have finished n, that is when  n + 2 < min finished + 2.
 
 #include <algorithm>
@@ -58,7 +59,8 @@ struct Special {
   std::size_t number = 0;                           // of a postcondition
 };
 
-/// What one worker owns. Touched by its thread alone, but for `finished`, which others read, and records, which thieves run.
+/// What one worker owns. Touched by its thread alone, but for `finished`, which others read, and records, which thieves
+/// run.
 struct alignas(apart) Actor {
   std::vector<Record> records;
   std::vector<Place> local;

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What tests may ask of time: whether something happens at all, and whether threads sleep. Neither depends on what else the machine
-/// has to do.
+/// What tests may ask of time: whether something happens at all, and whether threads sleep. Neither depends on what
+/// else the machine has to do.
 
 #include <sys/types.h>
 
@@ -66,8 +66,8 @@ inline ThreadState state_of(pid_t thread) {
   return state;
 }
 
-/// Waits until these threads sleep, and do not wake between two looks. A thread that spins never sleeps, however little of the
-/// processors it gets. False if some do not.
+/// Waits until these threads sleep, and do not wake between two looks. A thread that spins never sleeps, however little
+/// of the processors it gets. False if some do not.
 inline bool fall_asleep(const std::vector<pid_t>& threads) {
   const auto look = [&] {
     std::vector<ThreadState> states;

@@ -1,6 +1,7 @@
 #pragma once
 
-/// What tests of races share: how long they race, entries that show whether they are whole, and threads that meet and tarry.
+/// What tests of races share: how long they race, entries that show whether they are whole, and threads that meet and
+/// tarry.
 
 #include <algorithm>
 #include <atomic>
@@ -22,8 +23,8 @@ inline std::int64_t rounds(std::int64_t number) {
       1, factor == nullptr ? number : static_cast<std::int64_t>(static_cast<double>(number) * std::atof(factor)));
 }
 
-/// The rounds of a race between threads that wait for one another. Where other programs want the processors, each wait may take
-/// milliseconds; so a race ends after some seconds, however many rounds that were.
+/// The rounds of a race between threads that wait for one another. Where other programs want the processors, each wait
+/// may take milliseconds; so a race ends after some seconds, however many rounds that were.
 class Race {
  public:
   explicit Race(std::int64_t most) : most_(rounds(most)) {}

@@ -1,12 +1,13 @@
 #pragma once
 
-/// The tasks that one worker knows of and that are not ready yet, each with the number of fulfilments that it still waits for.
-/// Owned by one thread.
+/// The tasks that one worker knows of and that are not ready yet, each with the number of fulfilments that it still
+/// waits for. Owned by one thread.
 ///
 /// A hash table with linear probing. A slot is empty ⇔ its count is 0, and
 ///   the key in slot s has its home in h ⇒ no slot from h to s is empty (going round),
-/// so a search ends at the first empty slot; what is taken out is replaced by those behind it, and leaves no trace. At most a quarter of
-/// the slots are full: which way a search goes is then easily predicted. Nothing is allocated while no more tasks wait than ever did.
+/// so a search ends at the first empty slot; what is taken out is replaced by those behind it, and leaves no trace. At
+/// most a quarter of the slots are full: which way a search goes is then easily predicted. Nothing is allocated while
+/// no more tasks wait than ever did.
 
 #include <bit>
 #include <cstddef>

@@ -1,15 +1,18 @@
 #pragma once
 
-/// The tasks of a worker that others may steal: the bounded deque of Chase and Lev (SPAA'05), with the memory orders of C++20.
+/// The tasks of a worker that others may steal: the bounded deque of Chase and Lev (SPAA'05), with the memory orders of
+/// C++20.
 ///
-/// The entries are those at top, …, bottom - 1 (modulo the capacity); 0 ≤ bottom - top ≤ capacity but for a moment in pop, where
-/// bottom - top = -1. bottom is written by the owner alone; top only grows, by compare-and-swap of whoever takes the oldest entry.
+/// The entries are those at top, …, bottom - 1 (modulo the capacity); 0 ≤ bottom - top ≤ capacity but for a moment in
+/// pop, where bottom - top = -1. bottom is written by the owner alone; top only grows, by compare-and-swap of whoever
+/// takes the oldest entry.
 ///
-/// A thief may read a slot while the owner writes it anew. Then top has moved on since the thief read it, its compare-and-swap
-/// fails, and it forgets what it read: that is why a slot is made of atomic words.
+/// A thief may read a slot while the owner writes it anew. Then top has moved on since the thief read it, its
+/// compare-and-swap fails, and it forgets what it read: that is why a slot is made of atomic words.
 ///
-/// pop writes bottom and then reads top; steal reads top and then bottom; both in the one order of all seq_cst operations. So of
-/// an owner and a thief that want the last entry at least one sees the other, and the compare-and-swap decides.
+/// pop writes bottom and then reads top; steal reads top and then bottom; both in the one order of all seq_cst
+/// operations. So of an owner and a thief that want the last entry at least one sees the other, and the
+/// compare-and-swap decides.
 
 #include <atomic>
 #include <bit>

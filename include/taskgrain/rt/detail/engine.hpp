@@ -1,7 +1,7 @@
 #pragma once
 
-/// The engine: workers that run tasks and send one another messages, their threads, and the end of a run. A Runtime owns one and shows
-/// its user half; the faces (Taskflow, CompiledGraph) are its handlers.
+/// The engine: workers that run tasks and send one another messages, their threads, and the end of a run. A Runtime
+/// owns one and shows its user half; the faces (Taskflow, CompiledGraph) are its handlers.
 
 #include <atomic>
 #include <cstdint>

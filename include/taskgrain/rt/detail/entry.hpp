@@ -19,8 +19,8 @@ class Worker;
 struct Payload {
   std::uint64_t words[3] = {};
 
-  /// What its bytes are a copy of. Pairs and tuples of numbers are, though the standard library's assign themselves in their own way
-  /// and are not trivially copyable for that.
+  /// What its bytes are a copy of. Pairs and tuples of numbers are, though the standard library's assign themselves in
+  /// their own way and are not trivially copyable for that.
   template <typename T>
   static constexpr bool fits =
       std::is_trivially_copy_constructible_v<T> && std::is_trivially_destructible_v<T> && sizeof(T) <= sizeof(words);
@@ -70,7 +70,8 @@ struct Entry {
   Entry() = default;
   Entry(Handler* to, const Payload& what) noexcept : handler(to), payload(what) {}
   Entry(const Entry&) = default;
-  /// Word by word: what was just put together in registers would be stored and loaded again in wider pieces, and wait for that.
+  /// Word by word: what was just put together in registers would be stored and loaded again in wider pieces, and wait
+  /// for that.
   Entry& operator=(const Entry& other) noexcept {
     handler = other.handler;
     for (int k = 0; k < 3; ++k) payload.words[k] = other.payload.words[k];

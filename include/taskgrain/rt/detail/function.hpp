@@ -1,7 +1,8 @@
 #pragma once
 
-/// A function of a key, called through one pointer with the key in registers. (std::function passes arguments by reference, through
-/// memory, and asks at each call whether it is empty; here that would be a third of what a dependence costs.)
+/// A function of a key, called through one pointer with the key in registers. (std::function passes arguments by
+/// reference, through memory, and asks at each call whether it is empty; here that would be a third of what a
+/// dependence costs.)
 
 #include <memory>
 #include <type_traits>

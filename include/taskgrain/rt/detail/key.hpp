@@ -44,8 +44,8 @@ auto words_of(const K& key) noexcept {
   return words;
 }
 
-/// Hash of a key. Use its high bits; the low bits are weaker. Integers, arrays, pairs and tuples of them and structures without gaps are
-/// hashed here, others by std::hash.
+/// Hash of a key. Use its high bits; the low bits are weaker. Integers, arrays, pairs and tuples of them and structures
+/// without gaps are hashed here, others by std::hash.
 template <typename K>
 std::uint64_t hash_key(const K& key) noexcept {
   std::uint64_t hash = 0;

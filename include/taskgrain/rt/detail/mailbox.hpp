@@ -3,12 +3,12 @@
 /// A ring of entries from one worker to one other.
 ///
 /// An entry takes as many slots as its payload has used words. Slot n, counted from 0 without end, lies at n mod
-/// capacity, and is written ⇔ the lowest bit of its head is that of n's lap: 1 in the first, 0 in the second, 1 in the third, …
-/// The head of an entry's first slot, which is written last, holds the address of its handler (whose lowest bits are free) and the
-/// number of slots that follow.
+/// capacity, and is written ⇔ the lowest bit of its head is that of n's lap: 1 in the first, 0 in the second, 1 in the
+/// third, … The head of an entry's first slot, which is written last, holds the address of its handler (whose lowest
+/// bits are free) and the number of slots that follow.
 ///   received ≤ sent ≤ received + capacity
-/// The sender alone writes slots, and never reads them; it looks at `received` only when, as far as it knows, the ring is full. So
-/// Only the cache lines with the entries move between the cores; nothing moves back.
+/// The sender alone writes slots, and never reads them; it looks at `received` only when, as far as it knows, the ring
+/// is full. So Only the cache lines with the entries move between the cores; nothing moves back.
 
 #include <atomic>
 #include <cstddef>

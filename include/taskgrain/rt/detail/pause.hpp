@@ -7,7 +7,8 @@
 
 namespace taskgrain::rt::detail {
 
-/// Fields of different writers are this far apart: x86 fetches cache lines in pairs, some ARM cores have lines of 128 bytes.
+/// Fields of different writers are this far apart: x86 fetches cache lines in pairs, some ARM cores have lines of 128
+/// bytes.
 inline constexpr std::size_t apart = 128;
 
 /// Memory of one writer that shares no line with another's.

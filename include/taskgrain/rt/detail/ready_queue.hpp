@@ -1,7 +1,7 @@
 #pragma once
 
-/// Tasks that are ready, of one worker and seen by nobody else, in the order that was chosen. Tasks of higher priority come before, of
-/// lower priority after.
+/// Tasks that are ready, of one worker and seen by nobody else, in the order that was chosen. Tasks of higher priority
+/// come before, of lower priority after.
 
 #include <algorithm>
 #include <cstddef>
@@ -39,7 +39,8 @@ class ReadyQueue {
   /// The next task. \pre plain, not empty
   const Entry& pop_plain() noexcept { return oldest_first_ ? pop_first() : pop_last(); }
 
-  /// The next task of the highest priority; of a priority other than 0: the oldest. The reference holds until the next push.
+  /// The next task of the highest priority; of a priority other than 0: the oldest. The reference holds until the next
+  /// push.
   /// \pre not empty
   const Entry& pop() {
     if (!heap_first()) return pop_plain();

@@ -2,10 +2,10 @@
 
 /// Lets a worker sleep without missing work. Publishing work costs nothing extra.
 ///
-/// The sleeper writes "asleep" and then looks for work; the waker writes the work and then looks whether the other is asleep. If
-/// neither write could be passed by the read after it, at least one of the two sees the other's (Dekker). The waker is on the hot
-/// path and has only a compiler barrier there; the sleeper, who has time, makes every core of the process pass a full barrier
-/// (membarrier(2)). Where the kernel has none, the waker has a full fence, too.
+/// The sleeper writes "asleep" and then looks for work; the waker writes the work and then looks whether the other is
+/// asleep. If neither write could be passed by the read after it, at least one of the two sees the other's (Dekker).
+/// The waker is on the hot path and has only a compiler barrier there; the sleeper, who has time, makes every core of
+/// the process pass a full barrier (membarrier(2)). Where the kernel has none, the waker has a full fence, too.
 
 #include <atomic>
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace taskgrain::rt::detail {
 
 /// Between what is published and the look whether somebody sleeps.
 void light_barrier() noexcept;
-/// Between "asleep" and the last look for work. \returns false if the kernel refuses it: then others may not have passed a barrier
+/// Between "asleep" and the last look for work. \returns false if the kernel refuses it: then others may not have
+/// passed a barrier
 bool heavy_barrier() noexcept;
 
 /// Whether heavy_barrier is one for all cores, so that light_barrier need not be one.
@@ -27,8 +28,8 @@ inline void light_barrier() noexcept {
 
 class Sleeper {
  public:
-  /// By its thread: sleeps until somebody wakes it, unless `work()` is true after it has been seen to be asleep. Nor does it sleep
-  /// if the kernel refuses the barrier, because it could miss a wake-up.
+  /// By its thread: sleeps until somebody wakes it, unless `work()` is true after it has been seen to be asleep. Nor
+  /// does it sleep if the kernel refuses the barrier, because it could miss a wake-up.
   template <typename Work>
   void sleep_unless(const Work& work) {
     state_.store(asleep, std::memory_order_relaxed);

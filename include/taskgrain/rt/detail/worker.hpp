@@ -82,8 +82,8 @@ class alignas(apart) Worker {
  private:
   friend class Engine;
 
-  /// What a worker last said about itself. Written by it, only after a while without work and when that ends. epoch is even ⇔ it is
-  /// idle: queues empty, nothing kept back. The sums are those of the time when it became idle.
+  /// What a worker last said about itself. Written by it, only after a while without work and when that ends. epoch is
+  /// even ⇔ it is idle: queues empty, nothing kept back. The sums are those of the time when it became idle.
   struct alignas(apart) Publication {
     std::atomic<std::uint64_t> epoch{0};
     std::atomic<std::uint64_t> sent{0}, received{0};

@@ -1,4 +1,5 @@
-/// Short random histories of the deque, a few operations of an owner and of one or two thieves at once: each must be linearisable.
+/// Short random histories of the deque, a few operations of an owner and of one or two thieves at once: each must be
+/// linearisable.
 
 #include <gtest/gtest.h>
 
@@ -153,10 +154,12 @@ class Histories {
 class DequeHistories : public testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Threads, DequeHistories, testing::Values(2, 3), testing::PrintToStringParamName());
 
-/// With a clock each operation takes effect between two read-modify-writes: whatever a store buffer could keep back is out by then.
+/// With a clock each operation takes effect between two read-modify-writes: whatever a store buffer could keep back is
+/// out by then.
 TEST_P(DequeHistories, AreLinearisable) { EXPECT_GT(Histories(GetParam(), Histories::counter).check(50'000), 0); }
 
-/// Without one there is nothing that would keep the processor from its reordering; only the order of each thread is known then.
+/// Without one there is nothing that would keep the processor from its reordering; only the order of each thread is
+/// known then.
 TEST_P(DequeHistories, AreLinearisableWithoutAClock) {
   EXPECT_GT(Histories(GetParam(), Histories::none).check(50'000), 0);
 }

@@ -207,8 +207,8 @@ TEST_P(Robberies, EveryEntryIsTakenOnce) {
   EXPECT_GE(all.size(), static_cast<std::size_t>(rounds(1'000'000)));
 }
 
-/// What the owner wrote before push is seen by whoever takes the entry, and what that one writes is nobody else's. (ThreadSanitizer
-/// would call it a race if that did not follow from the orders of the deque.)
+/// What the owner wrote before push is seen by whoever takes the entry, and what that one writes is nobody else's.
+/// (ThreadSanitizer would call it a race if that did not follow from the orders of the deque.)
 TEST(Deque, ShowsWhatWasWrittenBefore) {
   std::vector<std::int64_t> values(static_cast<std::size_t>(rounds(200'000)), 0);
   Deque deque;

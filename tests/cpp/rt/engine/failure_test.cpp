@@ -1,4 +1,5 @@
-/// Tasks that throw: the exception arrives with the key, nothing runs after it has, nothing leaks, and the runtime goes on.
+/// Tasks that throw: the exception arrives with the key, nothing runs after it has, nothing leaks, and the runtime goes
+/// on.
 
 #include <gmock/gmock.h>
 
@@ -253,7 +254,8 @@ TEST(Failure, WhileOthersFulfillFromOutside) {
 }
 
 TEST(Failure, OfWorkThatOthersStartIsReportedToSomebody) {
-  // Tasks that fail are submitted while a caller comes and goes: it hears of some, the last wait of what is left, and nobody crashes.
+  // Tasks that fail are submitted while a caller comes and goes: it hears of some, the last wait of what is left, and
+  // nobody crashes.
   Runtime runtime({.workers = 3});
   std::atomic<int> failures{0};
   std::atomic<bool> submitting{true};

@@ -1,7 +1,8 @@
 #pragma once
 
-/// Histories of a deque, and whether they are linearisable: whether there is an order of the operations, each at a moment between its
-/// beginning and its end, in which a sequential deque would have answered the same. Found by trying all orders.
+/// Histories of a deque, and whether they are linearisable: whether there is an order of the operations, each at a
+/// moment between its beginning and its end, in which a sequential deque would have answered the same. Found by trying
+/// all orders.
 
 #include <cstdint>
 #include <deque>

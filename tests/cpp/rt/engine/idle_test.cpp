@@ -65,7 +65,8 @@ TEST(Idle, ARuntimeMaySpinForEver) {
   for (const std::chrono::nanoseconds spin : {std::chrono::nanoseconds(24h), std::chrono::nanoseconds::max()}) {
     Runtime runtime({.workers = 1, .spin = spin});
     const Runtime::Hold hold = runtime.hold();
-    // It asks again and again, long after the default spin and after several looks at the clock; if it slept nobody would wake it.
+    // It asks again and again, long after the default spin and after several looks at the clock; if it slept nobody
+    // would wake it.
     int asked = 0;
     runtime.work_until([&] {
       std::this_thread::sleep_for(1ms);

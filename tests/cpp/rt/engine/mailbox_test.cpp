@@ -132,8 +132,8 @@ TEST_P(MailboxOf, BringsEntriesWholeAndInOrder) {
   EXPECT_TRUE(mailbox.empty());
 }
 
-/// Plain memory goes to the other thread and back: what the one wrote before push, the other sees after pop. (ThreadSanitizer would
-/// call it a race if that did not follow from the orders of the mailboxes.)
+/// Plain memory goes to the other thread and back: what the one wrote before push, the other sees after pop.
+/// (ThreadSanitizer would call it a race if that did not follow from the orders of the mailboxes.)
 TEST(Mailbox, ShowsWhatWasWrittenBefore) {
   Mailbox there(4), back(4);
   std::thread other([&] {

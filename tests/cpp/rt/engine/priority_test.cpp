@@ -21,7 +21,8 @@ namespace {
 using testing::ElementsAre;
 using testing::ElementsAreArray;
 
-/// The order in which worker 0 runs tasks that become ready together, `priorities[k]` that of task k. The other workers are busy.
+/// The order in which worker 0 runs tasks that become ready together, `priorities[k]` that of task k. The other workers
+/// are busy.
 class Order {
  public:
   explicit Order(int workers) : runtime_({.workers = workers}) {}

@@ -1,4 +1,5 @@
-/// The life of a runtime: any number of workers, started and joined, several in a process and in one another, many callers.
+/// The life of a runtime: any number of workers, started and joined, several in a process and in one another, many
+/// callers.
 
 #include <gmock/gmock.h>
 
@@ -352,7 +353,8 @@ TEST(WorkUntil, LetsTheExceptionOfItsConditionThrough) {
 }
 
 TEST(WorkUntil, LeavesAFailureToTheNextWait) {
-  // The task fails at about the time at which the condition becomes true; other tasks go on on the other workers meanwhile.
+  // The task fails at about the time at which the condition becomes true; other tasks go on on the other workers
+  // meanwhile.
   Runtime runtime({.workers = 4});
   for (int n = 0; n < rounds(100); ++n) {
     Ladder ladder(runtime);

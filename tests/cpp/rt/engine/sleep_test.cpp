@@ -1,4 +1,5 @@
-/// The sleeper: who sleeps leaves the processor, and no wake-up is missed. Built twice, with the barriers that the kernel has and without.
+/// The sleeper: who sleeps leaves the processor, and no wake-up is missed. Built twice, with the barriers that the
+/// kernel has and without.
 
 #include "taskgrain/rt/detail/sleep.hpp"
 
@@ -111,7 +112,8 @@ TEST(Sleeper, DoesNotSleepIfTheKernelRefusesTheBarrier) {
 }
 #endif
 
-/// Threads that sleep, and a look at them: if none gets on for long, a wake-up was missed. Then all are woken and give up.
+/// Threads that sleep, and a look at them: if none gets on for long, a wake-up was missed. Then all are woken and give
+/// up.
 class Watched {
  public:
   explicit Watched(std::size_t sleepers) : sleepers_(sleepers) {}

@@ -15,8 +15,8 @@
 namespace taskgrain::rt {
 namespace {
 
-/// A stencil of `width` points: task (step, point) needs the points next to it and itself of the step before. Measures what the
-/// threads allocate from the first task of a run on each to the last.
+/// A stencil of `width` points: task (step, point) needs the points next to it and itself of the step before. Measures
+/// what the threads allocate from the first task of a run on each to the last.
 template <typename K>
 class Stencil {
  public:
@@ -117,7 +117,8 @@ std::int64_t peak_memory() {
 }
 
 TEST(Memory, FollowsTheTasksThatWaitAndNotTheGraph) {
-  // A million tasks after a hundred thousand of the same width take not a megabyte more. examples/rt/huge.cpp shows 10^8 of them.
+  // A million tasks after a hundred thousand of the same width take not a megabyte more. examples/rt/huge.cpp shows
+  // 10^8 of them.
   Runtime runtime({.workers = 2});
   Stencil<std::int64_t> stencil(runtime, 100);
   stencil.run_steps(1000);

@@ -1,8 +1,9 @@
 /// Random graphs of tasks on random runtimes, every execution and every order checked.
 ///
-/// Each task reads what its predecessors wrote, with no atomics and no locks: a task that runs early or twice gives another value,
-/// and ThreadSanitizer sees a runtime that orders two tasks without synchronising them. TASKGRAIN_RANDOM_GRAPHS in the environment
-/// sets how many graphs there are, TASKGRAIN_RANDOM_SEED the first one's seed.
+/// Each task reads what its predecessors wrote, with no atomics and no locks: a task that runs early or twice gives
+/// another value, and ThreadSanitizer sees a runtime that orders two tasks without synchronising them.
+/// TASKGRAIN_RANDOM_GRAPHS in the environment sets how many graphs there are, TASKGRAIN_RANDOM_SEED the first one's
+/// seed.
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,5 @@
-/// Parametrised task graphs: dependences few and many, several flows, tasks on their workers, bursts, and what fulfills from outside.
+/// Parametrised task graphs: dependences few and many, several flows, tasks on their workers, bursts, and what fulfills
+/// from outside.
 
 #include <gmock/gmock.h>
 
@@ -185,7 +186,8 @@ TEST(Burst, FromATaskToOneOtherWorker) {
 }
 
 TEST(Burst, FromAWorkerWhoseTasksGoOnWhileTheOtherIsBusy) {
-  // Messages wait for room in the mailbox of a worker that is in a long task. The sender's other tasks do not wait with them.
+  // Messages wait for room in the mailbox of a worker that is in a long task. The sender's other tasks do not wait with
+  // them.
   Runtime runtime({.workers = 2});
   Burst burst(runtime, [](int) { return 1; });
   std::atomic<bool> at_work{false}, chained{false};

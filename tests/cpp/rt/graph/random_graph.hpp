@@ -30,8 +30,8 @@ struct Ingredients {
   double asynchronous = 0;  ///< share of the tasks
 };
 
-/// A graph and what its tasks have seen. Stamps are read and written without atomics: an edge that does not order memory is a
-/// race.
+/// A graph and what its tasks have seen. Stamps are read and written without atomics: an edge that does not order
+/// memory is a race.
 class RandomGraph {
  public:
   struct Edge {

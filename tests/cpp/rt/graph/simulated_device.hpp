@@ -1,7 +1,7 @@
 #pragma once
 
-/// A device for tests of asynchronous tasks: a thread that serves streams. What is submitted to a stream runs in the order of the
-/// submissions, and after the events that it waits for; the head of one stream may pass that of another.
+/// A device for tests of asynchronous tasks: a thread that serves streams. What is submitted to a stream runs in the
+/// order of the submissions, and after the events that it waits for; the head of one stream may pass that of another.
 
 #include <any>
 #include <condition_variable>
