@@ -30,8 +30,9 @@ TEST(Ledger, KnowsEachTaskOfAGraphThatFits) {
 
 TEST(Ledger, AWidthThatNoMemoryHoldsIsUnsupported) {
   const Graph graph({.pattern = "trivial", .steps = 2, .width = std::int64_t{1} << 61});
-  EXPECT_THAT([&] { Ledger ledger(graph); },
-              testing::ThrowsMessage<Unsupported>(testing::HasSubstr("width: 2305843009213693952 points take more memory")));
+  EXPECT_THAT(
+      [&] { Ledger ledger(graph); },
+      testing::ThrowsMessage<Unsupported>(testing::HasSubstr("width: 2305843009213693952 points take more memory")));
 }
 
 TEST(Ledger, CountsAreByPointAndThenStep) {

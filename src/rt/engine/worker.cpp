@@ -30,7 +30,7 @@ class Worker::Parcels final : public Handler {
   }
   void drop(const Payload& parcel) noexcept override {
     deliver(*current_, parcel);
-  }                                                       // they are counted, and dropped one by one
+  }  // they are counted, and dropped one by one
   void run(Worker&, const Payload&) noexcept override {}  // never
   std::string describe(const Payload&) const override { return {}; }
   std::size_t stuck(std::vector<StuckTask>&, std::size_t) const override { return 0; }

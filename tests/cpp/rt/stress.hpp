@@ -29,7 +29,9 @@ class Race {
  public:
   explicit Race(std::int64_t most) : most_(rounds(most)) {}
   /// Whether there is a round n, counted from 0. One thread asks, and tells the others.
-  bool has(std::int64_t n) const { return n < most_ && (n % 16 != 0 || n == 0 || std::chrono::steady_clock::now() < end_); }
+  bool has(std::int64_t n) const {
+    return n < most_ && (n % 16 != 0 || n == 0 || std::chrono::steady_clock::now() < end_);
+  }
 
  private:
   const std::int64_t most_;

@@ -116,6 +116,8 @@ class alignas(apart) Worker {
   class Parcels;
   void keep_back(Worker& to, Entry message);  // a copy: a message whose address is known would have to be in memory
   void send_kept_back();
+  // Stealing: `share` offers tasks and `steal` takes one (engine/worker.cpp), a worker without tasks of its own calls
+  // `steal` (engine/work.hpp), and detail/deque.hpp holds what is offered.
   bool steal(Entry& task);
   bool loot() const noexcept;
   bool has_tasks() const noexcept { return !stealable_.empty() || !bound_.empty() || shared_.size() > 0; }
