@@ -8,6 +8,9 @@ daemons, and stopped processes, none of which would see a closed standard input.
 descendants is the work of PR_SET_CHILD_SUBREAPER. The folder SCRATCH, with what they left there, goes last.
 
 It ends with the command's exit code, 128 + n if signal n killed it.
+
+It imports nothing of the package, so that it starts in milliseconds. So it walks the processes itself, with
+`descendants`, where the harness has `machine.processes`.
 """
 
 import contextlib

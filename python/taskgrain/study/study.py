@@ -128,7 +128,7 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
         if key not in STUDY_KEYS:
             raise InputError(given.key(key), key, ", ".join(STUDY_KEYS))
     title = numbers.text(rest.pop("title", ""), given.value("title"))
-    _refuse_rivals({key: 0 for key in rest if key in ("sweep", "experiment")}, given.value)
+    _refuse_rivals({key: 0 for key in rest if key in SETTINGS | OLD_SETTINGS}, given.value)
     settings = take_settings(rest, given.value)
     cores = settings.cores or cores
     systems = rest.pop("systems", "default")
