@@ -63,7 +63,7 @@ def test_a_time_that_nobody_knows_is_left_out(
     }  # fmt: skip
     show_plan(plan, as_json=False)
     shown = capsys.readouterr().out
-    assert ("1 cells, about 1 min 15 s on a quiet machine\n" in shown) == (seconds is not None)
+    assert ("1 cell, about 1 min 15 s on a quiet machine\n" in shown) == (seconds is not None)
     assert ("1 min 15 s" in shown) == (seconds is not None)
     show_plan(plan, as_json=True)
     assert json.loads(capsys.readouterr().out) == plan

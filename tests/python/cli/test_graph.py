@@ -113,7 +113,7 @@ def test_a_field_that_the_pattern_does_not_use_is_a_warning(capsys: pytest.Captu
         (("--pattern", "dag"), "dag:"),
         (("--format", "svg", "--stats"), "--stats: give this or a --format of drawings, not both"),
         (("--nodes", 2), "--nodes is for --stats: give that too"),
-        (("--nodes", 0, "--stats"), "--nodes: 0 is not allowed; allowed: an integer at least 1"),
+        (("--nodes", 0, "--stats"), "--nodes: 0 is not allowed; allowed: an integer from 1 to 1e+09"),
         (("--nodes", "", "--stats"), "--nodes: '' is not allowed"),
         (("-o", "graph.json"), "--output is for a drawing: give --format svg or --format png too"),
         (("-o", "stats.txt", "--stats"), "--output is for a drawing"),
