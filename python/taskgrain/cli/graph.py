@@ -19,7 +19,7 @@ from taskgrain.words.errors import InputError, UsageError
 FORMATS = ("json", "svg", "png")
 _DEFAULT_STEPS, _DEFAULT_WIDTH = 8, 8
 _MOST_COUNTED = 2**32
-"""Tasks that --stats visits one by one: about a minute."""
+"""Tasks that --stats visits one by one, which nothing interrupts."""
 _MOST_NODES = 10**9
 
 
