@@ -17,11 +17,11 @@ class Point:
 
     iterations: float
     granularity: float
-    granularity_low: float
-    granularity_high: float
+    granularity_low: float | None
+    granularity_high: float | None
     efficiency: float
-    efficiency_low: float
-    efficiency_high: float
+    efficiency_low: float | None
+    efficiency_high: float | None
     repeats: int | None
     samples: tuple[float, ...] = ()
     """The granularity of every repeat behind the point."""

@@ -7,7 +7,10 @@ const report = { cells: JSON.parse(document.getElementById("data").textContent) 
   for (const [index, cell] of report.cells.entries()) {
     cell.points = cell.points.map((values) => {
       const point = { cell: index, system: cell.system, ...Object.fromEntries(fields.map((field, i) => [field, values[i]])) };
-      for (const end of ["", "_low", "_high"]) point[`rate${end}`] = point[`efficiency${end}`] * cell.peak;
+      for (const end of ["", "_low", "_high"]) {
+        const share = point[`efficiency${end}`];
+        point[`rate${end}`] = share === null ? null : share * cell.peak;
+      }
       return point;
     });
   }
@@ -52,10 +55,10 @@ const report = { cells: JSON.parse(document.getElementById("data").textContent) 
   }
 
   const height = (chart, data) => chart.row_height * data.rows.length;
-  // The end of an axis that follows what is shown.
-  function most({ most: field }, { levels, points }) {
-    const ends = [...levels.map((one) => one.value), ...points.map((one) => one[field])].filter(Number.isFinite);
-    return 1.05 * Math.max(...ends);
+  // The end of an axis that follows what is shown; as in rows.most.
+  function most({ most: field, reach }, { levels, points }) {
+    const high = (one) => Math.min(one[`${field}_high`] ?? one[field], reach * one[field]);
+    return 1.05 * Math.max(...[...levels.map((one) => one.value), ...points.map(high)].filter(Number.isFinite));
   }
 
   async function draw(id, chart, data) {

@@ -220,15 +220,14 @@ def _curve(stored: Sequence[CurvePoint], runs: Sequence[Run], peak_rate: float |
 def _point(one: CurvePoint) -> Point | None:
     if one.iterations is None or one.granularity is None or one.efficiency is None:
         return None
-    low, high = one.efficiency_low, one.efficiency_high
     return Point(
         iterations=one.iterations,
         granularity=one.granularity,
-        granularity_low=one.granularity_low or one.granularity,
-        granularity_high=one.granularity_high or one.granularity,
+        granularity_low=one.granularity_low,
+        granularity_high=one.granularity_high,
         efficiency=one.efficiency,
-        efficiency_low=one.efficiency if low is None else low,
-        efficiency_high=one.efficiency if high is None else high,
+        efficiency_low=one.efficiency_low,
+        efficiency_high=one.efficiency_high,
         repeats=one.repeats,
     )
 

@@ -71,15 +71,32 @@ def style(index: int, theme: Theme) -> tuple[str, str]:
     return theme.palette[colour], SHAPES[(colour + turn) % len(SHAPES)]
 
 
+REACH = 5.0
+"""How many times as far as its number a bound may be and still stretch an axis."""
+_MEANT = (1e-30, 1e30)
+"""Numbers outside stretch no axis."""
+
+
+def near(value: float | None, low: float | None, high: float | None, reach: float = REACH) -> list[float]:
+    """What an axis has to show of a number and its interval: bounds that are far away only begin to.
+
+    A bound that is missing is as far away as can be.
+    """
+    if value is None:
+        return []
+    return [max(low or 0.0, value / reach), value, min(math.inf if high is None else high, value * reach)]
+
+
 def domain(values: Iterable[float | None]) -> tuple[float, float]:
-    """The ends of a logarithmic axis around `values`."""
-    known = [value for value in values if value is not None]
+    """The ends of a logarithmic axis around `values`; those that it cannot show do not count."""
+    known = [value for value in values if value is not None and _MEANT[0] <= value <= _MEANT[1]]
     low, high = (min(known), max(known)) if known else (1e-7, 1e-3)
-    return low / 1.25, high * 1.25
+    beside = max(1.25, (high / low) ** 0.03)
+    return low / beside, high * beside
 
 
 def log(low: float, high: float) -> alt.Scale:
-    return alt.Scale(type="log", domain=[low, high], nice=False)
+    return alt.Scale(type="log", domain=[low, high], nice=False, clamp=True)
 
 
 def ticks(low: float, high: float) -> list[float]:
@@ -92,7 +109,10 @@ def ticks(low: float, high: float) -> list[float]:
         if decades > 1
         else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
     )
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    apart = max(1, round(decades / 10))
+    powers = [
+        one for one in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1) if one % apart == 0
+    ]
     return [tick for power in powers for step in steps if low <= (tick := float(f"{step}e{power}")) <= high]
 
 

@@ -43,7 +43,7 @@ FIELDS = (
 """Of a cell, in cells.csv: SI units."""
 POINT = (
     "iterations", "granularity", "granularity_low", "granularity_high", "lasts", "efficiency",
-    "efficiency_low", "efficiency_high", "reached", "speed", "repeats",
+    "efficiency_low", "efficiency_high", "certain", "reached", "speed", "repeats",
 )  # fmt: skip
 """Of a point, as the page carries it; the script derives the rest."""
 MOST_RAW = 1_200_000

@@ -19,6 +19,8 @@ _FAILED = {
     "unsupported": "unsupported",
     "validation": "wrong result",
 }
+FAR = 1e200
+"""Stands for an upper bound that is missing, where a lower one is 0: JSON knows no infinity."""
 MOST_SAMPLES = 60_000
 """In one report. More would make the page heavy, and show nothing more."""
 
@@ -63,8 +65,19 @@ def short_result(cell: Cell) -> str:
 
 
 def long_result(cell: Cell) -> str:
-    """The same with the interval."""
-    return short_result(cell) if cell.metg is None else quantity.interval(cell.metg, cell.low, cell.high)
+    """The same with the interval, and what is missing of that."""
+    if cell.metg is None:
+        return short_result(cell)
+    return quantity.interval(cell.metg, cell.low, cell.high) + _missing(cell.low, cell.high)
+
+
+def span(cell: Cell) -> tuple[float, float]:
+    """Where METG lies as far as is known, a bound as well as an interval: what is missing is infinite.
+
+    A cell of which nothing is known spans everything.
+    """
+    low, high = (cell.low, cell.high) if cell.metg is not None else (cell.at_least, cell.at_most)
+    return low or 0.0, math.inf if high is None else high
 
 
 def metg(results: Results) -> list[Row]:
@@ -78,8 +91,9 @@ def metg(results: Results) -> list[Row]:
             "radix": cell.radix,
             "x": short(bound(cell)),
             "metg": short(cell.metg),
-            "low": short(cell.low) if cell.metg is not None else None,
-            "high": short(cell.high) if cell.metg is not None else None,
+            "low": low,
+            "high": high,
+            "certain": cell.metg is not None and cell.low is not None and cell.high is not None,
             "floor_at": short(cell.floor),
             "mark": AT_MOST if cell.at_most else AT_LEAST if cell.at_least else SHAPES[0],
             "text": short_result(cell),
@@ -90,6 +104,7 @@ def metg(results: Results) -> list[Row]:
             "dependences": quantity.NOTHING if cell.dependences is None else f"{cell.dependences:.2f}",
         }
         for index, cell in enumerate(results.cells)
+        for low, high in [_drawn(*span(cell)) if bound(cell) is not None else (None, None)]
     ]
 
 
@@ -101,20 +116,30 @@ def points(cell: Cell, index: int) -> list[Row]:
             "system": cell.system,
             "iterations": short(point.iterations),
             "granularity": short(point.granularity),
-            "granularity_low": short(point.granularity_low),
-            "granularity_high": short(point.granularity_high),
-            "lasts": quantity.interval(point.granularity, point.granularity_low, point.granularity_high),
+            "granularity_low": shortest,
+            "granularity_high": longest,
+            "lasts": quantity.interval(point.granularity, point.granularity_low, point.granularity_high)
+            + _missing(point.granularity_low, point.granularity_high),
             "efficiency": short(point.efficiency),
-            "efficiency_low": short(point.efficiency_low),
-            "efficiency_high": short(point.efficiency_high),
-            "reached": _percents(point),
+            "efficiency_low": worst,
+            "efficiency_high": best,
+            "certain": None
+            not in (
+                point.granularity_low,
+                point.granularity_high,
+                point.efficiency_low,
+                point.efficiency_high,
+            ),
+            "reached": _percents(point) + _missing(point.efficiency_low, point.efficiency_high),
             "rate": short(_times(cell.peak_rate, point.efficiency)),
-            "rate_low": short(_times(cell.peak_rate, point.efficiency_low)),
-            "rate_high": short(_times(cell.peak_rate, point.efficiency_high)),
+            "rate_low": short(_times(cell.peak_rate, worst)),
+            "rate_high": short(_times(cell.peak_rate, best)),
             "speed": quantity.rate(_times(cell.peak_rate, point.efficiency), cell.work_unit),
             "repeats": point.repeats,
         }
         for point in cell.curve
+        for shortest, longest in [_ends(point.granularity_low, point.granularity_high)]
+        for worst, best in [_ends(point.efficiency_low, point.efficiency_high)]
     ]
 
 
@@ -150,6 +175,20 @@ def peaks(cells: Iterable[Cell]) -> list[Row]:
     return [{"value": median(known), "text": "peak"}] if known else []
 
 
+REACH = 1.5
+"""Up to how many times its number an upper bound stretches an axis that is not logarithmic."""
+
+
+def most(field: str, levels: Iterable[Row], points: Iterable[Row]) -> float:
+    """The end of the axis of a field of points, with its dashed lines; the page's script has its own."""
+    ends = [value for one in levels if isinstance(value := one["value"], float)]
+    for point in points:
+        middle, high = point[field], point[f"{field}_high"]
+        if isinstance(middle, float):
+            ends.append(min(high, REACH * middle) if isinstance(high, float) else middle)
+    return 1.05 * max(ends, default=1.0)
+
+
 def radix_groups(results: Results) -> dict[str, tuple[Cell, ...]]:
     """Cells whose workloads differ in the radix alone, by what they have in common."""
     groups: dict[str, list[Cell]] = {}
@@ -164,12 +203,31 @@ def short(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.5g}")
 
 
-def _times(rate: float | None, share: float) -> float | None:
-    return None if rate is None else rate * share
+def _drawn(low: float, high: float) -> tuple[float | None, float | None]:
+    return short(low), short(min(high, FAR))
+
+
+def _ends(low: float | None, high: float | None) -> tuple[float | None, float | None]:
+    """Of a point's interval; one without bounds has none, as a line across the whole plot would hide others."""
+    if low is None and high is None:
+        return None, None
+    return _drawn(0.0 if low is None else low, math.inf if high is None else high)
+
+
+def _missing(low: float | None, high: float | None) -> str:
+    """What to say of an interval's missing ends, behind it."""
+    if low is None:
+        return ", no lower bound" if high is not None else ", no interval"
+    return ", no upper bound" if high is None else ""
+
+
+def _times(rate: float | None, share: float | None) -> float | None:
+    return None if rate is None or share is None else rate * share
 
 
 def _percents(point: Point) -> str:
-    middle, low, high = (
-        f"{100 * one:.1f}" for one in (point.efficiency, point.efficiency_low, point.efficiency_high)
+    low, high = (
+        "?" if one is None else f"{100 * one:.1f}" for one in (point.efficiency_low, point.efficiency_high)
     )
-    return f"{middle} % ({low} – {high})"
+    middle = f"{100 * point.efficiency:.1f} %"
+    return middle if low == high == "?" else f"{middle} ({low} – {high})"

@@ -52,8 +52,8 @@ def curve(runs: Sequence[Run], peak: float | None) -> tuple[Point, ...]:
         quiet, disturbed = samples(runs, iterations), samples(runs, iterations, disturbed=True)
         granularity = median(quiet or disturbed)
         efficiency = work[iterations] / (granularity * (peak or 1.0))
-        ends = (granularity,) * 3 + (efficiency,) * 3
+        known = (granularity, None, None, efficiency, None, None)
         points.append(
-            Point(iterations, *ends, repeats=len(quiet + disturbed), samples=quiet, disturbed=disturbed)
+            Point(iterations, *known, repeats=len(quiet + disturbed), samples=quiet, disturbed=disturbed)
         )
     return tuple(points)

@@ -9,6 +9,7 @@ from typing import Protocol
 import altair as alt
 from markupsafe import Markup
 
+from taskgrain.report import rows
 from taskgrain.report.cells import Results
 from taskgrain.report.look import Spec
 from taskgrain.report.rows import Row
@@ -59,7 +60,8 @@ class Plot:
     middle: bool = False
     """Whether the median of these lines is drawn instead."""
     most: str = ""
-    """The field of points whose largest value ends the axis that the specification calls `most`."""
+    """The field of points whose largest value, or an upper bound near to it, ends the axis that the
+    specification calls `most`."""
     caption: Markup | None = None
 
     def options(self) -> dict[str, object]:
@@ -72,6 +74,7 @@ class Plot:
             "levels": self.levels,
             "middle": self.middle,
             "most": self.most,
+            "reach": rows.REACH,
         }
 
 
@@ -81,7 +84,7 @@ class Figure:
 
     name: str
     """Of the file. Untrusted."""
-    draw: Callable[[int], Drawn]
+    draw: Callable[..., Drawn]
     """Makes the chart with plots of so many points across."""
     data: dict[str, list[Row]]
     width: float = ONE_COLUMN

@@ -11,7 +11,8 @@ from markupsafe import Markup
 from taskgrain.report import look, rows
 from taskgrain.report.cells import Cell, Results
 from taskgrain.report.charts.chart import Figure, Plot, Section
-from taskgrain.report.charts.lines import Chart, like, looks, opacity, page_spec, size, sized, tooltip
+from taskgrain.report.charts.intervals import arrows, by_certainty, like
+from taskgrain.report.charts.lines import Chart, looks, opacity, page_spec, size, sized, tooltip
 from taskgrain.report.look import PAGE, PAPER, Theme
 
 
@@ -60,7 +61,7 @@ def chart(
     cells: Sequence[Cell],
 ) -> Chart:
     """METG against the radix, of the data set `rows`: the cells of one group of `rows.radix_groups`."""
-    low, high = look.domain(value for cell in cells for value in (cell.metg, cell.low, cell.high))
+    low, high = look.domain(end for cell in cells for end in look.near(cell.metg, cell.low, cell.high))
     values = sorted({cell.radix for cell in cells if cell.radix is not None})
     x = alt.X(
         "radix:Q",
@@ -80,9 +81,14 @@ def chart(
     names = tooltip(
         system="system", METG="METG", radix="radix", dependences="dependences (mean)", ending="ending"
     )
+    bars = base.encode(x=x, opacity=opacity(0.6, 0.25), strokeWidth=by_certainty(1, 0.6))
+    bars = bars.transform_filter("isValid(datum.metg)")
     layers = [
-        base.mark_rule().encode(x=x, y=like(y, "low:Q"), y2="high:Q", opacity=opacity(0.6)),
+        bars.mark_rule().encode(y=like(y, "low:Q"), y2="high:Q"),
+        *arrows(bars, y, "low", "high", (low, high), 14 if width is None else 5),
         base.mark_line(strokeWidth=1.6 if width is None else 1).encode(x=x, y=y, order="radix:Q"),
-        base.mark_point(filled=True, size=size(width)).encode(x=x, y=y, shape=shape, tooltip=names),
+        base.mark_point(filled=True, size=size(width)).encode(
+            x=x, y=y, shape=shape, tooltip=names, opacity=opacity(1.0, 0.4)
+        ),
     ]
     return sized(layers, width)

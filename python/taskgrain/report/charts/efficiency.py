@@ -46,10 +46,19 @@ def on_paper(results: Results) -> Iterator[Figure]:
 def chart(results: Results, theme: Theme, width: int | None = None, legend: Sequence[str] = ()) -> Chart:
     """Efficiency against granularity, of the data sets `points`, `samples` and `levels`."""
     curves = [point for cell in results.cells for point in cell.curve]
-    low, high = look.domain(end for one in curves for end in (one.granularity_low, one.granularity_high))
+    low, high = look.domain(
+        end for one in curves for end in look.near(one.granularity, one.granularity_low, one.granularity_high)
+    )
     x = alt.X("granularity:Q", scale=look.log(low, high), axis=look.time_axis(low, high, "task granularity"))
-    most = max((max(one.efficiency_high, rows.best_efficiency(one)) for one in curves), default=1.0)
-    scale = alt.Scale(domain=[0, min(2.0, max(1.05, math.ceil(most * 20) / 20))])
+    most = max(
+        (
+            min(one.efficiency * rows.REACH, max(one.efficiency_high or 0.0, rows.best_efficiency(one)))
+            for one in curves
+        ),
+        default=1.0,
+    )
+    top = min(2.0, max(1.05, math.ceil(most * 20) / 20))
+    scale = alt.Scale(domain=[0, top], clamp=True)
     label = "format(100 * datum.value, '.0f') + ' %'"
     y = alt.Y("efficiency:Q", scale=scale, axis=alt.Axis(title="efficiency", tickCount=5, labelExpr=label))
-    return lines(x, y, looks(results, theme, legend, width), theme, width)
+    return lines((x, y, (low, high), (0, top)), looks(results, theme, legend, width), theme, width)

@@ -9,9 +9,13 @@ import altair as alt
 
 from taskgrain.report import look, rows
 from taskgrain.report.cells import Results
+from taskgrain.report.charts.intervals import Ends, arrows, by_certainty, like, within
 from taskgrain.report.look import PAGE, Spec, Theme
 
 Chart = alt.LayerChart | alt.FacetChart
+Axes = tuple[alt.X, alt.Y, Ends, Ends]
+_SYMBOL, _LETTER = 16, 4.6
+"""How wide a legend's symbol with its distances, and about how wide a letter of its names is, in points."""
 _DIMMED = "chosen === '' || datum.system === chosen ? {} : {}"
 
 
@@ -20,10 +24,16 @@ def page_spec(chart: Chart) -> Spec:
     return look.finish(chart, PAGE) | {"padding": {"top": 4, "bottom": 4}}
 
 
-def curves(x: alt.X, y: alt.Y, looks: tuple[alt.Color, alt.Shape], theme: Theme, width: int | None) -> Chart:
-    """A line for each system with its points, their intervals, and the samples behind them."""
+def curves(
+    axes: Axes, looks: tuple[alt.Color, alt.Shape], theme: Theme, width: int | None, most: float = 1.0
+) -> Chart:
+    """A line for each system with its points, their intervals, and the samples behind them.
+
+    `most` is the value of the parameter that an end of the axes may name.
+    """
+    x, y, x_ends, y_ends = axes
     colour, shape = looks
-    name = y.shorthand.removesuffix(":Q")
+    name, across = y.shorthand.removesuffix(":Q"), x.shorthand.removesuffix(":Q")
     base = alt.Chart(alt.NamedData(name="points")).encode(color=colour, opacity=opacity(1.0))
     shown = tooltip(
         system="system", iterations="iterations", lasts="granularity", reached="efficiency", speed="rate",
@@ -34,9 +44,15 @@ def curves(x: alt.X, y: alt.Y, looks: tuple[alt.Color, alt.Shape], theme: Theme,
     # At the end where the curves are not: they rise above the threshold, and towards the peak.
     end = alt.expr("width") if by_granularity else 0
     beside: Any = {"align": "right", "dx": -2} if by_granularity else {"align": "left", "dx": 2}
-    samples = alt.Chart(alt.NamedData(name="samples")).mark_point(
-        filled=True, clip=True, size=7 if width is None else 3
+    # Scales clamp; a sample outside would be drawn where it is not.
+    inside = f"{within(across, x_ends)} && {within(name, y_ends)}"
+    samples = (
+        alt.Chart(alt.NamedData(name="samples"))
+        .transform_filter(inside)
+        .mark_point(filled=True, size=7 if width is None else 3)
     )
+    faint = base.encode(opacity=opacity(0.6, 0.25), strokeWidth=by_certainty(1, 0.6))
+    head = 14 if width is None else 5
     layers = [
         levels.mark_rule(strokeDash=[5, 4], color=theme.muted).encode(y=like(y, "value:Q")),
         levels.mark_text(**beside, baseline="bottom", dy=-3, color=theme.muted).encode(
@@ -48,14 +64,20 @@ def curves(x: alt.X, y: alt.Y, looks: tuple[alt.Color, alt.Shape], theme: Theme,
             color=alt.when("datum.disturbed").then(alt.value(theme.muted)).otherwise(colour),
             opacity=opacity(0.3),
         ),
-        base.mark_rule().encode(x=x, y=like(y, f"{name}_low:Q"), y2=f"{name}_high:Q", opacity=opacity(0.6)),
+        faint.mark_rule().encode(x=x, y=like(y, f"{name}_low:Q"), y2=f"{name}_high:Q"),
+        *arrows(faint.encode(x=x), y, f"{name}_low", f"{name}_high", y_ends, head),
         base.mark_line(strokeWidth=1.6 if width is None else 1).encode(x=x, y=y, order="iterations:Q"),
-        base.mark_point(filled=True, size=size(width)).encode(x=x, y=y, shape=shape, tooltip=shown),
+        base.mark_point(filled=True, size=size(width)).encode(
+            x=x, y=y, shape=shape, tooltip=shown, opacity=opacity(1.0, 0.4)
+        ),
     ]
     if by_granularity:
         ends = {"x": like(x, "granularity_low:Q"), "x2": "granularity_high:Q"}
-        layers.insert(3, base.mark_rule().encode(y=y, opacity=opacity(0.6), **ends))
-    return sized(layers, width)
+        layers[3:3] = [
+            faint.mark_rule().encode(y=y, **ends),
+            *arrows(faint.encode(y=y), x, "granularity_low", "granularity_high", x_ends, head),
+        ]
+    return sized(layers, width, most)
 
 
 def looks(
@@ -69,8 +91,15 @@ def looks(
     named = None  # the page has a legend of its own
     if width is not None and legend:
         values = [system for system in systems if system in legend]
+        across = _SYMBOL + _LETTER * max(map(len, values))
+        columns = max(1, int(width / across))
         named = alt.Legend(
-            orient="bottom", values=values, columns=max(1, width // 62), symbolSize=30, symbolOpacity=1
+            orient="bottom",
+            values=values,
+            columns=columns,
+            symbolSize=30,
+            symbolOpacity=1,
+            labelLimit=max(30, width - _SYMBOL),
         )
     return (
         alt.Color("system:N", scale=colours, legend=named),
@@ -78,25 +107,24 @@ def looks(
     )
 
 
-def opacity(usual: float) -> Any:
-    """As usual for the chosen system, or if none is chosen; all others fade."""
-    return alt.value(alt.expr(_DIMMED.format(usual, usual / 8)))
+def opacity(usual: float, uncertain: float | None = None) -> Any:
+    """As usual for the chosen system, or if none is chosen; all others fade.
+
+    `uncertain` is for marks without both bounds.
+    """
+    dimmed = _DIMMED.format(1, 1 / 8)
+    value = usual if uncertain is None else f"(datum.certain ? {usual} : {uncertain})"
+    return alt.value(alt.expr(f"{value} * ({dimmed})"))
 
 
 def size(width: int | None) -> int:
     return 46 if width is None else 18
 
 
-def sized(layers: Sequence[alt.Chart], width: int | None) -> Chart:
+def sized(layers: Sequence[alt.Chart], width: int | None, most: float = 1.0) -> Chart:
     size = {"width": "container", "height": 320} if width is None else {"width": width, "height": 140}
-    given = [alt.param(name="chosen", value=""), alt.param(name="most", value=1)]
+    given = [alt.param(name="chosen", value=""), alt.param(name="most", value=most)]
     return alt.layer(*layers, **size).add_params(*given)
-
-
-def like(channel: Any, shorthand: str) -> Any:
-    copy = channel.copy()
-    copy.shorthand = shorthand
-    return copy
 
 
 def tooltip(**titles: str) -> list[alt.Tooltip]:

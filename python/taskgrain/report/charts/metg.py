@@ -11,6 +11,7 @@ from markupsafe import Markup
 from taskgrain.report import look, rows
 from taskgrain.report.cells import Results
 from taskgrain.report.charts.chart import BOTH_COLUMNS, Figure, Plot, Section
+from taskgrain.report.charts.intervals import arrows, by_certainty
 from taskgrain.report.charts.lines import Chart, page_spec, tooltip
 from taskgrain.report.look import PAGE, PAPER, Theme
 from taskgrain.words import quantity
@@ -18,6 +19,7 @@ from taskgrain.words import quantity
 _ROW = 19  # pixels
 _MARKS = (
     ("METG with its 95 % interval", "M.8 0A.8.8 0 1 1 -.8 0A.8.8 0 1 1 .8 0Z", "accent"),
+    ("goes on: no bound, or one outside", "M-1.3 -.1H.2V-.5L1.3 0L.2 .5V.1H-1.3Z", "accent"),
     ("at most", "M-.8 0L.8 -.9V.9Z", "accent"),
     ("more than", "M.8 0L-.8 -.9V.9Z", "accent"),
     ("floor: what an empty task takes", "M-.25 -1.1H.25V1.1H-.25Z", "muted"),
@@ -100,7 +102,7 @@ def panel(
     low, high = look.domain(
         value
         for cell in results.cells
-        for value in (cell.metg, cell.low, cell.high, cell.floor, cell.at_most, cell.at_least)
+        for value in (*look.near(rows.bound(cell), *rows.span(cell)), cell.floor)
     )
     scale = look.log(low, high)
     limit, room = (130, 82) if width is None else (90, 48)
@@ -116,6 +118,8 @@ def panel(
     )
     paper = width is not None
     x = alt.X("x:Q", scale=scale, axis=look.time_axis(low, high, "METG (tick: floor)" if paper else None))
+    ends, head = alt.X("low:Q", scale=scale), 9 if paper else 22
+    bars = base.encode(strokeWidth=by_certainty(2, 0.8) if paper else by_certainty(3, 1))
     right, far = (
         (alt.expr("width + 8"), alt.expr(f"width + {room}")) if width is None else (width + 6, width + room)
     )
@@ -123,12 +127,11 @@ def panel(
         base.mark_tick(thickness=2, size=7 if paper else 11, color=theme.muted).encode(
             x=alt.X("floor_at:Q", scale=scale)
         ),
-        base.mark_rule(strokeWidth=2 if paper else 3, color=theme.accent, opacity=0.5).encode(
-            x=alt.X("low:Q", scale=scale), x2="high:Q"
-        ),
-        base.mark_point(filled=True, size=22 if paper else 46, opacity=1, color=theme.accent).encode(
-            x=x, shape=alt.Shape("mark:N", scale=None)
-        ),
+        bars.mark_rule(color=theme.accent, opacity=0.5).encode(x=ends, x2="high:Q"),
+        *arrows(bars.encode(fill=alt.value(theme.accent)), ends, "low", "high", (low, high), head),
+        base.mark_point(
+            filled=True, size=22 if paper else 46, opacity=1, color=theme.accent, stroke=theme.accent
+        ).encode(x=x, shape=alt.Shape("mark:N", scale=None), fillOpacity=by_certainty(1, 0.35)),
         base.mark_text(align="left", color=theme.ink).encode(x=alt.value(right), text="text:N"),
         # Unseen, as wide as the longest result: so that all panels are equally wide.
         alt.Chart(alt.InlineData(values=[{}]))
