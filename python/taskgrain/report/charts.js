@@ -97,9 +97,11 @@ const report = { cells: JSON.parse(document.getElementById("data").textContent) 
     await view.resize().runAsync();
   }
 
-  // On paper the wide charts are drawn narrow, not scaled down to where nobody can read them.
-  report.resize = (width) => {
-    for (const id of Object.keys(charts).filter((id) => !charts[id].of)) drawn[id]?.width(width || document.getElementById(id).clientWidth).run();
+  // On paper the wide charts are drawn narrow and low, not scaled down to where nobody can read them.
+  report.resize = (width, height) => {
+    for (const [id, { of, spec }] of Object.entries(charts)) {
+      if (!of) drawn[id]?.width(width || document.getElementById(id).clientWidth).height(height || specs[spec].height).run();
+    }
   };
   // Draws again: every chart, or those of the workload that the reader has chosen.
   report.refresh = (changes, chosenOnly) => {

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from taskgrain.report.cells import Cell
-from taskgrain.report.rows import bound, short_result
+from taskgrain.report.rows import bound, short_result, span
 from taskgrain.words import quantity
 
 ENDINGS = {
@@ -44,11 +45,11 @@ def _metg(cell: Cell) -> tuple[str, float | None]:
 
 
 def _interval(cell: Cell) -> tuple[str, float | None]:
-    """Sorted by its width relative to the METG."""
+    """Sorted by how many times as large its upper end is: infinitely if one is missing."""
     if cell.metg is None:
         return quantity.NOTHING, None
-    width = None if cell.low is None or cell.high is None else (cell.high - cell.low) / cell.metg
-    return quantity.around(cell.metg, cell.low, cell.high)[1], width
+    low, high = span(cell)
+    return quantity.around(cell.metg, cell.low, cell.high)[1], high / low if low else math.inf
 
 
 def _floor(cell: Cell) -> tuple[str, float | None]:

@@ -149,7 +149,7 @@
       // The commands of hundreds of cells would fill dozens of pages.
       closed = every(`main details:not([open]):not(#columns)${report.cells.length > 40 ? ":not(.one)" : ""}`);
       for (const one of closed) one.open = true;
-      report.resize(700);
+      report.resize(700, 210);
     });
     addEventListener("afterprint", () => {
       for (const one of closed) one.open = false;

@@ -208,7 +208,7 @@ def _drawn(low: float, high: float) -> tuple[float | None, float | None]:
 
 
 def _ends(low: float | None, high: float | None) -> tuple[float | None, float | None]:
-    """Of a point's interval; one without bounds has none, as a line across the whole plot would hide others."""
+    """Of a point's interval; one without bounds has none: a line across the plot would hide others."""
     if low is None and high is None:
         return None, None
     return _drawn(0.0 if low is None else low, math.inf if high is None else high)

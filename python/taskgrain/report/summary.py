@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from taskgrain.report import standing
 from taskgrain.report.cells import Cell, Results
-from taskgrain.report.rows import short_result
+from taskgrain.report.rows import bound, short_result
 from taskgrain.words import quantity
 
 
@@ -18,9 +19,11 @@ class Best:
     systems: tuple[str, ...]
     """More than one if their intervals overlap: then nobody can say which is better."""
     perhaps: tuple[str, ...]
-    """Systems of which only an upper bound is known, with it: they may be better than the best."""
+    """Systems of which only a bound is known, with it: they may be better than the best."""
     limit: str
     """How long a task must last with the first of them."""
+    interval: str
+    """Of that, in brackets; empty if `limit` is only a bound."""
     at_most: bool
     """Whether even the smallest task was long enough, so that `limit` is only an upper bound."""
     lost: str
@@ -28,10 +31,18 @@ class Best:
     measured: int
     """Systems with a METG, or with a bound of it, on this workload."""
     runner_up: str
+    """Of the systems that are certainly slower than all these the best, or those that may be."""
     runner_up_times: str
     worst: str
     worst_limit: str
     worst_times: str
+    unknown: tuple[str, ...]
+    """Systems that have no number here, with the reason."""
+
+    @property
+    def contenders(self) -> tuple[str, ...]:
+        """All that may be the best; a winner stands alone."""
+        return *self.systems, *self.perhaps
 
 
 def best(results: Results) -> tuple[Best, ...]:
@@ -57,46 +68,43 @@ def troubles(results: Results) -> str:
     return f"Of {quantity.counted(len(results.cells), 'cell')}, {', '.join(parts)}." if parts else ""
 
 
-def _bound(cell: Cell) -> float | None:
-    return cell.metg if cell.metg is not None else cell.at_most
-
-
 def _best(workload: str, results: Results) -> Best | None:
     here = [cell for cell in results.cells if cell.workload == workload]
     # A system that leaves cores unused wastes these whatever its METG is: it is no match for the others.
     most = max((cell.cores for cell in here if cell.cores), default=None)
     here = [cell for cell in here if most is None or cell.cores == most]
-    bounds = [(bound, cell) for cell in here if (bound := _bound(cell))]
-    if not bounds:
+    found = standing.of(here)
+    if not found.ties or not (found.ties[0].metg or found.ties[0].at_most):
         return None
-    bounds.sort(key=lambda pair: pair[0])
-    least, first = bounds[0]
-    ties = [cell for _, cell in bounds if cell is first or _overlap(first, cell)]
-    open_below = [cell for _, cell in bounds if cell is not first and cell.metg is None]
-    rest = [(bound, cell) for bound, cell in bounds if cell not in ties and cell not in open_below]
-    lost = "half" if first.threshold == 0.5 else quantity.percent(1 - first.threshold)
+    first, behind = found.ties[0], found.behind
+    bounds_only = [cell for cell in found.ties[1:] if cell.metg is None]
+    next_ones = standing.of(behind).ties
+    span = quantity.around(first.metg, first.low, first.high)[1] if first.metg else quantity.NOTHING
     return Best(
         workload=workload,
-        systems=tuple(cell.system for cell in ties),
-        perhaps=tuple(f"{cell.system} {short_result(cell)}" for cell in open_below),
+        systems=tuple(cell.system for cell in found.ties if cell not in bounds_only),
+        perhaps=tuple(f"{cell.system} {short_result(cell)}" for cell in bounds_only),
         limit=_result(first).removeprefix("≤ "),
+        interval="" if first.metg is None else "(no interval)" if span == quantity.NOTHING else f"({span})",
         at_most=first.metg is None,
-        lost=lost,
-        measured=len(bounds),
-        runner_up=rest[0][1].system if rest else "",
-        runner_up_times=quantity.ratio(rest[0][0] / least) if rest else "",
-        worst=rest[-1][1].system if rest else "",
-        worst_limit=_result(rest[-1][1]) if rest else "",
-        worst_times=quantity.ratio(rest[-1][0] / least) if rest else "",
+        lost="half" if first.threshold == 0.5 else quantity.percent(1 - first.threshold),
+        measured=len(here) - len(found.unknown),
+        runner_up=", ".join(cell.system for cell in next_ones),
+        runner_up_times=_times(behind[0], first) if behind else "",
+        worst=behind[-1].system if behind else "",
+        worst_limit=_result(behind[-1]) if behind else "",
+        worst_times=_times(behind[-1], first) if behind else "",
+        unknown=tuple(f"{cell.system} ({short_result(cell)})" for cell in found.unknown),
     )
+
+
+def _times(cell: Cell, first: Cell) -> str:
+    """How many times as long as with the first a task must last."""
+    longer, least = bound(cell), bound(first)
+    return quantity.ratio(longer / least) if longer and least else ""
 
 
 def _result(cell: Cell) -> str:
     """One round, of which the search's last steps are all that is known, tells METG about."""
     rough = cell.metg is not None and cell.rounds is not None and cell.rounds < 2
     return ("about " if rough else "") + short_result(cell)
-
-
-def _overlap(first: Cell, other: Cell) -> bool:
-    """Whether the interval of `other`, which has no smaller METG, begins before the one of `first` ends."""
-    return first.high is not None and other.low is not None and other.low <= first.high

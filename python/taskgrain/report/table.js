@@ -9,11 +9,13 @@
     for (const other of table.tHead.rows[0].cells) other.ariaSort = null;
     header.ariaSort = down ? "descending" : "ascending";
     const numeric = header.dataset.type === "number";
-    const value = (row) => (numeric ? parseFloat(row.cells[column].dataset.value) : row.cells[column].textContent.trim());
+    // A missing bound makes an interval infinitely wide.
+    const number = (text) => (text === "inf" ? Infinity : parseFloat(text));
+    const value = (row) => (numeric ? number(row.cells[column].dataset.value) : row.cells[column].textContent.trim());
     const compare = (a, b) => {
       if (!numeric) return a.localeCompare(b, undefined, { numeric: true });
       if (Number.isNaN(a) || Number.isNaN(b)) return 0;
-      return a - b;
+      return (a > b) - (a < b);
     };
     const rows = report.rows().map((row) => [value(row), row]);
     rows.sort(([a], [b]) => Number.isNaN(a) - Number.isNaN(b) || (down ? compare(b, a) : compare(a, b)));
