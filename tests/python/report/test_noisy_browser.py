@@ -1,0 +1,148 @@
+"""The report and the figures of a very noisy machine in a real browser: nothing grows beyond its place."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import noisy_results
+import pytest
+
+from taskgrain.report.write import draw, write
+
+pytest.importorskip("selenium", reason="the browser tests need the Python package selenium")
+import chromium
+from chromium import show
+from selenium import webdriver
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        chromium.BINARY is None or chromium.DRIVER is None,
+        reason="needs chromium and chromedriver (apt-get install chromium chromium-driver)",
+    ),
+]
+
+CELLS = len(noisy_results.SYSTEMS) * len(noisy_results.PATTERNS)
+OUTSIDE = """
+const found = [];
+let marks = 0;
+const beyond = (inner, outer, by) => inner.left < outer.left - by || inner.right > outer.right + by
+    || inner.top < outer.top - by || inner.bottom > outer.bottom + by;
+for (const svg of document.querySelectorAll(arguments[0])) {
+  const view = svg.getBoundingClientRect();
+  for (const one of svg.querySelectorAll("path, line, rect, text")) {
+    if (one.matches("text") && !arguments[1]) continue;
+    if (!one.getClientRects().length) continue;
+    if (beyond(one.getBoundingClientRect(), view, 1)) found.push(["view", one.outerHTML]);
+  }
+  // A symbol may stand on an edge of its axes, with half of it beyond.
+  for (const plot of svg.querySelectorAll(":is(.root, .role-scope) > g > path.background")) {
+    const axes = plot.getBoundingClientRect();
+    if (!axes.width) continue;
+    const kinds = ":is(.mark-rule, .mark-line, .mark-symbol).role-mark :is(path, line)";
+    for (const one of plot.parentNode.querySelectorAll(kinds)) {
+      marks += 1;
+      if (!Number(getComputedStyle(one).opacity)) continue;
+      if (beyond(one.getBoundingClientRect(), axes, 6)) found.push(["axes", one.outerHTML]);
+    }
+  }
+}
+return [marks, found];
+"""
+"""What lies outside its drawing, or is a mark and lies outside its axes. A rule with opacity 0 keeps room."""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+    driver = chromium.start(tmp_path_factory.mktemp("chromium"))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return noisy_results.folder(tmp_path_factory.mktemp("noisy"))
+
+
+@pytest.fixture(scope="module")
+def report(results: Path) -> str:
+    return write(results).as_uri()
+
+
+def outside(browser: webdriver.Chrome, drawings: str, texts: bool = True) -> list[list[str]]:
+    marks, found = browser.execute_script(OUTSIDE, drawings, texts)
+    assert marks > 10
+    return list(found)
+
+
+def heights(browser: webdriver.Chrome) -> dict[str, float]:
+    """Of the plots, in pixels."""
+    script = "return [...document.querySelectorAll('.chart')].map(one => [one.id, one.clientHeight])"
+    found: list[list[Any]] = browser.execute_script(script)
+    return {str(name): float(height) for name, height in found}
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "most"), [(1280, "light", 350), (1280, "dark", 350), (390, "light", 550)]
+)
+def test_the_page_keeps_its_size(
+    browser: webdriver.Chrome, report: str, width: int, scheme: str, most: int
+) -> None:
+    """A page of at most `most` pixels for each cell."""
+    show(browser, report, width, scheme)
+    assert browser.execute_script("return document.documentElement.scrollHeight") < most * CELLS
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    for name, height in heights(browser).items():
+        rows = 19 * len(noisy_results.SYSTEMS)
+        assert (rows if name.startswith("metg") else 320) <= height <= (rows if "metg" in name else 320) + 60
+    assert outside(browser, ".chart svg") == []
+    assert "cannot be drawn" not in browser.find_element("tag name", "main").text
+
+
+def test_other_workloads_and_systems_keep_their_size(browser: webdriver.Chrome, report: str) -> None:
+    show(browser, report)
+    choose = """const box = document.getElementById("workload"); box.selectedIndex = arguments[0];
+        box.dispatchEvent(new Event("change")); setTimeout(arguments[1], 1000)"""
+    for place in range(len(noisy_results.PATTERNS)):
+        browser.execute_async_script(choose, place)
+        assert max(heights(browser).values()) <= 380
+        assert outside(browser, ".chart svg") == []
+    browser.execute_async_script(
+        "document.querySelector('#systems button').click(); setTimeout(arguments[0], 1000)"
+    )
+    assert outside(browser, ".chart svg") == []
+
+
+def test_what_has_no_bound_ends_in_an_arrow_at_the_edge(browser: webdriver.Chrome, report: str) -> None:
+    show(browser, report)
+    script = """const box = (one) => one.getBoundingClientRect();
+        const axes = box(document.querySelector("#metg-0 path.background"));
+        const tips = [...document.querySelectorAll("#metg-0 .mark-symbol path")].map(box);
+        return [tips.filter(one => Math.abs(one.left - axes.left) < 0.6).length,
+                tips.filter(one => Math.abs(one.right - axes.right) < 0.6).length];"""
+    left, right = browser.execute_script(script)
+    # Of the ten cells 2, 3, 8, 9 lack a lower bound, 1, 3, 7, 9 an upper one; 5 never reached the threshold.
+    assert (left, right) == (4, 5)
+
+
+def test_thirty_cells_print_on_six_pages(browser: webdriver.Chrome, report: str) -> None:
+    show(browser, report)
+    printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", {})["data"])
+    assert 3 <= len(re.findall(rb"/Type ?/Page\b", printed)) <= 6
+
+
+def test_figures_keep_their_size(browser: webdriver.Chrome, results: Path, tmp_path: Path) -> None:
+    drawn = draw(results, tmp_path, ["svg"])
+    assert len(drawn) == 3 * len(noisy_results.PATTERNS) + 2
+    for figure in drawn:
+        header = re.search(rb' width="([\d.]+)pt" height="([\d.]+)pt"', figure.read_bytes())
+        assert header is not None
+        assert float(header[1]) <= 505
+        assert 100 < float(header[2]) <= 280, figure.name
+        browser.get(figure.as_uri())
+        # How wide its texts are depends on the fonts that there are.
+        assert outside(browser, "svg", texts=False) == [], figure.name
