@@ -158,8 +158,9 @@ def thinned(samples: Sequence[float], point: Point, most: int) -> list[int]:
 
 
 def best_efficiency(point: Point) -> float:
-    """The highest of its samples."""
-    return point.efficiency * point.granularity / min(point.samples, default=point.granularity)
+    """The highest of its samples, disturbed ones too."""
+    samples = (*point.samples, *point.disturbed)
+    return point.efficiency * point.granularity / min(samples, default=point.granularity)
 
 
 def thresholds(cells: Iterable[Cell]) -> list[Row]:

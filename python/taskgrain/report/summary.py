@@ -31,8 +31,10 @@ class Best:
     measured: int
     """Systems with a METG, or with a bound of it, on this workload."""
     runner_up: str
-    """Of the systems that are certainly slower than all these the best, or those that may be."""
+    """The best of the systems whose intervals lie above those of all these."""
     runner_up_times: str
+    runner_up_ties: tuple[str, ...]
+    """Those that cannot be told from it."""
     worst: str
     worst_limit: str
     worst_times: str
@@ -89,7 +91,8 @@ def _best(workload: str, results: Results) -> Best | None:
         at_most=first.metg is None,
         lost="half" if first.threshold == 0.5 else quantity.percent(1 - first.threshold),
         measured=len(here) - len(found.unknown),
-        runner_up=", ".join(cell.system for cell in next_ones),
+        runner_up=behind[0].system if behind else "",
+        runner_up_ties=tuple(cell.system for cell in next_ones[1:]),
         runner_up_times=_times(behind[0], first) if behind else "",
         worst=behind[-1].system if behind else "",
         worst_limit=_result(behind[-1]) if behind else "",

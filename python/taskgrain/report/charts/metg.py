@@ -128,10 +128,10 @@ def panel(
             x=alt.X("floor_at:Q", scale=scale)
         ),
         bars.mark_rule(color=theme.accent, opacity=0.5).encode(x=ends, x2="high:Q"),
-        *arrows(bars.encode(fill=alt.value(theme.accent)), ends, "low", "high", (low, high), head),
         base.mark_point(
             filled=True, size=22 if paper else 46, opacity=1, color=theme.accent, stroke=theme.accent
         ).encode(x=x, shape=alt.Shape("mark:N", scale=None), fillOpacity=by_certainty(1, 0.35)),
+        *arrows(bars.encode(fill=alt.value(theme.accent)), ends, "low", "high", (low, high), head),
         base.mark_text(align="left", color=theme.ink).encode(x=alt.value(right), text="text:N"),
         # Unseen, as wide as the longest result: so that all panels are equally wide.
         alt.Chart(alt.InlineData(values=[{}]))
