@@ -146,8 +146,8 @@
   function startPrint() {
     let closed = [];
     addEventListener("beforeprint", () => {
-      // The commands of hundreds of cells would fill dozens of pages.
-      closed = every(`main details:not([open]):not(#columns)${report.cells.length > 40 ? ":not(.one)" : ""}`);
+      // The commands of hundreds of cells would fill dozens of pages, and the names of a warning's cells several.
+      closed = every(`main details:not([open]):not(#columns):not(#warnings-list *)${report.cells.length > 40 ? ":not(.one)" : ""}`);
       for (const one of closed) one.open = true;
       report.resize(700, 210);
     });
