@@ -76,8 +76,8 @@ def test_a_row_for_each_cell_in_order() -> None:
     assert [row["rank"] for row in rows.metg(found)] == [2, 1, 0, 3, 4]
     assert (fast["x"], fast["metg"], fast["mark"]) == (1.2346e-6, 1.2346e-6, SHAPES[0])
     assert (slow["low"], slow["high"], slow["floor_at"]) == (1.8e-6, 2.2e-6, 1.2346e-7)
-    assert (open_["x"], open_["metg"], open_["low"], open_["mark"]) == (1e-7, None, None, AT_MOST)
-    assert (never["x"], never["high"], never["mark"]) == (1e-3, None, AT_LEAST)
+    assert (open_["x"], open_["metg"], open_["low"], open_["mark"]) == (1e-7, None, 0.0, AT_MOST)
+    assert (never["x"], never["high"], never["mark"]) == (1e-3, rows.FAR, AT_LEAST)
     assert (failed["x"], failed["rounds"], failed["dependences"], failed["text"]) == (
         None,
         "–",

@@ -85,10 +85,10 @@ def chart(
     bars = bars.transform_filter("isValid(datum.metg)")
     layers = [
         bars.mark_rule().encode(y=like(y, "low:Q"), y2="high:Q"),
-        *arrows(bars, y, "low", "high", (low, high), 14 if width is None else 5),
         base.mark_line(strokeWidth=1.6 if width is None else 1).encode(x=x, y=y, order="radix:Q"),
         base.mark_point(filled=True, size=size(width)).encode(
             x=x, y=y, shape=shape, tooltip=names, opacity=opacity(1.0, 0.4)
         ),
+        *arrows(bars, y, "low", "high", (low, high), 14 if width is None else 5),
     ]
     return sized(layers, width)

@@ -17,7 +17,7 @@ PLOT = Plot(id="x", heading="h", label="l", key="k", spec=dict, of=("fft",), row
 def test_a_plot_tells_the_script_how_to_fill_it() -> None:
     assert PLOT.options() == {
         "spec": "k", "of": ("fft",), "needs": "", "row_height": 9, "levels": {}, "middle": False,
-        "most": "rate",
+        "most": "rate", "reach": 1.5,
     }  # fmt: skip
 
 

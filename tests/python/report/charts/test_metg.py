@@ -11,6 +11,7 @@ from taskgrain.report.charts import metg
 from taskgrain.report.charts.chart import BOTH_COLUMNS, ONE_COLUMN
 from taskgrain.report.look import AT_LEAST, AT_MOST, SHAPES
 
+WIDTH = 200
 FULL = results(
     measured("fast", 1e-6, floor=4e-7, floor_low=3e-7, floor_high=5e-7),
     measured("slow", 4e-6, floor=2e-6, floor_low=2e-6, floor_high=2e-6),
@@ -23,7 +24,7 @@ FULL = results(
 @pytest.fixture(scope="module")
 def drawn() -> DrawnChart:
     (figure,) = metg.on_paper(FULL)
-    return draw(figure)
+    return draw(figure, WIDTH)
 
 
 def test_every_number_or_bound_has_its_mark(drawn: DrawnChart) -> None:
@@ -38,13 +39,17 @@ def test_rows_are_from_the_best_to_the_worst_with_their_words(drawn: DrawnChart)
     assert {"open", "fast", "slow", "never", "failed"} <= set(drawn.texts)
 
 
-def test_only_a_metg_has_an_interval_around_its_mark(drawn: DrawnChart) -> None:
+def test_an_interval_is_around_its_mark_and_goes_on_to_the_edge_from_a_bound(drawn: DrawnChart) -> None:
     intervals = {one["y"]: one for one in drawn.layer("rule")}
-    marks = [one for one in drawn.layer("symbol") if one["shape"] == SHAPES[0]]
-    assert set(intervals) == {one["y"] for one in marks}
-    for one in marks:
+    assert set(intervals) == {one["y"] for one in drawn.layer("symbol")}
+    for one in drawn.layer("symbol"):
         ends = sorted((intervals[one["y"]]["x"], intervals[one["y"]]["x2"]))
-        assert ends[0] < one["x"] < ends[1]
+        if one["shape"] == SHAPES[0]:
+            assert 0 < ends[0] < one["x"] < ends[1] < WIDTH
+        else:
+            assert ends == pytest.approx([0, one["x"]] if one["shape"] == AT_MOST else [one["x"], WIDTH])
+    arrows = drawn.marks["symbol"][1:]
+    assert [[one["x"] for one in layer] for layer in arrows] == [[0], [WIDTH]]
 
 
 def test_the_floor_is_a_tick_below_the_metg(drawn: DrawnChart) -> None:
@@ -70,7 +75,7 @@ def test_all_workloads_stand_in_one_figure_and_each_alone() -> None:
 
 def test_panels_share_their_scale_and_their_rows() -> None:
     together, *alone = metg.on_paper(of_two_workloads())
-    first, second = draw(together).marks["symbol"]
+    first, second = draw(together).marks["symbol"][::3]  # behind each, its arrows: to the left, to the right
     (same,) = [one for one in second if one["x"] == pytest.approx(min(mark["x"] for mark in first))]
     assert same["y"] == max(one["y"] for one in first)  # system b, second of both panels
     separate = [min(mark["x"] for mark in draw(one).layer("symbol")) for one in alone]
