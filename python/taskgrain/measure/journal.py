@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from taskgrain.measure.record import Record
-from taskgrain.results.lines import Odd, from_json
+from taskgrain.results.parse import Odd, from_json
 from taskgrain.results.store import Store
 
 

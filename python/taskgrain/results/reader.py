@@ -20,17 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from taskgrain.results import values
-from taskgrain.results.lines import (
-    SCHEMA,
-    CellLine,
-    FailureLine,
-    Line,
-    MetgLine,
-    Odd,
-    OfCell,
-    UnknownLine,
-    from_json,
-)
+from taskgrain.results.lines import SCHEMA, CellLine, FailureLine, Line, MetgLine, OfCell, UnknownLine
+from taskgrain.results.parse import Odd, from_json
 from taskgrain.words.errors import UsageError
 
 RUNS = "runs.jsonl"

@@ -19,7 +19,8 @@ from typing import Any, Self
 import tomli_w
 
 from taskgrain.results import reader
-from taskgrain.results.lines import Line, from_json
+from taskgrain.results.lines import Line
+from taskgrain.results.parse import from_json
 from taskgrain.words.errors import InputError, OutputError, UsageError
 
 _SYNC_SECONDS = 5.0

@@ -11,7 +11,7 @@ from taskgrain.drive.system import REFERENCE
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import CellState, Record
-from taskgrain.results.lines import from_json
+from taskgrain.results.parse import from_json
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words.warnings import Notice, notice
 

@@ -20,13 +20,12 @@ from taskgrain.results.lines import (
     CurvePoint,
     Line,
     MetgLine,
-    Odd,
     ReferenceLine,
     RejectedLine,
     RunLine,
     UnknownLine,
-    from_json,
 )
+from taskgrain.results.parse import Odd, from_json
 
 ROOT = Path(__file__).parents[3]
 CELL = made.cell_name("mpi", "fft")
