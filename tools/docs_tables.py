@@ -78,7 +78,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
         "<!-- the fields -->": partial(fields, GIVEN),
     }
     for name, table in {"every table": CELL, **TABLES}.items():
-        own = [one for one in table if name in ("every table", "reference") or one not in CELL]
+        own = [one for one in table if name in ("every table", "reference", "sessions") or one not in CELL]
         marks[f"<!-- the columns of {name} -->"] = partial(columns, own)
     for mark, made in marks.items():
         if mark in markdown:

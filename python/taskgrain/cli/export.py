@@ -18,7 +18,7 @@ def export(
         typer.Option(
             "--table",
             metavar="NAME",
-            help="runs, cells, curve, reference (default cells).",
+            help="runs, cells, curve, reference, sessions (default cells).",
             show_default=False,
         ),
     ] = "cells",

@@ -16,8 +16,9 @@ from taskgrain.cli.printer import print_json, printer
 from taskgrain.drive.system import System
 from taskgrain.measure import call
 from taskgrain.measure import dry_run as dry
+from taskgrain.results.builds import Choice
 from taskgrain.study.study import Study
-from taskgrain.words.errors import EXIT_FAILED, Interrupted
+from taskgrain.words.errors import EXIT_FAILED, Interrupted, UsageError
 from taskgrain.words.warnings import in_words
 
 
@@ -31,7 +32,12 @@ def measure(
     if how.dry_run:
         show_plan(dry.study(study, chosen, cores), how.as_json)
         return
-    measured = call.measure(study, chosen, cores, how.output, retry=how.retry, quiet=how.quiet)
+    if how.restart and how.keep_both:
+        raise UsageError("--restart: give this or --keep-both, not both")
+    choice: Choice = "restart" if how.restart else "keep" if how.keep_both else "refuse"
+    measured = call.measure(
+        study, chosen, cores, how.output, retry=how.retry, quiet=how.quiet, other_builds=choice
+    )
     if measured.interrupted:
         try:
             _show(measured, study, chosen, how)

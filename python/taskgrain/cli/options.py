@@ -186,6 +186,22 @@ class Measuring:
     retry: Annotated[
         bool, typer.Option("--retry", help="Measure cells again that failed in an earlier call.")
     ] = False
+    restart: Annotated[
+        bool,
+        typer.Option(
+            "--restart",
+            help="Measure systems anew that were built again since an earlier call, and use nothing of the "
+            "earlier build.",
+        ),
+    ] = False
+    keep_both: Annotated[
+        bool,
+        typer.Option(
+            "--keep-both",
+            help="Measure systems that were built again since an earlier call, and keep the cells of the "
+            "earlier build beside the new ones.",
+        ),
+    ] = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False
 
 

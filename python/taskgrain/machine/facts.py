@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -9,10 +10,11 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -152,6 +154,20 @@ def facts(packages: Iterable[str] = ()) -> dict[str, object]:
         "libraries": {name: version for name in (*_own(), *packages) if (version := _version(name))},
         "load": list(load),
     }
+
+
+def fingerprint(found: Mapping[str, Any]) -> str:
+    """A short hash of those `facts` that decide how fast the machine is: the same machine has it again."""
+    cpu = found["cpu"]
+    names = ("model", "architecture", "sockets", "physical_cores", "smt", "caches")
+    memory = round(found["memory"]["bytes"] / 2**30)  # the kernel keeps a little more or less for itself
+    deciding = [*(cpu[name] for name in names), found["kernel"], memory]
+    return hashlib.sha256(json.dumps(deciding).encode()).hexdigest()[:16]
+
+
+def boot_id() -> str:
+    """What tells this boot of the machine from others; empty where the kernel does not say."""
+    return read_text(Path("/proc/sys/kernel/random/boot_id")).strip()
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import signal
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from types import FrameType
 from typing import Any
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
+from taskgrain.drive.builds import Builds
 from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
@@ -23,6 +25,8 @@ from taskgrain.measure import progress, spent
 from taskgrain.measure.experiments.table import experiment_named
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.runner import Runner
+from taskgrain.results.builds import Choice
+from taskgrain.results.lines import Build, CellLine, Line, MetgLine, OfCell, SessionLine
 from taskgrain.results.store import Store
 from taskgrain.study.settings import Settings, with_new_keys
 from taskgrain.study.study import Study
@@ -40,7 +44,7 @@ class Measured:
     """The end of a call."""
 
     cells: tuple[Fields, ...]
-    """The `metg` line of every cell."""
+    """The `metg` line of every cell, those of earlier builds last."""
     failures: tuple[Fields, ...]
     interrupted: str = ""
     """What to tell a person who interrupted it; empty if nobody did."""
@@ -86,8 +90,11 @@ def measure(
     *,
     retry: bool,
     quiet: bool,
+    other_builds: Choice = "refuse",
 ) -> Measured:
     """Measures a study into `output`, or into a folder that is thrown away.
+
+    `other_builds` says what becomes of cells that `output` has of other builds of the systems.
 
     Ctrl-C, SIGTERM and SIGHUP end it with what is known; a second one raises `Interrupted`. Raises
     `TaskgrainError`, above all `UsageError`.
@@ -98,7 +105,9 @@ def measure(
         folder = output or Path(stack.enter_context(_thrown_away()))
         table = study.table([one.name for one in systems], len(cores))
         packages = dict.fromkeys(name for one in systems for name in one.versions)
-        store = stack.enter_context(Store(folder, table, machine.facts(packages), completed))
+        facts = machine.facts(packages)
+        session = _session(systems, launches, cores, facts)
+        store = stack.enter_context(Store(folder, table, facts, completed, session, other_builds))
 
         def make_driver(name: str) -> Session:
             return Session(name, launches[name], store.logs / f"{name}.log")
@@ -111,10 +120,11 @@ def measure(
             retry=retry,
             reporter=progress.reporter(quiet),
         )
-        if not retry and (ends := spent.ended(store.contents.lines, cells, study.settings.budget)):
+        own = [one.line for one in store.history if not one.earlier]
+        if not retry and (ends := spent.ended(own, cells, study.settings.budget)):
             for warning in store.warnings:
                 plan.reporter.note(warning)
-            return _of_lines(cells, ends)
+            return _with_earlier(_of_lines(cells, ends), store)
         runner: Runner | None = None
         said = ""
         try:
@@ -128,7 +138,7 @@ def measure(
                 raise Interrupted(said) from None
         try:
             with interruptible():
-                return _measured(runner, said)
+                return _with_earlier(_measured(runner, said), store)
         except KeyboardInterrupt:
             raise Interrupted(said or "interrupted") from None
 
@@ -151,6 +161,12 @@ def _shown(line: Fields, cell: Cell, cores: int) -> Fields:
     return dict(line) | {"system": cell.system, "workload": cell.workload.name, "cores": cores}
 
 
+def _with_earlier(measured: Measured, store: Store) -> Measured:
+    """The same with the cells of earlier builds that are kept."""
+    earlier = [one.line for one in store.history if one.earlier and one.used]
+    return replace(measured, cells=(*measured.cells, *_of_earlier_builds(earlier)))
+
+
 def _launches(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Launch]:
     """How to start the systems and their references, by name."""
     found = {one.name: one.launch(cores) for one in systems} | {REFERENCE: reference_launch(cores)}
@@ -161,6 +177,26 @@ def _launches(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Laun
                 name = one.reference_name
                 raise UsageError(f"{one.name}: launch.reference: {name} is something else's name; rename it")
     return found
+
+
+def _session(
+    systems: Sequence[System], launches: Mapping[str, Launch], cores: Sequence[int], facts: Mapping[str, Any]
+) -> SessionLine:
+    """The session that begins."""
+    references = dict.fromkeys([*(one.reference_name for one in systems), REFERENCE])
+    builds = Builds({name: launches[name].command for name in references})
+    found = {one.name: builds.of(one) for one in systems}
+    found |= {name: builds.of_reference(name) for name in references}
+    own = facts["taskgrain"]
+    return SessionLine(
+        session=secrets.token_hex(4),
+        machine=machine.fingerprint(facts),
+        boot=machine.boot_id(),
+        taskgrain=own["version"],
+        commit=own["commit"] and own["commit"] + ("-dirty" if own["dirty"] else ""),
+        cores=tuple(cores),
+        systems=tuple(Build(name=name, build=build) for name, build in found.items()),
+    )
 
 
 def completed(table: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -179,6 +215,25 @@ def _thrown_away() -> tempfile.TemporaryDirectory[str]:
         return tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True)
     except OSError as error:
         raise UsageError(f"no folder for what is measured: {error.strerror}; give --output") from None
+
+
+def _of_earlier_builds(lines: Sequence[Line]) -> Iterator[Fields]:
+    """What came of the cells of earlier builds; those that did not come to an end are `unfinished`."""
+    started = {line.cell: line for line in lines if isinstance(line, CellLine)}
+    ended = {line.cell: line for line in lines if isinstance(line, MetgLine)}
+    for name in dict.fromkeys(line.cell for line in lines if isinstance(line, OfCell)):
+        system, _, workload = name.partition("/")
+        cores = started[name].cores if name in started else None
+        line = ended.get(name, MetgLine(cell=name)).to_json()
+        yield (
+            {"ending": "unfinished", "rounds": 0}
+            | line
+            | {
+                "system": system,
+                "workload": workload,
+                "cores": cores or 0,
+            }
+        )
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
-from taskgrain.results.lines import from_json
+from taskgrain.results.parse import from_json
 from taskgrain.words.errors import UsageError
 from taskgrain.words.warnings import Notice, notice
 

@@ -28,6 +28,7 @@ from taskgrain.results.lines import (
     ReferenceLine,
     RejectedLine,
     RunLine,
+    SessionLine,
 )
 from taskgrain.study.workload import Cell
 from taskgrain.words.warnings import Notice, read_notice
@@ -206,8 +207,8 @@ class Record:
             cell.name: CellState(cell, experiment(), references.get(cell.system, REFERENCE)) for cell in cells
         }
         self._cores = cores
-        self.elapsed = 0.0
-        """Seconds that earlier calls have spent."""
+        self._clock = self._skipped = 0.0
+        """What `elapsed` last was in a line, and by how much that is more than what counts here."""
         self.unknown = 0
         """Lines of cells that the study does not have."""
         self._rates: dict[ReferenceKey, NDArray[np.float64]] = {}
@@ -222,10 +223,25 @@ class Record:
         """Work per second of the kernel alone [measurements x processors]; none yet is an empty table."""
         return self._rates.get(kernel, np.empty((0, self._cores)))
 
+    @property
+    def elapsed(self) -> float:
+        """Seconds that have been spent, over all calls, on the builds that there are now."""
+        return self._clock - self._skipped
+
+    def skip(self, line: Line) -> None:
+        """Passes over a line of another build: the time that it took does not count either."""
+        before = self._clock
+        self._clock = max(before, line.elapsed or 0.0)
+        self._skipped += self._clock - before
+
     def take(self, line: Line) -> None:
         """Takes one line. Raises ValueError for one that is not as it must be."""
         elapsed = line.elapsed or 0.0
-        if isinstance(line, ReferenceLine):
+        if isinstance(line, SessionLine):
+            if line.elapsed is not None:  # from there on its lines count
+                self._skipped += line.elapsed - self._clock
+                self._clock = line.elapsed
+        elif isinstance(line, ReferenceLine):
             self._take_reference(line)
         elif isinstance(line, OfCell):
             state = self.cells.get(line.cell)
@@ -234,8 +250,8 @@ class Record:
             else:
                 self._take_of_cell(state, line)
                 if isinstance(line, RunLine | RejectedLine):
-                    state.spent += max(0.0, elapsed - self.elapsed)
-        self.elapsed = max(self.elapsed, elapsed)
+                    state.spent += max(0.0, elapsed - self._clock)
+        self._clock = max(self._clock, elapsed)
 
     def _take_reference(self, line: ReferenceLine) -> None:
         key = line.reference_key

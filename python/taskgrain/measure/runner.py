@@ -23,7 +23,7 @@ from taskgrain.measure.record import CellState, Record
 from taskgrain.measure.reference import References
 from taskgrain.measure.runs import Runs
 from taskgrain.measure.schedule import Schedule
-from taskgrain.results.lines import Line
+from taskgrain.results.builds import Placed
 from taskgrain.results.store import Store
 
 
@@ -42,7 +42,7 @@ class Runner:
         start = plan.clock()
         for warning in store.warnings:
             plan.reporter.note(warning)
-        self._replay(store.contents.lines)
+        self._replay(store.history)
         self._budget = Budget(plan.settings.budget, self.record.elapsed, start, plan.clock)
         self._schedule = Schedule(plan, self.record, self._budget)
         self._drivers = Drivers(plan, self._budget.time_left)
@@ -52,11 +52,14 @@ class Runner:
         watch = Watch(self._references.probe, plan.clock, plan.sleep)
         self._runs = Runs(plan, self.record, self._drivers, journal, watch, self._ends, self._budget)
 
-    def _replay(self, lines: Sequence[Line]) -> None:
+    def _replay(self, lines: Sequence[Placed]) -> None:
         strange = 0
-        for line in lines:
+        for one in lines:
             try:
-                self.record.take(line)
+                if one.earlier:
+                    self.record.skip(one.line)
+                else:
+                    self.record.take(one.line)
             except ValueError:
                 strange += 1
         ignored = sum(state.ignored for state in self.record.cells.values()) + self.record.unknown + strange

@@ -8,7 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from taskgrain.results import lines
-from taskgrain.results.lines import Attempt, CellLine, CurvePoint, FailureLine, MetgLine, ReferenceLine
+from taskgrain.results.lines import (
+    Attempt,
+    Build,
+    CellLine,
+    CurvePoint,
+    FailureLine,
+    MetgLine,
+    ReferenceLine,
+    SessionLine,
+)
 from taskgrain.study.fields import GIVEN, WORKLOAD
 
 
@@ -57,6 +66,7 @@ CELL = (
 RUNS = (
     *CELL,
     *_time("the run"),
+    *_of(SessionLine, "session"),
     Column("run", "integer", "", "number of the run in the folder, from 0; its samples share it"),
     Column("sample", "integer", "", "which of the run's timed repeats, from 0"),
     Column("counted", "flag", "", "false for a run that others disturbed and that was repeated"),
@@ -92,6 +102,7 @@ CURVE = (
 
 REFERENCE = (
     *_time("the measurement"),
+    *_of(SessionLine, "session"),
     Column("measurement", "integer", "", "number of the measurement in the folder, from 0"),
     *_of(ReferenceLine, "program"),
     Column("core", "integer", "", "position of the core among those measured on, from 0"),
@@ -100,9 +111,16 @@ REFERENCE = (
     *_of(ReferenceLine, "busy steal load hertz"),
 )
 
+SESSIONS = (
+    *_time("the session's line"),
+    *_of(SessionLine, "session machine boot taskgrain commit"),
+    *_of(Build, "system=name build"),
+)
+
 TABLES: dict[str, tuple[Column, ...]] = {
     "runs": RUNS,
     "cells": CELLS,
     "curve": CURVE,
     "reference": REFERENCE,
+    "sessions": SESSIONS,
 }

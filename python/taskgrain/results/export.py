@@ -10,16 +10,27 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import polars as pl
 
 from taskgrain.results import lines, reader, values
 from taskgrain.results.columns import CELL, TABLES
-from taskgrain.results.lines import Attempt, CellLine, FailureLine, MetgLine, OfCell, ReferenceLine, RunLine
+from taskgrain.results.lines import (
+    Attempt,
+    CellLine,
+    FailureLine,
+    Line,
+    MetgLine,
+    OfCell,
+    ReferenceLine,
+    RunLine,
+    SessionLine,
+)
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError
 
+L = TypeVar("L", bound=Line)
 Row = Mapping[str, Any]
 FORMATS = ("csv", "parquet")
 FORMULA = "=+-@\t\r\n'\uff1d\uff0b\uff0d\uff20"
@@ -95,7 +106,13 @@ class Tables:
 
     def table(self, name: str) -> pl.DataFrame:
         """One of `TABLES`; a missing value is null."""
-        rows = {"runs": self._runs, "cells": self._cells, "curve": self._curve, "reference": self._reference}
+        rows = {
+            "runs": self._runs,
+            "cells": self._cells,
+            "curve": self._curve,
+            "reference": self._reference,
+            "sessions": self._sessions,
+        }
         columns = TABLES[name]
         made = [[row.get(one.field) for one in columns] for row in rows[name]()]
         schema = {one.name: _TYPES[one.kind] for one in columns}
@@ -103,9 +120,8 @@ class Tables:
         return frame.with_columns(pl.col(pl.String).replace("", None))
 
     def _runs(self) -> Iterator[Row]:
-        runs = (line for line in self._lines if isinstance(line, Attempt))
-        for number, line in enumerate(runs):
-            common = self._cell(line.cell) | line.to_json()
+        for number, (line, session) in enumerate(self._in_session(Attempt)):
+            common = self._cell(line.cell) | line.to_json() | {"session": session}
             common |= {"run": number, "counted": isinstance(line, RunLine)}
             prepared = line.prepare_seconds
             for sample, seconds in enumerate(line.seconds):
@@ -146,11 +162,24 @@ class Tables:
                 yield asdict(point) | self._cell(name) | {"cores": started.cores if started else None}
 
     def _reference(self) -> Iterator[Row]:
-        measurements = (line for line in self._lines if isinstance(line, ReferenceLine))
-        for number, line in enumerate(measurements):
-            common = line.to_json() | {"measurement": number}
+        for number, (line, session) in enumerate(self._in_session(ReferenceLine)):
+            common = line.to_json() | {"measurement": number, "session": session}
             for core, rate in enumerate(line.rates):
                 yield common | {"core": core, "rates": rate}
+
+    def _sessions(self) -> Iterator[Row]:
+        for line in self._lines:
+            if isinstance(line, SessionLine):
+                yield from (line.to_json() | asdict(one) for one in line.systems)
+
+    def _in_session(self, kind: type[L]) -> Iterator[tuple[L, str | None]]:
+        """The lines of a kind, each with the name of its session."""
+        session: str | None = None
+        for line in self._lines:
+            if isinstance(line, SessionLine):
+                session = line.session
+            elif isinstance(line, kind):
+                yield line, session
 
     def _cell(self, name: str) -> dict[str, Any]:
         """The columns of `CELL`, as far as the cell's own line says them."""

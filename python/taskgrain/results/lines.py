@@ -160,6 +160,41 @@ class OfCell(Line):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Build:
+    """What a system, or a reference, was made of when a session began."""
+
+    name: str | None = _text("name of the system, or of the reference")
+    build: str | None = _text("hash of its driver, and of the reference that it is measured against")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SessionLine(Line):
+    """One call that measures: all lines up to the next such line are of it.
+
+    It stands before the first line that the call writes; a call that has nothing to measure writes none.
+    """
+
+    kind: ClassVar[str] = "session"
+    session: str | None = _text("name of the session, a random one")
+    machine: str | None = _text("hash of what decides how fast the machine is: CPU, caches, memory, kernel")
+    boot: str | None = _text("boot of the machine, as the kernel names it")
+    taskgrain: str | None = _text("version of taskgrain")
+    commit: str | None = _text("commit of taskgrain, with `-dirty` after changes")
+    cores: tuple[int, ...] = _field(values.integer, "processors that are measured on", listed=True)
+    systems: tuple[Build, ...] = _field(
+        _table, "the builds of the systems and of their references", listed=True, made=Build
+    )
+    restarted: tuple[str, ...] = _field(
+        values.text, "systems and references of which no earlier line counts any more", listed=True
+    )
+
+    @property
+    def builds(self) -> dict[str, str]:
+        """The builds that are known, by name."""
+        return {one.name: one.build for one in self.systems if one.name and one.build}
+
+
+@dataclass(frozen=True, kw_only=True)
 class CellLine(OfCell):
     """A cell as it starts, or as it starts again after a failure."""
 
@@ -331,7 +366,7 @@ class MetgLine(OfCell):
 
 TYPES: dict[str, type[Line]] = {
     one.kind: one
-    for one in (CellLine, RunLine, RejectedLine, ReferenceLine, CrashLine, FailureLine, MetgLine)
+    for one in (SessionLine, CellLine, RunLine, RejectedLine, ReferenceLine, CrashLine, FailureLine, MetgLine)
 }
 
 
@@ -359,7 +394,8 @@ def _plain(value: object) -> object:
     """A value of a line as JSON has it."""
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
-    if isinstance(value, CurvePoint):
-        known = {name: (getattr(value, name), one.always) for name, one in fields(CurvePoint).items()}
+    if isinstance(value, CurvePoint | Build):
+        owner: type = type(value)
+        known = {name: (getattr(value, name), one.always) for name, one in fields(owner).items()}
         return {name: found for name, (found, always) in known.items() if found is not None or always}
     return value

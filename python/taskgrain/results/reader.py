@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from taskgrain.results import values
+from taskgrain.results.builds import placed
 from taskgrain.results.lines import SCHEMA, CellLine, FailureLine, Line, MetgLine, OfCell, UnknownLine
 from taskgrain.results.parse import Odd, from_json
 from taskgrain.words.errors import UsageError
@@ -41,8 +42,10 @@ class Contents:
     file: Path
     raw: bytes
     """The lines as they stand, decompressed."""
+    stored: tuple[Line, ...] = ()
+    """Those of known kinds."""
     lines: tuple[Line, ...] = ()
-    """Those that can be used."""
+    """Those that can be used, under the names of their builds."""
     unknown: tuple[UnknownLine, ...] = ()
     """Those of kinds that this version does not know, or of another program."""
     torn: bytes = b""
@@ -179,7 +182,10 @@ def _contents(file: Path, raw: bytes, remarks: tuple[str, ...]) -> Contents:
             unknown.append(line)
         else:
             lines.append(line)
-    return Contents(file, raw, tuple(lines), tuple(unknown), torn, tuple(damaged), newer, dict(+odd), remarks)
+    used = tuple(one.line for one in placed(lines) if one.used)
+    return Contents(
+        file, raw, tuple(lines), used, tuple(unknown), torn, tuple(damaged), newer, dict(+odd), remarks
+    )
 
 
 def _with_schema(table: Mapping[str, Any], odd: Odd) -> Mapping[str, Any]:

@@ -19,7 +19,8 @@ from typing import Any, Self
 import tomli_w
 
 from taskgrain.results import reader
-from taskgrain.results.lines import Line
+from taskgrain.results.builds import Choice, opened, placed
+from taskgrain.results.lines import Line, SessionLine
 from taskgrain.results.parse import from_json
 from taskgrain.words.errors import InputError, OutputError, UsageError
 
@@ -53,18 +54,24 @@ class Store:
         study: Mapping[str, Any],
         machine: Mapping[str, Any],
         completed: Callable[[Mapping[str, Any]], Mapping[str, Any]] = _same,
+        session: SessionLine | None = None,
+        choice: Choice = "refuse",
     ) -> None:
         """Makes the folder, or opens the one of an earlier call of the same study.
 
-        `completed` adds to a stored study the fields that the version which wrote it did not know.
+        `completed` adds to a stored study the fields that the version which wrote it did not know. `choice`
+        says what becomes of the cells of other builds than those of the `session` that begins.
 
         Raises `UsageError` if it cannot be written, another harness holds it, a newer taskgrain wrote it,
-        or it belongs to a study that differs.
+        it belongs to a study that differs, or it holds other builds and there is no choice.
         """
         self.folder = folder
         self.logs = folder / "logs"
         self.warnings: list[str] = []
         """What was found odd about the folder."""
+        self.session = session
+        """The one that begins, as its line will say it."""
+        self._choice = choice
         self._synced = 0.0
         self._runs = folder / reader.RUNS
         self._file = -1
@@ -82,6 +89,9 @@ class Store:
             self._give_up()
             raise
         self.warnings += self.contents.warnings()
+        begun = [self.session] if self.session else []
+        self.history = placed([*self.contents.stored, *begun])[: len(self.contents.stored)]
+        """What earlier calls have written, under the names that it has from now on."""
 
     def _make_folder(self) -> None:
         folder = self.folder
@@ -136,6 +146,12 @@ class Store:
             raise UsageError(
                 f"{self.folder}: {reader.STUDY} is missing beside {reader.RUNS}; choose another --output"
             )
+        if self.session:
+            try:
+                self.session, notes = opened(contents.stored, self.session, self._choice)
+            except UsageError as error:
+                raise UsageError(f"{self.folder}: {error}") from None
+            self.warnings += [f"{self.folder}: {one}" for one in notes]
         self._write(reader.STUDY, tomli_w.dumps(dict(study)).encode())
         if not (self.folder / reader.MACHINE).exists():
             self._write(reader.MACHINE, json.dumps(machine, indent=1, allow_nan=False).encode() + b"\n")

@@ -186,7 +186,7 @@ JSON = st.recursive(
 )
 FIELDS = sorted(
     {column.field for columns in TABLES.values() for column in columns} - {"cell"}
-    | {"curve", "rates", "driver", "warnings"}
+    | {"curve", "rates", "driver", "warnings", "systems", "restarted", "cores"}
 )
 
 
@@ -194,7 +194,7 @@ FIELDS = sorted(
 @given(
     st.lists(
         st.tuples(
-            st.sampled_from(["cell", "run", "rejected", "reference", "failure", "metg"]),
+            st.sampled_from(["cell", "run", "rejected", "reference", "failure", "metg", "session"]),
             st.dictionaries(st.sampled_from(FIELDS), JSON, max_size=6),
         ),
         max_size=4,
@@ -207,7 +207,7 @@ def test_any_lines_make_tables(tmp_path_factory: pytest.TempPathFactory, odd: li
     tables = Tables(reader.read(folder))
     assert tables.table("cells").height == 1
     assert tables.table("runs").height == sum(map(samples, odd))
-    for table in ("curve", "reference"):
+    for table in ("curve", "reference", "sessions"):
         assert set(tables.table(table).columns) == {column.name for column in TABLES[table]}
 
 
@@ -235,7 +235,7 @@ def test_what_is_refused(tmp_path: Path) -> None:
     bad: list[tuple[tuple[Any, ...], str]] = [
         (
             (folder, "cell", None, None),
-            "--table: cell is not allowed; allowed: runs, cells, curve, reference",
+            "--table: cell is not allowed; allowed: runs, cells, curve, reference, sessions",
         ),
         ((folder, "cells", "xlsx", None), "--format: xlsx is not allowed; allowed: csv, parquet"),
         ((folder, "cells", None, tmp_path / "t.txt"), r"--output: .*t\.txt is not allowed; allowed: a name"),

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from taskgrain.results import lines, values
 from taskgrain.results.lines import (
+    Build,
     CellLine,
     CrashLine,
     CurvePoint,
@@ -46,6 +47,7 @@ OTHERS = {
     "warnings": TABLES.map(lambda table: table | {"code": "busy"}) | st.text(max_size=5),
     "binding": st.lists(INTEGERS, max_size=3).map(tuple),
     "curve": st.deferred(lambda: of(CurvePoint)),
+    "systems": st.deferred(lambda: of(Build)),
 }
 
 
@@ -178,7 +180,7 @@ def test_half_a_surrogate_pair_can_be_written() -> None:
     assert line == CrashLine(cell="a\ufffdb", message="\U0001f600")
 
 
-@pytest.mark.parametrize("kind", [*lines.TYPES.values(), CurvePoint])
+@pytest.mark.parametrize("kind", [*lines.TYPES.values(), CurvePoint, Build])
 def test_the_reference_names_every_field(kind: Any) -> None:
     text = (ROOT / "docs/reference/results.md").read_text("utf-8")
     for one in dataclasses.fields(kind):

@@ -1,0 +1,79 @@
+"""The build of a system: a short hash of what its driver is made of.
+
+A driver has another hash after it was compiled from other sources or with other flags, or after a line of its
+Python was changed: its runs do not belong with the earlier ones. Shared libraries, which the operating system
+loads, are not part of the hash.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+
+import taskgrain.system
+from taskgrain import _core
+from taskgrain.drive.launch.local import fill
+from taskgrain.drive.system import System
+
+LENGTH = 16
+"""Hexadecimal digits of a hash."""
+
+
+class Builds:
+    """Hashes of systems and references; each file is read once."""
+
+    def __init__(self, references: Mapping[str, Sequence[str]]) -> None:
+        """`references` are the commands of the references, by name."""
+        self._references = references
+        self._digests: dict[Path, str] = {}
+
+    def of(self, system: System) -> str:
+        """That of a system: of its driver, and of the reference that its efficiency is measured against."""
+        return _hash([*self._parts(system), self.of_reference(system.reference_name)])
+
+    def of_reference(self, name: str) -> str:
+        """That of a reference."""
+        return _hash(list(self._words(self._references[name])))
+
+    def _parts(self, system: System) -> Iterator[str]:
+        yield from self._words(system.command, system.folder)
+        yield from (f"{name}={word}" for name, word in sorted(system.env.items()))
+        files = [Path(fill(word, system.folder, ())) for word in system.files]
+        if "{python}" in system.command:
+            files += sorted(system.folder.glob("*.py"))
+            files += sorted(Path(taskgrain.system.__file__).parent.glob("*.py"))
+            files.append(Path(_core.__file__))
+        yield from map(self._digest, files)
+        yield from (f"{name} {_version(name)}" for name in system.versions)
+
+    def _words(self, command: Sequence[str], folder: Path = Path()) -> Iterator[str]:
+        """The words of a command, a file by what it holds: where it lies makes no difference."""
+        for position, word in enumerate(command):
+            filled = fill(word, folder, ())
+            path = Path((shutil.which(filled) or filled) if position == 0 else filled)
+            yield (self._digest(path) if path.is_absolute() else "") or word
+
+    def _digest(self, file: Path) -> str:
+        """The hash of a file; nothing for a device, a folder, or what cannot be read."""
+        if file not in self._digests:
+            self._digests[file] = ""
+            with contextlib.suppress(OSError):
+                if file.is_file():
+                    with file.open("rb") as content:
+                        self._digests[file] = hashlib.file_digest(content, "sha256").hexdigest()
+        return self._digests[file]
+
+
+def _hash(parts: Sequence[str]) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:LENGTH]
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

@@ -1,0 +1,110 @@
+"""Which build of its system a line is of: runs of two builds never meet in one cell.
+
+A line is of the session whose line stands before it, and a session names the build of each system and
+reference. The last build has the plain names. Cells of an earlier one are called `mpi@ab12cd34/…`, after its
+hash; those that the user had measured anew (`--restart`) are not used. Nobody knows of which build the lines
+before the first session are; they are taken to be of the build that the next session names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from taskgrain.drive.system import REFERENCE
+from taskgrain.results.lines import Attempt, CellLine, Line, OfCell, ReferenceLine, SessionLine
+from taskgrain.words.errors import UsageError
+
+Choice = Literal["refuse", "restart", "keep"]
+"""What becomes of the cells of another build: the user is told, they are measured anew, or they stay beside
+the new ones."""
+_SIGN = "@"
+"""Stands in the name of an earlier build; no system has it in its own."""
+_SHOWN = 8
+"""Digits of a hash in a name."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A line under the name of its build."""
+
+    line: Line
+    used: bool = True
+    """False if the user had its system measured again."""
+    earlier: bool = False
+    """Whether it is of an earlier build than the last."""
+
+
+def placed(lines: Sequence[Line]) -> list[Placed]:
+    """All lines, in order."""
+    starts = [index for index, line in enumerate(lines) if isinstance(line, SessionLine)]
+    newest: dict[str, str] = {}
+    known: dict[str, str] = {}
+    replaced: set[str] = set()
+    found: list[Placed] = []
+    end = len(lines)
+    for start in [*reversed(starts), 0]:  # backwards, because what comes later decides about names
+        first = lines[start] if start < end else None
+        builds = first.builds if isinstance(first, SessionLine) else {}
+        known |= builds
+        newest = builds | newest
+        names = {
+            name: f"{name}{_SIGN}{build[:_SHOWN]}"
+            for name, build in known.items()
+            if name in replaced or build != newest[name]
+        }
+        found += [_placed(line, names, replaced) for line in reversed(lines[start:end])]
+        if isinstance(first, SessionLine):
+            replaced |= set(first.restarted)
+        end = start
+    return found[::-1]
+
+
+def _placed(line: Line, names: Mapping[str, str], replaced: set[str]) -> Placed:
+    """A line under the name that its system or reference has among `names`, if it is of an earlier build."""
+    if isinstance(line, ReferenceLine):
+        program = line.program or REFERENCE
+        if program not in names:
+            return Placed(line)
+        return Placed(replace(line, program=names[program]), program not in replaced, earlier=True)
+    if not isinstance(line, OfCell):
+        return Placed(line)
+    system, slash, workload = line.cell.partition("/")
+    if system not in names:
+        return Placed(line)
+    line = replace(line, cell=f"{names[system]}{slash}{workload}")
+    if isinstance(line, CellLine):
+        reference = line.reference or REFERENCE
+        # Its command would measure the driver that there is now.
+        line = replace(line, system=names[system], reference=names.get(reference, reference), command=None)
+    return Placed(line, system not in replaced, earlier=True)
+
+
+def opened(lines: Sequence[Line], session: SessionLine, choice: Choice) -> tuple[SessionLine, list[str]]:
+    """The session as it goes on after these lines, and what to tell the user.
+
+    Raises `UsageError` where it has other builds than the lines and the user has not chosen what to do.
+    """
+    sessions = [line for line in lines if isinstance(line, SessionLine)]
+    attempts = any(isinstance(line, Attempt) for line in lines)
+    if not sessions:
+        said = "the runs here are of unknown builds of the drivers: they count as of those that there are now"
+        return session, [said] if attempts else []
+    before: dict[str, str] = {}
+    for one in sessions:
+        before |= one.builds
+    changed = [name for name, build in session.builds.items() if before.get(name, build) != build]
+    systems = {line.cell.partition("/")[0] for line in lines if isinstance(line, OfCell)}
+    affected = [name for name in changed if name in systems]
+    if affected and choice == "refuse":
+        example = f"{affected[0]}{_SIGN}{before[affected[0]][:_SHOWN]}"
+        raise UsageError(
+            f"holds results of other builds of {', '.join(affected)}; give --restart to measure these "
+            "systems anew and use nothing of the earlier builds, or --keep-both to measure them beside the "
+            f"earlier builds, which are then called {example} and so on"
+        )
+    notes = []
+    if sessions[-1].machine not in (None, session.machine):
+        notes.append("the machine is not the one of the last call, or it has another kernel")
+    return replace(session, restarted=tuple(changed) if choice == "restart" else ()), notes
