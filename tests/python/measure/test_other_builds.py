@@ -1,0 +1,202 @@
+"""A driver that is built again between two calls: the user is told and chooses, and no run is mixed."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driver_process import runnable
+from killable_study import (
+    FAKE,
+    assert_nothing_twice,
+    finish,
+    lines,
+    program,
+    refused,
+    wait_for_growth,
+    write_study,
+)
+
+pytestmark = pytest.mark.usefixtures("simulated")
+BEFORE, AFTER = 2e-6, 8e-6
+"""METG of `fast` before and after it is built again; that of `slow` stays."""
+SLOW = 1e-5
+
+
+def prepare(folder: Path) -> list[str]:
+    """A study whose drivers are scripts in the systems' own folders; returns the command's arguments."""
+    words = write_study(folder, patterns=["stencil_1d"])
+    for name in ("fast", "slow"):
+        system = folder / "systems" / name
+        shutil.copy(FAKE, system / "driver.py")
+        text = (system / "system.toml").read_text()
+        (system / "system.toml").write_text(text.replace(str(FAKE), "{dir}/driver.py"))
+    return words
+
+
+def build_again(folder: Path) -> None:
+    driver = folder / "systems" / "fast" / "driver.py"
+    text = driver.read_text()
+    assert "(OVERHEAD + " in text
+    driver.write_text(text.replace("(OVERHEAD + ", "(4.0 * OVERHEAD + "))
+
+
+def metgs(found: Mapping[str, Any]) -> dict[str, float]:
+    return {cell["cell"].partition("/")[0]: cell["metg"] for cell in found["cells"]}
+
+
+def builds(out: Path) -> list[str]:
+    """The build of `fast` in each session."""
+    sessions = lines(out, "session")
+    return [next(one["build"] for one in line["systems"] if one["name"] == "fast") for line in sessions]
+
+
+def test_a_session_says_what_it_measures(tmp_path: Path) -> None:
+    words = prepare(tmp_path)
+    finish(words)
+    out = tmp_path / "out"
+    first, *others = lines(out, "session")
+    assert not others and json.loads((out / "runs.jsonl").read_text().splitlines()[0])["kind"] == "session"
+    assert [one["name"] for one in first["systems"]] == ["fast", "slow", "taskgrain-reference"]
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    machine = json.loads((out / "machine.json").read_text())
+    assert (first["boot"], first["taskgrain"]) == (boot, machine["taskgrain"]["version"])
+    assert set(first["cores"]) <= set(machine["cpu"]["available"])
+    content = (out / "runs.jsonl").read_bytes()
+    finish(words)
+    assert (out / "runs.jsonl").read_bytes() == content, "a call without anything to measure is no session"
+
+
+def test_a_finished_folder_is_not_shown_for_another_build(tmp_path: Path) -> None:
+    words, out = prepare(tmp_path), tmp_path / "out"
+    before = finish(words)
+    assert metgs(before) == pytest.approx({"fast": BEFORE, "slow": SLOW}, rel=0.1)
+    build_again(tmp_path)
+    content = {file: file.read_bytes() for file in out.iterdir() if file.is_file()}
+    said = refused(words)
+    assert f"taskgrain: {out}: holds results of other builds of fast;" in said
+    assert "--restart" in said and "--keep-both" in said and f"fast@{builds(out)[0][:8]}" in said
+    assert {file: file.read_bytes() for file in out.iterdir() if file.is_file()} == content
+    assert "not both" in refused([*words, "--restart", "--keep-both"])
+
+    new = finish([*words, "--restart"])
+    assert metgs(new) == pytest.approx({"fast": AFTER, "slow": SLOW}, rel=0.1)
+    assert metgs(new)["slow"] == metgs(before)["slow"], "it was not built again"
+    content = {file: file.read_bytes() for file in out.iterdir() if file.is_file()}
+    for again in (words, [*words, "--restart"]):
+        assert metgs(finish(again)) == metgs(new)
+    assert {file: file.read_bytes() for file in out.iterdir() if file.is_file()} == content
+    assert len(set(builds(out))) == len(builds(out)) == 2
+    assert_nothing_twice(out)
+
+
+def test_both_builds_side_by_side(tmp_path: Path) -> None:
+    words, out = prepare(tmp_path), tmp_path / "out"
+    finish(words)
+    first = (tmp_path / "systems/fast/driver.py").read_bytes()
+    build_again(tmp_path)
+    earlier = f"fast@{builds(out)[0][:8]}"
+    expected = {"fast": AFTER, "slow": SLOW, earlier: BEFORE}
+    found = finish([*words, "--keep-both"])
+    assert metgs(found) == pytest.approx(expected, rel=0.1)
+    assert metgs(finish(words)) == metgs(found), "the choice is in the folder"
+    shown = subprocess.run(program(words), capture_output=True, text=True, check=True).stdout
+    assert earlier in shown
+    exported = subprocess.run(program(["export", str(out)]), capture_output=True, text=True, check=True)
+    assert exported.stdout.count("fast@") == 2, "the names of the cell and of its system"
+
+    (tmp_path / "systems/fast/driver.py").write_bytes(first)
+    content = (out / "runs.jsonl").read_bytes()
+    later = f"fast@{builds(out)[1][:8]}"
+    assert later in refused(words)
+    back = finish([*words, "--keep-both"])
+    assert metgs(back) == pytest.approx({"fast": BEFORE, "slow": SLOW, later: AFTER}, rel=0.1)
+    assert (out / "runs.jsonl").read_bytes() == content, "all of the first build was already measured"
+
+
+@pytest.mark.parametrize("option", ["--restart", "--keep-both"])
+def test_killed_and_resumed_with_another_build(tmp_path: Path, option: str) -> None:
+    words, out = prepare(tmp_path), tmp_path / "out"
+    text = (tmp_path / "s.toml").read_text()
+    (tmp_path / "s.toml").write_text(f"{text}min_rounds = 30\nmax_rounds = 30\nbudget = 120\n")
+    kill(words, out)
+    build_again(tmp_path)
+    assert "other builds of fast" in refused(words)
+    kill([*words, option], out)
+    found = finish([*words, option])
+    earlier = f"fast@{builds(out)[0][:8]}"
+    of_earlier = [cell for cell in found["cells"] if cell["system"] == earlier]
+    assert [cell["ending"] for cell in of_earlier] == ([] if option == "--restart" else ["unfinished"])
+    known = {name: metg for name, metg in metgs(found).items() if name != earlier}
+    assert known == pytest.approx({"fast": AFTER, "slow": SLOW}, rel=0.1)
+    assert_nothing_twice(out)
+    assert len(set(builds(out))) == 2
+    # A run at a size takes as long as its build says: none of the other is among them.
+    for line in lines(out, "run"):
+        if line["iterations"] == 0 and line["cell"].startswith("fast/"):
+            assert min(line["seconds"]) * line["cores"] / line["tasks"] >= AFTER / 2
+
+
+def kill(words: list[str], out: Path) -> None:
+    """Kills the study once it has measured a little."""
+    runs = out / "runs.jsonl"
+    before = runs.stat().st_size if runs.exists() else 0
+    with subprocess.Popen(program(words), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as harness:
+        wait_for_growth(runs, before + 10_000)
+        harness.send_signal(signal.SIGKILL)
+        harness.wait(20)
+
+
+def test_the_time_of_an_earlier_build_does_not_count(tmp_path: Path) -> None:
+    words, out = prepare(tmp_path), tmp_path / "out"
+    finish(words)
+    spent = lines(out, "metg")[-1]["elapsed"]
+    for name in ("fast", "slow"):
+        driver = tmp_path / "systems" / name / "driver.py"
+        driver.write_text(driver.read_text() + "\n")
+    finish([*words, "--restart"])
+    second = lines(out, "session")[-1]
+    assert second["elapsed"] < spent
+
+
+def test_an_old_folder_goes_on_with_a_note(tmp_path: Path) -> None:
+    words, out = prepare(tmp_path), tmp_path / "out"
+    before = finish(words)
+    runs = out / "runs.jsonl"
+    kept = [line for line in runs.read_bytes().splitlines(True) if b'"kind": "session"' not in line]
+    cut = [line for line in kept if b'"kind": "metg"' not in line][:-4]
+    runs.write_bytes(b"".join(cut))
+    build_again(tmp_path)
+    done = subprocess.run(program(words), capture_output=True, text=True, check=True)
+    assert done.stderr.count("unknown builds") == 1
+    assert runs.read_bytes().startswith(b"".join(cut))
+    assert len(lines(out, "session")) == 1
+    assert len(before["cells"]) == len(lines(out, "metg")) == 2
+    again = subprocess.run(program(words), capture_output=True, text=True, check=True)
+    assert "unknown builds" not in again.stderr
+
+
+@pytest.mark.slow
+def test_a_compiled_driver_that_was_linked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()  # of the simulated systems
+    system = runnable().get("limit")
+    if system is None:
+        pytest.skip("no system is built")
+    folder = tmp_path / "mine"
+    shutil.copytree(system.folder, folder)
+    out = tmp_path / "out"
+    words = ["metg", "--system", "mine", "--systems", str(folder), "--width", "8", "-o", str(out)]
+    words += ["--min-rounds", "2", "--max-rounds", "2", "--precision", "0.9"]
+    finish(words)
+    driver = folder / "driver"
+    driver.write_bytes(driver.read_bytes() + b"\0")  # it works as before
+    assert "other builds of mine" in refused(words)
+    finish([*words, "--restart"])
+    assert {line["cell"].partition("/")[0] for line in lines(out, "metg")} == {"mine"}
+    assert len(lines(out, "session")) == 2
