@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import metadata
@@ -21,6 +22,12 @@ from taskgrain.drive.system import System
 
 LENGTH = 16
 """Hexadecimal digits of a hash."""
+
+_OF_THE_COMMIT = re.compile(
+    rb"@\(#\)taskgrain commit [^\0]*\0+|(?<=\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0).{20}", re.DOTALL
+)
+"""What differs in programs and libraries where only the commit differs that they were built from: its name,
+which src/driver/protocol.cpp marks, and the hash of the whole that the linker writes."""
 
 
 class Builds:
@@ -63,8 +70,10 @@ class Builds:
             self._digests[file] = ""
             with contextlib.suppress(OSError):
                 if file.is_file():
-                    with file.open("rb") as content:
-                        self._digests[file] = hashlib.file_digest(content, "sha256").hexdigest()
+                    content = file.read_bytes()
+                    if content.startswith(b"\x7fELF"):
+                        content = _OF_THE_COMMIT.sub(b"", content)
+                    self._digests[file] = hashlib.sha256(content).hexdigest()
         return self._digests[file]
 
 

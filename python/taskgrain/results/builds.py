@@ -9,8 +9,8 @@ before the first session are; they are taken to be of the build that the next se
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
 from taskgrain.drive.system import REFERENCE
 from taskgrain.results.lines import Attempt, CellLine, Line, OfCell, ReferenceLine, SessionLine
@@ -25,8 +25,7 @@ _SHOWN = 8
 """Digits of a hash in a name."""
 
 
-@dataclass(frozen=True)
-class Placed:
+class Placed(NamedTuple):
     """A line under the name of its build."""
 
     line: Line

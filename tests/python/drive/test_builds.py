@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from driver_process import runnable
 
+from taskgrain import _core
 from taskgrain.drive.builds import Builds
 from taskgrain.drive.system import REFERENCE, System
 from taskgrain.drive.system_file import read
@@ -85,6 +88,29 @@ def test_the_program_is_looked_for_where_the_shell_would(
     before = build(folder, launched)
     program.write_text("2")
     assert build(folder, launched) != before
+
+
+def compiled(commit: str, work: bytes = b"1") -> bytes:
+    """As much of a program as holds what the commit changes: its name, and the linker's hash of the whole."""
+    mark = f"@(#)taskgrain commit {commit}".encode().ljust(80, b"\0")
+    linked = hashlib.sha1(mark + work).digest()
+    return b"\x7fELF" + bytes.fromhex("040000001400000003000000") + b"GNU\0" + linked + mark + work
+
+
+def test_another_commit_alone_is_no_other_build(folder: Path) -> None:
+    def built(content: bytes) -> str:
+        (folder / "library.so").write_bytes(content)
+        return build(folder)
+
+    before = built(compiled("a" * 40))
+    assert built(compiled("b" * 40 + "-dirty")) == before
+    assert built(compiled("a" * 40, b"2")) != before
+
+
+def test_drivers_and_the_core_mark_their_commit() -> None:
+    for file in (Path(_core.__file__), *(one.folder / "driver" for one in runnable().values())):
+        if file.is_file():
+            assert file.read_bytes().count(b"@(#)taskgrain commit ") >= 1, file
 
 
 def test_what_cannot_be_read_counts_by_its_name(folder: Path) -> None:

@@ -27,6 +27,16 @@ def test_facts_are_json_and_name_the_machine() -> None:
     assert facts["kernel"] and facts["os"] and facts["libraries"]["numpy"]
 
 
+def test_a_machine_keeps_its_fingerprint_until_it_is_another() -> None:
+    facts: Any = json.loads(json.dumps(machine.facts()))
+    found = machine.fingerprint(facts)
+    assert machine.fingerprint(machine.facts()) == found and len(found) == 16
+    assert machine.fingerprint(facts | {"time": 0.0, "load": [9.0], "host": "other"}) == found
+    others = [facts | {"kernel": "other"}, facts | {"cpu": facts["cpu"] | {"model": "other"}}]
+    others.append(facts | {"memory": {"bytes": 2 * facts["memory"]["bytes"]}})
+    assert len({found, *map(machine.fingerprint, others)}) == 4
+
+
 def test_the_build_is_named_by_compiler_flags_and_commit() -> None:
     project: Any = machine.facts()["taskgrain"]
     assert re.match(r"(GCC|Clang) \d+", project["compiler"])

@@ -13,6 +13,7 @@ from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.record import Record
+from taskgrain.results.lines import SessionLine
 from taskgrain.results.store import Store
 from taskgrain.study.workload import Cell, Workload
 
@@ -53,6 +54,21 @@ def test_what_is_not_known_of_a_result_is_null(journal: Journal, tmp_path: Path)
     assert stored == point | dict.fromkeys(
         ("granularity_low", "granularity_high", "efficiency_low", "efficiency_high")
     )
+
+
+def test_a_session_stands_before_its_first_line(tmp_path: Path) -> None:
+    record = Record([CELL], lambda: MetgSearch(CellSettings()), 2, {})
+    with Store(tmp_path / "results", {}, {}, session=SessionLine(session="5f")) as store:
+        journal = Journal(store, record, lambda: 1.5)
+        assert (tmp_path / "results/runs.jsonl").read_bytes() == b""
+        for _ in range(2):
+            journal.append("crash", cell=CELL.name, message="ended")
+    lines = map(json.loads, (tmp_path / "results/runs.jsonl").read_text("utf-8").splitlines())
+    assert [(line["kind"], line["elapsed"]) for line in lines] == [
+        ("session", 0.0),
+        ("crash", 1.5),
+        ("crash", 1.5),
+    ]
 
 
 @pytest.mark.parametrize(

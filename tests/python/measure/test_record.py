@@ -135,6 +135,21 @@ def test_a_time_that_makes_no_sense_does_not_count() -> None:
     assert (whole.elapsed, len(whole.reference(whole.cells[CELL.name].kernel))) == (0.0, 1)
 
 
+def test_the_time_of_another_build_does_not_count() -> None:
+    whole = record()
+    whole.take(from_json(reference(elapsed=1.0)))
+    whole.skip(from_json({"kind": "run", "cell": f"x@12345678/{CELL.workload.name}", "elapsed": 5.0}))
+    assert (whole.elapsed, whole.unknown) == (1.0, 0)
+    whole.take(from_json(reference(elapsed=5.5)))
+    assert whole.elapsed == 1.5
+    whole.take(from_json({"kind": "session", "elapsed": 1.5}))
+    whole.take(from_json(reference(elapsed=1.75)))
+    assert whole.elapsed == 1.75
+    whole.take(from_json({"kind": "session"}))
+    whole.take(from_json(reference(elapsed=2.0)))
+    assert whole.elapsed == 2.0
+
+
 def test_a_failed_cell_begins_again() -> None:
     failure = {"kind": "failure", "cell": CELL.name, "error": "crash", "message": "gone"}
     state = taken(reference(), failure)
