@@ -95,7 +95,8 @@ def opened(lines: Sequence[Line], session: SessionLine, choice: Choice) -> tuple
         before |= one.builds
     changed = [name for name, build in session.builds.items() if before.get(name, build) != build]
     systems = {line.cell.partition("/")[0] for line in lines if isinstance(line, OfCell)}
-    affected = [name for name in changed if name in systems]
+    measured = {line.cell.partition("/")[0] for line in lines if isinstance(line, Attempt)}
+    affected = [name for name in changed if name in measured]
     if affected and choice == "refuse":
         example = f"{affected[0]}{_SIGN}{before[affected[0]][:_SHOWN]}"
         raise UsageError(
@@ -106,4 +107,6 @@ def opened(lines: Sequence[Line], session: SessionLine, choice: Choice) -> tuple
     notes = []
     if sessions[-1].machine not in (None, session.machine):
         notes.append("the machine is not the one of the last call, or it has another kernel")
-    return replace(session, restarted=tuple(changed) if choice == "restart" else ()), notes
+    # Of a build that only failed there is nothing to keep.
+    restarted = changed if choice == "restart" else [one for one in changed if one in systems - measured]
+    return replace(session, restarted=tuple(restarted)), notes

@@ -132,6 +132,14 @@ def test_a_build_of_which_nothing_was_measured_is_no_news() -> None:
     assert opened(stored(session(ONE), made.REFERENCE), of(session(TWO)), "refuse")[1] == []
 
 
+def test_of_a_build_that_only_failed_nothing_is_kept() -> None:
+    lines = stored(session(ONE), made.cell_line("mpi", "fft"), made.failure_line(MPI), run("tbb"))
+    for choice in ("refuse", "keep"):
+        chosen: Choice = choice  # type: ignore[assignment]
+        assert opened(lines, of(session(TWO)), chosen)[0].restarted == ("mpi",)
+    assert opened(lines, of(session(ONE)), "refuse")[0].restarted == ()
+
+
 def test_the_user_is_told_of_unknown_builds_and_of_another_machine() -> None:
     (note,) = opened(stored(run()), of(session(ONE)), "refuse")[1]
     assert "unknown builds" in note
