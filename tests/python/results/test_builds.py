@@ -164,7 +164,8 @@ def test_no_reader_mixes_builds(tmp_path: Path) -> None:
 
 
 def test_no_reader_uses_what_was_measured_anew(tmp_path: Path) -> None:
-    lines = [session(ONE), *measured(1e-6, "mpi", "tbb"), session(TWO, restarted=["mpi"]), run()]
+    lines = [session(ONE), *measured(1e-6, "mpi", "tbb"), session(TWO, restarted=["mpi"])]
+    lines += [made.cell_line("mpi", "fft"), run()]
     folder = made.write(tmp_path, lines)
     found = Tables(reader.read(folder)).table("cells").to_dicts()
     assert [(row["cell"], row["ending"]) for row in found] == [
