@@ -89,6 +89,7 @@ bench: setup-dev
 	bench/run
 
 bench-metg: setup-dev
+	.venv/bin/python bench/worlds.py
 	.venv/bin/python bench/metg.py cost
 	.venv/bin/python bench/metg.py disturb
 	.venv/bin/python bench/metg.py repeat

@@ -2,25 +2,25 @@
 
     python bench/imbalance.py [--systems mpi,taskgrain_graph.stealing] [--microseconds 200] [--rounds 7]
 
-All systems run the same graphs in turn, with the order turned round every round, and are measured against
-one reference, taken in each round. Efficiency is the kernel's rate over the reference's; the interval is a
-bootstrap of the median over rounds.
+All systems run the same graphs in turn, with the order turned round every round. Efficiency is the kernel's
+rate over that of the reference just before and just after the run; the interval is a bootstrap of the median
+over rounds.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import statistics
 from pathlib import Path
 
 import numpy as np
-from side_by_side import CORES, FLOP_PER_ITERATION, at_least_one, quiet_reference, systems
+from side_by_side import CORES, FLOP_PER_ITERATION, alone, at_least_one, quiet_reference, systems
 
-from taskgrain.drive.answers import Peak, RunResult
+from taskgrain.drive.answers import RunResult
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
-from taskgrain.estimate.bootstrap import peak_rate
 
 KERNEL = {"name": "load_imbalance", "imbalance": 2.0}
 
@@ -37,37 +37,27 @@ def efficiencies(
 ) -> dict[str, list[float]]:
     sessions = {one.name: Session(one.name, one.launch(CORES), Path(os.devnull)) for one in taking_part}
     names = list(sessions)
-    seconds: dict[str, list[float]] = {name: [] for name in names}
-    works: dict[str, float] = {}
-    rates = []
+    found: dict[str, list[float]] = {name: [] for name in names}
     with quiet_reference() as (reference, watch):
-
-        def measure_reference() -> None:
-            reference.resume()
-            peak: Peak = reference.peak({"name": "compute_bound"}, 0.05)
-            reference.park()
-            rates.append(list(peak.rates))
-
-        measure_reference()
-        iterations = round(microseconds * 1e-6 * peak_rate(rates) / FLOP_PER_ITERATION)
+        usual = statistics.median(alone(reference) for _ in range(5))
+        iterations = round(microseconds * 1e-6 * usual / FLOP_PER_ITERATION)
         graph = {"pattern": "nearest", "radix": 5, "width": per_core * len(CORES), "steps": 40}
         graphs: list[dict[str, object]] = [graph | {"kernel": KERNEL | {"iterations": iterations}}] * 4
         for session in sessions.values():
             session.start()
             session.park()
         for number in range(rounds):
-            measure_reference()
             for name in names if number % 2 == 0 else reversed(names):
                 watch.wait(0.3)
+                before = alone(reference)
                 sessions[name].resume()
                 result: RunResult = sessions[name].run(graphs, repeats=1, warmup=1 if number == 0 else 0)
                 sessions[name].park()
-                seconds[name] += result.seconds
-                works[name] = result.work
+                whole = math.sqrt(before * alone(reference)) * len(CORES)
+                found[name] += [result.work / whole / one for one in result.seconds]
     for session in sessions.values():
         session.close()
-    whole = peak_rate(rates) * len(CORES)
-    return {name: [works[name] / whole / one for one in seconds[name]] for name in names}
+    return found
 
 
 def main() -> None:

@@ -26,6 +26,7 @@ import numpy as np
 from taskgrain.drive.catalogue import discover
 from taskgrain.drive.session import Session
 from taskgrain.estimate.metg import estimate
+from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.samples import Sample
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure.call import reference_launch
@@ -34,7 +35,7 @@ from taskgrain.words.quantity import interval, seconds
 CORES = choose_cores(0)
 CASES = tuple((system, per_core) for system in ("limit", "mpi", "openmp_task") for per_core in (1, 8))
 FLOP_PER_ITERATION = 128
-_DISTURBED = ("interval_of_disturbed_runs", "runs_disturbed", "efficiency_above_one")
+_DISTURBED = ("runs_disturbed", "efficiency_above_one")
 """Warnings that tell of others on the cores."""
 
 
@@ -87,12 +88,11 @@ def sweep(system: str, per_core: int) -> tuple[float, float | None, float | None
     env = os.environ | launch.env | {"TASKGRAIN_CORES": ",".join(map(str, CORES))}
     width, steps = per_core * len(CORES), 1000
     samples: list[Sample] = []
-    rates: list[list[float]] = []
     start = time.perf_counter()
     with Session("reference", reference_launch(CORES)) as reference:
         reference.start()
         for iterations in (2**k for k in reversed(range(22))):
-            rates.append(list(reference.peak({"name": "compute_bound"}, 0.05).rates))
+            peak = peak_beside([reference.peak({"name": "compute_bound"}, 0.05).rates])
             for repeat in range(5):
                 flags = f"--pattern stencil_1d --width {width} --steps {steps} --repeats 1 --json"
                 command = [*launch.command, *flags.split(), "--iterations", str(iterations)]
@@ -100,9 +100,9 @@ def sweep(system: str, per_core: int) -> tuple[float, float | None, float | None
                 answer: Any = json.loads(done.stdout.rpartition("@taskgrain ")[2])
                 work = float(FLOP_PER_ITERATION * iterations * width * steps)
                 taken = answer["seconds"][0]
-                samples.append(Sample(iterations, repeat, taken, work, width * steps, len(CORES)))
+                samples.append(Sample(iterations, repeat, taken, work, width * steps, len(CORES), peak))
     elapsed = time.perf_counter() - start
-    found = estimate(samples, rates)
+    found = estimate(samples)
     return elapsed, found.metg, found.low, found.high
 
 

@@ -1,13 +1,14 @@
 """Two drivers on the same graphs in one run: their METGs and the ratio, with its interval.
 
 Both sides run the same graphs on the same cores, in turn, the leader changing every round. Both wait for
-quiet cores, and what was disturbed is repeated. One reference serves both. `taskgrain.estimate.ratio` gives
-the ratio and its interval.
+quiet cores, and what was disturbed is repeated. The reference just before and just after each pair of runs
+serves both. `taskgrain.estimate.ratio` gives the ratio and its interval.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import statistics
 import time
@@ -16,19 +17,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from quiet_cores import PROBE_SECONDS, Watch
+
 from taskgrain._core import InvalidSpec
-from taskgrain.drive.answers import Peak, RunResult
+from taskgrain.drive.answers import RunResult
 from taskgrain.drive.catalogue import discover
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
-from taskgrain.estimate.bootstrap import peak_rate
+from taskgrain.estimate.metg import estimate
 from taskgrain.estimate.ratio import ratio
+from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.samples import Sample
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure.call import reference_launch
 from taskgrain.measure.experiments.sizes import crossing_of
-from taskgrain.measure.quiet import PROBE_SECONDS, Watch
 from taskgrain.study.workload import Workload
 
 FLOP_PER_ITERATION = 128
@@ -156,36 +159,39 @@ def half_efficient(side: Side, case: Case, peak: float) -> float:
     return size
 
 
+def alone(reference: Session) -> float:
+    """Work per second and core of the kernel alone at this moment."""
+    reference.resume()
+    found = reference.peak({"name": "compute_bound"}, 0.001)
+    reference.park()
+    return peak_beside([found.rates])
+
+
 def rounds_of(
     sides: Sequence[Side], case: Case, reference: Session, count: int
-) -> tuple[list[Sample], list[Sample], list[list[float]]]:
-    """The samples of both sides, and the reference's rates."""
-
-    def measure_reference() -> list[float]:
-        reference.resume()
-        peak: Peak = reference.peak({"name": "compute_bound"}, 0.02)
-        reference.park()
-        return list(peak.rates)
-
-    rates = [measure_reference() for _ in range(5)]
-    centres = [half_efficient(side, case, peak_rate(rates)) for side in sides]
+) -> tuple[list[Sample], list[Sample]]:
+    """The samples of both sides."""
+    usual = statistics.median(alone(reference) for _ in range(5))
+    centres = [half_efficient(side, case, usual) for side in sides]
     sizes = [sorted({max(1, round(c * 2.0**k)) for k in (-2, -1, -0.5, 0, 0.5, 1, 2)}) for c in centres]
     samples: list[list[Sample]] = [[] for _ in sides]
     for number in range(count):
-        rates.append(measure_reference())
         for pair in zip(*sizes, strict=False):
-            for which in sorted(range(len(sides)), reverse=number % 2 == 1):
-                size = pair[which]
-                seconds = sides[which].seconds(case, size)
-                work = float(FLOP_PER_ITERATION * size * case.tasks)
-                samples[which].append(Sample(size, number, seconds, work, case.tasks, len(CORES)))
-    return samples[0], samples[1], rates
+            before = alone(reference)
+            order = sorted(range(len(sides)), reverse=number % 2 == 1)
+            taken = {which: sides[which].seconds(case, pair[which]) for which in order}
+            peak = math.sqrt(before * alone(reference))
+            for which, seconds in taken.items():
+                work = float(FLOP_PER_ITERATION * pair[which] * case.tasks)
+                samples[which].append(
+                    Sample(pair[which], number, seconds, work, case.tasks, len(CORES), peak)
+                )
+    return samples[0], samples[1]
 
 
 def compare(sides: Sequence[Side], case: Case, reference: Session, count: int) -> str:
-    first, second, rates = rounds_of(sides, case, reference, count)
-    found = ratio(first, second, rates)
-    own, other = found.first, found.second
+    first, second = rounds_of(sides, case, reference, count)
+    own, other, found = estimate(first), estimate(second), ratio(first, second)
     if found.value is None or own.metg is None or other.metg is None:
         return f"{own.ending} / {other.ending}"
     both = f"{1e9 * own.metg:9.0f} {1e9 * other.metg:10.0f}"

@@ -14,7 +14,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.bootstrap import PEAK_QUANTILE
+from taskgrain.estimate.location import location, spread
 from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.samples import Sample
 from taskgrain.measure.experiments.experiment import Experiment, Request
@@ -50,10 +50,12 @@ QUIET = Noise(0.0, 0.0, 0.0)
 
 
 @cache
-def population_median(noise: Noise, repeats: int = 3) -> float:
-    """Of a run's median: what the median curve of endless rounds is multiplied with."""
+def population_location(noise: Noise, repeats: int = 3) -> float:
+    """Of a run's median: what the curve of endless rounds is multiplied with."""
     draws = noise.draw(np.random.default_rng(12345), 100_000, repeats)
-    return float(np.median(np.median(draws, axis=1)))
+    logs = np.log(np.median(draws, axis=1))[:, None]
+    logs = logs[logs[:, 0] < np.median(logs) + math.log(3.0)]  # what an estimate leaves out
+    return math.exp(location(logs, spread(logs))[0])
 
 
 @dataclass
@@ -95,33 +97,26 @@ class SimulatedSystem:
         granularity = self.granularity(request.iterations)
         seconds = (tasks * granularity / self.cores + self.start_seconds) * clock
         work = WORK * request.iterations * tasks
+        beside = PEAK / clock * math.exp(self.noise.reference * self._rng.standard_normal())
         return [
-            Sample(request.iterations, request.round, seconds * f, work, tasks, self.cores) for f in factors
+            Sample(request.iterations, request.round, seconds * f, work, tasks, self.cores, beside)
+            for f in factors
         ]
 
-    def true_metg(self, threshold: float = 0.5, clock: float = 1.0, fast_clock: float = 1.0) -> float:
-        """The crossing of the median curve with the threshold, by bisection on a rising curve, in seconds.
-
-        `clock` is the drift of the median run, `fast_clock` that of the reference's upper quartile.
-        """
-        factor = population_median(self.noise) * clock
-        peak = PEAK * population_peak(self.noise) / fast_clock
+    def true_metg(self, threshold: float = 0.5) -> float:
+        """Where the curve crosses the threshold at the clock 1, by bisection on a rising curve, in
+        seconds."""
+        factor = population_location(self.noise)
 
         def efficiency(log_n: float) -> float:
             n = math.exp(log_n)
-            return WORK * n / (self.granularity(n) * factor * peak)
+            return WORK * n / (self.granularity(n) * factor * PEAK)
 
         low, high = -10.0, 40.0
         for _ in range(200):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if efficiency(middle) < threshold else (low, middle)
-        return WORK * math.exp(low) / (threshold * peak)
-
-
-def population_peak(noise: Noise) -> float:
-    """What the reference of endless measurements is, relative to the kernel without noise."""
-    normal = np.random.default_rng(7).standard_normal(200_000)
-    return math.exp(noise.reference * float(np.quantile(normal, PEAK_QUANTILE)))
+        return WORK * math.exp(low) / (threshold * PEAK)
 
 
 def constant(seconds: float) -> Callable[[float], float]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from killable_study import OVERHEADS
 
-from taskgrain.drive.answers import DriverError, Peak, Probe, Ready, RunResult
+from taskgrain.drive.answers import DriverError, Peak, Ready, RunResult
 from taskgrain.drive.system import System
 from taskgrain.machine.busy import Busy
 from taskgrain.measure import call as command
@@ -122,14 +122,10 @@ class Simulated:
         self._wake()
         if kernel["name"] == "empty":
             raise DriverError("invalid", "kernel: empty is not allowed")
-        self.world.now += seconds
-        return Peak(self.world.rates_of.get(self.name, self.world.rates), "flop")
-
-    def probe(self, seconds: float) -> Probe:
-        self._wake()
-        self.world.now += seconds
         slowdown = self.world.slowdown(self.world.now)
-        return Probe((1e9 / slowdown,) * 2, 5e-8)
+        self.world.now += seconds
+        rates = self.world.rates_of.get(self.name, self.world.rates)
+        return Peak(tuple(rate / slowdown for rate in rates), "flop")
 
     def log_tail(self) -> str:
         return "last words"

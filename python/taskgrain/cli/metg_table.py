@@ -7,6 +7,7 @@ from typing import Any
 
 from taskgrain.cli.printer import Printer
 from taskgrain.words import quantity
+from taskgrain.words.verdict import Judged, verdict
 from taskgrain.words.warnings import grouped, read_notice
 
 _WORDS = {
@@ -39,6 +40,50 @@ def best(rows: Sequence[Row]) -> float | None:
     return min((metg for metg in metgs if metg is not None), default=None)
 
 
+def best_cell(rows: Sequence[Row]) -> Row | None:
+    """The cell of a workload that the others are compared with: that of the smallest METG."""
+    smallest = best(rows)
+    return next((row for row in rows if smallest is not None and row["metg"] == smallest), None)
+
+
+def judged(rows: Sequence[Row]) -> list[Judged]:
+    """The cells for a verdict."""
+    found = []
+    for row in rows:
+        top = best_cell([one for one in rows if one["workload"] == row["workload"]])
+        ratio = ratio_to(row, top)
+        rate, peak = row.get("best_rate"), row.get("peak_rate")
+        disturbed, runs = row.get("disturbed_runs"), row.get("runs")
+        found.append(
+            Judged(
+                system=row["system"],
+                workload=row["workload"],
+                cores=row["cores"],
+                metg=row["metg"],
+                low=row["low"],
+                high=row["high"],
+                best=row is top,
+                ratio=(ratio["low"], ratio["high"]) if ratio else None,
+                slowdown=rate / peak if rate and peak else None,
+                disturbed=disturbed / runs if disturbed is not None and runs else None,
+            )
+        )
+    return found
+
+
+def ratio_to(row: Row, other: Row | None) -> Row | None:
+    """The ratio of METG to that of another cell, if it is known."""
+    return next((one for one in row["ratios"] if other is not None and one["to"] == other["cell"]), None)
+
+
+def times(row: Row, top: Row | None) -> str:
+    """The ratio to the best with its interval."""
+    if row is top:
+        return "best"
+    found = ratio_to(row, top)
+    return quantity.ratio_interval(found["value"], found["low"], found["high"]) if found else quantity.NOTHING
+
+
 def show(out: Printer, rows: Sequence[Row], titles: Mapping[str, str], threshold: float) -> None:
     """METG of systems (rows) and workloads (columns); one table a workload where they would not fit."""
     workloads = list(dict.fromkeys(row["workload"] for row in rows))
@@ -46,6 +91,8 @@ def show(out: Printer, rows: Sequence[Row], titles: Mapping[str, str], threshold
     found = {(row["system"], row["workload"]): row for row in rows}
     smallest = {name: best([row for row in rows if row["workload"] == name]) for name in workloads}
     share = f"{100 * threshold:g} %"
+    for sentence in verdict(judged(rows)):
+        out.text(sentence)
     out.text(f"METG({share}): the smallest task of {share} efficiency, with 95 % intervals")
     lines: list[list[str]] = []
     marks: list[list[bool]] = []
@@ -85,17 +132,19 @@ def _one_by_one(
     smallest: Mapping[str, float | None],
 ) -> None:
     for name in workloads:
+        here = [row for row in found.values() if row["workload"] == name]
+        top = best_cell(here)
         lines, marks = [], []
         for system in systems:
             if row := found.get((system, name)):
                 # Alone, a workload has room for what cross-checks METG.
-                floor = quantity.seconds(row.get("floor"), 2)
+                overhead = quantity.seconds(row.get("overhead"), 2)
                 lines.append(
-                    [titles.get(system, system), value(row), floor, str(row["rounds"]), row["ending"]]
+                    [titles.get(system, system), value(row), overhead, times(row, top), row["ending"]]
                 )
                 marks.append([False, _is_best(row, smallest), False, False, False])
         out.text("\n" + name, "bold")
-        out.table(["system", "METG", "floor", "rounds", "ending"], lines, marks)
+        out.table(["system", "METG", "overhead", "times the best", "ending"], lines, marks)
 
 
 def _is_best(row: Row | None, smallest: Mapping[str, float | None]) -> bool:

@@ -4,21 +4,23 @@
     efficiency   E = (work / seconds) / (peak * cores) = (work / tasks) / (g * peak)
     METG(x)        = the smallest g whose E is at least x     (Slaughter et al., SC'20, section IV)
 
-What is estimated is the crossing of the *median* curve with the threshold, against the session's shared
-reference. How, and why so:
+How it is estimated, and why so:
 
-1.  A point is the median over rounds of log g, each round counting once by the median of its repeats: a run
-    hit by an interrupt moves nothing, a state that a whole run is in (placement, clock) counts as one draw.
-2.  log E over log work is made monotone by centred isotonic regression (Oron & Flournoy, Stat. Biopharm.
-    Res. 9(3), 2017): neighbours that noise has put in the wrong order become one point at their common
-    centre. Plain isotonic regression leaves a flat step there, which shifts a crossing by up to half a step.
-3.  Between points 1/E is linear in 1/work. That is exact for a constant overhead per task,
-    1/E = a + b/work, at any spacing, and monotone whenever the points are. (Linear in log-log would put
-    METG 0.8 % too high with sizes sqrt(2) apart, 3 % with sizes 2 apart.)
-4.  The interval comes from a bootstrap of whole rounds (drift hits a round as a whole) and, independently,
-    of the reference's measurements; with Hesterberg's expanded percentiles (The American Statistician
-    69(4), 2015, section 4.3), and wider still below six rounds, where even the range of a sample covers
-    its median less than 95 % of the time.
+1.  `peak` is what the kernel alone did beside the run, on the same cores. Both then had the same clock and
+    the same neighbours. Against one reference for the whole session, runs at a slow clock look inefficient.
+2.  A size is the robust location over rounds of log g and log E. Each round counts once, by the median of its
+    repeats: a run that an interrupt hit moves little, a state that a whole run is in (placement, clock)
+    counts as one draw.
+3.  Around the threshold E is a straight line in 1 / g (`line`), on which the state of the cores moves runs
+    along but not off. All sizes near the threshold inform it; where they do not lie on a line, only the
+    nearest.
+4.  Whether there is one crossing at all is told by a monotone fit (centred isotonic regression, Oron &
+    Flournoy, Stat. Biopharm. Res. 9(3), 2017) and by sizes whose intervals lie on the wrong side.
+5.  The interval comes from a bootstrap of whole rounds, wider where neighbouring rounds are alike, and where
+    sizes lie off the line by more than they scatter.
+
+Beside METG stands the overhead of a task: what remains at no work. Where it does not depend on the size of
+the task and the kernel loses nothing beside others, METG(50 %) is twice the overhead.
 """
 
 from __future__ import annotations
@@ -26,25 +28,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
-from taskgrain.estimate.bootstrap import (
-    exp_or_none,
-    interval,
-    peak_rate,
-    picked_rounds,
-    reference_table,
-    resampled_log_peaks,
-    resampled_medians,
-)
+from taskgrain.estimate.bootstrap import exp_or_none, interval, picked_rounds
 from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
+from taskgrain.estimate.line import Line, inflated, line
+from taskgrain.estimate.location import location, spread
+from taskgrain.estimate.quiet import quiet
 from taskgrain.estimate.samples import FEW_ROUNDS, Sample, Table
 from taskgrain.words.warnings import Notice, notice
 
 Ending = Literal["precise", "budget", "never_reached", "always_reached", "several_crossings", "failed"]
+_FAR = math.log(2.0)  # a line that crosses so far from where the monotone fit does is no description of it
+_SURELY = 0.2  # of the probability that an interval misses: a second crossing is a finding about a system
 _OUTLIER_RATIO = 1.5  # and five robust standard deviations: two placement states 25 % apart are no outliers
 
 
@@ -65,7 +64,7 @@ class CurvePoint:
 Curve = tuple[CurvePoint, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metg:
     """What a cell came to: the fields of a `metg` line of the results, seconds and work per second.
 
@@ -75,15 +74,28 @@ class Metg:
 
     ending: Ending
     threshold: float
-    metg: float | None
-    low: float | None
-    high: float | None
-    iterations: float | None
-    floor: float | None
-    floor_low: float | None
-    floor_high: float | None
+    metg: float | None = None
+    low: float | None = None
+    high: float | None = None
+    iterations: float | None = None
+    overhead: float | None = None
+    """Of a task, in seconds of a core: what remains at no work."""
+    overhead_low: float | None = None
+    overhead_high: float | None = None
+    quiet: float | None = None
+    """METG as it would be on quiet cores; None where they were quiet, or where that is not known."""
+    quiet_low: float | None = None
+    quiet_high: float | None = None
+    floor: float | None = None
+    floor_low: float | None = None
+    floor_high: float | None = None
     rounds: int
+    systematic: float = 0.0
+    """The half-width relative to METG that more rounds do not make narrower."""
     peak_rate: float
+    """The reference beside the runs: their median."""
+    best_rate: float | None = None
+    """The reference at quiet times."""
     curve: Curve
     warnings: tuple[Notice, ...]
 
@@ -107,92 +119,137 @@ def floor(
     if not samples:
         raise ValueError("the floor needs at least one run of the empty kernel")
     table = Table.of([s for s in samples if s.iterations == samples[0].iterations])
-    draws = resampled_medians(table, picked_rounds(table, resamples, np.random.default_rng(seed)))
-    value = float(table.medians[0])
-    low, high = interval(draws[:, 0], value, len(table.log_granularity), confidence)
+    rounds = len(table.log_granularity)
+    picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
+    scatter = spread(table.log_granularity)
+    value = float(location(table.log_granularity, scatter)[0])
+    draws = location(table.log_granularity[picks], scatter)[:, 0]
+    correlated = inflated(table.log_granularity - value)
+    low, high = interval(draws, value, rounds, confidence, inflation=correlated)
     return math.exp(value), exp_or_none(low), exp_or_none(high)
 
 
 def estimate(
     samples: Sequence[Sample],
-    reference: ArrayLike,
     *,
     threshold: float = 0.5,
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
     floor_samples: Sequence[Sample] = (),
+    best_rate: float | None = None,
 ) -> Metg:
-    """METG(threshold) of one cell from its samples and the reference's rates [measurements x cores].
+    """METG of the samples, with its interval, its warnings, and the curve that it was read off.
 
-    The ending is `budget` where there is a number (see `Metg`), else `never_reached`, `always_reached` or
-    `several_crossings`. The same samples in any order and the same seed give the same result.
-    Raises ValueError for no samples, or for samples or rates that are not positive.
+    `best_rate` is the reference at quiet times, work per second and core; without it there is no `quiet`.
+    Raises ValueError without samples, and for samples that make no sense.
     """
-    if not 0.0 < threshold < 1.0:
-        raise ValueError(f"threshold must lie between 0 and 1, not {threshold}")
     if not samples:
         raise ValueError("METG needs at least one sample")
-    rng = np.random.default_rng(seed)
     table = Table.of(samples)
-    peak = peak_rate(reference)
-    log_peaks = resampled_log_peaks(reference_table(reference), resamples, rng)
-    draws = resampled_medians(table, picked_rounds(table, resamples, rng))
-    log_efficiency = table.log_work - table.medians - math.log(peak)
-    drawn_efficiency = table.log_work - draws - log_peaks[:, None]
-    curve = _curve(table, draws, log_efficiency, drawn_efficiency, confidence)
-    warnings = _warnings(samples, table, curve, reference_table(reference), peak)
-
-    used = table.fit
+    peak = math.exp(float(np.nanmedian(table.log_peak)))
+    if best_rate is not None:  # a long measurement at quiet times may still be slower than short ones
+        best_rate = max(best_rate, peak)
+    rounds = len(table.log_granularity)
+    picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
+    curve, drawn_efficiency = _curve(table, picks, confidence)
+    typical_g, typical_e = table.locations()
     target = math.log(threshold)
-    weights = table.rounds[used].astype(float)
-    fit = centred_isotonic(table.log_work[used], log_efficiency[None, used], weights)
-    crossing = float(crossings(*fit, target)[0])
+    used = table.fit
+    fit = centred_isotonic(table.log_work[used], typical_e[None, used], table.rounds[used].astype(float))
+    numbers: dict[str, Any] = {}
+    warnings = _warnings(samples, table, curve)
     ending: Ending = "budget"
-    metg = iterations = low = high = None
-    if _falls_through(table, log_efficiency, drawn_efficiency, target, confidence):
+    if _falls_through(table, typical_e, drawn_efficiency, target, confidence):
         ending = "several_crossings"
     elif (fit[1] < target).all():
-        ending, low = "never_reached", curve[-1].granularity
+        ending, numbers["low"] = "never_reached", curve[-1].granularity
     elif (fit[1] >= target).all():
-        ending, high = "always_reached", curve[0].granularity_high or curve[0].granularity
+        ending, numbers["high"] = "always_reached", curve[0].granularity_high or curve[0].granularity
     else:
-        value = crossing - target - math.log(peak)
-        known = _rounds_at(table, crossing)
-        log_low, log_high = interval(log_metg(table, draws, log_peaks, target), value, known, confidence)
-        metg, low, high = math.exp(value), exp_or_none(log_low), exp_or_none(log_high)
-        iterations = math.exp(float(np.interp(crossing, table.log_work, np.log(table.iterations))))
-        if low is None or high is None:
+        crossing = float(crossings(*fit, target)[0])
+        log_metg = float(np.interp(crossing, table.log_work[used], typical_g[used]))
+        found = line(table, picks, threshold)
+        if found is not None and abs(found.metg - log_metg) < _FAR:
+            log_metg = found.metg
+            numbers = _numbers(found, table, picks, threshold, confidence, best_rate, floor_samples, seed)
+        numbers["metg"] = math.exp(log_metg)
+        numbers["iterations"] = _iterations(table, typical_g, log_metg)
+        if rounds > 1 and (numbers.get("low") is None or numbers.get("high") is None):
             warnings.append(notice("no_bound"))
         warnings += _gap_warning(table, crossing)
-    base: tuple[float | None, float | None, float | None] = (None, None, None)
     if floor_samples:
+        names = ("floor", "floor_low", "floor_high")
         base = floor(floor_samples, confidence=confidence, resamples=resamples, seed=seed)
-    rounds = len(table.log_granularity)
-    found = (threshold, metg, low, high, iterations, *base, rounds, peak)
-    return Metg(ending, *found, curve=curve, warnings=tuple(warnings))
+        numbers |= dict(zip(names, base, strict=True))
+    return Metg(
+        ending=ending,
+        threshold=threshold,
+        rounds=rounds,
+        peak_rate=peak,
+        best_rate=best_rate,
+        curve=curve,
+        warnings=tuple(warnings),
+        **numbers,
+    )
 
 
-def log_metg(table: Table, medians: Floats, log_peaks: Floats, target: float) -> Floats:
-    """log METG [rows] at the log threshold `target`, from medians [rows x sizes] and log peaks [rows].
+def _numbers(
+    found: Line,
+    table: Table,
+    picks: NDArray[np.int64],
+    threshold: float,
+    confidence: float,
+    best_rate: float | None,
+    empty: Sequence[Sample],
+    seed: int,
+) -> dict[str, float | None]:
+    """Intervals of METG, the overhead of a task, and METG on quiet cores."""
+    rounds = _rounds_at(table, found.metg)
+    systematic = found.systematic(threshold)
 
-    Infinite in a row whose crossing lies beyond all sizes.
-    """
-    used = table.fit
-    efficiency = table.log_work - medians - log_peaks[:, None]
-    fit = centred_isotonic(table.log_work[used], efficiency[:, used], table.rounds[used].astype(float))
-    return crossings(*fit, target) - target - log_peaks
+    def ends(name: str, draws: Floats, value: float) -> dict[str, float | None]:
+        low, high = interval(
+            draws, value, rounds, confidence, inflation=found.inflation, systematic=systematic
+        )
+        return {
+            f"{name}_low".removeprefix("metg_"): exp_or_none(low),
+            f"{name}_high".removeprefix("metg_"): exp_or_none(high),
+        }
+
+    numbers: dict[str, float | None] = {"systematic": systematic}
+    numbers |= ends("metg", found.metg_draws, found.metg)
+    if math.isfinite(found.overhead):
+        numbers["overhead"] = math.exp(found.overhead)
+        numbers |= ends("overhead", found.overhead_draws, found.overhead)
+    if best_rate:
+        # As METG is, between the states that the cores were in: the median would be one of them.
+        peaks = table.log_peak[:, table.fit].reshape(-1, 1)
+        log_peak = float(location(peaks, spread(peaks))[0])
+        calm = quiet(found, empty, log_peak, math.log(best_rate), np.random.default_rng(seed))
+        if calm is not None:
+            numbers["quiet"] = math.exp(calm[0])
+            numbers |= ends("quiet", calm[1], calm[0])
+    return numbers
 
 
-def _curve(table: Table, draws: Floats, efficiency: Floats, drawn: Floats, confidence: float) -> Curve:
+def _iterations(table: Table, log_granularity: Floats, log_metg: float) -> float:
+    rising = np.maximum.accumulate(np.where(np.isnan(log_granularity), -np.inf, log_granularity))
+    return math.exp(float(np.interp(log_metg, rising, np.log(table.iterations))))
+
+
+def _curve(table: Table, picks: NDArray[np.int64], confidence: float) -> tuple[Curve, Floats]:
+    """The curve, and the resamples of its log efficiencies [resamples x sizes]."""
+    granularity, efficiency = table.locations()
+    drawn_g, drawn_e = table.locations(picks)
     points = []
     for k, rounds in enumerate(table.rounds.tolist()):
-        g_low, g_high = interval(draws[:, k], float(table.medians[k]), rounds, confidence)
-        e_low, e_high = interval(drawn[:, k], float(efficiency[k]), rounds, confidence)
+        g_low, g_high = interval(drawn_g[:, k], float(granularity[k]), rounds, confidence)
+        e_low, e_high = interval(drawn_e[:, k], float(efficiency[k]), rounds, confidence)
         points.append(
             CurvePoint(
                 int(table.iterations[k]),
-                math.exp(table.medians[k]),
+                math.exp(granularity[k]),
                 exp_or_none(g_low),
                 exp_or_none(g_high),
                 math.exp(efficiency[k]),
@@ -201,7 +258,7 @@ def _curve(table: Table, draws: Floats, efficiency: Floats, drawn: Floats, confi
                 int(table.repeats[k]),
             )
         )
-    return tuple(points)
+    return tuple(points), drawn_e
 
 
 def _falls_through(table: Table, efficiency: Floats, drawn: Floats, target: float, confidence: float) -> bool:
@@ -211,7 +268,7 @@ def _falls_through(table: Table, efficiency: Floats, drawn: Floats, target: floa
     the first lies below the sizes measured. Surely: an interval at the level shared between the sizes
     (Bonferroni) excludes the threshold, over enough rounds that the interval means what it says.
     """
-    shared = 1.0 - (1.0 - confidence) / len(efficiency)
+    shared = 1.0 - _SURELY * (1.0 - confidence) / len(efficiency)
     above = False
     for k in np.flatnonzero(table.rounds >= FEW_ROUNDS):
         low, high = interval(drawn[:, k], float(efficiency[k]), int(table.rounds[k]), shared)
@@ -221,16 +278,14 @@ def _falls_through(table: Table, efficiency: Floats, drawn: Floats, target: floa
     return False
 
 
-def _rounds_at(table: Table, crossing: float) -> int:
-    """Rounds of the worse measured of the two sizes that enclose the crossing."""
-    log_work, rounds = table.log_work[table.fit], table.rounds[table.fit]
-    right = int(np.clip(np.searchsorted(log_work, crossing), 1, len(log_work) - 1))
+def _rounds_at(table: Table, log_metg: float) -> int:
+    """Rounds of the worse measured of the two sizes that enclose METG."""
+    log_granularity, rounds = table.locations()[0][table.fit], table.rounds[table.fit]
+    right = int(np.clip(np.searchsorted(log_granularity, log_metg), 1, max(1, len(rounds) - 1)))
     return int(rounds[right - 1 : right + 1].min())
 
 
-def _warnings(
-    samples: Sequence[Sample], table: Table, curve: Curve, rates: Floats, peak: float
-) -> list[Notice]:
+def _warnings(samples: Sequence[Sample], table: Table, curve: Curve) -> list[Notice]:
     found = []
     rounds = len(table.log_granularity)
     if rounds < 2:
@@ -241,17 +296,12 @@ def _warnings(
     best = max(curve, key=lambda point: point.efficiency)
     if best.efficiency > 1.1:
         found.append(notice("efficiency_above_one", efficiency=best.efficiency, iterations=best.iterations))
-    if len(rates) < 5:
-        found.append(notice("few_references", measurements=len(rates)))
-    typical = float(np.median(rates, axis=0).mean())
-    if len(rates) >= 5 and typical < 0.9 * peak:
-        found.append(notice("clock_changed", share=typical / peak))
     return found
 
 
 def _outlier_warning(samples: Sequence[Sample], table: Table) -> list[Notice]:
     column = np.searchsorted(table.iterations, [s.iterations for s in samples])
-    excess = np.log([s.granularity for s in samples]) - table.medians[column]
+    excess = np.log([s.granularity for s in samples]) - table.locations()[0][column]
     outliers: list[int] = []
     for k in range(len(table.iterations)):
         here = np.flatnonzero(column == k)

@@ -1,4 +1,4 @@
-"""Samples, and the same as a table of rounds and sizes with its medians."""
+"""Samples, and the same as a table of rounds and sizes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.location import location, spread
+from taskgrain.estimate.location import median as column_median
 
 FEW_ROUNDS = 6  # the smallest count whose range covers the median with 95 %: 1 - 2 / 2**6 = 0.97
+_INTERRUPTED = (math.log(3.0), 5.0 * 1.4826)  # log efficiency below the median: at least, and in deviations
+_JOINS = 3  # rounds with which a size takes part in the fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,8 @@ class Sample:
     work: float
     tasks: int
     cores: int
+    peak: float = math.nan
+    """The reference beside the run: work per second and core of the kernel alone."""
 
     @property
     def granularity(self) -> float:
@@ -37,48 +43,82 @@ class Sample:
         """Work per second of all cores together."""
         return self.work / self.seconds
 
+    @property
+    def efficiency(self) -> float:
+        """Share of what the cores would do without the system."""
+        return self.rate / (self.peak * self.cores)
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Samples as a table: one row a round, one column a size, sizes ascending."""
+    """Samples as a table: one row a round, one column a size, sizes ascending.
+
+    [rounds x sizes] hold logarithms: the median of a run's repeats, NaN where there was no run.
+    """
 
     iterations: Floats  # [sizes]
     log_work: Floats  # [sizes], log of the work of one task
-    log_granularity: Floats  # [rounds x sizes], the median of a run's repeats, NaN where there was no run
-    medians: Floats  # [sizes], over rounds
+    log_granularity: Floats  # [rounds x sizes]
+    log_efficiency: Floats  # [rounds x sizes], against the reference beside the run
+    log_peak: Floats  # [rounds x sizes], that reference
     rounds: NDArray[np.int64]  # [sizes], how many rounds measured it
     repeats: NDArray[np.int64]  # [sizes]
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> Table:
-        runs: dict[tuple[int, int], list[float]] = defaultdict(list)
+        """Raises ValueError for samples that make no sense, and for sizes with work but without a
+        reference."""
+        runs: dict[tuple[int, int], list[Sample]] = defaultdict(list)
         work: dict[int, float] = {}
         for s in samples:
             if not (s.seconds > 0.0 and s.tasks > 0 and s.cores > 0 and s.iterations >= 0):
                 raise ValueError(f"a sample needs positive seconds, tasks and cores: {s}")
-            if s.iterations and not s.work > 0.0:
-                raise ValueError(f"a sample of {s.iterations} iterations needs positive work: {s}")
-            runs[s.round, s.iterations].append(math.log(s.granularity))
+            if s.iterations and not (s.work > 0.0 and 0.0 < s.peak < math.inf):
+                raise ValueError(f"a sample of {s.iterations} iterations needs positive work and peak: {s}")
+            runs[s.round, s.iterations].append(s)
             work[s.iterations] = s.work / s.tasks if s.iterations else 1.0
         sizes = sorted(work)
         rows = {r: k for k, r in enumerate(sorted({r for r, _ in runs}))}
         columns = {n: k for k, n in enumerate(sizes)}
-        table = np.full((len(rows), len(sizes)), np.nan)
-        repeats = np.zeros(len(sizes), dtype=np.int64)
-        for (r, n), logs in runs.items():
-            table[rows[r], columns[n]] = median(logs)
-            repeats[columns[n]] += len(logs)
         log_work = np.log(np.array([work[n] for n in sizes]))
         if not (np.diff(log_work) > 0.0).all():
             raise ValueError("the work of a task must grow with its iterations")
-        rounds = (~np.isnan(table)).sum(axis=0)
-        medians = np.nanmedian(table, axis=0)
-        return cls(np.array(sizes, dtype=float), log_work, table, medians, rounds, repeats)
+        granularity = np.full((len(rows), len(sizes)), np.nan)
+        peak = granularity.copy()
+        repeats = np.zeros(len(sizes), dtype=np.int64)
+        for (r, n), run in runs.items():
+            at = rows[r], columns[n]
+            granularity[at] = median(math.log(s.granularity) for s in run)
+            peak[at] = math.log(run[0].peak)
+            repeats[columns[n]] += len(run)
+        efficiency = log_work - granularity - peak
+        hit = _interrupted(efficiency)
+        granularity[hit] = efficiency[hit] = peak[hit] = np.nan
+        rounds = (~np.isnan(granularity)).sum(axis=0)
+        return cls(np.array(sizes, dtype=float), log_work, granularity, efficiency, peak, rounds, repeats)
+
+    def locations(self, picks: NDArray[np.int64] | None = None) -> tuple[Floats, Floats]:
+        """Log granularity and log efficiency of each size: locations over the rounds, [sizes].
+
+        Or over each resample of `picks` [resamples x rounds]: then [resamples x sizes].
+        """
+        known = [location(one, spread(one)) for one in (self.log_granularity, self.log_efficiency)]
+        if picks is None:
+            return known[0], known[1]
+        drawn = [location(one[picks], spread(one)) for one in (self.log_granularity, self.log_efficiency)]
+        # A size measured seldom may be missing from a resample altogether; it then says what it says in all.
+        filled = [np.where(np.isnan(some), all_of, some) for some, all_of in zip(drawn, known, strict=True)]
+        return filled[0], filled[1]
 
     @property
     def fit(self) -> NDArray[np.bool_]:
-        """The sizes that take part in the fit: one added late joins once its median means something.
+        """The sizes that take part in the fit: one measured seldom, or added late, joins after a few
+        rounds."""
+        return np.asarray(self.rounds >= min(_JOINS, int(self.rounds.max())))
 
-        The round that is under way may be missing from any of them.
-        """
-        return np.asarray(self.rounds >= max(1, min(FEW_ROUNDS, int(self.rounds.max())) - 1))
+
+def _interrupted(log_efficiency: Floats) -> NDArray[np.bool_]:
+    """The runs [rounds x sizes] so far below the median of their size that something else must have run."""
+    below = column_median(log_efficiency) - log_efficiency
+    least, deviations = _INTERRUPTED
+    return np.asarray(below > np.maximum(least, deviations * column_median(np.abs(below))))

@@ -8,7 +8,7 @@ import os
 import secrets
 import signal
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -146,19 +146,30 @@ def measure(
 def _measured(runner: Runner, interrupted: str) -> Measured:
     states = runner.record.cells.values()
     pairs = zip(runner.as_they_stand(), states, strict=True)
-    shown = tuple(_shown(line, one.cell, one.cores) for line, one in pairs)
+    shown = tuple(_shown(line, one.cell, one.cores, one.compared.values()) for line, one in pairs)
     return Measured(shown, tuple(one.failure for one in states if one.failure), interrupted)
 
 
 def _of_lines(cells: Sequence[Cell], ends: Sequence[spent.Ended]) -> Measured:
     pairs = list(zip(cells, ends, strict=True))
-    shown = tuple(_shown(one.metg.to_json(), cell, one.cores) for cell, one in pairs if one.metg)
+    shown = tuple(
+        _shown(one.metg.to_json(), cell, one.cores, [line.to_json() for line in one.compared.values()])
+        for cell, one in pairs
+        if one.metg
+    )
     return Measured(shown, tuple(one.failure.to_json() for one in ends if one.failure))
 
 
-def _shown(line: Fields, cell: Cell, cores: int) -> Fields:
+def _shown(line: Fields, cell: Cell, cores: int, ratios: Iterable[Fields]) -> Fields:
     """A `metg` line with what a table needs to know of its cell."""
-    return dict(line) | {"system": cell.system, "workload": cell.workload.name, "cores": cores}
+    names = ("to", "value", "low", "high", "rounds")
+    found = [{name: one.get(name) for name in names} for one in ratios]
+    return dict(line) | {
+        "system": cell.system,
+        "workload": cell.workload.name,
+        "cores": cores,
+        "ratios": found,
+    }
 
 
 def _with_earlier(measured: Measured, store: Store) -> Measured:
@@ -232,6 +243,7 @@ def _of_earlier_builds(lines: Sequence[Line]) -> Iterator[Fields]:
                 "system": system,
                 "workload": workload,
                 "cores": cores or 0,
+                "ratios": [],
             }
         )
 

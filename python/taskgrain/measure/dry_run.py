@@ -55,7 +55,9 @@ def cell_seconds(
 ) -> float:
     """A guess of a cell's time, if it is precise after the least number of rounds."""
     step = workload.tasks(1) * _TASK / cores
-    run = settings.steps * step if settings.steps else max(settings.run_seconds, settings.min_steps * step)
-    rounds = settings.min_rounds * experiment.ROUND_RUNS
+    steps = settings.steps or settings.min_steps
+    free = not settings.steps and settings.run_seconds > steps * step
+    run = settings.run_seconds if free else steps * step
+    rounds = settings.min_rounds * (experiment.ROUND_RUNS if free else experiment.ROUND_WORK)
     repeats = 1 if settings.slow(run) else settings.repeats
     return (_BRACKET_RUNS + rounds) * run * (repeats + settings.warmup) * _OVERHEAD

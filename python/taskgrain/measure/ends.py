@@ -96,7 +96,11 @@ class Ends:
             said = [notice("budget_before_first_run")]
         said += [*_notices(state), *([state.cut] if state.cut else [])]
         fields["warnings"] = [*fields["warnings"], *(one.fields() for one in said)]
-        return fields | {"repeated_runs": state.rejected, "disturbed_runs": state.disturbed}
+        return fields | {
+            "repeated_runs": state.rejected,
+            "disturbed_runs": state.disturbed,
+            "runs": state.runs,
+        }
 
 
 def _notices(state: CellState) -> list[Notice]:

@@ -6,8 +6,10 @@ stood: every decision depends on nothing but the lines before it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,7 @@ from taskgrain.results.lines import (
     Line,
     MetgLine,
     OfCell,
+    RatioLine,
     ReferenceLine,
     RejectedLine,
     RunLine,
@@ -56,8 +59,10 @@ class _Answer:
     work: float
     tasks: int
     cores: int
-    slowdown: float
-    """Above 1 if the run was disturbed."""
+    peak: float
+    """What the reference did beside the run, per core; NaN if that was not measured."""
+    disturbed: bool
+    """Whether other processes took a part of the cores."""
     warnings: list[Notice]
 
     @classmethod
@@ -68,10 +73,17 @@ class _Answer:
         if not tasks or not cores or not (work or not line.iterations):
             raise ValueError("a run of nothing")
         busy, warnings = line.busy or 0.0, [said for one in line.warnings if (said := read_notice(one))]
-        # Older lines were not probed and say only how busy the cores were.
-        disturbed = busy > BUSY_SHARE if line.disturbed is None else line.disturbed
-        slowdown = line.slowdown or 1.0 / max(0.1, 1.0 - busy) if disturbed else 1.0
-        return cls(key, list(seconds), work, tasks, cores, max(1.0, slowdown), warnings)
+        # Whether a probe found the cores slower, as older lines say, does not matter: the reference was too.
+        found = cls(key, list(seconds), work, tasks, cores, _beside(line, cores), busy > BUSY_SHARE, warnings)
+        return found
+
+
+def _beside(line: RunLine, cores: int) -> float:
+    """The reference beside a run, averaged over its cores and over before and after. NaN if it has none."""
+    sides = [row[:cores] for row in (line.reference_before, line.reference_after)]
+    if any(len(row) < cores or None in row for row in sides):
+        return math.nan
+    return math.sqrt(math.prod(fmean(rate for rate in row if rate) for row in sides))
 
 
 class CellState:
@@ -85,6 +97,8 @@ class CellState:
         self.failure: Mapping[str, Any] | None = None
         self.metg: Mapping[str, Any] | None = None
         """Its last `metg` line, if it was neither measured nor has failed since."""
+        self.compared: dict[str, Mapping[str, Any]] = {}
+        """Its last `ratio` lines, by the cell that it is compared with, if it was not measured since."""
         self.problem = ""
         """Why its answers make no sense, if they do not: a failure that is not yet written."""
         self.cut: Notice | None = None
@@ -173,21 +187,29 @@ class CellState:
     def _tell(self, answer: _Answer, reference: NDArray[np.float64]) -> None:
         request = next(one for one in self.experiment.next_round() if one.key == answer.key)
         self.runs += 1
-        self.metg = None
+        self.metg, self.compared = None, {}
         self.steps, self.cores = request.steps, answer.cores
         self.reference = reference[:, : answer.cores]
-        self.disturbed += answer.slowdown > 1.0
+        self.disturbed += answer.disturbed
         self.warnings += [one for one in answer.warnings if one not in self.warnings]
         self._seconds[request.iterations, request.steps] = max(answer.seconds)
         if request.iterations:
             self._step_work = answer.work / (request.iterations * request.steps)
         self.run_seconds += max(answer.seconds) * (request.repeats + request.warmup)
         samples = [
-            Sample(request.iterations, request.round, seconds, answer.work, answer.tasks, answer.cores)
+            Sample(
+                request.iterations,
+                request.round,
+                seconds,
+                answer.work,
+                answer.tasks,
+                answer.cores,
+                answer.peak,
+            )
             for seconds in answer.seconds
         ]
         try:
-            self.experiment.tell(request, samples, self.reference, answer.slowdown)
+            self.experiment.tell(request, samples, self.reference, answer.disturbed)
         except ValueError as error:
             self.problem = str(error)
 
@@ -274,6 +296,9 @@ class Record:
             case FailureLine():
                 _known(line, "error", "message")
                 state.failure, state.metg = line.to_json(), None
+            case RatioLine():
+                to, _ = _known(line, "to", "value")
+                state.compared[to] = line.to_json()
             case MetgLine():
                 _known(line, "ending", "threshold", "rounds")
                 if line.ending == "precise":

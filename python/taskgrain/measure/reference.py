@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from taskgrain.drive.answers import DriverError, Peak, Probe
+from taskgrain.drive.answers import DriverError, Peak
+from taskgrain.drive.system import REFERENCE
 from taskgrain.machine.busy import BUSY_SHARE, Busy
 from taskgrain.machine.topology import frequency
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Driver, Plan
-from taskgrain.measure.quiet import PROBE_SECONDS
 from taskgrain.measure.record import Record, ReferenceKey
 
 _MOST_ATTEMPTS = 3
 _SECONDS = 0.01
+_BESIDE = 0.001
+"""Seconds of a measurement beside a run. States of the cores last from milliseconds to minutes."""
 _EVERY = 0.25
 """Seconds of measuring after which the reference is measured again within a round."""
 
@@ -44,9 +46,15 @@ class References:
         self._journal.append("reference", **fields)
         self._measured_at[key] = self._plan.clock()
 
-    def probe(self) -> Probe:
-        """A look at how quiet the cores are."""
-        return self._drivers.ask_reference(lambda driver: driver.probe(PROBE_SECONDS))
+    def beside(self, key: ReferenceKey, kernel: dict[str, Any]) -> tuple[float, ...]:
+        """The rates of the kernel alone on each core at this moment; none of processors other than the cores.
+
+        It is quick, and is written with the run that it was measured beside. Raises `TaskgrainError`.
+        """
+        if key[0] != REFERENCE:
+            return ()
+        isa = self._plan.settings.isa
+        return self._drivers.ask_reference(lambda driver: driver.peak(kernel, _BESIDE, isa)).rates
 
     def _peak(self, driver: Driver, key: ReferenceKey, kernel: dict[str, Any]) -> tuple[Peak, Busy]:
         """One measurement of the kernel alone, and what disturbed it."""

@@ -12,13 +12,13 @@ from typing import Any
 
 from taskgrain.drive.answers import DriverError, OutOfTime
 from taskgrain.measure.budget import Budget
+from taskgrain.measure.comparison import compare
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.ends import Ends
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.table import experiment_named
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
-from taskgrain.measure.quiet import Watch
 from taskgrain.measure.record import CellState, Record
 from taskgrain.measure.reference import References
 from taskgrain.measure.runs import Runs
@@ -49,8 +49,10 @@ class Runner:
         journal = Journal(store, self.record, self._budget.elapsed)
         self._references = References(plan, self.record, self._drivers, journal)
         self._ends = Ends(plan, self.record, self._drivers, journal)
-        watch = Watch(self._references.probe, plan.clock, plan.sleep)
-        self._runs = Runs(plan, self.record, self._drivers, journal, watch, self._ends, self._budget)
+        self._journal = journal
+        self._runs = Runs(
+            plan, self.record, self._drivers, journal, self._references, self._ends, self._budget
+        )
 
     def _replay(self, lines: Sequence[Placed]) -> None:
         strange = 0
@@ -82,6 +84,7 @@ class Runner:
                     self._measure_round(group)
             for state in states:
                 self._ends.conclude(state)
+            compare(states, self._plan.settings.threshold, self._journal)
             self._drivers.close()
         finally:
             self._drivers.kill()

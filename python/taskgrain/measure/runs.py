@@ -1,16 +1,16 @@
-"""One request of a cell: run it on quiet cores, check the answer, and write it.
+"""One request of a cell: run it with the reference beside it, check the answer, and write it.
 
-A run that others disturbed is repeated, and the least disturbed attempt counts. A run that does not fit into
-the budget is not begun, or stopped: that ends its cell.
+The state of the cores (clock, neighbours, place) shows in the reference just before and after the run. A run
+that other processes took a part of the cores from is repeated, and the least disturbed attempt counts. A run
+that does not fit into the budget is not begun, or stopped: that ends its cell.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
 from typing import Any
 
-from taskgrain.drive.answers import DriverError, OutOfTime, Probe, RunResult
+from taskgrain.drive.answers import DriverError, OutOfTime, RunResult
 from taskgrain.machine.busy import BUSY_SHARE, Busy
 from taskgrain.measure.budget import Budget, least_seconds
 from taskgrain.measure.drivers import Drivers
@@ -18,15 +18,17 @@ from taskgrain.measure.ends import Ends
 from taskgrain.measure.experiments.experiment import Request
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Driver, Plan
-from taskgrain.measure.quiet import PATIENCE, Watch
 from taskgrain.measure.record import CellState, Record
+from taskgrain.measure.reference import References
 from taskgrain.words.warnings import notice
 
 _MOST_ATTEMPTS = 3
 _LONG = 1.0
-"""Seconds of a run that is not repeated for being disturbed: most states of the cores are shorter."""
+"""Seconds of a run that is not repeated for being disturbed."""
 _RECENT = 16
-"""Requests by which it is judged whether waiting for quiet cores helps."""
+"""Requests by which it is judged whether repeating helps."""
+_FRESH = 0.005
+"""Seconds for which the reference after a run is that before the next."""
 _IMPOSSIBLE = 20.0
 """A rate this many times the kernel's rate on all cores is impossible; no cache and no clock explains it."""
 
@@ -40,12 +42,14 @@ class Runs:
         record: Record,
         drivers: Drivers,
         journal: Journal,
-        watch: Watch,
+        references: References,
         ends: Ends,
         budget: Budget,
     ) -> None:
         self._plan, self._record, self._drivers, self._journal = plan, record, drivers, journal
-        self._watch, self._ends, self._budget = watch, ends, budget
+        self._references, self._ends, self._budget = references, ends, budget
+        self._beside: tuple[float, object, tuple[float, ...]] | None = None
+        """The last reference beside a run: when, of what, and its rates."""
         self._stayed_disturbed: deque[bool] = deque(maxlen=_RECENT)
         """Of the last requests, whether every attempt was disturbed."""
 
@@ -71,7 +75,7 @@ class Runs:
         simulated = self._plan.systems[state.cell.system].simulated
         best: dict[str, Any] = {}
         for attempt in range(1, _MOST_ATTEMPTS + 1):
-            before = None if simulated else self._watch.wait(0.0 if self._hopeless() else PATIENCE)
+            before = [] if simulated else self._reference(state)
             try:
                 line = self._answer(state, request)
             except DriverError as error:
@@ -83,8 +87,10 @@ class Runs:
                 return
             if line is None:
                 break
-            line |= self._judged(line, before)
-            if not best or line["slowdown"] < best["slowdown"]:
+            if before:
+                line |= {"reference_before": before, "reference_after": self._reference(state, now=True)}
+            line["disturbed"] = line["busy"] > BUSY_SHARE
+            if not best or line["busy"] < best["busy"]:
                 best = line
             best["attempts"] = attempt
             last = attempt == _MOST_ATTEMPTS or sum(line["seconds"]) > _LONG or self._budget.over
@@ -99,19 +105,18 @@ class Runs:
             self._ends.fail(state, "protocol", state.problem)
 
     def _hopeless(self) -> bool:
-        """Whether most of the last requests stayed disturbed: waiting and repeating only eats the budget."""
+        """Whether most of the last requests stayed disturbed: repeating only eats the budget."""
         return len(self._stayed_disturbed) == _RECENT and sum(self._stayed_disturbed) > _RECENT / 2
 
-    def _judged(self, line: Mapping[str, Any], before: Probe | None) -> dict[str, Any]:
-        """How disturbed a run was, by the probes before it and now, and by what others took of its cores."""
-        if before is None:
-            return {"slowdown": 1.0, "disturbed": False}
-        slowdown, disturbed = self._watch.judge(before, self._watch.look())
-        if line["busy"] > BUSY_SHARE:
-            # All of it may have been on one core, which the others then wait for.
-            slowdown = max(slowdown, 1.0 / max(0.1, 1.0 - line["busy"] * line["cores"]))
-            disturbed = True
-        return {"slowdown": round(slowdown, 4), "disturbed": disturbed}
+    def _reference(self, state: CellState, now: bool = False) -> list[float]:
+        """The rates of the kernel alone on each core, now or a moment ago."""
+        if not now and self._beside is not None:
+            then, of, rates = self._beside
+            if of == state.kernel and self._plan.clock() - then < _FRESH:
+                return list(rates)
+        rates = self._references.beside(state.kernel, state.cell.workload.reference())
+        self._beside = self._plan.clock(), state.kernel, rates
+        return list(rates)
 
     def _answer(self, state: CellState, request: Request) -> dict[str, Any] | None:
         """One answer; None if it was stopped, which ends the cell.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from taskgrain.results.lines import CellLine, FailureLine, Line, MetgLine, OfCell, RunLine
+from taskgrain.results.lines import CellLine, FailureLine, Line, MetgLine, OfCell, RatioLine, RunLine
 from taskgrain.study.workload import Cell
 
 
@@ -16,6 +16,8 @@ class Ended:
     metg: MetgLine | None = None
     failure: FailureLine | None = None
     cores: int = 0
+    compared: dict[str, RatioLine] = field(default_factory=dict)
+    """By the cell that it is compared with."""
 
     def take(self, line: OfCell) -> None:
         """Takes the next of its lines."""
@@ -24,8 +26,10 @@ class Ended:
                 self.metg = line
             case FailureLine():
                 self.metg, self.failure = None, line
+            case RatioLine() if line.to:
+                self.compared[line.to] = line
             case RunLine():
-                self.metg, self.cores = None, line.cores or 0
+                self.metg, self.cores, self.compared = None, line.cores or 0, {}
             case CellLine() if self.failure is not None:  # it tries again
                 self.metg, self.failure = None, None
 

@@ -42,6 +42,22 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Ratio:
+    """METG of a cell over that of another, from the rounds in which both ran."""
+
+    to: str
+    """The name of the other."""
+    value: float
+    low: float | None
+    high: float | None
+
+    @property
+    def surely_larger(self) -> bool:
+        """Whether the interval lies above 1."""
+        return self.low is not None and self.low > 1.0
+
+
+@dataclass(frozen=True)
 class Cell:
     """One system on one workload, and what came of it; times in seconds, rates in `work_unit` per second."""
 
@@ -69,6 +85,16 @@ class Cell:
     metg: float | None
     low: float | None
     high: float | None
+    overhead: float | None
+    """Of a task: what remains at no work."""
+    overhead_low: float | None
+    overhead_high: float | None
+    quiet: float | None
+    """METG on quiet cores, where the machine was busy."""
+    quiet_low: float | None
+    quiet_high: float | None
+    ratios: tuple[Ratio, ...]
+    """To the best of the workload, and to the limit."""
     floor: float | None
     floor_low: float | None
     floor_high: float | None
@@ -83,6 +109,7 @@ class Cell:
     memory: int | None
     """Bytes, the largest process of its driver at its largest, since that was started."""
     peak_rate: float | None
+    best_rate: float | None
     work_unit: str
     curve: tuple[Point, ...]
     warnings: tuple[Notice, ...]

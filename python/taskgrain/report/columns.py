@@ -52,6 +52,23 @@ def _interval(cell: Cell) -> tuple[str, float | None]:
     return quantity.around(cell.metg, cell.low, cell.high)[1], high / low if low else math.inf
 
 
+def _to_best(cell: Cell) -> tuple[str, float | None]:
+    """The ratio to the best of the workload, which is compared with none but the limit."""
+    found = next((one for one in cell.ratios if not one.to.startswith("limit/")), None)
+    found = found or next(iter(cell.ratios), None)
+    if found is None:
+        return quantity.NOTHING, None
+    return quantity.ratio_interval(found.value, found.low, found.high), found.value
+
+
+def _overhead(cell: Cell) -> tuple[str, float | None]:
+    return quantity.around(cell.overhead, cell.overhead_low, cell.overhead_high)[0], cell.overhead
+
+
+def _quiet(cell: Cell) -> tuple[str, float | None]:
+    return quantity.interval(cell.quiet, cell.quiet_low, cell.quiet_high), cell.quiet
+
+
 def _floor(cell: Cell) -> tuple[str, float | None]:
     return quantity.around(cell.floor, cell.floor_low, cell.floor_high)[0], cell.floor
 
@@ -71,7 +88,10 @@ def _text(of: Callable[[Cell], str]) -> Callable[[Cell], tuple[str, float | None
 COLUMNS = (
     Column("METG", True, True, _metg),
     Column("95 % interval", True, True, _interval),
-    Column("Floor", True, True, _floor),
+    Column("Times the best", True, True, _to_best),
+    Column("Overhead of a task", True, True, _overhead),
+    Column("METG on quiet cores", False, True, _quiet),
+    Column("Floor", False, True, _floor),
     Column("Memory of a process", True, True, _memory),
     Column("Ending", True, False, _text(ending)),
     Column("Rounds", True, True, lambda cell: _number(cell.rounds)),

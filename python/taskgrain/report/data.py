@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from taskgrain.report.cells import Cell, Failure, Point, Results
+from taskgrain.report.cells import Cell, Failure, Point, Ratio, Results
 from taskgrain.report.repeat import command
 from taskgrain.report.runs import Run, counting, curve, peak, samples
 from taskgrain.results import lines, reader, values
@@ -24,6 +24,7 @@ from taskgrain.results.lines import (
     Line,
     MetgLine,
     OfCell,
+    RatioLine,
     ReferenceLine,
     RunLine,
 )
@@ -45,6 +46,8 @@ class _Gathered:
     ended: MetgLine = _NOTHING_ENDED
     failures: list[tuple[FailureLine | CrashLine, bool]] = field(default_factory=list)
     """Each with whether it ended the cell."""
+    ratios: dict[str, Ratio] = field(default_factory=dict)
+    """Those after its last `metg` line, by the cell that it is compared with."""
     runs: list[Run] = field(default_factory=list)
     count: int = 0
     """Of the lines of runs, those that make no sense included."""
@@ -123,8 +126,11 @@ def _gather(cell: _Gathered, line: Line) -> None:
             cell.failures = [(earlier, False) for earlier, _ in cell.failures] + [(line, True)]
         case CrashLine():  # the driver was started again
             cell.failures.append((line, False))
+        case RatioLine() if line.to and line.value:
+            to = text(line.to)
+            cell.ratios[to] = Ratio(to, line.value, line.low, line.high)
         case MetgLine():
-            cell.ended = line
+            cell.ended, cell.ratios = line, {}
             if line.ending != "failed":
                 cell.failures = [(earlier, False) for earlier, _ in cell.failures]
 
@@ -177,6 +183,13 @@ def _cell(name: str, gathered: _Gathered, references: _References, settings: Map
         metg=ended.metg,
         low=ended.low,
         high=ended.high,
+        overhead=ended.overhead,
+        overhead_low=ended.overhead_low,
+        overhead_high=ended.overhead_high,
+        quiet=ended.quiet,
+        quiet_low=ended.quiet_low,
+        quiet_high=ended.quiet_high,
+        ratios=tuple(gathered.ratios.values()),
         floor=ended.floor,
         floor_low=ended.floor_low,
         floor_high=ended.floor_high,
@@ -187,6 +200,7 @@ def _cell(name: str, gathered: _Gathered, references: _References, settings: Map
         disturbed=ended.disturbed_runs,
         memory=gathered.memory or None,
         peak_rate=peak_rate,
+        best_rate=ended.best_rate,
         work_unit=gathered.work_unit or reference.work_unit,
         curve=_curve(ended.curve, counting(gathered.runs), peak_rate),
         warnings=tuple(_notices(ended)),

@@ -77,6 +77,7 @@ def render(results: Results) -> str:
     return template.render(
         results=results,
         best=summary.best(results),
+        trust=summary.trust(results),
         troubles=summary.troubles(results),
         machine_line=_machine_line(results),
         machine=list(_flat(results.machine)),

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from taskgrain.estimate.bootstrap import peak_rate
+import numpy as np
+
+from taskgrain.estimate.reference import reference_table
 from taskgrain.report.cells import Point
 
 
@@ -39,7 +41,7 @@ def peak(rates: Iterable[Sequence[float]], cores: int | None) -> float | None:
     """The reference of a session in work per second and core, of the cores that the system uses."""
     table = [row[:cores] for row in rates if cores is not None and len(row) >= cores > 0]
     try:
-        return peak_rate(table)
+        return float(np.median(reference_table(table), axis=0).mean())
     except ValueError:
         return None
 

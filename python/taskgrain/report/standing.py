@@ -17,21 +17,33 @@ class Standing:
     ties: tuple[Cell, ...]
     """Those that may be the best, as far as the intervals tell. A winner stands here alone."""
     behind: tuple[Cell, ...]
-    """Those that are slower than all of `ties`, as no intervals overlap."""
+    """Those that are slower: than the first of `ties` by their ratio to it, or than all of them as no
+    intervals overlap."""
     unknown: tuple[Cell, ...]
     """Those that have neither a METG nor a bound of it."""
 
 
 def of(cells: Sequence[Cell]) -> Standing:
-    """Compares the cells of one workload; a bound that is missing is infinite."""
+    """Compares the cells of one workload with the first of them: by ratios from common rounds where there are
+    any, else by intervals. A bound that is missing is infinite."""
     known = sorted((cell for cell in cells if bound(cell) is not None), key=_middle)
     # Who begins below the smallest upper bound may be the best. The first is there even if it has no bounds.
     least = min((span(cell)[1] for cell in known), default=math.inf)
-    ties = tuple(cell for cell in known if cell is known[0] or span(cell)[0] <= least)
+
+    def ties_with_first(cell: Cell) -> bool:
+        ratio = next((one for one in cell.ratios if one.to == known[0].name), None)
+        return cell is known[0] or (span(cell)[0] <= least if ratio is None else not ratio.surely_larger)
+
+    ties = tuple(filter(ties_with_first, known))
     end = max((span(cell)[1] for cell in ties), default=math.inf)
+
+    def behind_all_ties(cell: Cell) -> bool:
+        compared = any(one.to == known[0].name for one in cell.ratios)
+        return cell not in ties and (compared or span(cell)[0] > end)
+
     return Standing(
         ties=ties,
-        behind=tuple(cell for cell in known if span(cell)[0] > end),
+        behind=tuple(filter(behind_all_ties, known)),
         unknown=tuple(cell for cell in cells if bound(cell) is None),
     )
 

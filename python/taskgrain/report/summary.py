@@ -9,6 +9,7 @@ from taskgrain.report import standing
 from taskgrain.report.cells import Cell, Results
 from taskgrain.report.rows import bound, short_result
 from taskgrain.words import quantity
+from taskgrain.words.verdict import Judged, state_of_the_machine
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,26 @@ class Best:
     def contenders(self) -> tuple[str, ...]:
         """All that may be the best; a winner stands alone."""
         return *self.systems, *self.perhaps
+
+
+def trust(results: Results) -> str:
+    """How far the numbers can be trusted: how busy the machine was, and how well they are known."""
+    judged = [
+        Judged(
+            system=cell.system,
+            workload=cell.workload,
+            cores=cell.cores,
+            metg=cell.metg,
+            low=cell.low,
+            high=cell.high,
+            best=not cell.ratios,
+            ratio=(cell.ratios[0].low, cell.ratios[0].high) if cell.ratios else None,
+            slowdown=cell.best_rate / cell.peak_rate if cell.best_rate and cell.peak_rate else None,
+            disturbed=cell.disturbed / cell.runs if cell.disturbed is not None and cell.runs else None,
+        )
+        for cell in results.cells
+    ]
+    return state_of_the_machine(judged)
 
 
 def best(results: Results) -> tuple[Best, ...]:

@@ -63,6 +63,8 @@ CELL = (
 )
 """What every table but `reference` begins with: the cell and its workload."""
 
+_ALONE = "of the kernel alone, averaged over the cores that the system occupies,"
+
 RUNS = (
     *CELL,
     *_time("the run"),
@@ -74,16 +76,20 @@ RUNS = (
     Column("granularity", "number", "s", "seconds × cores ÷ tasks"),
     Column("rate", "number", "work_unit/s", "work ÷ seconds, of all cores together"),
     *_of(Attempt, "prepare_seconds tasks dependencies work work_unit cores peak_rss_bytes"),
-    *_of(Attempt, "busy steal switches slowdown disturbed attempts"),
+    *_of(Attempt, "busy steal switches"),
+    Column("reference_before", "number", "work_unit/s", f"{_ALONE} just before the run"),
+    Column("reference_after", "number", "work_unit/s", f"{_ALONE} just after the run"),
+    *_of(Attempt, "slowdown disturbed attempts"),
 )
 
 CELLS = (
     *CELL,
     *_time("the cell's last line"),
     *_of(CellLine, "cores reference threshold"),
-    *_of(MetgLine, "ending metg low high crossing_iterations=iterations floor floor_low floor_high rounds"),
+    *_of(MetgLine, "ending metg low high crossing_iterations=iterations overhead overhead_low overhead_high"),
+    *_of(MetgLine, "quiet quiet_low quiet_high floor floor_low floor_high rounds systematic"),
     Column("runs", "integer", "", "runs that count"),
-    *_of(MetgLine, "repeated_runs disturbed_runs peak_rate"),
+    *_of(MetgLine, "repeated_runs disturbed_runs peak_rate best_rate"),
     *_of(Attempt, "work_unit"),
     *_of(FailureLine, "failure=error failure_message=message"),
     Column("warnings", "text", "", "warnings, with a vertical bar between them"),

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 from typing import Any, TypeVar
 
 import polars as pl
@@ -123,6 +124,8 @@ class Tables:
         for number, (line, session) in enumerate(self._in_session(Attempt)):
             common = self._cell(line.cell) | line.to_json() | {"session": session}
             common |= {"run": number, "counted": isinstance(line, RunLine)}
+            for side in ("reference_before", "reference_after"):
+                common[side] = _mean(getattr(line, side)[: line.cores])
             prepared = line.prepare_seconds
             for sample, seconds in enumerate(line.seconds):
                 own: dict[str, Any] = {"sample": sample, "seconds": seconds}
@@ -192,6 +195,11 @@ def _facts(line: CellLine) -> dict[str, str | None]:
     """What the driver said of itself when it started."""
     driver = line.driver or {}
     return {key: values.text(driver.get(key)) for key in ("version", "compiler", "flags", "isa")}
+
+
+def _mean(rates: tuple[float | None, ...]) -> float | None:
+    known = [rate for rate in rates if rate is not None]
+    return fmean(known) if known and len(known) == len(rates) else None
 
 
 def _share(value: float | None, factor: int | None, whole: float | None) -> float | None:

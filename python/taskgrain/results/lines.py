@@ -247,10 +247,18 @@ class Attempt(OfCell):
     steal: float | None = _field(values.amount, "the hypervisor's part of it")
     switches: int | None = _integer("involuntary context switches of the driver's threads during the run")
     warnings: tuple[Warning, ...] = _field(_warning, "what was odd about the answer", listed=True)
-    slowdown: float | None = _positive("how many times slower the cores were than at their best")
-    disturbed: bool | None = _field(
-        values.flag, "whether other programs disturbed the run, by `slowdown` and `busy`"
+    reference_before: tuple[float | None, ...] = _positive(
+        "of the kernel alone on that core, just before the run", "work_unit/s", listed=True, gaps=True
     )
+    """One for each core."""
+    reference_after: tuple[float | None, ...] = _positive(
+        "of the kernel alone on that core, just after the run", "work_unit/s", listed=True, gaps=True
+    )
+    """One for each core."""
+    slowdown: float | None = _positive(
+        "how many times slower the cores were than at their best; only in older results"
+    )
+    disturbed: bool | None = _field(values.flag, "whether other programs disturbed the run, by `busy`")
     attempts: int | None = _integer("number of attempts, because a disturbed run is repeated")
 
 
@@ -349,24 +357,57 @@ class MetgLine(OfCell):
     low: float | None = _positive("lower end of its 95 % interval", "s", always=True)
     high: float | None = _positive("upper end of its 95 % interval", "s", always=True)
     iterations: float | None = _positive("iterations of a task at METG", always=True)
+    overhead: float | None = _positive("of a task at METG: what remains at no work", "s")
+    overhead_low: float | None = _positive("lower end of its 95 % interval", "s")
+    overhead_high: float | None = _positive("upper end of its 95 % interval", "s")
+    quiet: float | None = _positive("METG on quiet cores, as the runs on slower ones foretell it", "s")
+    quiet_low: float | None = _positive("lower end of its 95 % interval", "s")
+    quiet_high: float | None = _positive("upper end of its 95 % interval", "s")
     floor: float | None = _positive("granularity of the empty kernel", "s", always=True)
     floor_low: float | None = _positive("lower end of its 95 % interval", "s", always=True)
     floor_high: float | None = _positive("upper end of its 95 % interval", "s", always=True)
     rounds: int | None = _integer("complete rounds")
-    peak_rate: float | None = _positive(
-        "peak rate of one core, the 100 % of the efficiency", "work_unit/s", always=True
+    systematic: float | None = _field(
+        values.amount, "half-width of the interval, relative to METG, that more rounds do not make narrower"
     )
+    peak_rate: float | None = _positive(
+        "peak rate of one core beside the runs, the 100 % of the efficiency", "work_unit/s", always=True
+    )
+    best_rate: float | None = _positive("peak rate of one core at quiet times", "work_unit/s")
     curve: tuple[CurvePoint, ...] = _field(
         _table, "the efficiency curve", listed=True, always=True, made=CurvePoint
     )
     warnings: tuple[Warning, ...] = _field(_warning, "what to know of the result", listed=True, always=True)
     repeated_runs: int | None = _integer("runs that others disturbed and that were repeated")
     disturbed_runs: int | None = _integer("runs that stayed disturbed")
+    runs: int | None = _integer("runs of the cell")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatioLine(OfCell):
+    """METG of the cell divided by that of another, from the rounds in which both ran."""
+
+    kind: ClassVar[str] = "ratio"
+    to: str | None = _text("the cell that it is divided by: the best of the workload, or the limit")
+    value: float | None = _positive("the ratio")
+    low: float | None = _positive("lower end of its 95 % interval", always=True)
+    high: float | None = _positive("upper end of its 95 % interval", always=True)
+    rounds: int | None = _integer("rounds that both cells have")
 
 
 TYPES: dict[str, type[Line]] = {
     one.kind: one
-    for one in (SessionLine, CellLine, RunLine, RejectedLine, ReferenceLine, CrashLine, FailureLine, MetgLine)
+    for one in (
+        SessionLine,
+        CellLine,
+        RunLine,
+        RejectedLine,
+        ReferenceLine,
+        CrashLine,
+        FailureLine,
+        MetgLine,
+        RatioLine,
+    )
 }
 
 

@@ -15,6 +15,8 @@ _TIME = ((1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s"))
 _SI = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"), (1e18, "E"))
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB")
 _WORK = {"flop": "FLOP", "byte": "B", "bytes": "B"}
+_APART = 10.0
+"""A bound so many times away from a value is shown by itself."""
 _FEWEST, _MOST = 2, 3  # significant digits of a value with an interval
 
 
@@ -37,6 +39,9 @@ def around(value: float | None, low: float | None, high: float | None) -> tuple[
     """
     if value is None or (low is None and high is None):
         return seconds(value), NOTHING
+    if (low or value) * _APART < value or value * _APART < (high or value):
+        # One place for all of them would show zeros, or digits that mean nothing.
+        return seconds(value, 2), " – ".join("?" if one is None else seconds(one, 1) for one in (low, high))
     place = _place(value, value if low is None else low, value if high is None else high)
     scale, unit = _time_unit(value, place)
     span = " – ".join("?" if one is None else _fixed(one, scale, place) for one in (low, high))
@@ -46,7 +51,11 @@ def around(value: float | None, low: float | None, high: float | None) -> tuple[
 def interval(value: float | None, low: float | None, high: float | None) -> str:
     """A duration with its interval (seconds): `0.41 µs (0.39 – 0.44)`."""
     middle, span = around(value, low, high)
-    return middle if span == NOTHING else f"{middle} ({span.rsplit(' ', 1)[0]})"
+    if span == NOTHING:
+        return middle
+    unit = f" {span.rsplit(' ', 1)[-1]}"
+    shared = span.count(unit) == 1 and middle.endswith(unit)
+    return f"{middle} ({span.removesuffix(unit) if shared else span})"
 
 
 def rate(value: float | None, unit: str, digits: int = 3) -> str:
@@ -80,6 +89,16 @@ def ratio(value: float | None) -> str:
         return NOTHING
     text = _fixed(value, 1.0, _digits_place(value, 2))
     return f"{int(text):,} ×".replace(",", " ") if text.isdigit() else f"{text} ×"
+
+
+def ratio_interval(value: float | None, low: float | None, high: float | None) -> str:
+    """How many times as much, with its interval: `1.30 (1.21 – 1.42)`; a bound that is not known is a
+    question mark."""
+    if value is None or (low is None and high is None):
+        return ratio(value)
+    place = _place(value, value if low is None else low, value if high is None else high)
+    span = " – ".join("?" if one is None else _fixed(one, 1.0, place) for one in (low, high))
+    return f"{_fixed(value, 1.0, place)} ({span})"
 
 
 def size(value: int | None) -> str:

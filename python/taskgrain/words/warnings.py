@@ -28,17 +28,11 @@ SENTENCES = {
     "efficiency_above_one": "The efficiency reaches {efficiency:.0%} at {iterations} iterations. The "
     "reference was disturbed, or ran on other cores or with another instruction set. Measure again on a "
     "quiet machine.",
-    "few_references": "The reference was measured only {measurements:count time}, so its own uncertainty is "
-    "hardly known. Measure it in every round.",
-    "clock_changed": "The kernel alone typically ran at {share:.0%} of the reference. The clock or other "
-    "programs changed its speed, and METG may be too large. Fix the clock, or stop the programs.",
     "no_bound": "The interval has no bound on one side. There were too few rounds, or the sizes end too near "
     "the crossing. Give this cell more rounds.",
     "gap_at_crossing": "The crossing lies between {low:.0f} and {high:.0f} iterations, and no size between "
     "them was measured. Where exactly it lies assumes a constant overhead per task there. Add sizes between "
     "the two.",
-    "interval_of_disturbed_runs": "Many runs were disturbed, and too few others were left. The interval "
-    "reaches down to what quiet cores might give. Measure on a quiet machine.",
     # the experiment
     "budget_before_first_run": "The budget ended before the first run. Give the study more time.",
     "run_beyond_budget": "A run of {tasks:,} tasks was not started, because it would take about "
@@ -46,14 +40,14 @@ SENTENCES = {
     "fewer steps or a smaller width.",
     "run_stopped": "A run of {tasks:,} tasks was stopped after {seconds:seconds}, as it took too much of the "
     "budget of {budget:seconds}. Raise the budget, or choose fewer steps or a smaller width.",
-    "budget_before_rounds": "The budget ended before the crossing was measured. The interval is that of the "
-    "search. Raise the budget.",
+    "budget_before_rounds": "The budget ended before the crossing was measured. METG is that of the search, "
+    "which looks at each size once. Raise the budget.",
     "budget_before_crossing": "The search ended before the crossing was found: tasks of "
     "{granularity:seconds} reached {efficiency:percent}. Raise the budget.",
     "budget_before_precise": "The budget ended this cell before the interval was within {precision:.0%} of "
     "METG. Raise the budget, or measure on a quieter machine.",
-    "rounds_before_precise": "The limit of {rounds:count round} ended this cell before the interval was "
-    "within {precision:.0%} of METG. Raise the limit, or measure on a quieter machine.",
+    "rounds_before_precise": "After {rounds:count round} the interval was not within {precision:.0%} of "
+    "METG, and more rounds would hardly narrow it. Measure on a quieter machine.",
     # the runs
     "driver_crashed": "The driver crashed and was started again ({crashes:count time}). See its log.",
     "runs_disturbed": "{disturbed} of {runs} runs stayed disturbed by others on the cores, after "
@@ -74,6 +68,13 @@ SENTENCES = {
     "steadies the clock.",
     "cpu_limit": "The control group allows {limit:g} of {cores} cores. Measure with fewer --cores.",
     "virtual_machine": "This is a virtual machine. Compare only results of one run with each other.",
+    # older results
+    "few_references": "The reference was measured only {measurements} times, so its own uncertainty is "
+    "hardly known.",
+    "clock_changed": "The kernel alone typically ran at {share:.0%} of the reference. The clock or other "
+    "programs changed its speed, and METG may be too large.",
+    "interval_of_disturbed_runs": "Many runs were disturbed, and too few others were left. The interval "
+    "reaches down to what quiet cores might give.",
 }
 """What each code says; values stand in braces, as in `str.format`, or as `seconds`, `percent`,
 `list`, or `count` with the noun of one."""

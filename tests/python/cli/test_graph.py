@@ -122,7 +122,10 @@ def test_a_field_that_the_pattern_does_not_use_is_a_warning(capsys: pytest.Captu
         (("--isa", "sse"), "--isa: sse is not allowed"),
         (("--width", 4, "--tasks-per-core", 4), "give this or --tasks-per-core, not both"),
         (("--pattern", "dom", "--steps", "1e18"), "at most 2^31 for pattern dom"),
-        (("--width", "1e18", "--stats"), "width: 1000000000000000000 points take more memory to count"),
+        (
+            ("--width", "1e18", "--stats"),
+            "--steps x --width: 8000000000000000000 is not allowed; allowed: at most 4294967296 tasks",
+        ),
         (("--steps", "1e12", "--stats"), "--steps x --width: 8000000000000 is not allowed; allowed: at most"),
         (("--stats", "--nodes", "x"), "--nodes: x is not allowed; allowed: an integer from 1 to 1e+09"),
     ],

@@ -22,7 +22,8 @@ def row(
     low, high = (None, None) if metg is None else (metg - spread, metg + spread)
     return {
         "cell": f"{system}/{workload}", "system": system, "workload": workload, "ending": ending,
-        "metg": metg, "low": low, "high": high, "floor": 5e-7, "rounds": 7, "cores": 2, "warnings": [],
+        "metg": metg, "low": low, "high": high, "overhead": 5e-7, "rounds": 7, "cores": 2, "warnings": [],
+        "ratios": [],
     } | rest  # fmt: skip
 
 
@@ -63,14 +64,26 @@ def test_the_best_uses_all_cores() -> None:
     assert metg_table.best([]) is None
 
 
-def test_one_workload_has_room_for_the_floor() -> None:
-    text = shown([row("a", "fft"), row("b", "fft", None, "never_reached")])
+def test_one_workload_has_room_for_the_overhead_and_the_ratio() -> None:
+    ratio = {"to": "a/fft", "value": 1.3, "low": 1.21, "high": 1.42, "rounds": 7}
+    text = shown(
+        [row("a", "fft"), row("b", "fft", 1.3e-6, ratios=[ratio]), row("c", "fft", None, "never_reached")]
+    )
     assert "METG(50 %): the smallest task of 50 % efficiency" in text
-    lines = [line.split() for line in text.splitlines()]
-    assert ["system", "METG", "floor", "rounds", "ending"] in lines
-    (first,) = [line for line in lines if line[:2] == ["System", "A"]]
-    assert " ".join(first) == "System A 1.00 µs (0.98 – 1.02) 0.50 µs 7 precise"
-    assert any(line[:3] == ["System", "B", "never"] for line in lines)
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "system METG overhead times the best ending" in lines
+    assert "System A 1.00 µs (0.98 – 1.02) 0.50 µs best precise" in lines
+    assert "System B 1.30 µs (1.27 – 1.33) 0.50 µs 1.30 (1.21 – 1.42) precise" in lines
+    assert any(line.startswith("c never") for line in lines)
+
+
+def test_the_verdict_comes_first() -> None:
+    ratio = {"to": "a/fft", "value": 1.3, "low": 0.9, "high": 1.9, "rounds": 7}
+    slow = {"best_rate": 2.0, "peak_rate": 1.0, "runs": 50, "disturbed_runs": 2}
+    rows = [row("a", "fft", **slow), row("b", "fft", 1.3e-6, ratios=[ratio], **slow)]
+    first, second, *_ = shown(rows, width=300).splitlines()
+    assert first.startswith("The machine was busy: beside the runs the kernel alone reached 50 % of its")
+    assert second == "fft: a has the smallest METG, but no difference to b is shown."
 
 
 def test_several_workloads_stand_side_by_side_if_they_fit() -> None:
@@ -88,8 +101,9 @@ def test_several_workloads_stand_side_by_side_if_they_fit() -> None:
 def test_the_best_of_each_workload_is_bold() -> None:
     rows = [row("a", "fft", 1e-6), row("b", "fft", 2e-6), row("a", "dom", 4e-6), row("b", "dom", 3e-6)]
     for width in (100, 50):
-        bold = [part for part in shown(rows, width, styled=True).split("\x1b[1m")[1:] if "µs" in part[:12]]
-        assert sorted(part[:8].strip() for part in bold) == ["1.00 µs", "3.00 µs"]
+        text = shown(rows, width, styled=True)
+        bold = [part for part in text.split("\x1b[1m")[1:] if "µs" in part[:12]]
+        assert sorted(part[:7].strip() for part in bold) == ["1.00 µs", "3.00 µs"]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +111,7 @@ def test_the_best_of_each_workload_is_bold() -> None:
     [(0.5, "METG(50 %)"), (0.125, "METG(12.5 %)"), (0.999, "METG(99.9 %)"), (0.07, "METG(7 %)")],
 )
 def test_the_threshold_is_not_rounded(threshold: float, text: str) -> None:
-    assert shown([row("a", "fft")], threshold=threshold).startswith(text + ": ")
+    assert f"\n{text}: " in shown([row("a", "fft")], threshold=threshold)
 
 
 def test_each_kind_of_warning_is_shown_once() -> None:

@@ -12,13 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulated_system import PEAK, QUIET, Noise, SimulatedSystem, bump, constant, growing, samples_of
 
-from taskgrain.estimate.bootstrap import peak_rate
 from taskgrain.estimate.metg import Metg, estimate, floor
 from taskgrain.estimate.samples import Sample
 
 OVERHEAD = 1e-7  # 100 iterations
 SIZES = (25, 42, 59, 84, 119, 168, 390, 900)
-REFERENCE = [[PEAK, PEAK]] * 8
 
 SETTINGS = {
     "quiet": Noise(run=0.01, repeat=0.005),
@@ -35,7 +33,7 @@ def codes(found: Metg) -> list[str]:
 
 def measured(noise: Noise, rounds: int, seed: int, resamples: int = 400) -> tuple[Metg, SimulatedSystem]:
     system = SimulatedSystem(constant(OVERHEAD), noise, seed=seed)
-    found = estimate(samples_of(system, SIZES, rounds), system.rates, resamples=resamples, seed=seed)
+    found = estimate(samples_of(system, SIZES, rounds), resamples=resamples, seed=seed)
     return found, system
 
 
@@ -84,7 +82,7 @@ def test_coverage_study(name: str, rounds: int) -> None:
 def test_without_noise_a_constant_overhead_is_found_exactly_at_any_spacing(spacing: float) -> None:
     system = SimulatedSystem(constant(OVERHEAD))
     sizes = tuple(sorted({round(25 * spacing**k) for k in range(12)}))
-    found = estimate(samples_of(system, sizes, 8), system.rates)
+    found = estimate(samples_of(system, sizes, 8))
     assert found.metg == pytest.approx(2.0 * OVERHEAD, rel=1e-9)
     assert found.iterations == pytest.approx(100.0, rel=2e-2)
     assert found.half_width < 1e-9
@@ -95,39 +93,57 @@ def test_without_noise_a_constant_overhead_is_found_exactly_at_any_spacing(spaci
 def test_other_overheads_and_thresholds(threshold: float, exponent: float) -> None:
     system = SimulatedSystem(growing(10.0 * OVERHEAD, exponent))
     sizes = tuple(sorted({round(2.0 ** (k / 2.0)) for k in range(44)}))
-    found = estimate(samples_of(system, sizes, 6), system.rates, threshold=threshold)
-    assert found.metg == pytest.approx(system.true_metg(threshold), rel=0.01)
+    found = estimate(samples_of(system, sizes, 6), threshold=threshold)
+    truth = system.true_metg(threshold)
+    assert found.metg == pytest.approx(truth, rel=0.04 if truth > 2.0 * system.granularity(1) else 0.15)
+    assert (found.low or 0.0) * (1.0 - 1e-9) <= truth <= (found.high or math.inf) * (1.0 + 1e-9)
 
 
-def test_a_drift_that_hits_everything_alike_moves_metg_little_and_is_held_by_the_interval() -> None:
+@pytest.mark.parametrize("depth", [0.04, 0.5])
+def test_a_clock_that_drifts_moves_metg_as_it_moves_all_times(depth: float) -> None:
     held = 0
     for seed in range(100):
         phase = 0.37 * seed
 
         def clock(position: int, phase: float = phase) -> float:
-            return 1.0 + 0.04 * math.sin(phase + position / 15.0)
+            return math.exp(depth * math.sin(phase + position / 15.0))
 
         system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02), clock, seed=seed)
-        found = estimate(samples_of(system, SIZES, 12), system.rates, resamples=400)
-        assert found.metg is not None and found.low is not None and found.high is not None
-        # The median run has the clock 1, the reference the upper quartile of a sine's: that of 45 degrees.
-        truth = system.true_metg(fast_clock=1.0 - 0.04 * math.sqrt(0.5))
-        held += found.low <= truth <= found.high
-        assert found.metg == pytest.approx(2.0 * OVERHEAD, rel=0.12)
-    assert held >= 90
+        found = estimate(samples_of(system, SIZES, 12), resamples=400)
+        assert found.metg is not None
+        held += (found.low or 0.0) <= 2.0 * OVERHEAD <= (found.high or math.inf)
+        assert found.metg == pytest.approx(2.0 * OVERHEAD, rel=max(0.12, 0.8 * depth))
+        assert found.iterations == pytest.approx(100.0, rel=0.15), "work against work does not know the clock"
+    assert held >= 93
 
 
-def test_a_slow_half_of_the_session_is_named() -> None:
-    system = SimulatedSystem(constant(OVERHEAD), drift=lambda position: 1.3 if position > 40 else 1.0)
-    found = estimate(samples_of(system, SIZES, 12), system.rates)
-    assert "clock_changed" in codes(found)
+def test_metg_of_a_slow_session_foretells_that_of_quiet_cores() -> None:
+    """The clock is halved but for a few runs, in which the empty kernel shows what the overhead then was."""
+    system = SimulatedSystem(
+        constant(OVERHEAD), Noise(run=0.02), drift=lambda position: 1.0 if position % 20 < 2 else 2.0
+    )
+    samples = samples_of(system, SIZES, 30)
+    empty = samples_of(system, (0,), 30)
+    found = estimate(samples, floor_samples=empty, best_rate=PEAK)
+    assert found.metg == pytest.approx(4.0 * OVERHEAD, rel=0.1)
+    assert found.quiet == pytest.approx(2.0 * OVERHEAD, rel=0.1)
+    assert found.quiet_low is not None and found.quiet_high is not None
+    assert found.quiet_low <= 2.0 * OVERHEAD <= found.quiet_high
+    # Without a run at the better clock nobody knows what of the overhead is the clock's.
+    slow = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02), drift=lambda position: 2.0)
+    found = estimate(samples_of(slow, SIZES, 30), floor_samples=samples_of(slow, (0,), 30), best_rate=PEAK)
+    assert found.quiet_low is not None and found.quiet_high is not None
+    assert found.quiet_low < 2.0 * OVERHEAD and found.quiet_high > 4.0 * OVERHEAD
+    # On quiet cores there is no other number.
+    quiet = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02))
+    assert estimate(samples_of(quiet, SIZES, 8), best_rate=PEAK).quiet is None
 
 
 def test_outliers_move_nothing_and_are_counted() -> None:
     system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.01))
     clean = samples_of(system, SIZES, 12)
     hit = [replace(s, seconds=s.seconds * 50.0) if k % 29 == 3 else s for k, s in enumerate(clean)]
-    before, after = (estimate(s, system.rates) for s in (clean, hit))
+    before, after = (estimate(s) for s in (clean, hit))
     assert before.metg is not None and after.metg == pytest.approx(before.metg, rel=0.01)
     assert before.warnings == ()
     count = len([k for k in range(len(clean)) if k % 29 == 3])
@@ -137,7 +153,7 @@ def test_outliers_move_nothing_and_are_counted() -> None:
     assert said.values["worst"] == pytest.approx(50.0, rel=0.1)
     # The same where a disturbance lasts for a whole run, in three of the twelve rounds of every size.
     whole = [replace(s, seconds=s.seconds * 50.0) if s.round % 4 == 1 else s for s in clean]
-    after = estimate(whole, system.rates)
+    after = estimate(whole)
     assert after.metg == pytest.approx(before.metg, rel=0.03)
     assert after.low is not None and before.low is not None and after.low > 0.9 * before.low
     assert after.warnings[0].code == "many_outliers"
@@ -149,7 +165,7 @@ def test_outliers_move_nothing_and_are_counted() -> None:
 )
 def test_a_threshold_outside_of_the_sizes(sizes: tuple[int, ...], ending: str) -> None:
     system = SimulatedSystem(constant(OVERHEAD), Noise())
-    found = estimate(samples_of(system, sizes, 8), system.rates)
+    found = estimate(samples_of(system, sizes, 8))
     assert (found.ending, found.metg, found.iterations) == (ending, None, None)
     largest, smallest = system.granularity(sizes[-1]), system.granularity(sizes[0])
     if ending == "never_reached":
@@ -162,11 +178,11 @@ def test_a_threshold_outside_of_the_sizes(sizes: tuple[int, ...], ending: str) -
 def test_a_curve_that_falls_below_again_is_not_given_a_number(noise: Noise) -> None:
     system = SimulatedSystem(bump(OVERHEAD, 300, 20.0), noise)
     sizes = (25, 50, 100, 200, 290, 600, 1200, 2500, 5000)
-    assert estimate(samples_of(system, sizes, 8), system.rates).ending == "several_crossings"
+    assert estimate(samples_of(system, sizes, 8)).ending == "several_crossings"
     # Falling through the threshold is enough: the rise before it lies below the sizes measured.
-    assert estimate(samples_of(system, sizes[3:6], 8), system.rates).ending == "several_crossings"
+    assert estimate(samples_of(system, sizes[3:6], 8)).ending == "several_crossings"
     # Up to where it falls, it is an ordinary curve.
-    assert estimate(samples_of(system, sizes[:5], 8), system.rates).ending == "budget"
+    assert estimate(samples_of(system, sizes[:5], 8)).ending == "budget"
 
 
 @pytest.mark.parametrize(
@@ -175,7 +191,7 @@ def test_a_curve_that_falls_below_again_is_not_given_a_number(noise: Noise) -> N
 def test_noise_alone_never_makes_several_crossings(overhead: object) -> None:
     for seed in range(100):
         system = SimulatedSystem(overhead, Noise(run=0.1, outliers=0.1), seed=seed)  # type: ignore[arg-type]
-        found = estimate(samples_of(system, SIZES, 8), system.rates, resamples=400, seed=seed)
+        found = estimate(samples_of(system, SIZES, 8), resamples=400, seed=seed)
         assert found.ending != "several_crossings", seed
 
 
@@ -192,7 +208,7 @@ def test_a_bound_that_bounds_nothing_is_none(apart: float, bounded: bool) -> Non
     """Two rounds that lie a factor apart, of whose root the interval takes the power 12.7."""
     samples = samples_of(SimulatedSystem(constant(OVERHEAD), Noise()), SIZES, 2)
     samples = [replace(s, seconds=s.seconds * apart**s.round) for s in samples]
-    for point in estimate(samples, SimulatedSystem(constant(OVERHEAD), Noise()).rates).curve:
+    for point in estimate(samples).curve:
         bounds = (point.granularity_low, point.granularity_high)
         assert [bound is not None for bound in bounds] == [bounded, bounded]
 
@@ -202,10 +218,10 @@ def test_a_size_added_late_joins_once_it_means_something() -> None:
     base = samples_of(system, (25, 50, 200, 400), 12)
     late = [s for s in samples_of(system, (100,), 12) if s.round < 2]
     wrong = [replace(s, seconds=s.seconds * 3.0) for s in late]
-    assert estimate(base + wrong, system.rates).metg == pytest.approx(2.0 * OVERHEAD, rel=0.1)
-    assert [p.iterations for p in estimate(base + wrong, system.rates).curve] == [25, 50, 100, 200, 400]
+    assert estimate(base + wrong).metg == pytest.approx(2.0 * OVERHEAD, rel=0.1)
+    assert [p.iterations for p in estimate(base + wrong).curve] == [25, 50, 100, 200, 400]
     grown = base + [s for s in samples_of(system, (100,), 12) if s.round >= 4]
-    found = estimate(grown, system.rates)
+    found = estimate(grown)
     assert found.metg == pytest.approx(2.0 * OVERHEAD, rel=0.05) and found.half_width < 0.1
 
 
@@ -220,23 +236,15 @@ def test_the_curve_is_what_was_measured() -> None:
         assert p.granularity_low <= p.granularity <= p.granularity_high
         assert p.efficiency_low is not None and p.efficiency_high is not None
         assert p.efficiency_low <= p.efficiency <= p.efficiency_high
-        assert p.efficiency == pytest.approx(128.0 * p.iterations / (p.granularity * found.peak_rate))
+        assert p.efficiency == pytest.approx(
+            128.0 * p.iterations / (p.granularity * found.peak_rate), rel=0.01
+        )
     assert set(found.fields()) >= {"ending", "metg", "low", "high", "floor", "curve", "warnings"}
 
 
-def test_the_reference_is_a_robust_high_quantile_per_core() -> None:
-    steady = np.full((20, 2), [100.0, 50.0])
-    assert peak_rate(steady) == 75.0
-    lucky, disturbed = steady.copy(), steady.copy()
-    lucky[3] *= 1.4
-    disturbed[:10, 0] /= 5.0  # half of the measurements of one core
-    disturbed[8:18, 1] /= 5.0  # another half of those of the other
-    assert peak_rate(lucky) == peak_rate(disturbed) == 75.0
-
-
 def test_a_disturbed_reference_shows_as_efficiency_above_one() -> None:
-    system = SimulatedSystem(constant(OVERHEAD))
-    found = estimate(samples_of(system, SIZES, 8), np.array(system.rates) / 1.4)
+    samples = samples_of(SimulatedSystem(constant(OVERHEAD)), SIZES, 8)
+    found = estimate([replace(one, peak=one.peak / 1.4) for one in samples])
     assert {one.code: one for one in found.warnings}["efficiency_above_one"].values[
         "efficiency"
     ] == pytest.approx(1.26)
@@ -248,21 +256,21 @@ def test_the_floor() -> None:
     value, low, high = floor(samples)
     assert low is not None and high is not None and low < value < high
     assert value == pytest.approx(OVERHEAD, rel=0.05)
-    found = estimate(samples_of(system, SIZES, 8), system.rates, floor_samples=samples)
+    found = estimate(samples_of(system, SIZES, 8), floor_samples=samples)
     assert (found.floor, found.floor_low, found.floor_high) == (value, low, high)
     with pytest.raises(ValueError, match="at least one run"):
         floor([])
 
 
-@pytest.mark.parametrize("change", [{"seconds": 0.0}, {"seconds": math.nan}, {"tasks": 0}, {"work": 0.0}])
+@pytest.mark.parametrize(
+    "change", [{"seconds": 0.0}, {"seconds": math.nan}, {"tasks": 0}, {"work": 0.0}, {"peak": math.nan}]
+)
 def test_impossible_samples_are_refused(change: dict[str, float]) -> None:
-    sample = Sample(1, 0, 1.0, 1.0, 1, 1)
+    sample = Sample(1, 0, 1.0, 1.0, 1, 1, 1.0)
     with pytest.raises(ValueError, match="positive"):
-        estimate([replace(sample, **change)], REFERENCE)  # type: ignore[arg-type]
-    wrong: list[list[list[float]]] = [[], [[]], [[1.0, 0.0]], [[math.nan]]]
-    for rates in wrong:
-        with pytest.raises(ValueError, match="reference"):
-            peak_rate(rates)
+        estimate([replace(sample, **change)])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="at least one"):
+        estimate([])
 
 
 def test_an_estimate_takes_less_than_50_ms() -> None:
@@ -271,7 +279,7 @@ def test_an_estimate_takes_less_than_50_ms() -> None:
     times = []
     for _ in range(7):
         start = time.process_time()
-        estimate(samples, system.rates)
+        estimate(samples)
         times.append(time.process_time() - start)
     assert min(times) < 0.05
 
@@ -286,13 +294,17 @@ def test_units_and_order_do_not_matter(
 ) -> None:
     system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.05), seed=seed)
     samples = samples_of(system, (50, 80, 120, 200), 4, repeats=1)
-    rates = np.array(system.rates)
-    base = estimate(samples, rates, resamples=100)
+    base = estimate(samples, resamples=100)
     scaled = [
-        replace(samples[k], seconds=samples[k].seconds * time_unit, work=samples[k].work * work_unit)
+        replace(
+            samples[k],
+            seconds=samples[k].seconds * time_unit,
+            work=samples[k].work * work_unit,
+            peak=samples[k].peak * work_unit / time_unit,
+        )
         for k in order
     ]
-    found = estimate(scaled, rates * work_unit / time_unit, resamples=100)
+    found = estimate(scaled, resamples=100)
     assert found.ending == base.ending
     for name, unit in (("metg", time_unit), ("low", time_unit), ("high", time_unit), ("iterations", 1.0)):
         before, after = getattr(base, name), getattr(found, name)
@@ -304,7 +316,8 @@ def test_units_and_order_do_not_matter(
 def test_a_slower_reference_makes_metg_smaller(factor: float, seed: int) -> None:
     system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.05), seed=seed)
     samples = samples_of(system, SIZES, 4, repeats=1)
-    fast, slow = (estimate(samples, np.array(system.rates) / f, resamples=50) for f in (1.0, factor))
+    slower = [replace(one, peak=one.peak / factor) for one in samples]
+    fast, slow = (estimate(side, resamples=50) for side in (samples, slower))
     assert fast.metg is not None
     if slow.metg is not None:
         assert slow.metg < fast.metg

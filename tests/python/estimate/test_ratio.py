@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from simulated_system import Noise, SimulatedSystem, constant, samples_of
 
+from taskgrain.estimate.metg import estimate
 from taskgrain.estimate.ratio import Ratio, ratio
 from taskgrain.estimate.samples import Sample
 
@@ -22,15 +23,17 @@ def steady(number: int) -> float:
 
 def sides(
     times: float, noise: Noise, rounds: int, seed: int, drift: Callable[[int], float] = steady
-) -> tuple[list[Sample], list[Sample], list[list[float]]]:
+) -> tuple[list[Sample], list[Sample]]:
     """Two systems whose overheads are `times` apart, in rounds that `drift` slows for both alike."""
     first = SimulatedSystem(constant(times * 1e-7), noise, seed=2 * seed)
     second = SimulatedSystem(constant(1e-7), noise, seed=2 * seed + 1)
     sizes = tuple(round(times * n) for n in SIZES)
     found = [samples_of(first, sizes, rounds), samples_of(second, SIZES, rounds)]
-    slowed = [[replace(s, seconds=s.seconds * drift(s.round)) for s in side] for side in found]
-    rates = [[rate / drift(k) for rate in row] for k, row in enumerate(first.rates)]
-    return slowed[0], slowed[1], rates
+    first_side, second_side = (
+        [replace(s, seconds=s.seconds * drift(s.round), peak=s.peak / drift(s.round)) for s in side]
+        for side in found
+    )
+    return first_side, second_side
 
 
 def width(found: Ratio) -> float:
@@ -40,11 +43,12 @@ def width(found: Ratio) -> float:
 
 @pytest.mark.parametrize("times", [0.5, 1.0, 3.0])
 def test_without_noise_the_ratio_is_that_of_the_overheads(times: float) -> None:
-    first, second, rates = sides(times, Noise(0.0, 0.0, 0.0), 6, 0)
-    found = ratio(first, second, rates)
+    first, second = sides(times, Noise(0.0, 0.0, 0.0), 6, 0)
+    found = ratio(first, second)
     assert found.value == pytest.approx(times, rel=1e-9)
+    assert ratio(first, second, quantity="overhead").value == pytest.approx(times, rel=1e-9)
     assert (found.low, found.high) == pytest.approx((times, times), rel=1e-9)
-    assert found.rounds == 6 and found.first.metg == pytest.approx(times * 2e-7, rel=1e-9)
+    assert found.rounds == 6 and found.decided == (times != 1.0)
 
 
 @pytest.mark.parametrize("rounds", [5, 9])
@@ -65,32 +69,31 @@ def test_a_drift_that_both_sides_share_cancels() -> None:
     found = ratio(*drifting)
     assert found.value == pytest.approx(1.5, rel=0.05)
     assert width(found) < 3.0 * width(ratio(*quiet))
-    both = [one.half_width for one in (found.first, found.second)]
+    both = [estimate(side).half_width for side in drifting]
     assert width(found) / 2.0 < 0.5 * math.hypot(*both), "apart, the two METGs would hide it"
 
 
 def test_only_rounds_that_both_have_count() -> None:
-    first, second, rates = sides(2.0, Noise(run=0.01), 8, 5)
+    first, second = sides(2.0, Noise(run=0.01), 8, 5)
     spoilt = [replace(s, seconds=9.0 * s.seconds) if s.round >= 6 else s for s in first]
-    found = ratio(spoilt, [s for s in second if s.round < 6], rates)
-    assert found.rounds == found.first.rounds == found.second.rounds == 6
+    found = ratio(spoilt, [s for s in second if s.round < 6])
+    assert found.rounds == 6
     assert found.value == pytest.approx(2.0, rel=0.05)
-    with pytest.raises(ValueError, match="both sides"):
-        ratio([s for s in first if s.round > 3], [s for s in second if s.round < 3], rates)
+    apart = ratio([s for s in first if s.round > 3], [s for s in second if s.round < 3])
+    assert (apart.value, apart.rounds) == (None, 0)
 
 
 def test_one_round_has_no_interval_and_no_number_has_no_ratio() -> None:
-    first, second, rates = sides(2.0, Noise(run=0.01), 1, 5)
-    found = ratio(first, second, rates)
+    first, second = sides(2.0, Noise(run=0.01), 1, 5)
+    found = ratio(first, second)
     assert found.value is not None and (found.low, found.high) == (None, None)
     never = [replace(s, seconds=100.0 * s.seconds) for s in first]
-    found = ratio(never, second, rates)
-    assert (found.value, found.low, found.high) == (None, None, None)
-    assert found.first.ending == "never_reached" and found.second.metg is not None
+    found = ratio(never, second)
+    assert (found.value, found.low, found.high, found.decided) == (None, None, None, False)
 
 
 def test_sides_turned_round_give_the_inverse() -> None:
-    first, second, rates = sides(1.5, Noise(run=0.03), 8, 7)
-    found, turned = ratio(first, second, rates), ratio(second, first, rates)
+    first, second = sides(1.5, Noise(run=0.03), 8, 7)
+    found, turned = ratio(first, second), ratio(second, first)
     assert found.value is not None and turned.value == pytest.approx(1.0 / found.value)
     assert found.low is not None and turned.high == pytest.approx(1.0 / found.low, rel=0.02)

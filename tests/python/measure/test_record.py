@@ -86,13 +86,27 @@ def test_the_time_of_a_cell_is_that_of_its_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "slowdown"),
-    [({}, 1.0), ({"busy": 0.5}, 2.0), ({"busy": 0.02}, 1.0), ({"disturbed": True, "slowdown": 1.7}, 1.7)],
+    ("fields", "disturbed"),
+    [({}, 0), ({"busy": 0.5}, 1), ({"busy": 0.02}, 0), ({"disturbed": True, "slowdown": 1.7}, 0)],
 )
-def test_how_disturbed_a_stored_run_was(fields: Line, slowdown: float) -> None:
+def test_a_stored_run_was_disturbed_if_others_took_of_its_cores(fields: Line, disturbed: int) -> None:
     (line,) = runs(1)
     state = taken(reference(), line | fields)
-    assert (state.runs, state.disturbed) == (1, slowdown > 1.0)
+    assert (state.runs, state.disturbed) == (1, disturbed)
+
+
+def test_the_reference_of_a_run_is_the_one_beside_it() -> None:
+    """Where the reference was halved as the run was, the efficiency is that of the quiet run."""
+    quiet, slow = (taken(reference(), *lines) for lines in (runs(1), [halved(line) for line in runs(1)]))
+    before, after = (state.experiment.result(state.reference) for state in (quiet, slow))
+    assert [one.efficiency for one in after.curve] == pytest.approx([one.efficiency for one in before.curve])
+    assert after.curve[0].granularity == pytest.approx(2.0 * before.curve[0].granularity)
+
+
+def halved(line: Line) -> Line:
+    rates = [rate / 2.0 for rate in reference()["rates"]]
+    beside = {"reference_before": rates, "reference_after": rates}
+    return line | {"seconds": [2.0 * one for one in line["seconds"]]} | beside
 
 
 def test_warnings_of_answers_are_kept_once_whoever_wrote_them() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 from pathlib import Path
 
@@ -182,27 +181,18 @@ def test_disturbed_runs_are_repeated_and_counted(tmp_path: Path) -> None:
 ONE = {"patterns": ["stencil_1d"], "widths": [4]}
 
 
-def test_a_neighbour_that_comes_and_goes_changes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
+def test_a_slower_machine_is_seen_through(tmp_path: Path, share: float) -> None:
+    """A state of the cores slows system and reference alike, for a while that a run may well lie within."""
     world, quiet = World(), World()
-    world.slowdown = lambda now: 2.0 if now > 0.2 and now % 0.25 < 0.1 else 1.0
+    world.slowdown = lambda now: 1.8 if now > 0.5 and (now / 0.1) % 1.0 < share else 1.0
     expected = measure(tmp_path / "quiet", quiet, table=ONE)
     for state, other in zip(measure(tmp_path / "noisy", world, table=ONE), expected, strict=True):
-        found, right = state.metg or {}, other.metg or {}
-        assert found["ending"] == "precise"
-        assert found["metg"] == pytest.approx(right["metg"], rel=0.03)
-    assert all(not line["disturbed"] for line in lines(tmp_path / "noisy", "run"))
-
-
-def test_a_neighbour_that_stays_widens_the_interval_and_is_named(tmp_path: Path) -> None:
-    world, quiet = World(), World()
-    world.slowdown = lambda now: 1.0 if now < 0.5 else 1.8
-    expected = measure(tmp_path / "quiet", quiet, table=ONE)
-    for state, other in zip(measure(tmp_path / "noisy", world, table=ONE), expected, strict=True):
-        found, right = state.metg or {}, other.metg or {}
-        assert found["ending"] == "budget"
-        assert found["low"] <= right["metg"] <= (found["high"] or math.inf)
-        assert found["disturbed_runs"] > 100
-        assert any(one["code"] == "runs_disturbed" for one in found["warnings"])
+        found, right = state.metg or {}, (other.metg or {})["metg"]
+        assert right <= found["metg"] * 1.05 and found["metg"] <= 1.9 * right
+        assert found["iterations"] == pytest.approx((other.metg or {})["iterations"], rel=0.2)
+        if share == 1.0:
+            assert found["quiet_low"] <= right <= found["quiet_high"]
 
 
 def test_repeating_stops_where_it_does_not_help(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from report_cells import cell, measured
 
-from taskgrain.report.cells import Cell
+from taskgrain.report.cells import Cell, Ratio
 from taskgrain.report.columns import COLUMNS, ENDINGS, ending
 from taskgrain.words.quantity import NOTHING
 from taskgrain.words.warnings import Notice
@@ -38,7 +38,17 @@ def test_a_cell_that_knows_nothing_has_no_number_to_sort_by(column: object) -> N
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda one: one.title)
 def test_columns_of_numbers_sort_by_numbers(column: object) -> None:
     full = measured(
-        "a", 2e-6, radix=3, floor=1e-6, floor_low=0.9e-6, floor_high=1.1e-6, iterations=120.0, memory=2**20
+        "a",
+        2e-6,
+        radix=3,
+        floor=1e-6,
+        floor_low=0.9e-6,
+        floor_high=1.1e-6,
+        iterations=120.0,
+        memory=2**20,
+        overhead=1e-6,
+        quiet=1.5e-6,
+        ratios=(Ratio("b/fft/width=4", 1.3, 1.2, 1.4),),
     )
     _, number = column.content(full)  # type: ignore[attr-defined]
     assert (number is not None) == column.numeric  # type: ignore[attr-defined]

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 import results_folder
+from report_cells import measured
 
 from taskgrain.report import data, standing, summary
-from taskgrain.report.cells import Results
+from taskgrain.report.cells import Ratio, Results
 
 Known = tuple[float | None, float | None, float | None]
 """METG and its bounds."""
@@ -70,3 +71,14 @@ def test_nothing_known_is_no_standing(tmp_path: Path) -> None:
     found = results(tmp_path, {"ray": (None, None, None)}, {"ray": "several_crossings"})
     assert standing.of(found.cells).ties == ()
     assert summary.best(found) == ()
+
+
+def test_a_ratio_decides_where_intervals_overlap() -> None:
+    first, wide = measured("a", 1e-6), {"low": 0.5e-6, "high": 3e-6}
+    to = first.name
+    slower = measured("b", 1.2e-6, ratios=(Ratio(to, 1.2, 1.1, 1.3),), **wide)
+    tied = measured("c", 1.3e-6, ratios=(Ratio(to, 1.3, 0.9, 1.8),), **wide)
+    unbounded = measured("d", 1.4e-6, ratios=(Ratio(to, 1.4, None, 1.8),), **wide)
+    found = standing.of([unbounded, tied, slower, first])
+    assert [one.system for one in found.ties] == ["a", "c", "d"]
+    assert [one.system for one in found.behind] == ["b"]

@@ -84,6 +84,22 @@ def test_cells_and_their_curves() -> None:
     assert [{key: row[key] for key in points[0]} for row in curve] == points
 
 
+def test_the_reference_beside_a_run_is_that_of_its_cores(tmp_path: Path) -> None:
+    beside = {"reference_before": [1e9, 3e9, 9e9], "reference_after": [1e9, None, 9e9]}
+    lines_of = [made.cell_line("mpi", "fft"), made.run_line(MPI) | beside, made.run_line(MPI, 256)]
+    first, _, without, _ = rows(made.write(tmp_path, lines_of), "runs")
+    assert (first["reference_before"], first["reference_after"]) == (2e9, None)
+    assert (without["reference_before"], without["reference_after"]) == (None, None)
+
+
+def test_what_stands_beside_metg(tmp_path: Path) -> None:
+    known = {"overhead": 4e-7, "overhead_low": 3e-7, "overhead_high": 5e-7, "best_rate": 1e10}
+    known |= {"quiet": 8e-7, "quiet_low": 7e-7, "quiet_high": 9e-7, "systematic": 0.02}
+    ended = made.metg_line(MPI, 1e-6) | known
+    (row,) = rows(made.write(tmp_path, [made.cell_line("mpi", "fft"), ended]), "cells")
+    assert {name: row[name] for name in known} == known
+
+
 def test_reference_has_every_rate() -> None:
     found = rows(MEASURED, "reference")
     assert [row["rate"] for row in found] == [

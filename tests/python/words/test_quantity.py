@@ -16,7 +16,9 @@ from taskgrain.words import quantity
         (8.5e-5, 8.49e-5, 8.52e-5, "85.0 µs (84.9 – 85.2)"),
         (9.996e-7, 9.9e-7, 1.01e-6, "1.00 µs (0.99 – 1.01)"),
         (1.2e-8, 1.2e-8, 1.2e-8, "12.0 ns (12.0 – 12.0)"),
-        (4e-7, 1e-7, 5e-6, "0.40 µs (0.10 – 5.00)"),
+        (4e-7, 1e-7, 5e-6, "0.40 µs (0.1 µs – 5 µs)"),
+        (4e-7, 1e-9, 5e-2, "0.40 µs (1 ns – 0.05 s)"),
+        (4e-7, None, 5e-2, "0.40 µs (? – 0.05 s)"),
         (2.5, 2.4, 2.6, "2.50 s (2.40 – 2.60)"),
         (1.23e-6, None, None, "1.23 µs"),
         (1.96e-7, None, 2.56e-7, "0.20 µs (? – 0.26)"),
@@ -46,3 +48,17 @@ def test_quantities() -> None:
         "16 B", "64 KiB", "1023 MiB", "1.5 GiB"
     ]  # fmt: skip
     assert quantity.percent(0.5) == "50 %"
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (1.3, 1.21, 1.42, "1.30 (1.21 – 1.42)"),
+        (1.3, None, 1.42, "1.30 (? – 1.42)"),
+        (34.0, 28.0, 41.0, "34 (28 – 41)"),
+        (1.3, None, None, "1.3 ×"),
+        (None, None, None, "–"),
+    ],
+)
+def test_ratio_interval(value: float | None, low: float | None, high: float | None, text: str) -> None:
+    assert quantity.ratio_interval(value, low, high) == text

@@ -34,7 +34,7 @@ def test_shares_and_numbers_of_things_read_well() -> None:
     assert "took 7 % of the cores" in notice("run_disturbed", share=0.07).text
     assert "again (1 time)." in notice("driver_crashed", crashes=1).text
     assert "again (2 times)." in notice("driver_crashed", crashes=2).text
-    assert "limit of 1 round ended" in notice("rounds_before_precise", rounds=1, precision=0.1).text
+    assert "After 1 round the interval" in notice("rounds_before_precise", rounds=1, precision=0.1).text
     assert "within 10 % of METG" in notice("rounds_before_precise", rounds=1, precision=0.1).text
 
 

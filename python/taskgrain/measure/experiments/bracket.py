@@ -10,9 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from taskgrain.estimate.bootstrap import peak_rate
 from taskgrain.estimate.samples import Sample
 from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.sizes import Point, crossing_between, crossing_of
@@ -46,7 +44,7 @@ class Bracket:
         steps = min(s.min_steps, s.steps or s.min_steps)
         return Request("bracket", 0, s.first_iterations, steps, 1, min(s.warmup, 1))
 
-    def take(self, request: Request, samples: list[Sample], reference: ArrayLike) -> Request | None:
+    def take(self, request: Request, samples: list[Sample]) -> Request | None:
         """Takes an answer; returns the next run, or None once the bracket is closed or cannot be closed."""
         s = self._settings
         self.runs += 1
@@ -57,7 +55,7 @@ class Bracket:
         enough = s.clamped_steps(request.steps * 0.25 * s.run_seconds / seconds, per_step)
         if enough >= 4 * request.steps and self.runs < _MOST_RUNS:
             return self._request(request.iterations, enough)
-        efficiency = float(np.median([x.rate for x in samples])) / (peak_rate(reference) * samples[0].cores)
+        efficiency = float(np.median([x.efficiency for x in samples]))
         granularity = min(x.granularity for x in samples)
         point = Point(request.iterations, efficiency, granularity, per_step, samples[0].cores)
         self.points[request.iterations] = point

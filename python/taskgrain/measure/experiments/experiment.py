@@ -8,6 +8,7 @@ stored before it, and the experiment stands where it stood, in the middle of a r
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +16,8 @@ from typing import ClassVar, Literal
 
 from numpy.typing import ArrayLike
 
-from taskgrain.estimate.bootstrap import peak_rate
 from taskgrain.estimate.metg import Metg
+from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.samples import Sample
 from taskgrain.study.settings import Settings
 
@@ -59,6 +60,9 @@ class CellSettings:
     max_tasks: int = 2**26  # of one run
     max_task_seconds: float = 1.0  # coarser tasks are not tried
     resamples: int = 1000
+    search_resamples: int = (
+        200  # while the search goes on, where the interval only has to say when it may end
+    )
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -105,7 +109,9 @@ class Experiment(ABC):
     """One experiment on one cell. A new one says what it asks for, and takes the answers in `_take`."""
 
     ROUND_RUNS: ClassVar[float]
-    """About how long a round takes, in runs as long as one at the crossing; a dry run foretells by it."""
+    """About how many runs a round takes where all last as long; a dry run foretells by it."""
+    ROUND_WORK: ClassVar[float]
+    """The same where all have as many steps, in runs at the crossing."""
 
     def __init__(self, settings: CellSettings) -> None:
         self.settings = settings
@@ -134,19 +140,25 @@ class Experiment(ABC):
         """Whether it lacks some of the rounds that every cell gets."""
         return self.preparing or self._round < self.settings.min_rounds
 
+    def samples(self) -> list[Sample]:
+        """The samples that its result rests on, with which two cells are compared; none yet, or none of
+        use."""
+        return []
+
     def next_round(self) -> list[Request]:
         """What is still to be run of the present round, in order; nothing once `done`."""
         return list(self._pending)
 
     def tell(
-        self, request: Request, samples: Sequence[Sample], reference: ArrayLike, slowdown: float = 1.0
+        self, request: Request, samples: Sequence[Sample], reference: ArrayLike, disturbed: bool = False
     ) -> None:
         """Take the repeats of one run, with the reference's rates [measurements x cores] known by now.
 
-        `slowdown` above 1 says that the run was disturbed, and by how much its cores were slower.
-        Only `request.key` has to be that of a pending request, so that one made from a stored line does, in
-        any order within a round; the samples' own `round` is not looked at. Raises ValueError, and changes
-        nothing, for a run that was not asked for, for one without samples, and for times not positive.
+        Samples that do not say what the reference did beside them take its last measurement. `disturbed` says
+        that other processes took a part of the cores. Only `request.key` has to be that of a pending request,
+        so that one made from a stored line does, in any order within a round; the samples' own `round` is not
+        looked at. Raises ValueError, and changes nothing, for a run that was not asked for, for one without
+        samples, and for times not positive.
         """
         pending = next((r for r in self._pending if r.key == request.key), None)
         if pending is None:
@@ -156,13 +168,21 @@ class Experiment(ABC):
             )
         if not samples or not all(s.seconds > 0.0 and s.tasks > 0 and s.cores > 0 for s in samples):
             raise ValueError(f"no samples, or samples without time or tasks, for the run {request.key}")
-        peak_rate(reference)  # raises before anything has changed
+        last = peak_beside(reference)  # raises before anything has changed
         self._pending.remove(pending)
-        told = [replace(s, iterations=pending.iterations, round=pending.round) for s in samples]
-        self._take(pending, told, reference, slowdown)
+        told = [
+            replace(
+                s,
+                iterations=pending.iterations,
+                round=pending.round,
+                peak=last if math.isnan(s.peak) else s.peak,
+            )
+            for s in samples
+        ]
+        self._take(pending, told, disturbed)
 
     @abstractmethod
-    def _take(self, request: Request, samples: list[Sample], reference: ArrayLike, slowdown: float) -> None:
+    def _take(self, request: Request, samples: list[Sample], disturbed: bool) -> None:
         """Take what was told, and once nothing is pending ask for the next round, or be done."""
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """METG: the adaptive search for the smallest task that is efficient enough.
 
-After the bracket, seven to nine sizes: sqrt(2) apart around the crossing and coarser to both sides. A
-crossing that turns out to lie elsewhere gets sizes of its own.
+After the bracket, six sizes around the crossing in every round, and two further out, with the empty kernel,
+in every third. A crossing that turns out to lie elsewhere gets sizes of its own.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.samples import FEW_ROUNDS
 from taskgrain.measure.experiments.rounds import Rounds
-from taskgrain.measure.experiments.sizes import DENSE, crossing_of, grid
+from taskgrain.measure.experiments.sizes import INNER, crossing_of, inner, outer
 
 _MOST_SIZES = 16  # with those added when the crossing moved
 _SETTLED_ROUNDS = 3  # before this many rounds the crossing is not known well enough to move sizes
@@ -21,16 +21,23 @@ class MetgSearch(Rounds):
     """The search of one cell for its METG."""
 
     PHASE = "measure"
-    ROUND_RUNS = 14.0  # about nine sizes, the coarsest of nine times the granularity at the crossing
+    ROUND_RUNS = 7.0  # six sizes, and a third of three others
+    ROUND_WORK = 9.0
 
     def _first_sizes(self, crossing: float, found: bool) -> tuple[int, ...]:
-        return grid(crossing, self.settings.threshold, self._bracket.largest_allowed()) if found else ()
+        return inner(crossing, self._bracket.largest_allowed()) if found else ()
+
+    def _seldom(self, crossing: float) -> tuple[int, ...]:
+        return outer(crossing, self.settings.threshold, self._bracket.largest_allowed())
 
     def _added_sizes(self, verdict: Metg) -> list[int]:
         """Sizes around a crossing that has turned out to lie where the sizes are sparse, or beyond them."""
         s = self.settings
         joined = min(self._round, FEW_ROUNDS) * self._repeats  # sizes added before must count before more are
-        if self._round < _SETTLED_ROUNDS or min(p.repeats for p in verdict.curve) < joined:
+        if (
+            self._round < _SETTLED_ROUNDS
+            or min(p.repeats for p in verdict.curve if p.iterations in self.sizes) < joined
+        ):
             return []
         first, last = verdict.curve[0], verdict.curve[-1]
         most = self._bracket.largest_allowed()
@@ -46,7 +53,7 @@ class MetgSearch(Rounds):
                 return []
         else:
             return []
-        wanted = {min(max(1, round(aim * f)), most) for f in DENSE}
+        wanted = {min(max(1, round(aim * f)), most) for f in INNER}
         added = sorted(
             n
             for n in wanted

@@ -1,10 +1,12 @@
-"""A bracket, then rounds over sizes around the crossing: what METG and the sweep have in common.
+"""What METG and the sweep have in common: a bracket, then rounds of one run of each size, until the end.
 
-1.  *bracket*: where the efficiency crosses the threshold (`bracket.py`).
-2.  Rounds: every size, and the empty kernel, once a round with the same steps and repeats; the order rotates
-    from round to round, so that drift hits all sizes alike. Where the fewest steps already take long, a run
-    is one repeat after the warm-up: rounds tell more.
-3.  The end: the interval is as narrow as asked, or the rounds are used up.
+1.  The bracket looks for the crossing of the efficiency with the threshold.
+2.  Rounds: every size and, last of the phase's letters, the empty kernel as the floor. Every run lasts about
+    as long: larger tasks take fewer steps. The order rotates from round to round, so that drift hits all
+    sizes alike. Sizes far from the crossing, and the floor, are measured in every third round. Where the
+    fewest steps already take long, a run is one repeat after the warm-up: rounds tell more.
+3.  The end: the interval is as narrow as asked, or the rounds are used up, or ten more rounds would not make
+    the interval narrower by a tenth.
 
 Every decision falls at the end of a round. Which sizes, the experiment says.
 """
@@ -18,16 +20,21 @@ from dataclasses import replace
 from statistics import median
 from typing import ClassVar, Literal
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from taskgrain.estimate.disturbance import Run, chosen, samples_of, widened
 from taskgrain.estimate.metg import Metg, estimate
+from taskgrain.estimate.reference import best_rate
 from taskgrain.estimate.samples import FEW_ROUNDS, Sample
 from taskgrain.measure.experiments.bracket import Bracket, Reach
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Request
 from taskgrain.words.warnings import notice
 
 _FLOOR_ROUNDS = 5  # of a cell of which only the floor is measured: its tasks are slow
+_SELDOM = 3
+"""Rounds from one measurement of an outer size, or of the floor, to the next."""
+_AHEAD, _GAIN = 10, 0.1
+"""The search ends where so many more rounds would make the interval narrower by less than this share."""
 
 
 class Rounds(Experiment):
@@ -42,13 +49,14 @@ class Rounds(Experiment):
         super().__init__(settings)
         self._bracket = Bracket(settings, self.REACH)
         self._pending = [self._bracket.first()]
-        self.steps = 0
-        """Of every run of the rounds; 0 until the bracket has ended."""
         self.sizes: tuple[int, ...] = ()
         """Iterations, ascending; empty until the bracket has ended, and where no crossing was found."""
+        self.outer: tuple[int, ...] = ()
+        """Sizes that are measured now and then."""
         self._measuring = False
         self._repeats = settings.repeats
-        self._runs: dict[int, list[Run]] = {}  # of the rounds, by iterations; 0 is the empty kernel
+        self._runs: dict[int, list[list[Sample]]] = {}  # of the rounds, by iterations; 0 is the empty kernel
+        self._disturbed: dict[int, list[list[Sample]]] = {}  # likewise, of runs that others disturbed
         self._seconds: dict[int, float] = {}  # of one repeat at each size
         self._typical = settings.run_seconds  # of one repeat, where nothing better is known
         self._verdict: Metg | None = None  # as of the end of the last complete round
@@ -58,9 +66,9 @@ class Rounds(Experiment):
     def _first_sizes(self, crossing: float, found: bool) -> tuple[int, ...]:
         """The sizes to measure, ascending, around a crossing at so many iterations; `found` if it is one."""
 
-    def _longest_step(self, at_crossing: float) -> float:
-        """Seconds of a core of the task by which the number of steps is chosen."""
-        return at_crossing
+    def _seldom(self, crossing: float) -> tuple[int, ...]:
+        """The sizes to measure now and then."""
+        return ()
 
     def _added_sizes(self, verdict: Metg) -> list[int]:
         """Sizes that join at the end of a round."""
@@ -70,18 +78,19 @@ class Rounds(Experiment):
     def preparing(self) -> bool:
         return not self._measuring
 
-    def _take(self, request: Request, samples: list[Sample], reference: ArrayLike, slowdown: float) -> None:
+    def _take(self, request: Request, samples: list[Sample], disturbed: bool) -> None:
         if not self._measuring:
             self._typical = max(self.settings.run_seconds, *(s.seconds for s in samples))
-            following = self._bracket.take(request, samples, reference)
+            following = self._bracket.take(request, samples)
             self._round = self._bracket.runs
             self._pending = [following] if following else self._start_rounds()
             return
-        self._runs.setdefault(request.iterations, []).append(Run(tuple(samples), slowdown))
+        runs = self._disturbed if disturbed else self._runs
+        runs.setdefault(request.iterations, []).append(samples)
         self._seconds[request.iterations] = median(s.seconds for s in samples)
         if not self._pending:
             self._round += 1
-            self._end_round(reference)
+            self._end_round()
 
     def interval_width(self) -> float:
         return self._verdict.half_width if self._verdict else math.inf
@@ -92,8 +101,9 @@ class Rounds(Experiment):
             return 0.0
         each = self._repeats + s.warmup
         if not self._measuring:
-            return (3.0 + s.min_rounds * 14.0) * self._typical * each
-        known = [self._seconds.get(n, self._typical) for n in (*self.sizes, 0)]
+            return (3.0 + s.min_rounds * self.ROUND_RUNS) * self._typical * each
+        known = [self._seconds.get(n, self._typical) for n in self.sizes]
+        known += [self._seconds.get(n, self._typical) / _SELDOM for n in (*self.outer, 0)]
         width = self.interval_width()
         # An interval shrinks with the square root of the rounds.
         wanted = s.min_rounds if not self.sizes else self._round * (width / s.precision) ** 2
@@ -106,40 +116,65 @@ class Rounds(Experiment):
     def _start_rounds(self) -> list[Request]:
         s, bracket = self.settings, self._bracket
         self._measuring, self._round = True, 0
-        crossing, at = bracket.crossing()
+        crossing, _ = bracket.crossing()
         found = bracket.enclosing() is not None or bracket.least.efficiency >= s.threshold
         self.sizes = self._first_sizes(crossing, found)
-        top = bracket.top
-        step_seconds = self._longest_step(at) * top.tasks_per_step / top.cores
-        self.steps = s.steps or s.clamped_steps(s.run_seconds / step_seconds, top.tasks_per_step)
-        self._typical = max(s.run_seconds, self.steps * step_seconds)
+        self.outer = tuple(n for n in self._seldom(crossing) if n not in self.sizes) if self.sizes else ()
+        self._typical = max(s.run_seconds, self._steps(round(crossing)) * self._step_seconds(crossing))
         if s.slow(self._typical):
             self._repeats = 1
         return self._round_requests()
 
+    def _step_seconds(self, iterations: float) -> float:
+        """About how long a step of such tasks lasts, by the bracket."""
+        known = self._bracket.points
+        sizes = sorted(known)
+        granularity = float(np.interp(iterations, sizes, [known[n].granularity for n in sizes]))
+        end = known[sizes[0] if iterations < sizes[0] else sizes[-1]]
+        if not sizes[0] <= iterations <= sizes[-1]:  # only the work of a task changes with its size
+            granularity *= 1.0 + min(end.efficiency, 1.0) * (iterations / end.iterations - 1.0)
+        return granularity * end.tasks_per_step / end.cores
+
+    def _steps(self, iterations: int) -> int:
+        """Of runs of such tasks: as many as make a run last as long as asked, whatever the size."""
+        s, top = self.settings, self._bracket.top
+        return s.steps or s.clamped_steps(s.run_seconds / self._step_seconds(iterations), top.tasks_per_step)
+
     def _round_requests(self) -> list[Request]:
-        s, order = self.settings, (*self.sizes, 0)
+        s = self.settings
+        now_and_then = (*self.outer, 0) if self._round % _SELDOM == 0 or not self.sizes else ()
+        order = [*self.sizes, *now_and_then]
         turn = self._round % len(order)
         return [
-            Request(self.PHASE if n else "floor", self._round, n, self.steps, self._repeats, s.warmup)
+            Request(self.PHASE if n else "floor", self._round, n, self._steps(n), self._repeats, s.warmup)
             for n in order[turn:] + order[:turn]
         ]
 
-    def _end_round(self, reference: ArrayLike) -> None:
+    def _end_round(self) -> None:
         s = self.settings
         if not self.sizes:  # never reached: only the floor was left to measure
             self._done = self._round >= min(_FLOOR_ROUNDS, s.max_rounds)
         else:
-            verdict = self._verdict = self._estimate(reference)
+            verdict = self._verdict = self._estimate(s.search_resamples)
             added = self._added_sizes(verdict)
             self.sizes = tuple(sorted({*self.sizes, *added}))
+            self.outer = tuple(n for n in self.outer if n not in self.sizes)
             # Disturbed runs do not count, and sizes may join late: those that decide need some rounds only.
             enough = self._fewest_rounds(verdict) >= min(s.min_rounds, FEW_ROUNDS)
             ripe = not added and self._round >= s.min_rounds and enough
             self._precise = ripe and verdict.half_width <= s.precision
             decided = verdict.metg is None and verdict.ending != "budget"
-            self._done = self._precise or (ripe and decided) or self._round >= s.max_rounds
+            settled = ripe and (self._precise or decided or self._gains_little(verdict))
+            self._done = settled or self._round >= s.max_rounds
         self._pending = [] if self._done else self._round_requests()
+
+    def _gains_little(self, verdict: Metg) -> bool:
+        """Whether more rounds would hardly make the interval narrower: it shrinks with their square root."""
+        width, lasting = verdict.half_width, min(verdict.systematic, verdict.half_width)
+        if not math.isfinite(width) or self._round < _AHEAD:
+            return False
+        noise = math.sqrt(width**2 - lasting**2) * math.sqrt(self._round / (self._round + _AHEAD))
+        return math.hypot(noise, lasting) > (1.0 - _GAIN) * width
 
     def _fewest_rounds(self, verdict: Metg) -> float:
         """Rounds of the two sizes nearest to the crossing, or without one of all sizes: the fewest."""
@@ -154,64 +189,62 @@ class Rounds(Experiment):
 
         A number is `precise` if the interval is as narrow as asked over at least `min_rounds` rounds, else
         `budget`. Where the bracket ended before the crossing was found, the ending is `budget` and there is
-        no number. Raises ValueError before the first answer.
+        no number. `reference` are the rates [measurements x cores] that say what quiet cores would do.
+        Raises ValueError before the first answer.
         """
-        s = self.settings
+        s, best = self.settings, best_rate(reference)
         if self._round == 0 or not self.sizes:
-            return self._bracket_result(reference)
-        found = self._estimate(reference)
+            return self._bracket_result(best)
+        found = self._estimate(s.resamples, best)
         if not self._conclusive(found):
             return self._without_number(found)
         if found.metg is None:
             return found
-        if self._precise:  # as of the last round: the reference may since have moved the interval a little
+        if self._precise and found.half_width <= 1.2 * s.precision:  # with more resamples, a little off
             return replace(found, ending="precise")
         if not (out_of_budget or self._done):
             return found
         if out_of_budget:
             said = notice("budget_before_precise", precision=s.precision)
         else:
-            said = notice("rounds_before_precise", rounds=s.max_rounds, precision=s.precision)
+            said = notice("rounds_before_precise", rounds=self._round, precision=s.precision)
         return replace(found, warnings=(*found.warnings, said))
 
-    def _estimate(self, reference: ArrayLike) -> Metg:
-        used = [run for n, runs in self._runs.items() if n for run in chosen(runs)]
-        floor = chosen(self._runs.get(0, []))
-        found = self._estimate_of(samples_of(used), reference, samples_of(floor))
-        if all(run.slowdown <= 1.0 for run in used):
-            return found
-        at_best = [samples_of(run.at_best() for run in runs) for runs in (used, floor)]
-        return widened(found, self._estimate_of(at_best[0], reference, at_best[1]))
+    def _counting(self, iterations: int) -> list[Sample]:
+        """The samples of a size: disturbed runs count only where there are too few others."""
+        runs, disturbed = self._runs.get(iterations, []), self._disturbed.get(iterations, [])
+        used = runs if len(runs) >= FEW_ROUNDS - 1 else runs + disturbed
+        return [sample for run in used for sample in run]
 
-    def _estimate_of(self, samples: Sequence[Sample], reference: ArrayLike, floor: Sequence[Sample]) -> Metg:
+    def samples(self) -> list[Sample]:
+        sizes = sorted({n for n in (*self._runs, *self._disturbed) if n})
+        return [sample for n in sizes for sample in self._counting(n)]
+
+    def _estimate(self, resamples: int, best: float | None = None) -> Metg:
+        return self._estimate_of(self.samples(), resamples, best)
+
+    def _estimate_of(self, samples: Sequence[Sample], resamples: int, best: float | None) -> Metg:
         s = self.settings
         return estimate(
             samples,
-            reference,
             threshold=s.threshold,
             confidence=s.confidence,
-            resamples=s.resamples,
+            resamples=resamples,
             seed=s.seed,
-            floor_samples=floor,
+            floor_samples=self._counting(0),
+            best_rate=best,
         )
 
-    def _bracket_result(self, reference: ArrayLike) -> Metg:
+    def _bracket_result(self, best: float) -> Metg:
         """From the bracket alone: nothing reached the threshold, or no measured round is complete."""
         samples = self._bracket.samples()
         if not samples:
             raise ValueError("nothing was told yet")
-        found = self._estimate_of(samples, reference, samples_of(chosen(self._runs.get(0, []))))
+        found = self._estimate_of(samples, self.settings.resamples, best)
         if self._measuring and not self.sizes:
             return found
-        enclosing = self._bracket.enclosing()
-        if enclosing and found.metg is not None:
-            low, high = (point.granularity for point in enclosing)
-            return replace(
-                found,
-                low=min(low, found.metg),
-                high=max(high, found.metg),
-                warnings=(*found.warnings, notice("budget_before_rounds")),
-            )
+        if self._bracket.enclosing() and found.metg is not None:
+            return replace(found, warnings=(*found.warnings, notice("budget_before_rounds")))
         return self._without_number(found)
 
     def _conclusive(self, found: Metg) -> bool:

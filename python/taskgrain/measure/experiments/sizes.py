@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-# Sizes of the measure phase as multiples of the crossing, which lies between two of them so that both inform
-# it. For a constant overhead and the threshold 0.5 they stand at efficiencies of 0.2 to 0.9.
-DENSE = tuple(2.0**k for k in (-1.25, -0.75, -0.25, 0.25, 0.75))
+INNER = (0.35, 0.6, 0.84, 1.19, 1.7, 3.0)
+"""Sizes of every round as multiples of the crossing, which lies between two of them so that both inform it.
+For a constant overhead and the threshold 0.5 they stand at efficiencies of 0.26 to 0.75."""
 _LEAST_SIZES = 5
 
 
@@ -22,19 +21,25 @@ class Point:
     cores: int
 
 
-def grid(crossing: float, threshold: float, largest: int) -> tuple[int, ...]:
-    """Sizes of a measure phase for a crossing at so many iterations: ascending, distinct, at most `largest`.
+def inner(crossing: float, largest: int) -> tuple[int, ...]:
+    """The sizes of every round, for a crossing at so many iterations: ascending, distinct, at most `largest`.
 
-    Dense around the crossing; coarse to the efficiencies 0.2 and 0.9 that a constant overhead would give, so
-    that the curve can be drawn and a second crossing seen. Small integers collide: at least five are kept
-    where there are five.
+    Small integers collide: five are kept where there are five.
+    """
+    sizes = {min(max(1, round(crossing * f)), largest) for f in INNER}
+    spare = [n for n in range(1, min(largest, 2 * _LEAST_SIZES) + 1) if n not in sizes]
+    return tuple(sorted(sizes | set(spare[: max(0, _LEAST_SIZES - len(sizes))])))
+
+
+def outer(crossing: float, threshold: float, largest: int) -> tuple[int, ...]:
+    """Sizes measured now and then, at the efficiencies 0.2 and 0.9 that a constant overhead would give.
+
+    The curve can then be drawn, and a second crossing is seen.
     """
     overhead = crossing * (1.0 - threshold) / threshold  # in iterations
     top = max(9.0 * overhead, 4.0 * crossing)
-    coarse = (min(overhead, crossing) / 4.0, math.sqrt(top * crossing * DENSE[-1]), top)
-    sizes = {min(max(1, round(n)), largest) for n in (*coarse, *(crossing * f for f in DENSE))}
-    spare = [n for n in range(1, min(largest, 2 * _LEAST_SIZES) + 1) if n not in sizes]
-    return tuple(sorted(sizes | set(spare[: max(0, _LEAST_SIZES - len(sizes))])))
+    coarse = (min(overhead, crossing) / 4.0, top)
+    return tuple(sorted({min(max(1, round(n)), largest) for n in coarse}))
 
 
 def crossing_of(iterations: float, efficiency: float, threshold: float) -> float:

@@ -15,13 +15,11 @@ class Sweep(Rounds):
     """The sweep of one cell: sizes from one iteration up to an efficiency near one."""
 
     PHASE = "sweep"
-    ROUND_RUNS = 45.0  # up to an efficiency of 95 %, at ten to twenty times the granularity at the crossing
+    # Sizes up to an efficiency of 95 %, at ten to twenty times the granularity at the crossing.
+    ROUND_RUNS = 15.0
+    ROUND_WORK = 45.0
     REACH = Reach(efficiency=0.95, times=64)
 
     def _first_sizes(self, crossing: float, found: bool) -> tuple[int, ...]:
         largest = 2 ** math.ceil(math.log2(self._bracket.top.iterations))
         return tuple(sorted({largest >> k for k in range(SIZES) if largest >> k}))
-
-    def _longest_step(self, at_crossing: float) -> float:
-        # The largest tasks take as many steps as the smallest.
-        return max(at_crossing, self._bracket.top.granularity / 100.0)

@@ -13,7 +13,7 @@ def closed(system: SimulatedSystem, settings: CellSettings, reach: Reach | None 
     bracket = Bracket(settings, reach)
     request: Request | None = bracket.first()
     while request:
-        request = bracket.take(request, system.run(request), system.rates)
+        request = bracket.take(request, system.run(request))
     return bracket
 
 
@@ -52,5 +52,5 @@ def test_slow_runs_are_neither_repeated_nor_warmed_up() -> None:
     settings = CellSettings()
     bracket = Bracket(settings)
     system = SimulatedSystem(constant(1e-2), width=16)
-    request = bracket.take(bracket.first(), system.run(bracket.first()), system.rates)
+    request = bracket.take(bracket.first(), system.run(bracket.first()))
     assert request is not None and (request.repeats, request.warmup) == (1, 0)

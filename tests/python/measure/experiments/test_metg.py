@@ -61,16 +61,21 @@ def test_metg_is_found_over_six_orders_of_magnitude(overhead: float, threshold: 
     assert cost[True] < cost[False] / search.rounds
 
 
-def test_every_round_asks_the_same_of_every_size_in_rotated_order() -> None:
-    search = MetgSearch(CellSettings(precision=0.001, max_rounds=12, resamples=100))
-    rounds = rounds_of(drive(search, SimulatedSystem(constant(1e-7), ORDINARY)))
-    assert len(rounds) == 12 and search.done
+def test_every_round_asks_for_the_sizes_around_the_crossing_and_every_third_for_the_others() -> None:
+    search = MetgSearch(CellSettings(precision=0.001, max_rounds=12, search_resamples=50, resamples=100))
+    system = SimulatedSystem(constant(1e-7), ORDINARY)
+    rounds = rounds_of(drive(search, system))
+    assert len(rounds) == 12 and search.done and len(search.outer) == 2
     for k, requests in enumerate(rounds):
         assert {r.round for r in requests} == {k}
-        assert sorted(r.iterations for r in requests) == [0, *search.sizes]
-        assert [r.phase for r in requests if r.iterations == 0] == ["floor"]
-        assert {(r.steps, r.repeats, r.warmup) for r in requests} == {(search.steps, 3, 1)}
-    assert len({requests[0].iterations for requests in rounds}) == len(search.sizes) + 1
+        expected = [0, *search.sizes, *search.outer] if k % 3 == 0 else search.sizes
+        assert sorted(r.iterations for r in requests) == sorted(expected)
+        assert [r.phase for r in requests if r.iterations == 0] == ["floor"] * (k % 3 == 0)
+        assert {(r.repeats, r.warmup) for r in requests} == {(3, 1)}
+        for r in requests:  # every run lasts as long
+            lasts = r.steps * system.width * system.granularity(r.iterations) / system.cores
+            assert lasts == pytest.approx(CellSettings().run_seconds, rel=0.35)
+    assert len({requests[0].iterations for requests in rounds}) >= len(search.sizes)
 
 
 @pytest.mark.parametrize("overhead", [2e-9, 1e-6, 1e-2])
@@ -83,16 +88,17 @@ def test_the_bracket_takes_a_few_runs(overhead: float) -> None:
 def test_a_slow_system_is_warmed_up_but_not_repeated() -> None:
     search = MetgSearch(FAST)
     answers = drive(search, SimulatedSystem(constant(1e-2), ORDINARY, width=16))
-    assert search.steps == FAST.min_steps
-    assert {(r.repeats, r.warmup) for requests in rounds_of(answers) for r in requests} == {(1, 1)}
+    asked = {(r.steps, r.repeats, r.warmup) for requests in rounds_of(answers) for r in requests}
+    assert asked == {(FAST.min_steps, 1, 1)}
     assert search.done and search.rounds >= FAST.min_rounds
 
 
 def test_a_run_at_the_crossing_lasts_as_long_as_asked() -> None:
     system = SimulatedSystem(constant(1e-7), width=16, cores=2)
     search = MetgSearch(CellSettings(run_seconds=0.02))
-    drive(search, system)
-    assert search.steps * 16 * 2e-7 / 2 == pytest.approx(0.02, rel=0.1)
+    for requests in rounds_of(drive(search, system)):
+        for one in requests:
+            assert one.steps * 16 * system.granularity(one.iterations) / 2 == pytest.approx(0.02, rel=0.3)
     wide = SimulatedSystem(constant(1e-9), width=2**20, cores=2)
     for request, *_ in drive(MetgSearch(CellSettings(run_seconds=10.0, resamples=50)), wide):
         assert request.steps * 2**20 <= 2**26
@@ -157,10 +163,10 @@ def test_interval_and_cost_fall_from_round_to_round() -> None:
         if not search.preparing and search.rounds:
             widths.append(search.interval_width())
             left.append((spent, search.expected_seconds_left()))
-    assert widths[0] == math.inf and widths[-1] <= 0.08 < widths[7]
+    assert widths[0] == math.inf and widths[-1] <= 0.08 < widths[4]
     assert left[-1][1] == 0.0 and search.next_round() == []
     middle, expected = left[len(left) // 2]
-    assert 0.3 < expected / (spent - middle) < 3.0
+    assert 0.2 < expected / (spent - middle) < 6.0
     assert search.result(system.rates).ending == "precise"
 
 
@@ -246,7 +252,7 @@ def coverage(noise: Noise, seeds: range) -> tuple[float, float]:
 
 def test_stopping_when_the_interval_is_narrow_does_not_spoil_it() -> None:
     held, rounds = coverage(Noise(run=0.08, repeat=0.03, outliers=0.02), range(30))
-    assert held >= 0.85 and rounds > 10
+    assert held >= 0.9 and rounds > FAST.min_rounds
 
 
 @pytest.mark.slow

@@ -6,21 +6,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taskgrain.measure.experiments.sizes import Point, crossing_between, crossing_of, grid
+from taskgrain.measure.experiments.sizes import Point, crossing_between, crossing_of, inner, outer
 
 
 @settings(deadline=None)
 @given(st.floats(0.6, 1e7), st.floats(0.05, 0.95), st.integers(1, 2**40))
-def test_the_grid_is_five_to_nine_ascending_sizes_around_the_crossing(
-    crossing: float, threshold: float, largest: int
-) -> None:
-    sizes = grid(crossing, threshold, largest)
-    assert list(sizes) == sorted(set(sizes)) and sizes[0] >= 1 and sizes[-1] <= largest
-    assert min(5, largest) <= len(sizes) <= 9 or crossing > largest / 4
-    if crossing > 8 and 4 * crossing < largest:
+def test_the_sizes_lie_around_the_crossing(crossing: float, threshold: float, largest: int) -> None:
+    sizes, seldom = inner(crossing, largest), outer(crossing, threshold, largest)
+    for found in (sizes, seldom):
+        assert list(found) == sorted(set(found)) and found[0] >= 1 and found[-1] <= largest
+    assert min(5, largest) <= len(sizes) <= 6 or crossing > largest / 4
+    assert len(seldom) <= 2
+    if crossing > 20 and 4 * crossing < largest:
         below, above = max(n for n in sizes if n <= crossing), min(n for n in sizes if n > crossing)
         assert above / below <= 1.7
-        assert sizes[0] <= 0.3 * crossing and sizes[-1] >= 3 * crossing
+        assert sizes[0] <= 0.4 * crossing and sizes[-1] >= 2.9 * crossing
+        assert seldom[0] <= 0.3 * crossing and seldom[-1] >= 0.98 * min(4 * crossing, largest)
 
 
 @given(st.floats(1.0, 1e6), st.floats(0.1, 0.9), st.floats(0.01, 100.0))

@@ -1,0 +1,60 @@
+"""What METG would be on quiet cores, from runs on cores that were slower, and how sure that is.
+
+Cores on which the kernel is slower by s slow the overhead by s ** gamma. gamma is 1 where the clock is
+slower, and near 0 where a neighbour on the other hardware thread takes what only the kernel needs. It is
+fitted to the runs of the empty kernel. Where the slowdown hardly varied, nothing is known of gamma but that
+it lies about between 0 and 1, and the interval says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.line import Line
+from taskgrain.estimate.samples import Sample, Table
+
+_LEAST = math.log(1.03)
+"""A slowdown below this is none."""
+_GAMMA, _GAMMA_SCATTER = 0.5, 0.5
+"""What is known of gamma before there are data: mean and standard deviation."""
+_PROBE_NOISE = 0.05
+"""What the reference scatters by itself, as a standard deviation of its logarithm: no slowdown."""
+_CLIP = math.log(4.0)
+"""Of an overhead: a run further off than this was hit by something else."""
+
+
+def quiet(
+    line: Line, empty: Sequence[Sample], log_peak: float, log_best: float, rng: np.random.Generator
+) -> tuple[float, Floats] | None:
+    """Log METG on quiet cores, and its resamples; None where the cores were as fast as at best.
+
+    `empty` are runs of the empty kernel; `log_peak` and `log_best` are the logs of the reference beside the
+    runs and at quiet times.
+    """
+    slowdown = log_best - log_peak
+    if slowdown < _LEAST:
+        return None
+    gamma, scatter = _exponent(empty, log_best)
+    drawn = rng.normal(gamma, scatter, len(line.metg_draws))
+    return line.metg - gamma * slowdown, line.metg_draws - drawn * slowdown
+
+
+def _exponent(empty: Sequence[Sample], log_best: float) -> tuple[float, float]:
+    """gamma and its standard deviation: a straight line through log granularity over log slowdown."""
+    known = [one for one in empty if math.isfinite(one.peak)]
+    if len({one.round for one in known}) < 3:
+        return _GAMMA, _GAMMA_SCATTER
+    table = Table.of(known)
+    x, y = log_best - table.log_peak[:, 0], table.log_granularity[:, 0]
+    x, y = x - np.median(x), np.clip(y - np.median(y), -_CLIP, _CLIP)
+    x, y = x - x.mean(), y - y.mean()
+    prior = 1.0 / _GAMMA_SCATTER**2
+    slope = float(x @ y) / max(float(x @ x), 1e-12)
+    noise = max(float(np.mean((y - slope * x) ** 2)), 1e-6) * len(x) / max(1, len(x) - 2)
+    precision = max(0.0, float(x @ x) - len(x) * _PROBE_NOISE**2) / noise
+    gamma = (precision * slope + prior * _GAMMA) / (precision + prior)
+    return gamma, 1.0 / math.sqrt(precision + prior)

@@ -1,0 +1,48 @@
+"""The ends of a study's workloads: the ratio of every cell to the best one, and to the hand-written limit."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from taskgrain.estimate.ratio import ratio
+from taskgrain.measure.journal import Journal
+from taskgrain.measure.record import CellState
+
+LIMIT = "limit"
+"""The system that others are compared with besides the best."""
+_RESAMPLES = 500
+
+
+def compare(states: Sequence[CellState], threshold: float, journal: Journal) -> None:
+    """Writes the ratios that are not written yet, from the rounds that two cells have in common."""
+    workloads = defaultdict(list)
+    for state in states:
+        if state.metg and state.metg.get("metg") and state.experiment.samples():
+            workloads[state.cell.workload].append(state)
+    for group in workloads.values():
+        for under in _denominators(group):
+            samples = under.experiment.samples()
+            for over in group:
+                if over is under or under.cell.name in over.compared:
+                    continue
+                found = ratio(over.experiment.samples(), samples, threshold=threshold, resamples=_RESAMPLES)
+                if found.value is not None:
+                    journal.append(
+                        "ratio",
+                        cell=over.cell.name,
+                        to=under.cell.name,
+                        value=found.value,
+                        low=found.low,
+                        high=found.high,
+                        rounds=found.rounds,
+                    )
+
+
+def _denominators(group: Sequence[CellState]) -> Iterator[CellState]:
+    """The cell of the smallest METG among those that use all of the workload's cores, and that of the
+    limit."""
+    most = max(state.cores for state in group)
+    best = min((one for one in group if one.cores == most), key=lambda one: one.metg["metg"])  # type: ignore[index]
+    yield best
+    yield from (one for one in group if one.cell.system == LIMIT and one is not best)

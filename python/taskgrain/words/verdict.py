@@ -1,0 +1,112 @@
+"""What a study can be trusted for, in one to three sentences, from the results of its cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from taskgrain.words import quantity
+
+_BUSY = 1.1
+"""The kernel alone at its best over the kernel alone beside the runs, from which on a machine was busy."""
+_DISTURBED = 0.1
+"""The same, as a share of the runs."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One cell, as far as a verdict goes; the fields are those of its `metg` and `ratio` lines."""
+
+    system: str
+    workload: str
+    cores: int | None
+    metg: float | None
+    low: float | None
+    high: float | None
+    best: bool
+    """Whether it has the smallest METG of its workload, so that the others are compared with it."""
+    ratio: tuple[float | None, float | None] | None
+    """The interval of its ratio to the best; None without a ratio."""
+    slowdown: float | None
+    """Its best rate over its peak rate."""
+    disturbed: float | None
+    """The share of its runs that others disturbed."""
+
+    @property
+    def surely_slower(self) -> bool:
+        """Whether the ratio's interval lies above 1."""
+        return self.ratio is not None and (self.ratio[0] or 0.0) > 1.0
+
+
+def verdict(cells: Sequence[Judged]) -> list[str]:
+    """The sentences. None where no cell has a number."""
+    first = state_of_the_machine(cells)
+    return [first, *_orders(cells)] if first else []
+
+
+def state_of_the_machine(cells: Sequence[Judged]) -> str:
+    """How busy the machine was, and how well METG and ratios are known; empty where no cell has a number."""
+    cells = [cell for cell in cells if cell.metg]
+    if not cells:
+        return ""
+    slowdown = median([cell.slowdown for cell in cells if cell.slowdown] or [1.0])
+    disturbed = median([cell.disturbed for cell in cells if cell.disturbed is not None] or [0.0])
+    busy = []
+    if slowdown > _BUSY:
+        busy.append(
+            f"beside the runs the kernel alone reached {quantity.percent(1.0 / slowdown)} of its best"
+        )
+    if disturbed > _DISTURBED:
+        busy.append(f"other programs disturbed {quantity.percent(disturbed)} of the runs")
+    machine = f"The machine was busy: {', and '.join(busy)}." if busy else "The machine was quiet."
+    known = f"METG is known {_within(_half(one.low, one.high, one.metg) for one in cells)}"
+    ratios = [_half(*cell.ratio, None) for cell in cells if cell.ratio]
+    if ratios:
+        known += f", and its ratio to the best system {_within(ratios)}"
+    return f"{machine} {known} (medians over the cells)."
+
+
+def _half(low: float | None, high: float | None, value: float | None) -> float:
+    """The half-width of an interval relative to its middle; infinite if a bound is missing."""
+    if low is None or high is None:
+        return math.inf
+    return (high - low) / 2.0 / (value or math.sqrt(low * high))
+
+
+def _within(halves: Iterable[float]) -> str:
+    half = median(list(halves))
+    if math.isinf(half):
+        return "without bounds"
+    return (
+        f"within ±{max(1, round(100.0 * half))} %" if half < 0.5 else f"within a factor of {1.0 + half:.1f}"
+    )
+
+
+def _orders(cells: Sequence[Judged]) -> Iterable[str]:
+    """Who is the best on each workload, as far as ratios tell."""
+    for workload in dict.fromkeys(cell.workload for cell in cells):
+        here = [cell for cell in cells if cell.workload == workload]
+        most = max((cell.cores for cell in here if cell.cores), default=None)
+        here = [cell for cell in here if cell.cores == most]
+        best = next((cell for cell in here if cell.best), None)
+        if best is None or len(here) < 2:
+            continue
+        ties = [cell.system for cell in here if cell is not best and cell.ratio and not cell.surely_slower]
+        unknown = [cell.system for cell in here if cell is not best and cell.ratio is None]
+        slower = len(here) - 1 - len(ties) - len(unknown)
+        said = f"{workload}: {best.system}"
+        if ties:
+            said += f" has the smallest METG, but no difference to {_listed(ties)} is shown"
+        else:
+            said += f" is the best of {slower + 1}" if slower else " has the only METG"
+        if ties and slower:
+            said += f"; {quantity.counted(slower, 'other')} {'is' if slower == 1 else 'are'} slower"
+        if unknown:
+            said += f"; without a number: {_listed(unknown)}"
+        yield f"{said}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)

@@ -1,0 +1,70 @@
+"""The verdict: how busy the machine was, how well numbers are known, and which orders hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from taskgrain.words.verdict import Judged, verdict
+
+PLAIN: dict[str, Any] = {
+    "workload": "fft", "cores": 2, "metg": 1e-6, "low": 0.9e-6, "high": 1.1e-6, "best": False,
+    "ratio": None, "slowdown": 1.0, "disturbed": 0.0,
+}  # fmt: skip
+
+
+def judged(system: str, **fields: Any) -> Judged:
+    return Judged(**{**PLAIN, "system": system, **fields})
+
+
+def test_a_quiet_machine_and_a_winner() -> None:
+    cells = [judged("a", best=True), judged("b", ratio=(1.9, 2.1)), judged("c", ratio=(2.8, 3.2))]
+    first, second = verdict(cells)
+    assert first == (
+        "The machine was quiet. METG is known within ±10 %, and its ratio to the best system within ±6 % "
+        "(medians over the cells)."
+    )
+    assert second == "fft: a is the best of 3."
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"slowdown": 2.0}, "beside the runs the kernel alone reached 50 % of its best."),
+        ({"disturbed": 0.3}, "other programs disturbed 30 % of the runs."),
+        ({"slowdown": 2.0, "disturbed": 0.3}, "of its best, and other programs disturbed 30 % of the runs."),
+    ],
+)
+def test_a_busy_machine(fields: dict[str, float], said: str) -> None:
+    (first, _) = verdict([judged("a", best=True, **fields), judged("b", ratio=(1.9, 2.1), **fields)])
+    assert first.startswith("The machine was busy: ") and said in first
+
+
+def test_what_is_hardly_known_is_a_factor_or_has_no_bounds() -> None:
+    (wide, *_) = verdict([judged("a", low=0.4e-6, high=2.0e-6)])
+    assert "METG is known within a factor of 1.8" in wide
+    (open_, *_) = verdict([judged("a", high=None), judged("b", low=None), judged("c")])
+    assert "METG is known without bounds" in open_
+
+
+def test_no_winner_without_a_ratio_that_clears_one() -> None:
+    cells = [judged("a", best=True), judged("b", ratio=(0.9, 2.1)), judged("c", ratio=(None, 9.0))]
+    assert verdict(cells)[1] == "fft: a has the smallest METG, but no difference to b and c is shown."
+    cells.append(judged("d", ratio=(1.1, None)))
+    assert verdict(cells)[1].endswith("is shown; 1 other is slower.")
+    cells.append(judged("e", metg=None, low=None, high=None))
+    assert verdict(cells)[1].endswith("; without a number: e.")
+
+
+def test_a_system_on_fewer_cores_is_no_match() -> None:
+    cells = [judged("serial", cores=1, metg=1e-8), judged("a", best=True), judged("b", ratio=(1.9, 2.1))]
+    assert verdict(cells)[1] == "fft: a is the best of 2."
+
+
+def test_each_workload_has_its_order_and_nothing_is_said_of_nothing() -> None:
+    cells = [judged(name, workload=one, best=name == "a", ratio=None if name == "a" else (2.0, 3.0))
+             for one in ("fft", "dom") for name in ("a", "b")]  # fmt: skip
+    assert [one.partition(":")[0] for one in verdict(cells)[1:]] == ["fft", "dom"]
+    assert verdict([judged("a", metg=None)]) == [] == verdict([])
+    assert len(verdict([judged("a", best=True)])) == 1, "alone there is no order"
