@@ -1,0 +1,124 @@
+"""How often METG's intervals hold the truth on simulated machines that are not quiet.
+
+    python bench/worlds.py --seeds 60 --worlds "quiet,smt 1 s"
+
+Each seed is three searches in one simulated world (`tests/python/noisy_worlds.py`), in common rounds: two of
+the same system, and one of a system whose METG is 1.5 times as large. The columns:
+
+    METG, overhead, quiet   share of intervals that hold the truth: METG in the state that the median run saw
+    of mean                 the same of METG in the mean state
+    +-, off                 median half-width of METG's interval, median distance of METG from the truth
+    A/A                     share of pairs of the same system that are called different
+    ratio, +-               share of intervals of the ratio that hold 1.5, their median half-width
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from functools import partial
+from multiprocessing import Pool
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
+
+from noisy_worlds import APART, WORLDS, Trial, holds, trial
+
+_HEAD = (
+    "world                METG  mean overhead quiet     +-     off  rounds seconds none    A/A  ratio     +-"
+)
+
+
+def one(name: str, budget: float, seed: int) -> Trial:
+    return trial(WORLDS[name], seed, budget)
+
+
+def row(name: str, trials: Sequence[Trial]) -> str:
+    found = [one for each in trials for one in each.found]
+    known = [one for one in found if one.metg.metg is not None]
+    metg = [holds(one.metg.low, one.metg.high, one.typical) for one in known]
+    mean = [holds(one.metg.low, one.metg.high, one.mean) for one in known]
+    overhead = [
+        holds(one.metg.overhead_low, one.metg.overhead_high, one.overhead)
+        for one in known
+        if one.overhead is not None and one.metg.overhead is not None
+    ]
+    quiet = [
+        holds(one.metg.quiet_low, one.metg.quiet_high, one.quiet)
+        for one in known
+        if one.metg.quiet is not None
+    ]
+    off = [abs(math.log((one.metg.metg or math.nan) / one.typical)) for one in known]
+    ratios = [each.apart for each in trials if each.apart.value is not None]
+    widths = [
+        math.inf
+        if one.high is None or one.low is None or not one.value
+        else (one.high - one.low) / 2 / one.value
+        for one in ratios
+    ]
+    words = [
+        f"{name:20}",
+        f"{_share(metg)} {_share(mean)} {_share(overhead):>8} {_share(quiet)}",
+        f"{_middle(one.metg.half_width for one in known):6.1%}  {_middle(off):6.1%}",
+        f"{_middle(one.rounds for one in found):7.0f} {_middle(each.seconds for each in trials):7.1f}",
+        f"{1.0 - len(known) / len(found):4.0%}",
+        f"{np.mean([each.same.decided for each in trials]):6.1%}",
+        f"{_share([holds(one.low, one.high, APART) for one in ratios]):>6} {_middle(widths):6.1%}",
+    ]
+    return " ".join(words)
+
+
+def _share(held: Sequence[bool]) -> str:
+    return f"{np.mean(held):5.1%}" if held else "    –"
+
+
+def _middle(values: Iterable[float]) -> float:
+    known = list(values)
+    return float(np.median(known)) if known else math.nan
+
+
+def _worlds(text: str) -> list[str]:
+    names = text.split(",")
+    for name in names:
+        if name not in WORLDS:
+            raise argparse.ArgumentTypeError(f"{name!r} is no world; allowed: {', '.join(WORLDS)}")
+    return names
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not 0.0 < seconds < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seeds", type=_count, default=300, help="trials in each world")
+    parser.add_argument("--worlds", type=_worlds, default=list(WORLDS), help="with commas between")
+    parser.add_argument("--budget", type=_seconds, default=60.0, help="simulated seconds of a search at most")
+    parser.add_argument("--processes", type=_count, default=2)
+    options = parser.parse_args()
+    print(_HEAD)
+    with Pool(options.processes) as pool:
+        for name in options.worlds:
+            print(
+                row(name, pool.map(partial(one, name, options.budget), range(options.seeds), 4)), flush=True
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Intervals on simulated machines that are not quiet: a few of the trials that `bench/worlds.py` makes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from noisy_worlds import CONSTANT, ITERATIONS, WORLDS, holds, trial
+from simulated_clock import PEAK, QUIET, TAU, Machine, Scatter, State, States, System, Timeline, always
+
+from taskgrain.measure.experiments.experiment import Request
+
+BENCH = Path(__file__).parents[3] / "bench" / "worlds.py"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "quiet",
+        "tiny",
+        pytest.param("smt 10 ms", marks=pytest.mark.slow),
+        pytest.param("smt 30 s in a study", marks=pytest.mark.slow),
+    ],
+)
+def test_intervals_hold_the_truth_and_a_system_is_like_itself(name: str) -> None:
+    trials = [trial(WORLDS[name], seed, resamples=200) for seed in range(25)]
+    found = [one for each in trials for one in each.found]
+    held = [holds(one.metg.low, one.metg.high, one.typical) for one in found if one.metg.metg is not None]
+    assert len(held) == len(found)
+    assert sum(held) >= 0.85 * len(held)
+    assert sum(each.same.decided for each in trials) <= 5
+    assert sum(holds(each.apart.low, each.apart.high, 1.5) for each in trials) >= 20
+
+
+EXACT = Scatter(0.0, 0.0, 0.0)
+
+
+def half_a_second_slow(rng: np.random.Generator) -> States:
+    yield 0.5, State(kernel=3.0, overhead=2.0)
+    while True:
+        yield 3600.0, QUIET
+
+
+def test_a_run_and_the_reference_see_what_is_while_they_last() -> None:
+    rng = np.random.default_rng(0)
+    machine = Machine(half_a_second_slow, EXACT, rng)
+    system = System(machine, CONSTANT, Timeline(always()(rng)))
+    # A task takes 5 µs in the slow state and 2 µs later, and there are two tasks a step and core.
+    request = Request("measure", 0, round(ITERATIONS), 100_000, 1, 0)
+    (sample,) = system.run(request)
+    slow = 0.5 - 0.0013  # the reference before the run, and the asking, took the rest
+    assert sample.seconds == pytest.approx(slow + 2.0 * 2e-6 * 1e5 * (1.0 - slow / (2.0 * 5e-6 * 1e5)))
+    assert sample.peak == pytest.approx(PEAK / 3.0**0.5), "slow before, quick after"
+    (saw,) = system.seen
+    share = slow / sample.seconds
+    assert (saw.kernel, saw.overhead, saw.run) == pytest.approx((1.0 + 2.0 * share, 1.0 + share, 1.0))
+    assert machine.now == pytest.approx(0.0013 + sample.seconds + 0.001)
+    (later,) = system.run(request)
+    assert later.seconds == pytest.approx(0.4) and later.peak == pytest.approx(PEAK)
+
+
+def test_metg_of_the_curves() -> None:
+    overhead = ITERATIONS * TAU
+    assert CONSTANT.metg() == pytest.approx(2.0 * overhead)
+    assert CONSTANT.metg(State(kernel=2.2, overhead=1.2)) == pytest.approx(2.4 * overhead)
+    assert CONSTANT.metg(State(run=1.25)) == pytest.approx(1.25 / (1.0 - 0.625) * overhead)
+    assert CONSTANT.metg(threshold=0.9) == pytest.approx(10.0 * overhead)
+    for name in ("knee", "growing", "kernel at 85 %", "overlap"):
+        curve = WORLDS[name].curve
+        assert curve.scaled(1.5).metg() == pytest.approx(1.5 * curve.metg())
+    assert replace(CONSTANT, task=max).metg() == pytest.approx(overhead)
+
+
+def test_the_bench_prints_a_row_for_each_world_and_names_what_it_does_not_know() -> None:
+    command = [sys.executable, str(BENCH), "--seeds", "1", "--processes", "1", "--worlds"]
+    done = subprocess.run([*command, "quiet,tiny"], capture_output=True, text=True, timeout=120, check=True)
+    head, *rows = done.stdout.splitlines()
+    assert [row.split()[0] for row in rows] == ["quiet", "tiny"]
+    assert all(len(row.split()) == len(head.split()) for row in rows)
+    for words in (("nowhere",), ("quiet", "--seeds", "0"), ("quiet", "--budget", "nan")):
+        done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and words[-1] in done.stderr
