@@ -208,20 +208,17 @@ def _numbers(
     rounds = _rounds_at(table, found.metg)
     systematic = found.systematic(threshold)
 
-    def ends(name: str, draws: Floats, value: float) -> dict[str, float | None]:
+    def ends(low_name: str, high_name: str, draws: Floats, value: float) -> dict[str, float | None]:
         low, high = interval(
             draws, value, rounds, confidence, inflation=found.inflation, systematic=systematic
         )
-        return {
-            f"{name}_low".removeprefix("metg_"): exp_or_none(low),
-            f"{name}_high".removeprefix("metg_"): exp_or_none(high),
-        }
+        return {low_name: exp_or_none(low), high_name: exp_or_none(high)}
 
     numbers: dict[str, float | None] = {"systematic": systematic}
-    numbers |= ends("metg", found.metg_draws, found.metg)
+    numbers |= ends("low", "high", found.metg_draws, found.metg)
     if math.isfinite(found.overhead):
         numbers["overhead"] = math.exp(found.overhead)
-        numbers |= ends("overhead", found.overhead_draws, found.overhead)
+        numbers |= ends("overhead_low", "overhead_high", found.overhead_draws, found.overhead)
     if best_rate:
         # As METG is, between the states that the cores were in: the median would be one of them.
         peaks = table.log_peak[:, table.fit].reshape(-1, 1)
@@ -229,7 +226,7 @@ def _numbers(
         calm = quiet(found, empty, log_peak, math.log(best_rate), np.random.default_rng(seed))
         if calm is not None:
             numbers["quiet"] = math.exp(calm[0])
-            numbers |= ends("quiet", calm[1], calm[0])
+            numbers |= ends("quiet_low", "quiet_high", calm[1], calm[0])
     return numbers
 
 

@@ -18,7 +18,7 @@ class Best:
 
     workload: str
     systems: tuple[str, ...]
-    """More than one if their intervals overlap: then nobody can say which is better."""
+    """More than one if no difference is shown between them: nobody can say which is better."""
     perhaps: tuple[str, ...]
     """Systems of which only a bound is known, with it: they may be better than the best."""
     limit: str
