@@ -22,18 +22,8 @@ ROOMS = (
     *("drive", "study", "system", "machine", "words"),
 )
 """From the top floor down."""
-UNTESTED = (
-    "estimate/bootstrap.py",
-    "estimate/samples.py",
-    "measure/ends.py",
-    "measure/experiments/rounds.py",
-    "measure/experiments/table.py",
-    "measure/plan.py",
-    "measure/reference.py",
-    "measure/runs.py",
-    "measure/single.py",
-)
-"""Modules that have no test module yet. Write their tests and empty this list; add nothing to it."""
+UNTESTED: tuple[str, ...] = ()
+"""Modules that have no test module. Write their tests; add nothing to it."""
 
 
 def imported(module: ast.Module) -> Iterator[tuple[int, str]]:

@@ -159,7 +159,6 @@ def measure(
             settings=study.settings,
             make_driver=world.make,
             clock=lambda: world.now,
-            sleep=world.sleep,
             reporter=_Notes(world),
             **rest,
         )

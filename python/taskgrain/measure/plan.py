@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from taskgrain.drive.answers import Peak, Probe, Ready, RunResult
+from taskgrain.drive.answers import Peak, Ready, RunResult
 from taskgrain.drive.system import System
 from taskgrain.machine.busy import Busy
 from taskgrain.measure.progress import Reporter
@@ -36,7 +36,6 @@ class Driver(Protocol):
         most_seconds: float,
     ) -> RunResult: ...
     def peak(self, kernel: Mapping[str, object], seconds: float, isa: str) -> Peak: ...
-    def probe(self, seconds: float) -> Probe: ...
     def log_tail(self) -> str: ...
     def park(self) -> None: ...
     def close(self) -> None: ...
@@ -55,5 +54,4 @@ class Plan:
     retry: bool = False
     """Whether cells that failed in an earlier call get another try."""
     clock: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
     reporter: Reporter = field(default_factory=Reporter)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from killable_study import OVERHEADS, assert_nothing_twice, lines
-from simulated_world import FLOP, ITERATION, STUDY, World, comparable, measure
+from simulated_world import STUDY, World, comparable, measure
 
 from taskgrain.drive.system import REFERENCE, System
 from taskgrain.study.settings import Settings
@@ -61,64 +61,6 @@ def test_systems_and_sizes_are_interleaved_and_the_leader_changes(tmp_path: Path
         assert leaders[0] != leaders[1]
 
 
-def test_the_reference_is_measured_throughout(tmp_path: Path) -> None:
-    measure(tmp_path, World())
-    kinds = [line["kind"] for line in lines(tmp_path, "run", "reference")]
-    gaps = "".join("R" if kind == "reference" else "." for kind in kinds).split("R")
-    assert not gaps[0]
-    assert max(map(len, gaps)) <= 2 * 16
-    assert len(gaps) > 8 * 2
-
-
-def on_another_processor(folder: Path) -> System:
-    return System("slow", folder, "slow", command=("x",), reference=("/there/other",))
-
-
-def test_a_system_elsewhere_has_its_own_reference(tmp_path: Path) -> None:
-    """One processor as fast as 2.4 cores, of which it takes what two cores do: METG is 1.25 overheads."""
-    world = World()
-    world.rates_of["other"] = (2.4 * FLOP / ITERATION,)
-    systems = {"slow": on_another_processor(tmp_path)}
-    states = measure(tmp_path, world, systems=systems)
-    for state in states:
-        assert state.metg is not None
-        overheads = 1.25 if state.cell.system == "slow" else 2.0
-        assert state.metg["metg"] == pytest.approx(overheads * OVERHEADS[state.cell.system], rel=0.05)
-    assert world.started == {REFERENCE: 1, "other": 1, "fast": 1, "slow": 1}
-    assert {(line["program"], len(line["rates"])) for line in lines(tmp_path, "reference")} == {
-        (REFERENCE, 2),
-        ("other", 1),
-    }
-    assert {(line["system"], line["reference"], line["cores"]) for line in lines(tmp_path, "cell")} == {
-        ("fast", REFERENCE, 2),
-        ("slow", "other", 1),
-    }
-    again = World()
-    assert comparable(measure(tmp_path, again, systems=systems)) == comparable(states)
-    assert again.runs == 0
-
-
-@pytest.mark.parametrize(
-    ("fault", "rates", "words"),
-    [("crash", 1, "no licence"), ("", 3, "gives 3 rates for 1 processors")],
-    ids=["crash", "count"],
-)
-def test_another_reference_that_fails_stops_only_who_needs_it(
-    tmp_path: Path, fault: str, rates: int, words: str
-) -> None:
-    world = World()
-    world.rates_of["other"] = (FLOP / ITERATION,)
-    systems = {"slow": on_another_processor(tmp_path)}
-    if fault:
-        world.faults["other", "start"] = fault
-    else:
-        measure(tmp_path, world, Settings(cores=2, budget=0.3), systems=systems)
-        world.rates_of["other"] *= rates
-    states = measure(tmp_path, world, systems=systems)
-    assert [state.metg["ending"] for state in states if state.metg] == ["precise", "failed"] * 2
-    assert all(words in line["message"] for line in lines(tmp_path, "failure"))
-
-
 def test_the_budget_ends_it_and_more_budget_goes_on(tmp_path: Path) -> None:
     world = World()
     states = measure(tmp_path, world, Settings(cores=2, budget=0.6))
@@ -162,91 +104,6 @@ def test_a_budget_that_ends_before_the_first_run(tmp_path: Path) -> None:
     states = measure(tmp_path, World(), Settings(cores=2, budget=1e-3))
     endings = [(state.metg or {}).get("ending") for state in states]
     assert set(endings) == {"budget"}
-
-
-def test_disturbed_runs_are_repeated_and_counted(tmp_path: Path) -> None:
-    world = World()
-    world.busy = [0.5, 0.0, 0.2, 0.1, 0.3]
-    states = measure(tmp_path, world)
-    rejected = lines(tmp_path, "rejected")
-    assert [line["busy"] for line in rejected] == [0.5, 0.2, 0.1]
-    first = lines(tmp_path, "run")[:2]
-    assert [(line["busy"], line["attempts"]) for line in first] == [(0.0, 2), (0.1, 3)]
-    assert sum(state.rejected for state in states) == 3
-    assert sum((state.metg or {})["repeated_runs"] for state in states) == 3
-    assert sum((state.metg or {})["disturbed_runs"] for state in states) == 1
-    assert_nothing_twice(tmp_path)
-
-
-ONE = {"patterns": ["stencil_1d"], "widths": [4]}
-
-
-@pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
-def test_a_slower_machine_is_seen_through(tmp_path: Path, share: float) -> None:
-    """A state of the cores slows system and reference alike, for a while that a run may well lie within."""
-    world, quiet = World(), World()
-    world.slowdown = lambda now: 1.8 if now > 0.5 and (now / 0.1) % 1.0 < share else 1.0
-    expected = measure(tmp_path / "quiet", quiet, table=ONE)
-    for state, other in zip(measure(tmp_path / "noisy", world, table=ONE), expected, strict=True):
-        found, right = state.metg or {}, (other.metg or {})["metg"]
-        assert right <= found["metg"] * 1.05 and found["metg"] <= 1.9 * right
-        assert found["iterations"] == pytest.approx((other.metg or {})["iterations"], rel=0.2)
-        if share == 1.0:
-            assert found["quiet_low"] <= right <= found["quiet_high"]
-
-
-def test_repeating_stops_where_it_does_not_help(tmp_path: Path) -> None:
-    world = World()
-    world.busy = [0.5] * 100_000
-    measure(tmp_path, world, table=ONE)
-    assert 16 <= len(lines(tmp_path, "rejected")) <= 40
-
-
-def test_a_run_of_more_than_a_second_is_not_repeated(tmp_path: Path) -> None:
-    world = World()
-    world.overheads["slow"] = 0.05
-    world.busy = [0.5] * 8  # too few for repeating to be given up
-    measure(tmp_path, world, Settings(cores=2, budget=8.0), table=ONE)
-    assert {line["cell"].split("/")[0] for line in lines(tmp_path, "rejected")} == {"fast"}
-    assert any(line["disturbed"] for line in lines(tmp_path, "run") if line["cell"].startswith("slow/"))
-
-
-def test_a_failing_cell_is_marked_and_the_rest_goes_on(tmp_path: Path) -> None:
-    world = World()
-    world.faults = {("slow", "nearest"): "validation", ("fast", "stencil_1d"): "crash"}
-    states = measure(tmp_path, world)
-    endings = {state.cell.name: (state.metg or {})["ending"] for state in states}
-    assert endings == {
-        "fast/stencil_1d/width=4": "failed",
-        "slow/stencil_1d/width=4": "precise",
-        "fast/nearest/width=4": "precise",
-        "slow/nearest/width=4": "failed",
-    }
-    failures = {line["cell"]: line for line in lines(tmp_path, "failure")}
-    assert failures["slow/nearest/width=4"]["error"] == "validation"
-    assert failures["fast/stencil_1d/width=4"]["log"] == "last words"
-    again = World()
-    measure(tmp_path, again)
-    assert again.runs == 0  # a failure is not tried again by itself
-    states = measure(tmp_path, World(), retry=True)
-    assert all((state.metg or {})["ending"] == "precise" for state in states)
-    assert_nothing_twice(tmp_path)
-
-
-def test_a_system_that_does_not_start_fails_once(tmp_path: Path) -> None:
-    world = World()
-    world.faults = {("slow", "start"): "timeout"}
-    measure(tmp_path, world)
-    assert world.started["slow"] == 1
-    assert len(lines(tmp_path, "failure")) == 2
-
-
-def test_an_invalid_request_stops_everything(tmp_path: Path) -> None:
-    world = World()
-    world.faults = {("slow", "nearest"): "invalid"}
-    with pytest.raises(UsageError, match="slow/nearest/width=4: cannot"):
-        measure(tmp_path, world)
-    assert not world.awake
 
 
 def test_the_empty_kernel_has_no_peak(tmp_path: Path) -> None:

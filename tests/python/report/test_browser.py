@@ -258,18 +258,18 @@ def test_filters_plots_and_table_together(browser: webdriver.Chrome, report: str
 def test_columns_are_chosen(browser: webdriver.Chrome, report: str) -> None:
     show(browser, report)
     header = browser.find_element(By.XPATH, "//th[button='Width']")
-    floor = browser.find_element(By.XPATH, "//th[button='Floor']")
+    rounds = browser.find_element(By.XPATH, "//th[button='Rounds']")
     assert not header.is_displayed()
     browser.find_element(By.CSS_SELECTOR, "#columns summary").click()
     browser.find_element(By.XPATH, "//label[normalize-space()='Width']/input").click()
-    browser.find_element(By.XPATH, "//label[normalize-space()='Floor']/input").send_keys(Keys.SPACE)
+    browser.find_element(By.XPATH, "//label[normalize-space()='Rounds']/input").send_keys(Keys.SPACE)
     assert header.is_displayed()
-    assert not floor.is_displayed()
+    assert not rounds.is_displayed()
     index = browser.execute_script("return arguments[0].cellIndex", header)
     assert set(column(browser, index)) == {"16"}
     row = browser.find_element(By.CSS_SELECTOR, "#table tbody tr")
     seen = [one for one in row.find_elements(By.CSS_SELECTOR, "th, td") if one.is_displayed()]
-    assert len(seen) == 9
+    assert len(seen) == 10
 
 
 def test_a_mark_shows_its_cell(browser: webdriver.Chrome, report: str) -> None:

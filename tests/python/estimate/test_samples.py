@@ -1,0 +1,57 @@
+"""Samples as a table of rounds and sizes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated_system import PEAK, QUIET, Noise, SimulatedSystem, constant, samples_of
+
+from taskgrain.estimate.samples import Sample, Table
+
+SIZES = (25, 50, 100, 200, 400)
+
+
+def test_rows_are_rounds_and_columns_are_sizes() -> None:
+    system = SimulatedSystem(constant(1e-7), QUIET, drift=lambda at: 2.0 if at // len(SIZES) == 1 else 1.0)
+    table = Table.of(samples_of(system, SIZES, 3))
+    assert table.iterations.tolist() == list(SIZES)
+    assert table.log_granularity.shape == (3, 5) and table.rounds.tolist() == [3] * 5
+    assert table.repeats.tolist() == [9] * 5
+    assert np.exp(table.log_granularity[:, 2]) == pytest.approx([2e-7, 4e-7, 2e-7])
+    assert np.exp(table.log_efficiency[:, 2]) == pytest.approx([0.5] * 3)
+    assert np.exp(table.log_peak[:, 2]) == pytest.approx([PEAK, PEAK / 2.0, PEAK])
+
+
+def test_a_sample_knows_its_granularity_rate_and_efficiency() -> None:
+    sample = Sample(iterations=4, round=0, seconds=2.0, work=600.0, tasks=10, cores=2, peak=200.0)
+    assert (sample.granularity, sample.rate, sample.efficiency) == (0.4, 300.0, 0.75)
+    assert math.isnan(replace(sample, peak=math.nan).efficiency)
+
+
+def test_a_run_that_was_interrupted_is_left_out_and_one_of_a_slow_state_is_not() -> None:
+    samples = samples_of(SimulatedSystem(constant(1e-7), Noise(run=0.02)), SIZES, 12)
+    times = {(3, 100): 50.0, (5, 200): 1.5}
+    hit = [replace(s, seconds=s.seconds * times.get((s.round, s.iterations), 1.0)) for s in samples]
+    table = Table.of(hit)
+    assert table.rounds.tolist() == [12, 12, 11, 12, 12]
+    assert np.isnan(table.log_efficiency[3, 2]) and np.isfinite(table.log_efficiency[5, 3])
+
+
+def test_what_is_measured_seldom_takes_part_once_it_means_something() -> None:
+    samples = samples_of(SimulatedSystem(constant(1e-7), Noise()), SIZES, 9)
+    for count in range(1, 5):
+        some = [s for s in samples if s.iterations != 400 or s.round < count]
+        assert Table.of(some).fit.tolist() == [True] * 4 + [count >= 3]
+    few = [s for s in samples if s.round < 2]
+    assert Table.of(few).fit.all(), "where nothing has more"
+
+
+def test_a_size_that_is_missing_from_a_resample_says_what_it_says_in_all() -> None:
+    samples = samples_of(SimulatedSystem(constant(1e-7), Noise(run=0.1)), SIZES, 4)
+    table = Table.of([s for s in samples if s.iterations != 400 or s.round == 0])
+    known, drawn = table.locations(), table.locations(np.array([[1, 2, 3, 3], [0, 1, 2, 3]]))
+    for all_of, some in zip(known, drawn, strict=True):
+        assert some.shape == (2, 5) and some[0, 4] == all_of[4] == some[1, 4]

@@ -1,0 +1,63 @@
+"""What the experiments have in common: runs as long at all sizes, disturbed runs, and when a search ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from simulated_system import Noise, SimulatedSystem, constant, drive, growing
+
+from taskgrain.measure.experiments.experiment import CellSettings
+from taskgrain.measure.experiments.metg import MetgSearch
+from taskgrain.measure.experiments.sweep import Sweep
+
+FAST = CellSettings(resamples=200, search_resamples=100)
+
+
+@pytest.mark.parametrize("made", [MetgSearch, Sweep])
+def test_disturbed_runs_count_only_where_too_few_others_do(made: type[MetgSearch]) -> None:
+    """Every fourth run is disturbed, and takes twice as long."""
+    system = SimulatedSystem(constant(1e-7), Noise(run=0.01))
+    search = made(replace(FAST, precision=0.001, max_rounds=16))
+    told = 0
+    while not search.done:
+        for request in search.next_round():
+            told += 1
+            hit = not search.preparing and told % 4 == 0
+            samples = [replace(s, seconds=s.seconds * (2.0 if hit else 1.0)) for s in system.run(request)]
+            search.tell(request, samples, system.rates, hit)
+    found = search.result(system.rates)
+    assert found.metg == pytest.approx(2e-7, rel=0.03)
+    assert {s.round for s in search.samples()} == set(range(16))
+
+
+def test_of_disturbed_runs_alone_there_is_a_number_too() -> None:
+    system = SimulatedSystem(constant(1e-7), Noise(run=0.01))
+    search = MetgSearch(FAST)
+    while not search.done:
+        for request in search.next_round():
+            search.tell(request, system.run(request), system.rates, disturbed=True)
+    assert search.result(system.rates).metg == pytest.approx(2e-7, rel=0.05)
+
+
+def test_the_search_ends_where_more_rounds_would_gain_little() -> None:
+    """An overhead that grows with the task keeps the sizes off the line, however many rounds there are."""
+    system = SimulatedSystem(growing(3e-7, 0.8), Noise(run=0.002, repeat=0.0, reference=0.0))
+    search = MetgSearch(replace(FAST, precision=0.001, max_rounds=40))
+    drive(search, system)
+    found = search.result(system.rates)
+    assert search.done and search.rounds < 40
+    assert found.systematic > 0.001 and found.ending == "budget"
+    assert found.warnings[-1].code == "rounds_before_precise"
+
+
+def test_a_bracket_alone_gives_a_number_without_an_interval() -> None:
+    search = MetgSearch(FAST)
+    system = SimulatedSystem(constant(1e-7), Noise(run=0.01))
+    while search.preparing:
+        (request,) = search.next_round()
+        search.tell(request, system.run(request), system.rates)
+    found = search.result(system.rates, out_of_budget=True)
+    assert found.metg == pytest.approx(2e-7, rel=0.3)
+    assert (found.low, found.high) == (None, None)
+    assert "budget_before_rounds" in [one.code for one in found.warnings]

@@ -1,0 +1,98 @@
+"""Single requests: the reference beside them, disturbed attempts, and answers that cannot be."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from killable_study import assert_nothing_twice, lines
+from simulated_world import Simulated, World, measure
+
+from taskgrain.drive.answers import RunResult
+from taskgrain.study.settings import Settings
+
+
+def test_disturbed_runs_are_repeated_and_counted(tmp_path: Path) -> None:
+    world = World()
+    world.busy = [0.5, 0.0, 0.2, 0.1, 0.3]
+    states = measure(tmp_path, world)
+    rejected = lines(tmp_path, "rejected")
+    assert [line["busy"] for line in rejected] == [0.5, 0.2, 0.1]
+    first = lines(tmp_path, "run")[:2]
+    assert [(line["busy"], line["attempts"]) for line in first] == [(0.0, 2), (0.1, 3)]
+    assert sum(state.rejected for state in states) == 3
+    assert sum((state.metg or {})["repeated_runs"] for state in states) == 3
+    assert sum((state.metg or {})["disturbed_runs"] for state in states) == 1
+    assert_nothing_twice(tmp_path)
+
+
+ONE = {"patterns": ["stencil_1d"], "widths": [4]}
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
+def test_a_slower_machine_is_seen_through(tmp_path: Path, share: float) -> None:
+    """A state of the cores slows system and reference alike, for a while that a run may well lie within."""
+    world, quiet = World(), World()
+    world.slowdown = lambda now: 1.8 if now > 0.5 and (now / 0.1) % 1.0 < share else 1.0
+    expected = measure(tmp_path / "quiet", quiet, table=ONE)
+    for state, other in zip(measure(tmp_path / "noisy", world, table=ONE), expected, strict=True):
+        found, right = state.metg or {}, (other.metg or {})["metg"]
+        assert right <= found["metg"] * 1.05 and found["metg"] <= 1.9 * right
+        assert found["iterations"] == pytest.approx((other.metg or {})["iterations"], rel=0.2)
+        if share == 1.0:
+            assert found["quiet_low"] <= right <= found["quiet_high"]
+
+
+def test_repeating_stops_where_it_does_not_help(tmp_path: Path) -> None:
+    world = World()
+    world.busy = [0.5] * 100_000
+    measure(tmp_path, world, table=ONE)
+    assert 16 <= len(lines(tmp_path, "rejected")) <= 40
+
+
+def test_a_run_of_more_than_a_second_is_not_repeated(tmp_path: Path) -> None:
+    world = World()
+    world.overheads["slow"] = 0.05
+    world.busy = [0.5] * 8  # too few for repeating to be given up
+    measure(tmp_path, world, Settings(cores=2, budget=8.0), table=ONE)
+    assert {line["cell"].split("/")[0] for line in lines(tmp_path, "rejected")} == {"fast"}
+    assert any(line["disturbed"] for line in lines(tmp_path, "run") if line["cell"].startswith("slow/"))
+
+
+def test_a_run_carries_the_reference_before_and_after_it(tmp_path: Path) -> None:
+    """The cores become slower in the middle of the study: a run sees it on one side, all later ones on
+    both."""
+    world = World()
+    world.slowdown = lambda now: 1.0 if now < 0.3 else 2.0
+    measure(tmp_path, world, table=ONE)
+    sides = [(line["reference_before"][0], line["reference_after"][0]) for line in lines(tmp_path, "run")]
+    quick, slow = world.rates[0], world.rates[0] / 2.0
+    assert sides[0] == (quick, quick) and sides[-1] == (slow, slow)
+    changes = [one for one in sides if one not in ((quick, quick), (slow, slow))]
+    assert changes in ([], [(quick, slow)]), "once at most"
+
+
+@pytest.mark.parametrize("wrong", ["tasks", "unit", "rate"])
+def test_an_answer_that_cannot_be_ends_its_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    honest = Simulated.run
+
+    def run(self: Simulated, *words: Any, **named: Any) -> RunResult:
+        result = honest(self, *words, **named)
+        if self.name != "slow":
+            return result
+        changes: dict[str, Any] = {
+            "tasks": {"tasks": result.tasks + 1}, "unit": {"work_unit": "byte"},
+            "rate": {"work": 1e6 * result.work},
+        }[wrong]  # fmt: skip
+        return replace(result, **changes)
+
+    monkeypatch.setattr(Simulated, "run", run)
+    states = measure(tmp_path, World(), table=ONE)
+    assert [(state.metg or {})["ending"] for state in states] == ["precise", "failed"]
+    (failure,) = lines(tmp_path, "failure")
+    said = {"tasks": "the graphs hold", "unit": "not some flop", "rate": "the kernel alone reaches"}[wrong]
+    assert said in failure["message"]
