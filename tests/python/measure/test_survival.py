@@ -337,5 +337,5 @@ def test_an_interrupt_of_real_systems(tmp_path: Path) -> None:
     for _ in range(3):
         shown, said = stopped(words, out / "runs.jsonl")
         assert "the same command goes on from here" in said
-        assert "METG(50%)" in shown and "unfinished" in shown
+        assert "METG(50 %)" in shown and "unfinished" in shown
     assert_nothing_twice(out)

@@ -11,6 +11,7 @@ from typing import Any
 import noisy_results
 import pytest
 
+from taskgrain.report import data
 from taskgrain.report.write import draw, write
 
 pytest.importorskip("selenium", reason="the browser tests need the Python package selenium")
@@ -70,7 +71,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def report(results: Path) -> str:
-    return write(results).as_uri()
+    return write(data.read(results)).as_uri()
 
 
 def outside(browser: webdriver.Chrome, drawings: str, texts: bool = True) -> list[list[str]]:
@@ -136,7 +137,7 @@ def test_thirty_cells_print_on_six_pages(browser: webdriver.Chrome, report: str)
 
 
 def test_figures_keep_their_size(browser: webdriver.Chrome, results: Path, tmp_path: Path) -> None:
-    drawn = draw(results, tmp_path, ["svg"])
+    drawn = draw(data.read(results), tmp_path, ["svg"])
     assert len(drawn) == 3 * len(noisy_results.PATTERNS) + 2
     for figure in drawn:
         header = re.search(rb' width="([\d.]+)pt" height="([\d.]+)pt"', figure.read_bytes())
