@@ -49,7 +49,8 @@ def _exponent(empty: Sequence[Sample], log_best: float) -> tuple[float, float]:
     if len({one.round for one in known}) < 3:
         return _GAMMA, _GAMMA_SCATTER
     table = Table.of(known)
-    x, y = log_best - table.log_peak[:, 0], table.log_granularity[:, 0]
+    kept = ~np.isnan(table.log_granularity[:, 0])  # without runs that something interrupted
+    x, y = log_best - table.log_peak[kept, 0], table.log_granularity[kept, 0]
     x, y = x - np.median(x), np.clip(y - np.median(y), -_CLIP, _CLIP)
     x, y = x - x.mean(), y - y.mean()
     prior = 1.0 / _GAMMA_SCATTER**2

@@ -60,3 +60,19 @@ def test_quiet_cores_have_no_second_number() -> None:
     found = line(Table.of(samples_of(system, SIZES, 6)), picked_rounds(6, 50, np.random.default_rng(0)), 0.5)
     assert found is not None
     assert quiet(found, [], math.log(PEAK), math.log(PEAK), np.random.default_rng(1)) is None
+
+
+def test_an_interrupted_run_of_the_empty_kernel_changes_nothing() -> None:
+    system = SimulatedSystem(constant(1e-7), Noise(run=0.02))
+    found = line(
+        Table.of(samples_of(system, SIZES, 12)), picked_rounds(12, 50, np.random.default_rng(0)), 0.5
+    )
+    assert found is not None
+    empty = slowed(samples_of(system, (0,), 12), 0.2)
+    hit = [replace(s, seconds=40.0 * s.seconds) if s.round == 4 else s for s in empty]
+    values = []
+    for runs in (empty, hit):
+        calm = quiet(found, runs, math.log(PEAK / 2.0), math.log(PEAK), np.random.default_rng(1))
+        assert calm is not None
+        values.append(calm[0])
+    assert values[1] == pytest.approx(values[0], abs=0.02)
