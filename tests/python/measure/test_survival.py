@@ -239,7 +239,7 @@ def stopped(
     ids=["int", "term", "hup", "five"],
 )
 def test_an_interrupt_says_how_to_go_on(tmp_path: Path, numbers: Sequence[signal.Signals]) -> None:
-    words = write_study(tmp_path)
+    words = write_study(tmp_path, min_rounds=40)
     said = interrupted(words, tmp_path / "out" / "runs.jsonl", numbers)
     assert "taskgrain: interrupted; the same command goes on from here" in said
     assert not reader.read(tmp_path / "out").torn
