@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, geometric_mean
 from typing import Any
 
 import numpy as np
@@ -81,9 +81,8 @@ class _Answer:
 def _beside(line: RunLine, cores: int) -> float:
     """The reference beside a run, averaged over its cores and over before and after. NaN if it has none."""
     sides = [row[:cores] for row in (line.reference_before, line.reference_after)]
-    if any(len(row) < cores or None in row for row in sides):
-        return math.nan
-    return math.sqrt(math.prod(fmean(rate for rate in row if rate) for row in sides))
+    known = [fmean(row) for row in sides if len(row) == cores and None not in row]  # type: ignore[arg-type]
+    return geometric_mean(known) if known else math.nan
 
 
 class CellState:

@@ -88,7 +88,9 @@ class Runs:
             if line is None:
                 break
             if before:
-                line |= {"reference_before": before, "reference_after": self._reference(state, now=True)}
+                # At the end of the budget a run counts without the reference after it.
+                after = [] if self._budget.over else self._reference(state, now=True)
+                line |= {"reference_before": before, "reference_after": after}
             line["disturbed"] = line["busy"] > BUSY_SHARE
             if not best or line["busy"] < best["busy"]:
                 best = line

@@ -12,7 +12,9 @@ from taskgrain.words import quantity
 _BUSY = 1.1
 """The kernel alone at its best over the kernel alone beside the runs, from which on a machine was busy."""
 _DISTURBED = 0.1
-"""The same, as a share of the runs."""
+"""Likewise, the share of runs that other programs disturbed."""
+_FACTOR = 1.5
+"""What is known worse than within this factor is said as a factor."""
 
 
 @dataclass(frozen=True)
@@ -60,28 +62,26 @@ def state_of_the_machine(cells: Sequence[Judged]) -> str:
         )
     if disturbed > _DISTURBED:
         busy.append(f"other programs disturbed {quantity.percent(disturbed)} of the runs")
-    machine = f"The machine was busy: {', and '.join(busy)}." if busy else "The machine was quiet."
-    known = f"METG is known {_within(_half(one.low, one.high, one.metg) for one in cells)}"
-    ratios = [_half(*cell.ratio, None) for cell in cells if cell.ratio]
+    machine = f"The machine was busy: {', and '.join(busy)}." if busy else "The machine seemed quiet."
+    known = f"METG is known {_within(_factor(one.low, one.high) for one in cells)}"
+    ratios = [_factor(*cell.ratio) for cell in cells if cell.ratio]
     if ratios:
         known += f", and its ratio to the best system {_within(ratios)}"
     return f"{machine} {known} (medians over the cells)."
 
 
-def _half(low: float | None, high: float | None, value: float | None) -> float:
-    """The half-width of an interval relative to its middle; infinite if a bound is missing."""
-    if low is None or high is None:
-        return math.inf
-    return (high - low) / 2.0 / (value or math.sqrt(low * high))
+def _factor(low: float | None, high: float | None) -> float:
+    """How far an interval reaches to either side of its middle, as a factor; infinite without a bound."""
+    return math.sqrt(high / low) if low and high else math.inf
 
 
-def _within(halves: Iterable[float]) -> str:
-    half = median(list(halves))
-    if math.isinf(half):
-        return "without bounds"
-    return (
-        f"within ±{max(1, round(100.0 * half))} %" if half < 0.5 else f"within a factor of {1.0 + half:.1f}"
-    )
+def _within(factors: Iterable[float]) -> str:
+    factor = median(list(factors))
+    if math.isinf(factor):
+        return "with one bound at most"
+    if factor < _FACTOR:
+        return f"within ±{max(1, round(100.0 * (factor - 1.0)))} %"
+    return f"within a factor of {float(f'{factor:.2g}'):g}"
 
 
 def _orders(cells: Sequence[Judged]) -> Iterable[str]:
