@@ -27,7 +27,7 @@ from taskgrain.drive.catalogue import discover
 from taskgrain.drive.session import Session
 from taskgrain.estimate.metg import estimate
 from taskgrain.estimate.reference import peak_beside
-from taskgrain.estimate.samples import Sample
+from taskgrain.estimate.sample import Sample
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure.call import reference_launch
 from taskgrain.words.quantity import interval, seconds

@@ -28,7 +28,7 @@ from taskgrain.drive.system import System
 from taskgrain.estimate.metg import estimate
 from taskgrain.estimate.ratio import ratio
 from taskgrain.estimate.reference import peak_beside
-from taskgrain.estimate.samples import Sample
+from taskgrain.estimate.sample import Sample
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure.call import reference_launch
 from taskgrain.measure.experiments.sizes import crossing_of

@@ -15,7 +15,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from taskgrain.estimate.samples import Sample
+from taskgrain.estimate.sample import Sample
 from taskgrain.measure.experiments.experiment import Experiment, Request
 
 TAU = 1e-8  # seconds of one iteration on quiet cores

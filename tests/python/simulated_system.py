@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from taskgrain.estimate.location import location, spread
 from taskgrain.estimate.metg import Metg
-from taskgrain.estimate.samples import Sample
+from taskgrain.estimate.sample import Sample
 from taskgrain.measure.experiments.experiment import Experiment, Request
 
 TAU = 1e-9  # seconds of one iteration
@@ -144,6 +144,15 @@ def samples_of(
         for n in sizes[turn:] + sizes[:turn]:
             found += system.run(Request("measure", r, n, 1000, repeats, 0))
         system.measure_reference()
+    return found
+
+
+def runs_of_both_lengths(system: SimulatedSystem, sizes: tuple[int, ...], rounds: int) -> list[Sample]:
+    """The same, with runs of a tenth of the steps at the middle size."""
+    found = samples_of(system, sizes, rounds)
+    for r in range(rounds):
+        few = system.run(Request("start", r, sizes[len(sizes) // 2], 100, 3, 0))
+        found += [replace(one, short=True) for one in few]
     return found
 
 

@@ -23,6 +23,7 @@ Interval = tuple[float | None, float | None]
 # interval of two is Student's.
 _STRETCH = {2: 1.65, 3: 2.2, 4: 1.4, 5: 1.12}
 _LEAST_TAIL = 0.01
+_LEAST_FREEDOM = 3  # of correlated rounds: how much they correlate is not known well enough to go below
 _WIDEST = math.log(1000.0)  # a bound further off, as one of two or three rounds may be, bounds nothing
 
 
@@ -48,7 +49,7 @@ def interval(
     """
     if rounds < 2:
         return None, None
-    freedom = max(1, round(rounds / inflation) - 1)
+    freedom = max(min(rounds - 1, _LEAST_FREEDOM), round(rounds / inflation) - 1)
     # Hesterberg 2015, section 4.3: percentiles that give a mean of n the width of Student's interval.
     tail = normal_cdf(math.sqrt(rounds / (rounds - 1)) * student_quantile((1.0 - confidence) / 2.0, freedom))
     ordered = np.sort(draws)

@@ -21,13 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.estimate.isotonic import Floats
-from taskgrain.estimate.samples import Table
+from taskgrain.estimate.table import Table
 
 _WINDOWS = (1.5, 0.8, 0.4, 0.2)
 """How far from the threshold a size counts, as the standard deviation of a bell over logits of efficiency."""
 _LEAST_WEIGHT = 0.03
 _SERIES = 6
 """Rounds from which on a series tells how neighbours correlate."""
+_USUAL, _USUAL_ROUNDS = 0.1, 5
+"""Correlation that is expected before there are rounds, and how many rounds that is worth."""
 _MOST_CORRELATED = 0.9
 _FITS = 2.0
 """A line fits if its squared misfit is less than this multiple of what the scatter explains."""
@@ -43,8 +45,8 @@ class Line:
     overhead_draws: Floats  # [resamples]
     misfit: float
     """How far the sizes lie off the line, beyond their scatter: of log efficiency, root mean square."""
-    inflation: float
-    """By how much correlation in time makes variances larger than independent rounds would have them."""
+    off: Floats
+    """How far the runs of sizes near the threshold lie off it [rounds x sizes]; NaN where there is none."""
 
     def systematic(self, threshold: float) -> float:
         """The half-width of log METG that the misfit may be worth, three standard deviations of it.
@@ -95,9 +97,9 @@ def line(table: Table, picks: NDArray[np.int64], threshold: float) -> Line | Non
             continue
         weights = near * level**2
         fit, drawn = _fitted(alone[None], at_e[None], weights), _fitted(drawn_alone, drawn_e, weights)
-        inflation = inflated(fit.off(runs_alone, efficiency)[:, near > 0.0])
+        off = fit.off(runs_alone, efficiency)[:, near > 0.0]
         left = float(near @ fit.off(alone[None], at_e[None])[0] ** 2)
-        explained = float(near @ drawn.off(drawn_alone, drawn_e).var(axis=0)) * inflation
+        explained = float(near @ drawn.off(drawn_alone, drawn_e).var(axis=0)) * inflated(off)
         fits = left <= _FITS * explained
         misfit = 0.0 if fits else math.sqrt((left - explained) / near.sum())
         if found is None or misfit < found.misfit:
@@ -107,7 +109,7 @@ def line(table: Table, picks: NDArray[np.int64], threshold: float) -> Line | Non
                 float(fit.log_overhead()[0]),
                 drawn.log_overhead(),
                 misfit,
-                inflation,
+                off,
             )
         if fits:
             break
@@ -144,5 +146,8 @@ def inflated(residuals: Floats) -> float:
     if not variance > 0.0 or np.isnan(pairs).all():
         return 1.0
     rho = (float(np.nanmean(pairs)) / variance * rounds + 1.0) / (rounds - 3.0)
+    # A short series tells little, and least where it hardly correlates: what is usual counts beside it.
     rho = min(max(rho, 0.0), _MOST_CORRELATED)
+    weight = rounds / (1.0 - rho**2)
+    rho = (weight * rho + _USUAL_ROUNDS * _USUAL) / (weight + _USUAL_ROUNDS)
     return (1.0 + rho) / (1.0 - rho)

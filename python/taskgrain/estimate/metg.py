@@ -34,15 +34,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.estimate.bootstrap import exp_or_none, interval, picked_rounds
+from taskgrain.estimate.crossing import Crossing, crossing
 from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
-from taskgrain.estimate.line import Line, inflated, line
+from taskgrain.estimate.line import inflated
 from taskgrain.estimate.location import location, spread
 from taskgrain.estimate.quiet import quiet
-from taskgrain.estimate.samples import FEW_ROUNDS, Sample, Table
+from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.table import FEW_ROUNDS, Table
 from taskgrain.words.warnings import Notice, notice
 
 Ending = Literal["precise", "budget", "never_reached", "always_reached", "several_crossings", "failed"]
 _FAR = math.log(2.0)  # a line that crosses so far from where the monotone fit does is no description of it
+_LONG_START = 0.1  # of a run; a program that runs short graphs should know
 _SURELY = 0.2  # of the probability that an interval misses: a second crossing is a finding about a system
 _OUTLIER_RATIO = 1.5  # and five robust standard deviations: two placement states 25 % apart are no outliers
 
@@ -89,9 +92,15 @@ class Metg:
     floor: float | None = None
     floor_low: float | None = None
     floor_high: float | None = None
+    start: float | None = None
+    """Of a run, in seconds: its start and end, which all other numbers are without; None if not measured."""
+    start_low: float | None = None
+    start_high: float | None = None
     rounds: int
     systematic: float = 0.0
     """The half-width relative to METG that more rounds do not make narrower."""
+    inflation: float = 1.0
+    """By how much the variance is larger than that of independent rounds."""
     peak_rate: float
     """The reference beside the runs: their median."""
     best_rate: float | None = None
@@ -167,20 +176,23 @@ def estimate(
     elif (fit[1] >= target).all():
         ending, numbers["high"] = "always_reached", curve[0].granularity_high or curve[0].granularity
     else:
-        crossing = float(crossings(*fit, target)[0])
-        log_metg = float(np.interp(crossing, table.log_work[used], typical_g[used]))
-        found = line(table, picks, threshold)
+        at = float(crossings(*fit, target)[0])
+        log_metg = float(np.interp(at, table.log_work[used], typical_g[used]))
+        found = crossing(table, picks, threshold)
         if found is not None and abs(found.metg - log_metg) < _FAR:
             log_metg = found.metg
-            numbers = _numbers(found, table, picks, threshold, confidence, best_rate, floor_samples, seed)
+            numbers = _numbers(found, table, confidence, best_rate, floor_samples, seed)
         numbers["metg"] = math.exp(log_metg)
         numbers["iterations"] = _iterations(table, typical_g, log_metg)
         if rounds > 1 and (numbers.get("low") is None or numbers.get("high") is None):
             warnings.append(notice("no_bound"))
-        warnings += _gap_warning(table, crossing)
+        warnings += _gap_warning(table, at)
+    numbers |= _start(table, picks, confidence)
+    warnings += _start_warning(table)
     if floor_samples:
         names = ("floor", "floor_low", "floor_high")
-        base = floor(floor_samples, confidence=confidence, resamples=resamples, seed=seed)
+        steady = table.start.without(floor_samples)
+        base = floor(steady, confidence=confidence, resamples=resamples, seed=seed)
         numbers |= dict(zip(names, base, strict=True))
     return Metg(
         ending=ending,
@@ -195,10 +207,8 @@ def estimate(
 
 
 def _numbers(
-    found: Line,
+    found: Crossing,
     table: Table,
-    picks: NDArray[np.int64],
-    threshold: float,
     confidence: float,
     best_rate: float | None,
     empty: Sequence[Sample],
@@ -206,19 +216,18 @@ def _numbers(
 ) -> dict[str, float | None]:
     """Intervals of METG, the overhead of a task, and METG on quiet cores."""
     rounds = _rounds_at(table, found.metg)
-    systematic = found.systematic(threshold)
 
-    def ends(low_name: str, high_name: str, draws: Floats, value: float) -> dict[str, float | None]:
+    def ends(name: str, draws: Floats, value: float, systematic: float) -> dict[str, float | None]:
         low, high = interval(
             draws, value, rounds, confidence, inflation=found.inflation, systematic=systematic
         )
-        return {low_name: exp_or_none(low), high_name: exp_or_none(high)}
+        return {f"{name}low": exp_or_none(low), f"{name}high": exp_or_none(high)}
 
-    numbers: dict[str, float | None] = {"systematic": systematic}
-    numbers |= ends("low", "high", found.metg_draws, found.metg)
+    numbers: dict[str, float | None] = {"systematic": found.systematic, "inflation": found.inflation}
+    numbers |= ends("", found.metg_draws, found.metg, found.systematic)
     if math.isfinite(found.overhead):
         numbers["overhead"] = math.exp(found.overhead)
-        numbers |= ends("overhead_low", "overhead_high", found.overhead_draws, found.overhead)
+        numbers |= ends("overhead_", found.overhead_draws, found.overhead, found.overhead_systematic)
     if best_rate:
         # As METG is, between the states that the cores were in: the median would be one of them.
         peaks = table.log_peak[:, table.fit].reshape(-1, 1)
@@ -226,8 +235,27 @@ def _numbers(
         calm = quiet(found, empty, log_peak, math.log(best_rate), np.random.default_rng(seed))
         if calm is not None:
             numbers["quiet"] = math.exp(calm[0])
-            numbers |= ends("quiet_low", "quiet_high", calm[1], calm[0])
+            numbers |= ends("quiet_", calm[1], calm[0], found.systematic)
     return numbers
+
+
+def _start(table: Table, picks: NDArray[np.int64], confidence: float) -> dict[str, float | None]:
+    """What start and end of a run take, and their interval, in seconds."""
+    start = table.start
+    if not start.known:
+        return {}
+    told = int((~np.isnan(start.of_round)).sum())
+    low, high = interval(start.draws(picks), start.seconds, told, confidence)
+    return {
+        "start": start.seconds,
+        "start_low": None if low is None else max(low, 0.0),
+        "start_high": high,
+    }
+
+
+def _start_warning(table: Table) -> list[Notice]:
+    share = table.start.seconds / (table.start.seconds + math.exp(float(np.median(table.log_seconds))))
+    return [notice("start_taken_off", start=table.start.seconds, share=share)] if share > _LONG_START else []
 
 
 def _iterations(table: Table, log_granularity: Floats, log_metg: float) -> float:

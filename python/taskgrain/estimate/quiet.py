@@ -13,9 +13,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from taskgrain.estimate.crossing import Crossing
 from taskgrain.estimate.isotonic import Floats
-from taskgrain.estimate.line import Line
-from taskgrain.estimate.samples import Sample, Table
+from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.table import Table
 
 _LEAST = math.log(1.03)
 """A slowdown below this is none."""
@@ -28,7 +29,7 @@ _CLIP = math.log(4.0)
 
 
 def quiet(
-    line: Line, empty: Sequence[Sample], log_peak: float, log_best: float, rng: np.random.Generator
+    found: Crossing, empty: Sequence[Sample], log_peak: float, log_best: float, rng: np.random.Generator
 ) -> tuple[float, Floats] | None:
     """Log METG on quiet cores, and its resamples; None where the cores were as fast as at best.
 
@@ -39,8 +40,8 @@ def quiet(
     if slowdown < _LEAST:
         return None
     gamma, scatter = _exponent(empty, log_best)
-    drawn = rng.normal(gamma, scatter, len(line.metg_draws))
-    return line.metg - gamma * slowdown, line.metg_draws - drawn * slowdown
+    drawn = rng.normal(gamma, scatter, len(found.metg_draws))
+    return found.metg - gamma * slowdown, found.metg_draws - drawn * slowdown
 
 
 def _exponent(empty: Sequence[Sample], log_best: float) -> tuple[float, float]:

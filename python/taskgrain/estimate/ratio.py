@@ -14,9 +14,11 @@ from typing import Literal
 import numpy as np
 
 from taskgrain.estimate.bootstrap import exp_or_none, interval, picked_rounds
+from taskgrain.estimate.crossing import Crossing, crossing
 from taskgrain.estimate.isotonic import Floats
-from taskgrain.estimate.line import Line, line
-from taskgrain.estimate.samples import Sample, Table
+from taskgrain.estimate.line import inflated
+from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.table import Table
 
 Quantity = Literal["metg", "overhead"]
 
@@ -52,18 +54,20 @@ def ratio(
 
     Only rounds that both sides have count. Raises ValueError for samples that make no sense.
     """
-    common = {one.round for one in first} & {one.round for one in second}
+    common = {one.round for one in first if not one.short} & {one.round for one in second if not one.short}
     if not common:
         return Ratio(None, None, None, 0)
     rounds = len(common)
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
     sides = []
     for side in (first, second):
-        found = line(Table.of([one for one in side if one.round in common]), picks, threshold)
+        found = crossing(Table.of([one for one in side if one.round in common]), picks, threshold)
         if found is None:
             return Ratio(None, None, None, rounds)
         sides.append(found)
-    (over, over_draws), (under, under_draws) = (_values(one, quantity) for one in sides)
+    (over, over_draws, over_unsure), (under, under_draws, under_unsure) = (
+        _values(one, quantity) for one in sides
+    )
     if not (math.isfinite(over) and math.isfinite(under)):
         return Ratio(None, None, None, rounds)
     with np.errstate(invalid="ignore"):
@@ -72,15 +76,22 @@ def ratio(
     lost = np.isnan(logs)
     value = over - under
     widening = {
-        "inflation": max(one.inflation for one in sides),
-        "systematic": math.hypot(*(one.systematic(threshold) for one in sides)),
+        "inflation": inflated(_mean(sides[0].off) - _mean(sides[1].off)),
+        "systematic": math.hypot(over_unsure, under_unsure),
     }
     low, _ = interval(np.where(lost, -np.inf, logs), value, rounds, confidence, **widening)
     _, high = interval(np.where(lost, np.inf, logs), value, rounds, confidence, **widening)
     return Ratio(math.exp(value), exp_or_none(low), exp_or_none(high), rounds)
 
 
-def _values(side: Line, quantity: Quantity) -> tuple[float, Floats]:
+def _mean(off: Floats) -> Floats:
+    """How far the runs of each round lie off the line in the mean [rounds x 1]."""
+    known = ~np.isnan(off)
+    count = known.sum(axis=1, keepdims=True)
+    return np.where(count, np.nansum(off, axis=1, keepdims=True) / np.maximum(count, 1), np.nan)
+
+
+def _values(side: Crossing, quantity: Quantity) -> tuple[float, Floats, float]:
     if quantity == "overhead":
-        return side.overhead, side.overhead_draws
-    return side.metg, side.metg_draws
+        return side.overhead, side.overhead_draws, side.overhead_systematic
+    return side.metg, side.metg_draws, side.systematic

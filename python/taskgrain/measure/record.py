@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.drive.system import REFERENCE
-from taskgrain.estimate.samples import Sample
+from taskgrain.estimate.sample import Sample
 from taskgrain.machine.busy import BUSY_SHARE
 from taskgrain.measure.experiments.experiment import Experiment, Request
 from taskgrain.results import lines
@@ -74,15 +74,22 @@ class _Answer:
             raise ValueError("a run of nothing")
         busy, warnings = line.busy or 0.0, [said for one in line.warnings if (said := read_notice(one))]
         # Whether a probe found the cores slower, as older lines say, does not matter: the reference was too.
-        found = cls(key, list(seconds), work, tasks, cores, _beside(line, cores), busy > BUSY_SHARE, warnings)
-        return found
+        disturbed = busy > BUSY_SHARE
+        return cls(
+            key, list(seconds), work, tasks, cores, _beside(line, cores, disturbed), disturbed, warnings
+        )
 
 
-def _beside(line: RunLine, cores: int) -> float:
-    """The reference beside a run, averaged over its cores and over before and after. NaN if it has none."""
+def _beside(line: RunLine, cores: int, disturbed: bool) -> float:
+    """The reference beside a run, averaged over its cores and over before and after. NaN if it has none.
+
+    Beside a disturbed run each core's better side counts, as the fastest repeat does.
+    """
     sides = [row[:cores] for row in (line.reference_before, line.reference_after)]
-    known = [fmean(row) for row in sides if len(row) == cores and None not in row]  # type: ignore[arg-type]
-    return geometric_mean(known) if known else math.nan
+    known = [row for row in sides if len(row) == cores and None not in row]
+    if disturbed and known:
+        known = [tuple(map(max, zip(*known, strict=True)))]
+    return geometric_mean(fmean(row) for row in known) if known else math.nan  # type: ignore[arg-type]
 
 
 class CellState:

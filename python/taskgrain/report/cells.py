@@ -85,6 +85,8 @@ class Cell:
     metg: float | None
     low: float | None
     high: float | None
+    start: float | None
+    """Start and end of a run, in seconds; METG is without them."""
     overhead: float | None
     """Of a task: what remains at no work."""
     overhead_low: float | None

@@ -90,6 +90,7 @@ COLUMNS = (
     Column("95 % interval", True, True, _interval),
     Column("Times the best", True, True, _to_best),
     Column("Overhead of a task", True, True, _overhead),
+    Column("Start and end of a run", False, True, lambda cell: (quantity.seconds(cell.start, 2), cell.start)),
     Column("METG on quiet cores", False, True, _quiet),
     Column("Floor", False, True, _floor),
     Column("Memory of a process", True, True, _memory),

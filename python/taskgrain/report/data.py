@@ -183,6 +183,7 @@ def _cell(name: str, gathered: _Gathered, references: _References, settings: Map
         metg=ended.metg,
         low=ended.low,
         high=ended.high,
+        start=ended.start,
         overhead=ended.overhead,
         overhead_low=ended.overhead_low,
         overhead_high=ended.overhead_high,

@@ -34,7 +34,7 @@ def samples(runs: Iterable[Run], iterations: float, disturbed: bool = False) -> 
 def counting(runs: Iterable[Run]) -> list[Run]:
     """Those that a curve rests on; the short runs that look for the crossing only if there are no others."""
     tasks = [run for run in runs if run.iterations > 0 and run.work > 0]
-    return [run for run in tasks if run.phase != "bracket"] or tasks
+    return [run for run in tasks if run.phase not in ("bracket", "start")] or tasks
 
 
 def peak(rates: Iterable[Sequence[float]], cores: int | None) -> float | None:

@@ -219,7 +219,7 @@ class CellLine(OfCell):
 class Attempt(OfCell):
     """One answer of a driver."""
 
-    phase: str | None = _text("bracket, measure, sweep, or floor (the empty kernel)")
+    phase: str | None = _text("bracket, measure, sweep, start (few steps), or floor (the empty kernel)")
     round: int | None = _integer("round of the phase, from 0")
     iterations: int | None = _integer("of the kernel in each task; 0: the empty kernel")
     steps: int | None = _integer("time steps of the graph")
@@ -366,9 +366,15 @@ class MetgLine(OfCell):
     floor: float | None = _positive("granularity of the empty kernel", "s", always=True)
     floor_low: float | None = _positive("lower end of its 95 % interval", "s", always=True)
     floor_high: float | None = _positive("upper end of its 95 % interval", "s", always=True)
+    start: float | None = _field(values.amount, "start and end of a run, which METG is without", "s")
+    start_low: float | None = _field(values.amount, "lower end of its 95 % interval", "s")
+    start_high: float | None = _field(values.amount, "upper end of its 95 % interval", "s")
     rounds: int | None = _integer("complete rounds")
     systematic: float | None = _field(
         values.amount, "half-width of the interval, relative to METG, that more rounds do not make narrower"
+    )
+    inflation: float | None = _field(
+        values.amount, "variance relative to that of independent rounds: neighbouring ones are alike"
     )
     peak_rate: float | None = _positive(
         "peak rate of one core beside the runs, the 100 % of the efficiency", "work_unit/s", always=True

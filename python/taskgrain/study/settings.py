@@ -27,7 +27,7 @@ class Settings:
         "number", 0.5, "The efficiency whose granularity is METG", high=1, above=True, below=True
     )
     precision: float = _setting(
-        "number", 0.1, "Half-width of the 95 % interval to reach, as a share of METG", high=1, above=True
+        "number", 0.07, "Half-width of the 95 % interval to reach, as a share of METG", high=1, above=True
     )
     budget: float = _setting(
         "seconds",
@@ -36,7 +36,7 @@ class Settings:
     )
     steps: int = _setting("integer", 0, "Time steps of the graph; 0: chosen for each cell")
     repeats: int = _setting("integer", 3, "Timed repeats of a run", low=1, high=10_000)
-    min_rounds: int = _setting("integer", 8, "Rounds that every cell gets", low=1, high=10_000)
+    min_rounds: int = _setting("integer", 10, "Rounds that every cell gets", low=1, high=10_000)
     max_rounds: int = _setting("integer", 40, "Rounds that a cell gets at most", low=1, high=10_000)
     first_iterations: int = _setting(
         "integer", 64, "Iterations of the kernel in the first task size tried", low=1, high=2**40

@@ -17,6 +17,8 @@ SENTENCES = {
     # the estimate
     "one_round": "The interval is missing, because there was only one round. Allow at least {needed} rounds, "
     "or a larger budget.",
+    "start_taken_off": "Start and end of a run take {start:seconds}, which is {share:percent} of a run here. "
+    "METG is without them; a program that runs short graphs pays them each time.",
     "few_rounds": "The interval is rough, because there were only {rounds:count round}. Allow at least "
     "{needed} rounds, or a larger budget.",
     "few_outliers": "{outliers} of {repeats} repeats ({share:percent}) took far longer than the median of "

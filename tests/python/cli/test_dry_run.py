@@ -23,7 +23,7 @@ def test_measures_nothing(taskgrain: Command, systems: Path, tmp_path: Path) -> 
     assert result.code == 0, result.err
     assert not output.exists()
     assert re.search(r"^6 cells, about \d+ s on a quiet machine$", result.out, re.MULTILINE)
-    assert re.search(r"^ *fast/fft/width=\d+ +1 s *$", result.out, re.MULTILINE)
+    assert re.search(r"^ *fast/fft/width=\d+ +2 s *$", result.out, re.MULTILINE)
     value = json.loads(taskgrain("metg", "--systems", systems, "--dry-run", "--json").out)
     assert value["cells"][0]["cell"].startswith("fast/stencil_1d/")
     assert value["commands"]["fast"][1] == str(FAKE)
@@ -34,7 +34,7 @@ def test_knows_budgets(taskgrain: Command, systems: Path, tmp_path: Path) -> Non
     study.write_text('systems = "fast"\npatterns = ["dom", "fft"]\nbudget = "10m"\n')
     words = ("study", study, "--systems", systems, "--dry-run")
     shown = taskgrain(*words).out
-    assert "2 cells, about 2 s on a quiet machine; the budget ends it after 10 min 0 s" in shown
+    assert "2 cells, about 3 s on a quiet machine; the budget ends it after 10 min 0 s" in shown
     plan = json.loads(taskgrain(*words, "--json").out)
     assert plan["budget"] == 600.0
     study.write_text(study.read_text() + "steps = 1_000_000\n")

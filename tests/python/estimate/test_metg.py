@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from simulated_system import PEAK, QUIET, Noise, SimulatedSystem, bump, constant, growing, samples_of
 
 from taskgrain.estimate.metg import Metg, estimate, floor
-from taskgrain.estimate.samples import Sample
+from taskgrain.estimate.sample import Sample
 
 OVERHEAD = 1e-7  # 100 iterations
 SIZES = (25, 42, 59, 84, 119, 168, 390, 900)

@@ -10,9 +10,10 @@ import pytest
 from simulated_system import PEAK, Noise, SimulatedSystem, constant, samples_of
 
 from taskgrain.estimate.bootstrap import picked_rounds
-from taskgrain.estimate.line import line
+from taskgrain.estimate.crossing import crossing
 from taskgrain.estimate.quiet import quiet
-from taskgrain.estimate.samples import Sample, Table
+from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.table import Table
 
 SIZES = (35, 60, 84, 119, 170, 300)
 
@@ -28,7 +29,7 @@ def foretold(gamma: float, varied: bool = True) -> tuple[float, float, float]:
     """METG on quiet cores over METG as it was, and the ends of 95 % of its resamples, where cores are slow by
     2."""
     system = SimulatedSystem(constant(1e-7), Noise(run=0.02))
-    found = line(
+    found = crossing(
         Table.of(samples_of(system, SIZES, 20)), picked_rounds(20, 1000, np.random.default_rng(0)), 0.5
     )
     assert found is not None
@@ -57,14 +58,16 @@ def test_without_variation_nothing_is_known_but_the_prior() -> None:
 
 def test_quiet_cores_have_no_second_number() -> None:
     system = SimulatedSystem(constant(1e-7))
-    found = line(Table.of(samples_of(system, SIZES, 6)), picked_rounds(6, 50, np.random.default_rng(0)), 0.5)
+    found = crossing(
+        Table.of(samples_of(system, SIZES, 6)), picked_rounds(6, 50, np.random.default_rng(0)), 0.5
+    )
     assert found is not None
     assert quiet(found, [], math.log(PEAK), math.log(PEAK), np.random.default_rng(1)) is None
 
 
 def test_an_interrupted_run_of_the_empty_kernel_changes_nothing() -> None:
     system = SimulatedSystem(constant(1e-7), Noise(run=0.02))
-    found = line(
+    found = crossing(
         Table.of(samples_of(system, SIZES, 12)), picked_rounds(12, 50, np.random.default_rng(0)), 0.5
     )
     assert found is not None

@@ -12,7 +12,7 @@ from simulated_system import Noise, SimulatedSystem, constant, samples_of
 
 from taskgrain.estimate.metg import estimate
 from taskgrain.estimate.ratio import Ratio, ratio
-from taskgrain.estimate.samples import Sample
+from taskgrain.estimate.sample import Sample
 
 SIZES = (25, 50, 71, 100, 141, 200, 400)
 

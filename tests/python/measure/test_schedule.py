@@ -58,19 +58,19 @@ def names(group: list[CellState]) -> list[str]:
 
 def test_all_brackets_come_first_and_then_the_rounds_that_every_cell_gets() -> None:
     world = World()
-    world.at(8, 0.2, 0.2, 0.9, 0.9)
+    world.at(10, 0.2, 0.2, 0.9, 0.9)
     world.states[1].experiment.preparing = True  # type: ignore[misc]
     assert names(world.schedule.next_group()) == ["b fft"]
     world.states[1].experiment.preparing = False  # type: ignore[misc]
-    world.states[3].experiment._round = 7
+    world.states[3].experiment._round = 9
     assert names(world.schedule.next_group()) == ["b tree"]
 
 
 def test_the_least_known_workload_comes_next_with_all_its_systems() -> None:
     world = World()
-    world.at(8, 0.2, 0.2, 0.3, 0.1)
+    world.at(10, 0.2, 0.2, 0.3, 0.1)
     assert names(world.schedule.next_group()) == ["a tree", "b tree"]
-    world.at(8, 0.2, 0.4, 0.3, 0.1)
+    world.at(10, 0.2, 0.4, 0.3, 0.1)
     assert names(world.schedule.next_group()) == ["a fft", "b fft"]
     for state in world.states[:2]:
         state.problem = "none of it makes sense"
@@ -87,7 +87,7 @@ def test_the_leader_changes_from_round_to_round() -> None:
 
 def test_who_has_had_its_share_of_the_budget_waits() -> None:
     world = World(budget=40.0)
-    world.at(8, 0.2, 0.2, 0.2, 0.2)
+    world.at(10, 0.2, 0.2, 0.2, 0.2)
     assert world.schedule.share() == 10.0
     world.now, world.states[0].spent = 120.0, 20.0
     assert world.schedule.share() == 10.0, "20 of 40 seconds are left, and one cell has had 20"

@@ -46,6 +46,7 @@ def test_columns_of_numbers_sort_by_numbers(column: object) -> None:
         floor_high=1.1e-6,
         iterations=120.0,
         memory=2**20,
+        start=1e-6,
         overhead=1e-6,
         quiet=1.5e-6,
         ratios=(Ratio("b/fft/width=4", 1.3, 1.2, 1.4),),

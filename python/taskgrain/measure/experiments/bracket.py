@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from taskgrain.estimate.samples import Sample
+from taskgrain.estimate.sample import Sample
 from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.sizes import Point, crossing_between, crossing_of
 

@@ -18,15 +18,18 @@ from numpy.typing import ArrayLike
 
 from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.reference import peak_beside
-from taskgrain.estimate.samples import Sample
+from taskgrain.estimate.sample import Sample
 from taskgrain.study.settings import Settings
 
-Phase = Literal["bracket", "measure", "floor", "sweep"]
+Phase = Literal["bracket", "measure", "start", "floor", "sweep"]
 
 
 @dataclass(frozen=True)
 class Request:
-    """One run: `repeats` timed repeats after `warmup` others. `iterations` 0 stands for the empty kernel."""
+    """One run: `repeats` timed repeats after `warmup` others. `iterations` 0 stands for the empty kernel.
+
+    The phase `start` is a run of few steps, beside one of the same size with many.
+    """
 
     phase: Phase
     round: int
@@ -176,6 +179,7 @@ class Experiment(ABC):
                 iterations=pending.iterations,
                 round=pending.round,
                 peak=last if math.isnan(s.peak) else s.peak,
+                short=pending.phase == "start",
             )
             for s in samples
         ]

@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 
 from taskgrain.estimate.metg import Metg
-from taskgrain.estimate.samples import FEW_ROUNDS
+from taskgrain.estimate.table import FEW_ROUNDS
 from taskgrain.measure.experiments.rounds import Rounds
 from taskgrain.measure.experiments.sizes import INNER, crossing_of, inner, outer
 
 _MOST_SIZES = 16  # with those added when the crossing moved
+_BENT, _NEAR = 0.5, 1.1
+"""Sizes lie off a line by so much of the precision that was asked for; sizes of so small a ratio are near."""
 _SETTLED_ROUNDS = 3  # before this many rounds the crossing is not known well enough to move sizes
 
 
@@ -21,7 +23,7 @@ class MetgSearch(Rounds):
     """The search of one cell for its METG."""
 
     PHASE = "measure"
-    ROUND_RUNS = 7.0  # six sizes, and a third of three others
+    ROUND_RUNS = 7.1  # six sizes, a short run, and a third of three others
     ROUND_WORK = 9.0
 
     def _first_sizes(self, crossing: float, found: bool) -> tuple[int, ...]:
@@ -33,11 +35,8 @@ class MetgSearch(Rounds):
     def _added_sizes(self, verdict: Metg) -> list[int]:
         """Sizes around a crossing that has turned out to lie where the sizes are sparse, or beyond them."""
         s = self.settings
-        joined = min(self._round, FEW_ROUNDS) * self._repeats  # sizes added before must count before more are
-        if (
-            self._round < _SETTLED_ROUNDS
-            or min(p.repeats for p in verdict.curve if p.iterations in self.sizes) < joined
-        ):
+        joined = min(self._round, FEW_ROUNDS)  # sizes added before must count before more are
+        if self._round < _SETTLED_ROUNDS or min(map(self._rounds_of, self.sizes)) < joined:
             return []
         first, last = verdict.curve[0], verdict.curve[-1]
         most = self._bracket.largest_allowed()
@@ -50,7 +49,7 @@ class MetgSearch(Rounds):
             low = max((n for n in self.sizes if n <= aim), default=self.sizes[0])
             high = min((n for n in self.sizes if n > aim), default=self.sizes[-1])
             if high <= low * 2.0**0.75 or high - low <= 1:
-                return []
+                return self._between(low, high) if verdict.systematic > _BENT * s.precision else []
         else:
             return []
         wanted = {min(max(1, round(aim * f)), most) for f in INNER}
@@ -60,3 +59,9 @@ class MetgSearch(Rounds):
             if n not in self.sizes and all(abs(math.log2(n / m)) > 0.2 or n < 8 for m in self.sizes)
         )
         return added[: _MOST_SIZES - len(self.sizes)]
+
+    def _between(self, low: int, high: int) -> list[int]:
+        """A size between two that are not near to each other already, while there may be more."""
+        middle = round(math.sqrt(low * high))
+        apart = low < middle < high and high > low * _NEAR and len(self.sizes) < _MOST_SIZES
+        return [middle] if apart else []

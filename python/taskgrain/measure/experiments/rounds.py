@@ -25,7 +25,8 @@ from numpy.typing import ArrayLike
 
 from taskgrain.estimate.metg import Metg, estimate
 from taskgrain.estimate.reference import best_rate
-from taskgrain.estimate.samples import FEW_ROUNDS, Sample
+from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.table import FEW_ROUNDS
 from taskgrain.measure.experiments.bracket import Bracket, Reach
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Request
 from taskgrain.words.warnings import notice
@@ -33,8 +34,16 @@ from taskgrain.words.warnings import notice
 _FLOOR_ROUNDS = 5  # of a cell of which only the floor is measured: its tasks are slow
 _SELDOM = 3
 """Rounds from one measurement of an outer size, or of the floor, to the next."""
+_SHORTER, _FEWEST_STEPS = 10, 4
+"""How many times fewer steps a run has that shows start and end of a run, and how many at least."""
+_FULL = 0.1
+"""How far its tasks a step may be from those of other runs: patterns that grow from step to step differ."""
 _AHEAD, _GAIN = 10, 0.1
 """The search ends where so many more rounds would make the interval narrower by less than this share."""
+
+
+_Of = tuple[int, bool]
+"""Iterations, 0 for the empty kernel, and whether the runs have few steps."""
 
 
 class Rounds(Experiment):
@@ -53,10 +62,12 @@ class Rounds(Experiment):
         """Iterations, ascending; empty until the bracket has ended, and where no crossing was found."""
         self.outer: tuple[int, ...] = ()
         """Sizes that are measured now and then."""
+        self._short: int | None = None
+        """The size that is measured with few steps as well; None where that tells nothing."""
         self._measuring = False
         self._repeats = settings.repeats
-        self._runs: dict[int, list[list[Sample]]] = {}  # of the rounds, by iterations; 0 is the empty kernel
-        self._disturbed: dict[int, list[list[Sample]]] = {}  # likewise, of runs that others disturbed
+        self._runs: dict[_Of, list[list[Sample]]] = {}  # of the rounds
+        self._disturbed: dict[_Of, list[list[Sample]]] = {}  # likewise, of runs that others disturbed
         self._seconds: dict[int, float] = {}  # of one repeat at each size
         self._typical = settings.run_seconds  # of one repeat, where nothing better is known
         self._verdict: Metg | None = None  # as of the end of the last complete round
@@ -85,9 +96,16 @@ class Rounds(Experiment):
             self._round = self._bracket.runs
             self._pending = [following] if following else self._start_rounds()
             return
-        runs = self._disturbed if disturbed else self._runs
-        runs.setdefault(request.iterations, []).append(samples)
-        self._seconds[request.iterations] = median(s.seconds for s in samples)
+        short = request.phase == "start"
+        if short and not self._at_full_width(request, samples):
+            self._short = None
+        else:
+            runs = self._disturbed if disturbed else self._runs
+            # What others took of the cores is no part of the system: a repeat may have fallen between.
+            counting = [min(samples, key=lambda one: one.seconds)] if disturbed else samples
+            runs.setdefault((request.iterations, short), []).append(counting)
+        if not short:
+            self._seconds[request.iterations] = median(s.seconds for s in samples)
         if not self._pending:
             self._round += 1
             self._end_round()
@@ -120,6 +138,8 @@ class Rounds(Experiment):
         found = bracket.enclosing() is not None or bracket.least.efficiency >= s.threshold
         self.sizes = self._first_sizes(crossing, found)
         self.outer = tuple(n for n in self._seldom(crossing) if n not in self.sizes) if self.sizes else ()
+        if s.steps is None:  # else start and end count, as they do in Task Bench
+            self._short = min((n for n in self.sizes if n >= crossing), default=None)
         self._typical = max(s.run_seconds, self._steps(round(crossing)) * self._step_seconds(crossing))
         if s.slow(self._typical):
             self._repeats = 1
@@ -145,10 +165,19 @@ class Rounds(Experiment):
         now_and_then = (*self.outer, 0) if self._round % _SELDOM == 0 or not self.sizes else ()
         order = [*self.sizes, *now_and_then]
         turn = self._round % len(order)
-        return [
-            Request(self.PHASE if n else "floor", self._round, n, self._steps(n), self._repeats, s.warmup)
-            for n in order[turn:] + order[:turn]
-        ]
+        requests = []
+        for n in order[turn:] + order[:turn]:
+            phase, steps = self.PHASE if n else "floor", self._steps(n)
+            requests.append(Request(phase, self._round, n, steps, self._repeats, s.warmup))
+            few = max(steps // _SHORTER, _FEWEST_STEPS)
+            if n == self._short and few < steps:
+                requests.append(replace(requests[-1], phase="start", steps=few))
+        return requests
+
+    def _at_full_width(self, request: Request, samples: Sequence[Sample]) -> bool:
+        """Whether a run of few steps has as many tasks in each of them as longer runs have."""
+        tasks_per_step = samples[0].tasks / request.steps
+        return abs(tasks_per_step / self._bracket.top.tasks_per_step - 1.0) <= _FULL
 
     def _end_round(self) -> None:
         s = self.settings
@@ -161,7 +190,8 @@ class Rounds(Experiment):
             self.outer = tuple(n for n in self.outer if n not in self.sizes)
             # Disturbed runs do not count, and sizes may join late: those that decide need some rounds only.
             enough = self._fewest_rounds(verdict) >= min(s.min_rounds, FEW_ROUNDS)
-            ripe = not added and self._round >= s.min_rounds and enough
+            independent = self._round / verdict.inflation >= min(s.min_rounds, FEW_ROUNDS)
+            ripe = not added and self._round >= s.min_rounds and enough and independent
             self._precise = ripe and verdict.half_width <= s.precision
             decided = verdict.metg is None and verdict.ending != "budget"
             settled = ripe and (self._precise or decided or self._gains_little(verdict))
@@ -176,11 +206,15 @@ class Rounds(Experiment):
         noise = math.sqrt(width**2 - lasting**2) * math.sqrt(self._round / (self._round + _AHEAD))
         return math.hypot(noise, lasting) > (1.0 - _GAIN) * width
 
-    def _fewest_rounds(self, verdict: Metg) -> float:
+    def _fewest_rounds(self, verdict: Metg) -> int:
         """Rounds of the two sizes nearest to the crossing, or without one of all sizes: the fewest."""
         at = verdict.iterations
         deciding = sorted(verdict.curve, key=lambda p: abs(math.log(p.iterations / at)) if at else 0.0)
-        return min(p.repeats for p in deciding[: 2 if at else None]) / self._repeats
+        return min(self._rounds_of(p.iterations) for p in deciding[: 2 if at else None])
+
+    def _rounds_of(self, iterations: int) -> int:
+        """Rounds that count of a size."""
+        return len({sample.round for sample in self._counting((iterations, False))})
 
     # -- results ------------------------------------------------------------------------------------------
 
@@ -210,15 +244,15 @@ class Rounds(Experiment):
             said = notice("rounds_before_precise", rounds=self._round, precision=s.precision)
         return replace(found, warnings=(*found.warnings, said))
 
-    def _counting(self, iterations: int) -> list[Sample]:
-        """The samples of a size: disturbed runs count only where there are too few others."""
-        runs, disturbed = self._runs.get(iterations, []), self._disturbed.get(iterations, [])
+    def _counting(self, of: _Of) -> list[Sample]:
+        """The samples of such runs: disturbed ones count only where there are too few others."""
+        runs, disturbed = self._runs.get(of, []), self._disturbed.get(of, [])
         used = runs if len(runs) >= FEW_ROUNDS - 1 else runs + disturbed
         return [sample for run in used for sample in run]
 
     def samples(self) -> list[Sample]:
-        sizes = sorted({n for n in (*self._runs, *self._disturbed) if n})
-        return [sample for n in sizes for sample in self._counting(n)]
+        measured = sorted({of for of in (*self._runs, *self._disturbed) if of[0]})
+        return [sample for of in measured for sample in self._counting(of)]
 
     def _estimate(self, resamples: int, best: float | None = None) -> Metg:
         return self._estimate_of(self.samples(), resamples, best)
@@ -231,7 +265,7 @@ class Rounds(Experiment):
             confidence=s.confidence,
             resamples=resamples,
             seed=s.seed,
-            floor_samples=self._counting(0),
+            floor_samples=self._counting((0, False)),
             best_rate=best,
         )
 

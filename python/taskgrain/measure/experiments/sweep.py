@@ -16,7 +16,7 @@ class Sweep(Rounds):
 
     PHASE = "sweep"
     # Sizes up to an efficiency of 95 %, at ten to twenty times the granularity at the crossing.
-    ROUND_RUNS = 15.0
+    ROUND_RUNS = 15.1
     ROUND_WORK = 45.0
     REACH = Reach(efficiency=0.95, times=64)
 

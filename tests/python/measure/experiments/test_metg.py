@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import groupby
 
 import pytest
@@ -62,14 +63,21 @@ def test_metg_is_found_over_six_orders_of_magnitude(overhead: float, threshold: 
 
 
 def test_every_round_asks_for_the_sizes_around_the_crossing_and_every_third_for_the_others() -> None:
-    search = MetgSearch(CellSettings(precision=0.001, max_rounds=12, search_resamples=50, resamples=100))
+    search = MetgSearch(CellSettings(min_rounds=12, max_rounds=12, search_resamples=50, resamples=100))
     system = SimulatedSystem(constant(1e-7), ORDINARY)
     rounds = rounds_of(drive(search, system))
     assert len(rounds) == 12 and search.done and len(search.outer) == 2
+    first = {r.iterations for r in rounds[0]} - {0, *search.outer}
     for k, requests in enumerate(rounds):
         assert {r.round for r in requests} == {k}
-        expected = [0, *search.sizes, *search.outer] if k % 3 == 0 else search.sizes
-        assert sorted(r.iterations for r in requests) == sorted(expected)
+        short = requests.pop(next(k for k, r in enumerate(requests) if r.phase == "start"))
+        assert short.iterations == min(n for n in first if n > 100)
+        beside = next(r for r in requests if r.iterations == short.iterations)
+        assert short == replace(beside, phase="start", steps=beside.steps // 10)
+        asked = {r.iterations for r in requests}
+        assert asked & {0, *search.outer} == ({0, *search.outer} if k % 3 == 0 else set())
+        assert first <= asked and asked - {0, *search.outer} <= {*search.sizes}  # one between may join
+        assert len(asked) == len(requests)
         assert [r.phase for r in requests if r.iterations == 0] == ["floor"] * (k % 3 == 0)
         assert {(r.repeats, r.warmup) for r in requests} == {(3, 1)}
         for r in requests:  # every run lasts as long
@@ -89,7 +97,7 @@ def test_a_slow_system_is_warmed_up_but_not_repeated() -> None:
     search = MetgSearch(FAST)
     answers = drive(search, SimulatedSystem(constant(1e-2), ORDINARY, width=16))
     asked = {(r.steps, r.repeats, r.warmup) for requests in rounds_of(answers) for r in requests}
-    assert asked == {(FAST.min_steps, 1, 1)}
+    assert asked == {(FAST.min_steps, 1, 1), (4, 1, 1)}
     assert search.done and search.rounds >= FAST.min_rounds
 
 
@@ -98,6 +106,8 @@ def test_a_run_at_the_crossing_lasts_as_long_as_asked() -> None:
     search = MetgSearch(CellSettings(run_seconds=0.02))
     for requests in rounds_of(drive(search, system)):
         for one in requests:
+            if one.phase == "start":
+                continue
             assert one.steps * 16 * system.granularity(one.iterations) / 2 == pytest.approx(0.02, rel=0.3)
     wide = SimulatedSystem(constant(1e-9), width=2**20, cores=2)
     for request, *_ in drive(MetgSearch(CellSettings(run_seconds=10.0, resamples=50)), wide):
@@ -196,7 +206,7 @@ def test_where_the_budget_ends_the_search() -> None:
 
 
 def test_the_limit_of_rounds_is_named() -> None:
-    search = MetgSearch(CellSettings(precision=0.001, max_rounds=9, resamples=100))
+    search = MetgSearch(CellSettings(precision=0.001, min_rounds=9, max_rounds=9, resamples=100))
     found = finish(search, SimulatedSystem(constant(1e-7), ORDINARY))
     assert found.ending == "budget" and found.rounds == 9
     assert found.warnings[-1] == notice("rounds_before_precise", rounds=9, precision=0.001)

@@ -16,14 +16,14 @@ FAST = CellSettings(resamples=200, search_resamples=100)
 
 @pytest.mark.parametrize("made", [MetgSearch, Sweep])
 def test_disturbed_runs_count_only_where_too_few_others_do(made: type[MetgSearch]) -> None:
-    """Every fourth run is disturbed, and takes twice as long."""
+    """Every fifth run is disturbed, and takes twice as long."""
     system = SimulatedSystem(constant(1e-7), Noise(run=0.01))
     search = made(replace(FAST, precision=0.001, max_rounds=16))
     told = 0
     while not search.done:
         for request in search.next_round():
             told += 1
-            hit = not search.preparing and told % 4 == 0
+            hit = not search.preparing and told % 5 == 0
             samples = [replace(s, seconds=s.seconds * (2.0 if hit else 1.0)) for s in system.run(request)]
             search.tell(request, samples, system.rates, hit)
     found = search.result(system.rates)

@@ -18,7 +18,7 @@ def test_a_sweep_goes_in_powers_of_two_from_one_to_full_efficiency() -> None:
     found = sweep.result(system.rates)
     assert sweep.sizes == tuple(2**k for k in range(len(sweep.sizes))) and len(sweep.sizes) <= SIZES
     assert found.curve[-1].efficiency > 0.93 and found.metg == pytest.approx(2e-6, rel=0.1)
-    assert {request.phase for request, *_ in answers} == {"bracket", "sweep", "floor"}
+    assert {request.phase for request, *_ in answers} == {"bracket", "sweep", "start", "floor"}
 
 
 def test_a_sweep_of_a_slow_system_leaves_the_smallest_sizes_out() -> None:
@@ -41,7 +41,7 @@ def test_the_sizes_of_a_sweep_stay_as_they_are() -> None:
 
 
 def test_a_sweep_of_a_system_that_never_gets_there_is_still_a_curve() -> None:
-    sweep = Sweep(CellSettings(resamples=50, max_rounds=8))
+    sweep = Sweep(CellSettings(resamples=50, min_rounds=8, max_rounds=8))
     system = SimulatedSystem(lambda n: 2e-9 * n + 1e-7, ORDINARY)
     drive(sweep, system)
     found = sweep.result(system.rates)

@@ -1,4 +1,4 @@
-"""Samples, and the same as a table of rounds and sizes."""
+"""Samples as a table of rounds and sizes, with which all estimates begin."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.location import location, spread
 from taskgrain.estimate.location import median as column_median
+from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.start import Start
 
 FEW_ROUNDS = 6  # the smallest count whose range covers the median with 95 %: 1 - 2 / 2**6 = 0.97
 _INTERRUPTED = (math.log(3.0), 5.0 * 1.4826)  # log efficiency below the median: at least, and in deviations
@@ -21,39 +23,11 @@ _JOINS = 3  # rounds with which a size takes part in the fit
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One repeat of a run: `work` (in the kernel's unit) done in `tasks` tasks in `seconds` of wall time."""
-
-    iterations: int
-    round: int
-    seconds: float
-    work: float
-    tasks: int
-    cores: int
-    peak: float = math.nan
-    """The reference beside the run: work per second and core of the kernel alone."""
-
-    @property
-    def granularity(self) -> float:
-        """Seconds of one core per task."""
-        return self.seconds * self.cores / self.tasks
-
-    @property
-    def rate(self) -> float:
-        """Work per second of all cores together."""
-        return self.work / self.seconds
-
-    @property
-    def efficiency(self) -> float:
-        """Share of what the cores would do without the system."""
-        return self.rate / (self.peak * self.cores)
-
-
-@dataclass(frozen=True, slots=True)
 class Table:
     """Samples as a table: one row a round, one column a size, sizes ascending.
 
-    [rounds x sizes] hold logarithms: the median of a run's repeats, NaN where there was no run.
+    [rounds x sizes] hold logarithms: the median of a run's repeats, NaN where there was no run. Start and end
+    of the runs are taken off where shorter runs tell what they take.
     """
 
     iterations: Floats  # [sizes]
@@ -63,14 +37,18 @@ class Table:
     log_peak: Floats  # [rounds x sizes], that reference
     rounds: NDArray[np.int64]  # [sizes], how many rounds measured it
     repeats: NDArray[np.int64]  # [sizes]
+    log_seconds: Floats  # [sizes], of a repeat, without start and end
+    start: Start
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> Table:
         """Raises ValueError for samples that make no sense, and for sizes with work but without a
         reference."""
+        rows = {r: k for k, r in enumerate(sorted({one.round for one in samples if not one.short}))}
+        start = Start.of(samples, list(rows))
         runs: dict[tuple[int, int], list[Sample]] = defaultdict(list)
         work: dict[int, float] = {}
-        for s in samples:
+        for s in start.without([one for one in samples if not one.short]):
             if not (s.seconds > 0.0 and s.tasks > 0 and s.cores > 0 and s.iterations >= 0):
                 raise ValueError(f"a sample needs positive seconds, tasks and cores: {s}")
             if s.iterations and not (s.work > 0.0 and 0.0 < s.peak < math.inf):
@@ -78,16 +56,17 @@ class Table:
             runs[s.round, s.iterations].append(s)
             work[s.iterations] = s.work / s.tasks if s.iterations else 1.0
         sizes = sorted(work)
-        rows = {r: k for k, r in enumerate(sorted({r for r, _ in runs}))}
         columns = {n: k for k, n in enumerate(sizes)}
         log_work = np.log(np.array([work[n] for n in sizes]))
         if not (np.diff(log_work) > 0.0).all():
             raise ValueError("the work of a task must grow with its iterations")
         granularity = np.full((len(rows), len(sizes)), np.nan)
         peak = granularity.copy()
+        seconds = granularity.copy()
         repeats = np.zeros(len(sizes), dtype=np.int64)
         for (r, n), run in runs.items():
             at = rows[r], columns[n]
+            seconds[at] = median(math.log(s.seconds) for s in run)
             granularity[at] = median(math.log(s.granularity) for s in run)
             peak[at] = math.log(run[0].peak)
             repeats[columns[n]] += len(run)
@@ -95,7 +74,9 @@ class Table:
         hit = _interrupted(efficiency)
         granularity[hit] = efficiency[hit] = peak[hit] = np.nan
         rounds = (~np.isnan(granularity)).sum(axis=0)
-        return cls(np.array(sizes, dtype=float), log_work, granularity, efficiency, peak, rounds, repeats)
+        numbers = np.array(sizes, dtype=float)
+        lasted = column_median(seconds)
+        return cls(numbers, log_work, granularity, efficiency, peak, rounds, repeats, lasted, start)
 
     def locations(self, picks: NDArray[np.int64] | None = None) -> tuple[Floats, Floats]:
         """Log granularity and log efficiency of each size: locations over the rounds, [sizes].
@@ -106,6 +87,10 @@ class Table:
         if picks is None:
             return known[0], known[1]
         drawn = [location(one[picks], spread(one)) for one in (self.log_granularity, self.log_efficiency)]
+        # Each resample has its own start and end of a run, and the rows are without those of all rounds.
+        share = self.start.more(picks)[:, None] * np.exp(-self.log_seconds)
+        less = np.log1p(-np.minimum(share, 0.9))
+        drawn = [drawn[0] + less, drawn[1] - less]
         # A size measured seldom may be missing from a resample altogether; it then says what it says in all.
         filled = [np.where(np.isnan(some), all_of, some) for some, all_of in zip(drawn, known, strict=True)]
         return filled[0], filled[1]

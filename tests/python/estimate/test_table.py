@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from simulated_system import PEAK, QUIET, Noise, SimulatedSystem, constant, samples_of
+from simulated_system import PEAK, QUIET, Noise, SimulatedSystem, constant, runs_of_both_lengths, samples_of
 
-from taskgrain.estimate.samples import Sample, Table
+from taskgrain.estimate.bootstrap import picked_rounds
+from taskgrain.estimate.table import Table
 
 SIZES = (25, 50, 100, 200, 400)
 
@@ -23,12 +23,6 @@ def test_rows_are_rounds_and_columns_are_sizes() -> None:
     assert np.exp(table.log_granularity[:, 2]) == pytest.approx([2e-7, 4e-7, 2e-7])
     assert np.exp(table.log_efficiency[:, 2]) == pytest.approx([0.5] * 3)
     assert np.exp(table.log_peak[:, 2]) == pytest.approx([PEAK, PEAK / 2.0, PEAK])
-
-
-def test_a_sample_knows_its_granularity_rate_and_efficiency() -> None:
-    sample = Sample(iterations=4, round=0, seconds=2.0, work=600.0, tasks=10, cores=2, peak=200.0)
-    assert (sample.granularity, sample.rate, sample.efficiency) == (0.4, 300.0, 0.75)
-    assert math.isnan(replace(sample, peak=math.nan).efficiency)
 
 
 def test_a_run_that_was_interrupted_is_left_out_and_one_of_a_slow_state_is_not() -> None:
@@ -55,3 +49,14 @@ def test_a_size_that_is_missing_from_a_resample_says_what_it_says_in_all() -> No
     known, drawn = table.locations(), table.locations(np.array([[1, 2, 3, 3], [0, 1, 2, 3]]))
     for all_of, some in zip(known, drawn, strict=True):
         assert some.shape == (2, 5) and some[0, 4] == all_of[4] == some[1, 4]
+
+
+def test_start_and_end_of_a_run_are_taken_off_and_their_error_is_in_the_resamples() -> None:
+    start = 0.2 * 4e-4  # of a run of 1000 steps at the crossing
+    system = SimulatedSystem(constant(1e-7), Noise(run=0.02), start_seconds=start)
+    table = Table.of(runs_of_both_lengths(system, SIZES, 12))
+    assert table.start.seconds == pytest.approx(start, rel=0.05)
+    assert np.exp(table.locations()[1][2]) == pytest.approx(0.5, rel=0.03), "a fifth too low with the start"
+    picks = picked_rounds(12, 400, np.random.default_rng(0))
+    drawn, seconds = table.locations(picks)[0], table.start.draws(picks)
+    assert np.corrcoef(drawn[:, 2], seconds)[0, 1] < -0.3, "the more the start takes, the less is left"

@@ -1,0 +1,37 @@
+"""One measurement: a repeat of a run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One repeat of a run: `work` (in the kernel's unit) done in `tasks` tasks in `seconds` of wall time."""
+
+    iterations: int
+    round: int
+    seconds: float
+    work: float
+    tasks: int
+    cores: int
+    peak: float = math.nan
+    """The reference beside the run: work per second and core of the kernel alone."""
+    short: bool = False
+    """Whether this is the shorter run of a size, which tells its start and end (`start`)."""
+
+    @property
+    def granularity(self) -> float:
+        """Seconds of one core per task."""
+        return self.seconds * self.cores / self.tasks
+
+    @property
+    def rate(self) -> float:
+        """Work per second of all cores together."""
+        return self.work / self.seconds
+
+    @property
+    def efficiency(self) -> float:
+        """Share of what the cores would do without the system."""
+        return self.rate / (self.peak * self.cores)

@@ -1,0 +1,87 @@
+"""Start and end of a run, apart from what its steps cost.
+
+A run of n tasks takes t(n) = S + n tau: S passes before the first task and after the last, whatever the run's
+length. Two lengths at one size, in the same round, tell the two apart:
+
+    S = (t(m) - r t(n)) / (1 - r),   r = m / n
+
+The error of S is r times that of a run, so that the second run had better be short.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.location import median as median_of
+from taskgrain.estimate.sample import Sample
+
+_FEWEST_ROUNDS = 5
+"""Of which two may be outliers."""
+_MOST = 0.9
+"""Share of a run that its start and end may take: more is an error of the measurement."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """What start and end of a run take, round by round."""
+
+    of_round: Floats
+    """Seconds [rounds x 1], in the order of the rounds; NaN where a round does not tell."""
+    seconds: float
+    """Their median, 0 where too few rounds tell, or where a long run costs more by the task."""
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample], rounds: Sequence[int]) -> Start:
+        """From runs of both lengths; `rounds` are those of the table."""
+        runs: dict[tuple[int, int, bool], list[Sample]] = defaultdict(list)
+        for one in samples:
+            runs[one.round, one.iterations, one.short].append(one)
+        found = np.full((len(rounds), 1), np.nan)
+        rows = {number: row for row, number in enumerate(rounds)}
+        for (number, iterations, short), some in runs.items():
+            longer = runs.get((number, iterations, False))
+            if short and longer and some[0].tasks < longer[0].tasks:
+                share = some[0].tasks / longer[0].tasks
+                whole, part = (median(one.seconds for one in run) for run in (longer, some))
+                found[rows[number], 0] = (part - share * whole) / (1.0 - share)
+        return cls(found, float(_seconds(found)) if _enough(found) else 0.0)
+
+    @property
+    def known(self) -> bool:
+        """Whether enough rounds tell it."""
+        return _enough(self.of_round)
+
+    def more(self, picks: NDArray[np.int64]) -> Floats:
+        """By how many seconds it is longer in each resample of `picks` [resamples x rounds]."""
+        if not self.known:
+            return np.zeros(len(picks))
+        return _seconds(self.of_round[picks]) - self.seconds
+
+    def draws(self, picks: NDArray[np.int64]) -> Floats:
+        """The seconds of each resample."""
+        return self.more(picks) + self.seconds
+
+    def without(self, samples: Sequence[Sample]) -> list[Sample]:
+        """The samples as if their runs had neither start nor end."""
+        if not self.seconds:
+            return list(samples)
+        return [
+            replace(one, seconds=max(one.seconds - self.seconds, (1.0 - _MOST) * one.seconds))
+            for one in samples
+        ]
+
+
+def _enough(of_round: Floats) -> bool:
+    return int((~np.isnan(of_round)).sum()) >= _FEWEST_ROUNDS
+
+
+def _seconds(of_round: Floats) -> Floats:
+    """Medians of rounds [... x rounds x 1], not below 0 [...]."""
+    return np.maximum(np.nan_to_num(median_of(of_round)[..., 0], nan=0.0), 0.0)

@@ -1,0 +1,55 @@
+"""Where METG is read off: the line of all sizes, or between the two that enclose it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from simulated_system import Noise, SimulatedSystem, constant, samples_of
+
+from taskgrain.estimate.bootstrap import picked_rounds
+from taskgrain.estimate.crossing import Crossing, crossing
+from taskgrain.estimate.line import line
+from taskgrain.estimate.table import Table
+
+SIZES = (35, 60, 84, 119, 170, 300)
+
+
+def jump(iterations: float) -> float:
+    """The overhead of a loop whose end the processor foretells up to a number of iterations."""
+    return 1e-7 if iterations < 140 else 1.4e-7
+
+
+def found(system: SimulatedSystem, sizes: tuple[int, ...] = SIZES) -> tuple[Crossing, Table]:
+    table = Table.of(samples_of(system, sizes, 12))
+    result = crossing(table, picked_rounds(12, 200, np.random.default_rng(0)), 0.5)
+    assert result is not None
+    return result, table
+
+
+def test_on_a_line_it_is_the_line() -> None:
+    one, table = found(SimulatedSystem(constant(1e-7), Noise(run=0.02)))
+    same = line(table, picked_rounds(12, 200, np.random.default_rng(0)), 0.5)
+    assert same is not None and (one.metg, one.systematic) == (same.metg, same.systematic(0.5))
+    assert one.metg_draws.tolist() == same.metg_draws.tolist()
+
+
+def test_off_a_line_it_lies_between_the_two_sizes_around_it() -> None:
+    system = SimulatedSystem(jump, Noise(run=0.01))
+    one, table = found(system)
+    same = line(table, picked_rounds(12, 200, np.random.default_rng(0)), 0.5)
+    assert same is not None and one.systematic < 0.3 * same.systematic(0.5)
+    assert one.metg == pytest.approx(math.log(system.true_metg()), abs=0.04)
+    assert one.metg_draws.mean() == pytest.approx(one.metg, abs=0.03)
+
+
+def test_nearer_sizes_leave_less_unknown() -> None:
+    system = SimulatedSystem(jump, Noise(run=0.005))
+    wide, near = found(system)[0], found(system, tuple(sorted({*SIZES, 100})))[0]
+    assert 0.0 < near.systematic < 0.7 * wide.systematic
+
+
+def test_without_two_sizes_there_is_none() -> None:
+    table = Table.of(samples_of(SimulatedSystem(constant(1e-7)), (100,), 6))
+    assert crossing(table, picked_rounds(6, 50, np.random.default_rng(0)), 0.5) is None
