@@ -92,6 +92,7 @@ bench-metg: setup-dev
 	.venv/bin/python bench/worlds.py
 	.venv/bin/python bench/metg.py cost
 	.venv/bin/python bench/metg.py disturb
+	.venv/bin/python bench/metg.py same
 	.venv/bin/python bench/metg.py repeat
 
 clean:

@@ -1,6 +1,7 @@
 """The instrument's own figures: what a METG costs, how well it repeats, what a disturbance does to it.
 
     python bench/metg.py cost      the time of one METG, against a sweep as Task Bench does it
+    python bench/metg.py same      twenty comparisons of a system with itself, and how many differ
     python bench/metg.py repeat    ten METGs of each configuration, from scratch, spread over an hour
     python bench/metg.py disturb   METG while another process burns one core half of the time
 
@@ -11,17 +12,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tomli_w
 
 from taskgrain.drive.catalogue import discover
 from taskgrain.drive.session import Session
@@ -30,7 +35,7 @@ from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.sample import Sample
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure.call import reference_launch
-from taskgrain.words.quantity import interval, seconds
+from taskgrain.words.quantity import interval, ratio_interval, seconds
 
 CORES = choose_cores(0)
 CASES = tuple((system, per_core) for system in ("limit", "mpi", "openmp_task") for per_core in (1, 8))
@@ -61,15 +66,17 @@ class Found:
         return (self.low or 0.0) <= value <= (self.high or float("inf"))
 
 
-def metg(system: str, per_core: int, budget: float) -> Found:
-    words = ["--system", system, "--pattern", "stencil_1d", "--width", str(per_core * len(CORES))]
-    words += ["--budget", str(budget), "--json", "--quiet"]
+def called(words: Sequence[str], budget: float) -> tuple[list[dict[str, Any]], float]:
+    """The cells that a call of `taskgrain metg` prints, and how many seconds it took."""
+    command = [sys.executable, "-m", "taskgrain", "metg", "--pattern", "stencil_1d", *words]
+    command += ["--budget", str(budget), "--json", "--quiet"]
     start = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "taskgrain", "metg", *words], capture_output=True, text=True, check=True
-    )
-    elapsed = time.perf_counter() - start
-    cell = json.loads(done.stdout)["cells"][0]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)["cells"], time.perf_counter() - start
+
+
+def metg(system: str, per_core: int, budget: float) -> Found:
+    (cell,), elapsed = called(["--system", system, "--width", str(per_core * len(CORES))], budget)
     codes = tuple(one["code"] for one in cell["warnings"])
     return Found(cell["metg"], cell["low"], cell["high"], cell["ending"], codes, elapsed)
 
@@ -121,14 +128,52 @@ def _overlap(found: Found, low: float | None, high: float | None) -> bool:
     return (found.low or 0.0) <= (high or float("inf")) and (low or 0.0) <= (found.high or float("inf"))
 
 
+# -- same ---------------------------------------------------------------------------------------------------
+
+
+def same(options: argparse.Namespace) -> None:
+    print(f"{'system':16} per core  ratio to itself, time")
+    different, widths, seconds_each = 0, [], []
+    times = options.times or 20
+    for turn in range(times):
+        system, per_core = options.cases[turn % len(options.cases)]
+        value, low, high, taken = against_itself(system, per_core, options.budget)
+        decided = low > 1.0 or high < 1.0
+        different += decided
+        widths.append((high - low) / (2.0 * value))
+        seconds_each.append(taken)
+        said = "DIFFERENT" if decided else ""
+        print(
+            f"{system:16} {per_core:>8}  {ratio_interval(value, low, high):22} {taken:5.1f} s {said}",
+            flush=True,
+        )
+    middle = f"half-width {np.median(widths):.1%}, {np.median(seconds_each):.1f} s (medians)"
+    print(f"{different} of {times} called different; {middle}")
+
+
+def against_itself(system: str, per_core: int, budget: float) -> tuple[float, float, float, float]:
+    """The ratio of METG to that of the same driver under another name, its interval, and seconds."""
+    one = discover([])[system]
+    launch = one.launch(CORES)
+    with tempfile.TemporaryDirectory() as folder:
+        table = {"title": "again", "launch": {"command": list(launch.command), "env": dict(launch.env)}}
+        Path(folder, "again").mkdir()
+        Path(folder, "again", "system.toml").write_text(tomli_w.dumps(table), "utf-8")
+        words = ["--system", f"{system},again", "--systems", folder, "--width", str(per_core * len(CORES))]
+        cells, taken = called(words, budget)
+    found = next(ratio for cell in cells for ratio in cell["ratios"])
+    return found["value"], found["low"] or 0.0, found["high"] or math.inf, taken
+
+
 # -- repeat -------------------------------------------------------------------------------------------------
 
 
 def repeat(options: argparse.Namespace) -> None:
     found: dict[tuple[str, int], list[Found]] = {case: [] for case in options.cases}
     begin = time.monotonic()
-    for turn in range(options.times):
-        wait = begin + turn * options.over / max(1, options.times - 1) - time.monotonic()
+    times = options.times or 10
+    for turn in range(times):
+        wait = begin + turn * options.over / max(1, times - 1) - time.monotonic()
         time.sleep(max(0.0, wait))
         for system, per_core in options.cases:
             one = metg(system, per_core, options.budget)
@@ -205,12 +250,13 @@ def main() -> None:
         "cost": cost,
         "repeat": repeat,
         "disturb": disturb,
+        "same": same,
     }
     parser.add_argument("figure", choices=figures)
     parser.add_argument(
         "--cases", type=_cases, default=CASES, help="system:tasks per core, with commas between"
     )
-    parser.add_argument("--times", type=int, default=10, help="of repeat")
+    parser.add_argument("--times", type=int, default=0, help="how often (default: 10 of repeat, 20 of same)")
     parser.add_argument(
         "--over", type=float, default=3600.0, help="Seconds over which `repeat` spreads its repetitions"
     )
