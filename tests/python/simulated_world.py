@@ -38,6 +38,9 @@ class World:
         self.overheads = dict(OVERHEADS)
         """Seconds a task, by system."""
         self.started: Counter[str] = Counter()
+        self.starting: dict[str, float] = {}
+        self.quitting: dict[str, float] = {}
+        """Seconds that starts and ends take, by system."""
         self.faults: dict[tuple[str, str], str] = {}
         """By system and pattern; pattern `start` for the start."""
         self.busy: list[float] = []
@@ -92,6 +95,7 @@ class Simulated:
     def start(self) -> Ready:
         self._wake()
         self.world.started[self.name] += 1
+        self.world.now += self.world.starting.get(self.name, 0.0)
         if kind := self.world.faults.get((self.name, "start")):
             self.kill()
             raise DriverError(kind, "no licence", "log")
@@ -133,8 +137,12 @@ class Simulated:
     def park(self) -> None:
         self.world.awake.discard(self.name)
 
-    def close(self) -> None:
+    def quit(self) -> None:
+        self.world.now += self.world.quitting.get(self.name, 0.0)
         self.kill()
+
+    def close(self) -> None:
+        self.quit()
 
     def kill(self) -> int | None:
         self.alive = False

@@ -235,7 +235,12 @@ class Session:
             self._parked = False
 
     def close(self) -> None:
-        """Asks the driver to quit, then kills what is left of it."""
+        """Ends the driver for good."""
+        self.quit()
+        self._log.close()
+
+    def quit(self) -> None:
+        """Asks the driver to quit, then kills what is left of it; `start` may be called again."""
         if self._tree is not None:
             self.resume()
             try:
@@ -244,7 +249,6 @@ class Session:
             except DriverError:
                 pass
         self.kill()
-        self._log.close()
 
     def kill(self) -> int | None:
         """Kills the driver and all its descendants; returns its exit code (128 + n for signal n)."""

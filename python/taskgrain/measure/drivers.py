@@ -1,9 +1,11 @@
-"""The drivers of a study: started when they are needed, started again after a crash, ended all together."""
+"""The drivers of a study: started when needed, ended all together, started again after a crash and now and
+then."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from taskgrain.drive.answers import DriverError, Ready
@@ -14,6 +16,10 @@ from taskgrain.words.errors import TaskgrainError, UsageError
 T = TypeVar("T")
 _MOST_RESTARTS = 2
 """Of crashed drivers, for one cell in one call: one that crashes more often does so by itself."""
+_SHARE = 1.0 / 8.0
+"""Of a study's time that starting fresh processes may take."""
+_QUICK = 1.0
+"""Seconds of the slowest start that is repeated: tasks of slower systems hardly depend on their place."""
 
 
 class Drivers:
@@ -24,6 +30,10 @@ class Drivers:
         self._plan, self._time_left = plan, time_left
         self._drivers: dict[str, Driver] = {}
         self._restarts: Counter[str] = Counter()
+        self._began: dict[str, tuple[float, float]] = {}
+        """When each last began to start, and the seconds that this took."""
+        self._quitting: dict[str, float] = {}
+        """Seconds that each last took to end."""
         self.ready: dict[str, Ready] = {}
         """What each that was started said of itself."""
 
@@ -34,15 +44,33 @@ class Drivers:
             driver = self._drivers[name] = self._plan.make_driver(name)
             driver.time_left = self._time_left
         if not driver.alive:
+            begin, first = self._plan.clock(), name not in self.ready
             try:
                 self.ready[name] = driver.start()
             except DriverError as error:
                 error.at_start = True
                 raise
             driver.park()
-            for warning in self.ready[name].warnings:
+            self._began[name] = begin, self._plan.clock() - begin
+            for warning in self.ready[name].warnings if first else ():
                 self._plan.reporter.note(f"{name}: {warning.text}")
         return driver
+
+    def renew(self, names: Collection[str]) -> None:
+        """Lets drivers that take turns start afresh, now and then.
+
+        Where a process happens to lie in memory makes its tasks some per cent slower or quicker as long as it
+        lives. Several processes of each system turn that into scatter, which the intervals know of.
+        """
+        clock = self._plan.clock
+        for name in names:
+            driver, (began, cost) = self._drivers.get(name), self._began.get(name, (0.0, math.inf))
+            cost += self._quitting.get(name, 0.0)
+            old = clock() - began >= cost * len(names) / _SHARE
+            if driver is not None and driver.alive and 0.0 < cost <= _QUICK and old:
+                begin = clock()
+                driver.quit()
+                self._quitting[name] = clock() - begin
 
     def may_restart(self, what: str, error: DriverError) -> bool:
         """Whether what crashed is tried again, as others may have killed it; says and counts that it is."""

@@ -1,4 +1,4 @@
-"""Drivers of a study: started once, parked when idle, started again after a crash, ended together."""
+"""Drivers of a study: parked when idle, started again after a crash and now and then, ended together."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Notes(Reporter):
 
 def drivers(world: World) -> tuple[Drivers, list[str]]:
     notes = Notes()
-    plan = Plan(cells=[], systems={}, settings=Settings(), make_driver=world.make, reporter=notes)
+    plan = Plan([], {}, Settings(), world.make, clock=lambda: world.now, reporter=notes)
     return Drivers(plan, lambda: math.inf), notes.said
 
 
@@ -57,6 +57,36 @@ def test_what_a_driver_warns_of_is_said_in_words() -> None:
     own, said = drivers(world)
     own.get("fast")
     assert said == ["fast: Workers 0, 1 share processor 5. Give each worker a core of its own."]
+
+
+def test_quick_drivers_start_afresh_as_often_as_an_eighth_of_the_time_allows() -> None:
+    world = World()
+    world.starting = {"fast": 0.03, "slow": 0.3, "worker": 5.0}
+    world.quitting = {"fast": 0.01}
+    names = ["fast", "slow", "worker"]
+    own, _ = drivers(world)
+    for name in names:
+        own.get(name)
+    for _ in range(1000):
+        world.now += 0.1  # a round
+        own.renew(names)
+        for name in names:
+            own.get(name)
+    assert world.started["worker"] == 1
+    assert 50 < world.started["fast"] <= 1 + 1000 * 0.1 / 8.0 / 0.03 and 5 < world.started["slow"] < 20
+    restarts = sum((world.started[one] - 1) * world.starting[one] for one in names)
+    assert restarts < world.now / 8.0
+
+
+def test_a_driver_that_ends_slowly_is_not_asked_to_again() -> None:
+    world = World()
+    world.starting, world.quitting = {"fast": 0.03}, {"fast": 2.0}
+    own, _ = drivers(world)
+    for _ in range(500):
+        own.get("fast")
+        world.now += 0.1
+        own.renew(["fast"])
+    assert world.started == {"fast": 2}
 
 
 def test_one_that_does_not_start_says_so() -> None:

@@ -103,6 +103,20 @@ def test_the_reference_of_a_run_is_the_one_beside_it() -> None:
     assert after.curve[0].granularity == pytest.approx(2.0 * before.curve[0].granularity)
 
 
+def test_of_a_disturbed_run_the_fastest_repeat_and_the_better_references_count() -> None:
+    rates = reference()["rates"]
+    (line,) = runs(1)
+    hit = line | {
+        "busy": 0.5,
+        "reference_before": [rates[0], rates[1] / 2],
+        "reference_after": [rates[0] / 2, rates[1]],
+    }
+    same, mean = (taken(reference(), hit | {"busy": busy}) for busy in (0.5, 0.0))
+    quiet = taken(reference(), line | {"reference_before": rates, "reference_after": rates})
+    peaks = [state.experiment.result(state.reference).peak_rate for state in (quiet, same, mean)]
+    assert peaks[1] == pytest.approx(peaks[0]) and peaks[2] == pytest.approx(0.75 * peaks[0])
+
+
 def halved(line: Line) -> Line:
     rates = [rate / 2.0 for rate in reference()["rates"]]
     beside = {"reference_before": rates, "reference_after": rates}

@@ -11,7 +11,7 @@ import math
 from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.table import FEW_ROUNDS
 from taskgrain.measure.experiments.rounds import Rounds
-from taskgrain.measure.experiments.sizes import INNER, crossing_of, inner, outer
+from taskgrain.measure.experiments.sizes import crossing_of, inner, outer
 
 _MOST_SIZES = 16  # with those added when the crossing moved
 _BENT, _NEAR = 0.5, 1.1
@@ -52,10 +52,9 @@ class MetgSearch(Rounds):
                 return self._between(low, high) if verdict.systematic > _BENT * s.precision else []
         else:
             return []
-        wanted = {min(max(1, round(aim * f)), most) for f in INNER}
         added = sorted(
             n
-            for n in wanted
+            for n in inner(aim, most)
             if n not in self.sizes and all(abs(math.log2(n / m)) > 0.2 or n < 8 for m in self.sizes)
         )
         return added[: _MOST_SIZES - len(self.sizes)]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-INNER = (0.35, 0.6, 0.84, 1.19, 1.7, 3.0)
-"""Sizes of every round as multiples of the crossing, which lies between two of them so that both inform it.
-For a constant overhead and the threshold 0.5 they stand at efficiencies of 0.26 to 0.75."""
+_BELOW, _ABOVE = 3, 3
+"""Sizes of every round below the crossing and above it."""
 _LEAST_SIZES = 5
 
 
@@ -21,25 +21,44 @@ class Point:
     cores: int
 
 
+def on_grid(place: int) -> int:
+    """The sizes 1, 2, 3, 4, 6, 8, 11, 16, 23, 32 and so on, a factor of the square root of two apart.
+
+    All searches take their sizes from one grid. A curve has small steps, where the processor predicts a loop
+    of so many iterations or not; searches at different sizes would read different METGs off it.
+    """
+    return round(2.0 ** ((place + 1) / 2.0)) if place else 1
+
+
+def below(iterations: float) -> int:
+    """The place on the grid of the largest size that is not above so many iterations, at least 0."""
+    place = max(0, math.floor(2.0 * math.log2(max(iterations, 1.0))) - 2)
+    while on_grid(place + 1) <= iterations:
+        place += 1
+    return place
+
+
 def inner(crossing: float, largest: int) -> tuple[int, ...]:
     """The sizes of every round, for a crossing at so many iterations: ascending, distinct, at most `largest`.
 
-    Small integers collide: five are kept where there are five.
+    Three of the grid on either side; below the first there are none, so that more stand above. For a constant
+    overhead and the threshold 0.5 they lie at efficiencies between 0.35 and 0.75.
     """
-    sizes = {min(max(1, round(crossing * f)), largest) for f in INNER}
+    first = max(0, below(crossing) - _BELOW + 1)
+    sizes = {min(on_grid(k), largest) for k in range(first, first + _BELOW + _ABOVE)}
     spare = [n for n in range(1, min(largest, 2 * _LEAST_SIZES) + 1) if n not in sizes]
     return tuple(sorted(sizes | set(spare[: max(0, _LEAST_SIZES - len(sizes))])))
 
 
 def outer(crossing: float, threshold: float, largest: int) -> tuple[int, ...]:
-    """Sizes measured now and then, at the efficiencies 0.2 and 0.9 that a constant overhead would give.
+    """Sizes measured now and then, about at the efficiencies 0.2 and 0.9 that a constant overhead would give.
 
     The curve can then be drawn, and a second crossing is seen.
     """
     overhead = crossing * (1.0 - threshold) / threshold  # in iterations
     top = max(9.0 * overhead, 4.0 * crossing)
     coarse = (min(overhead, crossing) / 4.0, top)
-    return tuple(sorted({min(max(1, round(n)), largest) for n in coarse}))
+    return tuple(sorted({min(on_grid(below(n * 2.0**0.25)), largest) for n in coarse}))
 
 
 def crossing_of(iterations: float, efficiency: float, threshold: float) -> float:

@@ -40,6 +40,22 @@ def test_of_disturbed_runs_alone_there_is_a_number_too() -> None:
     assert search.result(system.rates).metg == pytest.approx(2e-7, rel=0.05)
 
 
+def test_of_a_disturbed_run_only_the_fastest_repeat_counts() -> None:
+    """Others take the cores during two of three repeats of each run."""
+    system = SimulatedSystem(constant(1e-7), Noise(run=0.01))
+    search = MetgSearch(FAST)
+    while not search.done:
+        for request in search.next_round():
+            samples = [
+                replace(s, seconds=s.seconds * (1.0 if k == 1 or search.preparing else 3.0))
+                for k, s in enumerate(system.run(request))
+            ]
+            search.tell(request, samples, system.rates, disturbed=not search.preparing)
+    found = search.result(system.rates)
+    assert found.metg == pytest.approx(2e-7, rel=0.05) and found.ending == "precise"
+    assert {point.repeats for point in found.curve if point.iterations in search.sizes} == {search.rounds}
+
+
 def test_the_search_ends_where_more_rounds_would_gain_little() -> None:
     """An overhead that grows with the task keeps the sizes off the line, however many rounds there are."""
     system = SimulatedSystem(growing(3e-7, 0.8), Noise(run=0.002, repeat=0.0, reference=0.0))
