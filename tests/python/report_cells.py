@@ -11,7 +11,7 @@ from taskgrain.report.cells import Cell, Point, Results
 _PLAIN = Cell(
     name="a/fft/width=4", system="a", workload="fft/width=4", pattern="fft", width=4, radix=None, graphs=1,
     output_bytes=16, kernel="compute_bound", dependences=2.0, command="", cores=2, reference="reference",
-    threshold=0.5, ending="precise", metg=None, low=None, high=None, start=None, overhead=None,
+    threshold=0.5, ending="precise", metg=None, low=None, high=None, start=None, best=False, overhead=None,
     overhead_low=None, overhead_high=None, quiet=None, quiet_low=None, quiet_high=None, ratios=(),
     floor=None, floor_low=None,
     floor_high=None, iterations=None, rounds=8, runs=20, repeated=0, disturbed=0, memory=None,

@@ -194,6 +194,8 @@ def estimate(
         steady = table.start.without(floor_samples)
         base = floor(steady, confidence=confidence, resamples=resamples, seed=seed)
         numbers |= dict(zip(names, base, strict=True))
+        if numbers.get("metg") and numbers["metg"] < base[0]:
+            warnings.append(notice("floor_above_metg", floor=base[0]))
     return Metg(
         ending=ending,
         threshold=threshold,

@@ -97,6 +97,8 @@ class Cell:
     quiet_high: float | None
     ratios: tuple[Ratio, ...]
     """To the best of the workload, and to the limit."""
+    best: bool
+    """Whether it has the smallest METG of the cells of its workload that use all cores."""
     floor: float | None
     floor_low: float | None
     floor_high: float | None
@@ -117,6 +119,12 @@ class Cell:
     warnings: tuple[Notice, ...]
     error: str
     """The kind of its last failure, if that ended it."""
+
+    @property
+    def to_best(self) -> Ratio | None:
+        """The ratio to the best of the workload; the best itself has one to the limit at most."""
+        apart = [] if self.best else sorted(self.ratios, key=lambda one: one.to.startswith("limit/"))
+        return apart[0] if apart else None
 
     @property
     def at_most(self) -> float | None:

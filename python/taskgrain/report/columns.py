@@ -53,9 +53,9 @@ def _interval(cell: Cell) -> tuple[str, float | None]:
 
 
 def _to_best(cell: Cell) -> tuple[str, float | None]:
-    """The ratio to the best of the workload, which is compared with none but the limit."""
-    found = next((one for one in cell.ratios if not one.to.startswith("limit/")), None)
-    found = found or next(iter(cell.ratios), None)
+    if cell.best:
+        return "best", 1.0
+    found = cell.to_best
     if found is None:
         return quantity.NOTHING, None
     return quantity.ratio_interval(found.value, found.low, found.high), found.value

@@ -7,6 +7,7 @@ untrusted.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -95,11 +96,19 @@ def read(folder: Path) -> Results:
         title=_title(folder, study),
         study=text(study.text),
         machine=machine,
-        cells=tuple(_cell(name, one, references, study.table) for name, one in gathered.items()),
+        cells=_with_the_best([_cell(name, one, references, study.table) for name, one in gathered.items()]),
         failures=tuple(failures),
         warnings=(*contents.warnings(), *contents.strays(), *study.warnings, *odd),
         raw=contents.raw,
     )
+
+
+def _with_the_best(cells: Sequence[Cell]) -> tuple[Cell, ...]:
+    """The same, with the best of each workload marked."""
+    best: dict[str, Cell] = {}
+    for cell in sorted(cells, key=lambda one: (-(one.cores or 0), one.metg or math.inf)):
+        best.setdefault(cell.workload, cell)
+    return tuple(replace(one, best=bool(one.metg) and one is best[one.workload]) for one in cells)
 
 
 def text(value: object) -> str:
@@ -191,6 +200,7 @@ def _cell(name: str, gathered: _Gathered, references: _References, settings: Map
         quiet_low=ended.quiet_low,
         quiet_high=ended.quiet_high,
         ratios=tuple(gathered.ratios.values()),
+        best=False,
         floor=ended.floor,
         floor_low=ended.floor_low,
         floor_high=ended.floor_high,

@@ -58,8 +58,8 @@ def trust(results: Results) -> str:
             metg=cell.metg,
             low=cell.low,
             high=cell.high,
-            best=not cell.ratios,
-            ratio=(cell.ratios[0].low, cell.ratios[0].high) if cell.ratios else None,
+            best=cell.best,
+            ratio=(cell.to_best.low, cell.to_best.high) if cell.to_best else None,
             slowdown=cell.best_rate / cell.peak_rate if cell.best_rate and cell.peak_rate else None,
             disturbed=cell.disturbed / cell.runs if cell.disturbed is not None and cell.runs else None,
         )

@@ -13,6 +13,8 @@ _BUSY = 1.1
 """The kernel alone at its best over the kernel alone beside the runs, from which on a machine was busy."""
 _DISTURBED = 0.1
 """Likewise, the share of runs that other programs disturbed."""
+_MOSTLY = 0.5
+"""The share of disturbed runs from which on orders may be those of the disturbances."""
 _FACTOR = 1.5
 """What is known worse than within this factor is said as a factor."""
 
@@ -43,16 +45,12 @@ class Judged:
 
 
 def verdict(cells: Sequence[Judged]) -> list[str]:
-    """The sentences. None where no cell has a number."""
-    first = state_of_the_machine(cells)
-    return [first, *_orders(cells)] if first else []
+    """The sentences."""
+    return [first, *_orders(cells)] if (first := state_of_the_machine(cells)) else []
 
 
 def state_of_the_machine(cells: Sequence[Judged]) -> str:
-    """How busy the machine was, and how well METG and ratios are known; empty where no cell has a number."""
-    cells = [cell for cell in cells if cell.metg]
-    if not cells:
-        return ""
+    """How busy the machine was, and how well METG and ratios are known; empty where nothing was measured."""
     slowdown = median([cell.slowdown for cell in cells if cell.slowdown] or [1.0])
     disturbed = median([cell.disturbed for cell in cells if cell.disturbed is not None] or [0.0])
     busy = []
@@ -63,14 +61,26 @@ def state_of_the_machine(cells: Sequence[Judged]) -> str:
     if disturbed > _DISTURBED:
         busy.append(f"other programs disturbed {quantity.percent(disturbed)} of the runs")
     machine = f"The machine was busy: {', and '.join(busy)}." if busy else "The machine seemed quiet."
-    known = f"METG is known {_within(_factor(one.low, one.high) for one in cells)}"
-    ratios = [_factor(*cell.ratio) for cell in cells if cell.ratio]
+    if disturbed > _MOSTLY:
+        machine += " Measure again before you rely on an order of systems."
+    known = [cell for cell in cells if cell.metg]
+    if not known:
+        return machine if busy else ""
+    said = f"METG is known {_within(_factor(cell) for cell in known)}"
+    ratios = [_spread(*cell.ratio) for cell in known if cell.ratio]
     if ratios:
-        known += f", and its ratio to the best system {_within(ratios)}"
-    return f"{machine} {known} (medians over the cells)."
+        said += f", and its ratio to the best system {_within(ratios)}"
+    return f"{machine} {said} (medians over the cells)."
 
 
-def _factor(low: float | None, high: float | None) -> float:
+def _factor(cell: Judged) -> float:
+    """By what factor METG's interval reaches further on its longer side; infinite without a bound."""
+    if not (cell.metg and cell.low and cell.high):
+        return math.inf
+    return max(cell.high / cell.metg, cell.metg / cell.low)
+
+
+def _spread(low: float | None, high: float | None) -> float:
     """How far an interval reaches to either side of its middle, as a factor; infinite without a bound."""
     return math.sqrt(high / low) if low and high else math.inf
 
@@ -94,15 +104,21 @@ def _orders(cells: Sequence[Judged]) -> Iterable[str]:
         if best is None or len(here) < 2:
             continue
         ties = [cell.system for cell in here if cell is not best and cell.ratio and not cell.surely_slower]
-        unknown = [cell.system for cell in here if cell is not best and cell.ratio is None]
-        slower = len(here) - 1 - len(ties) - len(unknown)
+        others = [cell for cell in here if cell is not best and cell.ratio is None]
+        unknown = [cell.system for cell in others if not cell.metg]
+        apart = [cell.system for cell in others if cell.metg]
+        slower = len(here) - 1 - len(ties) - len(others)
         said = f"{workload}: {best.system}"
         if ties:
             said += f" has the smallest METG, but no difference to {_listed(ties)} is shown"
+        elif apart:
+            said += " has the smallest METG so far"
         else:
             said += f" is the best of {slower + 1}" if slower else " has the only METG"
-        if ties and slower:
+        if (ties or apart) and slower:
             said += f"; {quantity.counted(slower, 'other')} {'is' if slower == 1 else 'are'} slower"
+        if apart:
+            said += f"; not compared yet: {_listed(apart)}"
         if unknown:
             said += f"; without a number: {_listed(unknown)}"
         yield f"{said}."

@@ -44,6 +44,11 @@ SENTENCES = {
     "budget of {budget:seconds}. Raise the budget, or choose fewer steps or a smaller width.",
     "budget_before_rounds": "The budget ended before the crossing was measured. METG is that of the search, "
     "which looks at each size once. Raise the budget.",
+    "no_crossing_measured": "In {rounds:count round} the measured sizes stayed on one side of the threshold: "
+    "tasks of {granularity:seconds} reached {efficiency:percent}. Measure on a quieter machine, or raise the "
+    "budget.",
+    "floor_above_metg": "The floor, {floor:seconds}, is above METG. Runs of empty tasks and others met "
+    "different disturbances; trust neither, and measure again.",
     "budget_before_crossing": "The search ended before the crossing was found: tasks of "
     "{granularity:seconds} reached {efficiency:percent}. Raise the budget.",
     "budget_before_precise": "The budget ended this cell before the interval was within {precision:.0%} of "

@@ -68,6 +68,13 @@ def test_what_stands_in_a_row() -> None:
     assert content("Dependences per task", one) == ("2.00", 2.0)
 
 
+def test_the_best_is_called_so_and_not_compared_with_the_limit() -> None:
+    to_limit, to_best = Ratio("limit/fft/width=4", 0.5, 0.4, 0.6), Ratio("b/fft/width=4", 1.3, 1.2, 1.4)
+    assert content("Times the best", cell(best=True, ratios=(to_limit,))) == ("best", 1.0)
+    assert content("Times the best", cell(ratios=(to_limit, to_best)))[1] == 1.3
+    assert content("Times the best", cell(ratios=(to_limit,)))[1] == 0.5, "where the limit is the best"
+
+
 def test_a_bound_is_sorted_among_the_numbers() -> None:
     assert content("METG", cell(ending="always_reached", high=2e-7)) == ("≤ 200 ns", 2e-7)
     assert content("METG", cell(ending="never_reached", low=5e-3)) == ("> 5.00 ms", 5e-3)

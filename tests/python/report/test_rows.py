@@ -122,7 +122,7 @@ def test_many_samples_of_a_folder_are_thinned(tmp_path: Path, monkeypatch: pytes
     assert "an even selection" not in opened(folder).text
     monkeypatch.setattr(rows, "MOST_SAMPLES", 50)
     shown = opened(folder)
-    assert "all cells have 180" in shown.text
+    assert "180 of all cells" in shown.text
     assert "an even selection" in shown.text
     assert [len(one[-2]) for one in json.loads(shown.blocks["data"])[0]["points"]] == [5] * 10
 

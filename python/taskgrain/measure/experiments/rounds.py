@@ -291,5 +291,18 @@ class Rounds(Experiment):
     def _without_number(self, found: Metg) -> Metg:
         least, largest = found.curve[0], found.curve[-1]
         near = largest if largest.efficiency < self.settings.threshold else least
-        said = notice("budget_before_crossing", granularity=near.granularity, efficiency=near.efficiency)
-        return replace(found, ending="budget", metg=None, iterations=None, warnings=(*found.warnings, said))
+        told = {"granularity": near.granularity, "efficiency": near.efficiency}
+        if self._measuring:
+            said = notice("no_crossing_measured", rounds=max(1, self._round), **told)
+        else:
+            said = notice("budget_before_crossing", **told)
+        # What lies beyond the measured sizes is not known, so these bound nothing.
+        return replace(
+            found,
+            ending="budget",
+            metg=None,
+            low=None,
+            high=None,
+            iterations=None,
+            warnings=(*found.warnings, said),
+        )

@@ -27,11 +27,11 @@ def on_page(results: Results) -> Iterator[Plot]:
         even = " (an even selection)" if samples > rows.MOST_SAMPLES else ""
         behind = (
             f", and, faint, the samples behind it, grey where others disturbed the run{even}; "
-            f"all cells have {samples}"
+            f"{samples} of all cells"
         )
     caption = Markup(
-        "Each mark is one task size: the median with its 95 % intervals{}. "
-        "A system's METG is where its line crosses the dashed threshold."
+        "Each mark is one task size, with its 95 % intervals{}. A system's METG is about where its line "
+        "crosses the dashed threshold; it is read off all sizes near there."
     ).format(behind)
     yield from curves.on_page(
         results, "efficiency", "Efficiency against task granularity", chart, rows.thresholds, caption

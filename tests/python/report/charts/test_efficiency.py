@@ -61,10 +61,10 @@ def test_a_figure_holds_no_samples_but_the_page_says_how_many(monkeypatch: pytes
     assert figure.data["samples"] == []
     (plot,) = efficiency.on_page(found)
     assert plot.caption is not None
-    assert "all cells have 3." in plot.caption and "an even selection" not in plot.caption
+    assert "3 of all cells." in plot.caption and "an even selection" not in plot.caption
     monkeypatch.setattr(rows, "MOST_SAMPLES", 2)
     (plot,) = efficiency.on_page(found)
-    assert plot.caption is not None and "(an even selection); all cells have 3." in plot.caption
+    assert plot.caption is not None and "(an even selection); 3 of all cells." in plot.caption
     (plot,) = efficiency.on_page(FULL)
     assert plot.caption is not None and "samples" not in plot.caption
 
