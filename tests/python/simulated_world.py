@@ -12,7 +12,7 @@ from typing import Any
 
 from killable_study import OVERHEADS
 
-from taskgrain.drive.answers import DriverError, Peak, Ready, RunResult
+from taskgrain.drive.answers import DriverError, OutOfTime, Peak, Ready, RunResult
 from taskgrain.drive.system import System
 from taskgrain.machine.busy import Busy
 from taskgrain.measure import call as command
@@ -41,6 +41,8 @@ class World:
         self.starting: dict[str, float] = {}
         self.quitting: dict[str, float] = {}
         """Seconds that starts and ends take, by system."""
+        self.hanging: set[str] = set()
+        """Systems whose starts never end."""
         self.faults: dict[tuple[str, str], str] = {}
         """By system and pattern; pattern `start` for the start."""
         self.busy: list[float] = []
@@ -96,6 +98,10 @@ class Simulated:
         self._wake()
         self.world.started[self.name] += 1
         self.world.now += self.world.starting.get(self.name, 0.0)
+        if self.name in self.world.hanging:
+            self.world.now += max(0.0, self.time_left())
+            self.kill()
+            raise OutOfTime
         if kind := self.world.faults.get((self.name, "start")):
             self.kill()
             raise DriverError(kind, "no licence", "log")
@@ -137,12 +143,9 @@ class Simulated:
     def park(self) -> None:
         self.world.awake.discard(self.name)
 
-    def quit(self) -> None:
+    def close(self) -> None:
         self.world.now += self.world.quitting.get(self.name, 0.0)
         self.kill()
-
-    def close(self) -> None:
-        self.quit()
 
     def kill(self) -> int | None:
         self.alive = False

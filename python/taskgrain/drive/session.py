@@ -235,12 +235,7 @@ class Session:
             self._parked = False
 
     def close(self) -> None:
-        """Ends the driver for good."""
-        self.quit()
-        self._log.close()
-
-    def quit(self) -> None:
-        """Asks the driver to quit, then kills what is left of it; `start` may be called again."""
+        """Asks the driver to quit, then kills what is left of it."""
         if self._tree is not None:
             self.resume()
             try:
@@ -249,6 +244,7 @@ class Session:
             except DriverError:
                 pass
         self.kill()
+        self._log.close()
 
     def kill(self) -> int | None:
         """Kills the driver and all its descendants; returns its exit code (128 + n for signal n)."""

@@ -17,6 +17,7 @@ from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
 from taskgrain.estimate.line import inflated, line
 from taskgrain.estimate.table import Table
 
+_FAR = math.log(2.0)
 _UNKNOWN = 0.25
 """Of the distance of two sizes, what METG between them is unsure by."""
 
@@ -42,34 +43,51 @@ class Crossing:
 
 
 def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossing | None:
-    """The crossing; `picks` are rounds [resamples x rounds]. None where no line can be laid through sizes."""
+    """The crossing; `picks` are rounds [resamples x rounds].
+
+    None where the sizes all lie on one side of the threshold, where no line can be laid through them, and
+    where it crosses so far from the curve that it is no description of it.
+    """
     found = line(table, picks, threshold)
-    if found is None:
+    between = _Between.of(table, table.locations(), threshold)
+    if found is None or not between.enclosed or abs(found.metg - between.metg[0]) >= _FAR:
         return None
     metg, draws, unsure = found.metg, found.metg_draws, found.systematic(threshold)
-    if unsure > 0.0 and math.isfinite(metg):
-        place, gap = _between(table, table.locations(), threshold)
-        if math.isfinite(place[0]) and _UNKNOWN * gap < unsure:
-            metg, unsure = float(place[0]), _UNKNOWN * gap
-            draws, _ = _between(table, table.locations(picks), threshold)
+    if _UNKNOWN * between.gap < unsure:
+        metg, unsure = float(between.metg[0]), _UNKNOWN * between.gap
+        draws = _Between.of(table, table.locations(picks), threshold).metg
     return Crossing(
         metg, draws, unsure, found.overhead, found.overhead_draws, found.systematic(threshold), found.off
     )
 
 
-def _between(table: Table, located: tuple[Floats, Floats], threshold: float) -> tuple[Floats, float]:
-    """Log METG between the sizes around the threshold [rows], and how far their granularities are apart.
+@dataclass(frozen=True)
+class _Between:
+    """METG between the two sizes around the threshold, as the monotone curve through all sizes has it."""
 
-    `located` are log granularity and log efficiency, [sizes] or [rows x sizes].
-    """
-    used = table.fit
-    granularity, efficiency = (np.atleast_2d(one)[:, used] for one in located)
-    log_work, weights = table.log_work[used], table.rounds[used].astype(float)
-    log_target = math.log(threshold)
-    at = crossings(*centred_isotonic(log_work, efficiency, weights), log_target)
-    near = np.exp(-np.abs(efficiency - log_target)) * weights
-    # E = c / t, so that METG is the time c of the work at the crossing, alone, over the threshold.
-    log_peak = ((log_work - granularity - efficiency) * near).sum(axis=1) / near.sum(axis=1)
-    right = int(np.clip(np.searchsorted(log_work, at[0]), 1, len(log_work) - 1))
-    gap = abs(float(granularity[0, right] - granularity[0, right - 1]))
-    return at - log_peak - log_target, gap
+    metg: Floats  # [rows], logarithms
+    enclosed: bool
+    """Whether the curve of the first row crosses the threshold between two sizes."""
+    gap: float
+    """How far apart the sizes around its crossing are, as a logarithm."""
+
+    @classmethod
+    def of(cls, table: Table, located: tuple[Floats, Floats], threshold: float) -> _Between:
+        """`located` are log granularity and log efficiency, [sizes] or [rows x sizes]."""
+        used = table.fit
+        granularity, efficiency = (np.atleast_2d(one)[:, used] for one in located)
+        log_work, weights = table.log_work[used], table.rounds[used].astype(float)
+        target = math.log(threshold)
+        curve = centred_isotonic(log_work, efficiency, weights)
+        at = crossings(*curve, target)
+        near = np.exp(-np.abs(efficiency - target)) * weights
+        # E = c / t, so that METG is the time c of the work at the crossing, alone, over the threshold. Where
+        # the overhead falls, a larger size may be quicker, and is METG.
+        log_peak = ((log_work - granularity - efficiency) * near).sum(axis=1) / near.sum(axis=1)
+        quickest = np.where(efficiency >= target, granularity, np.inf).min(axis=1)
+        right = int(np.clip(np.searchsorted(log_work, at[0]), 1, len(log_work) - 1))
+        return cls(
+            np.minimum(at - log_peak - target, quickest),
+            bool((curve[1][0] < target).any() and (curve[1][0] >= target).any()),
+            float(log_work[right] - log_work[right - 1]),
+        )

@@ -40,11 +40,11 @@ from taskgrain.estimate.line import inflated
 from taskgrain.estimate.location import location, spread
 from taskgrain.estimate.quiet import quiet
 from taskgrain.estimate.sample import Sample
-from taskgrain.estimate.table import FEW_ROUNDS, Table
+from taskgrain.estimate.table import FEW_ROUNDS, MOST_START, Table
 from taskgrain.words.warnings import Notice, notice
 
 Ending = Literal["precise", "budget", "never_reached", "always_reached", "several_crossings", "failed"]
-_FAR = math.log(2.0)  # a line that crosses so far from where the monotone fit does is no description of it
+_BOUNDS = ("low", "high", "overhead_low", "overhead_high", "quiet_low", "quiet_high")
 _LONG_START = 0.1  # of a run; a program that runs short graphs should know
 _SURELY = 0.2  # of the probability that an interval misses: a second crossing is a finding about a system
 _OUTLIER_RATIO = 1.5  # and five robust standard deviations: two placement states 25 % apart are no outliers
@@ -153,8 +153,8 @@ def estimate(
     `best_rate` is the reference at quiet times, work per second and core; without it there is no `quiet`.
     Raises ValueError without samples, and for samples that make no sense.
     """
-    if not samples:
-        raise ValueError("METG needs at least one sample")
+    if all(one.short for one in samples):
+        raise ValueError("METG needs at least one sample that is not of a short run")
     table = Table.of(samples)
     peak = math.exp(float(np.nanmedian(table.log_peak)))
     if best_rate is not None:  # a long measurement at quiet times may still be slower than short ones
@@ -167,7 +167,8 @@ def estimate(
     used = table.fit
     fit = centred_isotonic(table.log_work[used], typical_e[None, used], table.rounds[used].astype(float))
     numbers: dict[str, Any] = {}
-    warnings = _warnings(samples, table, curve)
+    steady = table.start.without(floor_samples)
+    warnings = _warnings([one for one in samples if not one.short], table, curve)
     ending: Ending = "budget"
     if _falls_through(table, typical_e, drawn_efficiency, target, confidence):
         ending = "several_crossings"
@@ -179,19 +180,20 @@ def estimate(
         at = float(crossings(*fit, target)[0])
         log_metg = float(np.interp(at, table.log_work[used], typical_g[used]))
         found = crossing(table, picks, threshold)
-        if found is not None and abs(found.metg - log_metg) < _FAR:
+        if found is not None:
             log_metg = found.metg
-            numbers = _numbers(found, table, confidence, best_rate, floor_samples, seed)
+            numbers = _numbers(found, table, confidence, best_rate, steady, seed)
         numbers["metg"] = math.exp(log_metg)
         numbers["iterations"] = _iterations(table, typical_g, log_metg)
         if rounds > 1 and (numbers.get("low") is None or numbers.get("high") is None):
             warnings.append(notice("no_bound"))
         warnings += _gap_warning(table, at)
+    if table.start_share > MOST_START:
+        numbers |= dict.fromkeys(_BOUNDS)
     numbers |= _start(table, picks, confidence)
     warnings += _start_warning(table)
     if floor_samples:
         names = ("floor", "floor_low", "floor_high")
-        steady = table.start.without(floor_samples)
         base = floor(steady, confidence=confidence, resamples=resamples, seed=seed)
         numbers |= dict(zip(names, base, strict=True))
         if numbers.get("metg") and numbers["metg"] < base[0]:
@@ -256,8 +258,10 @@ def _start(table: Table, picks: NDArray[np.int64], confidence: float) -> dict[st
 
 
 def _start_warning(table: Table) -> list[Notice]:
-    share = table.start.seconds / (table.start.seconds + math.exp(float(np.median(table.log_seconds))))
-    return [notice("start_taken_off", start=table.start.seconds, share=share)] if share > _LONG_START else []
+    share, start = table.start_share, table.start.seconds
+    if share > MOST_START:
+        return [notice("start_dominates", start=start, share=min(share, 1.0))]
+    return [notice("start_taken_off", start=start, share=share)] if share > _LONG_START else []
 
 
 def _iterations(table: Table, log_granularity: Floats, log_metg: float) -> float:

@@ -18,7 +18,7 @@ from taskgrain.estimate.crossing import Crossing, crossing
 from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.line import inflated
 from taskgrain.estimate.sample import Sample
-from taskgrain.estimate.table import Table
+from taskgrain.estimate.table import MOST_START, Table
 
 Quantity = Literal["metg", "overhead"]
 
@@ -61,8 +61,9 @@ def ratio(
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
     sides = []
     for side in (first, second):
-        found = crossing(Table.of([one for one in side if one.round in common]), picks, threshold)
-        if found is None:
+        table = Table.of([one for one in side if one.round in common])
+        found = crossing(table, picks, threshold)
+        if found is None or table.start_share > MOST_START:
             return Ratio(None, None, None, rounds)
         sides.append(found)
     (over, over_draws, over_unsure), (under, under_draws, under_unsure) = (

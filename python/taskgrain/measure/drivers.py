@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
-from taskgrain.drive.answers import DriverError, Ready
+from taskgrain.drive.answers import DriverError, OutOfTime, Ready
 from taskgrain.drive.system import REFERENCE
 from taskgrain.measure.plan import Driver, Plan
 from taskgrain.words.errors import TaskgrainError, UsageError
@@ -18,6 +18,8 @@ _MOST_RESTARTS = 2
 """Of crashed drivers, for one cell in one call: one that crashes more often does so by itself."""
 _SHARE = 1.0 / 8.0
 """Of a study's time that starting fresh processes may take."""
+_SLOWER = 10.0
+"""A fresh start may take so many times as long as the one before it."""
 _QUICK = 1.0
 """Seconds of the slowest start that is repeated: tasks of slower systems hardly depend on their place."""
 
@@ -31,9 +33,7 @@ class Drivers:
         self._drivers: dict[str, Driver] = {}
         self._restarts: Counter[str] = Counter()
         self._began: dict[str, tuple[float, float]] = {}
-        """When each last began to start, and the seconds that this took."""
-        self._quitting: dict[str, float] = {}
-        """Seconds that each last took to end."""
+        """When each last began to start, and the seconds that this took, with the end of the one before."""
         self.ready: dict[str, Ready] = {}
         """What each that was started said of itself."""
 
@@ -62,15 +62,33 @@ class Drivers:
         Where a process happens to lie in memory makes its tasks some per cent slower or quicker as long as it
         lives. Several processes of each system turn that into scatter, which the intervals know of.
         """
-        clock = self._plan.clock
         for name in names:
             driver, (began, cost) = self._drivers.get(name), self._began.get(name, (0.0, math.inf))
-            cost += self._quitting.get(name, 0.0)
-            old = clock() - began >= cost * len(names) / _SHARE
+            old = self._plan.clock() - began >= cost * len(names) / _SHARE
             if driver is not None and driver.alive and 0.0 < cost <= _QUICK and old:
-                begin = clock()
-                driver.quit()
-                self._quitting[name] = clock() - begin
+                self._renew(name, driver, cost)
+
+    def _renew(self, name: str, driver: Driver, cost: float) -> None:
+        """Puts a fresh process in the place of another, once it serves; the other goes on if it does not."""
+        clock = self._plan.clock
+        begin = clock()
+        fresh = self._plan.make_driver(name)
+        fresh.time_left = lambda: min(self._time_left(), begin + _SLOWER * cost - clock())
+        try:
+            ready = fresh.start()
+        except (DriverError, OutOfTime) as error:
+            fresh.kill()
+            self._began[name] = begin, math.inf
+            if self._time_left() > 0.0:
+                why = str(error) or "that took too long"
+                said = f"{name}: could not be started afresh, and goes on as it is: {why}"
+                self._plan.reporter.note(said)
+            return
+        fresh.park()
+        fresh.time_left = self._time_left
+        self._drivers[name], self.ready[name] = fresh, ready
+        driver.close()
+        self._began[name] = begin, clock() - begin
 
     def may_restart(self, what: str, error: DriverError) -> bool:
         """Whether what crashed is tried again, as others may have killed it; says and counts that it is."""

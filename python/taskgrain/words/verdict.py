@@ -112,13 +112,13 @@ def _orders(cells: Sequence[Judged]) -> Iterable[str]:
         if ties:
             said += f" has the smallest METG, but no difference to {_listed(ties)} is shown"
         elif apart:
-            said += " has the smallest METG so far"
+            said += " has the smallest METG"
         else:
             said += f" is the best of {slower + 1}" if slower else " has the only METG"
         if (ties or apart) and slower:
             said += f"; {quantity.counted(slower, 'other')} {'is' if slower == 1 else 'are'} slower"
         if apart:
-            said += f"; not compared yet: {_listed(apart)}"
+            said += f"; not compared: {_listed(apart)}"
         if unknown:
             said += f"; without a number: {_listed(unknown)}"
         yield f"{said}."

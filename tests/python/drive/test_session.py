@@ -206,17 +206,6 @@ def test_what_is_no_answer_is_log(sessions: list[Session], tmp_path: Path) -> No
     assert all(line in text for line in ("on stderr", "on stdout", "@taskgrainless", "  @taskgrain {}"))
 
 
-def test_a_driver_that_quit_starts_again_and_its_log_goes_on(sessions: list[Session], tmp_path: Path) -> None:
-    session = started(sessions, "noisy", tmp_path)
-    before = session.pids()
-    session.quit()
-    assert not session.alive and not any(psutil.pid_exists(pid) for pid in before)
-    session.start()
-    assert session.run([GRAPH], repeats=1).seconds and not {*session.pids()} & {*before}
-    session.close()
-    assert (tmp_path / "logs" / "noisy.log").read_text().count("taskgrain: start:") == 2
-
-
 def test_a_driver_that_ignores_quit_is_killed(sessions: list[Session], tmp_path: Path) -> None:
     session = started(sessions, "ignores_quit", tmp_path)
     pids = session.pids()

@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simulated_system import PEAK, QUIET, Noise, SimulatedSystem, bump, constant, growing, samples_of
+from simulated_system import (
+    PEAK,
+    QUIET,
+    Noise,
+    SimulatedSystem,
+    bump,
+    constant,
+    growing,
+    runs_of_both_lengths,
+    samples_of,
+)
 
 from taskgrain.estimate.metg import Metg, estimate, floor
 from taskgrain.estimate.sample import Sample
@@ -321,3 +331,20 @@ def test_a_slower_reference_makes_metg_smaller(factor: float, seed: int) -> None
     assert fast.metg is not None
     if slow.metg is not None:
         assert slow.metg < fast.metg
+
+
+def test_start_and_end_that_are_most_of_a_run_leave_no_interval() -> None:
+    system = SimulatedSystem(constant(1e-7), Noise(run=0.02), start_seconds=1e-3)  # 0.4 ms of tasks
+    found = estimate(runs_of_both_lengths(system, (50, 71, 100, 141, 200), 12))
+    assert found.metg == pytest.approx(2e-7, rel=0.2) and (found.low, found.high) == (None, None)
+    (said,) = (one for one in found.warnings if one.code == "start_dominates")
+    assert said.values["share"] == pytest.approx(0.71, abs=0.05)
+
+
+def test_short_runs_alone_are_no_samples() -> None:
+    system = SimulatedSystem(constant(1e-7))
+    runs = runs_of_both_lengths(system, (50, 100, 200), 6)
+    with pytest.raises(ValueError, match="not of a short run"):
+        estimate([one for one in runs if one.short])
+    kept = [one for one in runs if one.short or one.iterations != 100]  # a short run of a size without others
+    assert estimate(kept).start is None

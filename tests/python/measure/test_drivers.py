@@ -78,7 +78,7 @@ def test_quick_drivers_start_afresh_as_often_as_an_eighth_of_the_time_allows() -
     assert restarts < world.now / 8.0
 
 
-def test_a_driver_that_ends_slowly_is_not_asked_to_again() -> None:
+def test_a_driver_that_ends_slowly_is_not_started_afresh_again() -> None:
     world = World()
     world.starting, world.quitting = {"fast": 0.03}, {"fast": 2.0}
     own, _ = drivers(world)
@@ -87,6 +87,25 @@ def test_a_driver_that_ends_slowly_is_not_asked_to_again() -> None:
         world.now += 0.1
         own.renew(["fast"])
     assert world.started == {"fast": 2}
+
+
+@pytest.mark.parametrize("fault", ["fails", "hangs"])
+def test_a_driver_goes_on_if_a_fresh_one_does_not_start(fault: str) -> None:
+    world = World()
+    world.starting = {"fast": 0.03}
+    own, said = drivers(world)
+    first = own.get("fast")
+    if fault == "fails":
+        world.faults["fast", "start"] = "system"
+    else:
+        world.hanging.add("fast")
+    begin = world.now
+    for _ in range(100):
+        world.now += 0.1
+        own.renew(["fast"])
+    assert own.get("fast") is first and first.alive and world.started == {"fast": 2}
+    assert world.now - begin < 100 * 0.1 + 0.5 and not world.awake
+    assert len(said) == 1 and said[0].startswith("fast: could not be started afresh, and goes on as it is: ")
 
 
 def test_one_that_does_not_start_says_so() -> None:

@@ -12,7 +12,7 @@ from taskgrain.measure.plan import Driver
 
 def test_sessions_and_the_simulated_drivers_are_what_the_runner_needs() -> None:
     needed = [name for name, one in vars(Driver).items() if inspect.isfunction(one) and name[0] != "_"]
-    assert {"start", "run", "peak", "park", "quit", "close", "kill", "log_tail"} == set(needed)
+    assert {"start", "run", "peak", "park", "close", "kill", "log_tail"} == set(needed)
     for made in (Session, Simulated):
         for name in needed:
             wanted = inspect.signature(getattr(Driver, name)).parameters
