@@ -133,26 +133,36 @@ def _overlap(found: Found, low: float | None, high: float | None) -> bool:
 
 def same(options: argparse.Namespace) -> None:
     print(f"{'system':16} per core  ratio to itself, time")
-    different, widths, seconds_each = 0, [], []
     times = options.times or 20
+    found = []
     for turn in range(times):
         system, per_core = options.cases[turn % len(options.cases)]
-        value, low, high, taken = against_itself(system, per_core, options.budget)
-        decided = low > 1.0 or high < 1.0
-        different += decided
-        widths.append((high - low) / (2.0 * value))
-        seconds_each.append(taken)
-        said = "DIFFERENT" if decided else ""
-        print(
-            f"{system:16} {per_core:>8}  {ratio_interval(value, low, high):22} {taken:5.1f} s {said}",
-            flush=True,
-        )
-    middle = f"half-width {np.median(widths):.1%}, {np.median(seconds_each):.1f} s (medians)"
-    print(f"{different} of {times} called different; {middle}")
+        ratio, taken = against_itself(system, per_core, options.budget)
+        found.append((ratio, taken))
+        said = "no ratio"
+        if ratio:
+            said = ratio_interval(ratio["value"], ratio["low"], ratio["high"])
+            said = f"{said:22} {'DIFFERENT' if decided(ratio) else ''}"
+        print(f"{system:16} {per_core:>8}  {taken:5.1f} s  {said}", flush=True)
+    known = [ratio for ratio, _ in found if ratio]
+    widths = [
+        (ratio["high"] - ratio["low"]) / (2.0 * ratio["value"])
+        if ratio["low"] and ratio["high"]
+        else math.inf
+        for ratio in known
+    ]
+    different = sum(map(decided, known))
+    middle = f"half-width {np.median(widths):.1%}, {np.median([taken for _, taken in found]):.1f} s (medians)"
+    print(f"{different} of {len(known)} called different, {times - len(known)} without a ratio; {middle}")
 
 
-def against_itself(system: str, per_core: int, budget: float) -> tuple[float, float, float, float]:
-    """The ratio of METG to that of the same driver under another name, its interval, and seconds."""
+def decided(ratio: dict[str, Any]) -> bool:
+    """Whether its interval says that one side is larger."""
+    return (ratio["low"] or 0.0) > 1.0 or (ratio["high"] or math.inf) < 1.0
+
+
+def against_itself(system: str, per_core: int, budget: float) -> tuple[dict[str, Any] | None, float]:
+    """The ratio of METG to that of the same driver under another name, and how many seconds it took."""
     one = discover([])[system]
     launch = one.launch(CORES)
     with tempfile.TemporaryDirectory() as folder:
@@ -161,8 +171,7 @@ def against_itself(system: str, per_core: int, budget: float) -> tuple[float, fl
         Path(folder, "again", "system.toml").write_text(tomli_w.dumps(table), "utf-8")
         words = ["--system", f"{system},again", "--systems", folder, "--width", str(per_core * len(CORES))]
         cells, taken = called(words, budget)
-    found = next(ratio for cell in cells for ratio in cell["ratios"])
-    return found["value"], found["low"] or 0.0, found["high"] or math.inf, taken
+    return next((ratio for cell in cells for ratio in cell["ratios"]), None), taken
 
 
 # -- repeat -------------------------------------------------------------------------------------------------

@@ -57,6 +57,8 @@ class System:
     env: Mapping[str, str] = field(default_factory=dict)
     reference: tuple[str, ...] = ()
     """The command that measures the kernel alone where the system runs it, if that is not on the cores."""
+    fresh: bool = True
+    """False for runtimes that compile while they run: a fresh process would be slow at first."""
     park: bool = True
     """False for runtimes whose heartbeats time out when an idle driver is stopped."""
     patience: int = 1

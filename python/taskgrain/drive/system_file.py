@@ -71,6 +71,7 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
         command=command,
         env=_environment(launch),
         reference=_command(launch, "reference"),
+        fresh=launch.flag("fresh", True),
         park=launch.flag("park", True),
         patience=launch.count("patience", 1),
         most_cores=None if most_cores is None else numbers.integer(most_cores, limits.field("cores"), low=1),

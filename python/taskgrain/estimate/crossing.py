@@ -85,9 +85,10 @@ class _Between:
         # the overhead falls, a larger size may be quicker, and is METG.
         log_peak = ((log_work - granularity - efficiency) * near).sum(axis=1) / near.sum(axis=1)
         quickest = np.where(efficiency >= target, granularity, np.inf).min(axis=1)
+        metg = np.where(np.isfinite(at), np.minimum(at - log_peak - target, quickest), at)
         right = int(np.clip(np.searchsorted(log_work, at[0]), 1, len(log_work) - 1))
         return cls(
-            np.minimum(at - log_peak - target, quickest),
+            metg,
             bool((curve[1][0] < target).any() and (curve[1][0] >= target).any()),
             float(log_work[right] - log_work[right - 1]),
         )

@@ -40,11 +40,11 @@ from taskgrain.estimate.line import inflated
 from taskgrain.estimate.location import location, spread
 from taskgrain.estimate.quiet import quiet
 from taskgrain.estimate.sample import Sample
-from taskgrain.estimate.table import FEW_ROUNDS, MOST_START, Table
+from taskgrain.estimate.start import MOST as MOST_START
+from taskgrain.estimate.table import FEW_ROUNDS, Table
 from taskgrain.words.warnings import Notice, notice
 
 Ending = Literal["precise", "budget", "never_reached", "always_reached", "several_crossings", "failed"]
-_BOUNDS = ("low", "high", "overhead_low", "overhead_high", "quiet_low", "quiet_high")
 _LONG_START = 0.1  # of a run; a program that runs short graphs should know
 _SURELY = 0.2  # of the probability that an interval misses: a second crossing is a finding about a system
 _OUTLIER_RATIO = 1.5  # and five robust standard deviations: two placement states 25 % apart are no outliers
@@ -168,9 +168,11 @@ def estimate(
     fit = centred_isotonic(table.log_work[used], typical_e[None, used], table.rounds[used].astype(float))
     numbers: dict[str, Any] = {}
     steady = table.start.without(floor_samples)
-    warnings = _warnings([one for one in samples if not one.short], table, curve)
+    warnings = _warnings(table.start.without([one for one in samples if not one.short]), table, curve)
     ending: Ending = "budget"
-    if _falls_through(table, typical_e, drawn_efficiency, target, confidence):
+    if table.start_share > MOST_START:
+        pass  # of the little that is left beside start and end, nothing is known
+    elif _falls_through(table, typical_e, drawn_efficiency, target, confidence):
         ending = "several_crossings"
     elif (fit[1] < target).all():
         ending, numbers["low"] = "never_reached", curve[-1].granularity
@@ -188,8 +190,6 @@ def estimate(
         if rounds > 1 and (numbers.get("low") is None or numbers.get("high") is None):
             warnings.append(notice("no_bound"))
         warnings += _gap_warning(table, at)
-    if table.start_share > MOST_START:
-        numbers |= dict.fromkeys(_BOUNDS)
     numbers |= _start(table, picks, confidence)
     warnings += _start_warning(table)
     if floor_samples:

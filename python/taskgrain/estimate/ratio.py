@@ -18,7 +18,8 @@ from taskgrain.estimate.crossing import Crossing, crossing
 from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.line import inflated
 from taskgrain.estimate.sample import Sample
-from taskgrain.estimate.table import MOST_START, Table
+from taskgrain.estimate.start import MOST as MOST_START
+from taskgrain.estimate.table import Table
 
 Quantity = Literal["metg", "overhead"]
 

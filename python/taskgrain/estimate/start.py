@@ -22,10 +22,12 @@ from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.location import median as median_of
 from taskgrain.estimate.sample import Sample
 
-_FEWEST_ROUNDS = 5
-"""Of which two may be outliers."""
+FEWEST_ROUNDS = 5
+"""Two of these may be outliers: the median is none."""
+MOST = 0.5
+"""Share of a run that its start and end may take, so that what is left of it means something."""
 _MOST = 0.9
-"""Share of a run that its start and end may take: more is an error of the measurement."""
+"""The share beyond which they are surely overestimated."""
 
 
 @dataclass(frozen=True)
@@ -69,17 +71,17 @@ class Start:
         return self.more(picks) + self.seconds
 
     def without(self, samples: Sequence[Sample]) -> list[Sample]:
-        """The samples as if their runs had neither start nor end."""
-        if not self.seconds:
-            return list(samples)
-        return [
-            replace(one, seconds=max(one.seconds - self.seconds, (1.0 - _MOST) * one.seconds))
-            for one in samples
-        ]
+        """The samples as if their runs had neither start nor end.
+
+        Runs that were mostly start and end are left out; where all were, little of each is left.
+        """
+        kept = [one for one in samples if self.seconds <= MOST * one.seconds] or samples
+        least = 1.0 - _MOST
+        return [replace(s, seconds=max(s.seconds - self.seconds, least * s.seconds)) for s in kept]
 
 
 def _enough(of_round: Floats) -> bool:
-    return int((~np.isnan(of_round)).sum()) >= _FEWEST_ROUNDS
+    return int((~np.isnan(of_round)).sum()) >= FEWEST_ROUNDS
 
 
 def _seconds(of_round: Floats) -> Floats:

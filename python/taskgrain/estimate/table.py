@@ -19,7 +19,6 @@ from taskgrain.estimate.start import Start
 
 FEW_ROUNDS = 6  # the smallest count whose range covers the median with 95 %: 1 - 2 / 2**6 = 0.97
 _INTERRUPTED = (math.log(3.0), 5.0 * 1.4826)  # log efficiency below the median: at least, and in deviations
-MOST_START = 0.5  # share of start and end in a run: of the little that is left beside more no bound is known
 _JOINS = 3  # rounds with which a size takes part in the fit
 
 
@@ -79,8 +78,7 @@ class Table:
         rounds = (~np.isnan(granularity)).sum(axis=0)
         numbers = np.array(sizes, dtype=float)
         lasted = column_median(seconds)
-        whole = median(one.seconds for one in samples if not one.short)
-        share = start.seconds / whole
+        share = start.seconds / (start.seconds + math.exp(float(np.median(lasted))))
         return cls(numbers, log_work, granularity, efficiency, peak, rounds, repeats, lasted, start, share)
 
     def locations(self, picks: NDArray[np.int64] | None = None) -> tuple[Floats, Floats]:

@@ -3,12 +3,15 @@ then."""
 
 from __future__ import annotations
 
+import contextlib
 import math
+import os
 from collections import Counter
 from collections.abc import Callable, Collection
 from typing import TypeVar
 
 from taskgrain.drive.answers import DriverError, OutOfTime, Ready
+from taskgrain.drive.launch.local import fill
 from taskgrain.drive.system import REFERENCE
 from taskgrain.measure.plan import Driver, Plan
 from taskgrain.words.errors import TaskgrainError, UsageError
@@ -34,6 +37,8 @@ class Drivers:
         self._restarts: Counter[str] = Counter()
         self._began: dict[str, tuple[float, float]] = {}
         """When each last began to start, and the seconds that this took, with the end of the one before."""
+        self._files: dict[str, list[tuple[int, int, int]]] = {}
+        """Of each driver, when it was first started."""
         self.ready: dict[str, Ready] = {}
         """What each that was started said of itself."""
 
@@ -45,6 +50,8 @@ class Drivers:
             driver.time_left = self._time_left
         if not driver.alive:
             begin, first = self._plan.clock(), name not in self.ready
+            if first:
+                self._files[name] = self._files_of(name)
             try:
                 self.ready[name] = driver.start()
             except DriverError as error:
@@ -65,30 +72,52 @@ class Drivers:
         for name in names:
             driver, (began, cost) = self._drivers.get(name), self._began.get(name, (0.0, math.inf))
             old = self._plan.clock() - began >= cost * len(names) / _SHARE
-            if driver is not None and driver.alive and 0.0 < cost <= _QUICK and old:
+            system = self._plan.systems.get(name)
+            may = old and 0.0 < cost <= _QUICK and (system is None or system.fresh)
+            if may and driver is not None and driver.alive:
                 self._renew(name, driver, cost)
 
     def _renew(self, name: str, driver: Driver, cost: float) -> None:
         """Puts a fresh process in the place of another, once it serves; the other goes on if it does not."""
         clock = self._plan.clock
         begin = clock()
+        if self._files.get(name) != self._files_of(name):
+            self._keep(name, "its files have changed")
+            return
         fresh = self._plan.make_driver(name)
         fresh.time_left = lambda: min(self._time_left(), begin + _SLOWER * cost - clock())
         try:
             ready = fresh.start()
         except (DriverError, OutOfTime) as error:
             fresh.kill()
-            self._began[name] = begin, math.inf
             if self._time_left() > 0.0:
-                why = str(error) or "that took too long"
-                said = f"{name}: could not be started afresh, and goes on as it is: {why}"
-                self._plan.reporter.note(said)
+                self._keep(name, str(error) or "that took too long")
             return
+        except BaseException:  # an interrupt
+            fresh.kill()
+            raise
         fresh.park()
         fresh.time_left = self._time_left
         self._drivers[name], self.ready[name] = fresh, ready
         driver.close()
         self._began[name] = begin, clock() - begin
+
+    def _keep(self, name: str, why: str) -> None:
+        """Lets a process go on for good."""
+        self._began[name] = 0.0, math.inf
+        self._plan.reporter.note(f"{name}: could not be started afresh, and goes on as it is: {why}")
+
+    def _files_of(self, name: str) -> list[tuple[int, int, int]]:
+        """What tells whether the files of a system's driver are the same: each one's place, size and time."""
+        system = self._plan.systems.get(name)
+        if system is None:
+            return []
+        found = []
+        for word in (*system.command, *system.files):
+            with contextlib.suppress(OSError):
+                facts = os.stat(fill(word, system.folder, ()))
+                found.append((facts.st_ino, facts.st_size, facts.st_mtime_ns))
+        return found
 
     def may_restart(self, what: str, error: DriverError) -> bool:
         """Whether what crashed is tried again, as others may have killed it; says and counts that it is."""

@@ -122,7 +122,6 @@ class CellState:
         """Runs that stayed disturbed after all repeats."""
         self.crashes = 0
         """How often its driver crashed and was started again."""
-        self.steps = 0
         self.warnings: list[Notice] = []
         """Each of those that its answers carry, once."""
         self.experiment = experiment
@@ -194,7 +193,7 @@ class CellState:
         request = next(one for one in self.experiment.next_round() if one.key == answer.key)
         self.runs += 1
         self.metg, self.compared = None, {}
-        self.steps, self.cores = request.steps, answer.cores
+        self.cores = answer.cores
         self.reference = reference[:, : answer.cores]
         self.disturbed += answer.disturbed
         self.warnings += [one for one in answer.warnings if one not in self.warnings]

@@ -107,7 +107,8 @@ class Runner:
         group = [state for state in group if self._runs.fits(state, state.experiment.next_round()[0])]
         order = [state for state in order if state in group]
         requests = {id(state): state.experiment.next_round() for state in order}
-        self._drivers.renew([state.cell.system for state in order])
+        if not any(state.experiment.preparing for state in order):
+            self._drivers.renew([state.cell.system for state in order])
         for turn in range(max(map(len, requests.values()), default=0)):
             self._refer(group, again=turn == 0)
             share = self._schedule.share()

@@ -20,7 +20,7 @@ SENTENCES = {
     "start_taken_off": "Start and end of a run take {start:seconds}, which is {share:percent} of a run here. "
     "METG is without them; a program that runs short graphs pays them each time.",
     "start_dominates": "Start and end of a run take {start:seconds}, which is {share:percent} of a run here. "
-    "What is left beside them is too little for an interval. Measure with more --steps.",
+    "What is left beside them is too little to tell METG. Measure with more --steps.",
     "few_rounds": "The interval is rough, because there were only {rounds:count round}. Allow at least "
     "{needed} rounds, or a larger budget.",
     "few_outliers": "{outliers} of {repeats} repeats ({share:percent}) took far longer than the median of "

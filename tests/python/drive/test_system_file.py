@@ -38,7 +38,10 @@ def test_the_least_file(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("", "launch.command: nothing"),
-        (LEAST + "comand = 1\n", "launch.key: comand is not allowed; allowed: command, env, reference, park"),
+        (
+            LEAST + "comand = 1\n",
+            "launch.key: comand is not allowed; allowed: command, env, reference, fresh, park",
+        ),
         (LEAST + 'reference = ["{there}/peak"]\n', "launch.reference: {there} is not allowed"),
         (LEAST + 'reference = "peak"\n', "launch.reference: peak is not allowed"),
         ("colour = 1\n" + LEAST, "colour is not allowed"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from simulated_world import Simulated, World
 
 from taskgrain.drive.answers import DriverError, Ready
-from taskgrain.drive.system import REFERENCE
+from taskgrain.drive.system import REFERENCE, System
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.plan import Driver, Plan
 from taskgrain.measure.progress import Reporter
@@ -25,9 +27,9 @@ class Notes(Reporter):
         self.said.append(text)
 
 
-def drivers(world: World) -> tuple[Drivers, list[str]]:
+def drivers(world: World, systems: Mapping[str, System] | None = None) -> tuple[Drivers, list[str]]:
     notes = Notes()
-    plan = Plan([], {}, Settings(), world.make, clock=lambda: world.now, reporter=notes)
+    plan = Plan([], systems or {}, Settings(), world.make, clock=lambda: world.now, reporter=notes)
     return Drivers(plan, lambda: math.inf), notes.said
 
 
@@ -106,6 +108,39 @@ def test_a_driver_goes_on_if_a_fresh_one_does_not_start(fault: str) -> None:
     assert own.get("fast") is first and first.alive and world.started == {"fast": 2}
     assert world.now - begin < 100 * 0.1 + 0.5 and not world.awake
     assert len(said) == 1 and said[0].startswith("fast: could not be started afresh, and goes on as it is: ")
+
+
+def test_a_driver_is_not_started_afresh_from_other_files(tmp_path: Path) -> None:
+    """The session names one build: runs of another do not belong to its cells."""
+    world = World()
+    world.starting = {"fast": 0.03}
+    program = tmp_path / "driver"
+    program.write_text("one build")
+    system = System("fast", tmp_path, "fast", command=("{dir}/driver",))
+    own, said = drivers(world, {"fast": system})
+    for _ in range(20):
+        own.get("fast")
+        world.now += 0.1
+        own.renew(["fast"])
+    before = world.started["fast"]
+    assert before > 2
+    program.write_text("another build")
+    for _ in range(20):
+        world.now += 0.1
+        own.renew(["fast"])
+    assert world.started["fast"] == before and own.get("fast").alive
+    assert said == ["fast: could not be started afresh, and goes on as it is: its files have changed"]
+
+
+def test_a_runtime_that_compiles_while_it_runs_keeps_its_process(tmp_path: Path) -> None:
+    world = World()
+    world.starting = {"fast": 0.03}
+    own, _ = drivers(world, {"fast": System("fast", tmp_path, "fast", fresh=False)})
+    for _ in range(20):
+        own.get("fast")
+        world.now += 0.1
+        own.renew(["fast"])
+    assert world.started == {"fast": 1}
 
 
 def test_one_that_does_not_start_says_so() -> None:

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from taskgrain.estimate.metg import Metg, estimate
 from taskgrain.estimate.reference import best_rate
 from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.start import FEWEST_ROUNDS
 from taskgrain.estimate.table import FEW_ROUNDS
 from taskgrain.measure.experiments.bracket import Bracket, Reach
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Request
@@ -36,6 +37,8 @@ _SELDOM = 3
 """Rounds from one measurement of an outer size, or of the floor, to the next."""
 _SHORTER, _FEWEST_STEPS = 10, 4
 """How many times fewer steps a run has that shows start and end of a run, and how many at least."""
+_LONG_START, _MOST_LONGER = 0.2, 10.0
+"""Share of a run that start and end take from which on runs become longer, and how many times at most."""
 _FULL = 0.1
 """How far its tasks a step may be from those of other runs: patterns that grow from step to step differ."""
 _AHEAD, _GAIN = 10, 0.1
@@ -62,13 +65,15 @@ class Rounds(Experiment):
         """Iterations, ascending; empty until the bracket has ended, and where no crossing was found."""
         self.outer: tuple[int, ...] = ()
         """Sizes that are measured now and then."""
-        self._short: int | None = None
-        """The size that is measured with few steps as well; None where that tells nothing."""
+        self._shorts: list[int] = []
+        """Sizes that were measured with few steps too; the last one still is. Empty if that tells nothing."""
         self._measuring = False
         self._repeats = settings.repeats
         self._runs: dict[_Of, list[list[Sample]]] = {}  # of the rounds
         self._disturbed: dict[_Of, list[list[Sample]]] = {}  # likewise, of runs that others disturbed
         self._seconds: dict[int, float] = {}  # of one repeat at each size
+        self._planned: dict[int, int] = {}  # its steps
+        self._per_step = 0.0  # tasks, of the last run with many steps
         self._typical = settings.run_seconds  # of one repeat, where nothing better is known
         self._verdict: Metg | None = None  # as of the end of the last complete round
         self._precise = False
@@ -98,7 +103,7 @@ class Rounds(Experiment):
             return
         short = request.phase == "start"
         if short and not self._at_full_width(request, samples):
-            self._short = None
+            self._shorts = []
         else:
             runs = self._disturbed if disturbed else self._runs
             # What others took of the cores is no part of the system: a repeat may have fallen between.
@@ -106,6 +111,8 @@ class Rounds(Experiment):
             runs.setdefault((request.iterations, short), []).append(counting)
         if not short:
             self._seconds[request.iterations] = median(s.seconds for s in samples)
+            self._planned[request.iterations] = request.steps
+            self._per_step = samples[0].tasks / request.steps
         if not self._pending:
             self._round += 1
             self._end_round()
@@ -139,7 +146,7 @@ class Rounds(Experiment):
         self.sizes = self._first_sizes(crossing, found)
         self.outer = tuple(n for n in self._seldom(crossing) if n not in self.sizes) if self.sizes else ()
         if s.steps is None:  # else start and end count, as they do in Task Bench
-            self._short = min((n for n in self.sizes if n >= crossing), default=None)
+            self._shorts = [n for n in self.sizes if n >= crossing][:1]
         self._typical = max(s.run_seconds, self._steps(round(crossing)) * self._step_seconds(crossing))
         if s.slow(self._typical):
             self._repeats = 1
@@ -158,6 +165,13 @@ class Rounds(Experiment):
     def _steps(self, iterations: int) -> int:
         """Of runs of such tasks: as many as make a run last as long as asked, whatever the size."""
         s, top = self.settings, self._bracket.top
+        start = (self._verdict.start if self._verdict else None) or 0.0
+        known = self._seconds.get(iterations, 0.0)
+        if known and start > _LONG_START * s.run_seconds and s.steps is None:
+            # The bracket took start and end for a part of the tasks, so that runs are too short.
+            step = max(known - start, (1.0 - _LONG_START) * 0.1 * known) / self._planned[iterations]
+            longer = min(start / _LONG_START, _MOST_LONGER * s.run_seconds)
+            return s.clamped_steps(max(s.run_seconds, longer) / step, top.tasks_per_step)
         return s.steps or s.clamped_steps(s.run_seconds / self._step_seconds(iterations), top.tasks_per_step)
 
     def _round_requests(self) -> list[Request]:
@@ -170,14 +184,19 @@ class Rounds(Experiment):
             phase, steps = self.PHASE if n else "floor", self._steps(n)
             requests.append(Request(phase, self._round, n, steps, self._repeats, s.warmup))
             few = max(steps // _SHORTER, _FEWEST_STEPS)
-            if n == self._short and few < steps:
+            if self._shorts[-1:] == [n] and few < steps:
                 requests.append(replace(requests[-1], phase="start", steps=few))
         return requests
 
+    def _move_short(self, crossing: float) -> None:
+        """Start and end are measured near the crossing, also where that has moved."""
+        if abs(math.log2(self._shorts[-1] / crossing)) > 1.0:
+            self._shorts.append(min((n for n in self.sizes if n >= crossing), default=self.sizes[-1]))
+
     def _at_full_width(self, request: Request, samples: Sequence[Sample]) -> bool:
         """Whether a run of few steps has as many tasks in each of them as longer runs have."""
-        tasks_per_step = samples[0].tasks / request.steps
-        return abs(tasks_per_step / self._bracket.top.tasks_per_step - 1.0) <= _FULL
+        full = self._per_step or self._bracket.top.tasks_per_step
+        return abs(samples[0].tasks / request.steps / full - 1.0) <= _FULL
 
     def _end_round(self) -> None:
         s = self.settings
@@ -188,6 +207,8 @@ class Rounds(Experiment):
             added = self._added_sizes(verdict)
             self.sizes = tuple(sorted({*self.sizes, *added}))
             self.outer = tuple(n for n in self.outer if n not in self.sizes)
+            if added and self._shorts:
+                self._move_short(verdict.iterations or float(added[len(added) // 2]))
             # Disturbed runs do not count, and sizes may join late: those that decide need some rounds only.
             enough = self._fewest_rounds(verdict) >= min(s.min_rounds, FEW_ROUNDS)
             independent = self._round / verdict.inflation >= min(s.min_rounds, FEW_ROUNDS)
@@ -212,9 +233,14 @@ class Rounds(Experiment):
         deciding = sorted(verdict.curve, key=lambda p: abs(math.log(p.iterations / at)) if at else 0.0)
         return min(self._rounds_of(p.iterations) for p in deciding[: 2 if at else None])
 
-    def _rounds_of(self, iterations: int) -> int:
+    def _rounds_of(self, iterations: int, short: bool = False) -> int:
         """Rounds that count of a size."""
-        return len({sample.round for sample in self._counting((iterations, False))})
+        return len({sample.round for sample in self._counting((iterations, short))})
+
+    def _telling(self) -> int | None:
+        """The size whose short runs tell start and end: the last one with enough of them."""
+        ripe = [n for n in self._shorts if self._rounds_of(n, short=True) >= FEWEST_ROUNDS]
+        return ripe[-1] if ripe else self._shorts[-1] if self._shorts else None
 
     # -- results ------------------------------------------------------------------------------------------
 
@@ -252,7 +278,8 @@ class Rounds(Experiment):
 
     def samples(self) -> list[Sample]:
         measured = sorted({of for of in (*self._runs, *self._disturbed) if of[0]})
-        return [sample for of in measured for sample in self._counting(of)]
+        told = [of for of in measured if of in ((of[0], False), (self._telling(), True))]
+        return [sample for of in told for sample in self._counting(of)]
 
     def _estimate(self, resamples: int, best: float | None = None) -> Metg:
         return self._estimate_of(self.samples(), resamples, best)

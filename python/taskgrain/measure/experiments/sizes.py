@@ -41,8 +41,8 @@ def below(iterations: float) -> int:
 def inner(crossing: float, largest: int) -> tuple[int, ...]:
     """The sizes of every round, for a crossing at so many iterations: ascending, distinct, at most `largest`.
 
-    Three of the grid on either side; below the first there are none, so that more stand above. For a constant
-    overhead and the threshold 0.5 they lie at efficiencies between 0.35 and 0.75.
+    Three of the grid on either side, or more above where there are none below. For a constant overhead and
+    the threshold 0.5 they lie at efficiencies from about 0.3 to about 0.7.
     """
     first = max(0, below(crossing) - _BELOW + 1)
     sizes = {min(on_grid(k), largest) for k in range(first, first + _BELOW + _ABOVE)}

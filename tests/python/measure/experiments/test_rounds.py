@@ -77,3 +77,42 @@ def test_a_bracket_alone_gives_a_number_without_an_interval() -> None:
     assert found.metg == pytest.approx(2e-7, rel=0.3)
     assert (found.low, found.high) == (None, None)
     assert "budget_before_rounds" in [one.code for one in found.warnings]
+
+
+def test_start_and_end_are_measured_where_the_crossing_has_moved_to() -> None:
+    """The bracket is led astray: what it finds is a hundred times too large."""
+    system = SimulatedSystem(constant(1e-5), Noise(run=0.02))
+    search = MetgSearch(FAST)
+    while search.preparing:
+        (request,) = search.next_round()
+        search.tell(request, system.run(request), system.rates)
+    system.overhead = constant(1e-7)
+    asked = {r.iterations for r, *_ in drive(search, system) if r.phase == "start"}
+    found = search.result(system.rates)
+    assert found.metg == pytest.approx(2e-7, rel=0.1) and found.start is not None
+    assert max(asked) > 5000 and 50 <= min(asked) <= 400
+    assert {s.iterations for s in search.samples() if s.short} == {min(asked)}
+
+
+@pytest.mark.parametrize("start", [1e-4, 3e-4, 1e-3, 5e-3])
+def test_start_and_end_never_make_a_number_that_is_wrong(start: float) -> None:
+    """They take from a tenth to most of the first runs; the bracket takes them for a part of the tasks."""
+    system = SimulatedSystem(constant(1e-7), Noise(run=0.02), start_seconds=start)
+    search = MetgSearch(FAST)
+    drive(search, system)
+    found = search.result(system.rates)
+    assert found.start == pytest.approx(start, rel=0.1)
+    if start < 2e-4 or found.metg is not None:
+        assert found.metg == pytest.approx(2e-7, rel=0.15)
+
+
+def test_a_pattern_that_is_not_at_full_width_tells_no_start() -> None:
+    system = SimulatedSystem(constant(1e-7), Noise(run=0.02), start_seconds=1e-4)
+    search = MetgSearch(FAST)
+    while not search.done:
+        for request in search.next_round():
+            samples = system.run(request)
+            if request.phase == "start":  # its steps are narrow
+                samples = [replace(s, tasks=s.tasks // 2) for s in samples]
+            search.tell(request, samples, system.rates)
+    assert search.result(system.rates).start is None and not any(s.short for s in search.samples())
