@@ -19,12 +19,12 @@ from taskgrain.estimate.table import Table
 
 _FAR = math.log(2.0)
 _UNKNOWN = 0.25
-"""Of the distance of two sizes, what METG between them is unsure by."""
+"""METG between two sizes is unsure by this share of their distance."""
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """What a table says, and its resamples: logarithms, infinite where it lies beyond all sizes."""
+    """The crossing and its resamples: logarithms of seconds of a core, infinite beyond all sizes."""
 
     metg: float
     metg_draws: Floats  # [resamples]

@@ -11,9 +11,9 @@ How it is estimated, and why so:
 2.  A size is the robust location over rounds of log g and log E. Each round counts once, by the median of its
     repeats: a run that an interrupt hit moves little, a state that a whole run is in (placement, clock)
     counts as one draw.
-3.  Around the threshold 1 / E is a straight line in 1 / (E g) (`line`), on which the state of the cores moves
-    runs along but not off. All sizes near the threshold inform it; where they do not lie on a line, only the
-    nearest do.
+3.  Around the threshold 1 / E is a straight line in 1 / (E g) (`line`). All sizes near the threshold inform
+    it; where they do not lie on a line, METG is between the two around the threshold (`crossing`). Start and
+    end of a run are taken off before (`start`).
 4.  Whether there is one crossing at all is told by a monotone fit (centred isotonic regression, Oron &
     Flournoy, Stat. Biopharm. Res. 9(3), 2017) and by sizes whose intervals lie on the wrong side.
 5.  The interval comes from a bootstrap of whole rounds, wider where neighbouring rounds are alike, and where

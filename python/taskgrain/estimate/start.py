@@ -32,7 +32,7 @@ _MOST = 0.9
 
 @dataclass(frozen=True)
 class Start:
-    """What start and end of a run take, round by round."""
+    """Start and end of a run, round by round: seconds."""
 
     of_round: Floats
     """Seconds [rounds x 1], in the order of the rounds; NaN where a round does not tell."""

@@ -20,7 +20,7 @@ T = TypeVar("T")
 _MOST_RESTARTS = 2
 """Of crashed drivers, for one cell in one call: one that crashes more often does so by itself."""
 _SHARE = 1.0 / 8.0
-"""Of a study's time that starting fresh processes may take."""
+"""The share of a study's time that starting fresh processes may take."""
 _SLOWER = 10.0
 """A fresh start may take so many times as long as the one before it."""
 _QUICK = 1.0
@@ -38,7 +38,7 @@ class Drivers:
         self._began: dict[str, tuple[float, float]] = {}
         """When each last began to start, and the seconds that this took, with the end of the one before."""
         self._files: dict[str, list[tuple[int, int, int]]] = {}
-        """Of each driver, when it was first started."""
+        """The files of each driver, when it was first started."""
         self.ready: dict[str, Ready] = {}
         """What each that was started said of itself."""
 
@@ -108,7 +108,7 @@ class Drivers:
         self._plan.reporter.note(f"{name}: could not be started afresh, and goes on as it is: {why}")
 
     def _files_of(self, name: str) -> list[tuple[int, int, int]]:
-        """What tells whether the files of a system's driver are the same: each one's place, size and time."""
+        """Place, size and time of each file of a driver: another build has others."""
         system = self._plan.systems.get(name)
         if system is None:
             return []

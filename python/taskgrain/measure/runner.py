@@ -1,6 +1,6 @@
 """Measures the cells of a study against its store.
 
-All drivers stay alive and are parked while others are measured. The schedule says which cells are next; the
+A driver is parked while others are measured. The schedule says which cells are next; the
 reference is measured in between, all along.
 """
 

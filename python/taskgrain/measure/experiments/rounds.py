@@ -4,9 +4,10 @@
 2.  Rounds: every size and, last of the phase's letters, the empty kernel as the floor. Every run lasts about
     as long: larger tasks take fewer steps. The order rotates from round to round, so that drift hits all
     sizes alike. Sizes far from the crossing, and the floor, are measured in every third round. Where the
-    fewest steps already take long, a run is one repeat after the warm-up: rounds tell more.
+    fewest steps already take long, a run is one repeat after the warm-up: rounds tell more. Beside the run of
+    one size there is one of a tenth of the steps, which tells start and end of a run.
 3.  The end: the interval is as narrow as asked, or the rounds are used up, or ten more rounds would not make
-    the interval narrower by a tenth.
+    the interval narrower by a tenth. Neighbouring rounds that are alike count as fewer.
 
 Every decision falls at the end of a round. Which sizes, the experiment says.
 """

@@ -21,7 +21,7 @@ class Point:
     cores: int
 
 
-def on_grid(place: int) -> int:
+def grid_size(place: int) -> int:
     """The sizes 1, 2, 3, 4, 6, 8, 11, 16, 23, 32 and so on, a factor of the square root of two apart.
 
     All searches take their sizes from one grid. A curve has small steps, where the processor predicts a loop
@@ -30,10 +30,10 @@ def on_grid(place: int) -> int:
     return round(2.0 ** ((place + 1) / 2.0)) if place else 1
 
 
-def below(iterations: float) -> int:
+def place_below(iterations: float) -> int:
     """The place on the grid of the largest size that is not above so many iterations, at least 0."""
     place = max(0, math.floor(2.0 * math.log2(max(iterations, 1.0))) - 2)
-    while on_grid(place + 1) <= iterations:
+    while grid_size(place + 1) <= iterations:
         place += 1
     return place
 
@@ -44,8 +44,8 @@ def inner(crossing: float, largest: int) -> tuple[int, ...]:
     Three of the grid on either side, or more above where there are none below. For a constant overhead and
     the threshold 0.5 they lie at efficiencies from about 0.3 to about 0.7.
     """
-    first = max(0, below(crossing) - _BELOW + 1)
-    sizes = {min(on_grid(k), largest) for k in range(first, first + _BELOW + _ABOVE)}
+    first = max(0, place_below(crossing) - _BELOW + 1)
+    sizes = {min(grid_size(k), largest) for k in range(first, first + _BELOW + _ABOVE)}
     spare = [n for n in range(1, min(largest, 2 * _LEAST_SIZES) + 1) if n not in sizes]
     return tuple(sorted(sizes | set(spare[: max(0, _LEAST_SIZES - len(sizes))])))
 
@@ -58,7 +58,7 @@ def outer(crossing: float, threshold: float, largest: int) -> tuple[int, ...]:
     overhead = crossing * (1.0 - threshold) / threshold  # in iterations
     top = max(9.0 * overhead, 4.0 * crossing)
     coarse = (min(overhead, crossing) / 4.0, top)
-    return tuple(sorted({min(on_grid(below(n * 2.0**0.25)), largest) for n in coarse}))
+    return tuple(sorted({min(grid_size(place_below(n * 2.0**0.25)), largest) for n in coarse}))
 
 
 def crossing_of(iterations: float, efficiency: float, threshold: float) -> float:

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from taskgrain.measure.experiments.sizes import (
     Point,
-    below,
     crossing_between,
     crossing_of,
+    grid_size,
     inner,
-    on_grid,
     outer,
+    place_below,
 )
 
 
@@ -35,10 +35,10 @@ def test_the_sizes_lie_around_the_crossing(crossing: float, threshold: float, la
 
 
 def test_all_searches_take_their_sizes_from_one_grid() -> None:
-    grid = [on_grid(k) for k in range(60)]
+    grid = [grid_size(k) for k in range(60)]
     assert grid[:9] == [1, 2, 3, 4, 6, 8, 11, 16, 23]
     assert all(a < b <= 2 * a for a, b in itertools.pairwise(grid))
-    assert all(grid[below(n)] <= n < grid[below(n) + 1] for n in [*range(1, 3000), 2.9, 1e6, 1e9])
+    assert all(grid[place_below(n)] <= n < grid[place_below(n) + 1] for n in [*range(1, 3000), 2.9, 1e6, 1e9])
     assert inner(99.0, 10**9) == inner(123.0, 10**9) == (45, 64, 91, 128, 181, 256)
     assert len({*inner(90.0, 10**9)} & {*inner(92.0, 10**9)}) == 5, "a crossing at a size hardly matters"
     assert set(outer(99.0, 0.5, 10**9)) <= {*grid}
