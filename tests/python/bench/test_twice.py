@@ -1,0 +1,44 @@
+"""How two studies are compared."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import results_folder
+
+FILE = Path(__file__).parents[3] / "bench" / "twice.py"
+
+
+def twice(first: Path, second: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(FILE), str(first), str(second)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def study(folder: Path, *values: float) -> Path:
+    """Cells with these METGs, each with an interval of a tenth to either side, and a ratio to the first."""
+    folder.mkdir()
+    names = [results_folder.cell_name(f"s{k}", "fft") for k in range(len(values))]
+    lines = []
+    for name, value in zip(names, values, strict=True):
+        ends = {"low": 0.9 * value, "high": 1.1 * value}
+        lines.append(results_folder.metg_line(name, value) | ends)
+        ratio = value / values[0]
+        lines.append(
+            {"schema": 1, "kind": "ratio", "time": 1.0, "cell": name, "to": names[0], "value": ratio,
+             "low": 0.8 * ratio, "high": None, "rounds": 9}
+        )  # fmt: skip
+    return results_folder.write(folder, lines)
+
+
+def test_differences_widths_and_overlaps(tmp_path: Path) -> None:
+    done = twice(study(tmp_path / "a", 1e-6, 2e-6, 4e-6), study(tmp_path / "b", 1e-6, 2.2e-6, 6e-6))
+    rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()[1:]}
+    assert rows["METG"] == ["10.0%", "1.50x", "10.0%", "2", "of", "3"]
+    assert rows["ratio"] == ["10.0%", "1.50x", "inf%", "3", "of", "3"], "a missing bound is infinite"
+
+
+def test_a_folder_without_results_is_named(tmp_path: Path) -> None:
+    done = twice(tmp_path / "none", tmp_path)
+    assert done.returncode == 2 and str(tmp_path / "none") in done.stderr and "Traceback" not in done.stderr
