@@ -42,6 +42,8 @@ _LONG_START, _MOST_LONGER = 0.2, 10.0
 """Share of a run that start and end take from which on runs become longer, and how many times at most."""
 _FULL = 0.1
 """How far its tasks a step may be from those of other runs: patterns that grow from step to step differ."""
+_PATIENT = 20
+"""Rounds after which a search may end on disturbed runs."""
 _AHEAD, _GAIN = 10, 0.1
 """The search ends where so many more rounds would make the interval narrower by less than this share."""
 
@@ -232,7 +234,10 @@ class Rounds(Experiment):
         """Rounds of the two sizes nearest to the crossing, or without one of all sizes: the fewest."""
         at = verdict.iterations
         deciding = sorted(verdict.curve, key=lambda p: abs(math.log(p.iterations / at)) if at else 0.0)
-        return min(self._rounds_of(p.iterations) for p in deciding[: 2 if at else None])
+        rounds = min(self._rounds_of(p.iterations) for p in deciding[: 2 if at else None])
+        quiet = min(len(self._runs.get((p.iterations, False), [])) for p in deciding[: 2 if at else None])
+        # Others may go away: the search waits some rounds for runs that they did not disturb.
+        return rounds if self._round >= _PATIENT else min(rounds, quiet + 1)
 
     def _rounds_of(self, iterations: int, short: bool = False) -> int:
         """Rounds that count of a size."""

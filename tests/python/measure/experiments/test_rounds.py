@@ -31,6 +31,19 @@ def test_disturbed_runs_count_only_where_too_few_others_do(made: type[MetgSearch
     assert {s.round for s in search.samples()} == set(range(16))
 
 
+def test_a_search_waits_for_runs_that_nobody_disturbs() -> None:
+    """Others take a tenth of the cores until they go away."""
+    system = SimulatedSystem(constant(1e-7), Noise(run=0.01))
+    search = MetgSearch(FAST)
+    while not search.done:
+        for request in search.next_round():
+            hit = not search.preparing and search.rounds < 9
+            samples = [replace(s, seconds=s.seconds * (1.1 if hit else 1.0)) for s in system.run(request)]
+            search.tell(request, samples, system.rates, hit)
+    found = search.result(system.rates)
+    assert 13 <= search.rounds < 20 and found.metg == pytest.approx(2e-7, rel=0.02)
+
+
 def test_of_disturbed_runs_alone_there_is_a_number_too() -> None:
     system = SimulatedSystem(constant(1e-7), Noise(run=0.01))
     search = MetgSearch(FAST)
