@@ -253,6 +253,12 @@ def _cases(text: str) -> Sequence[tuple[str, int]]:
     return [(system, int(per_core)) for system, per_core in pairs]
 
 
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+    return int(text)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     figures: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -265,7 +271,7 @@ def main() -> None:
     parser.add_argument(
         "--cases", type=_cases, default=CASES, help="system:tasks per core, with commas between"
     )
-    parser.add_argument("--times", type=int, default=0, help="how often (default: 10 of repeat, 20 of same)")
+    parser.add_argument("--times", type=_count, help="how often (default: 10 of repeat, 20 of same)")
     parser.add_argument(
         "--over", type=float, default=3600.0, help="Seconds over which `repeat` spreads its repetitions"
     )

@@ -14,32 +14,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
-from taskgrain.estimate.line import inflated, line
+from taskgrain.estimate.line import Line, inflated, line
 from taskgrain.estimate.table import Table
 
 _FAR = math.log(2.0)
+"""A line that crosses so far from where the sizes do is no description of them."""
 _UNKNOWN = 0.25
 """METG between two sizes is unsure by this share of their distance."""
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """The crossing and its resamples: logarithms of seconds of a core, infinite beyond all sizes."""
+    """METG and its resamples: logarithms of seconds of a core, infinite beyond all sizes."""
 
     metg: float
     metg_draws: Floats  # [resamples]
     systematic: float
     """The half-width of METG that more rounds do not make smaller."""
-    overhead: float
-    overhead_draws: Floats  # [resamples]
-    overhead_systematic: float
-    off: Floats
-    """How far the runs lie off the line [rounds x sizes]; NaN where there is none."""
+    line: Line
+    """The line of the sizes, which the overhead is read off in any case."""
 
     @property
     def inflation(self) -> float:
         """By how much correlation in time makes variances larger than independent rounds would have them."""
-        return inflated(self.off)
+        return inflated(self.line.off)
 
 
 def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossing | None:
@@ -56,9 +54,7 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
     if _UNKNOWN * between.gap < unsure:
         metg, unsure = float(between.metg[0]), _UNKNOWN * between.gap
         draws = _Between.of(table, table.locations(picks), threshold).metg
-    return Crossing(
-        metg, draws, unsure, found.overhead, found.overhead_draws, found.systematic(threshold), found.off
-    )
+    return Crossing(metg, draws, unsure, found)
 
 
 @dataclass(frozen=True)

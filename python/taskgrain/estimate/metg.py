@@ -184,7 +184,7 @@ def estimate(
         found = crossing(table, picks, threshold)
         if found is not None:
             log_metg = found.metg
-            numbers = _numbers(found, table, confidence, best_rate, steady, seed)
+            numbers = _numbers(found, table, threshold, confidence, best_rate, steady, seed)
         numbers["metg"] = math.exp(log_metg)
         numbers["iterations"] = _iterations(table, typical_g, log_metg)
         if rounds > 1 and (numbers.get("low") is None or numbers.get("high") is None):
@@ -213,6 +213,7 @@ def estimate(
 def _numbers(
     found: Crossing,
     table: Table,
+    threshold: float,
     confidence: float,
     best_rate: float | None,
     empty: Sequence[Sample],
@@ -229,9 +230,10 @@ def _numbers(
 
     numbers: dict[str, float | None] = {"systematic": found.systematic, "inflation": found.inflation}
     numbers |= ends("", found.metg_draws, found.metg, found.systematic)
-    if math.isfinite(found.overhead):
-        numbers["overhead"] = math.exp(found.overhead)
-        numbers |= ends("overhead_", found.overhead_draws, found.overhead, found.overhead_systematic)
+    line = found.line
+    if math.isfinite(line.overhead):
+        numbers["overhead"] = math.exp(line.overhead)
+        numbers |= ends("overhead_", line.overhead_draws, line.overhead, line.systematic(threshold))
     if best_rate:
         # As METG is, between the states that the cores were in: the median would be one of them.
         peaks = table.log_peak[:, table.fit].reshape(-1, 1)
@@ -260,7 +262,7 @@ def _start(table: Table, picks: NDArray[np.int64], confidence: float) -> dict[st
 def _start_warning(table: Table) -> list[Notice]:
     share, start = table.start_share, table.start.seconds
     if share > MOST_START:
-        return [notice("start_dominates", start=start, share=min(share, 1.0))]
+        return [notice("start_dominates", start=start, share=share)]
     return [notice("start_taken_off", start=start, share=share)] if share > _LONG_START else []
 
 

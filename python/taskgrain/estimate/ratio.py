@@ -68,7 +68,7 @@ def ratio(
             return Ratio(None, None, None, rounds)
         sides.append(found)
     (over, over_draws, over_unsure), (under, under_draws, under_unsure) = (
-        _values(one, quantity) for one in sides
+        _values(one, quantity, threshold) for one in sides
     )
     if not (math.isfinite(over) and math.isfinite(under)):
         return Ratio(None, None, None, rounds)
@@ -78,7 +78,7 @@ def ratio(
     lost = np.isnan(logs)
     value = over - under
     widening = {
-        "inflation": inflated(_mean(sides[0].off) - _mean(sides[1].off)),
+        "inflation": inflated(_mean(sides[0].line.off) - _mean(sides[1].line.off)),
         "systematic": math.hypot(over_unsure, under_unsure),
     }
     low, _ = interval(np.where(lost, -np.inf, logs), value, rounds, confidence, **widening)
@@ -93,7 +93,8 @@ def _mean(off: Floats) -> Floats:
     return np.where(count, np.nansum(off, axis=1, keepdims=True) / np.maximum(count, 1), np.nan)
 
 
-def _values(side: Crossing, quantity: Quantity) -> tuple[float, Floats, float]:
+def _values(side: Crossing, quantity: Quantity, threshold: float) -> tuple[float, Floats, float]:
+    """The quantity, its resamples, and the half-width that more rounds do not make smaller."""
     if quantity == "overhead":
-        return side.overhead, side.overhead_draws, side.overhead_systematic
+        return side.line.overhead, side.line.overhead_draws, side.line.systematic(threshold)
     return side.metg, side.metg_draws, side.systematic

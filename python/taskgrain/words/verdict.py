@@ -45,12 +45,15 @@ class Judged:
 
 
 def verdict(cells: Sequence[Judged]) -> list[str]:
-    """The sentences."""
+    """The sentences; none where nothing was measured on a machine that seemed quiet."""
     return [first, *_orders(cells)] if (first := state_of_the_machine(cells)) else []
 
 
 def state_of_the_machine(cells: Sequence[Judged]) -> str:
-    """How busy the machine was, and how well METG and ratios are known; empty where nothing was measured."""
+    """How busy the machine was, and how well METG and ratios are known.
+
+    Empty where there is nothing to say of either.
+    """
     slowdown = median([cell.slowdown for cell in cells if cell.slowdown] or [1.0])
     disturbed = median([cell.disturbed for cell in cells if cell.disturbed is not None] or [0.0])
     busy = []

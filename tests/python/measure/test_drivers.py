@@ -110,6 +110,20 @@ def test_a_driver_goes_on_if_a_fresh_one_does_not_start(fault: str) -> None:
     assert len(said) == 1 and said[0].startswith("fast: could not be started afresh, and goes on as it is: ")
 
 
+def test_at_the_end_of_the_budget_a_fresh_start_is_given_up_in_silence() -> None:
+    world = World()
+    world.starting = {"fast": 0.03}
+    notes, left = Notes(), [100.0]
+    own = Drivers(
+        Plan([], {}, Settings(), world.make, clock=lambda: world.now, reporter=notes), lambda: left[0]
+    )
+    first = own.get("fast")
+    world.hanging.add("fast")
+    world.now, left[0] = world.now + 1.0, 0.0
+    own.renew(["fast"])
+    assert own.get("fast") is first and first.alive and not notes.said
+
+
 def test_a_driver_is_not_started_afresh_from_other_files(tmp_path: Path) -> None:
     """The session names one build: runs of another do not belong to its cells."""
     world = World()
