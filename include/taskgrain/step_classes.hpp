@@ -14,27 +14,30 @@
 
 namespace taskgrain {
 
-/// Two steps are of one class if their tasks have the same dependences, the tasks of the step before them were the
-/// same, and they are equally even or odd, so that a program with addresses in a double buffer fits both.
+/// Two steps are of one class if their tasks have the same dependences, the tasks of the two steps before them and of
+/// that half a `depth` before were the same, and they are equal modulo `depth`, so that a program with addresses in a
+/// ring of so many steps fits both.
 class StepClasses {
  public:
-  explicit StepClasses(const Graph& graph) {
+  explicit StepClasses(const Graph& graph, std::int64_t depth = 2) {
     if (graph.uniform()) {
       const std::int64_t sets = graph.dependence_sets();
-      period_ = sets < graph.steps() ? std::lcm<std::int64_t>(2, sets) : graph.steps();  // or each step is a class
+      period_ = sets < graph.steps() ? std::lcm(depth, sets) : graph.steps();  // or each step is a class
       const std::int64_t classes = std::min(graph.steps(), 2 + period_);
       if (classes > most_classes) throw too_many(graph);
       for (std::int64_t step = 0; step < classes; ++step) representatives_.push_back(step);
       // A division takes longer than the rest of a look-up.
-      for (std::int64_t step = 0; step < std::min(graph.steps(), most_kept); ++step)
+      kept_ = std::min(graph.steps(), most_kept);
+      for (std::int64_t step = 0; step < kept_; ++step)
         class_of_step_.push_back(static_cast<std::uint32_t>(repeated(step)));
       return;
     }
     if (graph.steps() > most_steps) throw too_many(graph);
+    kept_ = graph.steps();
     std::map<Signature, std::uint32_t> known;
     for (std::int64_t step = 0; step < graph.steps(); ++step) {
       const auto next = static_cast<std::uint32_t>(representatives_.size());
-      const auto [entry, fresh] = known.try_emplace(signature(graph, step), next);
+      const auto [entry, fresh] = known.try_emplace(signature(graph, step, depth), next);
       if (fresh) representatives_.push_back(step);
       class_of_step_.push_back(entry->second);
     }
@@ -44,8 +47,7 @@ class StepClasses {
   const std::vector<std::int64_t>& representatives() const noexcept { return representatives_; }
 
   std::size_t operator[](std::int64_t step) const noexcept {
-    const auto known = static_cast<std::size_t>(step);
-    return known < class_of_step_.size() ? class_of_step_[known] : repeated(step);
+    return step < kept_ ? class_of_step_[static_cast<std::size_t>(step)] : repeated(step);
   }
 
   /// From step 2 on, the classes repeat after so many steps; 0 if they need not.
@@ -60,19 +62,24 @@ class StepClasses {
   static constexpr std::int64_t most_steps = std::int64_t{1} << 26;
   static constexpr std::int64_t most_classes = std::int64_t{1} << 20;
   using Signature = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
-                               std::int64_t, std::int64_t>;
+                               std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
 
   static Unsupported too_many(const Graph& graph) {
     return Unsupported("this system compiles graphs ahead and cannot do so with " + std::to_string(graph.steps()) +
                        " different steps of pattern " + graph.spec().pattern);
   }
 
-  static Signature signature(const Graph& graph, std::int64_t step) {
-    const Interval now = graph.points(step), before = graph.points(step - 1), earlier = graph.points(step - 2);
-    return {step % 2,    graph.dependence_set(step), now.first, now.last, before.first, before.last, earlier.first,
-            earlier.last};
+  static Signature signature(const Graph& graph, std::int64_t step, std::int64_t depth) {
+    const Interval now = graph.points(step), before = graph.points(step - 1), earlier = graph.points(step - 2),
+                   far = graph.points(step - depth / 2);
+    return {step % depth,  graph.dependence_set(step),
+            now.first,     now.last,
+            before.first,  before.last,
+            earlier.first, earlier.last,
+            far.first,     far.last};
   }
 
+  std::int64_t kept_ = 0;    ///< steps whose class is looked up
   std::int64_t period_ = 0;  ///< of a uniform graph, from step 2 on; 0: look it up
   std::vector<std::int64_t> representatives_;
   std::vector<std::uint32_t> class_of_step_;  ///< of the first steps; of all where they do not repeat

@@ -2,15 +2,26 @@
 
 /// All that a task needs and causes, looked up: for systems on shared memory that know their graph ahead.
 ///
-/// Outputs lie in memory that all workers share and are kept for two steps (`Outputs`), so task (t, i) writes over the
-/// output of (t-2, i). It comes after the tasks whose outputs it reads, and after those that read (t-2, i); if none
-/// does, after a task of step t-1 that comes after (t-2, i). So all that a task comes after is in the step before.
-/// Where a point of a `dag` is missing for a while, there is no such chain: all outputs of such a graph are kept.
+/// Outputs lie in memory that all workers share, in a ring of d steps (`Outputs`), so task (t, i) writes over the
+/// output of (t-d, i). It comes after the tasks whose outputs it reads, and after those that read what it writes over.
+///
+/// With two steps these are in the step before: those that read (t-2, i); if none does, a task of step t-1 that comes
+/// after (t-2, i). Where a point of a `dag` is missing for a while, there is no such chain: all outputs of such a graph
+/// are kept.
+///
+/// With more steps only each (d/2)-th of them looks at readers. With f = d/2 and t = k·f + r, 0 ≤ r < f:
+///   - (t, i) comes after (t-1, i)                                                        (t ≥ 1),
+///   - (k·f, i) comes after (k·f - f, j) for each j that reads i in any step              (k ≥ 1).
+/// What (t, i) writes over is read at step t-d+1 ≤ k·f - f, so its readers end before those (k·f - f, j), which end
+/// before (k·f, i), which ends before (t, i). This holds where a point that exists in a step exists in all that follow.
 
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <iterator>
+#include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "taskgrain/graph.hpp"
@@ -25,12 +36,25 @@ class TaskTable {
     std::byte* output;
     std::span<const std::byte* const> inputs;  ///< as execute_point wants them
     std::span<const std::int64_t> before;      ///< points of the step before that it comes after
+    std::span<const std::int64_t> far_before;  ///< points of the step `far()` before that it comes after, too
   };
 
+  /// \param cores  that share the columns in blocks (`Outputs`): then more than two steps of outputs are kept while
+  ///               they are small. With 0, two steps are kept, and nothing is far.
+  /// \param most   steps of outputs that are kept, a power of two
   /// \throws Unsupported  if too many steps differ
-  explicit TaskTable(const Graph& graph)
-      : graph_(&graph), classes_(graph), depth_(depth(graph)), outputs_(graph, depth_) {
-    for (const std::int64_t step : classes_.representatives()) rows_.push_back(row(step));
+  explicit TaskTable(const Graph& graph, std::int64_t cores = 0, std::int64_t most = 16)
+      : graph_(&graph), far_(far(graph, cores, most)), classes_(graph, std::max<std::int64_t>(2, 2 * far_)),
+        depth_(far_ > 0 ? static_cast<std::size_t>(2 * far_) : depth(graph)), outputs_(graph, depth_, cores) {
+    for (std::int64_t point = 0; cores > 0 && point < graph.width(); ++point)
+      owners_.push_back(static_cast<int>(Outputs::owner(graph, point, cores)));
+    const auto readers = far_ > 0 ? all_readers(graph) : Points2d();
+    for (const std::int64_t step : classes_.representatives()) {
+      const Memory& row = memory_.emplace_back(compile(step, readers));
+      rows_.push_back({row.tasks.data(), row.after.of.data(), row.far_after.of.data()});
+    }
+    period_ = classes_.period();
+    if (far_ > 0 && !graph.uniform()) period_ = period_of_grown();
   }
 
   const Graph& graph() const noexcept { return *graph_; }
@@ -43,6 +67,28 @@ class TaskTable {
     if (step + 1 >= graph_->steps()) return {};
     return rows_[classes_[step + 1]].after[static_cast<std::size_t>(point)];
   }
+  /// Points of the step `far()` ahead that come after a task, too.
+  std::span<const std::int64_t> far_after(std::int64_t step, std::int64_t point) const noexcept {
+    if ((step & (far_ - 1)) != 0 || step + far_ >= graph_->steps()) return {};
+    return rows_[classes_[step + far_]].far_after[static_cast<std::size_t>(point)];
+  }
+  /// A power of two; 0 if there are no such tasks.
+  std::int64_t far() const noexcept { return far_; }
+  /// All that a task comes after, near and far: `body(steps before, point)`.
+  template <typename Body>
+  void each_before(std::int64_t step, std::int64_t point, const Body& body) const {
+    const Task& task = (*this)(step, point);
+    for (const std::int64_t other : task.before) body(std::int64_t{1}, other);
+    for (const std::int64_t other : task.far_before) body(far_, other);
+  }
+  /// All that comes after a task: `body(step, point)`.
+  template <typename Body>
+  void each_after(std::int64_t step, std::int64_t point, const Body& body) const {
+    for (const std::int64_t other : after(step, point)) body(step + 1, other);
+    for (const std::int64_t other : far_after(step, point)) body(step + far_, other);
+  }
+  /// The core that writes the outputs of a point. \pre cores > 0
+  int owner(std::int64_t point) const noexcept { return owners_[static_cast<std::size_t>(point)]; }
   /// Where all outputs lie, for those that keep a copy elsewhere.
   std::span<std::byte> memory() const noexcept { return outputs_.memory(); }
   struct Root {
@@ -53,58 +99,80 @@ class TaskTable {
     std::vector<Root> roots;
     for (std::int64_t step = 0;
          step < (graph_->uniform() ? std::min<std::int64_t>(2, graph_->steps()) : graph_->steps()); ++step)
-      for (const std::int64_t point : rows_[classes_[step]].roots) roots.push_back({step, point});
+      for (const std::int64_t point : memory_[classes_[step]].roots) roots.push_back({step, point});
     return roots;
   }
-  /// After so many steps the table repeats itself, from step 2 on; 0 if it need not.
-  std::int64_t period() const noexcept { return classes_.period(); }
+  /// After so many steps the table repeats itself, from step 2 on; 0 if it need not. If `far()` is not 0 and points
+  /// come later than step 0, then from this step on; the tasks of earlier steps come after no others than their
+  /// followers do.
+  std::int64_t period() const noexcept { return period_; }
 
  private:
-  /// The tasks of a class of steps, and of the class before it what comes after its tasks.
-  struct Row {
-    std::vector<Task> tasks;
-    std::vector<std::span<const std::int64_t>> after;
-    std::vector<std::int64_t> roots;
-    std::vector<const std::byte*> input_memory;
-    std::vector<std::int64_t> before_memory, after_memory;
+  using Points2d = std::vector<std::vector<std::int64_t>>;
+
+  /// Lists of points, one for each point.
+  struct Lists {
+    std::vector<std::int64_t> memory;
+    std::vector<std::span<const std::int64_t>> of;
+
+    explicit Lists(const Points2d& lists) {
+      for (const auto& list : lists) memory.insert(memory.end(), list.begin(), list.end());
+      std::size_t begin = 0;
+      for (const auto& list : lists) {
+        of.emplace_back(memory.data() + begin, list.size());
+        begin += list.size();
+      }
+    }
+    /// For each point, those whose list it is in.
+    static Lists inverse(const Points2d& lists) {
+      Points2d found(lists.size());
+      for (std::size_t point = 0; point < lists.size(); ++point)
+        for (const std::int64_t other : lists[point])
+          found[static_cast<std::size_t>(other)].push_back(static_cast<std::int64_t>(point));
+      return Lists(found);
+    }
   };
 
-  Row row(std::int64_t step) const {
-    Row row;
-    const auto width = static_cast<std::size_t>(graph_->width());
-    std::vector<std::size_t> inputs_end(width), before_end(width), after_count(width);
+  /// The tasks of a class of steps, and of the steps before what comes after their tasks.
+  struct Memory {
+    Lists before, far_before, after, far_after;
     std::vector<const std::byte*> inputs;
-    std::vector<std::int64_t> before;
-    for (std::size_t point = 0; point < width; ++point) {
-      if (graph_->contains(step, static_cast<std::int64_t>(point))) {
-        outputs_.inputs(step, static_cast<std::int64_t>(point), inputs);
-        row.input_memory.insert(row.input_memory.end(), inputs.begin(), inputs.end());
-        points_before(step, static_cast<std::int64_t>(point), before);
-        row.before_memory.insert(row.before_memory.end(), before.begin(), before.end());
-        for (const std::int64_t other : before) ++after_count[static_cast<std::size_t>(other)];
-        if (before.empty()) row.roots.push_back(static_cast<std::int64_t>(point));
+    std::vector<Task> tasks;
+    std::vector<std::int64_t> roots;
+  };
+  /// The same, as it is looked up: by point.
+  struct Row {
+    const Task* tasks;
+    const std::span<const std::int64_t>*after, *far_after;
+  };
+
+  Memory compile(std::int64_t step, const Points2d& readers) const {
+    const std::int64_t width = graph_->width();
+    Points2d before(static_cast<std::size_t>(width)), far_before(before.size());
+    std::vector<std::int64_t> roots;
+    std::vector<const std::byte*> inputs, space;
+    std::vector<std::size_t> inputs_end;
+    for (std::int64_t point = 0; point < width; ++point) {
+      if (const auto p = static_cast<std::size_t>(point); graph_->contains(step, point)) {
+        outputs_.inputs(step, point, space);
+        inputs.insert(inputs.end(), space.begin(), space.end());
+        points_before(step, point, before[p]);
+        if (far_ > 0 && step >= far_ && step % far_ == 0)
+          std::ranges::copy_if(readers[p], std::back_inserter(far_before[p]),
+                               [&](std::int64_t reader) { return graph_->contains(step - far_, reader); });
+        if (before[p].empty() && far_before[p].empty()) roots.push_back(point);
       }
-      inputs_end[point] = row.input_memory.size();
-      before_end[point] = row.before_memory.size();
+      inputs_end.push_back(inputs.size());
     }
-    row.after_memory.resize(row.before_memory.size());
-    for (std::size_t point = 0, inputs_begin = 0, before_begin = 0, after_begin = 0; point < width; ++point) {
-      row.tasks.push_back({outputs_.at(step, static_cast<std::int64_t>(point)),
-                           {row.input_memory.data() + inputs_begin, row.input_memory.data() + inputs_end[point]},
-                           {row.before_memory.data() + before_begin, row.before_memory.data() + before_end[point]}});
-      row.after.emplace_back(row.after_memory.data() + after_begin, after_count[point]);
-      inputs_begin = inputs_end[point];
-      before_begin = before_end[point];
-      after_begin += after_count[point];
-    }
-    std::vector<std::size_t> filled(width);
-    for (std::size_t point = 0; point < width; ++point)
-      for (const std::int64_t other : row.tasks[point].before) {
-        const auto o = static_cast<std::size_t>(other);
-        const auto begin = static_cast<std::size_t>(row.after[o].data() - row.after_memory.data());
-        row.after_memory[begin + filled[o]++] = static_cast<std::int64_t>(point);
-      }
-    return row;
+    Memory memory{
+        Lists(before),   Lists(far_before), Lists::inverse(before), Lists::inverse(far_before), std::move(inputs), {},
+        std::move(roots)};
+    for (std::size_t point = 0, begin = 0; point < before.size(); begin = inputs_end[point++])
+      memory.tasks.push_back({outputs_.at(step, static_cast<std::int64_t>(point)),
+                              {memory.inputs.data() + begin, inputs_end[point] - begin},
+                              memory.before.of[point],
+                              memory.far_before.of[point]});
+    return memory;
   }
 
   void points_before(std::int64_t step, std::int64_t point, std::vector<std::int64_t>& before) const {
@@ -114,7 +182,9 @@ class TaskTable {
         for (std::int64_t other = interval.first; other <= interval.last; ++other) before.push_back(other);
     };
     add(graph_->deps(step, point));
-    if (depth_ < 3) {
+    if (far_ > 0) {
+      if (graph_->contains(step - 1, point)) before.push_back(point);
+    } else if (depth_ < 3) {
       if (graph_->contains(step - 2, point)) {
         if (is_read(step - 2, point))
           add(graph_->reverse_deps(step - 2, point));
@@ -141,8 +211,53 @@ class TaskTable {
     return std::clamp(point, points.first, points.last);
   }
 
-  /// How many steps of outputs are kept. Steps that repeat themselves (v_cycle, fork_join) lead through a step of one
-  /// point, which comes after all before it.
+  /// Half of the steps of outputs that are kept, where these are more than two; else 0. Many while they and the table
+  /// are small: a worker may run ahead, and its outputs stay in its cache.
+  static std::int64_t far(const Graph& graph, std::int64_t cores, std::int64_t most) {
+    constexpr std::size_t most_bytes = std::size_t{1} << 15, most_inputs = std::size_t{1} << 20;
+    if (cores == 0 || graph.dependence_sets() >= graph.steps()) return 0;
+    for (std::int64_t step = graph.uniform() ? graph.steps() : 1; step < graph.steps(); ++step)
+      if (const Interval before = graph.points(step - 1), now = graph.points(step);
+          before.first < now.first || before.last > now.last)
+        return 0;  // a point is missing that has been there
+    const auto width = static_cast<std::size_t>(graph.width());
+    const std::size_t columns = (width - 1) / static_cast<std::size_t>(cores) + 1;
+    for (auto depth = static_cast<std::size_t>(most); depth > 2; depth /= 2) {
+      if (Outputs::stride_of(graph, cores) > most_bytes / columns / depth || width > most_inputs / depth) continue;
+      std::size_t inputs = 0, sets = static_cast<std::size_t>(graph.dependence_sets());
+      const std::int64_t last = graph.steps() - 1;
+      for (std::int64_t step = std::max<std::int64_t>(0, last + 1 - graph.dependence_sets()); step <= last; ++step)
+        for (std::int64_t point = graph.points(step).first; point <= graph.points(step).last; ++point)
+          inputs += static_cast<std::size_t>(graph.deps(step, point).count());
+      if (inputs / sets <= most_inputs / depth / sets) return static_cast<std::int64_t>(depth / 2);
+    }
+    return 0;
+  }
+  /// Of a graph that grows: some periods of its dependences, until it has all its points.
+  std::int64_t period_of_grown() const {
+    const Interval all = graph_->points(graph_->steps() - 1);
+    std::int64_t grown = 2;
+    while (grown < graph_->steps() && !(graph_->points(grown - 1) == all)) ++grown;
+    const std::int64_t one = std::lcm(2 * far_, graph_->dependence_sets());
+    return (grown + one - 1) / one * one;
+  }
+  /// The points that read each point in any step.
+  Points2d all_readers(const Graph& graph) const {
+    Points2d readers(static_cast<std::size_t>(graph.width()));
+    for (const std::int64_t step : classes_.representatives())
+      for (std::int64_t point = graph.points(step).first; point <= graph.points(step).last; ++point)
+        for (const Interval deps : graph.deps(step, point))
+          for (std::int64_t dep = deps.first; dep <= deps.last; ++dep)
+            readers[static_cast<std::size_t>(dep)].push_back(point);
+    for (auto& list : readers) {
+      std::ranges::sort(list);
+      list.erase(std::ranges::unique(list).begin(), list.end());
+    }
+    return readers;
+  }
+
+  /// How many steps of outputs are kept, where nothing is far. Steps that repeat themselves (v_cycle, fork_join) lead
+  /// through a step of one point, which comes after all before it.
   static std::size_t depth(const Graph& graph) {
     if (graph.uniform() || graph.dependence_sets() < graph.steps()) return 2;
     const auto each_missing = [](Interval in, Interval from, auto body) {
@@ -160,10 +275,14 @@ class TaskTable {
   }
 
   const Graph* graph_;
+  std::int64_t far_;
   StepClasses classes_;
   std::size_t depth_;
   Outputs outputs_;
-  std::vector<Row> rows_;  // by class
+  std::int64_t period_ = 0;
+  std::vector<int> owners_;     // by point
+  std::vector<Memory> memory_;  // by class
+  std::vector<Row> rows_;       // by class
 };
 
 }  // namespace taskgrain

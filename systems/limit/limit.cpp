@@ -1,5 +1,5 @@
 /// What a specialist would write by hand for a known graph: each core owns a block of columns, knows ahead whom it must
-/// wait for, and spins on one flag per column. No runtime, no queue, no lock, no allocation.
+/// wait for, and spins on one counter per core. No runtime, no queue, no lock, no allocation.
 
 #include <algorithm>
 #include <string>
@@ -16,7 +16,7 @@ using namespace taskgrain;
 class Limit final : public System {
  public:
   std::string name() const override { return "limit"; }
-  std::string version() const override { return "1"; }
+  std::string version() const override { return "2"; }
   int cores() const override { return team_.size(); }
 
   std::vector<std::vector<int>> binding() override {
@@ -41,11 +41,12 @@ class Limit final : public System {
     for (std::int64_t step = 0, steps = run.most_steps(); step < steps; ++step) {
       for (std::size_t g = 0; g < plans_.size(); ++g) {
         if (step >= plans_[g]->graph().steps()) continue;
-        for (const Item& item : plans_[g]->program(step, core)) {
-          for (const Flag* flag : item.waits)
-            while (flag->done.load(std::memory_order_acquire) < step) spin_pause();
-          if (item.exists) run.execute_point(context, g, step, item.point, item.output, item.inputs);
-          if (item.flag != nullptr) item.flag->done.store(step + 1, std::memory_order_release);
+        Plan& plan = *plans_[g];
+        const std::int64_t start = step * plan.graph().width();
+        for (const Item& item : plan.program(step, core)) {
+          for (const Wait& wait : item.waits) plan.wait(core, wait, start);
+          if (item.output != nullptr) run.execute_point(context, g, step, item.point, item.output, item.inputs);
+          if (item.done != 0) plan.report(core, item, start);
         }
       }
     }

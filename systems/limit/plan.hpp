@@ -2,44 +2,70 @@
 
 /// A known graph, compiled into one linear program for each core.
 ///
-/// Invariant: done[j] = t ⇒ all steps before t of column j are complete and visible. Before task (t, i) its core waits
-/// for done[j] >= t on the columns j of other cores
-///   - that (t, i) reads: j ∈ D(t, i);
-///   - that have read what (t, i) overwrites: outputs are kept for two steps, so (t, i) writes over (t-2, i), and the readers
-///     are the tasks (t-1, j) with i ∈ D(t-1, j). Where there is no (t-2, i), it is (t-4, i), …
-/// Columns of its own core are in order by construction. done[j] is written by the owner of column j alone.
+/// A core does its columns in the order of `Layout`, step after step. Place k of step t has the number t · W + k, where
+/// W is the width of the graph. Outputs are kept for d steps, so (t, i) writes over (t-d, i), or (t-2d, i), …
+///
+/// Invariant: done[b] = n ⇒ all tasks of core b at numbers below n are complete and visible. Before task (t, i), its
+/// core waits, for every other core b,
+///   - where b owns a j ∈ D(t, i), for the last column of its chunk:  done[b] > (t-1) · W + chunk_end(j)
+///   - where b ever reads column i, for the readers of what (t, i) overwrites, which are tasks of steps up to t-d+1:
+///       d > 2:  done[b] >= (t-d+2) · W, for all of these steps; if that is not so, for half of the ring, so that who
+///               runs ahead waits seldom:  done[b] >= (t-d/2) · W
+///       d = 2:  done[b] > (t-1) · W + place(r) for each column r of b that ever reads i.
+/// Waits that an earlier item of the step has had are left out. No wait is for a place of step t or later, and b
+/// reports in every step: at chunk_end(j) of every j that others read, or at its last column if there is none, and with
+/// d = 2 at every r. So the core that is furthest behind never waits for ever. done[b] is written by core b alone.
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
+#include <tuple>
 #include <vector>
 
+#include "layout.hpp"
 #include "taskgrain/graph.hpp"
-#include "taskgrain/outputs.hpp"
 #include "taskgrain/step_classes.hpp"
+#include "team.hpp"
 
-/// Steps of a column that are complete; on cache lines of its own.
-struct alignas(128) Flag {
-  std::atomic<std::int64_t> done{0};
+/// Fetches a line from whoever has it.
+inline void fetch_to_write(const std::byte* line) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*line));  // the builtin only reads, unless compiled for a later processor
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
+/// Until another core's program is past a place. Numbers count from the first place of this step.
+struct Wait {
+  std::size_t core;
+  std::int64_t places;     ///< it must have done what is before this
+  std::int64_t until;      ///< if it has not, wait for this
+  const std::byte* input;  ///< what may be read then; null: may be written
+  const std::byte* next;   ///< the same line of the next step
 };
 
 /// What a core does for one column in one step.
 struct Item {
   std::int64_t point;
-  bool exists;  ///< whether there is a task, or only a flag to advance
-  std::byte* output;
-  Flag* flag;  ///< null: no other core ever waits for this column
+  std::byte* output;  ///< null: there is no task, only a place to report
+  std::int64_t done;  ///< to be reported, from the first place of this step; 0: nobody waits for this column
   std::span<const std::byte* const> inputs;
-  std::span<Flag* const> waits;
+  std::span<const Wait> waits;
 };
 
 class Plan {
  public:
   Plan(const taskgrain::Graph& graph, int cores)
-      : graph_(graph), cores_(cores), classes_(graph), outputs_(graph), flags_(new Flag[width()]) {
+      : graph_(graph), depth_(depth(graph, cores)), classes_(graph, depth_),
+        layout_(graph, cores, static_cast<std::size_t>(depth_), classes_.representatives()),
+        cores_(static_cast<std::size_t>(cores)) {
+    for (Core& core : cores_) core.seen.resize(2 * apart + cores_.size());
+    find_reports();
     for (const std::int64_t step : classes_.representatives()) programs_.push_back(compile(step));
-    drop_unwatched_flags();
   }
 
   const taskgrain::Graph& graph() const { return graph_; }
@@ -47,50 +73,110 @@ class Plan {
     return programs_[classes_[step]].items[static_cast<std::size_t>(core)];
   }
   void reset() {
-    for (std::size_t k = 0; k < width(); ++k) flags_[k].done.store(0, std::memory_order_relaxed);
+    for (Core& core : cores_) {
+      core.done.store(0, std::memory_order_relaxed);
+      std::ranges::fill(core.seen, 0);
+    }
+  }
+
+  /// Waits and reports of core `own`, in the step that starts at place `start`.
+  void wait(int own, const Wait& wait, std::int64_t start) {
+    std::int64_t& seen = cores_[static_cast<std::size_t>(own)].seen[apart + wait.core];
+    if (seen < start + wait.places)
+      while ((seen = cores_[wait.core].done.load(std::memory_order_acquire)) < start + wait.until) spin_pause();
+    // Lines are on their way while other tasks run, those of the next step where the other core is done with them.
+    const bool ahead = seen >= start + wait.places + graph_.width();
+    if (wait.input != nullptr) __builtin_prefetch(wait.input);
+    if (ahead) wait.input != nullptr ? __builtin_prefetch(wait.next) : fetch_to_write(wait.next);
+  }
+  void report(int own, const Item& item, std::int64_t start) {
+    cores_[static_cast<std::size_t>(own)].done.store(start + item.done, std::memory_order_release);
   }
 
  private:
+  static constexpr std::size_t apart = 16;  // numbers of two cores are at least so many apart: on other lines
+  struct Core {
+    alignas(128) std::atomic<std::int64_t> done{0};
+    alignas(128) std::vector<std::int64_t> seen;  ///< of each other's `done`, what this core saw last; its own
+  };
+  using Waited =
+      std::set<std::tuple<std::size_t, std::int64_t, std::int64_t>>;  // core, places, own chunk to be written
   struct Program {
     std::vector<std::vector<Item>> items;  ///< by core
     std::vector<std::unique_ptr<const std::byte*[]>> inputs;
-    std::vector<std::unique_ptr<Flag*[]>> waits;
+    std::vector<std::unique_ptr<Wait[]>> waits;
   };
 
-  std::size_t width() const { return static_cast<std::size_t>(graph_.width()); }
-  taskgrain::Interval columns(int core) const {
-    return {graph_.width() * core / cores_, graph_.width() * (core + 1) / cores_ - 1};
+  /// Many steps while they and the programs are small: a core may run ahead, and need not wait for those that read.
+  static std::int64_t depth(const taskgrain::Graph& graph, std::int64_t cores) {
+    constexpr std::size_t most_bytes = std::size_t{1} << 15, most_inputs = std::size_t{1} << 20;
+    const auto columns = static_cast<std::size_t>((graph.width() + cores - 1) / cores);
+    std::size_t inputs = static_cast<std::size_t>(graph.width());
+    if (graph.uniform() && graph.steps() > 1)
+      for (std::int64_t i = 0; i < graph.width(); ++i) inputs += static_cast<std::size_t>(graph.deps(1, i).count());
+    for (const std::int64_t depth : {16, 8, 4})
+      if (Layout::stride(graph) <= most_bytes / columns / static_cast<std::size_t>(depth) &&
+          inputs <= most_inputs / static_cast<std::size_t>(depth))
+        return depth;
+    return 2;
+  }
+
+  void find_reports() {
+    reports_.resize(static_cast<std::size_t>(graph_.width()));
+    std::vector<bool> is_read(cores_.size());
+    for (std::int64_t j = 0; j < graph_.width(); ++j)
+      if (!layout_.readers(j).empty()) {
+        const auto owner = layout_.owner(j);
+        is_read[static_cast<std::size_t>(owner)] = true;
+        reports_[static_cast<std::size_t>(layout_.order(owner)[static_cast<std::size_t>(layout_.chunk_end(j))])] = true;
+      }
+    for (std::int64_t j = 0; j < graph_.width(); ++j)
+      for (const std::int64_t r : layout_.readers(j))
+        if (depth_ == 2)
+          reports_[static_cast<std::size_t>(r)] = true;
+        else if (!is_read[static_cast<std::size_t>(layout_.owner(r))])
+          reports_[static_cast<std::size_t>(layout_.order(layout_.owner(r)).back())] = true;
   }
 
   Program compile(std::int64_t step) {
     Program program;
-    for (int core = 0; core < cores_; ++core) {
+    for (std::size_t core = 0; core < cores_.size(); ++core) {
       auto& items = program.items.emplace_back();
-      for (std::int64_t point = columns(core).first; point <= columns(core).last; ++point)
-        items.push_back(item(program, core, step, point));
+      Waited waited;  // in this step
+      for (const std::int64_t point : layout_.order(static_cast<Layout::Core>(core)))
+        if (graph_.contains(step, point) || reports_[static_cast<std::size_t>(point)])
+          items.push_back(item(program, step, point, waited));
     }
     return program;
   }
 
-  Item item(Program& program, int core, std::int64_t step, std::int64_t point) {
-    Item item{
-        point, graph_.contains(step, point), outputs_.at(step, point), &flags_[static_cast<std::size_t>(point)], {},
-        {}};
-    if (!item.exists) return item;
+  Item item(Program& program, std::int64_t step, std::int64_t point, Waited& waited) {
+    Item item{point, nullptr, reports_[static_cast<std::size_t>(point)] ? layout_.place(point) + 1 : 0, {}, {}};
+    if (!graph_.contains(step, point)) return item;
+    item.output = layout_.output(step, point);
     std::vector<const std::byte*> inputs;
-    outputs_.inputs(step, point, inputs);
-    std::vector<Flag*> waits;
-    const auto wait_for = [&](taskgrain::Points points) {
-      for (const auto interval : points)
-        for (std::int64_t j = interval.first; j <= interval.last; ++j)
-          if (!columns(core).contains(j)) waits.push_back(&flags_[static_cast<std::size_t>(j)]);
+    std::vector<Wait> waits;
+    const auto wait_for = [&](std::int64_t column, std::int64_t places, std::int64_t until, const std::byte* input,
+                              std::int64_t next) {
+      const auto core = static_cast<std::size_t>(layout_.owner(column));
+      if (waited.emplace(core, places, input == nullptr ? layout_.chunk_end(point) : -1).second)
+        waits.push_back({core, places, until, input, layout_.output(next, input == nullptr ? point : column)});
     };
-    wait_for(graph_.deps(step, point));
-    std::int64_t before = step - 2;
-    while (before >= 0 && !graph_.contains(before, point)) before -= 2;
-    if (before >= 0) wait_for(graph_.reverse_deps(before, point));
-    std::ranges::sort(waits);
-    waits.erase(std::ranges::unique(waits).begin(), waits.end());
+    const std::int64_t width = graph_.width();
+    for (const auto interval : graph_.deps(step, point))
+      for (std::int64_t j = interval.first; j <= interval.last; ++j) {
+        inputs.push_back(layout_.output(step - 1, j));
+        const std::int64_t places = layout_.chunk_end(j) + 1 - width;
+        if (layout_.owner(j) != layout_.owner(point)) wait_for(j, places, places, inputs.back(), step);
+      }
+    for (const std::int64_t r : layout_.readers(point)) {
+      const std::int64_t places = depth_ == 2 ? layout_.place(r) + 1 - width : (2 - depth_) * width;
+      wait_for(r, places, depth_ == 2 ? places : -depth_ / 2 * width, nullptr, step + 1);
+    }
+    // The latest place first: what is before it has then been seen.
+    std::ranges::sort(waits, [](const Wait& a, const Wait& b) {
+      return std::tuple(a.core, -a.places) < std::tuple(b.core, -b.places);
+    });
     item.inputs = keep(program.inputs, inputs);
     item.waits = keep(program.waits, waits);
     return item;
@@ -104,33 +190,11 @@ class Plan {
     return {copy, values.size()};
   }
 
-  /// Columns for which other cores wait come first in each step, so that what they hand over is on its way while the
-  /// rest of the step is computed; columns for which nobody waits raise no flag, and without a task are no item at all.
-  void drop_unwatched_flags() {
-    std::vector<bool> watched(width(), false);
-    for (const auto& program : programs_)
-      for (const auto& waits : all_waits(program)) watched[static_cast<std::size_t>(waits - flags_.get())] = true;
-    for (auto& program : programs_) {
-      for (auto& items : program.items) {
-        std::ranges::stable_partition(items,
-                                      [&](const Item& item) { return watched[static_cast<std::size_t>(item.point)]; });
-        for (Item& item : items)
-          if (!watched[static_cast<std::size_t>(item.point)]) item.flag = nullptr;
-        std::erase_if(items, [](const Item& item) { return !item.exists && item.flag == nullptr; });
-      }
-    }
-  }
-  static std::vector<Flag*> all_waits(const Program& program) {
-    std::vector<Flag*> all;
-    for (const auto& items : program.items)
-      for (const Item& item : items) all.insert(all.end(), item.waits.begin(), item.waits.end());
-    return all;
-  }
-
   const taskgrain::Graph& graph_;
-  int cores_;
+  std::int64_t depth_;
   taskgrain::StepClasses classes_;
-  taskgrain::Outputs outputs_;
-  std::unique_ptr<Flag[]> flags_;
+  Layout layout_;
+  std::vector<Core> cores_;
+  std::vector<bool> reports_;  // by column: whether its core reports when it is past it
   std::vector<Program> programs_;
 };

@@ -12,8 +12,6 @@
 namespace taskgrain {
 namespace {
 
-constexpr std::int64_t most_tasks = 300;
-
 class TaskTables : public EveryPattern {};
 
 /// The tasks of a graph in an order of steps, and for each all those that have ended when it begins.
@@ -23,11 +21,13 @@ class History {
     for_tasks(table.graph(), [&](std::int64_t step, std::int64_t point) {
       std::vector<bool>& ended = ended_[number(step, point)];
       ended.resize(width_ * static_cast<std::size_t>(table.graph().steps()));
-      for (const std::int64_t other : table(step, point).before) {
-        const std::size_t before = number(step - 1, other);
+      const auto add = [&](std::int64_t back, std::int64_t other) {
+        const std::size_t before = number(step - back, other);
         ended[before] = true;
         for (std::size_t n = 0; n < before; ++n) ended[n] = ended[n] || ended_[before][n];
-      }
+      };
+      for (const std::int64_t other : table(step, point).before) add(1, other);
+      for (const std::int64_t other : table(step, point).far_before) add(table.far(), other);
     });
   }
 
@@ -41,16 +41,34 @@ class History {
   std::map<std::size_t, std::vector<bool>> ended_;
 };
 
+/// Tables of a pattern's graphs: those of two steps, deep ones, and less deep ones. With more steps than are kept.
+template <typename Body>
+void for_tables(std::string_view pattern, const Body& body) {
+  struct {
+    std::int64_t steps, cores, most_tasks;
+    std::size_t output_bytes;
+  } const cases[] = {{0, 0, 300, 16}, {40, 3, 400, 16}, {20, 2, 200, 700}, {13, 1, 150, 1500}};
+  for (GraphSpec spec : specs(pattern))
+    for (const auto& one : cases) {
+      if (one.steps > 0 && spec.dag.empty()) spec.steps = one.steps;
+      spec.output_bytes = one.output_bytes;
+      const Graph graph(spec);
+      if (graph.tasks() > one.most_tasks) continue;
+      SCOPED_TRACE(described(spec));
+      body(TaskTable(graph, one.cores));
+      if (testing::Test::HasFatalFailure()) return;
+    }
+}
+
 TEST_P(TaskTables, OrderAllUsesOfAnOutput) {
-  for_graphs(GetParam(), [](const Graph& graph) {
-    if (graph.tasks() > most_tasks) return;
-    const TaskTable table(graph);
+  for_tables(GetParam(), [](const TaskTable& table) {
+    const Graph& graph = table.graph();
     History history(table);
     std::map<const std::byte*, std::size_t> writer;
     std::map<const std::byte*, std::set<std::size_t>> users;  // since it was written, the writer among them
     for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
       const std::size_t task = history.number(step, point);
-      const auto& [output, inputs, before] = table(step, point);
+      const auto& [output, inputs, before, far_before] = table(step, point);
       std::size_t number = 0;
       for (const std::int64_t other : points_of(graph.deps(step, point))) {
         const std::byte* input = inputs[number++];
@@ -70,21 +88,58 @@ TEST_P(TaskTables, OrderAllUsesOfAnOutput) {
 }
 
 TEST_P(TaskTables, SayWhatComesAfterATaskAsTheySayWhatComesBefore) {
-  for_graphs(GetParam(), [](const Graph& graph) {
-    if (graph.tasks() > most_tasks) return;
-    const TaskTable table(graph);
-    using Edge = std::array<std::int64_t, 3>;
+  for_tables(GetParam(), [](const TaskTable& table) {
+    const Graph& graph = table.graph();
+    using Edge = std::array<std::int64_t, 4>;
     std::set<Edge> before, after;
     std::set<std::pair<std::int64_t, std::int64_t>> roots, said;
     for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
-      for (const std::int64_t other : table(step, point).before) before.insert({step, other, point});
-      for (const std::int64_t other : table.after(step, point)) after.insert({step + 1, point, other});
-      if (table(step, point).before.empty()) roots.insert({step, point});
+      for (const std::int64_t other : table(step, point).before) before.insert({step, 1, other, point});
+      for (const std::int64_t other : table.after(step, point)) after.insert({step + 1, 1, point, other});
+      for (const std::int64_t other : table(step, point).far_before) before.insert({step, table.far(), other, point});
+      for (const std::int64_t other : table.far_after(step, point))
+        after.insert({step + table.far(), table.far(), point, other});
+      if (table(step, point).before.empty() && table(step, point).far_before.empty()) roots.insert({step, point});
     });
     for (const auto& [step, point] : table.roots()) said.insert({step, point});
     EXPECT_EQ(before, after);
     EXPECT_EQ(roots, said);
   });
+}
+
+TEST(TaskTable, KeepsMoreStepsWhileOutputsAreSmall) {
+  const auto far = [](std::string pattern, std::size_t bytes, std::int64_t cores) {
+    return TaskTable(Graph({.pattern = std::move(pattern), .steps = 100, .width = 16, .output_bytes = bytes}), cores)
+        .far();
+  };
+  EXPECT_EQ(far("stencil_1d", 16, 2), 8);
+  EXPECT_EQ(far("tree", 16, 2), 8);
+  EXPECT_EQ(far("tree", 256, 2), 8);
+  EXPECT_EQ(far("tree", 512, 2), 4);
+  EXPECT_EQ(far("tree", 1024, 2), 2);
+  EXPECT_EQ(far("tree", 2048, 2), 0);
+  EXPECT_EQ(far("tree", 2048, 16), 8);
+  EXPECT_EQ(far("tree", 16, 0), 0);
+  EXPECT_EQ(far("dom", 16, 2), 0) << "points that are missing later";
+}
+
+TEST(Outputs, OfTwoCoresLieApart) {
+  for (const std::int64_t width : {1, 2, 3, 7, 16})
+    for (const std::int64_t cores : {1, 2, 3, 5}) {
+      const Graph graph({.steps = 20, .width = width, .output_bytes = 20});
+      const Outputs outputs(graph, 4, cores);
+      std::map<const std::byte*, std::int64_t> owners;
+      for (std::int64_t step = 0; step < 4; ++step)
+        for (std::int64_t point = 0; point < width; ++point)
+          owners[outputs.at(step, point)] = Outputs::owner(graph, point, cores);
+      ASSERT_EQ(owners.size(), static_cast<std::size_t>(4 * width));
+      const std::byte* end = outputs.memory().data();
+      for (auto last = owners.begin(), it = owners.begin(); it != owners.end(); last = it++) {
+        ASSERT_GE(it->first - end, last->second == it->second ? 0 : 2048);
+        end = it->first + 20;
+      }
+      EXPECT_LE(end, outputs.memory().data() + outputs.memory().size());
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TaskTables, testing::ValuesIn(pattern_names()), name_of_pattern);
