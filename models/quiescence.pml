@@ -46,7 +46,7 @@
 #define SENT(worker) (WORKERS + (worker))
 #define RECEIVED(worker) (2 * WORKERS + (worker))
 #define MAIL(worker) (3 * WORKERS + (worker))    /* messages in its mailboxes */
-#define SHARED(worker) (4 * WORKERS + (worker))  /* tasks in its deque */
+#define SHARED(worker) (4 * WORKERS + (worker))  /* tasks on offer */
 #define LOCATIONS (5 * WORKERS)
 
 #ifdef SUMS_RELAXED
@@ -118,7 +118,7 @@ inline run_task() {
   work--
 }
 
-/* Compare-and-swap of the top of a deque. */
+/* Compare-and-swap of the word of an offer. */
 inline take(victim) {
   atomic {
     FLUSH(buffer[me]);

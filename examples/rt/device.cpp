@@ -1,11 +1,12 @@
 /// Asynchronous tasks: the host gives work to a device and goes on. Here the device is a thread with a queue; with CUDA
 /// it would be a stream, its events and a callback.
 
-#include <any>
 #include <cstdio>
 #include <functional>
-#include <future>
+#include <latch>
+#include <memory>
 #include <span>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,24 +14,27 @@
 
 namespace rt = taskgrain::rt;
 
-using Finished = std::shared_future<void>;  // what the device calls an event
+using Finished = std::shared_ptr<std::latch>;  // what the device calls an event
 
 /// Does what is enqueued, in order, each after the events that it waits for.
 class Stream {
  public:
-  Finished enqueue(std::span<const rt::DeviceEvent> after, std::function<void()> work, std::function<void()> done) {
-    std::vector<Finished> before{last_};
-    for (const rt::DeviceEvent& event : after) before.push_back(std::any_cast<Finished>(event));
-    return last_ = std::async(std::launch::async, [before, work, done] {
-                     for (const Finished& one : before)
-                       if (one.valid()) one.wait();
-                     work();
-                     done();
-                   }).share();
+  Finished enqueue(std::span<const Finished> after, std::function<void()> work, rt::Done done) {
+    std::vector<Finished> before(after.begin(), after.end());
+    if (last_) before.push_back(last_);
+    last_ = std::make_shared<std::latch>(1);
+    threads_.emplace_back([before, work, done, finished = last_] {
+      for (const Finished& one : before) one->wait();
+      work();
+      finished->count_down();
+      done();
+    });
+    return last_;
   }
 
  private:
   Finished last_;
+  std::vector<std::jthread> threads_;
 };
 
 int main() {
@@ -39,15 +43,15 @@ int main() {
   int host = 0, device = 0, result = 0;
   rt::TaskGraph graph("device");
   const auto prepare = graph.task(0, [&] { host = 20; }, "prepare");
-  const auto copy = graph.async_task(
+  const auto copy = graph.async_task<Finished>(
       0,
-      [&](const rt::Turn&, const rt::Issue& issue) -> rt::DeviceEvent {
+      [&](const rt::Turn&, const rt::Issue<Finished>& issue) {
         return copies.enqueue(issue.after, [&] { device = host; }, issue.done);
       },
       "copy");
-  const auto kernel = graph.async_task(
+  const auto kernel = graph.async_task<Finished>(
       0,
-      [&](const rt::Turn&, const rt::Issue& issue) -> rt::DeviceEvent {
+      [&](const rt::Turn&, const rt::Issue<Finished>& issue) {
         return kernels.enqueue(
             issue.after, [&] { device = 2 * device + 2; }, issue.done);  // waits for the copy on the device
       },

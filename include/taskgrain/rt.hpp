@@ -3,10 +3,13 @@
 /// taskgrain::rt, a runtime for fine-grained task graphs. This header has all of it; docs/rt/ explains it. The headers
 /// in rt/detail/ are no interface.
 
+#include "taskgrain/rt/detail/cxx20.hpp"
+
 #include "taskgrain/rt/compiled_graph.hpp"
 #include "taskgrain/rt/cores.hpp"
 #include "taskgrain/rt/error.hpp"
 #include "taskgrain/rt/event.hpp"
+#include "taskgrain/rt/issue.hpp"
 #include "taskgrain/rt/options.hpp"
 #include "taskgrain/rt/runtime.hpp"
 #include "taskgrain/rt/task_graph.hpp"

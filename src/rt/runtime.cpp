@@ -11,28 +11,29 @@ Runtime::Runtime(RuntimeOptions options)
     : engine_(std::make_unique<detail::Engine>(std::move(options))), options_(engine_->options()) {}
 
 // Waits here, while engine_ lives: a task of this last wait may still hold the runtime or make a flow.
-Runtime::~Runtime() {
-  try {
-    engine_->wait();
-  } catch (...) {
-  }
-}
+Runtime::~Runtime() { engine_->finish(); }
 
 void Runtime::wait() { engine_->wait(); }
+
+void Runtime::wait(const Event& event) { engine_->wait(event); }
 
 void Runtime::work_until(const std::function<bool()>& done) { engine_->work_until(done); }
 
 void Runtime::call_on_each_worker(const std::function<void(int worker)>& body) {
+  if (engine_->here() != nullptr) throw UsageError("a task cannot wait for the runtime that runs it");
   Taskflow<int> each(*this, "worker");
   each.indegree([](int) { return 1; })
       .worker([](int worker) { return worker; })
       .bound([](int) { return true; })
       .run(std::cref(body));
   for (int worker = 0; worker < workers(); ++worker) each.fulfill(worker);
-  wait();
+  each.wait();
 }
 
-void Runtime::notify() noexcept { engine_->notify(); }
+void Runtime::notify() noexcept {
+  const detail::Engine::Outside inside(*engine_);  // what it tells may let the runtime end
+  engine_->notify();
+}
 
 void Runtime::join() { engine_->join(); }
 

@@ -28,29 +28,36 @@ struct Part {
 
   void execute(const rt::Turn& turn, const TaskTable::Task& later, std::int64_t first, std::int64_t point) const {
     const std::int64_t step = turn.iteration * period + first;
-    if (step >= table.graph().steps()) return;
-    const auto inputs = step == 0 ? std::span<const std::byte* const>() : later.inputs;
-    run.execute_point(*workers[static_cast<std::size_t>(turn.worker)], g, step, point, later.output, inputs);
+    if (step >= table.graph().steps() || (step < period && !table.graph().contains(step, point))) return;
+    const TaskTable::Task& task = step < period ? table(step, point) : later;
+    run.execute_point(*workers[static_cast<std::size_t>(turn.worker)], g, step, point, task.output, task.inputs);
   }
 
   void add_to(rt::TaskGraph& body) const {
-    const std::int64_t steps = table.graph().steps(), width = table.graph().width(), cores = std::ssize(workers);
-    std::vector<rt::TaskGraph::Node> nodes(static_cast<std::size_t>(std::min(period, steps) * width));
-    const auto node = [&](std::int64_t t, std::int64_t i) -> auto& {
-      return nodes[static_cast<std::size_t>(t * width + i)];
+    const Graph& graph = table.graph();
+    const std::int64_t steps = std::min(period, graph.steps()), width = graph.width();
+    std::vector<rt::TaskGraph::Node> nodes(static_cast<std::size_t>(steps * width));
+    const auto node = [&](std::int64_t step, std::int64_t point) -> auto& {
+      return nodes[static_cast<std::size_t>((step + steps) % steps * width + point)];
     };
-    for (std::int64_t step = 0; step < std::min(period, steps); ++step)
-      for (std::int64_t point = table.graph().points(step).first; point <= table.graph().points(step).last; ++point) {
-        const TaskTable::Task& later = table(step + period < steps ? step + period : step, point);
-        node(step, point) =
-            body.task(static_cast<int>(point * cores / width),
-                      [this, &later, step, point](const rt::Turn& turn) { execute(turn, later, step, point); });
-        for (const std::int64_t before : later.before)
-          if (step > 0) body.edge(node(step - 1, before), node(step, point));
+    /// Calls `add(first, later, point)` for each task of the body; `later` is its step in the second period.
+    const auto each = [&](const auto& add) {
+      for (std::int64_t first = 0, later = period; first < steps; ++first, ++later) {
+        const std::int64_t step = later < graph.steps() ? later : first;
+        for (std::int64_t i = graph.points(step).first; i <= graph.points(step).last; ++i) add(first, step, i);
       }
-    for (std::int64_t point = 0; period < steps && point < width; ++point)
-      for (const std::int64_t before : table(period, point).before)
-        body.carried_edge(node(period - 1, before), node(0, point));
+    };
+    each([&](std::int64_t first, std::int64_t step, std::int64_t i) {
+      node(first, i) = body.task(table.owner(i), [this, &later = table(step, i), first, i](const rt::Turn& turn) {
+        execute(turn, later, first, i);
+      });
+    });
+    each([&](std::int64_t first, std::int64_t step, std::int64_t i) {
+      table.each_before(step, i, [&](std::int64_t back, std::int64_t other) {
+        first < back ? body.carried_edge(node(first - back, other), node(first, i))
+                     : body.edge(node(first - back, other), node(first, i));
+      });
+    });
   }
 };
 
@@ -72,7 +79,7 @@ class TaskgrainGraph final : public System {
     std::int64_t width = 0, period = 1;
     for (std::size_t g = 0; g < run.graphs().size(); ++g) {
       const TaskTable& table =
-          parts_.emplace_back(Part{run, run.contexts(cores()), g, TaskTable(run.graphs()[g])}).table;
+          parts_.emplace_back(Part{run, run.contexts(cores()), g, TaskTable(run.graphs()[g], cores(), 4)}).table;
       width += table.graph().width();
       period = std::min(run.most_steps(), std::lcm(period, table.period() == 0 ? run.most_steps() : table.period()));
     }

@@ -1,6 +1,6 @@
-/// A parametrised task graph: a task says how many come before it, runs, and tells those that come after it.
+/// A parametrised task graph: a task says how many come before it, what it does, and which come after it.
 
-#include <memory>
+#include <deque>
 #include <vector>
 
 #include "taskgrain/driver.hpp"
@@ -16,42 +16,38 @@ struct Task {
 };
 
 /// The tasks of one graph.
-class Flow {
- public:
-  Flow(rt::Runtime& runtime, Execution& run, std::size_t g)
-      : run_(run), g_(g), table_(run.graphs()[g]), contexts_(run.contexts(runtime.workers())), tasks_(runtime) {
-    const std::int64_t width = table_.graph().width();
-    if (std::max(width, table_.graph().steps()) > UINT32_MAX)
-      throw Unsupported("steps and points are numbered up to 2^32 - 1");
-    for (std::int64_t point = 0; point < width; ++point)
-      owner_.push_back(static_cast<int>(point * runtime.workers() / width));
-    tasks_.indegree([this](Task task) { return static_cast<int>(table_(task.step, task.point).before.size()); });
-    tasks_.worker([this](Task task) { return owner_[task.point]; }).run([this](Task task) { execute(task); });
-  }
+struct Tasks {
+  static constexpr std::size_t at_once = 16;
 
-  void begin() {
-    for (const auto& [step, point] : roots_) fulfill(step, point);
-  }
+  Execution* execution;
+  std::size_t g, width;
+  TaskTable table;
+  std::vector<ThreadContext*> contexts;
 
- private:
-  void fulfill(std::int64_t step, std::int64_t point) {
-    tasks_.fulfill({static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(point)});
+  int worker(Task task) const { return table.owner(task.point); }
+  std::size_t number(Task task) const { return task.step * width + task.point; }
+  int indegree(Task task) const {
+    return static_cast<int>(table(task.step, task.point).before.size() +
+                            table(task.step, task.point).far_before.size());
   }
-
-  void execute(Task task) {
-    const auto& [output, inputs, before] = table_(task.step, task.point);
-    run_.execute_point(*contexts_[static_cast<std::size_t>(rt::this_worker())], g_, task.step, task.point, output,
-                       inputs);
-    for (const std::int64_t point : table_.after(task.step, task.point)) fulfill(std::int64_t{task.step} + 1, point);
+  void run(Task task) const {
+    const TaskTable::Task& found = table(task.step, task.point);
+    execution->execute_point(*contexts[static_cast<std::size_t>(rt::this_worker())], g, task.step, task.point,
+                             found.output, found.inputs);
   }
+  void after(Task task, auto tell) const {
+    __builtin_prefetch(table(task.step, task.point).output);  // who is told of it reads it soon
+    table.each_after(task.step, task.point, [&](std::int64_t step, std::int64_t point) { tell(task_of(step, point)); });
+  }
+  static Task task_of(std::int64_t step, std::int64_t point) {
+    return {static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(point)};
+  }
+};
 
-  Execution& run_;
-  const std::size_t g_;
-  const TaskTable table_;
-  const std::vector<TaskTable::Root> roots_ = table_.roots();
-  const std::vector<ThreadContext*> contexts_;
-  std::vector<int> owner_;  // of each point: the worker that counts for it
-  rt::Taskflow<Task> tasks_;
+struct Flow {
+  Flow(rt::Runtime& runtime, Tasks of) : roots(of.table.roots()), tasks(runtime, std::move(of)) {}
+  std::vector<TaskTable::Root> roots;
+  rt::Taskflow<Task, Tasks> tasks;
 };
 
 class TaskgrainPtg final : public System {
@@ -68,17 +64,23 @@ class TaskgrainPtg final : public System {
 
   void prepare(Execution& run) override {
     flows_.clear();
-    for (std::size_t g = 0; g < run.graphs().size(); ++g) flows_.push_back(std::make_unique<Flow>(runtime_, run, g));
+    for (std::size_t g = 0; const Graph& graph : run.graphs()) {
+      if (std::max(graph.width(), graph.steps()) > UINT32_MAX)
+        throw Unsupported("steps and points are numbered up to 2^32 - 1");
+      const auto width = static_cast<std::size_t>(graph.width());
+      flows_.emplace_back(runtime_, Tasks{&run, g++, width, TaskTable(graph, cores()), run.contexts(cores())});
+    }
   }
 
   void execute(Execution&) override {
-    for (auto& flow : flows_) flow->begin();
+    for (Flow& flow : flows_)
+      for (const auto& [step, point] : flow.roots) flow.tasks.fulfill(Tasks::task_of(step, point));
     runtime_.wait();
   }
 
  private:
   rt::Runtime runtime_{{.cores = taskgrain::cores(), .order = rt::Order::oldest}};
-  std::vector<std::unique_ptr<Flow>> flows_;
+  std::deque<Flow> flows_;
 };
 
 }  // namespace

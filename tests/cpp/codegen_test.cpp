@@ -2,10 +2,10 @@
 /// so that nothing was folded, shared or dropped. The test disassembles itself.
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,8 +30,11 @@ using Code = std::vector<Instruction>;
 
 /// All functions of this program by name, or nothing if no objdump can say.
 std::optional<std::map<std::string, Code>> disassembled() {
-  if (std::system("objdump --version > /dev/null 2>&1") != 0) return std::nullopt;
-  const std::string command = "objdump -d -C --no-show-raw-insn /proc/" + std::to_string(getpid()) + "/exe";
+  const std::string objdump = TASKGRAIN_OBJDUMP;
+  if (std::system((objdump + " --version > /dev/null 2>&1").c_str()) != 0) return std::nullopt;
+  // The path, because the link leads other processes to the emulator, if there is one.
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string command = objdump + " -d -C --no-show-raw-insn '" + program + "'";
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   std::map<std::string, Code> functions;
   Code* code = nullptr;

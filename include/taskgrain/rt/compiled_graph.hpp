@@ -11,11 +11,14 @@
 ///     compiled.launch();
 ///     runtime.wait();
 
+#include "taskgrain/rt/detail/cxx20.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "taskgrain/rt/event.hpp"
@@ -36,12 +39,13 @@ std::optional<Policy> policy_from_name(std::string_view name) noexcept;
 
 struct CompileStatistics {
   std::size_t tasks = 0;
-  std::size_t edges = 0;     ///< as given
-  std::size_t implied = 0;   ///< edges left out: given twice, or implied by others
-  std::size_t local = 0;     ///< edges within a worker
-  std::size_t crossing = 0;  ///< edges between workers
-  std::size_t messages = 0;  ///< stores or messages between workers in an iteration
-  double seconds = 0;        ///< that it took
+  std::size_t edges = 0;      ///< as given
+  std::size_t implied = 0;    ///< edges left out: given twice, or implied by others
+  std::size_t local = 0;      ///< edges within a worker
+  std::size_t crossing = 0;   ///< edges between workers
+  std::size_t on_device = 0;  ///< of both: edges between asynchronous tasks for which the host does not wait
+  std::size_t messages = 0;   ///< stores or messages between workers in an iteration
+  double seconds = 0;         ///< that it took
 };
 
 namespace detail {
@@ -52,7 +56,8 @@ class CompiledGraph {
  public:
   /// \throws UsageError  a worker that does not exist; a cycle, with the names of tasks in it
   CompiledGraph(Runtime& runtime, TaskGraph graph, Policy policy = Policy::in_order);
-  /// Waits for all launches.
+  /// Waits for all launches of this graph. Called by a task or in a callback it does not wait: the runtime keeps the
+  /// tasks until they have run. It prints an exception that nobody has waited for.
   ~CompiledGraph();
   CompiledGraph(const CompiledGraph&) = delete;
   CompiledGraph& operator=(const CompiledGraph&) = delete;
@@ -62,25 +67,39 @@ class CompiledGraph {
     std::int64_t iterations = 1;
     /// Events that the launch comes after.
     std::vector<Event> after{};
-    /// One for each precondition of the graph.
-    std::vector<Event> preconditions{};
+    /// The event that each precondition of the graph waits for, in any order.
+    std::vector<std::pair<TaskGraph::Node, Event>> preconditions{};
   };
-  struct Launch {
+  class Launch {
+   public:
     Event done;
-    std::vector<Event> postconditions;
+    /// The event of a postcondition of the graph.
+    /// \throws UsageError  the node is none
+    const Event& postcondition(TaskGraph::Node node) const;
+
+   private:
+    friend class detail::GraphActors;
+    std::uint32_t graph_ = 0;
+    std::vector<std::pair<std::uint32_t, Event>> postconditions_;  // by node, ascending
   };
   /// Starts the graph as soon as its earlier launches and the events before it allow, and returns at once. From any
-  /// thread; one that is no worker holds the runtime (Runtime::hold) if another may be in `wait`. After a run has
-  /// failed the events of its launches are never set.
-  /// \throws UsageError  iterations below 0, or another number of preconditions than the graph has
+  /// thread; one that is no worker holds the runtime (Runtime::hold) if another may be in `wait`.
+  ///
+  /// If a task throws, or an event before the launch fails, the launch fails: its tasks that have not started are
+  /// dropped, and so are the launches that are queued behind it. The events of these launches fail with the exception.
+  /// \throws UsageError  iterations below 0 or too many; a precondition that has no event, or two; a node that is none
   Launch launch(LaunchOptions options);
   Launch launch() { return launch({}); }
+  /// Ends the launches that have not ended: tasks that have not started are dropped, events fail with Cancelled. From
+  /// any thread; tasks may call it.
+  void cancel() noexcept;
 
   const CompileStatistics& statistics() const noexcept { return statistics_; }
 
  private:
+  detail::Engine& engine_;
   CompileStatistics statistics_;
-  std::unique_ptr<detail::GraphActors> actors_;
+  const std::shared_ptr<detail::GraphActors> actors_;
 };
 
 }  // namespace taskgrain::rt

@@ -2,6 +2,8 @@
 
 /// The processors of this machine, as far as a program that starts a runtime cares.
 
+#include "taskgrain/rt/detail/cxx20.hpp"
+
 #include <vector>
 
 namespace taskgrain::rt {

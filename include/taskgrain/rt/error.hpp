@@ -2,6 +2,8 @@
 
 /// The exceptions of the runtime.
 
+#include "taskgrain/rt/detail/cxx20.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -30,6 +32,11 @@ class TaskFailed : public std::runtime_error, public std::nested_exception {
   std::string task_;
 };
 
+/// A launch was cancelled, so its events do not happen.
+struct Cancelled : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// A task that waits for ever.
 struct StuckTask {
   std::string task;        ///< name and key
@@ -37,8 +44,9 @@ struct StuckTask {
   std::int64_t indegree;
 };
 
-/// Nothing runs, nothing is under way, and there are tasks that still wait: too few fulfilments, a cycle, or a task
-/// that had run and was fulfilled once more.
+/// Nothing runs, nothing is under way, nothing holds the runtime, and there are tasks that still wait: too few
+/// fulfilments, a cycle, a task that had run and was fulfilled once more, or a thread outside of the runtime that would
+/// have fulfilled them later and has no `Runtime::hold`.
 class Stuck : public std::runtime_error {
  public:
   Stuck(std::vector<StuckTask> tasks, std::size_t total);

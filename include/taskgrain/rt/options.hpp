@@ -2,6 +2,8 @@
 
 /// What a runtime is given when it is made.
 
+#include "taskgrain/rt/detail/cxx20.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -16,7 +18,8 @@ enum class Order : std::uint8_t {
 };
 
 struct RuntimeOptions {
-  /// Number of workers; 0: as many as `cores`, or one for each core that this process may use.
+  /// Number of workers; 0: as many as `cores`, or one for each core that this process may use. If its cgroup has a CPU
+  /// quota (a container's limit), no more than that, rounded up.
   int workers = 0;
   /// The processor of each worker, as the operating system counts them; empty: one of each core in the order of the
   /// machine, then the second of each. Workers beyond the processors share them.
@@ -29,8 +32,13 @@ struct RuntimeOptions {
   /// How long a worker without work spins before it sleeps.
   std::chrono::nanoseconds spin = std::chrono::milliseconds(2);
   /// Remember every task that ran, so that one that is fulfilled too often is found at once. Memory then grows with the
-  /// graph.
+  /// graph. By default in programs that are compiled for debugging, without NDEBUG; how the runtime itself was compiled
+  /// does not matter.
+#ifdef NDEBUG
   bool check = false;
+#else
+  bool check = true;
+#endif
   /// File for a trace of all tasks, for chrome://tracing or ui.perfetto.dev; empty: none.
   std::filesystem::path trace{};
 };

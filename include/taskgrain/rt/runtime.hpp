@@ -8,6 +8,8 @@
 ///     flow.fulfill(0);
 ///     runtime.wait();
 
+#include "taskgrain/rt/detail/cxx20.hpp"
+
 #include <concepts>
 #include <cstddef>
 #include <functional>
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "taskgrain/rt/error.hpp"
+#include "taskgrain/rt/event.hpp"
 #include "taskgrain/rt/options.hpp"
 
 namespace taskgrain::rt {
@@ -34,14 +37,19 @@ inline constexpr const char* version = "0.1.0";
 /// Index of the worker whose thread calls; -1 outside of workers.
 inline int this_worker() noexcept { return detail::worker_index; }
 
-/// Worker 0 is whoever waits: a thread in `wait` runs its tasks. The others are threads of their own. Several runtimes
-/// can be in one process.
+/// Worker 0 is whoever waits: a thread in `wait` runs its tasks. The others are threads of their own. Several threads
+/// may submit and wait at a time; one of them is worker 0, and the others sleep. Several runtimes can be in one
+/// process.
+///
+/// A task that throws ends its flow or its launch, and no other. The exception is thrown by the `wait` for this flow or
+/// event, or by the next `wait` for everything. If nobody waits, or several flows fail and only one exception can be
+/// thrown, it is printed to the standard error output. Of several exceptions in one flow or launch the first counts.
 class Runtime {
  public:
   /// Starts the threads.
   /// \throws UsageError, std::system_error
   explicit Runtime(RuntimeOptions options = {});
-  /// Waits for all tasks. It cannot report errors, so call `wait` first.
+  /// Waits for all tasks. It prints the errors that nobody waited for.
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -53,12 +61,16 @@ class Runtime {
   const RuntimeOptions& options() const noexcept { return options_; }
 
   /// Works until nothing is left to do: no task, no message, no hold. Afterwards you can use the runtime again, even if
-  /// it throws. Starts the
-  /// threads if it is joined and there is something to do.
-  /// \throws TaskFailed  a task threw; tasks that had not started were dropped
+  /// it throws. Starts the threads if it is joined and there is something to do.
+  /// \throws TaskFailed  a task threw; the tasks of its flow or launch that had not started were dropped
   /// \throws Stuck       tasks wait for what can no longer come
   /// \throws UsageError  when called by a task
   void wait();
+  /// Works until the event is set, whatever else is left to do.
+  /// \throws the event's failure: TaskFailed, Stuck, or Cancelled
+  /// \throws Stuck       nothing is left that could set it
+  /// \throws UsageError  when called by a task
+  void wait(const Event& event);
   /// Works until `done()` or until nothing is left to do. `done` is asked again and again while this thread finds no
   /// task; whoever makes it true calls `notify` after that.
   /// \throws as wait
@@ -81,7 +93,7 @@ class Runtime {
   /// Wakes the thread in `wait` or `work_until`, if it sleeps, to look again.
   void notify() noexcept;
 
-  /// Waits, and ends the threads.
+  /// Waits, and ends the threads. Another thread that waits goes on, and starts them again.
   /// \throws as wait
   void join();
   /// Starts the threads again after `join`.

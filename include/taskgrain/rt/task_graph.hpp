@@ -2,24 +2,43 @@
 
 /// A graph of tasks on workers, to be compiled. Building it is cheap; it may have millions of tasks.
 
-#include <any>
+#include "taskgrain/rt/detail/cxx20.hpp"
+
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "taskgrain/rt/detail/action.hpp"
+#include "taskgrain/rt/detail/start.hpp"
+#include "taskgrain/rt/detail/task_names.hpp"
+#include "taskgrain/rt/issue.hpp"
 
 namespace taskgrain::rt {
 
 namespace detail {
 struct Compiler;
-}
+
+/// The number of a graph, which is never given twice, and while it lives its name.
+class GraphIdentity {
+ public:
+  explicit GraphIdentity(const std::string& name);
+  ~GraphIdentity();
+  GraphIdentity(const GraphIdentity&) = delete;
+  GraphIdentity& operator=(const GraphIdentity&) = delete;
+
+  std::uint32_t number() const noexcept { return number_; }
+
+ private:
+  std::uint32_t number_;
+};
+
+[[noreturn]] void node_of_another_graph(const std::string& graph, std::uint32_t node, std::uint32_t other);
+}  // namespace detail
 
 /// Arguments of a task: its iteration and its worker.
 struct Turn {
@@ -27,25 +46,16 @@ struct Turn {
   int worker;              ///< that runs it
 };
 
-/// The device's own event for the work of a task. Later work on the device waits for it.
-using DeviceEvent = std::any;
-
-/// The device side of an asynchronous task.
-struct Issue {
-  /// Events of the asynchronous tasks before this one. The device must wait for them.
-  std::span<const DeviceEvent> after;
-  /// Call it once, from any thread, when the device is done.
-  std::function<void()> done;
-};
-
 class TaskGraph {
  public:
   struct Node {
-    std::uint32_t index;
+    std::uint32_t index = UINT32_MAX;
+    std::uint32_t graph =
+        0;  ///< the number of its graph; 0: not said, and compiling finds whether there is such a node
   };
 
   /// \param name  of the graph, for errors and traces
-  explicit TaskGraph(std::string name = "graph") : name_(std::move(name)) {}
+  explicit TaskGraph(std::string name = "graph") : names_(std::move(name)) {}
 
   /// A task of a worker: `function(turn)` or `function()`.
   /// \param name  for errors and traces; empty: its number
@@ -56,22 +66,28 @@ class TaskGraph {
     else
       return task(worker, [function = std::move(function)](const Turn&) mutable { function(); }, std::move(name));
   }
-  /// A task whose work a device does: `start` gives it to the device and returns at once. A task after it that is
-  /// asynchronous too is started when this one has been, and waits on the device; any other waits until the device is
-  /// done.
-  Node async_task(int worker, std::function<DeviceEvent(const Turn&, const Issue&)> start, std::string name = {}) {
-    return add({worker, Kind::async, {}, std::move(start)}, std::move(name));
+  /// A task whose work a device does: `start(turn, issue)` gives it to the device and returns at once, with the
+  /// device's event. A task after it that has events of the same type is started when this one has been, and waits on
+  /// the device; any other waits until the device is done.
+  /// \tparam E  the type of the event
+  template <DeviceEvent E, typename F>
+    requires std::is_invocable_r_v<E, F&, const Turn&, const Issue<E>&>
+  Node async_task(int worker, F start, std::string name = {}) {
+    const auto function = std::make_shared<F>(std::move(start));
+    owned_.push_back(function);
+    return add({worker, Kind::async, {}, detail::Start::of<E>(*function)}, std::move(name));
   }
-  /// A precondition: tasks after it wait for an event that you pass to each launch, in the order of these calls.
+  /// A precondition: tasks after it wait for an event that you pass to each launch.
   Node precondition(std::string name = {}) { return add({0, Kind::precondition, {}, {}}, std::move(name)); }
-  /// An event for outside that comes after tasks; returned by each launch, in the order of these calls. With
-  /// iterations, that of the last.
+  /// An event for outside that comes after tasks; each launch returns one. With iterations, that of the last.
   Node postcondition(std::string name = {}) { return add({0, Kind::postcondition, {}, {}}, std::move(name)); }
 
   /// `to` starts after `from` is done. The same edge twice is one edge.
-  void edge(Node from, Node to) { edges_.push_back({from.index, to.index, false}); }
+  /// \throws UsageError  a node of another graph. A copy of a graph has the nodes of its original.
+  void edge(Node from, Node to) { edges_.push_back({index(from), index(to), false}); }
   /// `to` of the next iteration starts after `from` of this one is done.
-  void carried_edge(Node from, Node to) { edges_.push_back({from.index, to.index, true}); }
+  /// \throws as edge
+  void carried_edge(Node from, Node to) { edges_.push_back({index(from), index(to), true}); }
 
   std::size_t nodes() const noexcept { return nodes_.size(); }
 
@@ -83,30 +99,29 @@ class TaskGraph {
     int worker;
     Kind kind;
     detail::Action action;
-    std::function<DeviceEvent(const Turn&, const Issue&)> start;
+    detail::Start start;
   };
   struct Edge {
     std::uint32_t from, to;
     bool carried;
   };
 
-  Node add(Record record, std::string name) {
-    nodes_.push_back(std::move(record));
-    if (!name.empty()) {
-      names_.resize(nodes_.size());
-      names_.back() = std::move(name);
-    }
-    return {static_cast<std::uint32_t>(nodes_.size() - 1)};
+  std::uint32_t index(Node node) const {
+    if (node.graph != 0 && (identity_ == nullptr || node.graph != identity_->number())) [[unlikely]]
+      detail::node_of_another_graph(names_.graph(), node.index, node.graph);
+    return node.index;
   }
-  std::string text(std::size_t node) const {
-    const bool named = node < names_.size() && !names_[node].empty();
-    return name_ + " " + (named ? names_[node] : std::to_string(node));
+  Node add(Record record, std::string name) {
+    if (identity_ == nullptr) identity_ = std::make_shared<detail::GraphIdentity>(names_.graph());
+    nodes_.push_back(std::move(record));
+    names_.name(nodes_.size() - 1, std::move(name));
+    return {static_cast<std::uint32_t>(nodes_.size() - 1), identity_->number()};
   }
 
-  std::string name_;
+  detail::TaskNames names_;
+  std::shared_ptr<detail::GraphIdentity> identity_;  // from the first node on
   std::vector<Record> nodes_;
   std::vector<Edge> edges_;
-  std::vector<std::string> names_;  // as far as any was given
   std::vector<std::shared_ptr<void>> owned_;
 };
 

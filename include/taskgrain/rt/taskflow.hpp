@@ -3,7 +3,11 @@
 /// Parametrised task graphs, after TaskTorrent (Cambier, Qian, Darve 2020, section II): the graph is given by functions
 /// of a task's key and never stored. A task exists from its first fulfilment until it has run.
 
+#include "taskgrain/rt/detail/cxx20.hpp"
+
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "taskgrain/rt/detail/flow_handler.hpp"
@@ -15,37 +19,108 @@ namespace taskgrain::rt {
 /// traces show a key as << prints it.
 ///
 /// The functions are set before the first `fulfill` and called by any worker at any time; what they capture must live
-/// until `Runtime::wait` has returned.
-template <typename K>
+/// until the destructor or a `wait` has returned.
+///
+/// Instead of setting functions one by one, you can give the flow an object whose members they are, and the compiler
+/// sees through all of them. This is for tasks of less than a microsecond:
+///
+///     struct Tasks {
+///       int indegree(Key key) const;
+///       void run(Key key) const;
+///       int worker(Key key) const;                      // and priority, bound: if you want them
+///       // Each of these saves time, and none is needed:
+///       void after(Key key, auto tell) const;           // calls tell(next) for each task that comes after `key`
+///       std::size_t number(Key key) const;              // tasks that wait at a time have mostly consecutive numbers
+///       static constexpr std::size_t at_once = 16;      // ready tasks that a worker runs before it looks up
+///     };
+///     Taskflow<Key, Tasks> flow(runtime, Tasks{…});
+///
+/// - `after`: the flow fulfills what comes after a task when it has run, so `run` does not. A worker that owns several
+///   of these tasks gets one message for all, and calls `after` itself to find them: it is called by any worker, once or
+///   more for each task, and says the same each time. It may prefetch what those tasks will read.
+/// - `number`: counts lie in an array and not in a hash table. Other numbers are slower, but not wrong.
+/// - `at_once`: a worker runs so many ready tasks, the oldest first, before it looks for messages and for other flows.
+///   They cannot be stolen. Where tasks take longer than a microsecond, it queues them one by one all the same.
+template <typename K, typename Tasks = detail::Functions<K>>
 class Taskflow final {
-  using Handler = detail::FlowHandler<K>;
+  using Handler = detail::FlowHandler<K, Tasks>;
+  static constexpr bool by_setters = std::is_same_v<Tasks, detail::Functions<K>>;
 
  public:
   /// K if it is small, else const K&.
-  using Key = typename Handler::Key;
+  using Key = detail::KeyOf<K>;
 
   /// \param name  of the tasks, for errors and traces
   explicit Taskflow(Runtime& runtime, std::string name = "task")
-      : handler_(detail::engine_of(runtime), std::move(name)) {}
+    requires by_setters
+      : Taskflow(runtime, Tasks(), std::move(name)) {}
+  /// \param tasks  is moved into the flow
+  Taskflow(Runtime& runtime, Tasks tasks, std::string name = "task")
+      : engine_(detail::engine_of(runtime)),
+        handler_(std::make_shared<Handler>(engine_, std::move(tasks), std::move(name))) {
+    engine_.add(handler_);
+    if (handler_->aside() == nullptr) return;
+    try {
+      engine_.add(aside());
+    } catch (...) {
+      engine_.remove(handler_);
+      throw;
+    }
+  }
+  /// Waits for the tasks of this flow, and for no others. Called by a task or in a callback it does not wait: the
+  /// runtime keeps the functions until the tasks have run. It prints an exception that nobody has waited for.
+  ~Taskflow() {
+    engine_.remove(handler_);
+    if (handler_->aside() != nullptr) engine_.remove(aside());
+  }
   Taskflow(const Taskflow&) = delete;
   Taskflow& operator=(const Taskflow&) = delete;
 
   /// The number of fulfilments before a task runs. With 0 or 1 it runs at its first fulfilment.
-  Taskflow& indegree(detail::Function<int, Key> of) { return set(handler_.functions.indegree, std::move(of)); }
+  Taskflow& indegree(detail::Function<int, Key> of)
+    requires by_setters
+  {
+    return set(handler_->functions.indegree, std::move(of));
+  }
   /// Runs the task, which fulfills the tasks that depend on it.
-  Taskflow& run(detail::Function<void, Key> of) { return set(handler_.functions.run, std::move(of)); }
+  Taskflow& run(detail::Function<void, Key> of)
+    requires by_setters
+  {
+    return set(handler_->functions.run, std::move(of));
+  }
   /// The owner of a task, 0 … workers - 1: it counts the fulfilments, and runs the task unless another worker steals
-  /// it. By default keys
-  /// are spread evenly.
-  Taskflow& worker(detail::Function<int, Key> of) { return set(handler_.functions.worker, std::move(of)); }
+  /// it. By default keys are spread evenly, as if drawn by chance.
+  Taskflow& worker(detail::Function<int, Key> of)
+    requires by_setters
+  {
+    return set(handler_->functions.worker, std::move(of));
+  }
   /// Among the tasks of a worker that are ready, those of higher priority run first; 0 by default.
-  Taskflow& priority(detail::Function<int, Key> of) { return rank(handler_.functions.priority, std::move(of)); }
+  Taskflow& priority(detail::Function<int, Key> of)
+    requires by_setters
+  {
+    return rank(handler_->functions.priority, std::move(of));
+  }
   /// Whether a task must not be stolen; by default any may be.
-  Taskflow& bound(detail::Function<bool, Key> of) { return rank(handler_.functions.bound, std::move(of)); }
+  Taskflow& bound(detail::Function<bool, Key> of)
+    requires by_setters
+  {
+    return rank(handler_->functions.bound, std::move(of));
+  }
 
   /// Fulfills one dependence of a task. From any thread.
   /// \throws UsageError  if a function is missing or returns a value that is not allowed
-  void fulfill(Key key) { handler_.fulfill(key); }
+  void fulfill(Key key) { handler_->fulfill(key); }
+
+  /// Works until no task of this flow is left, whatever other flows and graphs do. The flow can be used again, even if
+  /// it throws.
+  /// \throws TaskFailed  one of its tasks threw; those that had not started were dropped
+  /// \throws Stuck       its tasks wait, and nothing is left that could fulfill them
+  /// \throws UsageError  when called by a task
+  void wait() { engine_.wait_for(*handler_); }
+  /// Drops the tasks of this flow that have not started. From any thread; tasks may call it. Then call a `wait`: until
+  /// it returns, what is fulfilled is dropped, too.
+  void cancel() noexcept { engine_.cancel(*handler_); }
 
  private:
   template <typename F>
@@ -55,11 +130,15 @@ class Taskflow final {
   }
   template <typename F>
   Taskflow& rank(F& function, F value) {
-    handler_.functions.ranked = true;
+    handler_->functions.ranked = true;
     return set(function, std::move(value));
   }
 
-  Handler handler_;
+  /// Keeps the handler alive, too.
+  std::shared_ptr<detail::Handler> aside() const noexcept { return {handler_, handler_->aside()}; }
+
+  detail::Engine& engine_;
+  const std::shared_ptr<Handler> handler_;
 };
 
 }  // namespace taskgrain::rt

@@ -3,6 +3,8 @@
 #include <hwloc.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -81,10 +83,13 @@ std::vector<std::vector<int>> detail::by_distance(const std::vector<int>& proces
   };
   std::vector<std::vector<int>> others;
   for (int worker = 0; worker < workers; ++worker) {
+    std::map<int, std::vector<int>, std::greater<>> by_depth;
+    for (int step = 1; step < workers; ++step) {  // the next one first, so that not all rob the same one
+      const int other = (worker + step) % workers;
+      by_depth[depth(worker, other)].push_back(other);
+    }
     auto& list = others.emplace_back();
-    for (int step = 1; step < workers; ++step)
-      list.push_back((worker + step) % workers);  // so that not all rob the same one first
-    std::ranges::stable_sort(list, std::greater(), [&](int other) { return depth(worker, other); });
+    for (const auto& [_, as_near] : by_depth) list.insert(list.end(), as_near.begin(), as_near.end());
   }
   return others;
 }

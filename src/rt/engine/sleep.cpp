@@ -33,7 +33,7 @@ bool heavy_barrier() noexcept {
 }
 
 bool Sleeper::wake_now() noexcept {
-  if (state_.exchange(awake, std::memory_order_acq_rel) != asleep) return false;
+  if ((state_.fetch_and(~asleep, std::memory_order_acq_rel) & asleep) == 0) return false;
   state_.notify_one();
   return true;
 }

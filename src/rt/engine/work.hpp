@@ -8,18 +8,37 @@
 
 namespace taskgrain::rt::detail {
 
-// In pauses, of some ten nanoseconds each.
-inline constexpr int patience =
-    1024;  // before it robs others: a task stolen takes its data along, and what it tells comes back as messages
-inline constexpr int before_idle = 16;     // before the others are told
-inline constexpr int clock_every = 64;     // looks at the clock, which take two pauses each
-inline constexpr int before_yield = 2048;  // before other threads may have the core
+#if defined(TASKGRAIN_SIMULATED_SCHEDULE)
+inline constexpr int shorter = 16;  // so that little is done between one thing of interest and the next
+#else
+inline constexpr int shorter = 1;
+#endif
 
-template <typename Until>
+// In pauses, of some ten nanoseconds each.
+// Before it steals: a task stolen takes its data along, and what it tells comes back as messages. After a theft that
+// was worth it a worker does not wait at all, and twice as long after each that was not. Where all are impatient in
+// vain, the most makes that one theft in the same time, however many they are.
+inline constexpr std::int64_t least_patience = 128 / shorter, most_patience_per_worker = 512 / shorter;
+inline constexpr int before_idle = 16 / shorter;  // before the others are told
+inline constexpr int clock_every = 64 / shorter;  // looks at the clock, which take two pauses each
+inline constexpr int before_yield = 2048;         // before other threads may have the core
+
+inline constexpr unsigned between_questions = 256;  // tasks
+
+/// The time at which a worker that begins to wait now has spun long enough; the end of time if that would overflow.
+inline std::chrono::steady_clock::time_point end_of_spin(std::chrono::steady_clock::time_point now,
+                                                         std::chrono::nanoseconds spin) noexcept {
+  constexpr auto never = std::chrono::steady_clock::time_point::max();
+  return spin < never - now ? now + spin : never;
+}
+
+template <bool often, typename Until>
 void Worker::work(const Until& until) {
   publish_busy();
-  for (;;) {
+  for ([[maybe_unused]] unsigned tasks = 1;; ++tasks) {
     receive();
+    if constexpr (often)
+      if (tasks % between_questions == 0 && until()) return;
     if (const Entry* task = next())
       execute(*task);
     else if (!find_work(until))
@@ -28,36 +47,27 @@ void Worker::work(const Until& until) {
 }
 
 [[gnu::always_inline]] inline void Worker::execute(const Entry& task) {
-  if (engine_.failed()) [[unlikely]]
-    return task.handler->drop(task.payload);
   if (trace_ != nullptr) [[unlikely]]
     return execute_traced(task);
-  task.handler->run(*this, task.payload);
+  engine_.numbered_[task.handler].run(*this, task.payload);
 }
 
 inline const Entry* Worker::next() {
   if (ranked_) [[unlikely]]
     return next_ranked();
-  if (stealable_.empty()) return take_back();
-  const Entry* task = &stealable_.pop_plain();
-  if (!victims_.empty() && shared_.size() <= 0 && !stealable_.empty()) [[unlikely]] {
-    taken_ = *task;
-    task = &taken_;
+  const Entry* task = stealable_.pop_plain();
+  if (stealable_.can_share()) [[unlikely]]
     share();
-  }
   return task;
 }
 
 inline void Worker::receive() {
   if (!victims_.empty()) receive_from_peers();
-  if (outside_.load(std::memory_order_relaxed)) [[unlikely]]
-    receive_from_outside();
+  if (!from_outside_.empty()) [[unlikely]]
+    from_outside_.take([this](const Entry& message) { deliver(message); });
 }
 
-inline bool Worker::mail() const noexcept {
-  if (outside_.load(std::memory_order_relaxed)) return true;
-  return std::ranges::any_of(inboxes_, [](const Mailbox* box) { return !box->empty(); });
-}
+inline bool Worker::mail() const noexcept { return !from_outside_.empty() || !inbox_.empty(); }
 
 inline void Worker::rest(std::int64_t spins) noexcept {
   if (spins < before_yield)
@@ -76,21 +86,38 @@ Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_poin
     }
     if (spins % clock_every == 0) {
       const auto now = std::chrono::steady_clock::now();
-      if (until == open) until = now + engine_.options().spin;
+      if (until == open) until = end_of_spin(now, engine_.options().spin);
       if (now >= until) {
         until = open;
         return Waited::too_long;
       }
-      if (engine_.failed() || has_work()) return Waited::interrupted;
+      if (has_work()) return Waited::interrupted;
     }
     rest(spins);
   }
 }
 
+/// Whether all that it keeps back is for worker 0, which nobody is.
+inline bool Worker::starved() const noexcept {
+  return kept_back_.size() == 1 && kept_back_[0].to == 0 && !engine_.first_taken_.load();
+}
+
+template <typename Until>
+void Worker::sleep(const Until& until) {
+  const bool is_starved = !kept_back_.empty();
+  if (is_starved)
+    engine_.starved_.fetch_add(1);
+  else
+    publish_idle();
+  engine_.asleep_.fetch_add(1, std::memory_order_relaxed);
+  sleeper_.sleep_unless([&] { return mail() || loot() || until() || (is_starved && engine_.first_taken_.load()); });
+  engine_.asleep_.fetch_sub(1, std::memory_order_relaxed);
+  if (is_starved) engine_.starved_.fetch_sub(1);
+}
+
 template <typename Until>
 bool Worker::find_work(const Until& until) {
   std::chrono::steady_clock::time_point sleep_at{};
-  Entry task;
   for (std::int64_t spins = 0;; ++spins) {
     if (!kept_back_.empty()) [[unlikely]]
       send_kept_back();
@@ -98,27 +125,21 @@ bool Worker::find_work(const Until& until) {
       publish_busy();
       return true;
     }
-    if (spins >= patience && loot()) {
-      publish_busy();
-      if (steal(task)) {
-        execute(task);
-        return true;
-      }
+    if (spins >= patience_) {
+      Worker* const found = victim();
+      if (found != nullptr && rob(*found)) return true;
     }
-    if (spins >= before_idle && kept_back_.empty()) {
-      publish_idle();
+    if (spins >= before_idle) {
+      if (kept_back_.empty()) publish_idle();
       if (until()) return false;
     }
-    if (spins % clock_every == clock_every - 1 && kept_back_.empty()) {
+    if (spins % clock_every == clock_every - 1 && (kept_back_.empty() || starved())) {
       const auto now = std::chrono::steady_clock::now();
-      if (sleep_at == std::chrono::steady_clock::time_point{}) {
-        constexpr auto never = std::chrono::steady_clock::time_point::max();
-        sleep_at = engine_.options().spin < never - now ? now + engine_.options().spin : never;
-      }
+      if (sleep_at == std::chrono::steady_clock::time_point{}) sleep_at = end_of_spin(now, engine_.options().spin);
       if (now >= sleep_at) {
-        publish_idle();
-        sleeper_.sleep_unless([&] { return mail() || loot() || until(); });
+        sleep(until);
         sleep_at = {};
+        spins = std::max(spins, patience_);
       }
     }
     rest(spins);

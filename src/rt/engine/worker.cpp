@@ -1,191 +1,229 @@
 #include "taskgrain/rt/detail/worker.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "engine/work.hpp"
+#include "taskgrain/rt/detail/courier.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 
 namespace taskgrain::rt::detail {
 
-namespace {
-
-/// Words of a mailbox: all of a worker's together fit its second-level cache.
-std::size_t capacity(int workers) { return workers <= 8 ? 1024 : workers <= 64 ? 256 : 64; }
-
-constexpr std::size_t senders_at_once = 8;  // a look at all of many mailboxes would cost more than a task
-
-}  // namespace
-
 /// What was kept back goes as one message. One by one it would go at the pace of the receiver, and where that has no
 /// core just now, a mailbox at a time for each turn that the system gives the two. The messages belong to whoever takes
 /// the parcel.
-class Worker::Parcels final : public Handler {
+class Worker::Parcels final : public Courier {
  public:
   void deliver(Worker& here, const Payload& parcel) noexcept override {
     const std::unique_ptr<std::deque<Entry>> messages(parcel.as<std::deque<Entry>*>());
     for (const Entry& message : *messages) here.deliver(message);
   }
-  void drop(const Payload& parcel) noexcept override {
-    deliver(*current_, parcel);
-  }  // they are counted, and dropped one by one
-  void run(Worker&, const Payload&) noexcept override {}  // never
-  std::string describe(const Payload&) const override { return {}; }
-  std::size_t stuck(std::vector<StuckTask>&, std::size_t) const override { return 0; }
-  void abandon() noexcept override {}
 };
 
+/// A worker keeps its first message to another back, and asks that one for a mailbox. It brings the memory: if there is
+/// none, the send fails.
+class Worker::Openings final : public Courier {
+ public:
+  struct Asked {
+    Worker* sender;
+    void* memory;
+    std::size_t capacity;
+  };
+  void deliver(Worker& here, const Payload& message) noexcept override {
+    const auto asked = message.as<Asked>();
+    Mailbox& box = here.inbox_.open(asked.memory, asked.capacity, here.sleeper_);
+    asked.sender->outboxes_[static_cast<std::size_t>(here.index())].store(&box, std::memory_order_release);
+  }
+};
+
+std::unique_ptr<Handler> Worker::make_parcels() { return std::make_unique<Parcels>(); }
+std::unique_ptr<Handler> Worker::make_openings() { return std::make_unique<Openings>(); }
+
 Worker::Worker(Engine& engine, int index, int workers)
-    : engine_(engine), index_(index), stealable_(engine.options().order), bound_(engine.options().order),
-      parcels_(std::make_unique<Parcels>()) {
-  for (int sender = 0; sender < workers; ++sender)
-    mailboxes_.push_back(sender == index ? nullptr : std::make_unique<Mailbox>(capacity(workers)));
+    : engine_(engine), index_(index), stealable_(engine.options().order, workers), bound_(engine.options().order),
+      patience_(least_patience), closed_(Mailbox::make(Mailbox::memory(0), 0, 0)),
+      inbox_(static_cast<std::size_t>(workers - 1)),
+      outboxes_(std::make_unique<std::atomic<Mailbox*>[]>(static_cast<std::size_t>(workers))) {
+  for (int k = 0; k < workers; ++k)
+    outboxes_[static_cast<std::size_t>(k)].store(closed_.get(), std::memory_order_relaxed);
 }
 
 void Worker::receive_from_peers() {
   if (!kept_back_.empty()) [[unlikely]]
     send_kept_back();
-  Entry message;
-  for (std::size_t n = std::min(senders_at_once, inboxes_.size()); n > 0; --n) {
-    Mailbox& box = *inboxes_[next_inbox_];
-    if (++next_inbox_ == inboxes_.size()) next_inbox_ = 0;
-    while (box.pop(message)) deliver(message);
-  }
+  inbox_.take([this](const Entry& message) { deliver(message); });
 }
 
 void Worker::deliver(const Entry& message) {
   ++received_;
-  if (engine_.failed()) [[unlikely]]
-    message.handler->drop(message.payload);
-  else
-    message.handler->deliver(*this, message.payload);
-}
-
-void Worker::receive_from_outside() {
-  {
-    const std::lock_guard lock(outside_mutex_);
-    outside_taken_.swap(outside_list_);
-    outside_.store(false, std::memory_order_relaxed);
-  }
-  for (const Entry& message : outside_taken_) deliver(message);
-  outside_taken_.clear();
+  engine_.numbered_[message.handler].deliver(*this, message.payload);
 }
 
 void Worker::send_from_outside(const Entry& message) {
-  engine_.sent_from_outside_.fetch_add(1, std::memory_order_acq_rel);
-  {
-    const std::lock_guard lock(outside_mutex_);
-    outside_list_.push_back(message);
-    outside_.store(true, std::memory_order_release);
-  }
+  const Engine::Outside inside(engine_);  // what it sends may let the runtime end
+  from_outside_.put(message, [this] { engine_.outside_.sent.fetch_add(1, std::memory_order_acq_rel); });
   wake();
 }
 
-void Worker::keep_back(Worker& to, Entry message) {
-  auto kept = std::ranges::find(kept_back_, &to, &KeptBack::to);
-  if (kept == kept_back_.end()) kept = kept_back_.insert(kept, {&to, std::make_unique<std::deque<Entry>>()});
-  kept->messages->push_back(message);
+void Worker::keep_back(int to, Entry message) try {
+  const auto kept = std::ranges::find(kept_back_, to, &KeptBack::to);
+  if (kept != kept_back_.end()) return kept->messages->push_back(message);
+  KeptBack first{to, std::make_unique<std::deque<Entry>>(1, message)};
+  kept_back_.reserve(kept_back_.size() + 1);
+  if (outboxes_[static_cast<std::size_t>(to)].load(std::memory_order_relaxed) == closed_.get()) ask_for_mailbox(to);
+  kept_back_.push_back(std::move(first));
+} catch (...) {
+  --sent_;
+  engine_.numbered_[message.handler].lost(message.payload);
+  throw;
+}
+
+void Worker::ask_for_mailbox(int of) {
+  Worker& receiver = engine_.worker(of);
+  const std::size_t capacity = receiver.inbox_.next_capacity();
+  const auto release = [](void* memory) { ::operator delete(memory, std::align_val_t(apart)); };
+  std::unique_ptr<void, decltype(release)> memory(Mailbox::memory(capacity), release);
+  receiver.send_from_outside({engine_.openings_->number(), Payload::of(Openings::Asked{this, memory.get(), capacity})});
+  static_cast<void>(memory.release());  // the receiver's
 }
 
 void Worker::send_kept_back() {
   std::erase_if(kept_back_, [this](KeptBack& kept) {
-    Mailbox& box = *kept.to->mailboxes_[static_cast<std::size_t>(index_)];
-    if (!box.push({parcels_.get(), Payload::of(kept.messages.get())})) return false;
+    Mailbox& box = *outboxes_[static_cast<std::size_t>(kept.to)].load(std::memory_order_acquire);
+    if (!box.push(engine_.parcels_->number(), kept.messages.get())) return false;
     static_cast<void>(kept.messages.release());  // the receiver's
     ++sent_;
-    kept.to->wake();
+    Worker& receiver = engine_.worker(kept.to);
+    if (!receiver.sleeper_.attentive()) tell(receiver, box);
     return true;
   });
 }
 
-const Entry* Worker::next_ranked() {
-  const bool bound = !bound_.empty() && (stealable_.empty() || bound_.priority() >= stealable_.priority());
-  if (!bound && stealable_.empty()) {
-    ranked_ = false;
-    return take_back();
+void Worker::leave() noexcept {
+  try {
+    for (; !kept_back_.empty(); kept_back_.pop_back()) {
+      KeptBack& kept = kept_back_.back();
+      const Payload parcel = Payload::of(kept.messages.get());
+      engine_.worker(kept.to).send_from_outside({engine_.parcels_->number(), parcel});  // there is always room
+      static_cast<void>(kept.messages.release());                                       // the receiver's
+    }
+  } catch (const std::bad_alloc&) {  // but for lack of memory: they go when a thread waits again
   }
-  // What was offered and not taken is still this worker's, and may come first.
-  if (shared_.size() > 0 && offered_priority() > (bound ? bound_.priority() : stealable_.priority()))
-    if (const Entry* task = take_back()) return task;
-  taken_ = bound ? bound_.pop() : stealable_.pop();  // bound ones first: nobody else can take them
-  if (!victims_.empty() && shared_.size() <= 0 && !stealable_.empty()) share();
-  return &taken_;
-}
-
-const Entry* Worker::take_back() {
-  if (shared_.size() <= 0 || !shared_.pop(taken_)) return nullptr;
-  took_back_ = true;
-  if (!offered_.empty()) offered_.pop_back();
-  return &taken_;
-}
-
-void Worker::share() {
-  // As many as find takers: twice as many where thieves took all that was offered last, half as many where one came
-  // back.
-  batch_ = took_back_ ? std::max<std::int64_t>(1, batch_ / 2) : std::min(2 * batch_, Deque::capacity / 2);
-  took_back_ = false;
-  const auto half = static_cast<std::int64_t>((stealable_.size() + 1) / 2);
-  const std::int64_t number = std::min(batch_, half);
-  offered_.clear();
-  if (ranked_)
-    share_ranked(number);
-  else
-    for (std::int64_t n = 0; n < number; ++n) shared_.push(stealable_.pop_to_share());
+  if (!stealable_.any_to_share()) return;
+  stealable_.share();
   wake_a_thief();
 }
 
-void Worker::share_ranked(std::int64_t number) {
-  // The last is the one that this worker would take back first, so they go in from the lowest priority to the highest.
-  for (std::int64_t n = 0; n < number; ++n) {
-    const int priority = stealable_.priority();
-    offered_.push_back({priority, stealable_.pop_to_share()});
+void Worker::tell(Worker& receiver, const Mailbox& box) noexcept {
+  receiver.inbox_.notify(box);
+  receiver.sleeper_.wake();
+}
+
+void Worker::ready_slowly(Entry task, Ready how) {
+  if (how.priority != 0) ranked_ = true;
+  bool asked = false;
+  try {
+    asked = (how.bound ? bound_ : stealable_).push_slowly(task, how.priority);
+  } catch (...) {
+    engine_.numbered_[task.handler].lost(task.payload);
+    throw;
   }
-  std::ranges::reverse(offered_);
-  for (const Offered& offered : offered_) shared_.push(offered.task);
+  if (asked) share();
+}
+
+const Entry* Worker::next_ranked() {
+  for (;;) {
+    const bool none = stealable_.empty();  // asked once: what is on offer may go at any time
+    if (none && bound_.empty()) {
+      ranked_ = false;
+      stealable_.forget_priorities();
+      return nullptr;
+    }
+    // Bound ones first: nobody else can take them.
+    const bool bound = !bound_.empty() && (none || bound_.priority() >= stealable_.priority());
+    const Entry* const task = bound ? bound_.pop() : stealable_.pop();
+    if (stealable_.can_share()) share();
+    if (task != nullptr) return task;  // else a thief was quicker
+  }
+}
+
+void Worker::share() {
+  if (!stealable_.can_share()) return;
+  stealable_.share();
+  wake_a_thief();
 }
 
 void Worker::wake_a_thief() noexcept {
+  light_barrier();  // as in Sleeper::wake: a sleeper counts itself, and then looks once more
+  if (engine_.asleep_.load(std::memory_order_relaxed) == 0) return;
   for (Worker* thief : victims_)
     if (thief->sleeper_.wake()) return;
 }
 
-bool Worker::loot() const noexcept {
-  return std::ranges::any_of(victims_, [](const Worker* victim) { return victim->shared_.size() > 0; });
+Worker* Worker::victim() noexcept {
+  constexpr std::size_t at_once = 4;  // a look at all of many would take longer than a task
+  for (std::size_t n = std::min(at_once, victims_.size()); n > 0; --n) {
+    Worker& one = *victims_[next_victim_];
+    Offer& offer = one.stealable_.offer();
+    if (offer.left() > 0) return &one;  // and the next time, too
+    offer.ask();
+    if (++next_victim_ == victims_.size()) next_victim_ = 0;
+  }
+  return nullptr;
 }
 
-bool Worker::steal(Entry& task) {
+bool Worker::loot() noexcept {
+  bool any = false;
   for (Worker* victim : victims_) {
-    if (victim->shared_.size() <= 0 || !victim->shared_.steal(task)) continue;
-    if (victim->shared_.size() > 0) wake_a_thief();
-    return true;
+    Offer& offer = victim->stealable_.offer();
+    offer.ask();
+    any = any || offer.left() > 0;
   }
-  return false;
+  return any;
+}
+
+bool Worker::rob(Worker& victim) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int times_as_long = 8;
+  const auto begin = Clock::now();
+  publish_busy();
+  const auto number = static_cast<Clock::rep>(stealable_.steal(victim.stealable_));
+  if (number == 0) return false;
+  if (victim.stealable_.offer().left() > 0) wake_a_thief();
+  const Entry* const task = next();
+  if (task == nullptr) return true;  // others have robbed this worker of all of it
+  const auto middle = Clock::now();
+  execute(*task);
+  const auto theft = middle - begin, one = Clock::now() - middle;
+  const bool worth_it = number * one >= times_as_long * theft && one >= theft;
+  patience_ = worth_it ? 0 : std::clamp(2 * patience_, least_patience, most_patience_per_worker * engine_.workers());
+  return true;
 }
 
 void Worker::execute_traced(const Entry& task) {
-  std::string name = task.handler->describe(task.payload);
+  std::string name = "?";
+  try {
+    name = engine_.numbered_[task.handler].describe(task.payload);
+  } catch (...) {  // a key that cannot be shown
+  }
   const auto begin = TraceLane::Clock::now();
-  task.handler->run(*this, task.payload);
+  engine_.numbered_[task.handler].run(*this, task.payload);
   trace_->record(std::move(name), begin, TraceLane::Clock::now());
 }
 
 void Worker::publish_idle() {
-  if (idle_) return;
-  idle_ = true;
-  publication_.sent.store(sent_, std::memory_order_release);
-  publication_.received.store(received_, std::memory_order_release);
-  publication_.epoch.store(publication_.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  if (standing_.is_idle()) return;
+  standing_.idle(sent_, received_);
   if (index_ != 0) engine_.notify();
 }
 
 void Worker::publish_busy() {
-  if (!idle_) return;
-  idle_ = false;
-  publication_.epoch.store(publication_.epoch.load(std::memory_order_relaxed) + 1, std::memory_order_release);
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  while (engine_.closed_.load(std::memory_order_acquire)) std::this_thread::yield();
+  if (standing_.is_idle()) standing_.busy();
 }
 
 }  // namespace taskgrain::rt::detail

@@ -1,21 +1,32 @@
 #include "taskgrain/rt/compiled_graph.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <string>
 #include <utility>
 
 #include "graph_actors.hpp"
+#include "graph_compiler.hpp"
+#include "in_order_program.hpp"
+#include "queued_program.hpp"
 
 namespace taskgrain::rt {
 
 namespace {
 
-std::unique_ptr<detail::GraphActors> compile(Runtime& runtime, TaskGraph graph, Policy policy,
+std::shared_ptr<detail::GraphActors> compile(Runtime& runtime, TaskGraph graph, Policy policy,
                                              CompileStatistics& statistics) {
   const auto begin = std::chrono::steady_clock::now();
   detail::Compiler compiler(std::move(graph), runtime.workers(), statistics);
-  auto actors = policy == Policy::in_order
-                    ? detail::in_order_actors(runtime, std::move(compiler), statistics)
-                    : detail::queued_actors(runtime, std::move(compiler), policy == Policy::stealing, statistics);
+  std::shared_ptr<detail::GraphActors> actors;
+  if (policy == Policy::in_order) {
+    auto programs = detail::compile_in_order(compiler, statistics);
+    actors = detail::in_order_actors(runtime, std::move(compiler).outline(), std::move(programs));
+  } else {
+    auto programs = detail::compile_queued(compiler, statistics);
+    actors =
+        detail::queued_actors(runtime, std::move(compiler).outline(), std::move(programs), policy == Policy::stealing);
+  }
   statistics.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return actors;
 }
@@ -30,10 +41,21 @@ std::optional<Policy> policy_from_name(std::string_view name) noexcept {
 }
 
 CompiledGraph::CompiledGraph(Runtime& runtime, TaskGraph graph, Policy policy)
-    : actors_(compile(runtime, std::move(graph), policy, statistics_)) {}
+    : engine_(detail::engine_of(runtime)), actors_(compile(runtime, std::move(graph), policy, statistics_)) {
+  engine_.add(actors_);
+}
 
-CompiledGraph::~CompiledGraph() = default;
+CompiledGraph::~CompiledGraph() { engine_.remove(actors_); }
 
 CompiledGraph::Launch CompiledGraph::launch(LaunchOptions options) { return actors_->launch(std::move(options)); }
+
+void CompiledGraph::cancel() noexcept { actors_->cancel(); }
+
+const Event& CompiledGraph::Launch::postcondition(TaskGraph::Node node) const {
+  const auto found = std::ranges::lower_bound(postconditions_, node.index, {}, &std::pair<std::uint32_t, Event>::first);
+  if (found == postconditions_.end() || found->first != node.index || (node.graph != 0 && node.graph != graph_))
+    throw UsageError("node " + std::to_string(node.index) + " is no postcondition of the graph that was launched");
+  return found->second;
+}
 
 }  // namespace taskgrain::rt

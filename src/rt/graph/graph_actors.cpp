@@ -1,132 +1,253 @@
 #include "graph_actors.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+
 namespace taskgrain::rt::detail {
 
-GraphActors::GraphActors(Runtime& runtime, const Compiler& compiler)
-    : runtime_(runtime), engine_(engine_of(runtime)), name_(compiler.graph_name()),
-      preconditions_(compiler.preconditions.size()), postconditions_(compiler.postconditions.size()) {
-  std::vector<bool> member(static_cast<std::size_t>(runtime.workers()), false);
-  for (std::uint32_t n = 0; n < compiler.size(); ++n)
-    if (!compiler.external(n)) member[static_cast<std::size_t>(compiler.worker(n))] = true;
-  for (std::size_t k = 0; k < member.size(); ++k)
-    if (member[k]) members_.push_back(static_cast<int>(k));
-}
-
-GraphActors::~GraphActors() {
-  const std::lock_guard lock(shared_->mutex);
-  ++shared_->generation;
-}
-
-void GraphActors::send(int worker, const Payload& message, std::size_t words) {
-  Worker& to = engine_.worker(worker);
-  Worker* here = engine_.here();
-  if (here == nullptr)
-    to.send_from_outside({this, message});
-  else if (here == &to)
-    deliver(*here, message);
-  else
-    here->send(to, {this, message}, words);
-}
+GraphActors::GraphActors(Runtime& runtime, Outline outline)
+    : runtime_(runtime), engine_(engine_of(runtime)), outline_(std::move(outline)),
+      most_(INT64_MAX / (static_cast<std::int64_t>(outline_.nodes) + 1)),
+      shares_(new Share[static_cast<std::size_t>(runtime.workers())]) {}
 
 CompiledGraph::Launch GraphActors::launch(CompiledGraph::LaunchOptions options) {
-  if (options.iterations < 0)
-    throw UsageError("iterations is " + std::to_string(options.iterations) + ", allowed are 0 and more");
-  if (options.preconditions.size() != preconditions_)
-    throw UsageError("preconditions has " + std::to_string(options.preconditions.size()) + " events, the graph has " +
-                     std::to_string(preconditions_));
+  // Worker 0 must not find this launch stuck between the moment it is in the queue and its first message.
+  const auto hold = engine_.here() == nullptr ? std::optional(runtime_.hold()) : std::nullopt;
+  std::vector<Event> preconditions = ordered(std::move(options.preconditions));
+  std::uint64_t number = 0;
   CompiledGraph::Launch launch;
-  launch.postconditions.resize(postconditions_);
+  launch.graph_ = outline_.graph;
+  for (const std::uint32_t node : outline_.postconditions) launch.postconditions_.emplace_back(node, Event());
   {
-    const std::lock_guard lock(shared_->mutex);
-    queue_.push_back({std::move(options), launch});
+    const std::lock_guard lock(mutex_);
+    if (options.iterations < 0 || options.iterations > most_ - planned_)
+      throw UsageError("iterations is " + std::to_string(options.iterations) + ", allowed are 0 to " +
+                       std::to_string(most_ - planned_));
+    planned_ += options.iterations;
+    queue_.push_back({options.iterations, std::move(options.after), std::move(preconditions), launch});
     if (std::exchange(busy_, true)) return launch;
+    number = number_;
   }
-  if (start_next()) complete();
+  if (start_next(number)) complete();
   return launch;
 }
 
-template <typename F>
-std::function<void()> GraphActors::unless_abandoned(std::uint64_t generation, F call) {
-  return [shared = shared_, generation, call] {
-    {
-      const std::lock_guard lock(shared->mutex);
-      if (generation != shared->generation) return;
-    }
-    call();
-  };
+/// The events of the preconditions, in the order of these.
+/// \throws UsageError  if it is not one each
+std::vector<Event> GraphActors::ordered(std::vector<std::pair<TaskGraph::Node, Event>> events) const {
+  std::vector<std::optional<Event>> found(outline_.preconditions.size());
+  for (auto& [node, event] : events) {
+    const auto at = std::ranges::lower_bound(outline_.preconditions, node.index);
+    if (at == outline_.preconditions.end() || *at != node.index || (node.graph != 0 && node.graph != outline_.graph))
+      throw UsageError(outline_.names.graph() + ": node " + std::to_string(node.index) +
+                       (node.graph == outline_.graph ? "" : " of another graph") + " is no precondition of this graph");
+    const auto k = static_cast<std::size_t>(at - outline_.preconditions.begin());
+    if (found[k]) throw UsageError(outline_.names.text(outline_.preconditions[k]) + " has two events");
+    found[k] = std::move(event);
+  }
+  std::vector<Event> ordered;
+  for (std::size_t k = 0; k < found.size(); ++k) {
+    if (!found[k])
+      throw UsageError(outline_.names.text(outline_.preconditions[k]) + " is a precondition and has no event");
+    ordered.push_back(std::move(*found[k]));
+  }
+  return ordered;
 }
 
-/// Starts the first of the queue, once the events before it are set. One launch at a time gets here. \returns whether
-/// it is complete
-bool GraphActors::start_next() {
-  CompiledGraph::LaunchOptions options;
-  std::uint64_t generation = 0;
+/// Starts the first of the queue, once the events before it are set.
+/// \param last  the number of launches when the caller found that one may start. If it has changed, another thread has
+///   given these launches up, and perhaps started others.
+/// \returns whether it is complete
+bool GraphActors::start_next(std::uint64_t last) {
+  Queued next{};
+  std::uint64_t number = 0;
+  std::optional<Event> before;
+  std::exception_ptr failure;
   {
-    const std::lock_guard lock(shared_->mutex);
+    const std::lock_guard lock(mutex_);
+    if (last != number_) return false;
+    number = ++number_;
     if (queue_.empty()) {
       busy_ = false;
       return false;
     }
-    auto& after = queue_.front().options.after;
-    while (!after.empty() && after.back().is_set()) after.pop_back();
-    if (after.empty()) {
-      options = std::move(queue_.front().options);
-      running_ = std::move(queue_.front().launch);
-      queue_.pop_front();
-    } else {
-      options.after = {after.back()};
+    for (auto& after = queue_.front().after; !after.empty() && !failure; after.pop_back()) {
+      failure = after.back().failure();
+      if (failure || after.back().is_set()) continue;
+      before = after.back();
+      break;
     }
-    generation = shared_->generation;
+    if (!before) {
+      next = std::move(queue_.front());
+      running_ = std::move(next.launch);
+      events_ = next.preconditions;
+      queue_.pop_front();
+      why_ = failure;
+      is_running_ = true;
+      begin_ = end_;
+      if (failure)
+        drop_queue();
+      else
+        end_ += next.iterations;
+    }
   }
-  if (!options.after.empty()) {
-    options.after[0].then(unless_abandoned(generation, [this] {
-      if (start_next()) complete();
-    }));
+  if (before) {
+    before->then([weak = weak_from_this(), number] {
+      const auto self = weak.lock();
+      if (self && self->start_next(number)) self->complete();
+    });
     return false;
   }
-  const std::int64_t begin = iterations_, end = begin + options.iterations;
-  iterations_ = end;
-  left_.store(static_cast<int>(members_.size()) + 1, std::memory_order_relaxed);
-  if (options.iterations > 0) {
-    start(begin, end);
-    for (std::size_t k = 0; k < preconditions_; ++k)
-      options.preconditions[k].then(unless_abandoned(generation, [this, k, begin, end] { meet(k, begin, end); }));
-  } else {
-    left_.store(1, std::memory_order_relaxed);
+  if (failure) {
+    failed_.store(true, std::memory_order_release);
+    return true;
   }
+  if (next.iterations == 0) return true;
+  left_.store(static_cast<int>(members_.size()) + 1, std::memory_order_relaxed);
+  start(begin_, end_);
+  for (std::size_t k = 0; k < outline_.preconditions.size(); ++k)
+    next.preconditions[k].then([weak = weak_from_this(), number, k] {
+      if (const auto self = weak.lock()) self->meet_if_running(number, k);
+    });
   return left_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+}
+
+void GraphActors::meet_if_running(std::uint64_t number, std::size_t k) {
+  const std::lock_guard lock(mutex_);  // so that the launch does not end meanwhile
+  if (number != number_ || !is_running_) return;
+  if (const std::exception_ptr failure = events_[k].failure())
+    stop_running(failure);
+  else
+    meet(k, begin_, end_);
 }
 
 void GraphActors::finished() {
   if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) complete();
 }
 
-/// Reports that the running launch is done, then starts the next one, so launches are reported in their order.
+/// Ends the running launch, and those that this lets end in turn: one after another, not as calls within calls.
 void GraphActors::complete() {
-  do {
-    for (const Event& event : running_.postconditions) event.set();
-    running_.done.set();
-    engine_.notify();
-  } while (start_next());
-}
-
-std::size_t GraphActors::launches_waiting(std::vector<StuckTask>& tasks, std::size_t most) const {
-  const std::lock_guard lock(shared_->mutex);
-  if (queue_.empty() || left_.load(std::memory_order_acquire) != 0) return 0;
-  if (tasks.size() < most) tasks.push_back({name_ + ": a launch and the event before it", 0, 1});
-  return 1;
-}
-
-void GraphActors::abandon() noexcept {
-  {
-    const std::lock_guard lock(shared_->mutex);
-    queue_.clear();
-    busy_ = false;
-    ++shared_->generation;
+  thread_local std::deque<std::shared_ptr<GraphActors>>* ending = nullptr;  // by this thread
+  auto self = shared_from_this();  // what waits for an event may destroy the graph
+  if (ending != nullptr) return ending->push_back(std::move(self));
+  std::deque<std::shared_ptr<GraphActors>> graphs;
+  ending = &graphs;
+  for (graphs.push_back(std::move(self)); !graphs.empty(); graphs.pop_front()) {
+    const auto graph = graphs.front();
+    while (graph->start_next(graph->end_running())) {
+    }
   }
-  iterations_ = 0;
-  left_.store(0, std::memory_order_relaxed);
-  reset();
+  ending = nullptr;
+}
+
+/// Reports that the running launch is done, so launches are reported in their order. If a task of it has failed, so
+/// have those that were launched to come after it.
+/// \returns the number of launches
+std::uint64_t GraphActors::end_running() {
+  std::deque<Queued> dropped;
+  std::vector<Event> events;
+  CompiledGraph::Launch ended;
+  std::exception_ptr failure;
+  std::uint64_t number = 0;
+  // Not under the mutex: destructors of events may launch this graph. Nobody else is here: the launch has not ended,
+  // and all actors are through. If it fails only now, none of them has given up, and there is nothing to reset.
+  if (failed()) {
+    const Engine::Callback inside;
+    reset(end_);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    number = number_;
+    ended = std::exchange(running_, {});
+    is_running_ = false;
+    events.swap(events_);
+    dropped.swap(dropped_);
+    if (failed()) {
+      failure = std::exchange(why_, nullptr);
+      if (!failure) failure = engine_.failure_of(*this);
+      planned_ = end_;
+      for (const Queued& left : queue_) planned_ += left.iterations;
+      failed_.store(false, std::memory_order_release);
+    }
+  }
+  end(ended, failure);
+  for (const Queued& after : dropped) end(after.launch, failure);
+  engine_.notify();
+  return number;
+}
+
+/// Sets or fails the events of a launch.
+void GraphActors::end(const CompiledGraph::Launch& launch, const std::exception_ptr& failure) noexcept {
+  const Engine::Callback inside;
+  const auto settle = [&](const Event& event) noexcept {
+    try {
+      failure ? event.fail(failure) : event.set();
+    } catch (...) {
+      engine_.report(*this, outline_.names.graph() + ": a call of Event::then");
+    }
+  };
+  for (const auto& [node, event] : launch.postconditions_) settle(event);
+  settle(launch.done);
+}
+
+/// What is queued now fails with the launch that runs. \pre the mutex is held
+void GraphActors::drop_queue() {
+  std::ranges::move(queue_, std::back_inserter(dropped_));
+  queue_.clear();
+}
+
+/// \pre the mutex is held, a launch runs
+void GraphActors::stop_running(const std::exception_ptr& why) noexcept {
+  drop_queue();
+  if (!failed_.exchange(true, std::memory_order_acq_rel)) why_ = why;  // else a task of its own has failed it
+  for (const int worker : members_) rouse(worker);
+}
+
+void GraphActors::stop(const std::exception_ptr& why) noexcept {
+  std::deque<Queued> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_running_) {
+      stop_running(why);
+    } else if (busy_) {
+      dropped.swap(queue_);
+      planned_ = end_;
+      busy_ = false;
+      ++number_;
+    }
+  }
+  for (const Queued& one : dropped) end(one.launch, why);
+}
+
+template <typename Between>
+bool GraphActors::nothing_on_its_way(const Between& between) const noexcept {
+  const auto of = [this](std::size_t w) -> const Counts& { return shares_[w].counts; };
+  return detail::nothing_on_its_way(static_cast<std::size_t>(engine_.workers()), of, outside_, between);
+}
+
+bool GraphActors::idle() const noexcept {
+  return nothing_on_its_way([] { return true; });
+}
+
+bool GraphActors::done() const noexcept {
+  return nothing_on_its_way([this] {
+    const std::lock_guard lock(mutex_);
+    return !busy_;
+  });
+}
+
+std::size_t GraphActors::waiting(int worker, std::vector<StuckTask>& tasks, std::size_t most) const {
+  std::size_t total = waiting_tasks(worker, tasks, most);
+  if (worker != 0) return total;
+  const std::lock_guard lock(mutex_);
+  if (!busy_) return total;
+  ++total;
+  if (tasks.size() < most)
+    tasks.push_back(
+        {outline_.names.graph() + (is_running_ ? ": a launch" : ": a launch and the event before it"), 0, 1});
+  return total;
 }
 
 }  // namespace taskgrain::rt::detail

@@ -1,76 +1,165 @@
 #pragma once
 
 /// The actors of a compiled graph: one for each worker that has tasks. Here is what they share: launches one after
-/// another.
+/// another, and their end.
+///
+/// A launch runs the iterations begin … end - 1, counted over all launches. Each actor says once that it is through:
+/// it has run them all, or it has seen that the launch has failed. So when all are through nothing of the launch runs,
+/// and what still comes of a failed one tells of an iteration before the next launch's begin.
 
 #include <atomic>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include "graph_compiler.hpp"
+#include "program.hpp"
+#include "taskgrain/rt/compiled_graph.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/detail/traffic.hpp"
 
 namespace taskgrain::rt::detail {
 
-class GraphActors : public Handler {
+struct InOrderPrograms;
+struct QueuedPrograms;
+
+class GraphActors : public Handler, public std::enable_shared_from_this<GraphActors> {
  public:
-  GraphActors(Runtime& runtime, const Compiler& compiler);
-  ~GraphActors() override;
+  GraphActors(Runtime& runtime, Outline outline);
 
   CompiledGraph::Launch launch(CompiledGraph::LaunchOptions options);
+  void cancel() noexcept { engine_.cancel(*this); }
 
-  void abandon() noexcept final;
+  // -- for asynchronous tasks under way
+
+  /// The device is done with an iteration of a device task. From any thread.
+  virtual void device_done(std::uint32_t d, std::int64_t iteration) = 0;
+  /// A task throws, with the exception that is being handled.
+  void fail(std::uint32_t node) noexcept { engine_.fail(*this, outline_.names.text(node)); }
+
+  // -- Handler
+  void lost(const Payload&) noexcept final { counts(*engine_.here()).end(); }
+  bool idle() const noexcept final;
+  bool done() const noexcept final;
+  std::size_t waiting(int worker, std::vector<StuckTask>& tasks, std::size_t most) const final;
+  bool broken() const noexcept final { return false; }  // a failed launch ends by itself
+  void stop(const std::exception_ptr& why) noexcept final;
+  void forget(int) noexcept final {}
+  void reopen() noexcept final {}
 
  protected:
+  // -- for executors
+
+  /// A message to this worker has come. `deliver` calls it and counts the message as ended; so does `send` for a
+  /// message to the same worker, which is not counted.
+  virtual void receive(Worker& here, const Payload& message) noexcept = 0;
+  /// What a worker has begun and ended of this graph: `deliver` and `run` end with counts(here).end().
+  Counts& counts(Worker& here) const noexcept { return shares_[static_cast<std::size_t>(here.index())].counts; }
   /// Sends a message to a worker, from any thread.
-  void send(int worker, const Payload& message, std::size_t words = 3);
-  /// Tells the actors to run iterations begin … end - 1, counted over all launches.
+  template <typename Message>
+  void send(int worker, const Message& message) {
+    Worker* here = engine_.here();
+    if (here != nullptr) return send(*here, worker, message);
+    outside_.begin_outside();
+    engine_.worker(worker).send_from_outside({number(), Payload::of(message)});
+  }
+  /// Sends it from one worker to another.
+  template <typename Message>
+  void send(Worker& here, int worker, const Message& message) {
+    if (here.index() == worker) return receive(here, Payload::of(message));
+    counts(here).begin();
+    here.send(worker, number(), message);
+  }
+  /// Puts an entry into the queue of a worker, by its thread.
+  template <typename Task>
+  void ready(Worker& here, const Task& task) {
+    counts(here).begin();
+    here.ready(number(), task);
+  }
+  template <typename Task>
+  void ready(Worker& here, const Task& task, Ready how) {
+    counts(here).begin();
+    here.ready({number(), Payload::of(task)}, how);
+  }
+  /// Tells the actors to run iterations begin … end - 1.
   virtual void start(std::int64_t begin, std::int64_t end) = 0;
   /// Precondition k of the running launch is met.
   virtual void meet(std::size_t k, std::int64_t begin, std::int64_t end) = 0;
-  /// Forgets what is unfinished: as after compiling.
-  virtual void reset() noexcept = 0;
-  /// An actor has run all iterations of the launch. \returns whether it was the last
+  /// The launch has failed: tells an actor that may be waiting for a message. From any thread.
+  virtual void rouse(int worker) = 0;
+  /// All actors are through a launch that has failed: what they share is as if it had run to its end. It may call
+  /// destructors of a device's events, which may do anything.
+  virtual void reset(std::int64_t end) noexcept = 0;
+  /// Appends the tasks of a worker's actor that wait.
+  virtual std::size_t waiting_tasks(int worker, std::vector<StuckTask>& tasks, std::size_t most) const = 0;
+  /// An actor is through. Called once for each launch and actor.
   void finished();
-  void set_postcondition(std::size_t k) noexcept { running_.postconditions[k].set(); }
-  /// Appends a launch that waits for an event. \returns 1 if there is one, else 0
-  std::size_t launches_waiting(std::vector<StuckTask>& tasks, std::size_t most) const;
+  void set_postcondition(std::size_t k) { running_.postconditions_[k].second.set(); }
 
   Runtime& runtime_;
   Engine& engine_;
-  std::vector<int> members_;  ///< workers that have tasks
+  const Outline outline_;
+  const std::vector<int>& members_ = outline_.members;
 
  private:
   struct Queued {
-    CompiledGraph::LaunchOptions options;
+    std::int64_t iterations;
+    std::vector<Event> after, preconditions;
     CompiledGraph::Launch launch;
   };
-  /// What the events before a launch know of it; they may be set when this graph is gone.
-  struct Shared {
-    std::mutex mutex;              // of the queue
-    std::uint64_t generation = 0;  // of what was abandoned
+  struct alignas(apart) Share {
+    Counts counts;
   };
-  /// A call that does nothing once the launches of now are abandoned.
-  template <typename F>
-  std::function<void()> unless_abandoned(std::uint64_t generation, F call);
-  bool start_next();
-  void complete();
 
-  const std::string name_;
-  const std::size_t preconditions_, postconditions_;
-  const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
-  std::deque<Queued> queue_;
-  bool busy_ = false;            // a launch runs, or waits for its events
-  std::int64_t iterations_ = 0;  // of all launches so far
-  CompiledGraph::Launch running_;
-  std::atomic<int> left_{0};  // actors that have not finished; and one for the launch itself while it starts
+  template <typename Between>
+  bool nothing_on_its_way(const Between& between) const noexcept;
+  void drop_queue();
+  void stop_running(const std::exception_ptr& why) noexcept;
+  std::vector<Event> ordered(std::vector<std::pair<TaskGraph::Node, Event>> events) const;
+  bool start_next(std::uint64_t last);
+  void complete();
+  std::uint64_t end_running();
+  void meet_if_running(std::uint64_t number, std::size_t k);
+  void end(const CompiledGraph::Launch& launch, const std::exception_ptr& failure) noexcept;
+
+  const std::int64_t most_;  // iterations of all launches: what actors count goes up to iterations times tasks
+  const std::unique_ptr<Share[]> shares_;  // by worker
+  Counts outside_;
+
+  mutable std::mutex mutex_;            // protects the members below
+  std::deque<Queued> queue_, dropped_;  // dropped_: they fail with the launch that runs
+  std::uint64_t number_ = 0;            // of the launch that starts or runs; one more for each
+  bool busy_ = false;                   // a launch runs, or waits for its events
+  bool is_running_ = false;             // it runs
+  std::int64_t begin_ = 0, end_ = 0;    // of the launch that runs, or ran last
+  std::int64_t planned_ = 0;            // end_, and what is in the queue
+  std::exception_ptr why_;              // what stopped the launch that runs, if no task of its own
+  std::vector<Event> events_;      // of its preconditions; not in what waits for them, or they would own themselves
+  CompiledGraph::Launch running_;  // written when no actor runs
+
+  alignas(apart) std::atomic<int> left_{0};  // actors that are not through; and one for the launch while it starts
 };
 
-std::unique_ptr<GraphActors> in_order_actors(Runtime& runtime, Compiler compiler, CompileStatistics& statistics);
-std::unique_ptr<GraphActors> queued_actors(Runtime& runtime, Compiler compiler, bool stealing,
-                                           CompileStatistics& statistics);
+/// What an executor E is derived from. It has `receive(here, message)` and `go_on(here, task)`, for an entry of `ready`
+/// that has its turn; both are called directly.
+template <typename E>
+class Executor : public GraphActors {
+ public:
+  using GraphActors::GraphActors;
+  void deliver(Worker& here, const Payload& message) noexcept final {
+    static_cast<E&>(*this).receive(here, message);
+    counts(here).end();
+  }
+  void run(Worker& here, const Payload& task) noexcept final {
+    static_cast<E&>(*this).go_on(here, task);
+    counts(here).end();
+  }
+};
+
+std::shared_ptr<GraphActors> in_order_actors(Runtime& runtime, Outline outline, InOrderPrograms programs);
+std::shared_ptr<GraphActors> queued_actors(Runtime& runtime, Outline outline, QueuedPrograms programs, bool stealing);
 
 }  // namespace taskgrain::rt::detail

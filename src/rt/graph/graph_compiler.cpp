@@ -4,9 +4,10 @@
 
 namespace taskgrain::rt::detail {
 
-Compiler::Compiler(TaskGraph given, int workers, CompileStatistics& statistics) : graph(std::move(given)) {
+Compiler::Compiler(TaskGraph given, int number_of_workers, CompileStatistics& statistics)
+    : graph(std::move(given)), workers(number_of_workers) {
   statistics.edges = graph.edges_.size();
-  collect(workers);
+  collect();
   place_postconditions();
   find_levels();
   leave_out_implied();
@@ -14,25 +15,66 @@ Compiler::Compiler(TaskGraph given, int workers, CompileStatistics& statistics) 
   for (std::uint32_t n = 0; n < size(); ++n) {
     if (node(n).kind == Kind::task || node(n).kind == Kind::async) ++statistics.tasks;
     left += out[n].size();
-    for (const Out& edge : out[n])
+    for (const Out& edge : out[n]) {
       ++(worker(n) == worker(edge.to) && !external(n) ? statistics.local : statistics.crossing);
+      statistics.on_device += on_device(n, edge.to);
+    }
   }
   statistics.implied = statistics.edges - left;
 }
 
-void Compiler::collect(int workers) {
+Step Compiler::step(std::uint32_t n) const {
+  const Instruction instruction = node(n).kind == Kind::async           ? Instruction::issue
+                                  : node(n).kind == Kind::postcondition ? Instruction::post
+                                                                        : Instruction::run;
+  return {node(n).action, n, number[n], instruction};
+}
+
+DevicePlan Compiler::devices() const {
+  DevicePlan plan;
+  for (const std::uint32_t n : asynchronous) plan.tasks.push_back({n, worker(n), node(n).start, {}, {}});
+  for (const std::uint32_t n : asynchronous)
+    for (const Out& edge : out[n])
+      if (on_device(n, edge.to)) {
+        const auto e = static_cast<std::uint32_t>(plan.edges.size());
+        plan.edges.push_back({number[n], number[edge.to], edge.carried});
+        plan.tasks[number[n]].after.push_back(e);
+        plan.tasks[number[edge.to]].before.push_back(e);
+      }
+  return plan;
+}
+
+Outline Compiler::outline() && {
+  Outline left{std::move(graph.names_), 0, size(), std::move(preconditions), std::move(postconditions), {}, {}};
+  if (graph.identity_ != nullptr) left.graph = graph.identity_->number();
+  left.owned = std::move(graph.owned_);
+  std::vector<bool> member(static_cast<std::size_t>(workers), false);
+  for (std::uint32_t n = 0; n < size(); ++n)
+    if (!external(n)) member[static_cast<std::size_t>(worker(n))] = true;
+  for (int w = 0; w < workers; ++w)
+    if (member[static_cast<std::size_t>(w)]) left.members.push_back(w);
+  return left;
+}
+
+void Compiler::collect() {
   out.resize(size());
+  number.resize(size(), 0);
+  const auto enlist = [this](std::uint32_t n, std::vector<std::uint32_t>& list) {
+    number[n] = static_cast<std::uint32_t>(list.size());
+    list.push_back(n);
+  };
   for (std::uint32_t n = 0; n < size(); ++n) {
     if (worker(n) < 0 || worker(n) >= workers)
       throw UsageError(text(n) + ": worker is " + std::to_string(worker(n)) + ", allowed are 0 to " +
                        std::to_string(workers - 1));
-    if (node(n).kind == Kind::precondition) preconditions.push_back(n);
-    if (node(n).kind == Kind::postcondition) postconditions.push_back(n);
+    if (node(n).kind == Kind::async) enlist(n, asynchronous);
+    if (node(n).kind == Kind::precondition) enlist(n, preconditions);
+    if (node(n).kind == Kind::postcondition) enlist(n, postconditions);
   }
   for (const auto& [from, to, carried] : graph.edges_) {
     if (from >= size() || to >= size())
-      throw UsageError(graph.name_ + ": an edge names node " + std::to_string(std::max(from, to)) + ", there are " +
-                       std::to_string(size()));
+      throw UsageError(graph.names_.graph() + ": an edge names node " + std::to_string(std::max(from, to)) +
+                       ", there are " + std::to_string(size()));
     if (external(to)) throw UsageError(text(to) + " is a precondition: nothing of the graph comes before it");
     if (node(from).kind == Kind::postcondition)
       throw UsageError(text(from) + " is a postcondition: nothing of the graph comes after it");
@@ -53,7 +95,7 @@ void Compiler::place_postconditions() {
   for (std::uint32_t n = 0; n < size(); ++n)
     for (const Out& edge : out[n])
       if (node(edge.to).kind == Kind::postcondition && !external(n) && !placed[edge.to]) {
-        node(edge.to).worker = worker(n);
+        graph.nodes_[edge.to].worker = worker(n);
         placed[edge.to] = true;
       }
 }

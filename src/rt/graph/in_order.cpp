@@ -1,427 +1,293 @@
-/// Policy in_order: each worker has a linear program of its tasks, and waits only for other workers.
-///
-/// A channel from worker a to worker b is a counter that a alone writes. In iteration n (counted over all launches) a
-/// stores
-///   counter = n · S + k   after the task that is the k-th of the S in its program for which b waits,
-/// and b waits for  counter ≥ n · S + k,  or for  counter ≥ (n - 1) · S + k  where the edge is carried. Because both programs are linear,
-/// of all that a task waits for from one worker only the last matters, and nothing that an earlier task of the program
-/// has waited for: what is stored and waited for is the least that keeps all edges.
+/// The executor of policy in_order: each worker goes through its program, and parks where it has to wait for long.
+/// in_order_program.hpp says what programs say, channel.hpp how workers tell one another. Only after a launch that has
+/// failed, when no actor runs, does the last of them write all channels.
+
+#include "in_order_program.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
-#include <set>
-#include <unordered_map>
+#include <deque>
+#include <memory>
+#include <utility>
+#include <vector>
 
+#include "channel.hpp"
+#include "device_events.hpp"
+#include "done_iterations.hpp"
 #include "engine/work.hpp"
 #include "graph_actors.hpp"
+#include "issue.hpp"
+#include "stretch.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 
 namespace taskgrain::rt::detail {
 
 namespace {
 
-struct Counter {
-  alignas(apart) std::atomic<std::int64_t> value{0};
-  // Who waits has ceased to look: it wants a message (as Sleeper). Not in the line of value: whoever has just stored
-  // there would fetch the line to read this before it may write it.
-  alignas(apart) std::atomic<bool> parked{false};
-};
+/// Where a device task is.
+struct DeviceState {
+  explicit DeviceState(Channel& channel) : done(channel) {}
 
-struct Wait {
-  Counter* counter;
-  std::int64_t offset, stride;  // wait until counter ≥ iteration · stride + offset
-  bool external;                // it is written by nobody's program: an event, or a device
-};
-
-struct Signal {
-  Counter* counter;
-  std::int64_t offset, stride;
-  Worker* to;
-};
-
-struct alignas(64) Item {
-  Action action;
-  std::uint32_t waits_end, signals_end;
-  std::uint32_t node;
-  bool special;  // not just an action: asynchronous, or a postcondition
-};
-
-/// What goes from an asynchronous task to one after it: in_order lets the worker of the first run ahead of that of the
-/// second.
-struct DeviceEdge {
-  explicit DeviceEdge(bool to_next) : carried(to_next) {}
-
-  bool carried;
-  std::mutex mutex;
-  std::deque<DeviceEvent> events;
-};
-
-/// Of nodes that are not just tasks.
-struct Cell {
-  Counter done;              // iterations that the device or the event has done, from the first without a gap
-  std::vector<int> waiting;  // workers whose programs wait for it
-  std::vector<DeviceEdge*> device_before, device_after;
-  std::size_t number = 0;          // of a pre- or postcondition
-  std::mutex mutex;                // protects the members below
-  std::set<std::int64_t> ahead{};  // iterations that the device has done beyond a gap
+  DoneIterations done;
+  std::int64_t issued = 0;  // the iteration after the last that the device was given; by its worker
 };
 
 /// The program of a worker and where it stands. Touched by its thread alone.
 struct alignas(apart) Actor {
-  std::vector<Item> items;
-  std::vector<Wait> waits;
-  std::vector<Signal> signals;
+  InOrderProgram program;
   std::int64_t begin = 0, iteration = 0, end = 0;  // of the launch, and where it is
-  std::size_t item = 0, wait = 0, signal = 0;      // next
-  std::vector<const Cell*> asynchronous;           // of this worker: the launch ends when the device is done with them
+  std::size_t record = 0, wait = 0, signal = 0;    // next
+  std::vector<std::uint32_t> device_tasks;         // that it issues: the launch ends when the device is done with them
   std::size_t drained = 0;                         // of these
   bool parked = false;                             // waits for a message
+  bool running = false;                            // the launch; not yet through
   std::chrono::steady_clock::time_point wait_until{};
+  Stretch stretch;
+  std::size_t before_look = 0;  // records until the next look at what else there is
 
-  void rewind() noexcept { item = wait = signal = 0; }
+  void rewind() noexcept { record = wait = signal = 0; }
 };
 
 struct Message {
-  enum Kind : std::int64_t { start, resume } kind;
-  std::int64_t begin, end;
+  enum Kind : std::int32_t { start, resume, look } kind;
+  std::uint32_t channel = 0;        // look: whose reader asks
+  std::int64_t begin = 0, end = 0;  // start: iterations; look: begin is the value that the reader waits for
 };
 
-class InOrder final : public GraphActors {
+class InOrder final : public Executor<InOrder> {
  public:
-  InOrder(Runtime& runtime, Compiler given, CompileStatistics& statistics)
-      : GraphActors(runtime, given), compiler_(std::move(given)), actors_(static_cast<std::size_t>(runtime.workers())) {
-    lay_out();
-    connect(statistics);
-    compiler_.out = {};
-    engine_.add(*this);
+  InOrder(Runtime& runtime, Outline outline, InOrderPrograms programs)
+      : Executor(runtime, std::move(outline)), devices_(std::move(programs.devices)),
+        channel_ends_(std::move(programs.channels)), channels_(new Channel[channel_ends_.size()]),
+        event_queues_(new EventQueue[devices_.edges.size()]), issuer_(runtime, devices_),
+        actors_(programs.workers.size()) {
+    for (std::size_t w = 0; w < actors_.size(); ++w) actors_[w].program = std::move(programs.workers[w]);
+    for (std::uint32_t d = 0; d < devices_.tasks.size(); ++d) {
+      device_states_.emplace_back(of_device_task(d));
+      actors_[static_cast<std::size_t>(devices_.tasks[d].worker)].device_tasks.push_back(d);
+    }
   }
-  ~InOrder() override { engine_.remove(*this); }
 
-  void deliver(Worker& here, const Payload& payload) noexcept override {
+  void receive(Worker& here, const Payload& payload) noexcept override {
     const auto message = payload.as<Message>();
     Actor& actor = actors_[static_cast<std::size_t>(here.index())];
+    if (message.kind == Message::look) {
+      // If the value is not there yet, the store that brings it comes after this message, and so sees who is parked.
+      if (channels_[message.channel].passed(message.begin)) resume(message.channel);
+      return;
+    }
     if (message.kind == Message::start) {
       actor.begin = actor.iteration = message.begin;
       actor.end = message.end;
+      actor.running = true;
     } else if (!std::exchange(actor.parked, false)) {
       return;
     }
-    here.ready({this, {}}, {.bound = true});
+    ready(here, 0, {.bound = true});
   }
 
-  void run(Worker& here, const Payload&) noexcept override {
+  void go_on(Worker& here, const Payload&) noexcept {
     Actor& actor = actors_[static_cast<std::size_t>(here.index())];
+    if (failed()) return give_up(actor);
+    actor.stretch.enter();
     try {
       for (; actor.iteration < actor.end; ++actor.iteration) {
         if (!(here.trace() == nullptr ? run_iteration<false>(here, actor) : run_iteration<true>(here, actor))) return;
         actor.rewind();
       }
     } catch (...) {
-      return engine_.fail(compiler_.text(actor.items[actor.item].node));
+      fail(actor.program.records[actor.record].node);
+      return give_up(actor);
     }
-    for (; actor.drained < actor.asynchronous.size(); ++actor.drained)
-      if (actor.asynchronous[actor.drained]->done.value.load(std::memory_order_acquire) < actor.end) {
+    if (failed()) return give_up(actor);
+    for (; actor.drained < actor.device_tasks.size(); ++actor.drained)
+      if (!of_device_task(actor.device_tasks[actor.drained]).passed(actor.end)) {
         actor.parked = true;
         return;
       }
     actor.drained = 0;
+    actor.running = false;
     finished();
   }
 
-  std::string describe(const Payload&) const override { return compiler_.graph_name(); }
+  std::string describe(const Payload&) const override { return outline_.names.graph(); }
 
-  std::size_t stuck(std::vector<StuckTask>& tasks, std::size_t most) const override {
-    std::size_t total = launches_waiting(tasks, most);
-    for (const Actor& actor : actors_)
-      if (actor.parked && ++total && tasks.size() < most)
-        tasks.push_back({compiler_.text(actor.items[actor.item].node), 0, 1});
-    return total;
+  std::size_t waiting_tasks(int worker, std::vector<StuckTask>& tasks, std::size_t most) const override {
+    const Actor& actor = actors_[static_cast<std::size_t>(worker)];
+    if (!actor.parked || actor.record == actor.program.records.size()) return 0;
+    if (tasks.size() < most) tasks.push_back({outline_.names.text(actor.program.records[actor.record].node), 0, 1});
+    return 1;
   }
 
  private:
+  /// The launch has failed. The channels stay as they are until all actors have given up: what is not stored keeps
+  /// tasks from running whose predecessors have not.
+  void give_up(Actor& actor) {
+    if (!actor.running) return;
+    for (const std::uint32_t d : actor.device_tasks)
+      if (!of_device_task(d).passed(device_states_[d].issued)) {
+        actor.parked = true;  // the device is at work
+        return;
+      }
+    actor.iteration = actor.end;
+    actor.drained = 0;
+    actor.wait_until = {};
+    actor.rewind();
+    actor.running = false;
+    finished();
+  }
+
   /// False if it could not go on: it is parked, or goes on later, or the run has failed.
   template <bool traced>
   bool run_iteration(Worker& here, Actor& actor) {
     const Turn turn{actor.iteration - actor.begin, here.index()};
-    for (const std::size_t items = actor.items.size(); actor.item < items; ++actor.item) {
-      Item& item = actor.items[actor.item];
-      for (; actor.wait < item.waits_end; ++actor.wait)
-        if (!passed(actor.waits[actor.wait], actor.iteration) && !wait(here, actor, actor.waits[actor.wait]))
-          return false;
-      if constexpr (traced) {
-        const auto begin = TraceLane::Clock::now();
-        execute(item, turn, actor);
-        here.trace()->record(compiler_.text(item.node), begin, TraceLane::Clock::now());
-      } else {
-        execute(item, turn, actor);
-      }
-      for (; actor.signal < item.signals_end; ++actor.signal) {
-        const Signal& signal = actor.signals[actor.signal];
-        signal.counter->value.store(actor.iteration * signal.stride + signal.offset, std::memory_order_release);
-        light_barrier();
-        if (signal.counter->parked.load(std::memory_order_relaxed)) [[unlikely]]
-          unpark(here, signal);
+    auto& [records, waits, signals] = actor.program;
+    while (actor.record < records.size()) {
+      if (actor.before_look == 0 && !look(here, actor)) return false;
+      const std::size_t stretch = std::min(actor.before_look, records.size() - actor.record);
+      actor.before_look -= stretch;
+      for (const std::size_t end = actor.record + stretch; actor.record < end; ++actor.record) {
+        InOrderRecord& record = records[actor.record];
+        for (; actor.wait < record.waits_end; ++actor.wait)
+          if (!passed(waits[actor.wait], actor.iteration) && !wait(here, actor, waits[actor.wait])) return false;
+        if constexpr (traced) {
+          const auto begin = TraceLane::Clock::now();
+          execute(record, turn, actor);
+          here.trace()->record(outline_.names.text(record.node), begin, TraceLane::Clock::now());
+        } else {
+          execute(record, turn, actor);
+        }
+        for (; actor.signal < record.signals_end; ++actor.signal) {
+          const Signal& signal = signals[actor.signal];
+          if (channels_[signal.channel].signal(actor.iteration * signal.stride + signal.offset)) [[unlikely]]
+            unpark(here, signal.channel);
+        }
       }
     }
     return true;
   }
 
-  static bool passed(const Wait& wait, std::int64_t iteration) noexcept {
-    return wait.counter->value.load(std::memory_order_acquire) >= iteration * wait.stride + wait.offset;
+  /// Looks at what else there is. False if the actor goes on later: others of its worker have their turn first, or the
+  /// run has failed.
+  [[gnu::noinline]] bool look(Worker& here, Actor& actor) {
+    actor.before_look = actor.stretch.next();
+    here.poll();
+    if (!failed() && !here.has_work()) return true;
+    go_on_later(here, actor);
+    return false;
+  }
+  /// After whatever else there is to do.
+  void go_on_later(Worker& here, Actor& actor) {
+    actor.stretch.pause();
+    ready(here, 0, {.priority = -1, .bound = true});
+  }
+  static std::int64_t wanted(const Wait& wait, std::int64_t iteration) noexcept {
+    return iteration * wait.stride + wait.offset;
+  }
+  bool passed(const Wait& wait, std::int64_t iteration) const noexcept {
+    // A device that has failed is done, too.
+    return channels_[wait.channel].passed(wanted(wait, iteration)) && !(wait.external && failed());
   }
 
   [[gnu::noinline]] bool wait(Worker& here, Actor& actor, const Wait& wait) {
     if (wait.external) {
-      actor.parked = true;  // who meets it sends a message to this worker after it has written the counter
+      // Who meets it sends a message to this worker after it has written the counter; who fails the launch, after that.
+      actor.parked = !failed();
+      if (!actor.parked) go_on_later(here, actor);
       return false;
     }
-    switch (here.wait_for([&] { return passed(wait, actor.iteration); }, actor.wait_until)) {
+    switch (here.wait_for([&] { return passed(wait, actor.iteration) || failed(); }, actor.wait_until)) {
       case Waited::ready:
-        return true;
+        if (!failed()) [[likely]]
+          return true;
+        [[fallthrough]];
       case Waited::interrupted:
-        if (!engine_.failed()) here.ready({this, {}}, {.priority = -1, .bound = true});  // after whatever else there is
+        go_on_later(here, actor);
         return false;
       case Waited::too_long:
         break;
     }
-    wait.counter->parked.store(true, std::memory_order_relaxed);
-    heavy_barrier();
-    actor.parked = !passed(wait, actor.iteration);
+    const std::int64_t value = wanted(wait, actor.iteration);
+    actor.parked = channels_[wait.channel].park(
+        value, [&] { send(here, channel_ends_[wait.channel].writer, Message{Message::look, wait.channel, value}); });
     return !actor.parked;
   }
 
-  [[gnu::noinline]] void unpark(Worker& here, const Signal& signal) {
-    if (signal.counter->parked.exchange(false))
-      here.send(*signal.to, {this, Payload::of(Message{Message::resume, 0, 0})});
+  [[gnu::noinline]] void unpark(Worker& here, std::uint32_t channel) {
+    if (channels_[channel].unpark()) send(here, channel_ends_[channel].readers[0], Message{Message::resume});
+  }
+  /// Tells the readers of a channel. From any thread.
+  void resume(std::uint32_t channel) {
+    for (const int reader : channel_ends_[channel].readers) send(reader, Message{Message::resume});
   }
 
-  void execute(Item& item, const Turn& turn, Actor& actor) {
-    if (!item.special) [[likely]]
-      item.action(turn);
+  void execute(InOrderRecord& record, const Turn& turn, const Actor& actor) {
+    if (record.instruction == Instruction::run) [[likely]]
+      record.action(turn);
     else
-      execute_special(item, turn, actor);
+      execute_special(turn, actor);
+  }
+  /// The next record of the program, which is no task of the host.
+  [[gnu::noinline]] void execute_special(const Turn& turn, const Actor& actor) {
+    const InOrderRecord& record = actor.program.records[actor.record];
+    if (record.instruction == Instruction::issue)
+      give_to_device(record.operand, turn, actor);
+    else if (actor.iteration + 1 == actor.end)
+      set_postcondition(record.operand);
   }
 
-  [[gnu::noinline]] void execute_special(const Item& item, const Turn& turn, const Actor& actor) {
-    auto& node = compiler_.node(item.node);
-    Cell& cell = cells_.at(item.node);
-    if (node.kind == Compiler::Kind::postcondition) {
-      if (actor.iteration + 1 == actor.end) set_postcondition(cell.number);
-      return;
-    }
-    std::vector<DeviceEvent> after;
-    for (DeviceEdge* edge : cell.device_before) {
-      if (edge->carried && actor.iteration == actor.begin) continue;
-      const std::lock_guard lock(edge->mutex);
-      after.push_back(std::move(edge->events.front()));
-      edge->events.pop_front();
-    }
-    auto hold = std::make_shared<std::optional<Runtime::Hold>>(runtime_.hold());
-    const DeviceEvent event = node.start(turn, {after, [this, &cell, iteration = actor.iteration, hold] {
-                                                  device_done(cell, iteration);
-                                                  for (const int worker : cell.waiting)
-                                                    send(worker, Payload::of(Message{Message::resume, 0, 0}));
-                                                  hold->reset();
-                                                }});
-    for (DeviceEdge* edge : cell.device_after) {
-      if (edge->carried && actor.iteration + 1 == actor.end) continue;
-      const std::lock_guard lock(edge->mutex);
-      edge->events.push_back(event);
-    }
+  void give_to_device(std::uint32_t d, const Turn& turn, const Actor& actor) {
+    const auto missing = [&](std::uint32_t e, std::int64_t iteration) {  // at the ends of a launch
+      return devices_.edges[e].carried && actor.iteration == iteration;
+    };
+    for (const std::uint32_t e : devices_.tasks[d].before)
+      if (!missing(e, actor.begin)) issuer_.after(d).push(event_queues_[e].pop());
+    StoredEvent event;
+    issuer_.issue(*this, d, turn, actor.iteration, event);
+    device_states_[d].issued = actor.iteration + 1;
+    for (const std::uint32_t e : devices_.tasks[d].after)
+      if (!missing(e, actor.end - 1)) event_queues_[e].push(event);
   }
-
-  /// By any thread. Iterations may overtake one another on the device.
-  static void device_done(Cell& cell, std::int64_t iteration) {
-    const std::lock_guard lock(cell.mutex);
-    cell.ahead.insert(iteration);
-    std::int64_t done = cell.done.value.load(std::memory_order_relaxed);
-    while (cell.ahead.erase(done) != 0) ++done;
-    cell.done.value.store(done, std::memory_order_release);
+  void device_done(std::uint32_t d, std::int64_t iteration) override {
+    device_states_[d].done.done(iteration);
+    resume(InOrderPrograms::channel_of_device_task(d));
   }
 
   void start(std::int64_t begin, std::int64_t end) override {
-    for (const int worker : members_) send(worker, Payload::of(Message{Message::start, begin, end}));
+    for (const int worker : members_) send(worker, Message{Message::start, 0, begin, end});
   }
   void meet(std::size_t k, std::int64_t, std::int64_t end) override {
-    Cell& cell = cells_[compiler_.preconditions[k]];
-    cell.done.value.store(end, std::memory_order_release);
-    for (const int worker : cell.waiting) send(worker, Payload::of(Message{Message::resume, 0, 0}));
+    const std::uint32_t channel = InOrderPrograms::channel_of_precondition(k, devices_);
+    channels_[channel].raise(end);
+    resume(channel);
   }
-  void reset() noexcept override {
-    for (auto& [key, counter] : channels_) {
-      counter->value.store(0, std::memory_order_relaxed);
-      counter->parked.store(false, std::memory_order_relaxed);
-    }
-    for (auto& [node, cell] : cells_) {
-      cell.done.value.store(0, std::memory_order_relaxed);
-      cell.ahead.clear();
-    }
-    for (DeviceEdge& edge : device_edges_) edge.events.clear();
-    for (Actor& actor : actors_) {
-      actor.begin = actor.iteration = actor.end = 0;
-      actor.parked = false;
-      actor.drained = 0;
-      actor.wait_until = {};
-      actor.rewind();
-    }
+  void rouse(int worker) override { send(worker, Message{Message::resume}); }
+  void reset(std::int64_t end) noexcept override {
+    for (const Actor& actor : actors_)
+      for (const Signal& signal : actor.program.signals) channels_[signal.channel].reset(end * signal.stride);
+    for (std::size_t k = 0; k < outline_.preconditions.size(); ++k)
+      channels_[InOrderPrograms::channel_of_precondition(k, devices_)].reset(end);
+    for (DeviceState& state : device_states_) state.done.reset(end);
+    for (std::size_t e = 0; e < devices_.edges.size(); ++e) event_queues_[e].clear();
   }
 
-  // -- compiling
-
-  /// The programs: by level, and on a level first what other workers wait for.
-  void lay_out() {
-    std::vector<std::vector<std::uint32_t>> programs(actors_.size());
-    std::vector<bool> watched(compiler_.size(), false);
-    for (std::uint32_t n = 0; n < compiler_.size(); ++n) {
-      if (compiler_.external(n)) continue;
-      programs[static_cast<std::size_t>(compiler_.worker(n))].push_back(n);
-      watched[n] = std::ranges::any_of(
-          compiler_.out[n], [&](const auto& edge) { return compiler_.worker(edge.to) != compiler_.worker(n); });
-    }
-    place_.resize(compiler_.size());
-    for (std::size_t w = 0; w < actors_.size(); ++w) {
-      std::ranges::stable_sort(programs[w], {},
-                               [&](std::uint32_t n) { return 2 * std::uint64_t{compiler_.level[n]} + !watched[n]; });
-      for (const std::uint32_t n : programs[w]) {
-        place_[n] = static_cast<std::uint32_t>(actors_[w].items.size());
-        actors_[w].items.push_back({compiler_.node(n).action, 0, 0, n, compiler_.node(n).kind != Compiler::Kind::task});
-      }
-    }
+  Channel& of_device_task(std::uint32_t d) const noexcept {
+    return channels_[InOrderPrograms::channel_of_device_task(d)];
   }
 
-  /// An edge into a worker's program from elsewhere.
-  struct Incoming {
-    std::uint32_t item, from;
-    bool carried, device;  // device: until the device is done with it
-  };
-
-  void connect(CompileStatistics& statistics) {
-    std::vector<std::vector<Incoming>> incoming(actors_.size());
-    for (std::uint32_t n = 0; n < compiler_.size(); ++n) {
-      if (compiler_.node(n).kind == Compiler::Kind::async) {
-        actors_[static_cast<std::size_t>(compiler_.worker(n))].asynchronous.push_back(&cells_[n]);
-        cells_[n].waiting.push_back(compiler_.worker(n));
-      }
-      for (const auto& [to, carried] : compiler_.out[n]) {
-        const bool on_device = compiler_.on_device(n, to);
-        if (on_device) {
-          DeviceEdge* edge = &device_edges_.emplace_back(carried);
-          cells_[n].device_after.push_back(edge);
-          cells_[to].device_before.push_back(edge);
-        }
-        const bool device = compiler_.node(n).kind == Compiler::Kind::async && !on_device;
-        if (device || compiler_.external(n) || compiler_.worker(n) != compiler_.worker(to))
-          incoming[static_cast<std::size_t>(compiler_.worker(to))].push_back({place_[to], n, carried, device});
-      }
-    }
-    for (std::size_t k = 0; k < compiler_.preconditions.size(); ++k) cells_[compiler_.preconditions[k]].number = k;
-    for (std::size_t k = 0; k < compiler_.postconditions.size(); ++k) cells_[compiler_.postconditions[k]].number = k;
-    std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>
-        watched;  // by channel: places in the sender's program
-    for (std::size_t w = 0; w < actors_.size(); ++w) find_waits(static_cast<int>(w), incoming[w], watched);
-    for (auto& [channel, places] : watched) {
-      std::ranges::sort(places);
-      places.erase(std::ranges::unique(places).begin(), places.end());
-      statistics.messages += places.size();
-    }
-    for (std::size_t w = 0; w < actors_.size(); ++w) number_waits(static_cast<int>(w), watched);
-    std::vector<std::vector<std::pair<std::uint32_t, Signal>>> signals(actors_.size());
-    for (const auto& [channel, places] : watched)
-      for (std::size_t k = 0; k < places.size(); ++k)
-        signals[channel / actors_.size()].push_back(
-            {places[k],
-             {channels_[channel].get(), static_cast<std::int64_t>(k) + 1, static_cast<std::int64_t>(places.size()),
-              &engine_.worker(static_cast<int>(channel % actors_.size()))}});
-    for (std::size_t w = 0; w < actors_.size(); ++w) {
-      std::ranges::stable_sort(signals[w], {}, [](const auto& one) { return one.first; });
-      std::size_t next = 0;
-      for (std::uint32_t place = 0; place < actors_[w].items.size(); ++place) {
-        for (; next < signals[w].size() && signals[w][next].first == place; ++next)
-          actors_[w].signals.push_back(signals[w][next].second);
-        actors_[w].items[place].signals_end = static_cast<std::uint32_t>(next);
-      }
-    }
-  }
-
-  std::uint64_t channel(int from, int to) const noexcept {
-    return static_cast<std::uint64_t>(from) * actors_.size() + static_cast<std::uint64_t>(to);
-  }
-
-  /// The waits of a program that are needed; with places in the sender's program where the offsets will be.
-  void find_waits(int w, std::vector<Incoming>& incoming,
-                  std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>& watched) {
-    Actor& actor = actors_[static_cast<std::size_t>(w)];
-    std::ranges::stable_sort(incoming, {}, &Incoming::item);
-    // Places that the program has waited for so far, and one more; of this iteration and of the one before.
-    std::vector<std::int64_t> now(actors_.size(), 0), before(actors_.size(), 0);
-    std::vector<std::int64_t> here(actors_.size(), 0),
-        here_before(actors_.size(), 0);  // the latest that one item needs
-    std::vector<int> senders;
-    auto next = incoming.begin();
-    for (std::uint32_t place = 0; place < actor.items.size(); ++place) {
-      senders.clear();
-      for (; next != incoming.end() && next->item == place; ++next) {
-        if (next->device || compiler_.external(next->from)) {
-          Cell& cell = cells_[next->from];
-          actor.waits.push_back({&cell.done, next->carried ? 0 : 1, 1, true});
-          if (!std::ranges::count(cell.waiting, w)) cell.waiting.push_back(w);
-          continue;
-        }
-        const int sender = compiler_.worker(next->from);
-        auto& latest = (next->carried ? here_before : here)[static_cast<std::size_t>(sender)];
-        latest = std::max(latest, std::int64_t{place_[next->from]} + 1);
-        senders.push_back(sender);
-      }
-      for (const int sender : senders) {
-        const auto s = static_cast<std::size_t>(sender);
-        need(actor, sender, w, std::exchange(here[s], 0), now[s], false, watched);
-        if (now[s] == 0) need(actor, sender, w, here_before[s], before[s], true, watched);
-        here_before[s] = 0;
-      }
-      actor.items[place].waits_end = static_cast<std::uint32_t>(actor.waits.size());
-    }
-  }
-  void need(Actor& actor, int from, int to, std::int64_t place, std::int64_t& waited, bool carried,
-            std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>& watched) {
-    if (place <= waited) return;
-    waited = place;
-    auto& counter = channels_[channel(from, to)];
-    if (!counter) counter = std::make_unique<Counter>();
-    watched[channel(from, to)].push_back(static_cast<std::uint32_t>(place - 1));
-    actor.waits.push_back({counter.get(), place - 1, carried ? -1 : from, false});  // completed by number_waits
-    unnumbered_.push_back({from, carried});
-  }
-  struct Unnumbered {
-    int from;
-    bool carried;
-  };
-
-  void number_waits(int w, const std::unordered_map<std::uint64_t, std::vector<std::uint32_t>>& watched) {
-    for (Wait& wait : actors_[static_cast<std::size_t>(w)].waits) {
-      if (wait.external) continue;
-      const auto [from, carried] = unnumbered_[numbered_++];
-      const auto& places = watched.at(channel(from, w));
-      const auto k = std::ranges::lower_bound(places, static_cast<std::uint32_t>(wait.offset)) - places.begin();
-      wait.stride = static_cast<std::int64_t>(places.size());
-      wait.offset = k + 1 - (carried ? wait.stride : 0);
-    }
-  }
-
-  Compiler compiler_;
-  std::vector<Actor> actors_;         // by worker
-  std::vector<std::uint32_t> place_;  // of a node in its worker's program
-  std::unordered_map<std::uint64_t, std::unique_ptr<Counter>> channels_;
-  std::unordered_map<std::uint32_t, Cell> cells_;  // by node, of those that have one
-  std::deque<DeviceEdge> device_edges_;
-  std::vector<Unnumbered> unnumbered_;
-  std::size_t numbered_ = 0;
+  const DevicePlan devices_;
+  const std::vector<ChannelEnds> channel_ends_;  // by channel
+  const std::unique_ptr<Channel[]> channels_;
+  const std::unique_ptr<EventQueue[]> event_queues_;  // by device edge
+  Issuer issuer_;
+  std::deque<DeviceState> device_states_;  // by device task
+  std::vector<Actor> actors_;              // by worker
 };
 
 }  // namespace
 
-std::unique_ptr<GraphActors> in_order_actors(Runtime& runtime, Compiler compiler, CompileStatistics& statistics) {
-  return std::make_unique<InOrder>(runtime, std::move(compiler), statistics);
+std::shared_ptr<GraphActors> in_order_actors(Runtime& runtime, Outline outline, InOrderPrograms programs) {
+  return std::make_shared<InOrder>(runtime, std::move(outline), std::move(programs));
 }
 
 }  // namespace taskgrain::rt::detail

@@ -1,173 +1,118 @@
-/// Policies ready_queue and stealing: each worker runs those of its tasks that are ready.
-///
-/// count[n mod 3][t] is the number of edges that task t still waits for in iteration n (counted over all launches); it
-/// is written by the worker that owns t alone. Edges from other workers come as messages, one each. When it becomes 0
-/// it is set to the indegree again, for iteration n + 3. Edges of n + 3 cannot come before that: they come from tasks
-/// of n + 3 or, carried, of n + 2, and a task of
-/// iteration n + 2 starts only when all workers have finished n, that is when  n + 2 < min finished + 2.
+/// The executor of policies ready_queue and stealing: each worker runs those of its records that are ready.
+/// queued_program.hpp says what programs say, queued_actor.hpp what a worker owns.
+
+#include "queued_actor.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <deque>
-#include <optional>
-#include <unordered_map>
+#include <memory>
+#include <utility>
+#include <vector>
 
+#include "device_events.hpp"
 #include "engine/work.hpp"
 #include "graph_actors.hpp"
+#include "issue.hpp"
+#include "stretch.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 
 namespace taskgrain::rt::detail {
 
 namespace {
 
-/// Tasks after a task: places among the tasks of their worker; the highest bit is set for those of the next iteration.
-using Place = std::uint32_t;
-constexpr Place next_iteration = Place{1} << 31;
+using Actor = QueuedActor;
+using Task = ReadyTask;
+using Message = QueuedMessage;
+using Start = QueuedStart;
 
-struct Remote {
-  Place place;
-  int worker;
-};
-
-struct alignas(64) Record {
-  Action action;
-  std::uint32_t local_end, remote_end;  // of what comes after; it begins where that of the task before ends
-  std::uint32_t node;
-  bool special;  // not just an action
-};
-
-struct Ready {
-  Place place;
-  int owner;
-  std::int64_t iteration;
-};
-
-struct Message {
-  enum Kind : std::int32_t { start, arrive, completed, device_done, window } kind;
-  Place place;
-  std::int64_t iteration;  // start: the first
-  std::int64_t end;        // of the launch; start only
-};
-constexpr std::size_t words_without_end = 2;  // of all other messages
-
-/// The part of an asynchronous task, or of a postcondition, that others do not have.
-struct Special {
-  std::vector<std::pair<int, Place>> device_after;  // asynchronous tasks that the device does after it
-  std::vector<std::uint32_t> device_before;         // nodes
-  std::vector<std::uint32_t> carried_before;        // and those of the iteration before
-  DeviceEvent event[3];                             // by iteration mod 3
-  std::size_t number = 0;                           // of a postcondition
-};
-
-/// What one worker owns. Touched by its thread alone, but for `finished`, which others read, and records, which thieves
-/// run.
-struct alignas(apart) Actor {
-  std::vector<Record> records;
-  std::vector<Place> local;
-  std::vector<Remote> remote;
-  std::vector<std::int32_t> indegree;
-  std::vector<std::int32_t> count[3];
-  std::vector<std::pair<Place, std::int32_t>> first;   // what a launch changes of the counts of its first iteration
-  std::vector<std::pair<Place, std::int32_t>> second;  // and of its second: events come before that, too
-  std::vector<Place> roots;                            // tasks that nothing of the graph comes before
-
-  std::int64_t begin = 0, end = 0;  // of the launch
-  std::int64_t window = 0;          // iterations below may start
-  std::size_t left[2] = {0, 0};     // tasks to complete, by iteration mod 2
-  std::deque<Ready> ready;
-  std::vector<Ready> deferred;  // beyond the window
-  std::vector<Message> early;   // of a launch whose start has not come
-  bool ahead = false;           // the iteration after `finished` is through already
-  bool active = false;          // an entry of this actor is in the engine's queue, or runs
-  std::chrono::steady_clock::time_point wait_until{};
-  alignas(apart) std::atomic<std::int64_t> finished{0};  // iterations that all of this worker's tasks are through
-  std::atomic<bool> parked{false};  // wants a message when another worker has finished an iteration
-};
-
-class QueuedActors final : public GraphActors {
+class QueuedActors final : public Executor<QueuedActors> {
  public:
-  QueuedActors(Runtime& runtime, Compiler given, bool stealing, CompileStatistics& statistics)
-      : GraphActors(runtime, given), compiler_(std::move(given)), stealing_(stealing),
-        actors_(new Actor[static_cast<std::size_t>(runtime.workers())]) {
-    build(statistics);
-    compiler_.out = {};
-    reset();
-    engine_.add(*this);
+  QueuedActors(Runtime& runtime, Outline outline, QueuedPrograms programs, bool stealing)
+      : Executor(runtime, std::move(outline)), stealing_(stealing), devices_(std::move(programs.devices)),
+        device_places_(std::move(programs.device_places)), after_precondition_(std::move(programs.after_precondition)),
+        events_(devices_.tasks.size()), issuer_(runtime, devices_), actors_(new Actor[programs.workers.size()]) {
+    for (const int worker : members_) {
+      at(worker).program = std::move(programs.workers[static_cast<std::size_t>(worker)]);
+      at(worker).clear();
+    }
   }
-  ~QueuedActors() override { engine_.remove(*this); }
 
-  void deliver(Worker& here, const Payload& payload) noexcept override {
+  void receive(Worker& here, const Payload& payload) noexcept override {
     const auto message = payload.as<Message>();
     Actor& actor = at(here.index());
-    if (message.kind == Message::start) return begin(here, actor, message);
-    if (message.iteration >= actor.end && message.kind != Message::window)
+    if (message.kind == Message::start) return begin(here, actor, payload.as<Start>());
+    if (message.kind == Message::window) return activate(here, actor);
+    if (message.kind == Message::look) {
+      // If this worker has finished no more than that, it will see who is parked when it has.
+      if (actor.finished.load(std::memory_order_relaxed) > message.iteration) unpark(static_cast<int>(message.place));
+      return;
+    }
+    if (message.iteration < actor.floor) return;  // of a launch that has failed
+    if (message.iteration >= actor.end)
       actor.early.push_back(message);
     else
       receive(here, actor, message);
   }
 
-  void run(Worker& here, const Payload& payload) noexcept override {
-    const auto task = payload.as<Ready>();
-    if (task.owner >= 0) return execute(here, task);
+  void go_on(Worker& here, const Payload& payload) noexcept {
+    const auto task = payload.as<Task>();
+    if (task.owner >= 0) return failed() ? dropped(here, task) : execute(here, task);
     Actor& actor = at(here.index());
-    for (int budget = fair; !actor.ready.empty(); --budget) {
-      if (budget == 0 && here.has_work())
-        return here.ready({this, Payload::of(Ready{0, -1, 0})}, {.priority = -1, .bound = true});
-      const Ready next = actor.ready.front();  // the oldest: others may wait for it
-      actor.ready.pop_front();
+    actor.stretch.enter();
+    for (std::size_t before_look = actor.stretch.tasks(); !actor.ready.empty() && !failed(); --before_look) {
+      if (before_look == 0) {
+        before_look = actor.stretch.next();
+        if (here.has_work()) return go_on_later(here, actor);
+      }
+      const Task next = actor.ready.pop();  // the oldest: others may wait for it
       execute(here, next);
-      if (engine_.failed()) [[unlikely]]
-        return;
       here.poll();
     }
     actor.active = false;
+    if (failed()) [[unlikely]]
+      return give_up(actor);
     if (!actor.deferred.empty()) await_window(here, actor);
   }
 
   std::string describe(const Payload& payload) const override {
-    const auto task = payload.as<Ready>();
-    return task.owner < 0 ? compiler_.graph_name() : compiler_.text(at(task.owner).records[task.place].node);
+    const auto task = payload.as<Task>();
+    return task.owner < 0 ? outline_.names.graph()
+                          : outline_.names.text(at(task.owner).program.records[task.place].node);
   }
 
-  std::size_t stuck(std::vector<StuckTask>& tasks, std::size_t most) const override {
-    std::size_t total = launches_waiting(tasks, most);
-    for (const int worker : members_) {
-      const Actor& actor = at(worker);
-      const std::int64_t iteration = actor.finished.load(std::memory_order_relaxed);
-      if (iteration >= actor.end) continue;
-      for (std::size_t t = 0; t < actor.records.size(); ++t) {
-        const std::int32_t left = actor.count[iteration % 3][t],
-                           indegree = actor.indegree[t] + adjustment(actor, t, iteration);
-        if (left == indegree && (indegree == 0 || left == actor.indegree[t])) continue;  // it ran, or nothing has come
-        ++total;
-        if (tasks.size() < most) tasks.push_back({compiler_.text(actor.records[t].node), indegree - left, indegree});
-      }
-      if (total == 0 && ++total && tasks.size() < most)
-        tasks.push_back({compiler_.graph_name() + ": a launch and its preconditions", 0, 1});
+  std::size_t waiting_tasks(int worker, std::vector<StuckTask>& tasks, std::size_t most) const override {
+    const Actor& actor = at(worker);
+    const std::int64_t iteration = actor.finished.load(std::memory_order_relaxed);
+    if (iteration >= actor.end) return 0;
+    std::size_t total = 0;
+    for (std::size_t t = 0; t < actor.program.records.size(); ++t) {
+      const std::int32_t left = actor.count[iteration % 3][t],
+                         indegree = actor.program.indegree[t] + actor.correction(t, iteration);
+      if (left == indegree && (indegree == 0 || left == actor.program.indegree[t]))
+        continue;  // it ran, or nothing has come
+      ++total;
+      if (tasks.size() < most)
+        tasks.push_back({outline_.names.text(actor.program.records[t].node), indegree - left, indegree});
     }
     return total;
   }
 
  private:
-  static constexpr int fair = 64;  // tasks before the others of this worker have their turn
-
   Actor& at(int worker) const noexcept { return actors_[static_cast<std::size_t>(worker)]; }
-  static std::int32_t adjustment(const Actor& actor, std::size_t place, std::int64_t iteration) {
-    if (iteration > actor.begin + 1) return 0;
-    for (const auto& [changed, by] : iteration == actor.begin ? actor.first : actor.second)
-      if (changed == place) return by;
-    return 0;
-  }
 
   // -- messages
 
-  void begin(Worker& here, Actor& actor, const Message& message) {
-    actor.begin = message.iteration;
-    actor.end = message.end;
-    actor.window = message.iteration + 2;
+  void begin(Worker& here, Actor& actor, const Start& start) {
+    actor.begin = actor.floor = start.message.iteration;
+    actor.end = start.end;
+    actor.running = true;
+    if (failed()) return activate(here, actor);
+    actor.window = actor.begin + 2;
     if (actor.begin + 1 < actor.end)
-      for (const auto& [place, by] : actor.second) actor.count[(actor.begin + 1) % 3][place] += by;
-    for (const auto& [place, by] : actor.first)
+      for (const auto& [place, by] : actor.program.second) actor.count[(actor.begin + 1) % 3][place] += by;
+    for (const auto& [place, by] : actor.program.first)
       if ((actor.count[actor.begin % 3][place] += by) == 0) enqueue(here, actor, {place, here.index(), actor.begin});
     for (std::int64_t iteration = actor.begin; iteration < std::min(actor.end, actor.begin + 2); ++iteration)
       start_roots(here, actor, iteration);
@@ -176,7 +121,11 @@ class QueuedActors final : public GraphActors {
 
   void receive(Worker& here, Actor& actor, const Message& message) {
     if (message.kind == Message::arrive) return arrive(here, actor, message.place, message.iteration);
-    if (message.kind == Message::window) return activate(here, actor);
+    if (message.kind == Message::device_done) --actor.on_device;
+    if (failed()) [[unlikely]] {
+      actor.out -= stealing_;
+      return activate(here, actor);
+    }
     if (message.kind == Message::device_done) tell(here, {message.place, here.index(), message.iteration});
     complete(actor, message.iteration, here);
   }
@@ -188,31 +137,39 @@ class QueuedActors final : public GraphActors {
   }
 
   void start_roots(Worker& here, Actor& actor, std::int64_t iteration) {
-    for (const Place place : actor.roots)
+    for (const Place place : actor.program.roots)
       if (actor.count[iteration % 3][place] == 0)
         enqueue(here, actor, {place, here.index(), iteration});  // or it waits for an event
   }
 
   /// A task of this worker has all that it waits for.
-  void enqueue(Worker& here, Actor& actor, const Ready& task) {
-    actor.count[task.iteration % 3][task.place] = actor.indegree[task.place];
+  void enqueue(Worker& here, Actor& actor, const Task& task) {
+    actor.count[task.iteration % 3][task.place] = actor.program.indegree[task.place];
     if (task.iteration >= actor.window && !open_window(actor, task.iteration)) [[unlikely]] {
       actor.deferred.push_back(task);
     } else if (stealing_) {
-      if (actor.records[task.place].special)
-        here.ready({this, Payload::of(task)}, {.bound = true});
-      else
-        here.ready({this, Payload::of(task)});
-      return;
+      ++actor.out;
+      return actor.program.records[task.place].instruction != Instruction::run ? ready(here, task, {.bound = true})
+                                                                               : ready(here, task);
     } else {
-      actor.ready.push_back(task);
+      actor.ready.push(task);
     }
     activate(here, actor);
   }
 
   void activate(Worker& here, Actor& actor) {
     if (std::exchange(actor.active, true)) return;
-    here.ready({this, Payload::of(Ready{0, -1, 0})}, {.bound = true});
+    ready(here, Task{0, -1, 0}, {.bound = true});
+  }
+
+  /// The launch has failed. Leaves the counts as if it had run to its end, once nothing of this actor runs elsewhere.
+  void give_up(Actor& actor) {
+    if (!actor.running || actor.out != 0 || actor.on_device != 0) return;
+    actor.clear();
+    actor.floor = actor.end;
+    actor.finished.store(actor.end, std::memory_order_release);
+    actor.running = false;
+    finished();
   }
 
   /// Whether an iteration may start.
@@ -224,89 +181,127 @@ class QueuedActors final : public GraphActors {
   }
 
   /// Waits until some task that was deferred may start, or something else can be done.
-  void await_window(Worker& here, Actor& actor) {
+  [[gnu::noinline]] void await_window(Worker& here, Actor& actor) {
     const auto opens = [&] {
-      return std::ranges::any_of(actor.deferred, [&](const Ready& task) { return open_window(actor, task.iteration); });
+      return std::ranges::any_of(actor.deferred, [&](const Task& task) { return open_window(actor, task.iteration); });
     };
-    switch (here.wait_for(opens, actor.wait_until)) {
+    switch (here.wait_for([&] { return opens() || failed(); }, actor.wait_until)) {
       case Waited::ready:
+        if (failed()) return activate(here, actor);
         break;
       case Waited::interrupted:
-        if (engine_.failed()) return;
         actor.active = true;
-        return here.ready({this, Payload::of(Ready{0, -1, 0})}, {.priority = -1, .bound = true});
+        return go_on_later(here, actor);
       case Waited::too_long:
         actor.parked.store(true, std::memory_order_relaxed);
-        heavy_barrier();
+        if (!heavy_barrier()) ask_others(here);
         if (!opens()) return;
         actor.parked.store(false, std::memory_order_relaxed);
     }
-    std::vector<Ready> tasks;
-    tasks.swap(actor.deferred);
-    for (const Ready& task : tasks) enqueue(here, actor, task);
+    actor.reconsidered.swap(actor.deferred);
+    for (const Task& task : actor.reconsidered) enqueue(here, actor, task);
+    actor.reconsidered.clear();
+  }
+
+  /// Without the barrier, the others may not see that this worker is parked, nor this worker what they have finished. A
+  /// message to each makes sure of both. \pre the caller looks at `finished` once more after this
+  [[gnu::noinline]] void ask_others(Worker& here) {
+    for (const int worker : members_)
+      if (worker != here.index())
+        send(here, worker,
+             Message{Message::look, static_cast<Place>(here.index()),
+                     at(worker).finished.load(std::memory_order_relaxed)});
+  }
+
+  void unpark(int worker) {
+    if (at(worker).parked.load(std::memory_order_relaxed) && at(worker).parked.exchange(false))
+      send(worker, Message{Message::window, 0, 0});
+  }
+
+  /// After whatever else there is to do.
+  void go_on_later(Worker& here, Actor& actor) {
+    actor.stretch.pause();
+    GraphActors::ready(here, Task{0, -1, 0}, {.priority = -1, .bound = true});
   }
 
   // -- tasks
 
-  void execute(Worker& here, const Ready& task) noexcept {
+  void execute(Worker& here, const Task& task) noexcept {
     Actor& owner = at(task.owner);
-    Record& record = owner.records[task.place];
+    QueuedRecord& record = owner.program.records[task.place];
     try {
       const Turn turn{task.iteration - owner.begin, here.index()};
-      if (record.special) [[unlikely]] {
-        if (!execute_special(here, owner, record, task, turn)) return;
+      if (record.instruction != Instruction::run) [[unlikely]] {
+        if (!execute_special(here, task, turn)) return;
       } else if (here.trace() == nullptr || stealing_) [[likely]] {  // a task in the engine's queue is recorded there
         record.action(turn);
       } else {
         const auto begin = TraceLane::Clock::now();
         record.action(turn);
-        here.trace()->record(compiler_.text(record.node), begin, TraceLane::Clock::now());
+        here.trace()->record(outline_.names.text(record.node), begin, TraceLane::Clock::now());
       }
     } catch (...) {
-      return engine_.fail(compiler_.text(record.node));
+      fail(record.node);
+      if (record.instruction != Instruction::issue) dropped(here, task);  // else it counts as done
+      return;
     }
     tell(here, task);
     if (task.owner == here.index())
       complete(owner, task.iteration, here);
     else
-      send(task.owner, Payload::of(Message{Message::completed, 0, task.iteration, 0}), words_without_end);
+      send(here, task.owner, Message{Message::completed, 0, task.iteration});
+  }
+
+  /// A task of a launch that has failed; its owner gives up when it knows of all that it handed out.
+  void dropped(Worker& here, const Task& task) {
+    if (stealing_) send(here, task.owner, Message{Message::completed, 0, task.iteration});
   }
 
   /// \returns whether it is complete
-  bool execute_special(Worker& here, Actor& owner, const Record& record, const Ready& task, const Turn& turn) {
-    auto& node = compiler_.node(record.node);
-    Special& special = specials_.at(record.node);
-    if (node.kind == Compiler::Kind::postcondition) {
-      if (task.iteration + 1 == owner.end) set_postcondition(special.number);
+  [[gnu::noinline]] bool execute_special(Worker& here, const Task& task, const Turn& turn) {
+    Actor& owner = at(task.owner);
+    const QueuedRecord& record = owner.program.records[task.place];
+    if (record.instruction == Instruction::post) {
+      if (task.iteration + 1 == owner.end) set_postcondition(record.operand);
       return true;
     }
-    std::vector<DeviceEvent> after;
-    for (const std::uint32_t before : special.device_before)
-      after.push_back(specials_.at(before).event[task.iteration % 3]);
-    if (task.iteration > owner.begin)
-      for (const std::uint32_t before : special.carried_before)
-        after.push_back(specials_.at(before).event[(task.iteration - 1) % 3]);
-    const std::int64_t end = owner.end;  // the device may be done at once, and the launch with it
-    auto hold = std::make_shared<std::optional<Runtime::Hold>>(runtime_.hold());
-    special.event[task.iteration % 3] =
-        node.start(turn, {after, [this, task, hold] {
-                            send(task.owner, Payload::of(Message{Message::device_done, task.place, task.iteration, 0}));
-                            hold->reset();
-                          }});
-    for (const auto& [worker, place] : special.device_after) tell_one(here, worker, place, task.iteration, end);
+    give_to_device(here, owner, record.operand, task, turn);
     return false;
   }
 
+  void give_to_device(Worker& here, Actor& owner, std::uint32_t d, const Task& task, const Turn& turn) {
+    for (const std::uint32_t e : devices_.tasks[d].before) {
+      const DeviceEdge& edge = devices_.edges[e];
+      if (!edge.carried || task.iteration > owner.begin)
+        issuer_.after(d).push(event(edge.from, task.iteration - edge.carried));
+    }
+    ++owner.on_device;
+    const std::int64_t end = owner.end;  // the device may be done at once, and the launch with it
+    issuer_.issue(*this, d, turn, task.iteration, event(d, task.iteration));
+    for (const std::uint32_t e : devices_.tasks[d].after) {
+      const DeviceEdge& edge = devices_.edges[e];
+      tell_one(here, devices_.tasks[edge.to].worker, device_places_[edge.to] | (edge.carried ? next_iteration : 0),
+               task.iteration, end);
+    }
+  }
+  void device_done(std::uint32_t d, std::int64_t iteration) override {
+    send(devices_.tasks[d].worker, Message{Message::device_done, device_places_[d], iteration});
+  }
+  /// What a device task of one of the last iterations has returned.
+  StoredEvent& event(std::uint32_t d, std::int64_t iteration) {
+    return events_[d][static_cast<std::size_t>(iteration % 3)];
+  }
+
   /// Tells those that come after a task.
-  void tell(Worker& here, const Ready& task) {
+  void tell(Worker& here, const Task& task) {
     Actor& owner = at(task.owner);
-    const Record& record = owner.records[task.place];
-    const std::uint32_t local_begin = task.place == 0 ? 0 : owner.records[task.place - 1].local_end;
-    const std::uint32_t remote_begin = task.place == 0 ? 0 : owner.records[task.place - 1].remote_end;
+    const QueuedRecord& record = owner.program.records[task.place];
+    const std::uint32_t local_begin = task.place == 0 ? 0 : owner.program.records[task.place - 1].local_end;
+    const std::uint32_t remote_begin = task.place == 0 ? 0 : owner.program.records[task.place - 1].remote_end;
     for (std::uint32_t k = remote_begin; k < record.remote_end; ++k)
-      tell_one(here, owner.remote[k].worker, owner.remote[k].place, task.iteration, owner.end);
+      tell_one(here, owner.program.remote[k].worker, owner.program.remote[k].place, task.iteration, owner.end);
     for (std::uint32_t k = local_begin; k < record.local_end; ++k)
-      tell_one(here, task.owner, owner.local[k], task.iteration, owner.end);
+      tell_one(here, task.owner, owner.program.local[k], task.iteration, owner.end);
   }
 
   void tell_one(Worker& here, int worker, Place place, std::int64_t iteration, std::int64_t end) {
@@ -315,16 +310,16 @@ class QueuedActors final : public GraphActors {
     if (worker == here.index() && iteration < at(worker).end)
       arrive(here, at(worker), place, iteration);
     else if (worker == here.index())  // a stolen task of a launch whose start has not come to this worker
-      at(worker).early.push_back({Message::arrive, place, iteration, 0});
+      at(worker).early.push_back({Message::arrive, place, iteration});
     else
-      here.send(engine_.worker(worker), {this, Payload::of(Message{Message::arrive, place, iteration, 0})},
-                words_without_end);
+      send(here, worker, Message{Message::arrive, place, iteration});
   }
 
   /// One of this worker's tasks is through.
   void complete(Actor& actor, std::int64_t iteration, Worker& here) {
+    actor.out -= stealing_;
     if (--actor.left[iteration % 2] != 0) return;
-    actor.left[iteration % 2] = actor.records.size();
+    actor.left[iteration % 2] = actor.program.records.size();
     // Iterations end in their order: the next one may be through already.
     std::int64_t through = actor.finished.load(std::memory_order_relaxed);
     if (iteration != through) {
@@ -334,108 +329,40 @@ class QueuedActors final : public GraphActors {
     through += std::exchange(actor.ahead, false) ? 2 : 1;
     actor.finished.store(through, std::memory_order_release);
     light_barrier();
-    for (const int worker : members_)
-      if (at(worker).parked.load(std::memory_order_relaxed) && at(worker).parked.exchange(false))
-        send(worker, Payload::of(Message{Message::window, 0, 0, 0}));
+    for (const int worker : members_) unpark(worker);
     for (std::int64_t next = iteration + 2; next < std::min(actor.end, through + 2); ++next)
       start_roots(here, actor, next);
-    if (through == actor.end) finished();
+    if (through != actor.end) return;
+    actor.running = false;
+    finished();
   }
 
   // -- launches
 
   void start(std::int64_t begin, std::int64_t end) override {
-    for (const int worker : members_) GraphActors::send(worker, Payload::of(Message{Message::start, 0, begin, end}));
+    for (const int worker : members_) GraphActors::send(worker, Start{{Message::start, 0, begin}, end});
   }
   void meet(std::size_t k, std::int64_t begin, std::int64_t end) override {
-    for (const auto& [worker, place] : after_precondition_[k])
+    for (const auto& [place, worker] : after_precondition_[k])
       for (std::int64_t iteration = begin; iteration < std::min(begin + 2, end); ++iteration)
-        GraphActors::send(worker, Payload::of(Message{Message::arrive, place, iteration, 0}));
+        GraphActors::send(worker, Message{Message::arrive, place, iteration});
   }
-  void reset() noexcept override {
-    for (const int worker : members_) {
-      Actor& actor = at(worker);
-      actor.begin = actor.end = actor.window = 0;
-      actor.ahead = actor.active = false;
-      actor.parked.store(false, std::memory_order_relaxed);
-      actor.wait_until = {};
-      actor.ready.clear();
-      actor.deferred.clear();
-      actor.early.clear();
-      actor.finished.store(0, std::memory_order_relaxed);
-      for (auto& count : actor.count) count = actor.indegree;
-      for (auto& left : actor.left) left = actor.records.size();
-    }
-  }
+  void rouse(int worker) override { GraphActors::send(worker, Message{Message::window, 0, 0}); }
+  void reset(std::int64_t) noexcept override {}
 
-  // -- compiling
-
-  void build(CompileStatistics& statistics) {
-    std::vector<Place> place(compiler_.size());
-    for (std::uint32_t n = 0; n < compiler_.size(); ++n) {
-      if (compiler_.external(n)) continue;
-      Actor& actor = at(compiler_.worker(n));
-      place[n] = static_cast<Place>(actor.records.size());
-      const bool special = compiler_.node(n).kind != Compiler::Kind::task;
-      if (special) specials_[n];
-      actor.records.push_back({compiler_.node(n).action, 0, 0, n, special});
-      actor.indegree.push_back(0);
-    }
-    for (std::size_t k = 0; k < compiler_.postconditions.size(); ++k)
-      specials_.at(compiler_.postconditions[k]).number = k;
-    after_precondition_.resize(compiler_.preconditions.size());
-    std::unordered_map<std::uint32_t, std::int32_t> first,
-        second;  // of nodes: what comes more or less often in these iterations
-    for (std::size_t k = 0; k < compiler_.preconditions.size(); ++k)
-      for (const auto& [to, carried] : compiler_.out[compiler_.preconditions[k]]) {
-        ++first[to];
-        ++second[to];
-        after_precondition_[k].emplace_back(compiler_.worker(to), place[to]);
-      }
-    for (std::uint32_t n = 0; n < compiler_.size(); ++n) {
-      if (compiler_.external(n)) continue;
-      Actor& actor = at(compiler_.worker(n));
-      for (const auto& [to, carried] : compiler_.out[n]) {
-        if (carried) --first[to];
-        ++at(compiler_.worker(to)).indegree[place[to]];
-        const Place target = place[to] | (carried ? next_iteration : 0);
-        const bool local = compiler_.worker(to) == compiler_.worker(n);
-        if (compiler_.on_device(n, to)) {
-          specials_.at(n).device_after.emplace_back(compiler_.worker(to), target);
-          (carried ? specials_.at(to).carried_before : specials_.at(to).device_before).push_back(n);
-        } else if (local) {
-          actor.local.push_back(target);
-        } else {
-          actor.remote.push_back({target, compiler_.worker(to)});
-        }
-        statistics.messages += !local;
-      }
-      actor.records[place[n]].local_end = static_cast<std::uint32_t>(actor.local.size());
-      actor.records[place[n]].remote_end = static_cast<std::uint32_t>(actor.remote.size());
-    }
-    for (std::uint32_t n = 0; n < compiler_.size(); ++n) {
-      if (compiler_.external(n)) continue;
-      Actor& actor = at(compiler_.worker(n));
-      const auto changed = first.find(n);
-      if (changed != first.end() && changed->second != 0) actor.first.emplace_back(place[n], changed->second);
-      if (const auto events = second.find(n); events != second.end())
-        actor.second.emplace_back(place[n], events->second);
-      if (actor.indegree[place[n]] == 0) actor.roots.push_back(place[n]);
-    }
-  }
-
-  Compiler compiler_;
   const bool stealing_;
-  std::unique_ptr<Actor[]> actors_;                      // by worker
-  std::unordered_map<std::uint32_t, Special> specials_;  // by node
-  std::vector<std::vector<std::pair<int, Place>>> after_precondition_;
+  const DevicePlan devices_;
+  const std::vector<Place> device_places_;  // by device task
+  const std::vector<std::vector<Remote>> after_precondition_;
+  std::vector<std::array<StoredEvent, 3>> events_;  // by device task, and iteration mod 3
+  Issuer issuer_;
+  const std::unique_ptr<Actor[]> actors_;  // by worker
 };
 
 }  // namespace
 
-std::unique_ptr<GraphActors> queued_actors(Runtime& runtime, Compiler compiler, bool stealing,
-                                           CompileStatistics& statistics) {
-  return std::make_unique<QueuedActors>(runtime, std::move(compiler), stealing, statistics);
+std::shared_ptr<GraphActors> queued_actors(Runtime& runtime, Outline outline, QueuedPrograms programs, bool stealing) {
+  return std::make_shared<QueuedActors>(runtime, std::move(outline), std::move(programs), stealing);
 }
 
 }  // namespace taskgrain::rt::detail

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -45,10 +44,9 @@ inline std::uint64_t mixed(std::uint64_t bits) noexcept {
   return bits ^ (bits >> 31);
 }
 
-/// The entry of a number: all of its words follow from that. Its handler is nobody's address.
+/// The entry of a number: all of its words follow from that. Its handler is nobody's number.
 inline detail::Entry entry_of(std::uint64_t number) noexcept {
-  const std::uint64_t address = (mixed(number) | 8) & ~std::uint64_t{7};  // of something aligned, not null
-  return {std::bit_cast<detail::Handler*>(address),
+  return {static_cast<std::uint32_t>(mixed(number)),
           {{number, mixed(~number), mixed(number + (std::uint64_t{1} << 63))}}};
 }
 inline std::uint64_t number_of(const detail::Entry& entry) noexcept { return entry.payload.words[0]; }

@@ -9,6 +9,7 @@
 /// most a quarter of the slots are full: which way a search goes is then easily predicted. Nothing is allocated while
 /// no more tasks wait than ever did.
 
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -31,28 +32,30 @@ class Counters {
   Counters(const Counters&) = delete;
   Counters& operator=(const Counters&) = delete;
 
-  /// Tasks that wait.
-  std::size_t size() const noexcept { return size_; }
+  /// Tasks that wait. Any thread may ask; the owner writes it.
+  std::size_t size() const noexcept { return size_.load(std::memory_order_acquire); }
 
   /// The count of a task, null if it does not wait. Whoever makes it 0 calls `remove` with it.
   std::int32_t* find(const K& key) noexcept {
-    for (std::size_t s = home(key);; s = after(s)) {
-      Slot& slot = slots_[s];
-      if (slot.count == 0) return nullptr;
-      if (same_key(slot.key(), key)) [[likely]]
-        return &slot.count;
+    for (Slot* slot = &slots_[home(key)];; slot = after(slot)) {
+      if (slot->count == 0) return nullptr;
+      if (same_key(slot->key(), key)) [[likely]]
+        return &slot->count;
     }
   }
 
   /// \param count  as found, and made 0
   void remove(std::int32_t* count) noexcept {
-    const auto offset = reinterpret_cast<std::byte*>(count) - reinterpret_cast<std::byte*>(&slots_[0].count);
-    close(static_cast<std::size_t>(offset) / sizeof(Slot));
+    Slot* slot = reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(count) - offsetof(Slot, count));
+    std::destroy_at(&slot->key());
+    resize(size_.load(std::memory_order_relaxed) - 1);
+    if (after(slot)->count != 0) [[unlikely]]
+      close(static_cast<std::size_t>(slot - slots_.data()));
   }
 
   /// \pre count > 0; the key is not there
   void insert(const K& key, std::int32_t count) {
-    if (4 * size_ >= mask_) grow();
+    if (4 * size_.load(std::memory_order_relaxed) >= mask_) grow();
     place(K(key), count);
   }
 
@@ -66,7 +69,7 @@ class Counters {
   void clear() noexcept {
     for (std::size_t s = 0; s <= mask_; ++s)
       if (std::exchange(slots_[s].count, 0) != 0) std::destroy_at(&slots_[s].key());
-    size_ = 0;
+    resize(0);
   }
 
  private:
@@ -82,19 +85,20 @@ class Counters {
 
   std::size_t home(const K& key) const noexcept { return hash_key(key) >> shift_; }
   std::size_t after(std::size_t s) const noexcept { return (s + 1) & mask_; }
+  Slot* after(Slot* slot) noexcept { return ++slot == std::to_address(slots_.end()) ? slots_.data() : slot; }
+
+  void resize(std::size_t size) noexcept { size_.store(size, std::memory_order_release); }
 
   void place(K&& key, std::int32_t count) noexcept {
-    std::size_t s = home(key);
-    while (slots_[s].count != 0) s = after(s);
-    std::construct_at(&slots_[s].key(), std::move(key));
-    slots_[s].count = count;
-    ++size_;
+    Slot* slot = &slots_[home(key)];
+    while (slot->count != 0) slot = after(slot);
+    std::construct_at(&slot->key(), std::move(key));
+    slot->count = count;
+    resize(size_.load(std::memory_order_relaxed) + 1);
   }
 
-  /// Empties slot s, whose count is 0 already, and moves up what lies behind it and may.
-  void close(std::size_t hole) noexcept {
-    std::destroy_at(&slots_[hole].key());
-    --size_;
+  /// Moves up what lies behind an empty slot and may. Called, so that those who find nothing behind it save registers.
+  [[gnu::noinline]] void close(std::size_t hole) noexcept {
     for (std::size_t s = after(hole); slots_[s].count != 0; s = after(s)) {
       // It may lie at the hole if its home is not between: hole < home ≤ s, going round.
       if (((s - home(slots_[s].key())) & mask_) < ((s - hole) & mask_)) continue;
@@ -112,13 +116,12 @@ class Counters {
     std::swap(slots_, larger.slots_);
     std::swap(mask_, larger.mask_);
     std::swap(shift_, larger.shift_);
-    std::swap(size_, larger.size_);
   }
 
   std::vector<Slot, ApartAllocator<Slot>> slots_;
   std::size_t mask_;
   int shift_;
-  std::size_t size_ = 0;
+  std::atomic<std::size_t> size_{0};
 };
 
 }  // namespace taskgrain::rt::detail

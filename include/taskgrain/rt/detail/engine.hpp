@@ -1,9 +1,10 @@
 #pragma once
 
-/// The engine: workers that run tasks and send one another messages, their threads, and the end of a run. A Runtime
+/// The engine: workers that run tasks and send one another messages, their threads, and who waits for what. A Runtime
 /// owns one and shows its user half; the faces (Taskflow, CompiledGraph) are its handlers.
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <exception>
 #include <functional>
@@ -13,9 +14,12 @@
 #include <thread>
 #include <vector>
 
+#include "taskgrain/rt/detail/completion.hpp"
 #include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/handlers.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
 #include "taskgrain/rt/detail/worker.hpp"
+#include "taskgrain/rt/event.hpp"
 #include "taskgrain/rt/options.hpp"
 
 namespace taskgrain::rt {
@@ -47,58 +51,135 @@ class Engine {
 
   // -- for handlers
 
-  /// A handler lives from `add` to `remove`; remove waits for its messages and tasks.
-  void add(Handler& handler);
-  void remove(Handler& handler) noexcept;
-  /// Whether a task has failed, so that all that is left is dropped.
-  bool failed() const noexcept { return failed_.load(std::memory_order_relaxed); }
-  /// Fails the run with the exception that is being handled.
-  void fail(const std::string& task) noexcept;
+  /// The engine keeps a handler from `add` until after `remove`, when nothing of it is left.
+  void add(std::shared_ptr<Handler> handler);
+  /// Waits for what the handler has begun, unless a worker calls. Prints what failed and nobody was told.
+  void remove(const std::shared_ptr<Handler>& handler) noexcept;
+  /// Fails the handler with the exception that is being handled.
+  void fail(Handler& handler, const std::string& task) noexcept;
+  /// What the handler has failed with.
+  std::exception_ptr failure_of(const Handler& handler) const noexcept;
+  /// Tells whoever waits next of the exception that is being handled; nothing is dropped for it.
+  void report(Handler& handler, const std::string& task) noexcept;
+  /// Waits for one handler. \throws as Taskflow::wait
+  void wait_for(Handler& handler);
+  void cancel(Handler& handler) noexcept;
+  /// While it lives, this thread calls what waits for events: a handler that is removed now is in use.
+  class Callback {
+   public:
+    Callback() noexcept { ++depth_; }
+    ~Callback() { --depth_; }
+    Callback(const Callback&) = delete;
+    Callback& operator=(const Callback&) = delete;
+
+   private:
+    friend class Engine;
+    static inline constinit thread_local int depth_ = 0;
+  };
 
   // -- for Runtime, which says what they do
 
   void wait();
+  /// Waits, and prints what it cannot throw.
+  void finish() noexcept;
+  void wait(const Event& event);
   void work_until(const std::function<bool()>& done);
-  void notify() noexcept { workers_[0]->wake(); }
+  void notify() noexcept;
   void join();
   void start();
-  void hold() noexcept { holds_.fetch_add(1, std::memory_order_relaxed); }
-  void release() noexcept {
-    holds_.fetch_sub(1, std::memory_order_release);
-    notify();
-  }
+  /// A thread outside that touches the engine. The engine ends only when all of these have left; their count is the
+  /// last thing that they touch.
+  class Outside {
+   public:
+    explicit Outside(Engine& engine) noexcept : engine_(engine) {
+      engine_.inside_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Outside() { engine_.inside_.fetch_sub(1, std::memory_order_release); }
+    Outside(const Outside&) = delete;
+    Outside& operator=(const Outside&) = delete;
+
+   private:
+    Engine& engine_;
+  };
+  void hold() noexcept { outside_.holds.fetch_add(1, std::memory_order_relaxed); }
+  void release() noexcept;
 
  private:
   friend class Worker;
+  class First;
+  struct Round;
+  class Rounds;
 
+  static std::unique_ptr<Handler> make_rounds();
+  void start_threads();
   void stop_threads() noexcept;
   /// Whether everything is done: no worker has work, no message is under way, and there is no Hold. Only worker 0 asks.
   bool quiescent() noexcept;
-  template <typename Done>
-  void work_as_first(const Done& done);
-  class Closed;
-  /// Forgets the remaining tasks of a run that has ended, and throws TaskFailed or Stuck if it went wrong.
+  /// Works as worker 0, or sleeps while another thread does, until `done()` or until nothing is left to do.
+  /// \tparam often  ask `done` between tasks, too
+  /// \returns whether `done()`
+  template <bool often = true, typename Done>
+  bool wait_until(const Done& done);
+  /// Calls `call(worker)` in the thread of each worker, between tasks, and waits. Not for workers.
+  void on_workers(const std::function<void(int worker)>& call);
+  /// What of these handlers waits for ever. Asked when nothing is left to do.
+  struct Found {
+    std::vector<StuckTask> tasks;
+    std::size_t total = 0;
+    std::vector<Handler*> handlers;
+  };
+  Found find_stuck(const std::vector<Handler*>& handlers);
+  /// Stops what is stuck. \returns the exception that says so
+  std::exception_ptr give_up(const Found& found);
+  /// Waits until a handler that was stopped has nothing on its way, forgets the rest, and opens it again.
+  void settle(Handler& handler);
+  /// After a run: settles what has failed or is stuck, and throws it.
   void end_run();
-  std::vector<Handler*> handlers();
+  void print_untold(const Handler* handler) noexcept;
+  void drop_retired() noexcept;
+  /// \pre the mutex is held
+  void forget(const std::shared_ptr<Handler>& handler) noexcept;
+  /// Handlers that no thread waits for alone.
+  std::vector<std::shared_ptr<Handler>> unwaited();
 
   RuntimeOptions options_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  std::vector<std::thread> threads_;
+  Handlers numbered_;                 // added and removed under mutex_
+  std::vector<std::thread> threads_;  // by who is worker 0
   std::unique_ptr<Trace> trace_;
-  std::mutex caller_mutex_;  // held by the thread that is worker 0
-  std::mutex mutex_;         // protects the members below
-  std::vector<Handler*> handlers_;
-  std::exception_ptr failure_;
-  std::vector<std::uint64_t> epochs_;  // of worker 0, while it asks whether all is done
+  const std::unique_ptr<Handler> rounds_ = make_rounds();
+  const std::unique_ptr<Handler> parcels_ = Worker::make_parcels(), openings_ = Worker::make_openings();
+  Completion completion_;  // asked by worker 0
+
+  std::mutex first_mutex_;  // protects the two below
+  std::condition_variable first_left_;
+  std::atomic<bool> first_taken_{false};  // a thread is worker 0; workers that keep messages for it read it
+  std::atomic<int> others_{0};            // threads that wait and are not worker 0
+  std::mutex settling_;                   // held by who settles
+
+  mutable std::mutex mutex_;  // protects the members below, and what handlers say it protects
+  std::vector<std::shared_ptr<Handler>> handlers_, retired_;  // retired: removed while in use
+  std::vector<std::shared_ptr<Failure>> failures_;            // that nobody may have been told
+
+  std::atomic<int> starved_{0};  // workers that sleep until worker 0 is there
 
   // Written seldom.
-  alignas(apart) std::atomic<bool> failed_{false};  // written by who fails first, and by worker 0 when all are idle
-  std::atomic<bool> stop_{false};
-  std::atomic<bool> closed_{false};  // by worker 0: the others stay idle
-  // Written by outside threads.
-  alignas(apart) std::atomic<std::uint64_t> sent_from_outside_{0};
-  std::atomic<std::int64_t> holds_{0};
+  alignas(apart) std::atomic<bool> stop_{false};
+  std::atomic<int> asleep_{0};  // workers that sleep or are about to; written by each of them
+  OutsideCounts outside_;
+  alignas(apart) std::atomic<int> inside_{0};  // threads outside that touch the engine: it lives until they have left
 };
+
+template <typename What>
+void Worker::send(int to, std::uint32_t handler, const What& what) {
+  ++sent_;
+  Mailbox& box = *outboxes_[static_cast<std::size_t>(to)].load(std::memory_order_acquire);
+  if (!box.push(handler, what)) [[unlikely]]
+    return keep_back(to, {handler, Payload::of(what)});
+  Worker& receiver = engine_.worker(to);
+  if (!receiver.sleeper_.attentive()) [[unlikely]]
+    tell(receiver, box);
+}
 
 /// The engine of a runtime: for its faces, when they are made.
 Engine& engine_of(Runtime& runtime) noexcept;

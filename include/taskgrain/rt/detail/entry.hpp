@@ -1,10 +1,13 @@
 #pragma once
 
-/// An entry of a queue or a mailbox: a handler and 24 bytes of payload.
+/// An entry of a queue or a mailbox: the number of a handler, and 24 bytes of payload.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -41,34 +44,73 @@ struct Payload {
   }
 };
 
-/// A handler: it receives messages and runs tasks. Taskflow and CompiledGraph are handlers.
+class Handler;
+
+/// The exception that ended a flow or a launch.
+struct Failure {
+  std::exception_ptr exception;
+  const Handler* of;
+  bool told = false;  // somebody who waited has it; under the engine's mutex
+};
+
+/// Receives messages and runs tasks. Taskflow and CompiledGraph are handlers. What goes wrong in one does
+/// not concern the others.
 class Handler {
  public:
   virtual ~Handler() = default;
 
-  // What goes wrong in these two fails the run: they throw nothing.
+  // What goes wrong in these two fails the handler: they throw nothing.
   /// A message to this worker has come. Called by the worker's thread.
   virtual void deliver(Worker& here, const Payload& message) noexcept = 0;
   /// Runs a task that was ready. Called by the thread of the worker that has it.
   virtual void run(Worker& here, const Payload& task) noexcept = 0;
-  /// A message or task is dropped because the run has failed.
-  virtual void drop(const Payload& /*payload*/) noexcept {}
+  /// There was no memory to queue an entry that this thread, a worker, has counted as begun. It is gone.
+  virtual void lost(const Payload& /*payload*/) noexcept {}
   /// The name and key of a task, for people.
   virtual std::string describe(const Payload& task) const = 0;
 
-  /// Appends the tasks that wait for what can no longer come, up to `most` in all. Called when all workers are idle.
-  /// \returns how many there are
-  virtual std::size_t stuck(std::vector<StuckTask>& tasks, std::size_t most) const = 0;
-  /// Forgets all that is unfinished. Called when all workers are idle.
-  virtual void abandon() noexcept = 0;
+  // -- for threads that wait; any may call, at any time
+
+  /// Nothing of it runs, is ready or is on its way.
+  virtual bool idle() const noexcept = 0;
+  /// idle, and nothing of it waits.
+  virtual bool done() const noexcept = 0;
+  /// Appends the tasks of a worker that wait, up to `most` in all. Called by the worker's thread.
+  /// \returns how many wait there
+  virtual std::size_t waiting(int worker, std::vector<StuckTask>& tasks, std::size_t most) const = 0;
+  /// Has failed, and drops what comes until a thread that waits has settled it.
+  virtual bool broken() const noexcept = 0;
+  /// Drops what is unfinished, until it is settled.
+  virtual void stop(const std::exception_ptr& why) noexcept = 0;
+  /// The first half of settling, on each worker by its thread: forgets what waits. \pre idle, stopped
+  virtual void forget(int worker) noexcept = 0;
+  /// The second half: what comes is taken again.
+  virtual void reopen() noexcept = 0;
+  /// A run of the whole runtime has ended. Called by each worker's thread.
+  virtual void run_ended(int /*worker*/) noexcept {}
+
+  /// That entries name it by (handlers.hpp).
+  std::uint32_t number() const noexcept { return number_; }
+  /// Whether a task has failed, so that all that is left is dropped. Workers ask it for each task.
+  bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
+
+ protected:
+  friend class Engine;
+  friend class Handlers;
+
+  std::uint32_t number_ = UINT32_MAX;
+  std::atomic<bool> failed_{false};   // true: by who fails it first; false: when nothing of it is on its way
+  std::shared_ptr<Failure> failure_;  // that it has failed with; under the engine's mutex
+  unsigned failures_ = 0;             // so far; under the engine's mutex
+  int waiters_ = 0;                   // threads that wait for this handler alone; under the engine's mutex
 };
 
 struct Entry {
-  Handler* handler = nullptr;
+  std::uint32_t handler = 0;
   Payload payload;
 
   Entry() = default;
-  Entry(Handler* to, const Payload& what) noexcept : handler(to), payload(what) {}
+  Entry(std::uint32_t to, const Payload& what) noexcept : handler(to), payload(what) {}
   Entry(const Entry&) = default;
   /// Word by word: what was just put together in registers would be stored and loaded again in wider pieces, and wait
   /// for that.

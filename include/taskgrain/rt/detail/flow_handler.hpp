@@ -2,6 +2,7 @@
 
 /// What is behind a Taskflow: the counts of its tasks, and what the engine asks of them.
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -10,113 +11,143 @@
 #include <utility>
 #include <vector>
 
+#include "taskgrain/rt/detail/batch.hpp"
 #include "taskgrain/rt/detail/counters.hpp"
+#include "taskgrain/rt/detail/courier.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
-#include "taskgrain/rt/detail/function.hpp"
 #include "taskgrain/rt/detail/key.hpp"
+#include "taskgrain/rt/detail/numbered_counters.hpp"
+#include "taskgrain/rt/detail/tasks.hpp"
+#include "taskgrain/rt/detail/traffic.hpp"
 
 namespace taskgrain::rt::detail {
 
-template <typename K>
+template <typename K, typename Tasks>
 class FlowHandler final : public Handler {
- public:
-  /// Small keys travel by value.
-  using Key = std::conditional_t<Payload::fits<K>, K, const K&>;
+  static_assert(!WithAtOnce<Tasks> || (Payload::fits<K> && std::is_default_constructible_v<K>),
+                "at_once is for keys that are plain data of at most 24 bytes");
+  static_assert(!WithAtOnce<Tasks> || (!WithPriority<Tasks, K> && !WithBound<Tasks, K>),
+                "tasks that run at_once have no priorities and are not bound");
 
-  FlowHandler(Engine& engine, std::string name)
-      : engine_(engine), workers_(static_cast<unsigned>(engine.workers())), name_(std::move(name)),
+ public:
+  using Key = KeyOf<K>;
+
+  FlowHandler(Engine& engine, Tasks&& of, std::string name)
+      : functions(std::move(of)), engine_(engine), workers_(static_cast<unsigned>(engine.workers())),
+        name_(std::move(name)), check_(engine.options().check), may_batch_(engine.options().trace.empty()),
         shares_(new Share[workers_]) {
-    functions.indegree = [this](Key) -> int { throw UsageError(name_ + ": indegree is not set"); };
-    functions.run = [this](Key) { throw UsageError(name_ + ": run is not set"); };
-    functions.worker = [workers = std::uint64_t{workers_}](Key key) {
-      return static_cast<int>(hash_key<K>(key) % workers);
-    };
-    engine_.add(*this);
+    if constexpr (WithNumber<Tasks, K>)
+      for (unsigned w = 0; w < workers_; ++w) shares_[w].waiting.number_by(functions);
+    if constexpr (std::is_same_v<Tasks, Functions<K>>) {
+      functions.indegree = [this](Key) -> int { throw UsageError(name_ + ": indegree is not set"); };
+      functions.run = [this](Key) { throw UsageError(name_ + ": run is not set"); };
+      functions.worker = [workers = std::uint64_t{workers_}](Key key) {
+        return static_cast<int>(worker_of_key<K>(key, workers));
+      };
+    }
   }
-  ~FlowHandler() override { engine_.remove(*this); }
   FlowHandler(const FlowHandler&) = delete;
   FlowHandler& operator=(const FlowHandler&) = delete;
 
-  /// As the setters of Taskflow.
-  struct {
-    Function<int, Key> indegree;
-    Function<void, Key> run;
-    Function<int, Key> worker;
-    Function<int, Key> priority;
-    Function<bool, Key> bound;
-    bool ranked = false;  // whether tasks have a priority or may be bound
-  } functions;
+  Tasks functions;
 
   [[gnu::noinline]] void fulfill(
       Key key) {  // called, so that the key comes in registers: inlined it would be put together in memory
-    const int owner = functions.worker(key);
+    const int owner = owner_of(key);
+    Worker* here = engine_.here();
+    if (here != nullptr && here->index() == owner) [[likely]]
+      return fulfill_here(*here, share_of(here->index()), key);
     if (static_cast<unsigned>(owner) >= workers_) [[unlikely]]
       no_such_worker(key, owner);
-    Worker* here = engine_.here();
     if (here == nullptr) [[unlikely]]
       return fulfill_from_outside(owner, key);
-    if (here->index() != owner) return here->send(engine_.worker(owner), {this, pack(key)}, words);
-    fulfill_here(*here, key);
+    send(*here, owner, key);
   }
+
+  /// A handler that the engine must know, too; null if there is none.
+  Handler* aside() noexcept { return WithAfter<Tasks, K> ? &told_ : nullptr; }
 
   // -- Handler
   void deliver(Worker& here, const Payload& message) noexcept override {
-    const Unpacked key(message);
-    try {
-      fulfill_here(here, *key);
-    } catch (...) {
-      engine_.fail(text(*key));
-    }
+    receive(here, message);
+    share_of(here.index()).counts.end();
   }
-  void run(Worker&, const Payload& task) noexcept override {
+  void run(Worker& here, const Payload& task) noexcept override {
     const Unpacked key(task);
-    try {
-      functions.run(*key);
-    } catch (...) {
-      engine_.fail(text(*key));
-    }
+    if constexpr (WithAtOnce<Tasks>) return run_batch(here, *key);
+    run_here(here, *key);
+    share_of(here.index()).counts.end();
   }
-  void drop(const Payload& payload) noexcept override { Unpacked key(payload); }
+  void lost(const Payload& payload) noexcept override {
+    const Unpacked key(payload);
+    share_of(engine_.here()->index()).counts.end();
+  }
   std::string describe(const Payload& payload) const override {
     if constexpr (Payload::fits<K>)
       return text(payload.as<K>());
     else
       return text(*payload.as<K*>());
   }
-  std::size_t stuck(std::vector<StuckTask>& tasks, std::size_t most) const override {
-    std::size_t total = 0;
-    for (std::size_t w = 0; w < workers_; ++w) {
-      total += shares_[w].waiting.size();
-      shares_[w].waiting.for_each([&](const K& key, std::int32_t left) {
-        if (tasks.size() < most) tasks.push_back({text(key), functions.indegree(key) - left, functions.indegree(key)});
-      });
-    }
-    return total;
+  bool idle() const noexcept override {
+    return nothing_on_its_way([] { return true; });
   }
-  void abandon() noexcept override {
-    for (std::size_t w = 0; w < workers_; ++w) {
-      shares_[w].waiting.clear();
-      shares_[w].ran.clear();
-    }
+  bool done() const noexcept override {
+    return nothing_on_its_way([this] {
+      return std::all_of(&shares_[0], &shares_[workers_], [](const Share& share) { return share.waiting.size() == 0; });
+    });
   }
+  std::size_t waiting(int worker, std::vector<StuckTask>& tasks, std::size_t most) const override {
+    const auto& waiting = share_of(worker).waiting;
+    waiting.for_each([&](const K& key, std::int32_t left) {
+      if (tasks.size() >= most) return;
+      try {
+        tasks.push_back({text(key), functions.indegree(key) - left, functions.indegree(key)});
+      } catch (...) {
+        tasks.push_back({name_ + " with a key or an indegree that throws", 0, left});
+      }
+    });
+    return waiting.size();
+  }
+  bool broken() const noexcept override { return failed(); }
+  void stop(const std::exception_ptr&) noexcept override { failed_.store(true, std::memory_order_release); }
+  void reopen() noexcept override { failed_.store(false, std::memory_order_release); }
+  void forget(int worker) noexcept override {
+    share_of(worker).waiting.clear();
+    share_of(worker).ran.clear();
+  }
+  void run_ended(int worker) noexcept override { share_of(worker).ran.clear(); }
 
  private:
+  /// What travels: the key, or its box.
+  using Packed = std::conditional_t<Payload::fits<K>, K, K*>;
   struct Hash {
     std::size_t operator()(const K& key) const noexcept { return hash_key(key); }
   };
   struct Same {
     bool operator()(const K& a, const K& b) const noexcept { return same_key(a, b); }
   };
-  /// The data of one worker. Only its thread uses them.
+  using Waiting = std::conditional_t<WithNumber<Tasks, K>, NumberedCounters<K, Tasks>, Counters<K>>;
+  /// The data of one worker. Only its thread writes them.
   struct alignas(apart) Share {
-    Counters<K> waiting;
+    Waiting waiting;                        // others read its size
+    Counts counts;                          // others read them
     std::unordered_set<K, Hash, Same> ran;  // or wait: all that were fulfilled, where the runtime checks
+    [[no_unique_address]] std::conditional_t<WithAtOnce<Tasks>, Batch<K>, NoBatch> batch;
+    std::uint64_t told = 0;                // tasks of which other workers were told
+    std::vector<std::uint64_t> last_told;  // by worker, the number of the last of these that it was told of
   };
+
+  static Packed pack(const K& key) {
+    if constexpr (Payload::fits<K>)
+      return key;
+    else
+      return new K(key);
+  }
 
   /// A key taken out of a payload: by value, or from the box that it travelled in.
   class Unpacked {
    public:
-    explicit Unpacked(const Payload& payload) : key_(payload.as<std::conditional_t<Payload::fits<K>, K, K*>>()) {}
+    explicit Unpacked(const Payload& payload) : key_(payload.as<Packed>()) {}
     const K& operator*() const noexcept {
       if constexpr (Payload::fits<K>)
         return key_;
@@ -127,23 +158,137 @@ class FlowHandler final : public Handler {
    private:
     std::conditional_t<Payload::fits<K>, K, std::unique_ptr<K>> key_;
   };
-  static constexpr std::size_t words = (sizeof(std::conditional_t<Payload::fits<K>, K, K*>) + 7) / 8;  // of a payload
-  static Payload pack(const K& key) {
-    if constexpr (Payload::fits<K>)
-      return Payload::of(key);
-    else
-      return Payload::of(new K(key));
+  Share& share_of(int worker) const noexcept { return shares_[static_cast<std::size_t>(worker)]; }
+  template <typename Between>
+  bool nothing_on_its_way(const Between& between) const noexcept {
+    const auto of = [this](std::size_t w) -> const Counts& { return shares_[w].counts; };
+    return detail::nothing_on_its_way(workers_, of, outside_, between);
   }
-
   std::string text(const K& key) const { return name_ + " " + key_text(key); }
 
   [[gnu::noinline]] void fulfill_from_outside(int owner, Key key) {
-    engine_.worker(owner).send_from_outside({this, pack(key)});
+    const Payload message = Payload::of(pack(key));
+    outside_.begin_outside();
+    try {
+      engine_.worker(owner).send_from_outside({number(), message});
+    } catch (...) {
+      outside_.end_outside();
+      const Unpacked lost(message);
+      throw;
+    }
   }
 
+  void send(Worker& here, int owner, Key key) {
+    const Packed packed = pack(key);
+    share_of(here.index()).counts.begin();
+    here.send(owner, number(), packed);
+  }
+  void receive(Worker& here, const Payload& message) noexcept {
+    const Unpacked key(message);
+    if (failed()) [[unlikely]]
+      return;
+    try {
+      fulfill_here(here, share_of(here.index()), *key);
+    } catch (...) {
+      fail(*key);
+    }
+  }
+  void run_here(Worker& here, Key key) noexcept {
+    if (failed()) [[unlikely]]
+      return;
+    try {
+      functions.run(key);
+      if constexpr (WithAfter<Tasks, K>) tell_all(here, key);
+    } catch (...) {
+      fail(key);
+    }
+  }
+
+  int owner_of(Key key) {
+    if constexpr (WithWorker<Tasks, K> || std::is_same_v<Tasks, Functions<K>>)
+      return functions.worker(key);
+    else
+      return static_cast<int>(worker_of_key<K>(key, workers_));
+  }
+
+  /// Fulfills all that comes after a task; each other worker concerned gets one message.
+  void tell_all(Worker& here, Key key) {
+    Share& share = share_of(here.index());
+    bool first = true;
+    functions.after(key, [&](Key next) {
+      const int owner = owner_of(next);
+      if (owner == here.index()) [[likely]]
+        return fulfill_here(here, share, next);
+      tell(here, share, owner, key, next, std::exchange(first, false));
+    });
+  }
+  [[gnu::noinline]] void tell(Worker& here, Share& share, int owner, Key key, Key next, bool first) {
+    if (static_cast<unsigned>(owner) >= workers_) [[unlikely]]
+      no_such_worker(next, owner);
+    if (share.last_told.empty()) [[unlikely]]
+      share.last_told.resize(workers_);
+    if (first) ++share.told;
+    if (std::exchange(share.last_told[static_cast<std::size_t>(owner)], share.told) == share.told) return;
+    const Packed packed = pack(key);
+    share.counts.begin();
+    here.send(owner, told_.number(), packed);
+  }
+  /// Another worker has run a task: fulfills what comes after it here.
+  void hear(Worker& here, Key key) {
+    Share& share = share_of(here.index());
+    functions.after(key, [&](Key next) {
+      if (owner_of(next) == here.index()) fulfill_here(here, share, next);
+    });
+  }
+  /// Takes the messages of `tell`. For the engine it is a handler like the flow, and done when this is.
+  struct Told final : Courier {
+    explicit Told(FlowHandler& of) : flow(of) {}
+    void deliver(Worker& here, const Payload& message) noexcept override { flow.deliver_told(here, message); }
+    void lost(const Payload& payload) noexcept override { flow.lost(payload); }
+    bool done() const noexcept override { return flow.done(); }
+
+    FlowHandler& flow;
+  };
+  void deliver_told(Worker& here, const Payload& message) noexcept {
+    const Unpacked key(message);
+    if constexpr (WithAfter<Tasks, K>) {
+      try {
+        if (!failed()) [[likely]]
+          hear(here, *key);
+      } catch (...) {
+        fail(*key);
+      }
+    }
+    share_of(here.index()).counts.end();
+  }
+
+  /// Runs a task, and as many more of the batch of this worker as may run at once. What is left is queued again, behind
+  /// its first task.
+  void run_batch(Worker& here, Key first) noexcept {
+    Share& share = share_of(here.index());
+    share.batch.run(first, Tasks::at_once, [&](Key key) {
+      run_here(here, key);
+      share.counts.end();
+    });
+    if (share.batch.closes()) return;
+    try {
+      if (share.batch.not_now()) [[unlikely]]
+        while (!share.batch.empty()) here.ready(number(), share.batch.pop());
+      if (!share.batch.closes()) lead(here, share.batch.pop());
+    } catch (...) {
+      engine_.fail(*this, name_);
+      for (; !share.batch.empty(); share.counts.end()) share.batch.pop();
+      share.batch.closes();
+    }
+  }
+  /// The first of a batch is bound, so that this worker runs what follows.
+  void lead(Worker& here, Key key) { here.ready({number(), Payload::of(pack(key))}, {.priority = 0, .bound = true}); }
+
+  /// Not inlined: it would take registers from tasks that do not fail.
+  [[gnu::noinline, gnu::cold]] void fail(const K& key) noexcept { engine_.fail(*this, text(key)); }
+
   /// Inlined into tasks that fulfill others; only the counting is inlined, the rest is called.
-  [[gnu::always_inline]] void fulfill_here(Worker& here, Key key) {
-    Share& share = shares_[static_cast<std::size_t>(here.index())];
+  [[gnu::always_inline]] void fulfill_here(Worker& here, Share& share, Key key) {
     if (std::int32_t* left = share.waiting.find(key); left == nullptr)
       appear(here, share, key);
     else if (--*left == 0)
@@ -152,13 +297,14 @@ class FlowHandler final : public Handler {
 
   /// The last fulfilment of a task.
   [[gnu::noinline]] void complete(Worker& here, Share& share, Key key, std::int32_t* left) {
+    share.counts.begin();  // before it waits no longer: see `done`
     share.waiting.remove(left);
-    ready(here, key);
+    ready(here, share, key);
   }
 
   /// The first fulfilment of a task.
   [[gnu::noinline]] void appear(Worker& here, Share& share, Key key) {
-    if (engine_.options().check) [[unlikely]]
+    if (check_) [[unlikely]]
       check(share, key);
     const int indegree = functions.indegree(key);
     if (indegree > 1)
@@ -166,18 +312,64 @@ class FlowHandler final : public Handler {
     else if (indegree < 0) [[unlikely]]
       negative(key, indegree);
     else
-      ready(here, key);
+      share.counts.begin(), ready(here, share, key);
   }
 
-  void ready(Worker& here, Key key) {
-    if (functions.ranked) [[unlikely]]
-      return ready_ranked(here, key);
-    here.ready({this, pack(key)});
+  /// \pre counted as begun
+  void ready(Worker& here, Share& share, Key key) {
+    if constexpr (std::is_same_v<Tasks, Functions<K>>) {
+      if (functions.ranked) [[unlikely]]
+        return ready_ranked(here, share, key);
+    } else if constexpr (WithPriority<Tasks, K> || WithBound<Tasks, K>) {
+      return ready_ranked(here, share, key);
+    }
+    if constexpr (WithAtOnce<Tasks>)
+      if (may_batch_ && !share.batch.one_by_one()) return join_batch(here, share, key);
+    here.ready(number(), pack_begun(share, key));
   }
-  [[gnu::noinline]] void ready_ranked(Worker& here, Key key) {
-    const Ready how{functions.priority ? functions.priority(key) : 0,
-                    functions.bound && functions.bound(key)};  // before the key is in a box: these may throw
-    here.ready({this, pack(key)}, how);
+  void join_batch(Worker& here, Share& share, Key key) {
+    if (share.batch.open()) {
+      try {
+        return lead(here, key);
+      } catch (...) {
+        share.batch.closes();
+        throw;
+      }
+    }
+    try {
+      share.batch.push(key);
+    } catch (...) {
+      share.counts.end();
+      throw;
+    }
+  }
+  /// As pack; a key that cannot be copied has ended.
+  static Packed pack_begun(Share& share, Key key) {
+    if constexpr (Payload::fits<K>) {
+      return key;
+    } else {
+      try {
+        return new K(key);
+      } catch (...) {
+        share.counts.end();
+        throw;
+      }
+    }
+  }
+  [[gnu::noinline]] void ready_ranked(Worker& here, Share& share, Key key) {
+    Ready how;
+    try {
+      if constexpr (std::is_same_v<Tasks, Functions<K>>) {
+        how = {functions.priority ? functions.priority(key) : 0, functions.bound && functions.bound(key)};
+      } else {
+        if constexpr (WithPriority<Tasks, K>) how.priority = functions.priority(key);
+        if constexpr (WithBound<Tasks, K>) how.bound = functions.bound(key);
+      }
+    } catch (...) {
+      share.counts.end();
+      throw;
+    }
+    here.ready({number(), Payload::of(pack_begun(share, key))}, how);
   }
 
   [[gnu::noinline]] void check(Share& share, Key key) {
@@ -199,7 +391,11 @@ class FlowHandler final : public Handler {
   Engine& engine_;
   const unsigned workers_;
   const std::string name_;
-  std::unique_ptr<Share[]> shares_;
+  const bool check_;
+  const bool may_batch_;  // a trace shows task by task
+  const std::unique_ptr<Share[]> shares_;
+  Told told_{*this};
+  Counts outside_;
 };
 
 }  // namespace taskgrain::rt::detail

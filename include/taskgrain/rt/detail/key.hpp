@@ -32,10 +32,15 @@ concept Plain =
 template <typename K>
 concept Parts = TupleLike<K> && !Plain<K> && !Hashed<K>;
 
-inline constexpr std::uint64_t odd =
-    0x9e3779b97f4a7c15;  // 2^64 / golden ratio: spreads multiples evenly over the high bits
+/// The best of some dozen odd numbers drawn by chance: with it the points of a step are spread well, whatever their
+/// stride is (tests/cpp/rt/flow/key_test.cpp). The golden ratio is bad at powers of two.
+inline constexpr std::uint64_t odd = 0xe263183773ef6509;
 
-inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept { return (hash ^ (hash >> 32) ^ word) * odd; }
+/// Adds a word to a hash. A product moves a change of a bit to higher bits only, so the bytes are reversed: the next
+/// product carries it to all the others.
+inline std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
+  return __builtin_bswap64((hash ^ word) * odd);
+}
 
 template <Plain K>
 auto words_of(const K& key) noexcept {
@@ -44,19 +49,31 @@ auto words_of(const K& key) noexcept {
   return words;
 }
 
-/// Hash of a key. Use its high bits; the low bits are weaker. Integers, arrays, pairs and tuples of them and structures
-/// without gaps are hashed here, others by std::hash.
 template <typename K>
-std::uint64_t hash_key(const K& key) noexcept {
-  std::uint64_t hash = 0;
+std::uint64_t mix_key(std::uint64_t hash, const K& key) noexcept {
   if constexpr (Plain<K>) {
     for (const std::uint64_t word : words_of(key)) hash = mix(hash, word);
   } else if constexpr (Parts<K>) {
-    std::apply([&](const auto&... parts) { ((hash = mix(hash, hash_key(parts))), ...); }, key);
+    std::apply([&](const auto&... parts) { ((hash = mix_key(hash, parts)), ...); }, key);
   } else {
     hash = mix(hash, static_cast<std::uint64_t>(std::hash<K>{}(key)));
   }
   return hash;
+}
+
+/// Hash of a key. Use its high bits, which look as if drawn by chance; the low bits are weaker. Integers, arrays, pairs
+/// and tuples of them and structures without gaps are hashed here, others by std::hash.
+template <typename K>
+std::uint64_t hash_key(const K& key) noexcept {
+  return mix_key(0, key) * odd;
+}
+
+/// The worker of a key, if the user does not say: 0 … workers - 1. One more product, or the keys of a worker would
+/// share the high bits of their hashes, and so lie in one part of its table.
+/// \pre 0 < workers < 2^32
+template <typename K>
+std::uint64_t worker_of_key(const K& key, std::uint64_t workers) noexcept {
+  return ((hash_key(key) * odd) >> 32) * workers >> 32;
 }
 
 template <typename K>

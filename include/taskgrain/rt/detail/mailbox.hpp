@@ -4,43 +4,69 @@
 ///
 /// An entry takes as many slots as its payload has used words. Slot n, counted from 0 without end, lies at n mod
 /// capacity, and is written ⇔ the lowest bit of its head is that of n's lap: 1 in the first, 0 in the second, 1 in the
-/// third, … The head of an entry's first slot, which is written last, holds the address of its handler (whose lowest
-/// bits are free) and the number of slots that follow.
+/// third, … The head of an entry's first slot, which is written last, holds the number of its handler and that of
+/// the slots that follow.
 ///   received ≤ sent ≤ received + capacity
 /// The sender alone writes slots, and never reads them; it looks at `received` only when, as far as it knows, the ring
-/// is full. So Only the cache lines with the entries move between the cores; nothing moves back.
+/// is full. So only the cache lines with the entries move between the cores; nothing moves back.
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <cstring>
+#include <memory>
+#include <new>
 
 #include "taskgrain/rt/detail/entry.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
 
 namespace taskgrain::rt::detail {
 
-class Mailbox {
+class alignas(apart) Mailbox {
  public:
-  /// \param capacity  words of payload, a power of two of at least 4
-  explicit Mailbox(std::size_t capacity) : mask_(capacity - 1), slots_(capacity) {}
+  struct Release {
+    void operator()(Mailbox* box) const noexcept {
+      box->~Mailbox();
+      ::operator delete(box, std::align_val_t(apart));
+    }
+  };
+  using Owner = std::unique_ptr<Mailbox, Release>;
+
+  /// Memory for `make`. Nobody has touched it yet, so its pages will be near the core of whoever makes the mailbox.
+  /// \param capacity  words of payload: a power of two of at least 4; or 0, for a mailbox that takes nothing
+  /// \throws std::bad_alloc
+  static void* memory(std::size_t capacity) {
+    return ::operator new(sizeof(Mailbox) + capacity * sizeof(Slot), std::align_val_t(apart));
+  }
+  static Owner make(void* memory, std::size_t capacity, int number) noexcept {
+    return Owner(new (memory) Mailbox(capacity, number));
+  }
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+
+  /// Of the receiver's mailboxes, counted from 0.
+  int number() const noexcept { return number_; }
 
   /// By the sender. False if there is no room.
-  /// \param words  of the payload, 1 to 3; the receiver gets no others
-  bool push(const Entry& entry, std::size_t words = 3) noexcept {
+  /// \param what  the payload; the receiver gets the words that it fills, and no others
+  template <typename What>
+    requires Payload::fits<What>
+  bool push(std::uint32_t handler, const What& what) noexcept {
+    constexpr std::size_t words = (sizeof(What) + 7) / 8;
     if (sent_ + words - seen_received_ > mask_ + 1) [[unlikely]] {
       seen_received_ = received_.load(std::memory_order_acquire);  // acquire: the receiver has read those payloads
       if (sent_ + words - seen_received_ > mask_ + 1) return false;
     }
+    std::uint64_t payload[words] = {};
+    std::memcpy(payload, &what, sizeof(What));
     for (std::size_t k = words - 1; k > 0; --k) {
       Slot& slot = slots_[(sent_ + k) & mask_];
-      slot.payload = entry.payload.words[k];
+      slot.payload = payload[k];
       slot.head.store(lap(sent_ + k), std::memory_order_relaxed);
     }
     Slot& slot = slots_[sent_ & mask_];
-    slot.payload = entry.payload.words[0];
-    slot.head.store(reinterpret_cast<std::uintptr_t>(entry.handler) | (words - 1) << 1 | lap(sent_),
-                    std::memory_order_release);
+    slot.payload = payload[0];
+    slot.head.store(std::uint64_t{handler} << 3 | (words - 1) << 1 | lap(sent_), std::memory_order_release);
     sent_ += words;
     return true;
   }
@@ -48,10 +74,10 @@ class Mailbox {
   /// By the receiver. False if the ring is empty.
   bool pop(Entry& entry) noexcept {
     const std::size_t number = received_.load(std::memory_order_relaxed);
-    const std::uintptr_t head = slots_[number & mask_].head.load(std::memory_order_acquire);
+    const std::uint64_t head = slots_[number & mask_].head.load(std::memory_order_acquire);
     if ((head & 1) != lap(number)) return false;
     const std::size_t more = head >> 1 & 3;
-    entry.handler = reinterpret_cast<Handler*>(head & ~std::uintptr_t{7});
+    entry.handler = static_cast<std::uint32_t>(head >> 3);
     entry.payload.words[0] = slots_[number & mask_].payload;
     for (std::size_t k = 1; k <= more; ++k) entry.payload.words[k] = slots_[(number + k) & mask_].payload;
     received_.store(number + 1 + more, std::memory_order_release);
@@ -65,17 +91,23 @@ class Mailbox {
   }
 
  private:
-  static_assert(alignof(Handler) >= 8);
   struct Slot {
-    std::atomic<std::uintptr_t> head{0};
+    std::atomic<std::uint64_t> head{0};
     std::uint64_t payload = 0;
   };
 
+  Mailbox(std::size_t capacity, int number) noexcept
+      : mask_(capacity - 1), slots_(reinterpret_cast<Slot*>(this + 1)), number_(number) {
+    std::uninitialized_default_construct_n(slots_, capacity);
+  }
+  ~Mailbox() = default;
+
   /// The bit of a slot's lap.
-  std::uintptr_t lap(std::size_t number) const noexcept { return (number & (mask_ + 1)) == 0 ? 1 : 0; }
+  std::uint64_t lap(std::size_t number) const noexcept { return (number & (mask_ + 1)) == 0 ? 1 : 0; }
 
   const std::size_t mask_;
-  std::vector<Slot, ApartAllocator<Slot>> slots_;        // written by the sender
+  Slot* const slots_;  // behind this object; written by the sender
+  const int number_;
   alignas(apart) std::size_t sent_ = 0;                  // slots, by the sender
   std::size_t seen_received_ = 0;                        // by the sender; ≤ received
   alignas(apart) std::atomic<std::size_t> received_{0};  // slots, by the receiver

@@ -26,8 +26,14 @@ struct ApartAllocator {
   friend bool operator==(ApartAllocator, ApartAllocator) noexcept { return true; }
 };
 
+#if defined(TASKGRAIN_SIMULATED_SCHEDULE)
+void simulated_pause() noexcept;  // lets another thread go on (tests/cpp/rt/schedule)
+#endif
+
 inline void pause() noexcept {
-#if defined(__x86_64__)
+#if defined(TASKGRAIN_SIMULATED_SCHEDULE)
+  simulated_pause();
+#elif defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("yield");

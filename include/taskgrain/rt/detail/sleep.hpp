@@ -32,25 +32,41 @@ class Sleeper {
   /// does it sleep if the kernel refuses the barrier, because it could miss a wake-up.
   template <typename Work>
   void sleep_unless(const Work& work) {
-    state_.store(asleep, std::memory_order_relaxed);
+    const std::uint32_t awake = state_.load(std::memory_order_relaxed);
+    const std::uint32_t sleeping = awake | asleep;
+    state_.store(sleeping, std::memory_order_relaxed);
     if (!heavy_barrier() || work())
       state_.store(awake, std::memory_order_relaxed);
     else
-      while (state_.load(std::memory_order_acquire) == asleep) state_.wait(asleep, std::memory_order_acquire);
+      while (state_.load(std::memory_order_acquire) == sleeping) state_.wait(sleeping, std::memory_order_acquire);
+  }
+  /// By its thread: from now on, who sends it something tells it. \returns false if the kernel refuses the barrier:
+  /// then others may send something and tell nobody
+  bool want_notices() noexcept {
+    state_.store(notices, std::memory_order_relaxed);
+    if (heavy_barrier()) return true;
+    state_.store(0, std::memory_order_relaxed);
+    return false;
   }
 
   /// By anyone, after work was published. \returns whether it slept
   bool wake() noexcept {
     light_barrier();
-    return state_.load(std::memory_order_relaxed) == asleep && wake_now();
+    return (state_.load(std::memory_order_relaxed) & asleep) != 0 && wake_now();
+  }
+  /// By anyone, after work was published: whether it will find that by itself.
+  bool attentive() const noexcept {
+    light_barrier();
+    return state_.load(std::memory_order_relaxed) == 0;
   }
 
  private:
-  static constexpr std::uint32_t awake = 0, asleep = 1;
+  static constexpr std::uint32_t asleep = 1, notices = 2;
 
   bool wake_now() noexcept;
 
-  std::atomic<std::uint32_t> state_{awake};  // asleep: written by its thread; awake: by its thread or a waker
+  std::atomic<std::uint32_t> state_{
+      0};  // asleep: set by its thread, cleared by its thread or a waker; notices: by its thread
 };
 
 }  // namespace taskgrain::rt::detail

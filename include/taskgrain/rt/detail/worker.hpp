@@ -1,21 +1,23 @@
 #pragma once
 
-/// One worker: its queues, its mailboxes, and the loop that empties them.
+/// One worker: its queues, its mail, and the loop that empties them.
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <vector>
 
-#include "taskgrain/rt/detail/deque.hpp"
+#include "taskgrain/rt/detail/completion.hpp"
 #include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/inbox.hpp"
 #include "taskgrain/rt/detail/mailbox.hpp"
+#include "taskgrain/rt/detail/outside.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
 #include "taskgrain/rt/detail/ready_queue.hpp"
 #include "taskgrain/rt/detail/sleep.hpp"
+#include "taskgrain/rt/detail/source.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -31,8 +33,9 @@ struct Ready {
 /// The reasons for which a wait in a handler ends.
 enum class Waited : std::uint8_t {
   ready,
-  interrupted,  ///< there is something else to do first, or the run has failed
-  too_long,  ///< the handler should return and let a message wake it: a worker that waits neither sleeps nor is found idle
+  interrupted,  ///< there is something else to do first
+  /// The handler should return and let a message wake it: a worker that waits neither sleeps nor is found idle.
+  too_long,
 };
 
 class alignas(apart) Worker {
@@ -47,24 +50,33 @@ class alignas(apart) Worker {
   // -- for handlers, in the thread of this worker
 
   /// A task of this worker is ready.
-  void ready(const Entry& task) { stealable_.push(task); }
+  void ready(const Entry& task) {
+    if (stealable_.must_look()) [[unlikely]]
+      return ready_slowly(task, {});
+    stealable_.push(task);
+  }
+  /// As ready({handler, Payload::of(key)}), without the parts of the payload that say nothing.
+  template <typename Key>
+  void ready(std::uint32_t handler, const Key& key) {
+    if (stealable_.must_look()) [[unlikely]]
+      return ready_slowly({handler, Payload::of(key)}, {});
+    stealable_.push(handler, key);
+  }
   void ready(const Entry& task, Ready how) {
-    if (how.bound || how.priority != 0) ranked_ = true;
-    (how.bound ? bound_ : stealable_).push(task, how.priority);
+    ReadyQueue& queue = how.bound ? bound_ : stealable_;
+    if (how.bound) ranked_ = true;
+    if (how.priority != 0 || queue.must_look()) [[unlikely]]
+      return ready_slowly(task, how);
+    queue.push(task);
   }
-  /// Sends a message to another worker.
-  /// \param words  of its payload that say something
-  void send(Worker& to, const Entry& message, std::size_t words = 3) {
-    ++sent_;
-    if (!to.mailboxes_[static_cast<std::size_t>(index_)]->push(message, words)) [[unlikely]]
-      keep_back(to, message);
-    to.sleeper_.wake();
-  }
+  /// Sends a message to another worker: the bytes of `what`, for a handler.
+  template <typename What>
+  void send(int to, std::uint32_t handler, const What& what);
   /// Whether there is anything to do but the task that runs: mail, or a task in a queue.
   bool has_work() const noexcept { return has_tasks() || mail(); }
   /// Spins until `ready()`.
-  /// \param until  the time at which the wait becomes too long. Pass zero to start a wait; the call sets it to zero when the
-  ///   wait ends. After an interruption, pass the same variable to continue.
+  /// \param until  the time at which the wait becomes too long. Pass zero to start a wait; the call sets it to zero
+  ///   when the wait ends. After an interruption, pass the same variable to continue.
   template <typename Ready>
   Waited wait_for(const Ready& ready, std::chrono::steady_clock::time_point& until);
   /// Takes what has come, so that handlers that run for long need not return for it.
@@ -82,45 +94,51 @@ class alignas(apart) Worker {
  private:
   friend class Engine;
 
-  /// What a worker last said about itself. Written by it, only after a while without work and when that ends. epoch is
-  /// even ⇔ it is idle: queues empty, nothing kept back. The sums are those of the time when it became idle.
-  struct alignas(apart) Publication {
-    std::atomic<std::uint64_t> epoch{0};
-    std::atomic<std::uint64_t> sent{0}, received{0};
-  };
-
   /// Runs tasks until `until()`, which is asked when nothing is left to do.
-  template <typename Until>
+  /// \tparam often  asked between tasks, too
+  template <bool often, typename Until>
   void work(const Until& until);
   /// Returns when there is something to do (true) or `until()` (false).
   template <typename Until>
   bool find_work(const Until& until);
+  bool starved() const noexcept;
+  template <typename Until>
+  void sleep(const Until& until);
   static void rest(std::int64_t spins) noexcept;
   void execute(const Entry& task);
   void execute_traced(const Entry& task);
   /// A task of its own, null if there is none; it is there until another one is ready.
   const Entry* next();
   const Entry* next_ranked();
-  const Entry* take_back();
-  void share();
-  void share_ranked(std::int64_t number);
-  /// Priority of the task that take_back would return, if there is one.
-  int offered_priority() const noexcept { return offered_.empty() ? 0 : offered_.back().priority; }
-  void wake_a_thief() noexcept;
+  void ready_slowly(Entry task, Ready how);  // a copy: a task whose address is known would have to be in memory
 
   void receive();
   void receive_from_peers();
-  void receive_from_outside();
   void deliver(const Entry& message);
   bool mail() const noexcept;
   class Parcels;
-  void keep_back(Worker& to, Entry message);  // a copy: a message whose address is known would have to be in memory
+  class Openings;
+  static std::unique_ptr<Handler> make_parcels();
+  static std::unique_ptr<Handler> make_openings();
+  void keep_back(int to, Entry message);  // a copy: a message whose address is known would have to be in memory
+  void ask_for_mailbox(int of);
   void send_kept_back();
-  // Stealing: `share` offers tasks and `steal` takes one (engine/worker.cpp), a worker without tasks of its own calls
-  // `steal` (engine/work.hpp), and detail/deque.hpp holds what is offered.
-  bool steal(Entry& task);
-  bool loot() const noexcept;
-  bool has_tasks() const noexcept { return !stealable_.empty() || !bound_.empty() || shared_.size() > 0; }
+  /// By who is worker 0 no longer, perhaps for good: what it keeps back goes now, and what others may run is for them.
+  void leave() noexcept;
+  /// Another worker may need to be told that this mailbox of its inbox has a message.
+  void tell(Worker& receiver, const Mailbox& box) noexcept;
+  bool has_tasks() const noexcept { return !stealable_.empty() || !bound_.empty(); }
+
+  // Stealing: a worker with tasks to spare calls `share`; one without tasks looks for a victim (engine/work.hpp) and
+  // robs it (engine/worker.cpp). detail/offer.hpp is between them.
+  void share();
+  void wake_a_thief() noexcept;
+  /// One of the next victims, if it has tasks on offer; the others are asked for some.
+  Worker* victim() noexcept;
+  /// Takes tasks and runs one of them. \returns whether it got any
+  bool rob(Worker& victim);
+  /// Whether anybody has tasks on offer. All are asked for some.
+  bool loot() noexcept;
   void publish_idle();
   void publish_busy();
 
@@ -135,33 +153,25 @@ class alignas(apart) Worker {
   std::uint64_t sent_ = 0;      // messages to workers
   std::uint64_t received_ = 0;  // from workers and from outside
   struct KeptBack {
-    Worker* to;
+    int to;
     std::unique_ptr<std::deque<Entry>> messages;
   };
-  const std::unique_ptr<Handler> parcels_;  // of what it keeps back
-  std::vector<KeptBack> kept_back_;  // messages that found a full mailbox; by receiver, of those for whom there are any
-  std::int64_t batch_ = 1;           // tasks to offer to thieves at once
-  bool took_back_ = false;           // one of those offered last
-  struct Offered {
-    int priority;
-    Entry task;
-  };
-  std::vector<Offered> offered_;  // those offered last, but for those taken back; empty if all have priority 0
-  bool idle_ = true;              // as published
-  // Their own list: to look into another worker for its number would bring a line that it writes with every task.
-  std::vector<Mailbox*> inboxes_;  // those of mailboxes_, of the nearest worker first
-  std::size_t next_inbox_ = 0;
+  std::vector<KeptBack> kept_back_;  // messages that found no room; by receiver, of those for whom there are any
+  std::int64_t patience_;            // pauses without a task before it steals
+  const Mailbox::Owner closed_;      // it takes nothing
   TraceLane* trace_ = nullptr;
   std::vector<Worker*> victims_;  // nearest first
+  std::size_t next_victim_ = 0;
 
-  Publication publication_;
-  Deque shared_;                                     // written by this worker and by thieves
-  alignas(apart) Sleeper sleeper_;                   // written by this worker and by who wakes it
-  std::vector<std::unique_ptr<Mailbox>> mailboxes_;  // [k] written by worker k; this worker empties them
-  alignas(apart) std::atomic<bool> outside_{false};  // written by outside threads: the list is not empty
-  std::mutex outside_mutex_;
-  std::vector<Entry> outside_list_;
-  std::vector<Entry> outside_taken_;
+  Inbox inbox_;
+  // [k] leads to worker k: to `closed_` until worker k has made a mailbox for this worker and has written its address
+  // here.
+  std::unique_ptr<std::atomic<Mailbox*>[]> outboxes_;
+
+  static_assert(Source<Inbox> && Source<FromOutside>);
+  Standing standing_;
+  alignas(apart) Sleeper sleeper_;  // written by this worker and by who wakes it
+  FromOutside from_outside_;
 };
 
 }  // namespace taskgrain::rt::detail

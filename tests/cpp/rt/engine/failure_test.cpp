@@ -134,27 +134,27 @@ TEST(Failure, DropsWhatWaitsForRoomInAMailbox) {
   Runtime runtime({.workers = 2});
   std::atomic<bool> at_work{false}, sent{false};
   std::atomic<int> ran{0};
-  Taskflow<std::string> burst(runtime, "burst");
-  burst.indegree([](const std::string&) { return 0; }).worker([](const std::string&) { return 1; });
-  burst.run([&](const std::string&) { ++ran; });
-  Taskflow<int> start(runtime, "start");
-  start.indegree([](int) { return 0; }).worker([](int k) { return k % 2; }).bound([](int) { return true; });
-  start.run([&](int k) {
-    if (k % 2 == 1) {
+  Taskflow<std::string> flow(runtime, "burst");
+  flow.indegree([](const std::string&) { return 0; }).bound([](const std::string&) { return true; });
+  flow.worker([](const std::string& key) { return key == "send" ? 0 : 1; });
+  flow.run([&](const std::string& key) {
+    if (key == "fail" || key == "wait") {
       at_work = true;
       while (!sent) std::this_thread::yield();
-      if (k == 1) throw OutOfPaper();
-      return;
+      if (key == "fail") throw OutOfPaper();
+    } else if (key == "send") {
+      while (!at_work) std::this_thread::yield();
+      for (int n = 0; n < many; ++n) flow.fulfill("a key that is too long for a small string " + std::to_string(n));
+      sent = true;
+    } else {
+      ++ran;
     }
-    while (!at_work) std::this_thread::yield();
-    for (int n = 0; n < many; ++n) burst.fulfill("a key that is too long for a small string " + std::to_string(n));
-    sent = true;
   });
-  start.fulfill(0), start.fulfill(1);
+  flow.fulfill("send"), flow.fulfill("fail");
   EXPECT_THROW(runtime.wait(), TaskFailed);
   EXPECT_EQ(ran, 0);
   at_work = sent = false;
-  start.fulfill(2), start.fulfill(3);
+  flow.fulfill("send"), flow.fulfill("wait");
   runtime.wait();
   EXPECT_EQ(ran, many);
 }
@@ -284,14 +284,194 @@ TEST(Failure, OfWorkThatOthersStartIsReportedToSomebody) {
   runtime.wait();
 }
 
-TEST(Failure, InADestructorIsLost) {
+TEST(Failure, OfOneFlowLeavesTheOthers) {
+  for (const int workers : {1, 2, 4}) {
+    Runtime runtime({.workers = workers});
+    std::atomic<int> ran{0};
+    Taskflow<int> bad(runtime, "bad"), good(runtime, "good");
+    bad.indegree([](int) { return 0; }).run([](int) { throw OutOfPaper(); });
+    good.indegree([](int k) { return k == 0 ? 0 : 2; }).run([&](int k) {
+      ++ran;
+      if (k == 1000) return;
+      if (k == 10) bad.fulfill(1);
+      good.fulfill(k + 1);
+      good.fulfill(k + 1);
+    });
+    good.fulfill(0);
+    EXPECT_THROW(runtime.wait(), TaskFailed);
+    EXPECT_EQ(ran, 1001);
+    runtime.wait();
+  }
+}
+
+TEST(Failure, BelongsToWhoWaitsForTheFlow) {
   Runtime runtime({.workers = 2});
-  {
-    Taskflow<int> flow(runtime);
-    flow.indegree([](int) { return 0; }).run([](int) { throw OutOfPaper(); });
-    flow.fulfill(1);
+  std::atomic<bool> go_on{true};
+  Taskflow<int> bad(runtime, "bad"), endless(runtime, "endless");
+  endless.indegree([](int) { return 0; }).run([&](int k) {
+    if (go_on) endless.fulfill(k + 1);
+  });
+  bad.indegree([](int k) { return k == 0 ? 0 : 2; }).run([&](int k) {
+    if (k == 3) throw OutOfPaper();
+    bad.fulfill(k + 1);
+    bad.fulfill(k + 1);
+  });
+  endless.fulfill(0);
+  for (int n = 0; n < 20; ++n) {  // the other flow never ends meanwhile
+    bad.fulfill(7);               // is forgotten with the rest
+    bad.fulfill(0);
+    EXPECT_THAT([&] { bad.wait(); }, ThrowsMessage<TaskFailed>(HasSubstr("bad 3 failed")));
+    bad.wait();
+  }
+  go_on = false;
+  runtime.wait();
+}
+
+TEST(Failure, OfSeveralFlowsReachesEachThatWaits) {
+  Runtime runtime({.workers = 3});
+  for (int n = 0; n < rounds(100); ++n) {
+    std::vector<std::jthread> callers;
+    std::atomic<int> told{0};
+    for (int caller = 0; caller < 4; ++caller)
+      callers.emplace_back([&, caller] {
+        Taskflow<int> flow(runtime, "flow " + std::to_string(caller));
+        flow.indegree([](int) { return 0; }).run([](int k) {
+          if (k == 5) throw OutOfPaper();
+        });
+        for (int k = 0; k < 10; ++k) flow.fulfill(k);
+        try {
+          flow.wait();
+        } catch (const TaskFailed& failure) {
+          told += failure.task() == "flow " + std::to_string(caller) + " 5";
+        }
+      });
+    callers.clear();
+    ASSERT_EQ(told, 4);
   }
   runtime.wait();
+}
+
+TEST(Failure, ThatNobodyWaitsForIsPrinted) {
+  testing::internal::CaptureStderr();
+  {
+    Runtime runtime({.workers = 2});
+    {
+      Taskflow<int> flow(runtime, "lonely");
+      flow.indegree([](int) { return 0; }).run([](int) { throw OutOfPaper(); });
+      flow.fulfill(1);
+    }
+    runtime.wait();
+    Taskflow<int> one(runtime, "one"), other(runtime, "other");
+    for (auto* flow : {&one, &other})
+      flow->indegree([](int) { return 0; }).run([](int) { throw OutOfPaper(); }).fulfill(1);
+    EXPECT_THROW(runtime.wait(), TaskFailed);
+    runtime.wait();
+  }
+  const std::string printed = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(printed, HasSubstr("lonely 1 failed: out of paper"));
+  EXPECT_THAT(printed, testing::ContainsRegex("(one|other) 1 failed: out of paper"));
+  EXPECT_EQ(std::ranges::count(printed, '\n'), 2);
+}
+
+TEST(Failure, OfAFlowThatATaskDestroysIsTold) {
+  Runtime runtime({.workers = 2});
+  auto inner = std::make_unique<Taskflow<int>>(runtime, "inner");
+  std::atomic<bool> thrown{false};
+  inner->indegree([](int) { return 1; }).worker([](int) { return 1; }).run([&](int) {
+    thrown = true;
+    throw OutOfPaper();
+  });
+  {
+    Taskflow<int> outer(runtime, "outer");
+    outer.indegree([](int) { return 1; }).worker([](int) { return 1; }).run([&](int) {
+      inner->fulfill(0);
+      inner.reset();
+    });
+    outer.fulfill(0);
+    outer.wait();
+    while (!thrown) std::this_thread::yield();
+  }
+  EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<TaskFailed>(HasSubstr("inner 0 failed")));
+}
+
+TEST(Failure, LeavesItsNameToNobodyElse) {
+  // A flow and a launch that are stuck beside a flow that has failed.
+  Runtime runtime({.workers = 2});
+  Taskflow<int> bad(runtime, "bad"), pair(runtime, "pair");
+  bad.indegree([](int) { return 1; }).run([](int) { throw OutOfPaper(); });
+  pair.indegree([](int) { return 2; }).run([](int) {});
+  TaskGraph tasks("graph");
+  const auto fish = tasks.precondition("fish");
+  tasks.edge(fish, tasks.task(0, [] {}));
+  CompiledGraph graph(runtime, std::move(tasks));
+  bad.fulfill(1);
+  pair.fulfill(7);
+  const auto launch = graph.launch({.preconditions = {{fish, Event()}}});
+  testing::internal::CaptureStderr();
+  EXPECT_THROW(runtime.wait(), TaskFailed);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("pair 7: fulfilled 1 of 2 times"));
+  EXPECT_THROW(std::rethrow_exception(launch.done.failure()), Stuck);
+  runtime.wait();
+}
+
+TEST(Failure, OfAFlowConcernsNoEvent) {
+  Runtime runtime({.workers = 2});
+  Taskflow<int> bad(runtime, "bad");
+  bad.indegree([](int) { return 1; }).run([](int) { throw OutOfPaper(); });
+  bad.fulfill(1);
+  EXPECT_THROW(runtime.wait(Event()), Stuck);
+  EXPECT_THROW(runtime.wait(), TaskFailed);
+}
+
+TEST(Failure, MayBeOfAnIndegreeThatIsAskedForAStuckTask) {
+  Runtime runtime({.workers = 1});
+  bool throws = false;
+  Taskflow<int> flow(runtime, "flow");
+  flow.indegree([&](int) { return throws ? throw OutOfPaper() : 2; }).run([](int) {});
+  Taskflow<int> last(runtime, "last");
+  last.indegree([](int) { return 1; }).run([&](int) {
+    flow.fulfill(1);
+    throws = true;
+  });
+  last.fulfill(1);
+  EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<Stuck>(HasSubstr("flow with a key or an indegree that throws")));
+}
+
+TEST(Cancel, DropsWhatHasNotStarted) {
+  for (const int workers : {1, 3}) {
+    Runtime runtime({.workers = workers});
+    std::atomic<int> ran{0}, late{0};
+    std::atomic<bool> other_ran{false}, cancelled{false};
+    Taskflow<int> flow(runtime, "flow"), other(runtime, "other");
+    flow.indegree([](int k) { return k % 2; }).run([&](int k) {
+      if (cancelled) ++late;
+      if (++ran == 50) {
+        flow.cancel();
+        cancelled = true;
+      }
+      flow.fulfill(k + 1);
+      flow.fulfill(k + 2);
+    });
+    other.indegree([](int) { return 0; }).run([&](int k) {
+      if (k < 1000)
+        other.fulfill(k + 1);
+      else
+        other_ran = true;
+    });
+    flow.fulfill(0);
+    other.fulfill(0);
+    flow.wait();               // nothing is thrown
+    EXPECT_LE(late, workers);  // each may have begun one just before
+    runtime.wait();
+    EXPECT_TRUE(other_ran);
+    flow.cancel();
+    runtime.wait();
+    ran = 100;
+    flow.run([&](int) { ++ran; });
+    flow.fulfill(0);
+    flow.wait();
+    EXPECT_EQ(ran, 101);
+  }
 }
 
 }  // namespace

@@ -1,42 +1,43 @@
 #pragma once
 
-/// Histories of a deque, and whether they are linearisable: whether there is an order of the operations, each at a
-/// moment between its beginning and its end, in which a sequential deque would have answered the same. Found by trying
+/// Histories of an offer, and whether they are linearisable: whether there is an order of the operations, each at a
+/// moment between its beginning and its end, in which a sequential offer would have answered the same. Found by trying
 /// all orders.
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <limits>
 #include <ostream>
+#include <ranges>
 #include <utility>
 #include <vector>
 
 namespace taskgrain::rt::detail {
 
 struct Operation {
-  enum Kind { push, pop, steal } kind;
-  std::uint64_t number;  // pushed or taken
-  bool done;             // what the operation returned
+  enum Kind { make, add, take_newest, take_oldest, steal } kind;
+  std::vector<std::uint64_t> numbers;  // of the entries that were offered or taken, oldest first
   // Moments of one clock; without them operations of different threads may come in any order.
   std::uint64_t begin = 0, end = std::numeric_limits<std::uint64_t>::max();
 };
 
-/// The operations of each thread, in its order, on a deque with `content`, oldest first.
+/// The operations of each thread, in its order, on an offer with `content`, oldest first.
 struct History {
-  std::size_t capacity;
   std::deque<std::uint64_t> content;
   std::vector<std::vector<Operation>> threads;
 };
 
 inline std::ostream& operator<<(std::ostream& out, const History& history) {
-  out << "a deque of";
+  constexpr const char* names[] = {"make", "add", "take_newest", "take_oldest", "steal"};
+  out << "an offer of";
   for (const std::uint64_t number : history.content) out << ' ' << number;
   for (std::size_t thread = 0; thread < history.threads.size(); ++thread) {
     out << "\n  thread " << thread << ':';
-    for (const auto& [kind, number, done, begin, end] : history.threads[thread]) {
-      out << ' ' << (kind == Operation::push ? "push " : kind == Operation::pop ? "pop " : "steal ");
-      done || kind == Operation::push ? out << number : out << "none";
-      if (!done && kind == Operation::push) out << " refused";
+    for (const auto& [kind, numbers, begin, end] : history.threads[thread]) {
+      out << ' ' << names[kind];
+      for (const std::uint64_t number : numbers) out << ' ' << number;
+      if (numbers.empty()) out << " none";
       if (begin < end && begin != 0) out << " [" << begin << ", " << end << ']';
       out << ';';
     }
@@ -76,39 +77,44 @@ class Linearisation {
   }
 
   bool allowed(const Operation& operation, std::size_t thread) const {
-    switch (operation.kind) {
-      case Operation::push:
-        return operation.done == (content_.size() < history_.capacity);
-      case Operation::pop:
-        return operation.done ? !content_.empty() && content_.back() == operation.number : content_.empty();
-      case Operation::steal:
-        if (operation.done) return !content_.empty() && content_.front() == operation.number;
-        return content_.empty() || another_was_quicker(operation, thread);
-    }
-    return false;
+    const auto& numbers = operation.numbers;
+    if (operation.kind == Operation::make) return content_.empty();
+    if (operation.kind == Operation::add) return content_.empty() == numbers.empty();
+    if (numbers.empty())
+      return content_.empty() || (operation.kind == Operation::steal && another_changed_it(operation, thread));
+    if (numbers.size() > content_.size()) return false;
+    const std::size_t first = operation.kind == Operation::take_newest ? content_.size() - numbers.size() : 0;
+    return std::ranges::equal(numbers, content_ | std::views::drop(first) | std::views::take(numbers.size()));
   }
 
-  /// Whether somebody else took an entry while the operation lasted.
-  bool another_was_quicker(const Operation& operation, std::size_t thread) const {
+  /// Whether somebody else took or added entries while the operation lasted.
+  bool another_changed_it(const Operation& operation, std::size_t thread) const {
     for (std::size_t other = 0; other < history_.threads.size(); ++other)
       if (other != thread)
         for (const Operation& its : history_.threads[other])
-          if (its.done && its.kind != Operation::push && its.begin <= operation.end && operation.begin <= its.end)
+          if (!its.numbers.empty() && its.kind != Operation::make && its.begin <= operation.end &&
+              operation.begin <= its.end)
             return true;
     return false;
   }
 
   void apply(const Operation& operation) {
-    if (!operation.done) return;
-    if (operation.kind == Operation::push) content_.push_back(operation.number);
-    if (operation.kind == Operation::pop) content_.pop_back();
-    if (operation.kind == Operation::steal) content_.pop_front();
+    for (const std::uint64_t number : operation.numbers) {
+      if (operation.kind <= Operation::add)
+        content_.push_back(number);
+      else if (operation.kind == Operation::take_newest)
+        content_.pop_back();
+      else
+        content_.pop_front();
+    }
   }
   void undo(const Operation& operation) {
-    if (!operation.done) return;
-    if (operation.kind == Operation::push) content_.pop_back();
-    if (operation.kind == Operation::pop) content_.push_back(operation.number);
-    if (operation.kind == Operation::steal) content_.push_front(operation.number);
+    const auto& numbers = operation.numbers;
+    if (operation.kind <= Operation::add)
+      content_.resize(content_.size() - numbers.size());
+    else
+      content_.insert(operation.kind == Operation::take_newest ? content_.end() : content_.begin(), numbers.begin(),
+                      numbers.end());
   }
 
   const History& history_;

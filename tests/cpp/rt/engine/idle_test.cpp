@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "engine/work.hpp"
 #include "rt/asleep.hpp"
 #include "taskgrain/rt.hpp"
 
@@ -61,6 +62,26 @@ TEST(Idle, ACallerSleepsWhileAnotherWorkerIsBusy) {
   EXPECT_TRUE(slept);
 }
 
+TEST(Idle, WorkersSleepWhileNobodyIsWorkerZero) {
+  const auto before = all_threads();
+  Runtime runtime({.workers = 3, .spin = 1ms});
+  const auto workers = threads_since(before);
+  constexpr int many = 5000;  // more than a mailbox holds
+  Taskflow<int> source(runtime, "source"), sink(runtime, "sink");
+  std::atomic<int> ran{0};
+  sink.indegree([](int) { return 0; }).worker([](int) { return 0; }).run([&](int) { ++ran; });
+  source.indegree([](int) { return 0; }).worker([](int k) { return k; }).bound([](int) { return true; });
+  source.run([&](int k) {
+    for (int n = 0; n < many; ++n) sink.fulfill(k * many + n);
+  });
+  for (int round = 1; round <= 3; ++round) {
+    for (const int k : {1, 2}) source.fulfill(k);
+    EXPECT_TRUE(fall_asleep(workers));
+    runtime.wait();
+    EXPECT_EQ(ran, 2 * many * round);
+  }
+}
+
 TEST(Idle, ARuntimeMaySpinForEver) {
   for (const std::chrono::nanoseconds spin : {std::chrono::nanoseconds(24h), std::chrono::nanoseconds::max()}) {
     Runtime runtime({.workers = 1, .spin = spin});
@@ -73,6 +94,22 @@ TEST(Idle, ARuntimeMaySpinForEver) {
       return ++asked == 300;
     });
     EXPECT_EQ(asked, 300);
+  }
+}
+
+TEST(Idle, AHandlerThatMaySpinForEverDoes) {
+  for (const std::chrono::nanoseconds spin : {std::chrono::nanoseconds(24h), std::chrono::nanoseconds::max()}) {
+    Runtime runtime({.workers = 1, .spin = spin});
+    Taskflow<int> flow(runtime);
+    auto waited = detail::Waited::too_long;
+    flow.indegree([](int) { return 0; }).run([&](int) {
+      int asked = 0;
+      std::chrono::steady_clock::time_point until{};
+      waited = detail::engine_of(runtime).here()->wait_for([&] { return ++asked == 1000; }, until);
+    });
+    flow.fulfill(0);
+    runtime.wait();
+    EXPECT_EQ(waited, detail::Waited::ready);
   }
 }
 

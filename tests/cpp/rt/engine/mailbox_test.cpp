@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <thread>
 
@@ -13,10 +14,24 @@
 namespace taskgrain::rt::detail {
 namespace {
 
+Mailbox::Owner mailbox_of(std::size_t capacity) { return Mailbox::make(Mailbox::memory(capacity), capacity, 0); }
+
 /// Words of the payload that are sent of an entry: 1 to 3.
 std::size_t words_of(std::uint64_t number) { return 1 + static_cast<std::size_t>(mixed(number) % 3); }
 
-bool push(Mailbox& mailbox, std::uint64_t number) { return mailbox.push(entry_of(number), words_of(number)); }
+/// Sends the first words of an entry's payload.
+bool push(Mailbox& mailbox, const Entry& entry, std::size_t words) {
+  const auto& payload = entry.payload.words;
+  switch (words) {
+    case 1:
+      return mailbox.push(entry.handler, payload[0]);
+    case 2:
+      return mailbox.push(entry.handler, std::array{payload[0], payload[1]});
+    default:
+      return mailbox.push(entry.handler, entry.payload);
+  }
+}
+bool push(Mailbox& mailbox, std::uint64_t number) { return push(mailbox, entry_of(number), words_of(number)); }
 
 /// Whether an entry is that of its number, as far as it was sent.
 bool intact(const Entry& entry) {
@@ -35,7 +50,8 @@ void expect_next(Mailbox& mailbox, std::uint64_t number) {
 }
 
 TEST(Mailbox, IsEmptyAtFirst) {
-  Mailbox mailbox(8);
+  const auto owner = mailbox_of(8);
+  Mailbox& mailbox = *owner;
   Entry entry = entry_of(5);
   EXPECT_TRUE(mailbox.empty());
   EXPECT_FALSE(mailbox.pop(entry));
@@ -43,7 +59,8 @@ TEST(Mailbox, IsEmptyAtFirst) {
 }
 
 TEST(Mailbox, GivesWhatWasSentInItsOrder) {
-  Mailbox mailbox(32);
+  const auto owner = mailbox_of(32);
+  Mailbox& mailbox = *owner;
   for (std::uint64_t n = 0; n < 8; ++n) ASSERT_TRUE(push(mailbox, n));
   for (std::uint64_t n = 0; n < 8; ++n) expect_next(mailbox, n);
   EXPECT_TRUE(mailbox.empty());
@@ -59,8 +76,9 @@ TEST(Mailbox, CarriesAnyKeyThatFits) {
   static_assert(Payload::fits<Key>);
   static_assert(!Payload::fits<char[25]>);
   const Key key{-3, 0.1, 'x'};
-  Mailbox mailbox(4);
-  ASSERT_TRUE(mailbox.push({entry_of(0).handler, Payload::of(key)}));
+  const auto owner = mailbox_of(4);
+  Mailbox& mailbox = *owner;
+  ASSERT_TRUE(mailbox.push(entry_of(0).handler, key));
   Entry entry;
   ASSERT_TRUE(mailbox.pop(entry));
   EXPECT_EQ(entry.handler, entry_of(0).handler);
@@ -72,14 +90,15 @@ INSTANTIATE_TEST_SUITE_P(Capacities, MailboxOf, testing::Values(4, 8, 512), test
 
 TEST_P(MailboxOf, RefusesWhatDoesNotFitAndKeepsWhatDoes) {
   const std::uint64_t capacity = GetParam();
-  Mailbox mailbox(capacity);
-  for (std::uint64_t n = 0; n < capacity; ++n) ASSERT_TRUE(mailbox.push(entry_of(n), 1));
-  for (const std::size_t words : {1u, 2u, 3u}) EXPECT_FALSE(mailbox.push(entry_of(1000), words));
+  const auto owner = mailbox_of(capacity);
+  Mailbox& mailbox = *owner;
+  for (std::uint64_t n = 0; n < capacity; ++n) ASSERT_TRUE(push(mailbox, entry_of(n), 1));
+  for (const std::size_t words : {1u, 2u, 3u}) EXPECT_FALSE(push(mailbox, entry_of(1000), words));
   Entry entry;
   for (std::uint64_t n = 0; n < 2; ++n) ASSERT_TRUE(mailbox.pop(entry) && number_of(entry) == n);
-  EXPECT_FALSE(mailbox.push(entry_of(1000), 3));
-  EXPECT_TRUE(mailbox.push(entry_of(capacity), 2));
-  EXPECT_FALSE(mailbox.push(entry_of(1000), 1));
+  EXPECT_FALSE(push(mailbox, entry_of(1000), 3));
+  EXPECT_TRUE(push(mailbox, entry_of(capacity), 2));
+  EXPECT_FALSE(push(mailbox, entry_of(1000), 1));
   for (std::uint64_t n = 2; n <= capacity; ++n) ASSERT_TRUE(mailbox.pop(entry) && number_of(entry) == n);
   EXPECT_EQ(entry.payload.words[1], entry_of(capacity).payload.words[1]);
   EXPECT_TRUE(mailbox.empty());
@@ -87,7 +106,8 @@ TEST_P(MailboxOf, RefusesWhatDoesNotFitAndKeepsWhatDoes) {
 
 TEST_P(MailboxOf, GoesRoundWithAnyNumberOfEntries) {
   const std::uint64_t capacity = GetParam();
-  Mailbox mailbox(capacity);
+  const auto owner = mailbox_of(capacity);
+  Mailbox& mailbox = *owner;
   Dice dice(capacity);
   std::uint64_t sent = 0, received = 0;
   std::size_t slots = 0;
@@ -106,7 +126,8 @@ TEST_P(MailboxOf, GoesRoundWithAnyNumberOfEntries) {
 }
 
 TEST_P(MailboxOf, BringsEntriesWholeAndInOrder) {
-  Mailbox mailbox(GetParam());
+  const auto owner = mailbox_of(GetParam());
+  Mailbox& mailbox = *owner;
   std::atomic<bool> sending{true};
   std::uint64_t messages = 0;
   std::thread sender([&] {
@@ -135,7 +156,8 @@ TEST_P(MailboxOf, BringsEntriesWholeAndInOrder) {
 /// Plain memory goes to the other thread and back: what the one wrote before push, the other sees after pop.
 /// (ThreadSanitizer would call it a race if that did not follow from the orders of the mailboxes.)
 TEST(Mailbox, ShowsWhatWasWrittenBefore) {
-  Mailbox there(4), back(4);
+  const auto there_owner = mailbox_of(4), back_owner = mailbox_of(4);
+  Mailbox &there = *there_owner, &back = *back_owner;
   std::thread other([&] {
     for (;;) {
       Entry entry;
@@ -143,7 +165,7 @@ TEST(Mailbox, ShowsWhatWasWrittenBefore) {
       auto* value = entry.payload.as<std::int64_t*>();
       if (value == nullptr) return;
       ++*value;
-      back.push(entry);
+      push(back, entry, 3);
     }
   });
   const auto value = std::make_unique<std::int64_t>(0);
@@ -151,12 +173,12 @@ TEST(Mailbox, ShowsWhatWasWrittenBefore) {
   const Race race(100'000);
   for (std::int64_t turn = 0; race.has(turn); ++turn) {
     *value = 3 * turn;
-    there.push({entry_of(0).handler, Payload::of(value.get())});
+    there.push(entry_of(0).handler, value.get());
     Entry entry;
     for (Patience patience; !back.pop(entry);) patience.wait();
     wrong += *value != 3 * turn + 1;
   }
-  there.push({entry_of(0).handler, Payload::of<std::int64_t*>(nullptr)});
+  there.push(entry_of(0).handler, static_cast<std::int64_t*>(nullptr));
   other.join();
   EXPECT_EQ(wrong, 0);
 }

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <vector>
 
+#include "engine/quota.hpp"
 #include "taskgrain/rt.hpp"
 
 namespace taskgrain::rt {
@@ -32,8 +33,9 @@ int first_processor() { return usable_cores().front().front(); }
 
 TEST(Options, AreOneWorkerForEachCoreWhenNothingIsSaid) {
   const Runtime runtime;
-  EXPECT_EQ(runtime.workers(), static_cast<int>(usable_cores().size()));
-  EXPECT_EQ(runtime.cores().size(), usable_cores().size());
+  // A quota may allow fewer.
+  EXPECT_EQ(runtime.workers(), detail::workers_for(usable_cores().size(), detail::cpu_quota()));
+  EXPECT_EQ(runtime.cores().size(), static_cast<std::size_t>(runtime.workers()));
   EXPECT_EQ(runtime.options().workers, runtime.workers());
 }
 

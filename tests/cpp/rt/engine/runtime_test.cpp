@@ -33,6 +33,7 @@ class Tree {
     });
   }
   void plant() { flow_.fulfill(1); }
+  void wait() { flow_.wait(); }
   int ran() const { return ran_.load(); }
 
  private:
@@ -111,6 +112,8 @@ TEST(Runtime, HasNoThreadsOnceJoined) {
   runtime.join();
   EXPECT_TRUE(eventually(
       [&] { return threads_since(before).empty(); }));  // the kernel shows a thread for a moment after its end
+  runtime.start();
+  EXPECT_EQ(threads_since(before).size(), 3U);
   runtime.start();
   EXPECT_EQ(threads_since(before).size(), 3U);
 }
@@ -320,6 +323,189 @@ TEST(Callers, MayWaitWhileOthersStartWhatNeedsNobodyElse) {
   starters.clear();
   runtime.wait();
   EXPECT_EQ(ladder.ran(), 150'000);
+}
+
+TEST(Callers, OneMayWaitWhileAnotherHoldsAndWorksUntil) {
+  Runtime runtime({.workers = 2});
+  for (int n = 0; n < 50; ++n) {
+    std::atomic<bool> done{false}, held{false};
+    Taskflow<int> flow(runtime);
+    flow.indegree([](int) { return 0; }).run([&](int) {
+      done = true;
+      runtime.notify();
+    });
+    std::jthread holder([&] {
+      const Runtime::Hold hold = runtime.hold();
+      held = true;
+      if (n % 2 == 0) std::this_thread::sleep_for(1ms);
+      flow.fulfill(1);
+      runtime.work_until([&] { return done.load(); });
+      EXPECT_TRUE(done);
+    });
+    while (!held) std::this_thread::yield();
+    runtime.wait();
+    EXPECT_TRUE(done);
+  }
+}
+
+TEST(Callers, MayJoinAndStartWhileOthersWait) {
+  Runtime runtime({.workers = 3});
+  std::atomic<int> ran{0};
+  std::atomic<bool> over{false};
+  Taskflow<int> flow(runtime);
+  flow.indegree([](int) { return 0; }).run([&](int) { ++ran; });
+  std::jthread other([&] {
+    for (int n = 0; n < 300; ++n) {
+      flow.fulfill(n);
+      runtime.wait();
+    }
+    over = true;
+  });
+  while (!over) {
+    runtime.join();
+    runtime.start();
+  }
+  other.join();
+  runtime.wait();
+  EXPECT_EQ(ran, 300);
+}
+
+TEST(Flows, AreWaitedForAloneAndEndAlone) {
+  // One flow goes on all the time, and threads outside keep submitting to it; others come, are waited for, and go.
+  Runtime runtime({.workers = 3});
+  std::atomic<bool> go_on{true};
+  Taskflow<std::int64_t> endless(runtime, "endless");
+  endless.indegree([](std::int64_t) { return 0; }).run([&](std::int64_t k) {
+    if (k >= 0 && go_on) endless.fulfill(k + 1);
+  });
+  for (int k = 0; k < 5; ++k) endless.fulfill(1'000'000'000'000 * k);
+  std::jthread submitter([&] {
+    for (std::int64_t k = -1; go_on; --k) {
+      endless.fulfill(k);
+      std::this_thread::yield();
+    }
+  });
+  for (int n = 0; n < 100; ++n) {
+    Tree tree(runtime, 100);
+    tree.plant();
+    if (n % 2 == 0) {
+      tree.wait();
+      EXPECT_EQ(tree.ran(), 100);
+    }
+  }
+  go_on = false;
+  submitter.join();
+  runtime.wait();
+}
+
+TEST(Flows, MayBeUsedAgainWhereTheRuntimeChecks) {
+  Runtime runtime({.workers = 2, .check = true});
+  Tree tree(runtime, 20);
+  for (int n = 1; n <= 5; ++n) {
+    tree.plant();
+    tree.wait();
+    EXPECT_EQ(tree.ran(), 20 * n);
+  }
+}
+
+TEST(Flows, LetTheRuntimeJoinWhileAMailboxIsFull) {
+  Runtime runtime({.workers = 2});
+  std::atomic<bool> over{false};
+  Taskflow<int> flow(runtime);
+  flow.indegree([](int) { return 1; }).worker([](int k) { return k == -1 ? 1 : 0; }).run([&](int k) {
+    for (int next = 0; k == -1 && next < 2000; ++next) flow.fulfill(next);
+  });
+  std::jthread joiner([&] {
+    while (!over) runtime.join();
+  });
+  for (int n = 0; n < rounds(300); ++n) {
+    flow.fulfill(-1);
+    flow.wait();
+  }
+  over = true;
+}
+
+TEST(Holds, CoverWhatIsFulfilledUnderThem) {
+  // Each task is complete while the thread outside holds, so no wait may find it stuck.
+  Runtime runtime({.workers = 2, .pin = false});
+  std::atomic<bool> over{false};
+  std::atomic<std::int64_t> ran{0};
+  std::int64_t sent = 0;
+  Taskflow<std::int64_t> flow(runtime);
+  flow.indegree([](std::int64_t) { return 2; }).worker([](std::int64_t) { return 1; }).run([&](std::int64_t) {
+    ++ran;
+  });
+  std::jthread outside([&] {
+    for (; sent < rounds(100'000); ++sent) {
+      const Runtime::Hold hold = runtime.hold();
+      flow.fulfill(sent);
+      flow.fulfill(sent);
+    }
+    over = true;
+  });
+  while (!over) EXPECT_NO_THROW(runtime.wait());
+  outside.join();
+  runtime.wait();
+  EXPECT_EQ(ran, sent);
+}
+
+TEST(Flows, MayBeWaitedForByManyThreads) {
+  Runtime runtime({.workers = 2});
+  std::vector<std::jthread> callers;
+  for (int caller = 0; caller < 4; ++caller)
+    callers.emplace_back([&] {
+      for (int n = 0; n < 50; ++n) {
+        Tree tree(runtime, 200);
+        tree.plant();
+        tree.wait();
+        ASSERT_EQ(tree.ran(), 200);
+      }
+    });
+}
+
+TEST(Flows, LeaveWhatOthersWaitFor) {
+  // The end of a flow neither forgets what waits in another nor eats its exception.
+  Runtime runtime({.workers = 2});
+  for (int n = 0; n < 20; ++n) {
+    int ran = 0;
+    Taskflow<int> pair(runtime, "pair"), bad(runtime, "bad");
+    pair.indegree([](int) { return 2; }).run([&](int) { ++ran; });
+    bad.indegree([](int) { return 0; }).run([](int) { throw std::runtime_error("as told"); });
+    pair.fulfill(1);
+    bad.fulfill(1);
+    {
+      Tree(runtime, 50).plant();
+    }
+    pair.fulfill(1);
+    EXPECT_THROW(runtime.wait(), TaskFailed);
+    EXPECT_EQ(ran, 1);
+  }
+}
+
+TEST(Flows, MayEndInTasksAndBelongToThem) {
+  Runtime runtime({.workers = 3});
+  std::atomic<int> ran{0};
+  Taskflow<int> outer(runtime, "outer");
+  outer.indegree([](int) { return 0; }).run([&](int) {
+    Taskflow<std::string> inner(runtime, "inner");
+    inner.indegree([](const std::string&) { return 0; }).run([&ran](const std::string&) { ++ran; });
+    for (int k = 0; k < 5; ++k) inner.fulfill("a key that is too long for a small string " + std::to_string(k));
+    EXPECT_THROW(inner.wait(), UsageError);
+    EXPECT_THROW(runtime.on_each_worker([](int) {}), UsageError);
+  });
+  for (int n = 0; n < rounds(200); ++n) outer.fulfill(n);
+  runtime.wait();
+  EXPECT_EQ(ran, 5 * rounds(200));
+}
+
+TEST(Holds, MayLetTheRuntimeEnd) {
+  for (int n = 0; n < rounds(500); ++n) {
+    std::jthread outside;
+    {
+      Runtime runtime({.workers = 2, .pin = false});
+      outside = std::jthread([hold = std::make_unique<Runtime::Hold>(runtime.hold())]() mutable { hold.reset(); });
+    }
+  }
 }
 
 TEST(WorkUntil, EndsWhenItIsDoneAndLeavesTheRest) {

@@ -11,11 +11,13 @@
 #include <string>
 #include <tuple>
 
+#include "taskgrain/rt/detail/numbered_counters.hpp"
+
 namespace taskgrain::rt::detail {
 namespace {
 
-template <typename K>
-std::map<K, int> contents(const Counters<K>& counters) {
+template <typename K, typename Counters>
+std::map<K, int> contents(const Counters& counters) {
   std::map<K, int> found;
   counters.for_each(
       [&](const K& key, int count) { EXPECT_TRUE(found.emplace(key, count).second) << "twice in the table"; });
@@ -24,10 +26,9 @@ std::map<K, int> contents(const Counters<K>& counters) {
 }
 
 /// Random first, next and last fulfilments of tasks whose keys are `key_of(0)`, …, `key_of(different - 1)`.
-template <typename K, typename KeyOf>
-void compare_with_map(int different, int operations, const KeyOf& key_of) {
+template <typename K, typename KeyOf, typename Counters = Counters<K>>
+void compare_with_map(int different, int operations, const KeyOf& key_of, Counters&& counters = {}) {
   std::mt19937 random(static_cast<unsigned>(different));
-  Counters<K> counters;
   std::map<K, int> expected;
   for (int n = 0; n < operations; ++n) {
     const K key = key_of(static_cast<int>(random() % static_cast<unsigned>(different)));
@@ -48,10 +49,10 @@ void compare_with_map(int different, int operations, const KeyOf& key_of) {
     }
     ASSERT_EQ(counters.size(), expected.size());
     if (n % 97 == 0) {
-      ASSERT_EQ(contents(counters), expected);
+      ASSERT_EQ(contents<K>(counters), expected);
     }
   }
-  EXPECT_EQ(contents(counters), expected);
+  EXPECT_EQ(contents<K>(counters), expected);
 }
 
 template <typename K, typename KeyOf>
@@ -95,6 +96,29 @@ struct alignas(64) Aligned {
   std::int64_t words[8];
   auto operator<=>(const Aligned&) const = default;
 };
+
+/// Numbers keys by themselves, modulo so many.
+struct Numbers {
+  int modulo;
+  std::size_t number(int key) const { return static_cast<std::size_t>(key % modulo); }
+  std::size_t number(const std::pair<char, int>& key) const { return static_cast<std::size_t>(key.second % modulo); }
+};
+
+TEST(Counters, OfNumberedKeysAreThoseOfAMap) {
+  for (const int modulo : {1, 2, 7, 100, 1 << 20})
+    for (const int different : {5, 60, 70, 1000}) {
+      const Numbers numbers{modulo};
+      NumberedCounters<int, Numbers> integers;
+      integers.number_by(numbers);
+      compare_with_map<int>(different, 20000, [](int n) { return n; }, integers);
+      integers.clear();
+      EXPECT_EQ(contents<int>(integers).size(), 0U);
+      NumberedCounters<std::pair<char, int>, Numbers> pairs;
+      pairs.number_by(numbers);
+      compare_with_map<std::pair<char, int>>(
+          different, 5000, [](int n) { return std::pair(static_cast<char>(n % 3), n * 64); }, pairs);
+    }
+}
 
 TEST(Counters, KeepTheAlignmentOfKeys) {
   compare_small_and_large<Aligned>([](int n) { return Aligned{{n, 1, 2, 3, 4, 5, 6, 7}}; });

@@ -4,8 +4,11 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -131,6 +134,110 @@ TEST(Key, RowsGridsAndStridesAreSpread) {
   EXPECT_LE(most_at_one_home(arrays), 10);
   EXPECT_LE(most_at_one_home(cube), 10);
   EXPECT_LE(most_at_one_home(names), 10);
+}
+
+/// The points of a step, `stride` apart, as keys of every kind that programs use for {step, point}.
+template <typename Body>
+void for_each_kind(const Body& body) {
+  body("{step, point}", [](int step, int point) { return std::array{step, point}; });
+  body("{point, step}", [](int step, int point) { return std::array{point, step}; });
+  body("a structure", [](int step, int point) { return Position{step, point}; });
+  body("a pair", [](int step, int point) { return std::pair(step, point); });
+  body("a tuple", [](int step, int point) { return std::tuple(step, point); });
+  body("a tuple of three", [](int step, int point) { return std::tuple(step, point, point % 5); });
+  body("64 bits each", [](int step, int point) { return std::array<std::int64_t, 2>{step, point}; });
+  body("64 bits each, turned", [](int step, int point) { return std::pair<std::int64_t, std::int64_t>(point, step); });
+  body("16 bits each", [](int step, int point) {
+    return std::array{static_cast<std::uint16_t>(step), static_cast<std::uint16_t>(point)};
+  });
+  body("negative", [](int step, int point) { return std::array{step, -point}; });
+  body("a number", [](int step, int point) { return std::int64_t{step} * 100'000'000 + point; });
+  body("two numbers in one", [](int step, int point) { return std::int64_t{step} << 40 | point; });
+  body("a small number", [](int step, int point) { return step + point; });
+  body("a name", [](int step, int point) { return std::to_string(step) + ":" + std::to_string(point); });
+}
+
+/// Strides of rows, tiles and columns; among them some that are bad for a product with the golden ratio alone.
+constexpr std::array strides{1, 2, 3, 7, 8, 32, 64, 89, 96, 100, 192, 610, 1000, 1024, 4096, 6765, 10946};
+constexpr std::array steps{0, 1, 2, 3, 17, 100, 4095, 65535};
+
+bool fits_16_bits(const char* kind, int largest) { return std::string(kind) != "16 bits each" || largest < 1 << 16; }
+
+TEST(Key, SpreadsThePointsOfEachStepOverTheWorkers) {
+  for_each_kind([](const char* kind, const auto& key_of) {
+    for (const unsigned workers : {1U, 2U, 3U, 8U, 64U, 96U, 192U, 1000U})
+      for (const int stride : strides)
+        for (const int step : steps)
+          for (const int points : {100, 10'000}) {
+            if (!fits_16_bits(kind, stride * points)) continue;
+            std::vector<int> share(workers);
+            for (int point = 0; point < points; ++point)
+              ++share.at(worker_of_key(key_of(step, point * stride), workers));
+            // Drawn by chance, a share deviates from the even one by its root; by eight roots about never.
+            const double even = 1.0 * points / workers;
+            ASSERT_LE(*std::ranges::max_element(share), even + 8 * std::sqrt(std::max(even, 1.0)))
+                << kind << ", " << workers << " workers, step " << step << ", " << points << " points, stride "
+                << stride;
+          }
+  });
+}
+
+/// Probes of a search for each of the keys in a table with linear probing, a quarter of which they fill.
+struct Probes {
+  double mean = 0;
+  int most = 0;
+};
+template <typename K>
+Probes probes(const std::vector<K>& keys) {
+  const int bits = static_cast<int>(std::bit_width(4 * keys.size() - 1));
+  const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+  std::vector<bool> full(mask + 1);
+  Probes found;
+  for (const K& key : keys) {
+    std::uint64_t slot = hash_key(key) >> (64 - bits);
+    int here = 1;
+    for (; full[slot]; slot = (slot + 1) & mask) ++here;
+    full[slot] = true;
+    found.mean += 1.0 * here / static_cast<double>(keys.size());
+    found.most = std::max(found.most, here);
+  }
+  return found;
+}
+
+TEST(Key, OfNeighbouringPointsDoNotClump) {
+  // A quarter full and drawn by chance, a search takes 1.17 probes.
+  for_each_kind([](const char* kind, const auto& key_of) {
+    for (const int stride : strides)
+      for (const int step : steps) {
+        constexpr int points = 1000;
+        if (!fits_16_bits(kind, stride * points)) continue;
+        std::vector<decltype(key_of(0, 0))> keys, of_two_steps;
+        for (int point = 0; point < points; ++point) {
+          keys.push_back(key_of(step, point * stride));
+          of_two_steps.push_back(key_of(step + point % 2, point / 2 * stride));
+        }
+        if (std::string(kind) == "a small number") of_two_steps = keys;  // which is the same for two steps
+        for (const auto& each : {keys, of_two_steps}) {
+          const Probes found = probes(each);
+          ASSERT_LE(found.mean, 1.5) << kind << ", step " << step << ", stride " << stride;
+          ASSERT_LE(found.most, 30) << kind << ", step " << step << ", stride " << stride;
+        }
+      }
+  });
+}
+
+TEST(Key, OfOneWorkerDoNotClumpEither) {
+  for_each_kind([](const char* kind, const auto& key_of) {
+    for (const unsigned workers : {2U, 8U, 192U})
+      for (const int step : steps) {
+        std::vector<decltype(key_of(0, 0))> keys;
+        for (int point = 0; point < 50'000; ++point)
+          if (worker_of_key(key_of(step, point), workers) == workers / 2) keys.push_back(key_of(step, point));
+        const Probes found = probes(keys);
+        ASSERT_LE(found.mean, 1.5) << kind << ", step " << step << ", " << workers << " workers";
+        ASSERT_LE(found.most, 60) << kind << ", step " << step << ", " << workers << " workers";
+      }
+  });
 }
 
 TEST(Key, IsShownAsAPersonWouldWriteIt) {

@@ -88,7 +88,7 @@ class Stencil {
 
 template <typename K>
 void expect_no_allocations(int workers, bool ranked) {
-  Runtime runtime({.workers = workers});
+  Runtime runtime({.workers = workers, .check = false});
   Stencil<K> stencil(runtime, 40);
   if (ranked) stencil.ranked();
   stencil.run_steps(500);  // queues and tables get their sizes
@@ -119,7 +119,7 @@ std::int64_t peak_memory() {
 TEST(Memory, FollowsTheTasksThatWaitAndNotTheGraph) {
   // A million tasks after a hundred thousand of the same width take not a megabyte more. examples/rt/huge.cpp shows
   // 10^8 of them.
-  Runtime runtime({.workers = 2});
+  Runtime runtime({.workers = 2, .check = false});
   Stencil<std::int64_t> stencil(runtime, 100);
   stencil.run_steps(1000);
   const std::int64_t before = peak_memory();

@@ -6,7 +6,9 @@
 #include <chrono>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "policies.hpp"
@@ -17,16 +19,18 @@ namespace taskgrain::rt {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 
 class Async : public testing::TestWithParam<Policy> {
  protected:
   /// A task whose work the device does in a stream.
   TaskGraph::Node on_device(TaskGraph& tasks, int worker, std::size_t stream, std::function<void()> work,
                             std::string name = {}) {
-    return tasks.async_task(
+    return tasks.async_task<SimulatedDevice::Event>(
         worker,
-        [this, stream, work](const Turn&, const Issue& issue) {
+        [this, stream, work](const Turn&, const auto& issue) {
           return device_.submit(stream, issue.after, work, issue.done);
         },
         std::move(name));
@@ -89,7 +93,7 @@ TEST_P(Async, CarriedEdgesStayOnTheDevice) {
   int at = 0, wrong = 0;
   TaskGraph tasks;
   std::vector<std::size_t> streams{0, 1, 2};
-  const auto step = tasks.async_task(1, [&](const Turn& turn, const Issue& issue) {
+  const auto step = tasks.async_task<SimulatedDevice::Event>(1, [&](const Turn& turn, const auto& issue) {
     const auto n = turn.iteration;
     EXPECT_EQ(issue.after.size(), n == 0 ? 0U : 1U);
     return device_.submit(static_cast<std::size_t>(n) % 3, issue.after, [&, n] { wrong += at++ != n; }, issue.done);
@@ -108,12 +112,12 @@ TEST_P(Async, CarriedEdgesStayOnTheDevice) {
 TEST_P(Async, TheDeviceMayBeDoneAtOnce) {
   std::atomic<int> ran{0};
   TaskGraph tasks;
-  const auto at_once = [&](const Turn&, const Issue& issue) -> DeviceEvent {
+  const auto at_once = [&](const Turn&, const Issue<int>& issue) -> int {
     ran.fetch_add(1);
     issue.done();
-    return {};
+    return 0;
   };
-  const auto a = tasks.async_task(0, at_once), b = tasks.async_task(1, at_once);
+  const auto a = tasks.async_task<int>(0, at_once), b = tasks.async_task<int>(1, at_once);
   const auto host = tasks.task(2, [&] { ran.fetch_add(1); });
   tasks.edge(a, b);
   tasks.edge(b, host);
@@ -151,7 +155,7 @@ TEST_P(Async, PostconditionsWaitForTheDevice) {
   tasks.edge(work, out);
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());
   std::thread other = resume_after(1);
-  graph.launch().postconditions.at(0).then([&] { seen = done; });
+  graph.launch().postcondition(out).then([&] { seen = done; });
   runtime_.wait();
   other.join();
   EXPECT_TRUE(seen);
@@ -208,8 +212,8 @@ TEST_P(Async, AFailureWaitsForTheDevice) {
 
 TEST_P(Async, AStartThatThrowsIsNamed) {
   TaskGraph tasks("mixed");
-  tasks.async_task(
-      1, [](const Turn&, const Issue&) -> DeviceEvent { throw std::runtime_error("no device"); }, "kernel");
+  tasks.async_task<int>(
+      1, [](const Turn&, const Issue<int>&) -> int { throw std::runtime_error("no device"); }, "kernel");
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());
   graph.launch();
   try {
@@ -218,6 +222,123 @@ TEST_P(Async, AStartThatThrowsIsNamed) {
   } catch (const TaskFailed& error) {
     EXPECT_EQ(error.task(), "mixed kernel");
   }
+}
+
+/// What `wait` throws.
+std::string failure_of(Runtime& runtime) {
+  try {
+    runtime.wait();
+  } catch (const TaskFailed& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+TEST_P(Async, ADeviceThatDropsDoneIsNamed) {
+  bool drops = true;
+  int calls = 0;
+  TaskGraph tasks("mixed");
+  const auto kernel = tasks.async_task<int>(
+      1,
+      [&](const Turn&, const Issue<int>& issue) -> int {
+        ++calls;
+        if (!drops) issue.done();
+        return {};
+      },
+      "kernel");
+  tasks.edge(kernel, tasks.task(0, [&] { EXPECT_FALSE(drops); }));
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  for (int round = 0; round < 10; ++round) {
+    drops = true;
+    const auto launch = graph.launch({.iterations = 2});
+    EXPECT_THAT(failure_of(runtime_), AllOf(HasSubstr("mixed kernel"), HasSubstr("never called done")));
+    EXPECT_FALSE(launch.done.is_set());
+    drops = false;
+    calls = 0;
+    EXPECT_TRUE((graph.launch({.iterations = 2}), runtime_.wait(), calls == 2));
+  }
+}
+
+TEST_P(Async, ADeviceMayDropDoneLater) {
+  Done kept;
+  std::atomic<bool> given{false};
+  TaskGraph tasks("mixed");
+  tasks.async_task<int>(
+      1,
+      [&](const Turn&, const Issue<int>& issue) -> int {
+        kept = issue.done;
+        given = true;
+        return {};
+      },
+      "kernel");
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  graph.launch();
+  std::thread other([&, hold = runtime_.hold()] {
+    while (!given) std::this_thread::yield();
+    auto copy = std::exchange(kept, Done());
+    auto last = copy;
+    copy = Done();
+    std::this_thread::sleep_for(1ms);  // the run waits as long as one copy is there
+  });
+  EXPECT_THAT(failure_of(runtime_), HasSubstr("never called done"));
+  other.join();
+}
+
+TEST_P(Async, OnlyTheFirstCallOfDoneCounts) {
+  std::vector<Done> kept;  // also from earlier launches
+  std::atomic<int> ran{0};
+  TaskGraph tasks;
+  const auto kernel = tasks.async_task<int>(1, [&](const Turn&, const Issue<int>& issue) -> int {
+    kept.push_back(issue.done);
+    for (const auto& done : kept) done();
+    return {};
+  });
+  const auto host = tasks.task(2, [&] { ran.fetch_add(1); });
+  tasks.edge(kernel, host);
+  tasks.carried_edge(host, kernel);
+  {
+    CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+    for (int k = 0; k < 10; ++k) graph.launch({.iterations = 3});
+    runtime_.wait();
+    EXPECT_EQ(ran.load(), 30);
+  }
+  for (const auto& done : kept) done();  // the graph is gone
+  runtime_.wait();
+}
+
+TEST_P(Async, DoneOfAStartThatThrewDoesNothing) {
+  Done of_failed, done;
+  std::atomic<bool> started{false};
+  bool fails = true;
+  int ran = 0;
+  TaskGraph tasks("mixed");
+  const auto kernel = tasks.async_task<int>(
+      1,
+      [&](const Turn&, const Issue<int>& issue) -> int {
+        if (fails) {
+          of_failed = issue.done;
+          throw std::runtime_error("no device");
+        }
+        done = issue.done;
+        started = true;
+        return {};
+      },
+      "kernel");
+  tasks.edge(kernel, tasks.task(1, [&] { ++ran; }));
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  graph.launch();
+  EXPECT_THAT(failure_of(runtime_), AllOf(HasSubstr("mixed kernel"), HasSubstr("no device")));
+  fails = false;
+  graph.launch();
+  std::thread device([&, hold = runtime_.hold()] {
+    while (!started) std::this_thread::yield();
+    of_failed();
+    EXPECT_EQ(ran, 0);
+    done();
+  });
+  runtime_.wait();
+  device.join();
+  EXPECT_EQ(ran, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, Async, every_policy, policy_name);

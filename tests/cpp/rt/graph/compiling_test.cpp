@@ -72,11 +72,11 @@ TEST_P(Compiling, CarriedEdgesImplyNothing) {
 
 TEST_P(Compiling, CompletionOfAsynchronousTasksIsNotImplied) {
   TaskGraph tasks;
-  const auto start = [](const Turn&, const Issue& issue) -> DeviceEvent {
+  const auto start = [](const Turn&, const Issue<int>& issue) -> int {
     issue.done();
-    return {};
+    return 0;
   };
-  const auto a = tasks.async_task(0, start), b = tasks.async_task(1, start);
+  const auto a = tasks.async_task<int>(0, start), b = tasks.async_task<int>(1, start);
   const auto c = tasks.task(0, [] {});
   tasks.edge(a, b);
   tasks.edge(b, c);
@@ -95,18 +95,18 @@ TEST_P(Compiling, AGraphMayBeEmpty) {
 
 TEST_P(Compiling, EventsMayBeAllThereIs) {
   TaskGraph tasks;
-  tasks.edge(tasks.precondition(), tasks.postcondition());
-  tasks.postcondition();
-  tasks.precondition();
+  const auto before = tasks.precondition(), after = tasks.postcondition(), free = tasks.postcondition(),
+             idle = tasks.precondition();
+  tasks.edge(before, after);
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());
   const Event in, other;
-  const auto launch = graph.launch({.iterations = 2, .preconditions = {in, other}});
-  EXPECT_FALSE(launch.postconditions.at(0).is_set());
+  const auto launch = graph.launch({.iterations = 2, .preconditions = {{idle, other}, {before, in}}});
+  EXPECT_FALSE(launch.postcondition(after).is_set());
   in.set();
   runtime_.wait();
   EXPECT_TRUE(launch.done.is_set());
-  EXPECT_TRUE(launch.postconditions.at(0).is_set());
-  EXPECT_TRUE(launch.postconditions.at(1).is_set());
+  EXPECT_TRUE(launch.postcondition(after).is_set());
+  EXPECT_TRUE(launch.postcondition(free).is_set());
   other.set();
 }
 
@@ -129,6 +129,47 @@ TEST_P(Compiling, ActionsMayBeLargeOrOwnSomething) {
   }
   EXPECT_EQ(owned.use_count(), 1);
   EXPECT_EQ(sum, 20);
+}
+
+TEST(TaskGraphs, RefuseNodesOfOtherGraphs) {
+  using testing::AllOf;
+  using testing::HasSubstr;
+  using testing::ThrowsMessage;
+  TaskGraph one("one"), two("two");
+  const auto a = one.task(0, [] {}), b = two.task(0, [] {}), c = two.task(0, [] {});
+  const auto refused = [](const auto& graph, const auto& other) {
+    return ThrowsMessage<UsageError>(AllOf(HasSubstr(graph), HasSubstr("of another graph"), HasSubstr(other)));
+  };
+  EXPECT_THAT([&] { one.edge(a, b); }, refused("one: ", "two"));
+  EXPECT_THAT([&] { one.carried_edge(b, a); }, refused("one: ", "two"));
+  EXPECT_THAT([&] { two.edge(a, c); }, refused("two: ", "one"));
+  EXPECT_THAT([&] { TaskGraph("empty").edge(a, a); }, refused("empty: ", "one"));
+  const auto gone = TaskGraph("gone").task(0, [] {});
+  EXPECT_THAT([&] { one.edge(a, gone); }, refused("one: ", "which is gone"));
+  two.edge(b, c);
+  two.edge(b, TaskGraph::Node());  // found when compiling
+  Runtime runtime({.workers = 1, .pin = false});
+  EXPECT_THAT([&] { CompiledGraph(runtime, std::move(two)); },
+              ThrowsMessage<UsageError>(HasSubstr("two: an edge names node")));
+}
+
+TEST(TaskGraphs, KeepTheirNodesWhenTheyAreCopiedOrMoved) {
+  Runtime runtime({.workers = 1, .pin = false});
+  TaskGraph graph("first");
+  int ran = 0;
+  const auto a = graph.task(0, [&] { ++ran; }), b = graph.task(0, [&] { ++ran; });
+  TaskGraph copy = graph;
+  copy.edge(a, b);
+  TaskGraph moved = std::move(graph);
+  moved.edge(a, b);
+  graph = TaskGraph("second");
+  graph.task(0, [] {});
+  EXPECT_THROW(graph.edge(a, b), UsageError);
+  CompiledGraph one(runtime, std::move(copy)), two(runtime, std::move(moved));
+  one.launch();
+  two.launch();
+  runtime.wait();
+  EXPECT_EQ(ran, 4);
 }
 
 /// A million tasks with three million edges: anything that is not linear would never end.

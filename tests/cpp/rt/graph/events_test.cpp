@@ -159,7 +159,7 @@ TEST_P(Events, PreconditionsHoldForAllIterations) {
         input.set();
       };
       if (before) set();
-      const auto launch = graph.launch({.iterations = iterations, .preconditions = {input}});
+      const auto launch = graph.launch({.iterations = iterations, .preconditions = {{event, input}}});
       std::thread other;
       if (!before)
         other = std::thread([&, hold = runtime_.hold()] {
@@ -185,7 +185,8 @@ TEST_P(Events, PreconditionsAreOfOneLaunchEach) {
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());
   std::array<std::array<Event, 2>, 3> events;
   std::vector<CompiledGraph::Launch> launches;
-  for (const auto& [one, other] : events) launches.push_back(graph.launch({.preconditions = {one, other}}));
+  for (const auto& [one, other] : events)
+    launches.push_back(graph.launch({.preconditions = {{second, other}, {first, one}}}));
   events[2][0].set();  // of a launch that has not started
   for (std::size_t k = 0; k < 3; ++k) {
     value = static_cast<int>(k);
@@ -211,13 +212,13 @@ TEST_P(Events, PostconditionsComeBeforeTheEnd) {
   tasks.edge(late, whole);
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());
   const auto launch = graph.launch();
-  launch.postconditions.at(0).then([&] {
+  launch.postcondition(half).then([&] {
     EXPECT_EQ(value, 1);
-    EXPECT_FALSE(launch.postconditions.at(1).is_set());
+    EXPECT_FALSE(launch.postcondition(whole).is_set());
     go = true;
   });
   runtime_.wait();
-  EXPECT_TRUE(launch.postconditions.at(1).is_set());
+  EXPECT_TRUE(launch.postcondition(whole).is_set());
 }
 
 TEST_P(Events, APostconditionStartsTheNextGraph) {
@@ -234,7 +235,7 @@ TEST_P(Events, APostconditionStartsTheNextGraph) {
       second(runtime_, std::move(second_tasks), GetParam());
   for (int k = 0; k < 100; ++k) {
     const auto launch = first.launch({.iterations = 1 + k % 3});
-    second.launch({.preconditions = launch.postconditions});
+    second.launch({.preconditions = {{in, launch.postcondition(out)}}});
     runtime_.wait();
     ASSERT_EQ(order.size(), static_cast<std::size_t>(2 + k % 3));
     EXPECT_EQ(order.back(), 2);

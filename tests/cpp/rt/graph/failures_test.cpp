@@ -1,14 +1,17 @@
 /// What goes wrong is said, with names, and leaves a runtime that is as new.
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "policies.hpp"
+#include "rt/stress.hpp"
 
 namespace taskgrain::rt {
 namespace {
@@ -75,21 +78,271 @@ TEST_P(Failures, ATaskThatThrowsIsNamed) {
   }
 }
 
-TEST_P(Failures, OfOneGraphDropTheOthers) {
-  TaskGraph bad("bad"), good("good");
+TEST_P(Failures, OfOneGraphLeaveTheOthers) {
+  TaskGraph bad("bad"), good("good"), dependent("dependent");
   bad.task(2, [] { throw std::logic_error("no"); });
   std::atomic<int> ran{0};
-  for (int w = 0; w < 3; ++w) good.task(w, [&] { ran.fetch_add(1, std::memory_order_relaxed); });
-  CompiledGraph first(runtime_, std::move(bad), GetParam()), second(runtime_, std::move(good), GetParam());
-  for (int round = 0; round < 50; ++round) {
-    second.launch({.after = {first.launch().done}});
-    second.launch({.iterations = 1000});
-    EXPECT_THROW(runtime_.wait(), TaskFailed);
+  for (int w = 0; w < 3; ++w) {
+    good.task(w, [&] { ran.fetch_add(1, std::memory_order_relaxed); });
+    dependent.task(w, [] { FAIL(); });
   }
-  ran = 0;
-  second.launch({.iterations = 5});
+  CompiledGraph first(runtime_, std::move(bad), GetParam()), second(runtime_, std::move(good), GetParam()),
+      third(runtime_, std::move(dependent), GetParam());
+  for (int round = 0; round < 50; ++round) {
+    ran = 0;
+    const auto goes_on = second.launch({.iterations = 1000});
+    const auto fails = first.launch(), follows = third.launch({.after = {fails.done}});
+    const auto queued = third.launch();
+    EXPECT_THROW(runtime_.wait(fails.done), TaskFailed);
+    runtime_.wait(goes_on.done);
+    EXPECT_EQ(ran, 3000);
+    for (const auto& launch : {follows, queued}) {
+      EXPECT_THROW(runtime_.wait(launch.done), TaskFailed);
+      EXPECT_FALSE(launch.done.is_set());
+    }
+    runtime_.wait();
+  }
+}
+
+TEST_P(Failures, EndALaunchOfManyIterationsSoon) {
+  // On each worker: with others that wait for it, and with some that wait for nobody.
+  for (int worker = 0; worker < 3; ++worker) {
+    std::atomic<std::int64_t> late{0};
+    std::atomic<bool> thrown{false};
+    TaskGraph tasks("long");
+    std::vector<TaskGraph::Node> nodes;
+    for (int w = 0; w < 3; ++w)
+      nodes.push_back(tasks.task(w, [&, w](const Turn& turn) {
+        if (thrown) ++late;
+        if (w == worker && turn.iteration == 100) {
+          thrown = true;
+          throw std::runtime_error("enough");
+        }
+      }));
+    tasks.carried_edge(nodes[0], nodes[1]);
+    tasks.carried_edge(nodes[1], nodes[0]);
+    tasks.carried_edge(nodes[2], nodes[2]);
+    CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+    for (int round = 0; round < 3; ++round) {
+      thrown = false;
+      EXPECT_THROW(runtime_.wait(graph.launch({.iterations = 1'000'000'000}).done), TaskFailed);
+    }
+    EXPECT_LT(late, 100'000'000);
+  }
+}
+
+TEST_P(Failures, OfACallbackIsTold) {
+  TaskGraph tasks("graph");
+  tasks.task(1, [] {});
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  for (int round = 0; round < 20; ++round) {
+    Event go;
+    const auto launch = graph.launch({.after = {go}});
+    bool called = false;
+    launch.done.then([] { throw std::runtime_error("a bad call"); });
+    launch.done.then([&] { called = true; });
+    go.set();
+    EXPECT_THAT(message<TaskFailed>([&] { runtime_.wait(); }), AllOf(HasSubstr("graph"), HasSubstr("a bad call")));
+    EXPECT_TRUE(launch.done.is_set());
+    EXPECT_TRUE(called);
+    runtime_.wait();
+  }
+}
+
+TEST_P(Failures, AGraphMayEndInItsOwnCallback) {
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> ran{0};
+    TaskGraph tasks("graph");
+    for (int w = 0; w < 3; ++w) tasks.task(w, [&] { ++ran; });
+    auto graph = std::make_unique<CompiledGraph>(runtime_, std::move(tasks), GetParam());
+    Event go;
+    const auto launch = graph->launch({.after = {go}});
+    if (round % 2 == 0) graph->launch();
+    launch.done.then([&] { graph.reset(); });
+    if (round % 3 == 0) {
+      std::thread([&, hold = runtime_.hold()] { go.set(); }).join();
+    } else {
+      go.set();
+    }
+    runtime_.wait();
+    EXPECT_EQ(graph, nullptr);
+    EXPECT_EQ(ran, round % 2 == 0 ? 6 : 3);
+  }
+}
+
+TEST_P(Failures, ACancelledLaunchEnds) {
+  TaskGraph tasks("graph");
+  std::atomic<int> ran{0};
+  std::vector<TaskGraph::Node> nodes;
+  for (int w = 0; w < 3; ++w) nodes.push_back(tasks.task(w, [&] { ++ran; }));
+  tasks.carried_edge(nodes[0], nodes[1]);
+  tasks.carried_edge(nodes[1], nodes[2]);
+  tasks.carried_edge(nodes[2], nodes[0]);
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  for (int round = 0; round < 20; ++round) {
+    const auto launch = graph.launch({.iterations = 1'000'000'000}), queued = graph.launch();
+    const Event never;
+    graph.launch({.after = {never}});
+    std::thread other([&, hold = runtime_.hold()] {
+      if (round % 2 == 0) std::this_thread::sleep_for(1ms);
+      graph.cancel();
+    });
+    EXPECT_THROW(runtime_.wait(launch.done), Cancelled);
+    EXPECT_THROW(runtime_.wait(queued.done), Cancelled);
+    other.join();
+    runtime_.wait();
+    ran = 0;
+    runtime_.wait(graph.launch({.iterations = 7}).done);
+    EXPECT_EQ(ran, 21);
+  }
+}
+
+TEST_P(Failures, AnEventThatFailsFailsWhatComesAfter) {
+  TaskGraph tasks("graph");
+  const auto before = tasks.precondition(), task = tasks.task(1, [] { FAIL(); });
+  tasks.edge(before, task);
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  for (const bool early : {true, false}) {
+    const Event event;
+    const auto why = std::make_exception_ptr(std::runtime_error("no fish"));
+    if (early) event.fail(why);
+    const auto launch = graph.launch({.preconditions = {{before, event}}});
+    if (!early) event.fail(why);
+    EXPECT_EQ(message<std::runtime_error>([&] { runtime_.wait(launch.done); }), "no fish");
+  }
   runtime_.wait();
-  EXPECT_EQ(ran.load(), 15);
+}
+
+TEST_P(Failures, IterationsThatCannotBeCountedAreRefused) {
+  TaskGraph tasks("graph");
+  for (int k = 0; k < 10; ++k) tasks.task(k % 3, [] {});
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  graph.launch({.iterations = 5});
+  EXPECT_THAT(message<UsageError>([&] { graph.launch({.iterations = INT64_MAX}); }), HasSubstr("allowed are 0 to"));
+  runtime_.wait();
+}
+
+TEST_P(Failures, ALaunchAfterACancellationRuns) {
+  TaskGraph tasks("graph");
+  for (int w = 0; w < 3; ++w) tasks.task(w, [] {});
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  for (int round = 0; round < rounds(500); ++round) {
+    const auto first = graph.launch({.iterations = 100}), queued = graph.launch();
+    graph.cancel();
+    const auto after = graph.launch();
+    runtime_.wait(after.done);
+    EXPECT_TRUE(after.done.is_set());
+    EXPECT_EQ(queued.done.is_set(), false);
+    EXPECT_TRUE(first.done.is_set() || first.done.failure() != nullptr);
+  }
+  runtime_.wait();
+}
+
+TEST_P(Failures, CancelAgainstTheEventBeforeALaunchLosesNoLaunch) {
+  TaskGraph tasks("graph");
+  tasks.task(1, [] {});
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  const auto hold = runtime_.hold();
+  for (int round = 0; round < rounds(2000); ++round) {
+    const Event event;
+    graph.launch({.after = {event}});
+    std::thread other([&] { event.set(); });
+    for (int k = 0; k < round % 200; ++k) detail::pause();
+    graph.cancel();
+    graph.launch();
+    runtime_.wait(graph.launch().done);
+    other.join();
+  }
+}
+
+TEST_P(Failures, HeldLaunchesAreNeverStuck) {
+  TaskGraph tasks("graph");
+  tasks.task(1, [] {});
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  std::atomic<bool> over{false};
+  std::thread outside([&] {
+    for (int n = 0; n < rounds(2000); ++n) {
+      const auto hold = runtime_.hold();
+      graph.launch();
+    }
+    over = true;
+  });
+  while (!over) EXPECT_NO_THROW(runtime_.wait());
+  outside.join();
+  runtime_.wait();
+}
+
+TEST_P(Failures, AChainOfManyLaunchesEndsWithoutCallsWithinCalls) {
+  std::vector<std::unique_ptr<CompiledGraph>> graphs;
+  const Event first;
+  Event last = first;
+  for (int k = 0; k < 20'000; ++k) {
+    TaskGraph tasks;
+    tasks.task(k % 3, [] { FAIL(); });
+    graphs.push_back(std::make_unique<CompiledGraph>(runtime_, std::move(tasks), GetParam()));
+    last = graphs.back()->launch({.after = {last}}).done;
+  }
+  first.fail(nullptr);
+  EXPECT_THROW(runtime_.wait(last), std::invalid_argument);
+}
+
+TEST_P(Failures, AStartThatThrowsAfterDoneEndsItsLaunchAlone) {
+  bool fails = true;
+  TaskGraph tasks("graph");
+  const auto first = tasks.async_task<int>(
+      0,
+      [&](const Turn&, const Issue<int>& issue) -> int {
+        issue.done();
+        if (fails) throw std::runtime_error("too late");
+        return {};
+      },
+      "first");
+  tasks.edge(first, tasks.task(0, [] {}));
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  for (int round = 0; round < 20; ++round) {
+    fails = round % 2 == 0;
+    const auto launch = graph.launch({.iterations = 3});
+    if (fails)
+      EXPECT_THAT(message<TaskFailed>([&] { runtime_.wait(launch.done); }), HasSubstr("graph first failed: too late"));
+    else
+      runtime_.wait(launch.done);
+    runtime_.wait();
+  }
+}
+
+/// Launches from a thread that does not hold, while another thread's wait finds launches stuck again and again: no task
+/// runs before those that it comes after.
+TEST_P(Failures, LaunchesFromOutsideBesideAStuckRunKeepTheirOrder) {
+  std::atomic<int> wrong{0};
+  std::array<std::atomic<std::int64_t>, 3> at{};
+  TaskGraph tasks("ring"), stuck("stuck");
+  std::vector<TaskGraph::Node> nodes;
+  for (std::size_t k = 0; k < 3; ++k)
+    nodes.push_back(tasks.task(static_cast<int>(k), [&, k] {
+      const std::int64_t n = at[k].load() + 1;
+      if (k > 0 && at[k - 1].load() < n) ++wrong;
+      at[k] = n;
+    }));
+  tasks.edge(nodes[0], nodes[1]);
+  tasks.edge(nodes[1], nodes[2]);
+  tasks.carried_edge(nodes[2], nodes[0]);
+  const auto fish = stuck.precondition("fish");
+  stuck.edge(fish, stuck.task(1, [] {}));
+  CompiledGraph ring(runtime_, std::move(tasks), GetParam()), never(runtime_, std::move(stuck), GetParam());
+  std::atomic<bool> over{false};
+  std::int64_t launched = 0;
+  std::thread outside([&] {
+    for (int n = 0; n < rounds(300); ++n, launched += 3) ring.launch({.iterations = 3});
+    over = true;
+  });
+  while (!over) {
+    never.launch({.preconditions = {{fish, Event()}}});
+    EXPECT_THROW(runtime_.wait(), Stuck);
+  }
+  outside.join();
+  runtime_.wait();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(at[2], launched);
 }
 
 TEST_P(Failures, ACycleIsNamed) {
@@ -138,14 +391,29 @@ TEST_P(Failures, EdgesTheWrongWay) {
 }
 
 TEST_P(Failures, LaunchesAreChecked) {
-  TaskGraph tasks;
-  tasks.edge(tasks.precondition(), tasks.task(0, [] {}));
+  TaskGraph tasks("net"), others("other");
+  const auto fish = tasks.precondition("fish"), chips = tasks.precondition("chips"), out = tasks.postcondition("out"),
+             task = tasks.task(0, [] {});
+  const auto elsewhere = others.precondition();
+  tasks.edge(fish, task);
+  tasks.edge(task, out);
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-  EXPECT_THAT(message<UsageError>([&] { graph.launch({.iterations = -1, .preconditions = {Event()}}); }),
-              HasSubstr("-1"));
-  EXPECT_THAT(message<UsageError>([&] { graph.launch(); }), HasSubstr("0 events"));
-  EXPECT_THAT(message<UsageError>([&] { graph.launch({.preconditions = {Event(), Event()}}); }), HasSubstr("2 events"));
+  const auto refused = [&](std::vector<std::pair<TaskGraph::Node, Event>> events, std::int64_t iterations = 1) {
+    return message<UsageError>([&] { graph.launch({.iterations = iterations, .preconditions = events}); });
+  };
+  const Event event;
+  EXPECT_THAT(refused({{fish, event}, {chips, event}}, -1), HasSubstr("-1"));
+  EXPECT_THAT(refused({{fish, event}}), HasSubstr("net chips is a precondition and has no event"));
+  EXPECT_THAT(refused({{fish, event}, {chips, event}, {fish, event}}), HasSubstr("net fish has two events"));
+  EXPECT_THAT(refused({{fish, event}, {task, event}}), HasSubstr("node 3 is no precondition"));
+  EXPECT_THAT(refused({{elsewhere, event}, {chips, event}}), HasSubstr("node 0 of another graph"));
   runtime_.wait();  // nothing was launched
+  event.set();
+  const auto launch = graph.launch({.preconditions = {{chips, event}, {fish, event}}});
+  runtime_.wait();
+  EXPECT_TRUE(launch.postcondition(out).is_set());
+  EXPECT_THROW(launch.postcondition(task), UsageError);
+  EXPECT_THROW(launch.postcondition({out.index, elsewhere.graph}), UsageError);
 }
 
 /// A precondition of one task, with others on other workers before, beside and after it.
@@ -164,8 +432,8 @@ TEST_P(Failures, APreconditionThatIsNeverSetIsStuck) {
     tasks.edge(after, last);
     CompiledGraph graph(runtime_, std::move(tasks), GetParam());
     const Event never;
-    const auto launch = graph.launch({.iterations = iterations, .preconditions = {never}});
-    const auto queued = graph.launch({.preconditions = {never}});
+    const auto launch = graph.launch({.iterations = iterations, .preconditions = {{event, never}}});
+    const auto queued = graph.launch({.preconditions = {{event, never}}});
     try {
       runtime_.wait();
       FAIL() << "nothing was thrown";
@@ -180,7 +448,7 @@ TEST_P(Failures, APreconditionThatIsNeverSetIsStuck) {
     ran = 0;
     const Event now;
     now.set();
-    graph.launch({.iterations = iterations, .preconditions = {now}});
+    graph.launch({.iterations = iterations, .preconditions = {{event, now}}});
     runtime_.wait();
     EXPECT_EQ(ran.load(), 5 * iterations);
   }
@@ -188,15 +456,17 @@ TEST_P(Failures, APreconditionThatIsNeverSetIsStuck) {
 
 TEST_P(Failures, TwoGraphsMayBeStuckOnTheSameWorkers) {
   std::vector<std::unique_ptr<CompiledGraph>> graphs;
+  std::vector<TaskGraph::Node> events;
   for (const auto& [from, to] : {std::pair{0, 1}, {1, 0}, {1, 2}, {2, 1}}) {
     TaskGraph tasks("net");
-    const auto event = tasks.precondition();
+    const auto event = events.emplace_back(tasks.precondition());
     const auto first = tasks.task(from, [] {}), second = tasks.task(to, [] {});
     tasks.edge(event, first);
     tasks.edge(first, second);
     graphs.push_back(std::make_unique<CompiledGraph>(runtime_, std::move(tasks), GetParam()));
   }
-  for (const auto& graph : graphs) graph->launch({.iterations = 4, .preconditions = {Event()}});
+  for (std::size_t k = 0; k < graphs.size(); ++k)
+    graphs[k]->launch({.iterations = 4, .preconditions = {{events[k], Event()}}});
   EXPECT_THROW(runtime_.wait(), Stuck);
 }
 
@@ -222,12 +492,13 @@ TEST_P(Failures, EventsMayOutliveTheGraph) {
   const Event never, neither;
   {
     TaskGraph tasks;
-    tasks.edge(tasks.precondition(), tasks.task(1, [] { FAIL(); }));
+    const auto before = tasks.precondition();
+    tasks.edge(before, tasks.task(1, [] { FAIL(); }));
     CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-    graph.launch({.preconditions = {never}});
-    graph.launch({.after = {neither}, .preconditions = {never}});
+    graph.launch({.preconditions = {{before, never}}});
+    graph.launch({.after = {neither}, .preconditions = {{before, never}}});
     EXPECT_THROW(runtime_.wait(), Stuck);
-    graph.launch({.after = {neither}, .preconditions = {never}});
+    graph.launch({.after = {neither}, .preconditions = {{before, never}}});
   }
   never.set();
   neither.set();

@@ -93,17 +93,18 @@ class RandomGraph {
       if (!tasks_[t].asynchronous)
         nodes.push_back(graph.task(tasks_[t].worker, [this, t](const Turn& turn) { execute(t, turn.iteration); }));
       else
-        nodes.push_back(graph.async_task(tasks_[t].worker, [this, t](const Turn& turn, const Issue& issue) {
-          return device_->submit(
-              tasks_[t].stream, issue.after, [this, t, n = turn.iteration] { execute(t, n); }, issue.done);
-        }));
+        nodes.push_back(
+            graph.async_task<SimulatedDevice::Event>(tasks_[t].worker, [this, t](const Turn& turn, const auto& issue) {
+              return device_->submit(
+                  tasks_[t].stream, issue.after, [this, t, n = turn.iteration] { execute(t, n); }, issue.done);
+            }));
     }
     for (const auto& tasks : before_) {
-      const auto node = graph.precondition();
+      const auto node = precondition_nodes_.emplace_back(graph.precondition());
       for (const std::size_t t : tasks) graph.edge(node, nodes[t]);
     }
     for (const auto& tasks : after_) {
-      const auto node = graph.postcondition();
+      const auto node = postcondition_nodes_.emplace_back(graph.postcondition());
       for (const std::size_t t : tasks) graph.edge(nodes[t], node);
     }
     for (const Edge& edge : edges_)
@@ -114,7 +115,7 @@ class RandomGraph {
     return graph;
   }
 
-  std::size_t preconditions() const noexcept { return before_.size(); }
+  const std::vector<TaskGraph::Node>& preconditions() const noexcept { return precondition_nodes_; }
   std::size_t executions() const {
     return tasks_.size() * static_cast<std::size_t>(std::accumulate(iterations_.begin(), iterations_.end(), 0));
   }
@@ -123,7 +124,7 @@ class RandomGraph {
   /// Watches the events of a launch.
   void watch(std::size_t launch, const CompiledGraph::Launch& events) {
     for (std::size_t k = 0; k < after_.size(); ++k)
-      events.postconditions.at(k).then([this, launch, k] { launches_[launch].posted[k] = tick(); });
+      events.postcondition(postcondition_nodes_[k]).then([this, launch, k] { launches_[launch].posted[k] = tick(); });
     events.done.then([this, launch] { launches_[launch].done = tick(); });
   }
 
@@ -229,7 +230,8 @@ class RandomGraph {
   std::vector<Task> tasks_;
   std::vector<Edge> edges_;
   std::vector<std::vector<std::size_t>> before_, after_;  // tasks of each pre- and postcondition
-  std::vector<int> iterations_;                           // of each launch
+  std::vector<TaskGraph::Node> precondition_nodes_, postcondition_nodes_;
+  std::vector<int> iterations_;  // of each launch
   std::vector<Launch> launches_;
   std::vector<int> seen_;               // [iteration · tasks + task]: how often it ran
   std::atomic<std::int64_t> clock_{1};  // relaxed, so that it orders nothing

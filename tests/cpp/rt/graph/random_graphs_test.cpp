@@ -32,12 +32,12 @@ class RandomGraphs : public testing::TestWithParam<Policy> {
     CompiledGraph compiled(runtime, graph.build(iterations), GetParam());
     for (std::size_t l = 0; l < iterations.size(); ++l) {
       CompiledGraph::LaunchOptions options{.iterations = iterations[l]};
-      options.preconditions.resize(graph.preconditions());
+      for (const auto node : graph.preconditions()) options.preconditions.emplace_back(node, Event());
       const bool before = chance(random, 0.3);
       const auto meet = [&graph, l, events = options.preconditions] {
         for (std::size_t k = 0; k < events.size(); ++k) {
           graph.meeting(l, k);
-          events[k].set();
+          events[k].second.set();
         }
       };
       if (before) meet();

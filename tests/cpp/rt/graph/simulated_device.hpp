@@ -3,7 +3,6 @@
 /// A device for tests of asynchronous tasks: a thread that serves streams. What is submitted to a stream runs in the
 /// order of the submissions, and after the events that it waits for; the head of one stream may pass that of another.
 
-#include <any>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -21,6 +20,8 @@ namespace taskgrain::rt {
 
 class SimulatedDevice {
  public:
+  using Event = std::shared_ptr<bool>;  ///< whether it has happened; under the mutex of the device
+
   explicit SimulatedDevice(std::size_t streams) : streams_(streams), thread_([this] { serve(); }) {}
   /// Does first what was submitted.
   ~SimulatedDevice() {
@@ -37,11 +38,9 @@ class SimulatedDevice {
 
   /// Gives work to a stream and returns at once.
   /// \param done  is called by the device when the work is done
-  DeviceEvent submit(std::size_t stream, std::span<const DeviceEvent> after, std::function<void()> work,
-                     std::function<void()> done) {
-    Job job{std::make_shared<bool>(false), {}, std::move(work), std::move(done)};
-    for (const DeviceEvent& event : after) job.after.push_back(std::any_cast<const Event&>(event));
-    DeviceEvent event = job.event;
+  Event submit(std::size_t stream, std::span<const Event> after, std::function<void()> work, Done done) {
+    Job job{std::make_shared<bool>(false), {after.begin(), after.end()}, std::move(work), std::move(done)};
+    Event event = job.event;
     {
       const std::lock_guard lock(mutex_);
       ++submitted_;
@@ -69,11 +68,11 @@ class SimulatedDevice {
   }
 
  private:
-  using Event = std::shared_ptr<bool>;  // whether it has happened; under the mutex
   struct Job {
     Event event;
     std::vector<Event> after;
-    std::function<void()> work, done;
+    std::function<void()> work;
+    Done done;
   };
 
   std::deque<Job>* runnable() {
@@ -117,7 +116,7 @@ class SimulatedDevice {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<std::deque<Job>> streams_;
-  std::vector<std::function<void()>> kept_;
+  std::vector<Done> kept_;
   std::size_t submitted_ = 0, turn_ = 0;
   bool paused_ = false, end_ = false;
   std::thread thread_;

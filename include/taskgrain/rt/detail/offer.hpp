@@ -1,0 +1,168 @@
+#pragma once
+
+/// The tasks of a worker that others may steal. They stay where they are, in the ring of their owner: to offer a
+/// thousand costs no more than to offer one.
+///
+/// One word says what is left of an offer: its number, `taken` and `left`. On offer are the entries at positions
+/// first + taken, …, first + taken + left - 1 of the ring. While left is 0 nobody but the owner writes the word, and it
+/// stores the word to make an offer. While left is not 0, thieves and the owner change it by compare-and-swap. What is
+/// taken makes left smaller; what is added makes the number larger, and so does a new offer: no word ever comes again.
+///
+/// A thief copies entries before its compare-and-swap, perhaps while the owner writes the same slots anew. The owner
+/// does so only when they are no longer on offer. Then the word has changed since the thief read it, the
+/// compare-and-swap fails, and the thief forgets what it copied. So a slot is written word by word, atomically.
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
+
+namespace taskgrain::rt::detail {
+
+/// A view of slots for entries. A position is any number; it stands for the slot of its remainder.
+class Ring {
+ public:
+  Ring() = default;
+  /// \param slots  a power of two
+  explicit Ring(std::span<Entry> slots) : slots_(slots.data()), mask_(slots.size() - 1) {}
+
+  std::size_t capacity() const noexcept { return mask_ + 1; }
+
+  /// By the owner, the only one who writes.
+  void write(std::size_t position, const Entry& entry) const noexcept {
+    Entry& slot = slots_[position & mask_];
+    std::atomic_ref(slot.handler).store(entry.handler, std::memory_order_relaxed);
+    for (int k = 0; k < 3; ++k)
+      std::atomic_ref(slot.payload.words[k]).store(entry.payload.words[k], std::memory_order_relaxed);
+  }
+  /// As write(position, {handler, Payload::of(key)}), but for the rest of the payload, which keeps what it was.
+  template <typename Key>
+  void write(std::size_t position, std::uint32_t handler, const Key& key) const noexcept {
+    constexpr std::size_t words = (sizeof(Key) + 7) / 8;
+    std::uint64_t payload[words] = {};
+    std::memcpy(payload, &key, sizeof(Key));
+    Entry& slot = slots_[position & mask_];
+    std::atomic_ref(slot.handler).store(handler, std::memory_order_relaxed);
+    for (std::size_t k = 0; k < words; ++k)
+      std::atomic_ref(slot.payload.words[k]).store(payload[k], std::memory_order_relaxed);
+  }
+  /// By the owner.
+  const Entry& operator[](std::size_t position) const noexcept { return slots_[position & mask_]; }
+  /// By a thief: a copy, torn if the owner writes the slot meanwhile.
+  Entry copy(std::size_t position) const noexcept {
+    Entry& slot = slots_[position & mask_];
+    Entry entry;
+    entry.handler = std::atomic_ref(slot.handler).load(std::memory_order_relaxed);
+    for (int k = 0; k < 3; ++k)
+      entry.payload.words[k] = std::atomic_ref(slot.payload.words[k]).load(std::memory_order_relaxed);
+    return entry;
+  }
+
+ private:
+  Entry* slots_ = nullptr;
+  std::size_t mask_ = 0;
+};
+
+class alignas(apart) Offer {
+ public:
+  static constexpr std::size_t most = (1 << 12) - 1;  ///< entries of one offer
+  static constexpr std::size_t most_stolen = 64;      ///< at once
+  /// Some entries that the owner has got back: those at positions begin, …, begin + number - 1.
+  struct Section {
+    std::size_t begin, number;
+  };
+
+  // -- by the owner
+
+  /// \param ring     from which thieves read from now on; a former one may go when no thief can be reading any more
+  void use(const Ring& ring) noexcept { ring_.store(&ring, std::memory_order_release); }
+  /// Offers `number` entries.
+  /// \param each_alone  whether they are to be taken one by one
+  /// \pre nothing is left of the last offer; 1 ≤ number ≤ most
+  void make(std::size_t first, std::size_t number, bool each_alone = false) noexcept {
+    first_.store(first, std::memory_order_relaxed);
+    const std::uint64_t last = word_.load(std::memory_order_relaxed);
+    word_.store(((last >> number_at) + 1) << number_at | std::uint64_t{each_alone} << alone_at | number,
+                std::memory_order_release);
+  }
+  /// Offers `number` more, those that follow the newest on offer. False if nothing is on offer, or too much.
+  bool add(std::size_t number) noexcept {
+    for (std::uint64_t word = word_.load(std::memory_order_acquire);
+         left_of(word) > 0 && taken_of(word) + left_of(word) + number <= most;)
+      if (word_.compare_exchange_weak(word, word + (std::uint64_t{1} << number_at) + number, std::memory_order_acq_rel,
+                                      std::memory_order_acquire))
+        return true;
+    return false;
+  }
+  /// Takes some of the newest entries, or of the oldest. None if nothing is left.
+  Section take_back(bool newest, int parts) noexcept {
+    for (std::uint64_t word = word_.load(std::memory_order_acquire); left_of(word) > 0;) {
+      const std::size_t number = portion(word, parts, most);
+      const std::uint64_t rest = newest ? word - number : without_oldest(word, number);
+      if (word_.compare_exchange_weak(word, rest, std::memory_order_acq_rel, std::memory_order_acquire))
+        return {first_.load(std::memory_order_relaxed) + taken_of(word) + (newest ? left_of(rest) : 0), number};
+    }
+    return {0, 0};
+  }
+  /// The first position that thieves may still read.
+  std::size_t begin() const noexcept {
+    return first_.load(std::memory_order_relaxed) + taken_of(word_.load(std::memory_order_acquire));
+  }
+  /// Whether a push to this position must look first: there is no room, or a thief asks.
+  bool must_look(std::size_t position) const noexcept { return position >= look_at_.load(std::memory_order_relaxed); }
+  bool asked() const noexcept { return look_at_.load(std::memory_order_relaxed) == 0; }
+  /// Says at which position the ring is full, and that who has asked was heard.
+  void look_at(std::size_t position) noexcept { look_at_.store(position, std::memory_order_relaxed); }
+
+  // -- by anyone
+
+  /// How many entries are on offer. For the owner, 0 is final until it offers again.
+  std::size_t left() const noexcept { return left_of(word_.load(std::memory_order_acquire)); }
+  /// Asks the owner to offer what it has as soon as it pushes a task. It may be overheard, so ask again.
+  void ask() noexcept {
+    if (!asked()) look_at_.store(0, std::memory_order_relaxed);
+  }
+  /// Copies some of the oldest entries to `into`, from `position` on, which has room for most_stolen.
+  /// \returns how many; 0 if nothing is left or somebody was quicker
+  std::size_t steal(const Ring& into, std::size_t position, int parts) noexcept {
+    std::uint64_t word = word_.load(std::memory_order_acquire);
+    if (left_of(word) == 0) return 0;
+    const Ring& ring = *ring_.load(std::memory_order_acquire);
+    const std::size_t number = portion(word, parts, most_stolen);
+    const std::size_t begin = first_.load(std::memory_order_relaxed) + taken_of(word);
+    for (std::size_t k = 0; k < number; ++k) into.write(position + k, ring.copy(begin + k));
+    // Release: the owner writes these slots anew after it has seen this. Acquire is not needed: the first load was.
+    return word_.compare_exchange_strong(word, without_oldest(word, number), std::memory_order_release,
+                                         std::memory_order_relaxed)
+               ? number
+               : 0;
+  }
+
+ private:
+  // The word: left in 12 bits, taken in 12, whether each is taken alone in 1, and the number of the offer in 39.
+  static constexpr int taken_at = 12, alone_at = 24, number_at = 25;
+  static std::size_t left_of(std::uint64_t word) noexcept { return word & most; }
+  static std::size_t taken_of(std::uint64_t word) noexcept { return word >> taken_at & most; }
+  static std::uint64_t without_oldest(std::uint64_t word, std::size_t number) noexcept {
+    return word + (std::uint64_t{number} << taken_at) - number;
+  }
+  /// What one takes at once: 1 / 2^parts, so much that few come back for it, and so little that all get something
+  /// (guided self-scheduling: Polychronopoulos and Kuck 1987).
+  static std::size_t portion(std::uint64_t word, int parts, std::size_t most) noexcept {
+    if ((word >> alone_at & 1) != 0) return 1;
+    return std::min((left_of(word) + (std::size_t{1} << parts) - 1) >> parts, most);
+  }
+
+  // Thieves read all of these and write the first and the last, seldom; the owner reads the same with every task.
+  std::atomic<std::uint64_t> word_{0};      // by the owner and thieves, as above
+  std::atomic<std::size_t> first_{0};       // by the owner while nothing is left
+  std::atomic<const Ring*> ring_{nullptr};  // by the owner; every ring holds what was on offer when it was made
+  std::atomic<std::size_t> look_at_{0};  // by the owner, and 0 by thieves; a push at this position or a later one looks
+};
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,64 @@
+#pragma once
+
+/// What a Taskflow knows of its tasks: functions that were set one by one, or an object whose members they are.
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+
+#include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/function.hpp"
+
+namespace taskgrain::rt::detail {
+
+/// How functions of a task get its key: small ones by value.
+template <typename K>
+using KeyOf = std::conditional_t<Payload::fits<K>, K, const K&>;
+
+/// Set one by one. Whoever uses them says what is missing.
+template <typename K>
+struct Functions {
+  using Key = KeyOf<K>;
+
+  Function<int, Key> indegree;
+  Function<void, Key> run;
+  Function<int, Key> worker;
+  Function<int, Key> priority;
+  Function<bool, Key> bound;
+  bool ranked = false;  // whether tasks have a priority or may be bound
+};
+
+template <typename K>
+struct Nobody {
+  void operator()(KeyOf<K>) const noexcept {}
+};
+
+// What an object may have beside indegree and run.
+template <typename T, typename K>
+concept WithWorker = requires(T& tasks, KeyOf<K> key) {
+  { tasks.worker(key) } -> std::convertible_to<int>;
+};
+template <typename T, typename K>
+concept WithPriority = requires(T& tasks, KeyOf<K> key) {
+  { tasks.priority(key) } -> std::convertible_to<int>;
+};
+template <typename T, typename K>
+concept WithBound = requires(T& tasks, KeyOf<K> key) {
+  { tasks.bound(key) } -> std::convertible_to<bool>;
+};
+template <typename T, typename K>
+concept WithAfter = requires(T& tasks, KeyOf<K> key) { tasks.after(key, Nobody<K>()); };
+template <typename T, typename K>
+concept WithNumber = requires(const T& tasks, KeyOf<K> key) {
+  { tasks.number(key) } -> std::convertible_to<std::size_t>;
+};
+
+/// How many of its ready tasks a worker runs before it looks for messages.
+template <typename T>
+concept WithAtOnce = requires {
+  { T::at_once } -> std::convertible_to<std::size_t>;
+};
+
+}  // namespace taskgrain::rt::detail

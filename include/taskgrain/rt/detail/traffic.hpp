@@ -1,0 +1,53 @@
+#pragma once
+
+/// What of a handler is on its way: messages under way, and tasks that are ready or run.
+///
+/// Each worker counts what it began (sent, made ready) before anybody can see it, and what it ended (received, ran)
+/// after it has begun all that follows from it:
+///   on its way = Σ begun - Σ ended,  and both sums only grow.
+/// Whoever asks reads all of `ended` and then all of `begun`. With t the time between,
+///   Σ ended as read ≤ Σ ended(t) ≤ Σ begun(t) ≤ Σ begun as read,
+/// so if what was read is equal, nothing was on its way at t.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "taskgrain/rt/detail/pause.hpp"
+
+namespace taskgrain::rt::detail {
+
+/// The counts of one worker, written by its thread; or those of all threads outside.
+class Counts {
+ public:
+  // By the worker.
+  void begin() noexcept { begun_.store(begun_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  void end() noexcept { ended_.store(ended_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+  // By threads outside.
+  void begin_outside() noexcept { begun_.fetch_add(1, std::memory_order_relaxed); }
+  void end_outside() noexcept { ended_.fetch_add(1, std::memory_order_release); }
+
+  // By who asks.
+  std::uint64_t ended() const noexcept { return ended_.load(std::memory_order_acquire); }
+  std::uint64_t begun() const noexcept { return begun_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::uint64_t> begun_{0}, ended_{0};
+};
+
+/// Whether nothing was on its way at some time during the call.
+/// \param of       the counts of worker w
+/// \param outside  those of threads outside
+/// \param between  is called at about that time: \returns whether nothing waits either. Whoever adds to what waits does
+///   so before it counts its cause as ended, and whoever takes from it counts first what begins.
+template <typename Of, typename Between>
+bool nothing_on_its_way(std::size_t workers, const Of& of, const Counts& outside, const Between& between) noexcept {
+  std::uint64_t on_its_way = 0 - outside.ended();
+  for (std::size_t w = 0; w < workers; ++w) on_its_way -= of(w).ended();
+  if (!between()) return false;
+  on_its_way += outside.begun();
+  for (std::size_t w = 0; w < workers; ++w) on_its_way += of(w).begun();
+  return on_its_way == 0;
+}
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,77 @@
+#pragma once
+
+/// Channels: what a writer has got through, for readers that come after it.
+///
+/// A channel is a counter, and data that its writer has written elsewhere before it raised the counter. The counter
+/// only grows, and `passed(w)` means counter ≥ w. So
+///   - what is passed stays passed, and a signal says all that the signals below it have said;
+///   - a signal may be repeated; of several signals at once the largest will do; one that comes late does nothing;
+///   - it does not matter which thread raises the counter, if whoever raises it to v vouches for all that any w ≤ v
+///     stands for. Writers that take turns use `raise`; one that is alone uses `signal`, a plain store.
+/// Whoever has passed w sees what was written before the counter was raised to w or more.
+///
+/// A reader that has waited for too long parks: from then on it does nothing until a message comes. The reader writes
+/// `parked` and then looks at the counter once more; the writer writes the counter and then looks at `parked`. Neither
+/// write is passed by the look after it, so one of the two sees the other's (Dekker, as in detail/sleep.hpp):
+///   parked, and no message on its way  ⇒  the counter is below what the reader waits for,
+///                                          or the writer has not looked yet.
+/// models/channel.pml checks this, with mutations.
+
+#include <atomic>
+#include <cstdint>
+
+#include "taskgrain/rt/detail/pause.hpp"
+#include "taskgrain/rt/detail/sleep.hpp"
+
+namespace taskgrain::rt::detail {
+
+class Channel {
+ public:
+  // -- by the writer
+
+  /// Raises the counter. \pre no other thread does so at a time, and `value` is no less than before
+  /// \returns whether the reader may be parked: then the writer must `unpark` it
+  bool signal(std::int64_t value) noexcept {
+    value_.store(value, std::memory_order_release);
+    light_barrier();
+    return parked_.load(std::memory_order_relaxed);
+  }
+  /// Raises the counter, by one of several threads, in any order. Readers do not park, but are told by a message after
+  /// each call.
+  void raise(std::int64_t value) noexcept {
+    std::int64_t before = value_.load(std::memory_order_relaxed);
+    while (before < value &&
+           !value_.compare_exchange_weak(before, value, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+  }
+  /// \returns whether the reader is parked and this call is the one that sends it a message
+  bool unpark() noexcept { return parked_.exchange(false); }
+
+  // -- by a reader
+
+  bool passed(std::int64_t value) const noexcept { return value_.load(std::memory_order_acquire) >= value; }
+  /// \param ask  is called if the kernel refuses the barrier. It asks the writer, by a message, to send one to this
+  ///   reader when `value` has been passed. After it, both see what the other has written before.
+  /// \returns whether it is parked; otherwise `value` has been passed meanwhile
+  template <typename Ask>
+  bool park(std::int64_t value, const Ask& ask) noexcept {
+    parked_.store(true, std::memory_order_relaxed);
+    if (!heavy_barrier()) ask();
+    return !passed(value);
+  }
+
+  // -- by anybody while nobody else uses it
+
+  void reset(std::int64_t value) noexcept {
+    value_.store(value, std::memory_order_relaxed);
+    parked_.store(false, std::memory_order_relaxed);
+  }
+
+ private:
+  alignas(apart) std::atomic<std::int64_t> value_{0};  // by the writers
+  // True: by the reader; false: by who tells it. Not in the line of the value: a writer that has just stored there
+  // would fetch the line to read this before it may write it.
+  alignas(apart) std::atomic<bool> parked_{false};
+};
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,195 @@
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "in_order_program.hpp"
+
+namespace taskgrain::rt::detail {
+
+namespace {
+
+class InOrderCompiler {
+ public:
+  InOrderCompiler(const Compiler& graph, int workers)
+      : graph_(graph), workers_(static_cast<std::size_t>(workers)), place_(graph.size()), incoming_(workers_),
+        needs_(workers_) {
+    programs_.workers.resize(workers_);
+    programs_.devices = graph.devices();
+  }
+
+  InOrderPrograms compile(CompileStatistics& statistics) {
+    lay_out();
+    make_external_channels();
+    collect_incoming();
+    for (std::size_t w = 0; w < workers_; ++w) find_waits(w);
+    for (auto& places : watched_) {
+      std::ranges::sort(places);
+      places.erase(std::ranges::unique(places).begin(), places.end());
+      statistics.messages += places.size();
+    }
+    for (std::size_t w = 0; w < workers_; ++w) number_waits(w);
+    number_signals();
+    return std::move(programs_);
+  }
+
+ private:
+  using Place = std::uint32_t;  // of a record in its program
+
+  /// What a record comes after, beyond its own program.
+  struct Incoming {
+    Place record;
+    std::uint32_t channel;
+    Place place;  // of what the channel stands for, in the writer's program; 0 if it is external
+    bool carried;
+  };
+  /// A wait whose value is not yet known.
+  struct Need {
+    std::uint32_t channel;
+    Place place;
+    bool carried;
+  };
+
+  bool external(std::uint32_t channel) const { return programs_.channels[channel].writer < 0; }
+
+  /// The programs: by level, and on a level first what other workers wait for.
+  void lay_out() {
+    std::vector<std::vector<std::uint32_t>> nodes(workers_);
+    std::vector<bool> watched(graph_.size(), false);
+    for (std::uint32_t n = 0; n < graph_.size(); ++n) {
+      if (graph_.external(n)) continue;
+      nodes[static_cast<std::size_t>(graph_.worker(n))].push_back(n);
+      watched[n] = std::ranges::any_of(graph_.out[n],
+                                       [&](const auto& edge) { return graph_.worker(edge.to) != graph_.worker(n); });
+    }
+    for (std::size_t w = 0; w < workers_; ++w) {
+      std::ranges::stable_sort(nodes[w], {},
+                               [&](std::uint32_t n) { return 2 * std::uint64_t{graph_.level[n]} + !watched[n]; });
+      programs_.workers[w].records.reserve(nodes[w].size());
+      for (const std::uint32_t n : nodes[w]) {
+        place_[n] = static_cast<Place>(programs_.workers[w].records.size());
+        programs_.workers[w].records.push_back({graph_.step(n)});
+      }
+    }
+  }
+
+  void make_external_channels() {
+    for (const DeviceTask& task : programs_.devices.tasks)
+      programs_.channels.push_back({-1, {task.worker}});  // which waits for the device at the end of a launch
+    programs_.channels.resize(programs_.channels.size() + graph_.preconditions.size(), {-1, {}});
+    watched_.resize(programs_.channels.size());
+  }
+
+  std::uint32_t channel_between(int from, int to) {
+    const std::uint64_t pair = static_cast<std::uint64_t>(from) << 32 | static_cast<std::uint64_t>(to);
+    const auto [at, is_new] = between_.emplace(pair, static_cast<std::uint32_t>(programs_.channels.size()));
+    if (is_new) {
+      programs_.channels.push_back({from, {to}});
+      watched_.emplace_back();
+    }
+    return at->second;
+  }
+
+  void collect_incoming() {
+    for (std::uint32_t n = 0; n < graph_.size(); ++n)
+      for (const auto& [to, carried] : graph_.out[n]) {
+        auto& incoming = incoming_[static_cast<std::size_t>(graph_.worker(to))];
+        const bool on_device = graph_.on_device(n, to);
+        if (graph_.external(n))
+          incoming.push_back(
+              {place_[to], InOrderPrograms::channel_of_precondition(graph_.number[n], programs_.devices), 0, carried});
+        else if (graph_.node(n).kind == Compiler::Kind::async && !on_device)
+          incoming.push_back({place_[to], InOrderPrograms::channel_of_device_task(graph_.number[n]), 0, carried});
+        else if (graph_.worker(n) != graph_.worker(to))
+          incoming.push_back({place_[to], channel_between(graph_.worker(n), graph_.worker(to)), place_[n], carried});
+      }
+  }
+
+  /// The needs of a program that nothing implies. (A need is for the latest of what a channel stands for.)
+  void find_waits(std::size_t w) {
+    struct Latest {
+      // One more than the place that the program has waited for so far, and that this record comes after; of this
+      // iteration and, carried, of the one before.
+      std::uint64_t waited[2] = {0, 0}, needed[2] = {0, 0};
+    };
+    std::unordered_map<std::uint32_t, Latest> all;
+    std::vector<std::uint32_t> channels;  // of one record
+    auto& incoming = incoming_[w];
+    auto& records = programs_.workers[w].records;
+    std::ranges::stable_sort(incoming, {}, &Incoming::record);
+    const auto need = [&](std::uint32_t channel, Latest& latest, bool carried) {
+      if (latest.needed[carried] <= latest.waited[carried]) return;
+      const auto place = static_cast<Place>((latest.waited[carried] = latest.needed[carried]) - 1);
+      needs_[w].push_back({channel, place, carried});
+      if (!external(channel))
+        watched_[channel].push_back(place);
+      else if (auto& readers = programs_.channels[channel].readers; !std::ranges::count(readers, static_cast<int>(w)))
+        readers.push_back(static_cast<int>(w));
+    };
+    auto next = incoming.begin();
+    for (Place record = 0; record < records.size(); ++record) {
+      channels.clear();
+      for (; next != incoming.end() && next->record == record; ++next) {
+        auto& needed = all[next->channel].needed[next->carried];
+        needed = std::max(needed, std::uint64_t{next->place} + 1);
+        channels.push_back(next->channel);
+      }
+      for (const std::uint32_t channel : channels) {
+        Latest& latest = all[channel];
+        need(channel, latest, false);
+        if (latest.waited[false] == 0) need(channel, latest, true);
+      }
+      records[record].waits_end = static_cast<std::uint32_t>(needs_[w].size());
+    }
+  }
+
+  void number_waits(std::size_t w) {
+    auto& waits = programs_.workers[w].waits;
+    waits.reserve(needs_[w].size());
+    for (const auto& [channel, place, carried] : needs_[w]) {
+      if (external(channel)) {
+        waits.push_back({carried ? 0 : 1, 1, channel, true});
+        continue;
+      }
+      const auto& places = watched_[channel];
+      const std::int64_t k = std::ranges::lower_bound(places, place) - places.begin() + 1,
+                         stride = static_cast<std::int64_t>(places.size());
+      waits.push_back({carried ? k - stride : k, stride, channel, false});
+    }
+  }
+
+  void number_signals() {
+    std::vector<std::vector<std::pair<Place, Signal>>> signals(workers_);
+    for (std::uint32_t channel = 0; channel < watched_.size(); ++channel) {
+      const auto& places = watched_[channel];
+      for (std::size_t k = 0; k < places.size(); ++k)
+        signals[static_cast<std::size_t>(programs_.channels[channel].writer)].push_back(
+            {places[k], {static_cast<std::int64_t>(k) + 1, static_cast<std::int64_t>(places.size()), channel}});
+    }
+    for (std::size_t w = 0; w < workers_; ++w) {
+      InOrderProgram& program = programs_.workers[w];
+      std::ranges::stable_sort(signals[w], {}, [](const auto& one) { return one.first; });
+      auto next = signals[w].begin();
+      for (Place place = 0; place < program.records.size(); ++place) {
+        for (; next != signals[w].end() && next->first == place; ++next) program.signals.push_back(next->second);
+        program.records[place].signals_end = static_cast<std::uint32_t>(program.signals.size());
+      }
+    }
+  }
+
+  const Compiler& graph_;
+  const std::size_t workers_;
+  std::vector<Place> place_;                     // by node
+  std::vector<std::vector<Incoming>> incoming_;  // by worker
+  std::vector<std::vector<Need>> needs_;
+  std::unordered_map<std::uint64_t, std::uint32_t> between_;  // channels by their ends
+  std::vector<std::vector<Place>> watched_;  // by channel: places in the writer's program; none if it is external
+  InOrderPrograms programs_;
+};
+
+}  // namespace
+
+InOrderPrograms compile_in_order(const Compiler& graph, CompileStatistics& statistics) {
+  return InOrderCompiler(graph, graph.workers).compile(statistics);
+}
+
+}  // namespace taskgrain::rt::detail

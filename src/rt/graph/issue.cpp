@@ -1,0 +1,107 @@
+#include "issue.hpp"
+
+#include <utility>
+
+namespace taskgrain::rt {
+
+Done::Done(const Done& other) noexcept : task_(other.task_) {
+  if (task_ != nullptr) task_->keep();
+}
+
+Done::~Done() {
+  if (task_ != nullptr) task_->drop();
+}
+
+void Done::operator()() const {
+  const Done kept = *this;  // the device may destroy the copy that it calls
+  kept.task_->finish();
+}
+
+}  // namespace taskgrain::rt
+
+namespace taskgrain::rt::detail {
+
+Done UnderWay::begin(Runtime& runtime, std::shared_ptr<GraphActors> graph, const DeviceTask& task, std::uint32_t number,
+                     std::int64_t iteration) {
+  graph_ = std::move(graph);
+  node_ = task.node;
+  number_ = number;
+  iteration_ = iteration;
+  hold_.emplace(runtime);
+  over_.store(false, std::memory_order_relaxed);
+  copies_.store(1, std::memory_order_relaxed);
+  return Done(this);
+}
+
+void UnderWay::finish() {
+  if (over_.exchange(true, std::memory_order_acq_rel)) return;
+  graph_->device_done(number_, iteration_);
+  hold_.reset();
+  graph_.reset();
+}
+
+void UnderWay::drop() noexcept {
+  if (copies_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  if (!over_.load(std::memory_order_acquire)) {
+    try {
+      throw UsageError("its device never called done: all copies of the function are destroyed");
+    } catch (...) {
+      graph_->fail(node_);
+    }
+    finish();  // the launch has failed, and waits for its devices no more
+  }
+  pool_.give_back(this);
+}
+
+UnderWay* UnderWayPool::take() {
+  if (free_ == nullptr) free_ = back_.exchange(nullptr, std::memory_order_acquire);
+  UnderWay* const task = free_ == nullptr ? new UnderWay(*this) : std::exchange(free_, free_->next_);
+  references_.fetch_add(1, std::memory_order_relaxed);
+  return task;
+}
+
+void UnderWayPool::give_back(UnderWay* task) noexcept {
+  task->next_ = back_.load(std::memory_order_relaxed);
+  while (!back_.compare_exchange_weak(task->next_, task, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+  leave();
+}
+
+void UnderWayPool::leave() noexcept {
+  if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+}
+
+UnderWayPool::~UnderWayPool() {
+  for (UnderWay* list : {free_, back_.load(std::memory_order_relaxed)})
+    while (list != nullptr) delete std::exchange(list, list->next_);
+}
+
+Issuer::Issuer(Runtime& runtime, const DevicePlan& devices)
+    : runtime_(runtime), devices_(devices), pools_(static_cast<std::size_t>(runtime.workers())) {
+  for (const DeviceTask& task : devices.tasks) {
+    after_.emplace_back(*task.start.type, task.before.size());
+    auto& pool = pools_[static_cast<std::size_t>(task.worker)];
+    if (pool == nullptr) pool.reset(new UnderWayPool);
+  }
+}
+
+void Issuer::issue(GraphActors& graph, std::uint32_t d, const Turn& turn, std::int64_t iteration, StoredEvent& event) {
+  const DeviceTask& task = devices_.tasks[d];
+  const struct Cleared {
+    EventArray& events;
+    ~Cleared() { events.clear(); }
+  } after{after_[d]};
+  UnderWay* const under_way = pools_[static_cast<std::size_t>(task.worker)]->take();
+  const Done done = under_way->begin(runtime_, graph.shared_from_this(), task, d, iteration);
+  try {
+    event.emplace(*task.start.type, [&](void* made) {
+      task.start.call(task.start.function, turn, after.events.data(), after.events.size(), done, made);
+    });
+  } catch (...) {
+    graph.fail(task.node);
+    done();  // a device that has a copy nevertheless calls it in vain
+    throw;
+  }
+}
+
+}  // namespace taskgrain::rt::detail

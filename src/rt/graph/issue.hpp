@@ -1,0 +1,100 @@
+#pragma once
+
+/// How the executors of compiled graphs start an asynchronous task, and how they learn that its device is done.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "device_events.hpp"
+#include "graph_actors.hpp"
+#include "taskgrain/rt/runtime.hpp"
+
+namespace taskgrain::rt::detail {
+
+class UnderWay;
+
+/// Those asynchronous tasks of a worker that are not under way, for the next. So none is allocated when no more are
+/// under way than ever. It lives until its executor has left it and all that were taken have come back:
+///   references = tasks that are taken + whether the executor is there.
+class UnderWayPool {
+ public:
+  UnderWayPool() = default;
+  UnderWayPool(const UnderWayPool&) = delete;
+  UnderWayPool& operator=(const UnderWayPool&) = delete;
+
+  /// By the worker.
+  UnderWay* take();
+  /// By any thread.
+  void give_back(UnderWay* task) noexcept;
+  /// By the executor, in the end.
+  void leave() noexcept;
+
+  struct Leave {
+    void operator()(UnderWayPool* pool) const noexcept { pool->leave(); }
+  };
+  using Pointer = std::unique_ptr<UnderWayPool, Leave>;
+
+ private:
+  ~UnderWayPool();
+
+  UnderWay* free_ = nullptr;                             // a list, touched by the worker alone
+  alignas(apart) std::atomic<UnderWay*> back_{nullptr};  // a list: any thread pushes, the worker takes all of it
+  std::atomic<std::int64_t> references_{1};
+};
+
+/// An asynchronous task from its start until its device is done. All copies of one Done share it. It holds the runtime,
+/// so the graph and the engine live until it is over; later it touches neither of them.
+class UnderWay {
+ public:
+  explicit UnderWay(UnderWayPool& pool) noexcept : pool_(pool) {}
+  UnderWay(const UnderWay&) = delete;
+  UnderWay& operator=(const UnderWay&) = delete;
+
+  /// \pre it was just taken
+  Done begin(Runtime& runtime, std::shared_ptr<GraphActors> graph, const DeviceTask& task, std::uint32_t number,
+             std::int64_t iteration);
+  /// The device is done. Only the first call counts.
+  void finish();
+  void keep() noexcept { copies_.fetch_add(1, std::memory_order_relaxed); }
+  /// A copy is gone. If it is the last and nobody has called one, nobody ever will.
+  void drop() noexcept;
+
+ private:
+  friend class UnderWayPool;
+
+  UnderWayPool& pool_;
+  UnderWay* next_ = nullptr;  // in a list of the pool; by who has it there
+  // Destroyed when its launches have ended, perhaps before finish returns. Written by who has set over_, as hold_.
+  std::shared_ptr<GraphActors> graph_;
+  std::uint32_t node_ = 0, number_ = 0;
+  std::int64_t iteration_ = 0;
+  std::optional<Runtime::Hold> hold_;
+  std::atomic<bool> over_{false};  // set once, by the first that calls finish
+  std::atomic<std::int64_t> copies_{0};
+};
+
+/// Gives device tasks to their devices.
+class Issuer {
+ public:
+  Issuer(Runtime& runtime, const DevicePlan& devices);
+
+  /// The events that a device task comes after; for its worker, to fill before `issue`.
+  EventArray& after(std::uint32_t d) noexcept { return after_[d]; }
+  /// Starts a device task; GraphActors::device_done is called when its device is done, also if the start throws, after
+  /// the launch has failed.
+  /// \param event  for what it returns
+  /// \throws what the start throws
+  void issue(GraphActors& graph, std::uint32_t d, const Turn& turn, std::int64_t iteration, StoredEvent& event);
+
+ private:
+  Runtime& runtime_;
+  const DevicePlan& devices_;
+  std::vector<EventArray> after_;             // by device task
+  std::vector<UnderWayPool::Pointer> pools_;  // by worker; null for those without device tasks
+};
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,84 @@
+#pragma once
+
+/// What one worker owns of a graph under ready_queue and stealing.
+///
+/// count[n mod 3][t] is the number of arrivals that record t still waits for in iteration n (counted over all
+/// launches); it is written by the worker that owns t alone. When it becomes 0 it is set to the indegree again, for
+/// iteration n + 3. Arrivals of n + 3 cannot come before that: they come from records of n + 3 or, carried, of n + 2,
+/// and a record of iteration n + 2 starts only when all workers have finished n, that is when  n + 2 < min finished +
+/// 2.
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "fifo.hpp"
+#include "queued_program.hpp"
+#include "stretch.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
+
+namespace taskgrain::rt::detail {
+
+/// A record whose arrivals have all come.
+struct ReadyTask {
+  Place place;
+  int owner;
+  std::int64_t iteration;
+};
+
+struct QueuedMessage {
+  enum Kind : std::int32_t { start, arrive, completed, device_done, window, look } kind;
+  Place place;             // look: the worker that asks
+  std::int64_t iteration;  // start: the first; look: what the asker has seen of `finished`
+};
+struct QueuedStart {
+  QueuedMessage message;
+  std::int64_t end;
+};
+
+/// Touched by its worker's thread alone, but for `finished`, which others read, and records, which thieves run.
+struct alignas(apart) QueuedActor {
+  QueuedProgram program;
+  std::vector<std::int32_t> count[3];
+
+  std::int64_t begin = 0, end = 0;  // of the launch
+  std::int64_t window = 0;          // iterations below may start
+  std::size_t left[2] = {0, 0};     // tasks to complete, by iteration mod 2
+  Fifo<ReadyTask> ready;
+  std::vector<ReadyTask> deferred;      // beyond the window
+  std::vector<ReadyTask> reconsidered;  // of these, while the window has moved; empty otherwise
+  std::vector<QueuedMessage> early;     // of a launch whose start has not come
+  bool ahead = false;                   // the iteration after `finished` is through already
+  bool running = false;                 // the launch; not yet through
+  std::int64_t floor = 0;               // what comes of iterations before is of a launch that has failed
+  std::int64_t out = 0;                 // tasks in the engine's queues, of stealing
+  std::int64_t on_device = 0;           // tasks that a device was given and is not done with
+  bool active = false;                  // an entry of this actor is in the engine's queue, or runs
+  std::chrono::steady_clock::time_point wait_until{};
+  Stretch stretch;
+  alignas(apart) std::atomic<std::int64_t> finished{0};  // iterations that all of this worker's tasks are through
+  std::atomic<bool> parked{false};  // wants a message when another worker has finished an iteration
+
+  /// Between launches: as after compiling.
+  void clear() {
+    ahead = false;
+    parked.store(false, std::memory_order_relaxed);
+    wait_until = {};
+    ready.clear();
+    deferred.clear();
+    std::erase_if(early, [this](const QueuedMessage& message) { return message.iteration < end; });
+    for (auto& counts : count) counts = program.indegree;
+    for (auto& tasks : left) tasks = program.records.size();
+  }
+  /// By how much a record waits for more than its indegree.
+  std::int32_t correction(std::size_t place, std::int64_t iteration) const {
+    if (iteration > begin + 1) return 0;
+    for (const auto& [changed, by] : iteration == begin ? program.first : program.second)
+      if (changed == place) return by;
+    return 0;
+  }
+};
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,45 @@
+#pragma once
+
+/// How long the actor of a compiled graph runs tasks before it looks at what else there is: a failure, messages, and
+/// other tasks of its worker.
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+namespace taskgrain::rt::detail {
+
+/// The number of tasks between two looks: as many as take about 20 µs, and 128 at most, because a look at the clock
+/// costs as much as a few tasks.
+class Stretch {
+  using Clock = std::chrono::steady_clock;
+
+ public:
+  std::size_t tasks() const noexcept { return tasks_; }
+  /// The actor begins, or goes on after others. Their time, and that of a wait, is not the time of its tasks.
+  void enter() noexcept {
+    begin_ = paused_ ? Clock::now() : unknown;
+    paused_ = false;
+  }
+  /// The actor goes on after others, who have their turn now.
+  void pause() noexcept { paused_ = true; }
+  /// Ends one stretch and begins another. \returns its number of tasks
+  std::size_t next() noexcept {
+    const auto now = Clock::now();
+    if (begin_ != unknown)
+      tasks_ = now - begin_ < time ? std::min(2 * tasks_, most) : std::max<std::size_t>(tasks_ / 2, 1);
+    begin_ = now;
+    return tasks_;
+  }
+
+ private:
+  static constexpr std::chrono::microseconds time{20};
+  static constexpr std::size_t most = 128;
+  static constexpr Clock::time_point unknown{};  // an entry that is no return from others saves a look at the clock
+
+  Clock::time_point begin_ = unknown;
+  std::size_t tasks_ = 1;
+  bool paused_ = false;
+};
+
+}  // namespace taskgrain::rt::detail

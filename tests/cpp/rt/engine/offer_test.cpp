@@ -1,0 +1,273 @@
+/// What is offered and stolen: the oldest to thieves, and every entry to one of them or to the owner.
+
+#include "taskgrain/rt/detail/offer.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "rt/stress.hpp"
+#include "taskgrain/rt/detail/ready_queue.hpp"
+
+namespace taskgrain::rt::detail {
+namespace {
+
+constexpr int halves = 1;
+
+/// An offer of entries 0 to 9, of which thieves and the owner take one half at once.
+class TenEntries : public testing::Test {
+ protected:
+  TenEntries() {
+    for (std::uint64_t n = 0; n < 10; ++n) ring_.write(first_ + n, entry_of(n));
+    offer_.use(ring_);
+  }
+  std::vector<std::uint64_t> stolen() {
+    std::vector<Entry> slots(64);
+    const Ring into(slots);
+    return numbers(into, 60, offer_.steal(into, 60, halves));  // also round the end
+  }
+  std::vector<std::uint64_t> taken_back(bool newest) {
+    const auto [begin, number] = offer_.take_back(newest, halves);
+    return numbers(ring_, begin, number);
+  }
+  static std::vector<std::uint64_t> numbers(const Ring& ring, std::size_t begin, std::size_t number) {
+    std::vector<std::uint64_t> all;
+    for (std::size_t k = 0; k < number; ++k) {
+      EXPECT_TRUE(whole(ring[begin + k]));
+      all.push_back(number_of(ring[begin + k]));
+    }
+    return all;
+  }
+  using Numbers = std::vector<std::uint64_t>;
+
+  const std::size_t first_ = 12;  // the entries go round the end of the ring
+  std::vector<Entry> slots_ = std::vector<Entry>(16);
+  const Ring ring_{slots_};
+  Offer offer_;
+};
+
+TEST_F(TenEntries, AreNotOnOfferBeforeTheyAreOffered) {
+  EXPECT_EQ(offer_.left(), 0U);
+  EXPECT_EQ(stolen(), Numbers());
+  EXPECT_EQ(taken_back(true), Numbers());
+  EXPECT_EQ(taken_back(false), Numbers());
+}
+
+TEST_F(TenEntries, GoToThievesByHalvesTheOldestFirst) {
+  offer_.make(first_, 10);
+  EXPECT_EQ(stolen(), (Numbers{0, 1, 2, 3, 4}));
+  EXPECT_EQ(offer_.left(), 5U);
+  EXPECT_EQ(offer_.begin(), first_ + 5);
+  EXPECT_EQ(stolen(), (Numbers{5, 6, 7}));
+  EXPECT_EQ(stolen(), (Numbers{8}));
+  EXPECT_EQ(stolen(), (Numbers{9}));
+  EXPECT_EQ(stolen(), Numbers());
+}
+
+TEST_F(TenEntries, GoToThievesAndTheOwner) {
+  offer_.make(first_, 10);
+  EXPECT_EQ(taken_back(true), (Numbers{5, 6, 7, 8, 9}));
+  EXPECT_EQ(stolen(), (Numbers{0, 1, 2}));
+  EXPECT_EQ(taken_back(false), (Numbers{3}));
+  EXPECT_EQ(taken_back(true), (Numbers{4}));
+  EXPECT_EQ(taken_back(true), Numbers());
+  EXPECT_EQ(stolen(), Numbers());
+  offer_.make(first_ + 2, 2);
+  EXPECT_EQ(stolen(), (Numbers{2}));
+}
+
+TEST_F(TenEntries, GoOneByOneWhereThatIsAskedFor) {
+  offer_.make(first_, 10, true);
+  EXPECT_EQ(stolen(), (Numbers{0}));
+  EXPECT_EQ(taken_back(true), (Numbers{9}));
+  EXPECT_EQ(taken_back(false), (Numbers{1}));
+}
+
+TEST_F(TenEntries, MakeNoOtherSignThanAThiefThatAsks) {
+  offer_.look_at(100);
+  offer_.make(first_, 10);
+  EXPECT_FALSE(offer_.must_look(99));
+  EXPECT_TRUE(offer_.must_look(100));
+  offer_.ask();
+  EXPECT_TRUE(offer_.asked());
+  EXPECT_TRUE(offer_.must_look(0));
+  offer_.look_at(100);
+  EXPECT_FALSE(offer_.asked());
+}
+
+TEST(Offer, IsOfManyEntriesAndOfAnyNumberOfThem) {
+  std::vector<Entry> slots(8192), mine(Offer::most_stolen);
+  const Ring ring(slots), into(mine);
+  Offer offer;
+  offer.use(ring);
+  offer.make(5000, Offer::most);
+  EXPECT_EQ(offer.left(), Offer::most);
+  EXPECT_EQ(offer.steal(into, 0, halves), Offer::most_stolen);
+  EXPECT_EQ(offer.begin(), 5000 + Offer::most_stolen);
+  EXPECT_EQ(offer.take_back(true, 0).number, Offer::most - Offer::most_stolen);
+  EXPECT_EQ(offer.left(), 0U);
+}
+
+// -- races for the tasks of a queue
+
+enum class Habit { one_by_one, in_bursts, in_floods };
+
+/// Pushes tasks and takes them again, in its own way.
+class Owner {
+ public:
+  Owner(ReadyQueue& queue, Habit habit) : queue_(queue), habit_(habit) {}
+
+  void push_all(std::uint64_t tasks) {
+    while (next_ < tasks) {
+      const std::uint64_t most = habit_ == Habit::one_by_one ? 1 : habit_ == Habit::in_bursts ? 8 : 6000;
+      for (std::uint64_t k = 1 + dice_.below(most); k > 0; --k) push();
+      take(habit_ == Habit::one_by_one ? 1 : dice_.below(most));
+      if (next_ >= robbed_at_) be_robbed();
+      dice_.tarry(40);
+    }
+    take(next_);
+  }
+
+  std::vector<std::uint64_t> taken;
+  std::uint64_t torn = 0;
+
+ private:
+  void push() {
+    const Entry task = entry_of(next_++);
+    if (!queue_.must_look())
+      queue_.push(task);
+    else if (queue_.push_slowly(task) && queue_.can_share())
+      queue_.share();
+  }
+  void take(std::uint64_t most) {
+    for (std::uint64_t k = 0; k < most; ++k) {
+      const Entry* task = queue_.pop_plain();
+      if (task == nullptr) return;  // the rest was stolen
+      if (queue_.can_share()) queue_.share();
+      taken.push_back(number_of(*task));
+      torn += !whole(*task);
+    }
+  }
+  /// Waits until thieves have taken something, so that there are some even if they get little of the cores.
+  void be_robbed() {
+    for (int k = 0; k < 4; ++k) push();
+    if (queue_.can_share()) queue_.share();
+    const std::size_t before = queue_.offer().left();
+    for (Patience patience; before > 0 && queue_.offer().left() == before;) patience.wait();
+    robbed_at_ = next_ + 1000;
+  }
+
+  ReadyQueue& queue_;
+  const Habit habit_;
+  Dice dice_{1};
+  std::uint64_t next_ = 0, robbed_at_ = 0;
+};
+
+struct Thief {
+  std::vector<std::uint64_t> taken;
+  std::uint64_t torn = 0;
+  ReadyQueue queue;
+
+  explicit Thief(Order order) : queue(order, 2) {}
+  void steal_until(const std::atomic<bool>& end, ReadyQueue& victim, std::uint64_t seed) {
+    Dice dice(seed);
+    while (!end.load()) {
+      for (Patience patience; queue.steal(victim) == 0;) {
+        if (end.load()) return;
+        victim.offer().ask();
+        patience.wait();
+      }
+      while (const Entry* task = queue.pop_plain()) {
+        torn += !whole(*task);
+        taken.push_back(number_of(*task));
+      }
+      dice.tarry(60);
+    }
+  }
+};
+
+using Robbery = std::tuple<int, Habit, Order>;
+std::string name_of(const testing::TestParamInfo<Robbery>& robbery) {
+  constexpr const char* habits[] = {"OneByOne", "InBursts", "InFloods"};
+  return habits[static_cast<int>(std::get<1>(robbery.param))] + std::to_string(std::get<0>(robbery.param)) +
+         (std::get<2>(robbery.param) == Order::newest ? "Newest" : "Oldest");
+}
+
+class Robberies : public testing::TestWithParam<Robbery> {};
+INSTANTIATE_TEST_SUITE_P(Thieves, Robberies,
+                         testing::Combine(testing::Values(1, 3),
+                                          testing::Values(Habit::one_by_one, Habit::in_bursts, Habit::in_floods),
+                                          testing::Values(Order::newest, Order::oldest)),
+                         name_of);
+
+TEST_P(Robberies, EveryTaskIsTakenOnce) {
+  const auto [number, habit, order] = GetParam();
+  ReadyQueue queue(order, number + 1);
+  Owner owner(queue, habit);
+  std::vector<std::unique_ptr<Thief>> thieves;
+  for (int k = 0; k < number; ++k) thieves.push_back(std::make_unique<Thief>(order));
+  std::atomic<bool> end{false};
+  std::vector<std::thread> threads;
+  for (std::size_t k = 0; k < thieves.size(); ++k)
+    threads.emplace_back([&, k] { thieves[k]->steal_until(end, queue, k + 1); });
+  owner.push_all(static_cast<std::uint64_t>(rounds(500'000)));
+  end = true;
+  for (std::thread& thread : threads) thread.join();
+
+  EXPECT_EQ(owner.torn, 0u);
+  std::vector<std::uint64_t> all = owner.taken;
+  for (const auto& thief : thieves) {
+    EXPECT_EQ(thief->torn, 0u);
+    all.insert(all.end(), thief->taken.begin(), thief->taken.end());
+  }
+  EXPECT_GT(all.size(), owner.taken.size()) << "nothing was stolen";
+  RecordProperty("taken_by_the_owner_percent", static_cast<int>(100 * owner.taken.size() / all.size()));
+  std::ranges::sort(all);
+  std::vector<std::uint64_t> expected(all.size());
+  std::iota(expected.begin(), expected.end(), std::uint64_t{0});
+  EXPECT_EQ(all, expected);
+  EXPECT_GE(all.size(), static_cast<std::size_t>(rounds(500'000)));
+}
+
+/// What the owner wrote before push is seen by whoever takes the task, and what that one writes is nobody else's.
+/// (ThreadSanitizer would call it a race if that did not follow from the orders of the offer.)
+TEST(Offer, ShowsWhatWasWrittenBefore) {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(rounds(200'000)), 0);
+  ReadyQueue queue(Order::newest, 2);
+  std::atomic<bool> end{false};
+  const auto use = [](const Entry& task) { *task.payload.as<std::int64_t*>() += 2; };
+  std::thread thief([&] {
+    ReadyQueue mine(Order::newest, 2);
+    while (!end.load()) {
+      for (Patience patience; mine.steal(queue) == 0;) {
+        if (end.load()) return;
+        patience.wait();
+      }
+      while (const Entry* task = mine.pop_plain()) use(*task);
+    }
+  });
+  Dice dice(7);
+  for (std::int64_t& value : values) {
+    value = 1;
+    const Entry task{entry_of(0).handler, Payload::of(&value)};
+    if (queue.must_look())
+      queue.push_slowly(task);
+    else
+      queue.push(task);
+    if (dice.below(4) == 0 && queue.can_share()) queue.share();
+    if (dice.below(2) == 0)
+      if (const Entry* newest = queue.pop_plain()) use(*newest);
+  }
+  while (const Entry* task = queue.pop_plain()) use(*task);
+  end = true;
+  thief.join();
+  EXPECT_EQ(std::ranges::count(values, 3), static_cast<std::int64_t>(values.size()));
+}
+
+}  // namespace
+}  // namespace taskgrain::rt::detail

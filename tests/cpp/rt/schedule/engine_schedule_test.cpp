@@ -1,0 +1,167 @@
+/// Threads that submit, wait, join and start at a time, under simulated schedules.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "scheduler.hpp"
+#include "taskgrain/rt.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using namespace std::chrono_literals;
+using simulated::check;
+
+using Random = std::minstd_rand;
+int below(Random& random, int end) { return static_cast<int>(random() % static_cast<unsigned>(end)); }
+
+/// Chains of tasks, each of which a thread outside begins; the next of a chain may belong to another worker.
+class Chains {
+ public:
+  static constexpr int most = 64, most_length = 4;
+
+  Chains(Runtime& runtime, Random& random) : flood(runtime, "drop"), flow(runtime, "link"), runtime_(runtime) {
+    // Bound, or worker 0 would wake thieves to steal them.
+    flood.indegree([](int) { return 1; }).worker([](int) { return 0; }).bound([](int) { return true; });
+    flood.run([this](int) { --drops_; });
+    const bool floods = below(random, 2) == 0;
+    for (auto& chain : chains_) {
+      chain.length = 1 + below(random, most_length);
+      chain.far = below(random, 3) != 0;
+      chain.first = below(random, runtime.workers());
+      chain.says = below(random, 2) == 0;
+      chain.floods = floods && below(random, 2) == 0;
+    }
+    const int workers = runtime.workers();
+    flow.worker([this, workers](int key) {
+      const Chain& chain = chains_[static_cast<std::size_t>(key / most_length)];
+      return (chain.first + (chain.far ? key % most_length : 0)) % workers;
+    });
+    flow.indegree([](int) { return 1; });
+    flow.run([this](int key) {
+      Chain& chain = chains_[static_cast<std::size_t>(key / most_length)];
+      check(chain.ran++ == key % most_length, "a task ran twice or too early");
+      for (int drops = chain.floods ? 6 : 0; drops > 0; --drops) flood.fulfill(++drops_);
+      if (chain.ran < chain.length) return flow.fulfill(key + 1);
+      chain.end.set();
+      if (chain.says) runtime_.notify();
+    });
+  }
+
+  /// Begins another one.
+  int begin() {
+    const int chain = next_++;
+    flow.fulfill(chain * most_length);
+    return chain;
+  }
+  bool done(int chain) const { return at(chain).ran == at(chain).length; }
+  void check_done(int chain, const char* after) const {
+    check(done(chain), std::string("a task has not run after ") + after);
+  }
+  const Event& end_of(int chain) const { return at(chain).end; }
+  bool full() const { return next_ == most; }
+  int begun() const { return next_; }
+  void check_no_drops() const { check(drops_ == 0, "tasks of worker 0 were lost"); }
+
+  Taskflow<int> flood;  // of worker 0: more than its mailboxes take
+  Taskflow<int> flow;
+
+ private:
+  struct Chain {
+    int length = 0, first = 0;
+    bool far = false, says = false, floods = false;
+    int ran = 0;
+    Event end;
+  };
+  const Chain& at(int chain) const { return chains_[static_cast<std::size_t>(chain)]; }
+
+  Runtime& runtime_;
+  std::array<Chain, most> chains_;
+  int next_ = 0, drops_ = 0;  // threads take turns
+};
+
+RuntimeOptions options(Random& random) {
+  constexpr std::chrono::nanoseconds spins[] = {0ns, 2us, 20us, 200us};
+  const int workers = 1 + below(random, 3);
+  return {.workers = workers,
+          .cores = std::vector<int>(static_cast<std::size_t>(workers), 0),
+          .pin = false,
+          .spin = spins[below(random, 4)]};
+}
+
+/// What a thread outside does. \param mine  the chains that it has begun
+void act(Random& random, Runtime& runtime, Chains& chains, std::vector<int>& mine) {
+  const auto check_mine = [&](const char* after) {  // of one flow, nothing is said of the other
+    for (const int chain : mine) chains.check_done(chain, after);
+  };
+  const auto begin = [&] {
+    if (!chains.full()) mine.push_back(chains.begin());
+  };
+  switch (below(random, 11)) {
+    case 0:
+    case 1:
+    case 2:
+      for (int n = below(random, 3); n >= 0; --n) begin();
+      break;
+    case 3: {
+      const auto hold = runtime.hold();
+      begin();
+      break;
+    }
+    case 4:
+      runtime.join();
+      return check_mine("join");
+    case 5:
+      return runtime.start();
+    case 6:
+      chains.flow.wait();
+      return check_mine("the wait for a flow");
+    case 7:
+      if (mine.empty()) return;
+      runtime.wait(chains.end_of(mine.back()));
+      return chains.check_done(mine.back(), "the wait for its event");
+    case 8:  // nobody waits for a while
+      return std::this_thread::sleep_for(std::chrono::microseconds(1 + below(random, 100)));
+    case 9:
+      if (mine.empty()) return;
+      runtime.work_until([&] { return chains.done(mine.back()); });
+      return chains.check_done(mine.back(), "work_until");
+    default:
+      runtime.wait();
+      return check_mine("the wait for everything");
+  }
+}
+
+TEST(Schedules, OfThreadsThatSubmitWaitJoinAndStart) {
+  static_cast<void>(usable_cores());  // finds the machine, outside of simulations
+  simulated::for_seeds("engine", 4000, [](std::uint64_t seed) {
+    simulated::run(seed, [seed] {
+      Random random(static_cast<unsigned>(seed % 2147483646 + 1));
+      Runtime runtime(options(random));
+      Chains chains(runtime, random);
+      std::vector<std::thread> threads;
+      for (int number = below(random, 4); number > 0; --number)
+        threads.emplace_back([&, own = Random(static_cast<unsigned>(random()))]() mutable {
+          std::vector<int> mine;
+          for (int actions = 1 + below(own, 6); actions > 0; --actions) act(own, runtime, chains, mine);
+        });
+      std::vector<int> mine;
+      for (int actions = 1 + below(random, 6); actions > 0; --actions) act(random, runtime, chains, mine);
+      for (std::thread& thread : threads) thread.join();
+      if (below(random, 2) == 0) runtime.join();
+      runtime.wait();
+      for (int chain = 0; chain < chains.begun(); ++chain) chains.check_done(chain, "all");
+      chains.check_no_drops();
+    });
+  });
+}
+
+}  // namespace
+}  // namespace taskgrain::rt
