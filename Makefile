@@ -3,11 +3,11 @@
 # make bench   what core and runtime cost, a report to open   make docs        the site, into build/site
 # make setup   what the others do first                       make models      the models of the lock-free parts
 # make bench-metg   what a METG costs and how well it repeats (over an hour)
-# make format  C and C++ as .clang-format says
+# make format  C and C++ as .clang-format says            make test-aarch64   the C++ tests for 64-bit Arm, in qemu
 
 SHELL := /bin/bash
 taskgrain := .venv/bin/taskgrain
-.PHONY: study doctor setup setup-dev test test-fast test-cpp test-cpp-fast test-sanitized test-tsan test-asan models lint format docs bench bench-metg clean
+.PHONY: study doctor setup setup-dev test test-fast test-cpp test-cpp-fast test-sanitized test-tsan test-asan test-aarch64 models lint format docs bench bench-metg clean
 .DEFAULT_GOAL := study
 
 study: setup
@@ -50,7 +50,7 @@ built := $(shell find CMakeLists.txt cmake include src systems -type f -not -nam
 	@cmake --install build/editable --prefix build/installed >/dev/null
 	@touch $@ $(subst -dev.,.,$@)
 
-test: lint test-cpp test-sanitized models
+test: lint test-cpp test-sanitized test-aarch64 models
 	.venv/bin/pytest
 
 # The drivers come last and one at a time, because each of them uses all cores.
@@ -75,6 +75,10 @@ test-tsan test-asan: test-%: setup-dev
 	cmake --preset $* >/dev/null
 	cmake --build --preset $*
 	ctest --preset $* >build/$*.log || { cat build/$*.log; exit 1; }
+
+# For 64-bit Arm, in qemu.
+test-aarch64: setup-dev
+	tools/test_aarch64
 
 format: setup-dev
 	git ls-files -z '*.c' '*.h' '*.cpp' '*.hpp' '*.cu' | xargs -0 .venv/bin/clang-format -i
