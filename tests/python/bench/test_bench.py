@@ -69,6 +69,7 @@ def test_calls_are_counted_in_every_language() -> None:
 def test_instructions_of_what_is_no_program() -> None:
     assert "'nowhere' is no program" in refused(str(BENCH / "rt_instructions"), "nowhere")
     assert "is no program" in refused(str(BENCH / "rt_instructions"))
+    assert "no taskgrain-rt-workers beside" in refused(str(BENCH / "rt_instructions"), "/bin/true")
 
 
 def test_a_system_that_is_not_compared_with_task_bench(tmp_path: Path) -> None:
