@@ -163,5 +163,36 @@ TEST(Schedules, OfThreadsThatSubmitWaitJoinAndStart) {
   });
 }
 
+TEST(Schedules, OfAThreadThatLeaves) {
+  // Tasks fulfill others of any worker. A thread waits for some, and then looks until all but those of worker 0 have run.
+  static_cast<void>(usable_cores());
+  simulated::for_seeds("leave", 1000, [](std::uint64_t seed) {
+    simulated::run(seed, [seed] {
+      Random random(static_cast<unsigned>(seed % 2147483646 + 1));
+      RuntimeOptions chosen = options(random);
+      Runtime runtime(chosen);
+      const int workers = runtime.workers(), tasks = 1 + below(random, 20), enough = below(random, tasks);
+      int ran = 0, far = 0, far_ran = 0;
+      Taskflow<int> first(runtime, "first"), second(runtime, "second");
+      std::vector<int> worker;
+      for (int task = 0; task < tasks; ++task) worker.push_back(below(random, workers));
+      first.indegree([](int) { return 1; }).worker([](int) { return 0; }).run([&](int task) {
+        if (worker[static_cast<std::size_t>(task)] != 0) ++far;
+        second.fulfill(task);
+        ++ran;
+      });
+      second.indegree([](int) { return 1; }).worker([&](int task) { return worker[static_cast<std::size_t>(task)]; });
+      second.run([&](int task) {
+        if (worker[static_cast<std::size_t>(task)] != 0) ++far_ran;
+      });
+      for (int task = 0; task < tasks; ++task) first.fulfill(task);
+      runtime.work_until([&] { return ran > enough; });
+      while (far_ran != far) std::this_thread::sleep_for(std::chrono::microseconds(10));
+      runtime.wait();
+      check(far_ran == far && ran == tasks, "a task has not run");
+    });
+  });
+}
+
 }  // namespace
 }  // namespace taskgrain::rt
