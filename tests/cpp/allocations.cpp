@@ -2,31 +2,36 @@
 
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 namespace {
 
 thread_local std::int64_t count = 0;
+thread_local bool refuse = false;
+
+/// Null if there is no memory.
+void* allocate(std::size_t bytes) noexcept {
+  ++count;
+  return std::exchange(refuse, false) ? nullptr : std::malloc(bytes > 0 ? bytes : 1);
+}
 
 }  // namespace
 
 namespace taskgrain {
 
 std::int64_t allocations() noexcept { return count; }
+void refuse_next_allocation() noexcept { refuse = true; }
 
 }  // namespace taskgrain
 
 // The array and nothrow forms of the standard library come down to these. Those of AddressSanitizer do not, and what
 // its nothrow new gives must not come to free.
 void* operator new(std::size_t bytes) {
-  ++count;
-  if (void* memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
+  if (void* memory = allocate(bytes)) return memory;
   throw std::bad_alloc();
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 #if defined(__SANITIZE_ADDRESS__)
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  ++count;
-  return std::malloc(bytes > 0 ? bytes : 1);
-}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return allocate(bytes); }
 #endif

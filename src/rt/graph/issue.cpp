@@ -91,7 +91,14 @@ void Issuer::issue(GraphActors& graph, std::uint32_t d, const Turn& turn, std::i
     EventArray& events;
     ~Cleared() { events.clear(); }
   } after{after_[d]};
-  UnderWay* const under_way = pools_[static_cast<std::size_t>(task.worker)]->take();
+  UnderWay* under_way = nullptr;
+  try {
+    under_way = pools_[static_cast<std::size_t>(task.worker)]->take();
+  } catch (...) {  // no memory
+    graph.fail(task.node);
+    graph.device_done(d, iteration);
+    throw;
+  }
   const Done done = under_way->begin(runtime_, graph.shared_from_this(), task, d, iteration);
   try {
     event.emplace(*task.start.type, [&](void* made) {

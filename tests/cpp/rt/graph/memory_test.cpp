@@ -1,6 +1,9 @@
-/// What asynchronous tasks take: no allocation each in the steady state.
+/// What asynchronous tasks take: no allocation each in the steady state; and what happens if there is no memory.
+
+#include <gmock/gmock.h>
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -13,6 +16,9 @@
 
 namespace taskgrain::rt {
 namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 struct Event {
   std::int64_t stream, at, more[2];
@@ -113,6 +119,29 @@ TEST(Memory, TasksAllocateNothingOnADevice) {
     EXPECT_EQ(device.meter.calls, 2 * 1000);
     // A queue may get longer than ever before: some allocations, whatever the number of tasks.
     EXPECT_LT(allocated, 12) << policy_name({policy, 0});
+  }
+}
+
+TEST(Memory, ThatEndsWhenADeviceIsGivenATaskEndsTheLaunch) {
+  for (const Policy policy : {Policy::in_order, Policy::ready_queue, Policy::stealing}) {
+    Runtime runtime({.workers = 2});
+    TaskGraph tasks;
+    std::atomic<bool> refuse{true};
+    const auto host = tasks.task(1, [&] {
+      if (refuse) refuse_next_allocation();
+    });
+    const auto kernel = tasks.async_task<int>(1, [&](const Turn&, const auto& issue) {
+      issue.done();
+      return 0;
+    });
+    tasks.edge(host, kernel);
+    tasks.edge(kernel, tasks.task(0, [] {}));
+    CompiledGraph graph(runtime, std::move(tasks), policy);
+    graph.launch({.iterations = 3});
+    EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<TaskFailed>(HasSubstr("bad_alloc"))) << policy_name({policy, 0});
+    refuse = false;
+    graph.launch({.iterations = 3});
+    runtime.wait();
   }
 }
 
