@@ -90,9 +90,11 @@ TEST_P(Failures, OfOneGraphLeaveTheOthers) {
       third(runtime_, std::move(dependent), GetParam());
   for (int round = 0; round < 50; ++round) {
     ran = 0;
+    const Event go;
     const auto goes_on = second.launch({.iterations = 1000});
-    const auto fails = first.launch(), follows = third.launch({.after = {fails.done}});
+    const auto fails = first.launch({.after = {go}}), follows = third.launch({.after = {fails.done}});
     const auto queued = third.launch();
+    go.set();
     EXPECT_THROW(runtime_.wait(fails.done), TaskFailed);
     runtime_.wait(goes_on.done);
     EXPECT_EQ(ran, 3000);
