@@ -13,7 +13,7 @@ namespace taskgrain::rt {
 std::vector<std::vector<int>> usable_cores();
 
 /// Binds the calling thread to a processor while it lives; then the thread may run where it might before.
-class Pinned {
+class [[nodiscard]] Pinned {
  public:
   /// \throws UsageError  if the thread may not run there
   explicit Pinned(int processor);

@@ -100,7 +100,7 @@ class Runtime {
   void start();
 
   /// While a Hold exists, `wait` does not return, because a thread outside may still fulfill something.
-  class Hold {
+  class [[nodiscard]] Hold {
    public:
     explicit Hold(Runtime& runtime) noexcept;
     Hold(Hold&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
@@ -110,7 +110,7 @@ class Runtime {
    private:
     detail::Engine* engine_;
   };
-  Hold hold() noexcept { return Hold(*this); }
+  [[nodiscard]] Hold hold() noexcept { return Hold(*this); }
 
  private:
   friend detail::Engine& detail::engine_of(Runtime& runtime) noexcept;

@@ -1,6 +1,7 @@
 #include "taskgrain/rt/detail/engine.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
@@ -55,6 +56,7 @@ RuntimeOptions complete(RuntimeOptions options) {
 }  // namespace
 
 Engine::Engine(RuntimeOptions options) : options_(complete(std::move(options))), completion_(options_.cores.size()) {
+  register_barriers();
   const std::size_t number = options_.cores.size();
   if (!options_.trace.empty()) {
     trace_ = std::make_unique<Trace>(number);
@@ -77,7 +79,8 @@ Engine::~Engine() {
   while (inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   try {
     if (trace_) trace_->write(options_.trace);
-  } catch (...) {
+  } catch (const std::exception& error) {  // nobody waits any more
+    std::fprintf(stderr, "taskgrain: %s\n", error.what());
   }
 }
 
@@ -99,7 +102,7 @@ void Engine::start_threads() {
         starting.fetch_sub(1);
         starting.notify_one();
         Worker& worker = *workers_[static_cast<std::size_t>(k)];
-        const Role role(Worker::current_, worker);
+        const Role role(Worker::current_, &worker);
         worker.work<false>([this] { return stop_.load(std::memory_order_relaxed); });
       });
   } catch (...) {  // the system has no more threads
@@ -113,12 +116,16 @@ void Engine::start_threads() {
   } catch (...) {
     problem = std::current_exception();
   }
-  if (problem == nullptr) return;
+  if (problem == nullptr) {
+    running_ = true;
+    return;
+  }
   stop_threads();
   std::rethrow_exception(problem);
 }
 
 void Engine::stop_threads() noexcept {
+  running_ = false;
   stop_.store(true);
   for (auto& worker : workers_) worker->wake();
   for (std::thread& thread : threads_) thread.join();

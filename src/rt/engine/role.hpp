@@ -9,12 +9,10 @@
 
 namespace taskgrain::rt::detail {
 
-/// Lets the calling thread be a worker.
+/// Lets the calling thread be a worker, or none.
 class Role {
  public:
-  explicit Role(Worker*& current, Worker& worker) : current_(current), before_(std::exchange(current, &worker)) {
-    show();
-  }
+  Role(Worker*& current, Worker* worker) : current_(current), before_(std::exchange(current, worker)) { show(); }
   ~Role() {
     current_ = before_;
     show();

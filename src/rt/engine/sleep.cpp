@@ -1,16 +1,23 @@
 #include "taskgrain/rt/detail/sleep.hpp"
 
+#include <mutex>
+
 #if defined(__linux__)
+#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
+#else
+#include <algorithm>
+#include <thread>
 #endif
 
 namespace taskgrain::rt::detail {
 
 namespace {
 
-bool register_barrier() noexcept {
+bool registered() noexcept {
 // ThreadSanitizer knows nothing of membarrier; tests of the other way of doing it ask for that.
 #if defined(__linux__) && !defined(__SANITIZE_THREAD__) && !defined(TASKGRAIN_SYMMETRIC_BARRIERS)
   return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
@@ -19,9 +26,28 @@ bool register_barrier() noexcept {
 #endif
 }
 
+#if defined(__linux__)
+long futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* time) noexcept {
+  static_assert(sizeof word == sizeof value && std::atomic<std::uint32_t>::is_always_lock_free);
+  return syscall(SYS_futex, &word, operation | FUTEX_PRIVATE_FLAG, value, time, nullptr, 0);
+}
+#endif
+
 }  // namespace
 
-const bool asymmetric_barriers = register_barrier();
+bool asymmetric_barriers = false;
+
+void register_barriers() noexcept {
+  static std::once_flag once;
+  std::call_once(once, [] { asymmetric_barriers = registered(); });
+}
+
+namespace {
+
+// A runtime may be made before this is initialised, by another file; and some sleepers are of no runtime.
+[[maybe_unused]] const bool before_main = (register_barriers(), true);
+
+}  // namespace
 
 bool heavy_barrier() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -34,8 +60,25 @@ bool heavy_barrier() noexcept {
 
 bool Sleeper::wake_now() noexcept {
   if ((state_.fetch_and(~asleep, std::memory_order_acq_rel) & asleep) == 0) return false;
+#if defined(__linux__)
+  futex(state_, FUTEX_WAKE, 1, nullptr);
+#else
   state_.notify_one();
+#endif
   return true;
+}
+
+void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most) noexcept {
+#if defined(__linux__)
+  constexpr auto second = std::chrono::nanoseconds(std::chrono::seconds(1)).count();
+  const timespec time{.tv_sec = most.count() / second, .tv_nsec = most.count() % second};
+  futex(state_, FUTEX_WAIT, as, most == for_ever ? nullptr : &time);
+#else
+  if (most == for_ever)
+    state_.wait(as, std::memory_order_acquire);
+  else
+    std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(most, std::chrono::microseconds(100)));
+#endif
 }
 
 }  // namespace taskgrain::rt::detail

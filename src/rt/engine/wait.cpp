@@ -4,7 +4,11 @@
 #include <chrono>
 #include <cstdio>
 #include <iterator>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "engine/role.hpp"
@@ -48,9 +52,22 @@ class Alone {
 
 }  // namespace
 
-/// A call on each worker. The round belongs to its messages and to who waits for it.
+/// A call on each worker. The round belongs to its messages and to who waits for it, and lends the call, which is given
+/// back if that one cannot wait.
 struct Engine::Round {
-  const std::function<void(int worker)>& call;
+  Round(const std::function<void(int worker)>& lent, Engine& of) : call(&lent), engine(of), left(of.workers()) {}
+
+  void take_place(int worker) {
+    const std::shared_lock lock(mutex);
+    if (call != nullptr) (*call)(worker);
+  }
+  void give_back() {
+    const std::unique_lock lock(mutex);
+    call = nullptr;
+  }
+
+  std::shared_mutex mutex;  // protects the call
+  const std::function<void(int worker)>* call;
   Engine& engine;
   std::atomic<int> left;
 };
@@ -60,7 +77,7 @@ class Engine::Rounds final : public Courier {
  public:
   void deliver(Worker& here, const Payload& message) noexcept override {
     const std::unique_ptr<std::shared_ptr<Round>> round(message.as<std::shared_ptr<Round>*>());
-    (*round)->call(here.index());
+    (*round)->take_place(here.index());
     Engine& engine = (*round)->engine;
     if ((*round)->left.fetch_sub(1, std::memory_order_acq_rel) == 1) engine.notify();
   }
@@ -76,8 +93,10 @@ class Engine::First {
   First(Engine& engine, const Done& done) : engine_(engine) {
     if (engine.here() != nullptr) throw UsageError("a task cannot wait for the runtime that runs it");
     std::unique_lock lock(engine_.first_mutex_);
+    if (engine_.first_taken_ && engine_.first_ == std::this_thread::get_id())
+      throw UsageError("what work_until asks cannot wait for the same runtime");
     const Waiting waiting(engine_);
-    for (auto nap = shortest; engine_.first_taken_; nap = std::min(2 * nap, longest)) {
+    for (auto nap = shortest_nap; engine_.first_taken_; nap = std::min(2 * nap, longest_nap)) {
       lock.unlock();
       const bool is_done = done();
       lock.lock();
@@ -86,6 +105,7 @@ class Engine::First {
       if (engine_.first_taken_) engine_.first_left_.wait_for(lock, nap);
     }
     is_first_ = true;
+    engine_.first_ = std::this_thread::get_id();
     // A worker says that it is starved and then looks for worker 0: one of the two sees the other.
     engine_.first_taken_.store(true);
     if (engine_.starved_.load() == 0) return;
@@ -103,7 +123,6 @@ class Engine::First {
   explicit operator bool() const noexcept { return is_first_; }
 
  private:
-  static constexpr std::chrono::microseconds shortest{50}, longest{5000};
   struct Waiting {
     explicit Waiting(Engine& of) noexcept : engine(of) { engine.others_.fetch_add(1); }
     ~Waiting() { engine.others_.fetch_sub(1); }
@@ -119,10 +138,11 @@ bool Engine::wait_until(const Done& done) {
   const First is_first(*this, done);
   if (!is_first) return true;
   Worker& first = *workers_[0];
-  const Role role(Worker::current_, first);
+  const Role role(Worker::current_, &first);
   const auto leave = [](Worker* worker) { worker->leave(); };
-  const std::unique_ptr<Worker, decltype(leave)> leaves(&first, leave);  // even if done() throws
-  const auto pinned = options_.pin ? std::make_unique<Pinned>(options_.cores[0]) : nullptr;
+  const std::unique_ptr<Worker, decltype(leave)> leaves(&first, leave);
+  std::optional<Pinned> pinned;
+  if (options_.pin) pinned.emplace(options_.cores[0]);
   bool is_done = false;
   // After `join` the others have no threads. It starts them for the first thing that comes, and does not sleep before:
   // what comes for another worker would not wake it.
@@ -148,7 +168,20 @@ void Engine::finish() noexcept {
 }
 
 void Engine::work_until(const std::function<bool()>& done) {
-  if (!wait_until(done)) end_run();  // if done, others may be at work still: what fails there, the next wait tells
+  std::exception_ptr thrown;
+  const auto asked = [&] {
+    // As a thread outside: what it fulfills must be found, whatever this worker has said of itself.
+    const Role outside(Worker::current_, nullptr);
+    try {
+      return done();
+    } catch (...) {
+      thrown = std::current_exception();
+      return true;
+    }
+  };
+  const bool is_done = wait_until(asked);
+  if (thrown) std::rethrow_exception(thrown);
+  if (!is_done) end_run();  // if done, others may be at work still: what fails there, the next wait tells
 }
 
 void Engine::wait_for(Handler& handler) {
@@ -200,6 +233,7 @@ void Engine::wait(const Event& event) {
     for (const auto& handler : alive) handlers.push_back(handler.get());
     const Found found = find_stuck(handlers);
     if (settled()) break;
+    if (!found.sure) continue;
     if (found.total == 0) throw Stuck({{"an event", 0, 1}}, 1);
     const auto why = give_up(found);  // which fails the event if it is of a launch that was stuck
     if (!settled()) std::rethrow_exception(why);
@@ -213,11 +247,19 @@ void Engine::wait(const Event& event) {
 }
 
 void Engine::on_workers(const std::function<void(int worker)>& call) {
-  const auto round = std::make_shared<Round>(call, *this, workers());
-  for (auto& worker : workers_)
-    worker->send_from_outside({rounds_->number(), Payload::of(new std::shared_ptr<Round>(round))});
-  while (round->left.load(std::memory_order_acquire) != 0)
-    wait_until([&] { return round->left.load(std::memory_order_acquire) == 0; });
+  const auto round = std::make_shared<Round>(call, *this);
+  const auto all = [&] { return round->left.load(std::memory_order_acquire) == 0; };
+  try {
+    for (auto& worker : workers_) {
+      auto mine = std::make_unique<std::shared_ptr<Round>>(round);
+      worker->send_from_outside({rounds_->number(), Payload::of(mine.get())});
+      static_cast<void>(mine.release());  // the worker's
+    }
+    while (!all()) wait_until(all);
+  } catch (...) {  // no memory, or no threads
+    round->give_back();
+    throw;
+  }
 }
 
 Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers) {
@@ -247,7 +289,9 @@ Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers) {
     }
     return found;
   }
-  return {};
+  Found unknown;
+  unknown.sure = false;
+  return unknown;
 }
 
 std::exception_ptr Engine::give_up(const Found& found) {
@@ -313,8 +357,8 @@ void Engine::join() {
 }
 
 void Engine::start() {
-  const First first(*this, [] { return false; });
-  if (threads_.empty()) start_threads();
+  const First first(*this, [this] { return running_.load(); });
+  if (first && !running_) start_threads();
 }
 
 void Engine::notify() noexcept {
@@ -391,8 +435,9 @@ void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
   }
   drop_retired();
   print_untold(handler.get());
+  const bool done = handler->done();  // or there were no threads to wait with
   const std::lock_guard lock(mutex_);
-  forget(handler);
+  done ? forget(handler) : retired_.push_back(handler);
 }
 
 void Engine::forget(const std::shared_ptr<Handler>& handler) noexcept {
@@ -400,15 +445,20 @@ void Engine::forget(const std::shared_ptr<Handler>& handler) noexcept {
 }
 
 void Engine::drop_retired() noexcept {
-  std::vector<std::shared_ptr<Handler>> dropped;  // destroyed without the lock: what they own may be anything
+  std::vector<std::shared_ptr<Handler>> done;  // destroyed without the lock: what they own may be anything
+  {
+    const std::lock_guard lock(mutex_);
+    done = retired_;
+  }
+  // Nor are they asked under it: a graph has its own, under which it asks the engine.
+  std::erase_if(done, [](const auto& handler) { return !handler->done(); });
   const std::lock_guard lock(mutex_);
-  std::erase_if(retired_, [&](const auto& handler) {
+  for (const auto& handler : done) {
     const auto of = [&](const auto& failure) { return failure->of == handler.get(); };
-    if (!handler->done() || std::ranges::any_of(failures_, of)) return false;  // of a failure the next wait tells
+    if (std::ranges::any_of(failures_, of)) continue;  // the next wait tells of it
+    std::erase(retired_, handler);
     forget(handler);
-    dropped.push_back(handler);
-    return true;
-  });
+  }
 }
 
 std::vector<std::shared_ptr<Handler>> Engine::unwaited() {

@@ -3,7 +3,10 @@
 /// The loop of a worker. Every instruction here is paid by every task.
 
 #include <algorithm>
+#include <chrono>
+#include <cstddef>
 
+#include "engine/stretch.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 
 namespace taskgrain::rt::detail {
@@ -23,7 +26,11 @@ inline constexpr int before_idle = 16 / shorter;  // before the others are told
 inline constexpr int clock_every = 64 / shorter;  // looks at the clock, which take two pauses each
 inline constexpr int before_yield = 2048;         // before other threads may have the core
 
-inline constexpr unsigned between_questions = 256;  // tasks
+/// However long a worker may spin: it must come back, because there may be something that no handler looks at.
+inline constexpr std::chrono::nanoseconds longest_spin_in_a_task = std::chrono::milliseconds(10);
+/// For how long a thread sleeps before it looks again at what it waits for, where nobody may tell it: first the one, then
+/// twice as long each time up to the other.
+inline constexpr std::chrono::microseconds shortest_nap{50}, longest_nap{5000};
 
 /// The time at which a worker that begins to wait now has spun long enough; the end of time if that would overflow.
 inline std::chrono::steady_clock::time_point end_of_spin(std::chrono::steady_clock::time_point now,
@@ -35,14 +42,22 @@ inline std::chrono::steady_clock::time_point end_of_spin(std::chrono::steady_clo
 template <bool often, typename Until>
 void Worker::work(const Until& until) {
   publish_busy();
-  for ([[maybe_unused]] unsigned tasks = 1;; ++tasks) {
+  looks_ = often;
+  [[maybe_unused]] Stretch stretch;
+  [[maybe_unused]] std::size_t before_look = stretch.tasks();
+  for (;;) {
     receive();
     if constexpr (often)
-      if (tasks % between_questions == 0 && until()) return;
+      if (before_look-- == 0) {
+        before_look = stretch.next() - 1;
+        if (until()) return;
+      }
     if (const Entry* task = next())
       execute(*task);
-    else if (!find_work(until))
+    else if (!find_work<often>(until))
       return;
+    else if constexpr (often)
+      stretch.enter();  // the wait is not the time of its tasks
   }
 }
 
@@ -86,11 +101,13 @@ Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_poin
     }
     if (spins % clock_every == 0) {
       const auto now = std::chrono::steady_clock::now();
-      if (until == open) until = end_of_spin(now, engine_.options().spin);
+      if (until == open) until = end_of_spin(now, std::min(engine_.options().spin, longest_spin_in_a_task));
       if (now >= until) {
         until = open;
         return Waited::too_long;
       }
+      if (!kept_back_.empty()) [[unlikely]]
+        send_kept_back();  // perhaps what it waits for comes of that
       if (has_work()) return Waited::interrupted;
     }
     rest(spins);
@@ -103,21 +120,23 @@ inline bool Worker::starved() const noexcept {
 }
 
 template <typename Until>
-void Worker::sleep(const Until& until) {
+void Worker::sleep(const Until& until, std::chrono::nanoseconds most) {
   const bool is_starved = !kept_back_.empty();
   if (is_starved)
     engine_.starved_.fetch_add(1);
   else
     publish_idle();
   engine_.asleep_.fetch_add(1, std::memory_order_relaxed);
-  sleeper_.sleep_unless([&] { return mail() || loot() || until() || (is_starved && engine_.first_taken_.load()); });
+  sleeper_.sleep_unless([&] { return mail() || loot() || until() || (is_starved && engine_.first_taken_.load()); },
+                        most);
   engine_.asleep_.fetch_sub(1, std::memory_order_relaxed);
   if (is_starved) engine_.starved_.fetch_sub(1);
 }
 
-template <typename Until>
+template <bool often, typename Until>
 bool Worker::find_work(const Until& until) {
   std::chrono::steady_clock::time_point sleep_at{};
+  [[maybe_unused]] auto nap = shortest_nap;
   for (std::int64_t spins = 0;; ++spins) {
     if (!kept_back_.empty()) [[unlikely]]
       send_kept_back();
@@ -137,8 +156,11 @@ bool Worker::find_work(const Until& until) {
       const auto now = std::chrono::steady_clock::now();
       if (sleep_at == std::chrono::steady_clock::time_point{}) sleep_at = end_of_spin(now, engine_.options().spin);
       if (now >= sleep_at) {
-        sleep(until);
-        sleep_at = {};
+        sleep(until, often ? nap : Sleeper::for_ever);
+        if constexpr (often)
+          nap = std::min(2 * nap, longest_nap);  // and it sleeps again soon
+        else
+          sleep_at = {};
         spins = std::max(spins, patience_);
       }
     }

@@ -209,7 +209,7 @@ void Worker::execute_traced(const Entry& task) {
   std::string name = "?";
   try {
     name = engine_.numbered_[task.handler].describe(task.payload);
-  } catch (...) {  // a key that cannot be shown
+  } catch (...) {  // no memory
   }
   const auto begin = TraceLane::Clock::now();
   engine_.numbered_[task.handler].run(*this, task.payload);

@@ -14,10 +14,10 @@
 #include "channel.hpp"
 #include "device_events.hpp"
 #include "done_iterations.hpp"
+#include "engine/stretch.hpp"
 #include "engine/work.hpp"
 #include "graph_actors.hpp"
 #include "issue.hpp"
-#include "stretch.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 
 namespace taskgrain::rt::detail {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "device_events.hpp"
+#include "engine/stretch.hpp"
 #include "engine/work.hpp"
 #include "graph_actors.hpp"
 #include "issue.hpp"
-#include "stretch.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 
 namespace taskgrain::rt::detail {

@@ -14,9 +14,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/stretch.hpp"
 #include "fifo.hpp"
 #include "queued_program.hpp"
-#include "stretch.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
 
 namespace taskgrain::rt::detail {

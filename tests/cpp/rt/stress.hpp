@@ -26,14 +26,15 @@ inline std::int64_t rounds(std::int64_t number) {
 /// may take milliseconds; so a race ends after some seconds, however many rounds that were.
 class Race {
  public:
-  explicit Race(std::int64_t most) : most_(rounds(most)) {}
+  /// \param between  rounds between two looks at the clock
+  explicit Race(std::int64_t most, std::int64_t between = 16) : most_(rounds(most)), between_(between) {}
   /// Whether there is a round n, counted from 0. One thread asks, and tells the others.
   bool has(std::int64_t n) const {
-    return n < most_ && (n % 16 != 0 || n == 0 || std::chrono::steady_clock::now() < end_);
+    return n < most_ && (n % between_ != 0 || n == 0 || std::chrono::steady_clock::now() < end_);
   }
 
  private:
-  const std::int64_t most_;
+  const std::int64_t most_, between_;
   const std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + std::chrono::seconds(10);
 };
 

@@ -127,6 +127,7 @@ class Engine {
     std::vector<StuckTask> tasks;
     std::size_t total = 0;
     std::vector<Handler*> handlers;
+    bool sure = true;  // or threads outside sent something again and again
   };
   Found find_stuck(const std::vector<Handler*>& handlers);
   /// Stops what is stuck. \returns the exception that says so
@@ -146,14 +147,16 @@ class Engine {
   std::vector<std::unique_ptr<Worker>> workers_;
   Handlers numbered_;                 // added and removed under mutex_
   std::vector<std::thread> threads_;  // by who is worker 0
+  std::atomic<bool> running_{false};  // all workers but worker 0 have threads; by who is worker 0
   std::unique_ptr<Trace> trace_;
   const std::unique_ptr<Handler> rounds_ = make_rounds();
   const std::unique_ptr<Handler> parcels_ = Worker::make_parcels(), openings_ = Worker::make_openings();
   Completion completion_;  // asked by worker 0
 
-  std::mutex first_mutex_;  // protects the two below
+  std::mutex first_mutex_;  // protects the three below
   std::condition_variable first_left_;
   std::atomic<bool> first_taken_{false};  // a thread is worker 0; workers that keep messages for it read it
+  std::thread::id first_;                 // the last that was
   std::atomic<int> others_{0};            // threads that wait and are not worker 0
   std::mutex settling_;                   // held by who settles
 

@@ -24,6 +24,7 @@ namespace taskgrain::rt::detail {
 
 template <typename K, typename Tasks>
 class FlowHandler final : public Handler {
+  static_assert(std::is_nothrow_move_constructible_v<K>, "keys are moved, and that may not fail");
   static_assert(!WithAtOnce<Tasks> || (Payload::fits<K> && std::is_default_constructible_v<K>),
                 "at_once is for keys that are plain data of at most 24 bytes");
   static_assert(!WithAtOnce<Tasks> || (!WithPriority<Tasks, K> && !WithBound<Tasks, K>),
@@ -103,7 +104,7 @@ class FlowHandler final : public Handler {
       try {
         tasks.push_back({text(key), functions.indegree(key) - left, functions.indegree(key)});
       } catch (...) {
-        tasks.push_back({name_ + " with a key or an indegree that throws", 0, left});
+        tasks.push_back({text(key) + ", whose indegree throws", 0, left});
       }
     });
     return waiting.size();
@@ -164,7 +165,13 @@ class FlowHandler final : public Handler {
     const auto of = [this](std::size_t w) -> const Counts& { return shares_[w].counts; };
     return detail::nothing_on_its_way(workers_, of, outside_, between);
   }
-  std::string text(const K& key) const { return name_ + " " + key_text(key); }
+  std::string text(const K& key) const {
+    try {
+      return name_ + " " + key_text(key);
+    } catch (...) {
+      return name_ + " with a key that cannot be shown";
+    }
+  }
 
   [[gnu::noinline]] void fulfill_from_outside(int owner, Key key) {
     const Payload message = Payload::of(pack(key));
@@ -215,12 +222,13 @@ class FlowHandler final : public Handler {
   void tell_all(Worker& here, Key key) {
     Share& share = share_of(here.index());
     bool first = true;
-    functions.after(key, [&](Key next) {
+    const auto each = [&](Key next) {
       const int owner = owner_of(next);
       if (owner == here.index()) [[likely]]
         return fulfill_here(here, share, next);
       tell(here, share, owner, key, next, std::exchange(first, false));
-    });
+    };
+    functions.after(key, each);
   }
   [[gnu::noinline]] void tell(Worker& here, Share& share, int owner, Key key, Key next, bool first) {
     if (static_cast<unsigned>(owner) >= workers_) [[unlikely]]
@@ -236,9 +244,10 @@ class FlowHandler final : public Handler {
   /// Another worker has run a task: fulfills what comes after it here.
   void hear(Worker& here, Key key) {
     Share& share = share_of(here.index());
-    functions.after(key, [&](Key next) {
+    const auto each = [&](Key next) {
       if (owner_of(next) == here.index()) fulfill_here(here, share, next);
-    });
+    };
+    functions.after(key, each);
   }
   /// Takes the messages of `tell`. For the engine it is a handler like the flow, and done when this is.
   struct Told final : Courier {

@@ -8,6 +8,7 @@
 /// the process pass a full barrier (membarrier(2)). Where the kernel has none, the waker has a full fence, too.
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 namespace taskgrain::rt::detail {
@@ -19,7 +20,11 @@ void light_barrier() noexcept;
 bool heavy_barrier() noexcept;
 
 /// Whether heavy_barrier is one for all cores, so that light_barrier need not be one.
-extern const bool asymmetric_barriers;
+/// \pre register_barriers was called
+extern bool asymmetric_barriers;
+/// Registers this process with the kernel, when it is first called: before there are threads that sleep, and at the
+/// latest before main.
+void register_barriers() noexcept;
 
 inline void light_barrier() noexcept {
   std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -28,17 +33,22 @@ inline void light_barrier() noexcept {
 
 class Sleeper {
  public:
+  static constexpr auto for_ever = std::chrono::nanoseconds::max();
+
   /// By its thread: sleeps until somebody wakes it, unless `work()` is true after it has been seen to be asleep. Nor
   /// does it sleep if the kernel refuses the barrier, because it could miss a wake-up.
+  /// \param most  it may return after this time
   template <typename Work>
-  void sleep_unless(const Work& work) {
+  void sleep_unless(const Work& work, std::chrono::nanoseconds most = for_ever) {
     const std::uint32_t awake = state_.load(std::memory_order_relaxed);
     const std::uint32_t sleeping = awake | asleep;
     state_.store(sleeping, std::memory_order_relaxed);
-    if (!heavy_barrier() || work())
-      state_.store(awake, std::memory_order_relaxed);
-    else
-      while (state_.load(std::memory_order_acquire) == sleeping) state_.wait(sleeping, std::memory_order_acquire);
+    const bool sleeps = heavy_barrier() && !work();
+    while (sleeps && state_.load(std::memory_order_acquire) == sleeping) {
+      block(sleeping, most);
+      if (most != for_ever) break;
+    }
+    state_.store(awake, std::memory_order_relaxed);  // or a waker has
   }
   /// By its thread: from now on, who sends it something tells it. \returns false if the kernel refuses the barrier:
   /// then others may send something and tell nobody
@@ -64,9 +74,11 @@ class Sleeper {
   static constexpr std::uint32_t asleep = 1, notices = 2;
 
   bool wake_now() noexcept;
+  /// Returns when it is woken, at any time if the state is not `as`, and sometimes for nothing.
+  void block(std::uint32_t as, std::chrono::nanoseconds most) noexcept;
 
-  std::atomic<std::uint32_t> state_{
-      0};  // asleep: set by its thread, cleared by its thread or a waker; notices: by its thread
+  // asleep: set by its thread, cleared by its thread or a waker. notices: by its thread.
+  std::atomic<std::uint32_t> state_{0};
 };
 
 }  // namespace taskgrain::rt::detail

@@ -72,8 +72,9 @@ class alignas(apart) Worker {
   /// Sends a message to another worker: the bytes of `what`, for a handler.
   template <typename What>
   void send(int to, std::uint32_t handler, const What& what);
-  /// Whether there is anything to do but the task that runs: mail, or a task in a queue.
-  bool has_work() const noexcept { return has_tasks() || mail(); }
+  /// Whether there is anything to do but the task that runs: mail, a task in a queue, or a look that its thread takes
+  /// again and again at what it waits for.
+  bool has_work() const noexcept { return has_tasks() || mail() || looks_; }
   /// Spins until `ready()`.
   /// \param until  the time at which the wait becomes too long. Pass zero to start a wait; the call sets it to zero
   ///   when the wait ends. After an interruption, pass the same variable to continue.
@@ -95,15 +96,16 @@ class alignas(apart) Worker {
   friend class Engine;
 
   /// Runs tasks until `until()`, which is asked when nothing is left to do.
-  /// \tparam often  asked between tasks, too
+  /// \tparam often  asked between tasks, too, and while it sleeps: nobody need say that it has become true
   template <bool often, typename Until>
   void work(const Until& until);
   /// Returns when there is something to do (true) or `until()` (false).
-  template <typename Until>
+  template <bool often, typename Until>
   bool find_work(const Until& until);
   bool starved() const noexcept;
+  /// \param most  it may return after this time
   template <typename Until>
-  void sleep(const Until& until);
+  void sleep(const Until& until, std::chrono::nanoseconds most);
   static void rest(std::int64_t spins) noexcept;
   void execute(const Entry& task);
   void execute_traced(const Entry& task);
@@ -149,6 +151,7 @@ class alignas(apart) Worker {
   const int index_;
   ReadyQueue stealable_, bound_;
   bool ranked_ = false;  // whether some task is bound or has a priority
+  bool looks_ = false;   // whether what it works until is to be asked often
   Entry taken_;
   std::uint64_t sent_ = 0;      // messages to workers
   std::uint64_t received_ = 0;  // from workers and from outside

@@ -434,7 +434,7 @@ TEST(Failure, MayBeOfAnIndegreeThatIsAskedForAStuckTask) {
     throws = true;
   });
   last.fulfill(1);
-  EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<Stuck>(HasSubstr("flow with a key or an indegree that throws")));
+  EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<Stuck>(HasSubstr("flow 1, whose indegree throws")));
 }
 
 TEST(Cancel, DropsWhatHasNotStarted) {

@@ -75,7 +75,7 @@ class Post {
 class Senders : public testing::TestWithParam<int> {};
 
 TEST_P(Senders, AreAllHeard) {
-  const Race race(200);
+  const Race race(200, 1);
   for (std::int64_t n = 0; race.has(n); ++n) {
     Post post(GetParam());
     const std::int64_t each = 400 / GetParam() + 2;

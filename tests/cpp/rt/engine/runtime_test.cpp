@@ -1,5 +1,4 @@
-/// The life of a runtime: any number of workers, started and joined, several in a process and in one another, many
-/// callers.
+/// The life of a runtime: any number of workers, started and joined, several in a process and in one another.
 
 #include <gmock/gmock.h>
 
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "rt/asleep.hpp"
+#include "rt/engine/tree.hpp"
 #include "rt/stress.hpp"
 #include "taskgrain/rt.hpp"
 
@@ -21,25 +21,6 @@ namespace {
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 using namespace std::chrono_literals;
-
-/// A tree of tasks on all workers: task k fulfills 2k and 2k + 1.
-class Tree {
- public:
-  explicit Tree(Runtime& runtime, int tasks) : flow_(runtime, "tree") {
-    flow_.indegree([](int) { return 1; }).run([this, tasks](int k) {
-      ran_.fetch_add(1, std::memory_order_relaxed);
-      for (int next = 2 * k; next <= 2 * k + 1; ++next)
-        if (next <= tasks) flow_.fulfill(next);
-    });
-  }
-  void plant() { flow_.fulfill(1); }
-  void wait() { flow_.wait(); }
-  int ran() const { return ran_.load(); }
-
- private:
-  std::atomic<int> ran_{0};
-  Taskflow<int> flow_;
-};
 
 TEST(Runtime, RunsWithAnyNumberOfWorkers) {
   for (const int workers : {1, 2, 3, 5, 8, 20, 100}) {
@@ -255,121 +236,6 @@ TEST(Runtimes, ServeTasksOfOthers) {
   EXPECT_EQ(echoes, 200);
 }
 
-TEST(Callers, ManyMayWaitAtOnce) {
-  Runtime runtime({.workers = 3});
-  std::atomic<int> ran{0};
-  Taskflow<int> flow(runtime);
-  flow.indegree([](int) { return 0; }).run([&](int) { ++ran; });
-  std::vector<std::jthread> callers;
-  for (int caller = 0; caller < 4; ++caller)
-    callers.emplace_back([&, caller] {
-      for (int n = 0; n < 200; ++n) {
-        flow.fulfill(1000 * caller + n);
-        runtime.wait();
-      }
-    });
-  callers.clear();
-  runtime.wait();
-  EXPECT_EQ(ran, 800);
-}
-
-TEST(Callers, MayChangeFromRunToRun) {
-  Runtime runtime({.workers = 2});
-  Tree tree(runtime, 64);
-  for (int n = 1; n <= 30; ++n) {
-    std::jthread([&] {
-      tree.plant();
-      runtime.wait();
-    }).join();
-    ASSERT_EQ(tree.ran(), 64 * n);
-  }
-}
-
-/// Chains of tasks with two fulfilments each, so that something waits all the time.
-class Ladder {
- public:
-  explicit Ladder(Runtime& runtime) : flow_(runtime, "ladder") {
-    flow_.indegree([](std::int64_t k) { return k % 1000 == 0 ? 1 : 2; }).run([this](std::int64_t k) {
-      ran_.fetch_add(1, std::memory_order_relaxed);
-      if (k % 1000 == 99) return;
-      flow_.fulfill(k + 1);
-      flow_.fulfill(k + 1);
-    });
-  }
-  /// Starts a chain of 100 tasks.
-  void climb(int chain) { flow_.fulfill(1000 * std::int64_t{chain}); }
-  int ran() const { return ran_.load(); }
-
- private:
-  std::atomic<int> ran_{0};
-  Taskflow<std::int64_t> flow_;
-};
-
-TEST(Callers, MayWaitWhileOthersStartWhatNeedsNobodyElse) {
-  // Each chain is complete in itself: whoever waits may come back between two of them, and never finds one stuck.
-  Runtime runtime({.workers = 3});
-  Ladder ladder(runtime);
-  std::atomic<int> starting{3};
-  std::vector<std::jthread> starters;
-  for (int starter = 0; starter < 3; ++starter)
-    starters.emplace_back([&, starter] {
-      for (int n = 0; n < 500; ++n) {
-        ladder.climb(1000 * starter + n);
-        if (n % 7 == 0) std::this_thread::yield();
-      }
-      --starting;
-    });
-  while (starting > 0) ASSERT_NO_THROW(runtime.wait());
-  starters.clear();
-  runtime.wait();
-  EXPECT_EQ(ladder.ran(), 150'000);
-}
-
-TEST(Callers, OneMayWaitWhileAnotherHoldsAndWorksUntil) {
-  Runtime runtime({.workers = 2});
-  for (int n = 0; n < 50; ++n) {
-    std::atomic<bool> done{false}, held{false};
-    Taskflow<int> flow(runtime);
-    flow.indegree([](int) { return 0; }).run([&](int) {
-      done = true;
-      runtime.notify();
-    });
-    std::jthread holder([&] {
-      const Runtime::Hold hold = runtime.hold();
-      held = true;
-      if (n % 2 == 0) std::this_thread::sleep_for(1ms);
-      flow.fulfill(1);
-      runtime.work_until([&] { return done.load(); });
-      EXPECT_TRUE(done);
-    });
-    while (!held) std::this_thread::yield();
-    runtime.wait();
-    EXPECT_TRUE(done);
-  }
-}
-
-TEST(Callers, MayJoinAndStartWhileOthersWait) {
-  Runtime runtime({.workers = 3});
-  std::atomic<int> ran{0};
-  std::atomic<bool> over{false};
-  Taskflow<int> flow(runtime);
-  flow.indegree([](int) { return 0; }).run([&](int) { ++ran; });
-  std::jthread other([&] {
-    for (int n = 0; n < 300; ++n) {
-      flow.fulfill(n);
-      runtime.wait();
-    }
-    over = true;
-  });
-  while (!over) {
-    runtime.join();
-    runtime.start();
-  }
-  other.join();
-  runtime.wait();
-  EXPECT_EQ(ran, 300);
-}
-
 TEST(Flows, AreWaitedForAloneAndEndAlone) {
   // One flow goes on all the time, and threads outside keep submitting to it; others come, are waited for, and go.
   Runtime runtime({.workers = 3});
@@ -504,62 +370,6 @@ TEST(Holds, MayLetTheRuntimeEnd) {
     {
       Runtime runtime({.workers = 2, .pin = false});
       outside = std::jthread([hold = std::make_unique<Runtime::Hold>(runtime.hold())]() mutable { hold.reset(); });
-    }
-  }
-}
-
-TEST(WorkUntil, EndsWhenItIsDoneAndLeavesTheRest) {
-  Runtime runtime({.workers = 2});
-  std::atomic<bool> first{false};
-  Taskflow<int> flow(runtime);
-  const Runtime::Hold hold = runtime.hold();
-  flow.indegree([](int) { return 0; }).worker([](int) { return 1; }).run([&](int) {
-    first = true;
-    runtime.notify();
-  });
-  flow.fulfill(1);
-  runtime.work_until([&] { return first.load(); });
-  EXPECT_TRUE(first);
-}
-
-TEST(WorkUntil, EndsWhenNothingIsLeft) {
-  Runtime runtime({.workers = 2});
-  Tree tree(runtime, 100);
-  tree.plant();
-  runtime.work_until([] { return false; });
-  EXPECT_EQ(tree.ran(), 100);
-}
-
-TEST(WorkUntil, LetsTheExceptionOfItsConditionThrough) {
-  Runtime runtime({.workers = 2});
-  const Runtime::Hold hold = runtime.hold();
-  EXPECT_THROW(runtime.work_until([]() -> bool { throw std::out_of_range("no"); }), std::out_of_range);
-  EXPECT_EQ(detail::engine_of(runtime).here(), nullptr);
-  EXPECT_EQ(this_worker(), -1);
-}
-
-TEST(WorkUntil, LeavesAFailureToTheNextWait) {
-  // The task fails at about the time at which the condition becomes true; other tasks go on on the other workers
-  // meanwhile.
-  Runtime runtime({.workers = 4});
-  for (int n = 0; n < rounds(100); ++n) {
-    Ladder ladder(runtime);
-    Taskflow<int> flow(runtime, "late");
-    std::atomic<bool> done{false};
-    flow.indegree([](int) { return 0; }).worker([](int) { return 1; }).run([&](int k) {
-      done = true;
-      runtime.notify();
-      if (k == 1) throw std::runtime_error("too late");
-    });
-    for (int chain = 0; chain < 8; ++chain) ladder.climb(chain);
-    flow.fulfill(n % 4);
-    const auto until_done = [&] { runtime.work_until([&] { return done.load(); }); };
-    if (n % 4 != 1) {
-      until_done();
-      runtime.wait();
-      EXPECT_EQ(ladder.ran(), 800);
-    } else {
-      EXPECT_THROW((until_done(), runtime.wait()), TaskFailed);
     }
   }
 }

@@ -94,8 +94,9 @@ void expect_no_allocations(int workers, bool ranked) {
   stencil.run_steps(500);  // queues and tables get their sizes
   stencil.run_steps(1000);
   EXPECT_EQ(stencil.tasks(), 40'000);
-  // A queue may get longer than ever before: some allocations, whatever the number of tasks.
-  EXPECT_LT(stencil.allocated(), stencil.tasks() / 1000) << workers << (ranked ? " workers, ranked" : " workers");
+  // A queue may get longer than ever before, and a worker may send to another for the first time: some allocations,
+  // whatever the number of tasks.
+  EXPECT_LT(stencil.allocated(), stencil.tasks() / 100) << workers << (ranked ? " workers, ranked" : " workers");
 }
 
 TEST(Memory, TasksAllocateNothing) {
@@ -117,7 +118,7 @@ std::int64_t peak_memory() {
 }
 
 TEST(Memory, FollowsTheTasksThatWaitAndNotTheGraph) {
-  // A million tasks after a hundred thousand of the same width take not a megabyte more. examples/rt/huge.cpp shows
+  // A million tasks after a hundred thousand of the same width take hardly any memory more. examples/rt/huge.cpp shows
   // 10^8 of them.
   Runtime runtime({.workers = 2, .check = false});
   Stencil<std::int64_t> stencil(runtime, 100);
@@ -125,7 +126,7 @@ TEST(Memory, FollowsTheTasksThatWaitAndNotTheGraph) {
   const std::int64_t before = peak_memory();
   stencil.run_steps(10'000);
   EXPECT_EQ(stencil.tasks(), 1'000'000);
-  EXPECT_LT(peak_memory() - before, 1 << 20);
+  EXPECT_LT(peak_memory() - before, 4 << 20);  // a table of all would take 16 MB
 }
 #endif
 

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <compare>
 #include <cstdint>
+#include <ostream>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -184,6 +186,24 @@ TEST(Keys, MayBeReferencesToTheTaskThatRuns) {
   runtime.wait();
   ASSERT_EQ(order.size(), 201U);
   for (std::size_t n = 0; n < order.size(); ++n) EXPECT_EQ(order[n], std::string(n, 'x'));
+}
+
+struct Unshown {
+  int number = 0;
+  friend std::ostream& operator<<(std::ostream&, Unshown) { throw std::runtime_error("cannot be shown"); }
+};
+
+TEST(Keys, ThatThrowWhenTheyAreShownAreNamedByTheirFlow) {
+  Runtime runtime({.workers = 2});
+  Taskflow<Unshown> flow(runtime, "flow");
+  bool fails = true;
+  flow.indegree([&](Unshown) { return fails ? 1 : 2; }).run([](Unshown) { throw std::runtime_error("no"); });
+  flow.fulfill({1});
+  EXPECT_THAT([&] { runtime.wait(); }, testing::ThrowsMessage<TaskFailed>(
+                                           testing::HasSubstr("flow with a key that cannot be shown failed: no")));
+  fails = false;
+  flow.fulfill({1});
+  EXPECT_THAT([&] { runtime.wait(); }, testing::ThrowsMessage<Stuck>(testing::HasSubstr("flow with a key that")));
 }
 
 }  // namespace

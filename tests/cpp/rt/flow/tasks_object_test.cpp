@@ -2,6 +2,7 @@
 /// without each of the members that save time.
 
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -226,20 +227,23 @@ TEST(TasksObject, TellsWhichTasksWaitThoughTheyHaveOneNumber) {
   EXPECT_NO_THROW(runtime.wait());
 }
 
-/// Tasks that all belong to worker 0 and last.
+/// Tasks that all belong to worker 0 and last. There are more until one is stolen.
 struct Long {
   static constexpr std::size_t at_once = 64;
+  static constexpr int together = 200;
   std::shared_ptr<std::atomic<int>> stolen = std::make_shared<std::atomic<int>>(0);
+  std::chrono::steady_clock::time_point too_late = std::chrono::steady_clock::now() + 60s;
 
   int indegree(int) const { return 1; }
   int worker(int) const { return 0; }
   void run(int key) const {
-    if (key == 0) return;
+    if (key % together == 0) return;
     std::this_thread::sleep_for(1ms);
     if (this_worker() != 0) stolen->fetch_add(1);
   }
   void after(int key, auto tell) const {
-    for (int next = 1; key == 0 && next <= 200; ++next) tell(next);
+    if (key % together != 0 || *stolen > 0 || std::chrono::steady_clock::now() > too_late) return;
+    for (int next = 1; next <= together; ++next) tell(key + next);
   }
 };
 
@@ -262,7 +266,7 @@ struct Traced {
 };
 
 TEST(TasksObject, ShowsEachTaskInATrace) {
-  const auto file = std::filesystem::path(testing::TempDir()) / "tasks_object_trace.json";
+  const auto file = std::filesystem::path(testing::TempDir()) / ("tasks_object_" + std::to_string(getpid()) + ".json");
   {
     Runtime runtime({.workers = 1, .trace = file});
     Taskflow<int, Traced> flow(runtime, {}, "shown");

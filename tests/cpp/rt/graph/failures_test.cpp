@@ -127,9 +127,9 @@ TEST_P(Failures, EndALaunchOfManyIterationsSoon) {
     CompiledGraph graph(runtime_, std::move(tasks), GetParam());
     for (int round = 0; round < 3; ++round) {
       thrown = false;
-      EXPECT_THROW(runtime_.wait(graph.launch({.iterations = 1'000'000'000}).done), TaskFailed);
+      EXPECT_THROW(runtime_.wait(graph.launch({.iterations = 100'000'000'000}).done), TaskFailed);
     }
-    EXPECT_LT(late, 100'000'000);
+    EXPECT_LT(late, 10'000'000'000);
   }
 }
 
@@ -337,12 +337,16 @@ TEST_P(Failures, LaunchesFromOutsideBesideAStuckRunKeepTheirOrder) {
     for (int n = 0; n < rounds(300); ++n, launched += 3) ring.launch({.iterations = 3});
     over = true;
   });
-  while (!over) {
+  do {
     never.launch({.preconditions = {{fish, Event()}}});
-    EXPECT_THROW(runtime_.wait(), Stuck);
-  }
+    try {
+      runtime_.wait();  // where others launch again and again, nothing may be found
+    } catch (const Stuck&) {
+    }
+  } while (!over);
   outside.join();
-  runtime_.wait();
+  never.launch({.preconditions = {{fish, Event()}}});
+  EXPECT_THROW(runtime_.wait(), Stuck);
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(at[2], launched);
 }

@@ -117,8 +117,9 @@ TEST(Memory, TasksAllocateNothingOnADevice) {
     for (const Meter& meter : meters) allocated += meter.last - meter.first;
     EXPECT_EQ(meters[0].calls + meters[1].calls, 4 * 1000);
     EXPECT_EQ(device.meter.calls, 2 * 1000);
-    // A queue may get longer than ever before: some allocations, whatever the number of tasks.
-    EXPECT_LT(allocated, 12) << policy_name({policy, 0});
+    // A queue may get longer than ever before, and a worker may send to another for the first time: some allocations,
+    // whatever the number of tasks.
+    EXPECT_LT(allocated, 100) << policy_name({policy, 0});
   }
 }
 
@@ -127,15 +128,19 @@ TEST(Memory, ThatEndsWhenADeviceIsGivenATaskEndsTheLaunch) {
     Runtime runtime({.workers = 2});
     TaskGraph tasks;
     std::atomic<bool> refuse{true};
-    const auto host = tasks.task(1, [&] {
-      if (refuse) refuse_next_allocation();
+    Done kept;  // what stands for the first is not given to the second
+    const auto first = tasks.async_task<int>(1, [&](const Turn&, const auto& issue) {
+      kept = issue.done;
+      issue.done();
+      if (refuse) refuse_next_allocation();  // asynchronous tasks are not stolen: this worker issues the second
+      return 0;
     });
-    const auto kernel = tasks.async_task<int>(1, [&](const Turn&, const auto& issue) {
+    const auto second = tasks.async_task<int>(1, [&](const Turn&, const auto& issue) {
       issue.done();
       return 0;
     });
-    tasks.edge(host, kernel);
-    tasks.edge(kernel, tasks.task(0, [] {}));
+    tasks.edge(first, second);
+    tasks.edge(second, tasks.task(0, [] {}));
     CompiledGraph graph(runtime, std::move(tasks), policy);
     graph.launch({.iterations = 3});
     EXPECT_THAT([&] { runtime.wait(); }, ThrowsMessage<TaskFailed>(HasSubstr("bad_alloc"))) << policy_name({policy, 0});

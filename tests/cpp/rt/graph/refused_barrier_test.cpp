@@ -105,7 +105,7 @@ bool race(Runtime& runtime, Policy policy, bool ring) {
   if (ring) tasks.carried_edge(nodes.back(), nodes.front());
   CompiledGraph graph(runtime, std::move(tasks), policy);
   constexpr std::int64_t iterations = 1000;
-  const Race race(ring ? 500 : 100);
+  const Race race(ring ? 500 : 100, 1);
   std::int64_t launches = 0;
   for (; race.has(launches); ++launches) {
     graph.launch({.iterations = iterations});

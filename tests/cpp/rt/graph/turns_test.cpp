@@ -16,8 +16,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::int64_t endless = 1'000'000'000;  // tasks: a graph that runs them all has looked at nothing else
-constexpr std::int64_t soon = 10'000;            // tasks
+constexpr std::int64_t endless = 100'000'000'000;  // tasks: a graph that runs them all has looked at nothing else
+constexpr std::int64_t soon = 10'000;              // tasks
 
 class Turns : public testing::TestWithParam<Policy> {
  protected:

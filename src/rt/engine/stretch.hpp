@@ -1,7 +1,7 @@
 #pragma once
 
-/// How long the actor of a compiled graph runs tasks before it looks at what else there is: a failure, messages, and
-/// other tasks of its worker.
+/// How long tasks run before whoever runs them looks at what else there is: the actor of a compiled graph at a failure,
+/// messages and other tasks of its worker; a thread that works while it waits, at whether that has come.
 
 #include <algorithm>
 #include <chrono>
@@ -16,12 +16,12 @@ class Stretch {
 
  public:
   std::size_t tasks() const noexcept { return tasks_; }
-  /// The actor begins, or goes on after others. Their time, and that of a wait, is not the time of its tasks.
+  /// It begins, or goes on after others. Their time, and that of a wait, is not the time of its tasks.
   void enter() noexcept {
     begin_ = paused_ ? Clock::now() : unknown;
     paused_ = false;
   }
-  /// The actor goes on after others, who have their turn now.
+  /// It goes on after others, who have their turn now.
   void pause() noexcept { paused_ = true; }
   /// Ends one stretch and begins another. \returns its number of tasks
   std::size_t next() noexcept {
