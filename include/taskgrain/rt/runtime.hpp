@@ -41,6 +41,8 @@ inline int this_worker() noexcept { return detail::worker_index; }
 /// may submit and wait at a time; one of them is worker 0, and the others sleep. Several runtimes can be in one
 /// process.
 ///
+/// Flows and graphs end before their runtime does.
+///
 /// A task that throws ends its flow or its launch, and no other. The exception is thrown by the `wait` for this flow or
 /// event, or by the next `wait` for everything. If nobody waits, or several flows fail and only one exception can be
 /// thrown, it is printed to the standard error output. Of several exceptions in one flow or launch the first counts.
@@ -61,7 +63,8 @@ class Runtime {
   const RuntimeOptions& options() const noexcept { return options_; }
 
   /// Works until nothing is left to do: no task, no message, no hold. Afterwards you can use the runtime again, even if
-  /// it throws. Starts the threads if it is joined and there is something to do.
+  /// it throws. Starts the threads if it is joined and there is something to do. What waits for ever is looked for when
+  /// nothing is left to do, and not found while other threads submit something again and again.
   /// \throws TaskFailed  a task threw; the tasks of its flow or launch that had not started were dropped
   /// \throws Stuck       tasks wait for what can no longer come
   /// \throws UsageError  when called by a task
@@ -71,9 +74,10 @@ class Runtime {
   /// \throws Stuck       nothing is left that could set it
   /// \throws UsageError  when called by a task
   void wait(const Event& event);
-  /// Works until `done()` or until nothing is left to do. `done` is asked again and again while this thread finds no
-  /// task; whoever makes it true calls `notify` after that.
-  /// \throws as wait
+  /// Works until `done()` or until nothing is left to do. `done` is asked again and again, between tasks and while this
+  /// thread finds none, by this thread and not as one of its tasks; it may fulfill, but not wait. Whoever makes it true
+  /// calls `notify` after that, or it is seen some milliseconds later.
+  /// \throws as wait, and what `done` throws
   void work_until(const std::function<bool()>& done);
   /// Calls `body(worker)` once on every worker, and waits.
   /// \returns the results of the calls, by worker, if they have results
@@ -96,7 +100,7 @@ class Runtime {
   /// Waits, and ends the threads. Another thread that waits goes on, and starts them again.
   /// \throws as wait
   void join();
-  /// Starts the threads again after `join`.
+  /// Starts the threads again after `join`, unless another thread has.
   void start();
 
   /// While a Hold exists, `wait` does not return, because a thread outside may still fulfill something.

@@ -15,11 +15,12 @@
 
 namespace taskgrain::rt {
 
-/// Tasks with keys of type K: an integer, a tuple of integers, or anything that std::hash and == know. Errors and
-/// traces show a key as << prints it.
+/// Tasks with keys of type K: an integer, a tuple of integers, or anything that std::hash and == know. These, a move of
+/// a key, and `number` (below) may not throw. Keys without a std::hash that are plain bytes are compared as bytes. Errors
+/// and traces show a key as << prints it.
 ///
 /// The functions are set before the first `fulfill` and called by any worker at any time; what they capture must live
-/// until the destructor or a `wait` has returned.
+/// until a `wait` has returned, or the destructor where that waits.
 ///
 /// Instead of setting functions one by one, you can give the flow an object whose members they are, and the compiler
 /// sees through all of them. This is for tasks of less than a microsecond:
@@ -113,7 +114,8 @@ class Taskflow final {
   void fulfill(Key key) { handler_->fulfill(key); }
 
   /// Works until no task of this flow is left, whatever other flows and graphs do. The flow can be used again, even if
-  /// it throws.
+  /// it throws. After a failure, a cancellation, or a run that is checked, each worker must come to the end of the task
+  /// that it runs.
   /// \throws TaskFailed  one of its tasks threw; those that had not started were dropped
   /// \throws Stuck       its tasks wait, and nothing is left that could fulfill them
   /// \throws UsageError  when called by a task

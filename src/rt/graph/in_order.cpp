@@ -137,7 +137,7 @@ class InOrder final : public Executor<InOrder> {
     finished();
   }
 
-  /// False if it could not go on: it is parked, or goes on later, or the run has failed.
+  /// False if it could not go on: it is parked, or goes on later, or the launch has failed.
   template <bool traced>
   bool run_iteration(Worker& here, Actor& actor) {
     const Turn turn{actor.iteration - actor.begin, here.index()};
@@ -168,7 +168,7 @@ class InOrder final : public Executor<InOrder> {
   }
 
   /// Looks at what else there is. False if the actor goes on later: others of its worker have their turn first, or the
-  /// run has failed.
+  /// launch has failed.
   [[gnu::noinline]] bool look(Worker& here, Actor& actor) {
     actor.before_look = actor.stretch.next();
     here.poll();

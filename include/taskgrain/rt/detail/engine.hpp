@@ -1,7 +1,7 @@
 #pragma once
 
 /// The engine: workers that run tasks and send one another messages, their threads, and who waits for what. A Runtime
-/// owns one and shows its user half; the faces (Taskflow, CompiledGraph) are its handlers.
+/// owns one and shows its user half. What is behind its faces (FlowHandler, GraphActors) are its handlers.
 
 #include <atomic>
 #include <condition_variable>

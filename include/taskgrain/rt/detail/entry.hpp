@@ -53,7 +53,7 @@ struct Failure {
   bool told = false;  // somebody who waited has it; under the engine's mutex
 };
 
-/// Receives messages and runs tasks. Taskflow and CompiledGraph are handlers. What goes wrong in one does
+/// Receives messages and runs tasks: what is behind a Taskflow or a CompiledGraph. What goes wrong in one does
 /// not concern the others.
 class Handler {
  public:
