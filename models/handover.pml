@@ -1,4 +1,4 @@
-/* Engine::First, wait_until, join, start, notify (src/rt/engine/wait.cpp, engine.cpp), Worker::sleep and starved (work.hpp): who is worker
+/* Engine::First, wait_until, join, start, notify (src/rt/engine/first.hpp, wait.cpp, engine.cpp), Worker::sleep and starved (work.hpp): who is worker
  * 0, who sleeps, who wakes whom, and who has threads. Of three threads outside, one sends a task to worker 1 and then may wait, for
  * everything or for an event; one waits for either, or starts the threads; one joins. The task of worker 1 sends two messages to
  * worker 0, into a mailbox with room for one, and sets the event.

@@ -55,6 +55,9 @@ class TaskTable {
     }
     period_ = classes_.period();
     if (far_ > 0 && !graph.uniform()) period_ = period_of_grown();
+    const std::int64_t end = graph.uniform() ? std::min<std::int64_t>(2, graph.steps()) : graph.steps();
+    for (std::int64_t step = 0; step < end; ++step)
+      for (const std::int64_t point : memory_[classes_[step]].roots) roots_.push_back({step, point});
   }
 
   const Graph& graph() const noexcept { return *graph_; }
@@ -95,13 +98,7 @@ class TaskTable {
     std::int64_t step, point;
   };
   /// The tasks that come after none. Where all points exist at all steps, all of them are in step 0 or 1.
-  std::vector<Root> roots() const {
-    std::vector<Root> roots;
-    for (std::int64_t step = 0;
-         step < (graph_->uniform() ? std::min<std::int64_t>(2, graph_->steps()) : graph_->steps()); ++step)
-      for (const std::int64_t point : memory_[classes_[step]].roots) roots.push_back({step, point});
-    return roots;
-  }
+  const std::vector<Root>& roots() const noexcept { return roots_; }
   /// After so many steps the table repeats itself, from step 2 on; 0 if it need not. If `far()` is not 0 and points
   /// come later than step 0, then from this step on; the tasks of earlier steps come after no others than their
   /// followers do.
@@ -283,6 +280,7 @@ class TaskTable {
   std::vector<int> owners_;     // by point
   std::vector<Memory> memory_;  // by class
   std::vector<Row> rows_;       // by class
+  std::vector<Root> roots_;
 };
 
 }  // namespace taskgrain

@@ -63,8 +63,6 @@ struct Part {
 
 class TaskgrainGraph final : public System {
  public:
-  TaskgrainGraph() { pin_this_thread(runtime_.cores()[0]); }  // for good: `wait` would do and undo it each time
-
   std::string name() const override { return "taskgrain_graph"; }
   std::string version() const override { return rt::version; }
   int cores() const override { return runtime_.workers(); }
@@ -101,6 +99,7 @@ class TaskgrainGraph final : public System {
 
  private:
   rt::Runtime runtime_{{.cores = taskgrain::cores(), .order = rt::Order::oldest}};
+  rt::Pinned pinned_{runtime_.cores()[0]};  // else `wait` does and undoes it each time
   std::deque<Part> parts_;
   std::int64_t iterations_ = 0;
   std::optional<rt::CompiledGraph> compiled_;

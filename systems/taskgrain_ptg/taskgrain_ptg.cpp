@@ -1,5 +1,7 @@
 /// A parametrised task graph: a task says how many come before it, what it does, and which come after it.
 
+#include <algorithm>
+#include <cstdint>
 #include <deque>
 #include <vector>
 
@@ -44,16 +46,8 @@ struct Tasks {
   }
 };
 
-struct Flow {
-  Flow(rt::Runtime& runtime, Tasks of) : roots(of.table.roots()), tasks(runtime, std::move(of)) {}
-  std::vector<TaskTable::Root> roots;
-  rt::Taskflow<Task, Tasks> tasks;
-};
-
 class TaskgrainPtg final : public System {
  public:
-  TaskgrainPtg() { pin_this_thread(runtime_.cores()[0]); }  // for good: `wait` would do and undo it each time
-
   std::string name() const override { return "taskgrain_ptg"; }
   std::string version() const override { return rt::version; }
   int cores() const override { return runtime_.workers(); }
@@ -73,14 +67,15 @@ class TaskgrainPtg final : public System {
   }
 
   void execute(Execution&) override {
-    for (Flow& flow : flows_)
-      for (const auto& [step, point] : flow.roots) flow.tasks.fulfill(Tasks::task_of(step, point));
+    for (auto& flow : flows_)
+      for (const auto& [step, point] : flow.tasks().table.roots()) flow.fulfill(Tasks::task_of(step, point));
     runtime_.wait();
   }
 
  private:
   rt::Runtime runtime_{{.cores = taskgrain::cores(), .order = rt::Order::oldest}};
-  std::deque<Flow> flows_;
+  rt::Pinned pinned_{runtime_.cores()[0]};  // else `wait` does and undoes it each time
+  std::deque<rt::Taskflow<Task, Tasks>> flows_;
 };
 
 }  // namespace

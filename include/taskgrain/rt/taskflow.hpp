@@ -60,20 +60,10 @@ class Taskflow final {
       : engine_(detail::engine_of(runtime)),
         handler_(std::make_shared<Handler>(engine_, std::move(tasks), std::move(name))) {
     engine_.add(handler_);
-    if (handler_->aside() == nullptr) return;
-    try {
-      engine_.add(aside());
-    } catch (...) {
-      engine_.remove(handler_);
-      throw;
-    }
   }
   /// Waits for the tasks of this flow, and for no others. Called by a task or in a callback it does not wait: the
   /// runtime keeps the functions until the tasks have run. It prints an exception that nobody has waited for.
-  ~Taskflow() {
-    engine_.remove(handler_);
-    if (handler_->aside() != nullptr) engine_.remove(aside());
-  }
+  ~Taskflow() { engine_.remove(handler_); }
   Taskflow(const Taskflow&) = delete;
   Taskflow& operator=(const Taskflow&) = delete;
 
@@ -113,6 +103,13 @@ class Taskflow final {
   /// \throws UsageError  if a function is missing or returns a value that is not allowed
   void fulfill(Key key) { handler_->fulfill(key); }
 
+  /// The object whose members are the functions.
+  const Tasks& tasks() const noexcept
+    requires(!by_setters)
+  {
+    return handler_->functions;
+  }
+
   /// Works until no task of this flow is left, whatever other flows and graphs do. The flow can be used again, even if
   /// it throws. After a failure, a cancellation, or a run that is checked, each worker must come to the end of the task
   /// that it runs.
@@ -135,9 +132,6 @@ class Taskflow final {
     handler_->functions.ranked = true;
     return set(function, std::move(value));
   }
-
-  /// Keeps the handler alive, too.
-  std::shared_ptr<detail::Handler> aside() const noexcept { return {handler_, handler_->aside()}; }
 
   detail::Engine& engine_;
   const std::shared_ptr<Handler> handler_;

@@ -85,7 +85,7 @@ Engine::~Engine() {
 }
 
 void Engine::start_threads() {
-  std::atomic<int> starting{workers() - 1};
+  starting_ = workers() - 1;
   std::exception_ptr problem;
   std::mutex problem_mutex;
   int next = 1;
@@ -99,8 +99,8 @@ void Engine::start_threads() {
           const std::lock_guard lock(problem_mutex);
           problem = std::current_exception();
         }
-        starting.fetch_sub(1);
-        starting.notify_one();
+        starting_.fetch_sub(1);
+        starting_.notify_one();
         Worker& worker = *workers_[static_cast<std::size_t>(k)];
         const Role role(Worker::current_, &worker);
         worker.work<false>([this] { return stop_.load(std::memory_order_relaxed); });
@@ -109,8 +109,8 @@ void Engine::start_threads() {
     const std::lock_guard lock(problem_mutex);
     problem = std::current_exception();
   }
-  starting.fetch_sub(workers() - next);
-  for (int left; (left = starting.load()) != 0;) starting.wait(left);
+  starting_.fetch_sub(workers() - next);
+  for (int left; (left = starting_.load()) != 0;) starting_.wait(left);
   try {
     if (options_.pin) const Pinned trial(options_.cores[0]);
   } catch (...) {

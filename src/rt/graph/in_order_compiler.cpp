@@ -33,19 +33,17 @@ class InOrderCompiler {
   }
 
  private:
-  using Place = std::uint32_t;  // of a record in its program
-
   /// What a record comes after, beyond its own program.
   struct Incoming {
-    Place record;
+    RecordIndex record;
     std::uint32_t channel;
-    Place place;  // of what the channel stands for, in the writer's program; 0 if it is external
+    RecordIndex place;  // of what the channel stands for, in the writer's program; 0 if it is external
     bool carried;
   };
   /// A wait whose value is not yet known.
   struct Need {
     std::uint32_t channel;
-    Place place;
+    RecordIndex place;
     bool carried;
   };
 
@@ -66,7 +64,7 @@ class InOrderCompiler {
                                [&](std::uint32_t n) { return 2 * std::uint64_t{graph_.level[n]} + !watched[n]; });
       programs_.workers[w].records.reserve(nodes[w].size());
       for (const std::uint32_t n : nodes[w]) {
-        place_[n] = static_cast<Place>(programs_.workers[w].records.size());
+        place_[n] = static_cast<RecordIndex>(programs_.workers[w].records.size());
         programs_.workers[w].records.push_back({graph_.step(n)});
       }
     }
@@ -118,7 +116,7 @@ class InOrderCompiler {
     std::ranges::stable_sort(incoming, {}, &Incoming::record);
     const auto need = [&](std::uint32_t channel, Latest& latest, bool carried) {
       if (latest.needed[carried] <= latest.waited[carried]) return;
-      const auto place = static_cast<Place>((latest.waited[carried] = latest.needed[carried]) - 1);
+      const auto place = static_cast<RecordIndex>((latest.waited[carried] = latest.needed[carried]) - 1);
       needs_[w].push_back({channel, place, carried});
       if (!external(channel))
         watched_[channel].push_back(place);
@@ -126,7 +124,7 @@ class InOrderCompiler {
         readers.push_back(static_cast<int>(w));
     };
     auto next = incoming.begin();
-    for (Place record = 0; record < records.size(); ++record) {
+    for (RecordIndex record = 0; record < records.size(); ++record) {
       channels.clear();
       for (; next != incoming.end() && next->record == record; ++next) {
         auto& needed = all[next->channel].needed[next->carried];
@@ -158,7 +156,7 @@ class InOrderCompiler {
   }
 
   void number_signals() {
-    std::vector<std::vector<std::pair<Place, Signal>>> signals(workers_);
+    std::vector<std::vector<std::pair<RecordIndex, Signal>>> signals(workers_);
     for (std::uint32_t channel = 0; channel < watched_.size(); ++channel) {
       const auto& places = watched_[channel];
       for (std::size_t k = 0; k < places.size(); ++k)
@@ -169,7 +167,7 @@ class InOrderCompiler {
       InOrderProgram& program = programs_.workers[w];
       std::ranges::stable_sort(signals[w], {}, [](const auto& one) { return one.first; });
       auto next = signals[w].begin();
-      for (Place place = 0; place < program.records.size(); ++place) {
+      for (RecordIndex place = 0; place < program.records.size(); ++place) {
         for (; next != signals[w].end() && next->first == place; ++next) program.signals.push_back(next->second);
         program.records[place].signals_end = static_cast<std::uint32_t>(program.signals.size());
       }
@@ -178,11 +176,11 @@ class InOrderCompiler {
 
   const Compiler& graph_;
   const std::size_t workers_;
-  std::vector<Place> place_;                     // by node
+  std::vector<RecordIndex> place_;               // by node
   std::vector<std::vector<Incoming>> incoming_;  // by worker
   std::vector<std::vector<Need>> needs_;
   std::unordered_map<std::uint64_t, std::uint32_t> between_;  // channels by their ends
-  std::vector<std::vector<Place>> watched_;  // by channel: places in the writer's program; none if it is external
+  std::vector<std::vector<RecordIndex>> watched_;  // by channel: places in the writer's program; none if it is external
   InOrderPrograms programs_;
 };
 

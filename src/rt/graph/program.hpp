@@ -25,6 +25,9 @@ namespace taskgrain::rt::detail {
 
 enum class Instruction : std::uint8_t { run, issue, post };
 
+/// Of a record among those of its worker.
+using RecordIndex = std::uint32_t;
+
 /// One of these three. Programs derive their records from it, a cache line each.
 struct Step {
   Action action;          ///< run: what to call

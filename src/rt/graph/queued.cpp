@@ -130,14 +130,14 @@ class QueuedActors final : public Executor<QueuedActors> {
     complete(actor, message.iteration, here);
   }
 
-  void arrive(Worker& here, Actor& actor, Place place, std::int64_t iteration) {
+  void arrive(Worker& here, Actor& actor, RecordIndex place, std::int64_t iteration) {
     std::int32_t& count = actor.count[iteration % 3][place];
     if (--count != 0) return;
     enqueue(here, actor, {place, here.index(), iteration});
   }
 
   void start_roots(Worker& here, Actor& actor, std::int64_t iteration) {
-    for (const Place place : actor.program.roots)
+    for (const RecordIndex place : actor.program.roots)
       if (actor.count[iteration % 3][place] == 0)
         enqueue(here, actor, {place, here.index(), iteration});  // or it waits for an event
   }
@@ -209,7 +209,7 @@ class QueuedActors final : public Executor<QueuedActors> {
     for (const int worker : members_)
       if (worker != here.index())
         send(here, worker,
-             Message{Message::look, static_cast<Place>(here.index()),
+             Message{Message::look, static_cast<RecordIndex>(here.index()),
                      at(worker).finished.load(std::memory_order_relaxed)});
   }
 
@@ -304,7 +304,7 @@ class QueuedActors final : public Executor<QueuedActors> {
       tell_one(here, task.owner, owner.program.local[k], task.iteration, owner.end);
   }
 
-  void tell_one(Worker& here, int worker, Place place, std::int64_t iteration, std::int64_t end) {
+  void tell_one(Worker& here, int worker, RecordIndex place, std::int64_t iteration, std::int64_t end) {
     if ((place & next_iteration) != 0 && ++iteration == end) return;
     place &= ~next_iteration;
     if (worker == here.index() && iteration < at(worker).end)
@@ -352,7 +352,7 @@ class QueuedActors final : public Executor<QueuedActors> {
 
   const bool stealing_;
   const DevicePlan devices_;
-  const std::vector<Place> device_places_;  // by device task
+  const std::vector<RecordIndex> device_places_;  // by device task
   const std::vector<std::vector<Remote>> after_precondition_;
   std::vector<std::array<StoredEvent, 3>> events_;  // by device task, and iteration mod 3
   Issuer issuer_;

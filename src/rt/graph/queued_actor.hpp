@@ -23,14 +23,14 @@ namespace taskgrain::rt::detail {
 
 /// A record whose arrivals have all come.
 struct ReadyTask {
-  Place place;
+  RecordIndex place;
   int owner;
   std::int64_t iteration;
 };
 
 struct QueuedMessage {
   enum Kind : std::int32_t { start, arrive, completed, device_done, window, look } kind;
-  Place place;             // look: the worker that asks
+  RecordIndex place;       // look: the worker that asks
   std::int64_t iteration;  // start: the first; look: what the asker has seen of `finished`
 };
 struct QueuedStart {

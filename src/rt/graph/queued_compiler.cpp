@@ -34,7 +34,7 @@ class QueuedCompiler {
     for (std::uint32_t n = 0; n < graph_.size(); ++n) {
       if (graph_.external(n)) continue;
       QueuedProgram& program = program_of(n);
-      place_[n] = static_cast<Place>(program.records.size());
+      place_[n] = static_cast<RecordIndex>(program.records.size());
       program.records.push_back({graph_.step(n)});
       program.indegree.push_back(0);
     }
@@ -57,7 +57,7 @@ class QueuedCompiler {
     for (const auto& [to, carried] : graph_.out[n]) {
       if (carried) --first_[to];
       ++program_of(to).indegree[place_[to]];
-      const Place target = place_[to] | (carried ? next_iteration : 0);
+      const RecordIndex target = place_[to] | (carried ? next_iteration : 0);
       const bool local = graph_.worker(to) == graph_.worker(n);
       statistics.messages += !local;
       if (graph_.on_device(n, to)) continue;  // it is a device edge
@@ -71,7 +71,7 @@ class QueuedCompiler {
   }
 
   const Compiler& graph_;
-  std::vector<Place> place_;                  // by node
+  std::vector<RecordIndex> place_;            // by node
   std::vector<std::int32_t> first_, second_;  // by node: corrections
   QueuedPrograms programs_;
 };

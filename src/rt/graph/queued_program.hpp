@@ -13,12 +13,11 @@
 
 namespace taskgrain::rt::detail {
 
-/// A record among those of its worker; as a signal, the highest bit is set for those of the next iteration.
-using Place = std::uint32_t;
-inline constexpr Place next_iteration = Place{1} << 31;
+/// Of a signal: the record is one of the next iteration.
+inline constexpr RecordIndex next_iteration = RecordIndex{1} << 31;
 
 struct Remote {
-  Place place;
+  RecordIndex place;
   int worker;
   bool operator==(const Remote&) const = default;
 };
@@ -29,22 +28,22 @@ struct alignas(64) QueuedRecord : Step {
 };
 
 /// More or fewer arrivals at a record.
-using Correction = std::pair<Place, std::int32_t>;
+using Correction = std::pair<RecordIndex, std::int32_t>;
 
 struct QueuedProgram {
   std::vector<QueuedRecord> records;
-  std::vector<Place> local;            ///< signals to records of this worker
+  std::vector<RecordIndex> local;      ///< signals to records of this worker
   std::vector<Remote> remote;          ///< and of others
   std::vector<std::int32_t> indegree;  ///< by record: arrivals that it waits for in an iteration
   std::vector<Correction> first;       ///< in the first iteration of a launch: events come, carried edges do not
   std::vector<Correction> second;      ///< in the second: events come before that, too
-  std::vector<Place> roots;            ///< records that wait for nothing of the graph
+  std::vector<RecordIndex> roots;      ///< records that wait for nothing of the graph
 };
 
 struct QueuedPrograms {
   std::vector<QueuedProgram> workers;
   DevicePlan devices;
-  std::vector<Place> device_places;                     ///< of the records that issue, by device task
+  std::vector<RecordIndex> device_places;               ///< of the records that issue, by device task
   std::vector<std::vector<Remote>> after_precondition;  ///< the records that wait for each, of all workers
 };
 

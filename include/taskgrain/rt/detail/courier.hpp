@@ -12,7 +12,7 @@ class Courier : public Handler {
   void run(Worker&, const Payload&) noexcept final {}  // never
   std::string describe(const Payload&) const final { return {}; }
   bool idle() const noexcept final { return true; }
-  bool done() const noexcept override { return true; }
+  bool done() const noexcept final { return true; }
   std::size_t waiting(int, std::vector<StuckTask>&, std::size_t) const final { return 0; }
   bool broken() const noexcept final { return false; }
   void stop(const std::exception_ptr&) noexcept final {}

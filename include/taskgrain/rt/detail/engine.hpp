@@ -52,7 +52,7 @@ class Engine {
   // -- for handlers
 
   /// The engine keeps a handler from `add` until after `remove`, when nothing of it is left.
-  void add(std::shared_ptr<Handler> handler);
+  void add(const std::shared_ptr<Handler>& handler);
   /// Waits for what the handler has begun, unless a worker calls. Prints what failed and nobody was told.
   void remove(const std::shared_ptr<Handler>& handler) noexcept;
   /// Fails the handler with the exception that is being handled.
@@ -136,6 +136,9 @@ class Engine {
   void settle(Handler& handler);
   /// After a run: settles what has failed or is stuck, and throws it.
   void end_run();
+  /// For what nobody waits for.
+  static void print(const char* message) noexcept;
+  static void print(const Failure& failure) noexcept;
   void print_untold(const Handler* handler) noexcept;
   void drop_retired() noexcept;
   /// \pre the mutex is held
@@ -147,6 +150,7 @@ class Engine {
   std::vector<std::unique_ptr<Worker>> workers_;
   Handlers numbered_;                 // added and removed under mutex_
   std::vector<std::thread> threads_;  // by who is worker 0
+  std::atomic<int> starting_{0};      // threads that have not begun; by who starts them and by them
   std::atomic<bool> running_{false};  // all workers but worker 0 have threads; by who is worker 0
   std::unique_ptr<Trace> trace_;
   const std::unique_ptr<Handler> rounds_ = make_rounds();

@@ -89,6 +89,9 @@ class Handler {
   /// A run of the whole runtime has ended. Called by each worker's thread.
   virtual void run_ended(int /*worker*/) noexcept {}
 
+  /// Another one, which has a number while this one has, and nothing else of its own; null if there is none.
+  virtual Handler* aside() noexcept { return nullptr; }
+
   /// That entries name it by (handlers.hpp).
   std::uint32_t number() const noexcept { return number_; }
   /// Whether a task has failed, so that all that is left is dropped. Workers ask it for each task.

@@ -65,10 +65,8 @@ class FlowHandler final : public Handler {
     send(*here, owner, key);
   }
 
-  /// A handler that the engine must know, too; null if there is none.
-  Handler* aside() noexcept { return WithAfter<Tasks, K> ? &told_ : nullptr; }
-
   // -- Handler
+  Handler* aside() noexcept override { return WithAfter<Tasks, K> ? &told_ : nullptr; }
   void deliver(Worker& here, const Payload& message) noexcept override {
     receive(here, message);
     share_of(here.index()).counts.end();
@@ -249,12 +247,11 @@ class FlowHandler final : public Handler {
     };
     functions.after(key, each);
   }
-  /// Takes the messages of `tell`. For the engine it is a handler like the flow, and done when this is.
+  /// Takes the messages of `tell`.
   struct Told final : Courier {
     explicit Told(FlowHandler& of) : flow(of) {}
     void deliver(Worker& here, const Payload& message) noexcept override { flow.deliver_told(here, message); }
     void lost(const Payload& payload) noexcept override { flow.lost(payload); }
-    bool done() const noexcept override { return flow.done(); }
 
     FlowHandler& flow;
   };

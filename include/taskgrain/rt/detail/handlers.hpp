@@ -26,9 +26,13 @@ class Handlers {
 
   // -- by one thread at a time
 
+  /// Makes room for so many more, a few.
+  void reserve(std::size_t more) {
+    if (free_.size() < more) grow(2 * capacity_);
+  }
   /// Gives the handler a number.
   void add(Handler& handler) {
-    if (free_.empty()) grow(2 * capacity_);
+    reserve(1);
     handler.number_ = free_.back();
     free_.pop_back();
     tables_.back()[handler.number_] = &handler;

@@ -1,0 +1,156 @@
+/// What goes wrong: tasks that throw, tasks that wait for ever, and who is told.
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/first.hpp"
+#include "taskgrain/rt/detail/engine.hpp"
+
+namespace taskgrain::rt::detail {
+
+void Engine::print(const char* message) noexcept {
+  std::fprintf(stderr, "taskgrain: nobody waited for this: %s\n", message);
+}
+
+void Engine::print(const Failure& failure) noexcept {
+  try {
+    std::rethrow_exception(failure.exception);
+  } catch (const std::exception& error) {
+    print(error.what());
+  } catch (...) {
+  }
+}
+
+void Engine::report(Handler& handler, const std::string& task) noexcept {
+  auto failure = std::make_shared<Failure>();
+  failure->of = &handler;
+  try {
+    try {
+      throw;
+    } catch (const std::exception& error) {
+      throw TaskFailed(task, error.what());
+    } catch (...) {
+      throw TaskFailed(task, "an exception that is no std::exception");
+    }
+  } catch (...) {
+    failure->exception = std::current_exception();
+  }
+  const std::lock_guard lock(mutex_);
+  failures_.push_back(failure);
+  handler.failure_ = std::move(failure);
+  ++handler.failures_;
+}
+
+void Engine::fail(Handler& handler, const std::string& task) noexcept {
+  if (handler.failed_.exchange(true, std::memory_order_acq_rel)) return;  // of many the first
+  report(handler, task);
+  handler.stop(nullptr);
+  notify();
+}
+
+std::exception_ptr Engine::failure_of(const Handler& handler) const noexcept {
+  const std::lock_guard lock(mutex_);
+  return handler.failure_->exception;
+}
+
+void Engine::cancel(Handler& handler) noexcept {
+  handler.stop(std::make_exception_ptr(Cancelled("cancelled")));
+  notify();
+}
+
+void Engine::print_untold(const Handler* handler) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(failures_, [&](const auto& failure) {
+    if (failure->of != handler) return false;
+    print(*failure);
+    return true;
+  });
+}
+
+Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers) {
+  constexpr std::size_t most = 10;
+  constexpr int most_tries = 100;  // where threads outside send all the time, nothing is stuck for long
+  const auto all_done = [&] { return std::ranges::all_of(handlers, &Handler::done); };
+  if (all_done()) return {};  // as after most runs
+  for (int tries = 0; tries < most_tries; ++tries) {
+    Found found;
+    // If nobody outside sends anything from before a moment at which nothing is left to do until all workers have told
+    // what waits there, and nobody holds, what they have told is true at one time.
+    const std::uint64_t before = outside_.sent.load(std::memory_order_acquire);
+    if (wait_until(all_done)) return {};
+    std::mutex mutex;
+    std::vector<std::size_t> waiting(handlers.size(), 0);
+    on_workers([&](int worker) {
+      const std::lock_guard lock(mutex);
+      for (std::size_t k = 0; k < handlers.size(); ++k) waiting[k] += handlers[k]->waiting(worker, found.tasks, most);
+    });
+    if (outside_.holds.load(std::memory_order_acquire) != 0 ||
+        outside_.sent.load(std::memory_order_acquire) != before + workers_.size())
+      continue;
+    for (std::size_t k = 0; k < handlers.size(); ++k) {
+      if (waiting[k] == 0) continue;
+      found.total += waiting[k];
+      found.handlers.push_back(handlers[k]);
+    }
+    return found;
+  }
+  Found unknown;
+  unknown.sure = false;
+  return unknown;
+}
+
+std::exception_ptr Engine::give_up(const Found& found) {
+  const auto why = std::make_exception_ptr(Stuck(found.tasks, found.total));
+  for (Handler* handler : found.handlers) {
+    handler->stop(why);
+    settle(*handler);
+  }
+  return why;
+}
+
+void Engine::settle(Handler& handler) {
+  const std::lock_guard one_at_a_time(settling_);
+  while (!handler.idle()) wait_until([&] { return handler.idle(); });
+  if (!handler.broken()) return;  // another thread has settled it
+  on_workers([&](int worker) { handler.forget(worker); });
+  handler.reopen();
+}
+
+void Engine::end_run() {
+  const auto alive = unwaited();
+  std::vector<Handler*> handlers;
+  for (const auto& handler : alive) handlers.push_back(handler.get());
+  std::vector<std::shared_ptr<Failure>> untold;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(failures_, [&](const auto& failure) {
+      if (std::ranges::count(handlers, failure->of) == 0) return false;
+      failure->told = true;
+      untold.push_back(failure);
+      return true;
+    });
+  }
+  for (Handler* handler : handlers)
+    if (handler->broken()) settle(*handler);
+  const Found found = find_stuck(handlers);
+  if (found.total > 0) {
+    const auto why = give_up(found);
+    if (untold.empty()) std::rethrow_exception(why);
+    print(Stuck(found.tasks, found.total).what());  // perhaps because of what has failed
+  }
+  if (options_.check)
+    on_workers([&](int worker) {
+      for (Handler* handler : handlers) handler->run_ended(worker);
+    });
+  drop_retired();
+  for (std::size_t k = 1; k < untold.size(); ++k) print(*untold[k]);
+  if (!untold.empty()) std::rethrow_exception(untold[0]->exception);
+}
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,87 @@
+#pragma once
+
+/// Which thread is worker 0, and what it does while it waits.
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "engine/role.hpp"
+#include "engine/work.hpp"
+#include "taskgrain/rt/cores.hpp"
+#include "taskgrain/rt/detail/engine.hpp"
+
+namespace taskgrain::rt::detail {
+
+/// The thread that is worker 0, while it lives.
+class Engine::First {
+ public:
+  /// Returns when this thread is worker 0, or when done().
+  template <typename Done>
+  First(Engine& engine, const Done& done) : engine_(engine) {
+    if (engine.here() != nullptr) throw UsageError("a task cannot wait for the runtime that runs it");
+    std::unique_lock lock(engine_.first_mutex_);
+    if (engine_.first_taken_ && engine_.first_ == std::this_thread::get_id())
+      throw UsageError("what work_until asks cannot wait for the same runtime");
+    const Waiting waiting(engine_);
+    for (auto nap = shortest_nap; engine_.first_taken_; nap = std::min(2 * nap, longest_nap)) {
+      lock.unlock();
+      const bool is_done = done();
+      lock.lock();
+      if (is_done) return;
+      // Whoever makes it true need not know of this thread, or may do so just now: it looks again after a while.
+      if (engine_.first_taken_) engine_.first_left_.wait_for(lock, nap);
+    }
+    is_first_ = true;
+    engine_.first_ = std::this_thread::get_id();
+    // A worker says that it is starved and then looks for worker 0: one of the two sees the other.
+    engine_.first_taken_.store(true);
+    if (engine_.starved_.load() == 0) return;
+    for (const auto& worker : engine_.workers_) worker->wake();
+  }
+  ~First() {
+    if (!is_first_) return;
+    const std::lock_guard lock(engine_.first_mutex_);
+    engine_.first_taken_.store(false);
+    engine_.first_left_.notify_all();
+  }
+  First(const First&) = delete;
+  First& operator=(const First&) = delete;
+
+  explicit operator bool() const noexcept { return is_first_; }
+
+ private:
+  struct Waiting {
+    explicit Waiting(Engine& of) noexcept : engine(of) { engine.others_.fetch_add(1); }
+    ~Waiting() { engine.others_.fetch_sub(1); }
+    Engine& engine;
+  };
+
+  Engine& engine_;
+  bool is_first_ = false;
+};
+
+template <bool often, typename Done>
+bool Engine::wait_until(const Done& done) {
+  const First is_first(*this, done);
+  if (!is_first) return true;
+  Worker& first = *workers_[0];
+  const Role role(Worker::current_, &first);
+  const auto leave = [](Worker* worker) { worker->leave(); };
+  const std::unique_ptr<Worker, decltype(leave)> leaves(&first, leave);
+  std::optional<Pinned> pinned;
+  if (options_.pin) pinned.emplace(options_.cores[0]);
+  bool is_done = false;
+  // After `join` the others have no threads. It starts them for the first thing that comes, and does not sleep before:
+  // what comes for another worker would not wake it.
+  const auto joined = [this] { return threads_.empty() && workers() > 1; };
+  do {
+    if (joined() && !quiescent()) start_threads();
+    first.work<often>([&] { return (is_done = done()) || quiescent() || joined(); });
+  } while (!is_done && joined() && !quiescent());
+  return is_done;
+}
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,72 @@
+/// Which handlers there are: added, removed, and kept while they are in use.
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "taskgrain/rt/detail/engine.hpp"
+
+namespace taskgrain::rt::detail {
+
+void Engine::add(const std::shared_ptr<Handler>& handler) {
+  const std::lock_guard lock(mutex_);
+  numbered_.reserve(2);
+  handlers_.push_back(handler);
+  numbered_.add(*handler);
+  if (Handler* const aside = handler->aside()) numbered_.add(*aside);
+}
+
+void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
+  if (here() != nullptr || Callback::depth_ > 0) {
+    const std::lock_guard lock(mutex_);
+    retired_.push_back(handler);
+    return;
+  }
+  try {
+    wait_for(*handler);
+  } catch (const std::exception& error) {
+    print(error.what());
+  }
+  drop_retired();
+  print_untold(handler.get());
+  const bool done = handler->done();  // or there were no threads to wait with
+  const std::lock_guard lock(mutex_);
+  done ? forget(handler) : retired_.push_back(handler);
+}
+
+void Engine::forget(const std::shared_ptr<Handler>& handler) noexcept {
+  if (std::erase(handlers_, handler) == 0) return;
+  numbered_.remove(*handler);
+  if (const Handler* const aside = handler->aside()) numbered_.remove(*aside);
+}
+
+void Engine::drop_retired() noexcept {
+  std::vector<std::shared_ptr<Handler>> done;  // destroyed without the lock: what they own may be anything
+  {
+    const std::lock_guard lock(mutex_);
+    done = retired_;
+  }
+  // Nor are they asked under it: a graph has its own, under which it asks the engine.
+  std::erase_if(done, [](const auto& handler) { return !handler->done(); });
+  const std::lock_guard lock(mutex_);
+  for (const auto& handler : done) {
+    const auto of = [&](const auto& failure) { return failure->of == handler.get(); };
+    if (std::ranges::any_of(failures_, of)) continue;  // the next wait tells of it
+    std::erase(retired_, handler);
+    forget(handler);
+  }
+}
+
+std::vector<std::shared_ptr<Handler>> Engine::unwaited() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Handler>> found;
+  std::ranges::copy_if(handlers_, std::back_inserter(found),
+                       [](const auto& handler) { return handler->waiters_ == 0; });
+  return found;
+}
+
+}  // namespace taskgrain::rt::detail
