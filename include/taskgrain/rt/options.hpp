@@ -21,8 +21,8 @@ struct RuntimeOptions {
   /// Number of workers; 0: as many as `cores`, or one for each core that this process may use. If its cgroup has a CPU
   /// quota (a container's limit), no more than that, rounded up.
   int workers = 0;
-  /// The processor of each worker, as the operating system counts them; empty: one of each core in the order of the
-  /// machine, then the second of each. Workers beyond the processors share them.
+  /// The processor of each worker, as the operating system counts them; the same one may come twice. Empty: one of each
+  /// core in the order of the machine, then the second of each; workers beyond the processors share them.
   std::vector<int> cores{};
   /// Whether a worker's thread is bound to its processor. A thread in `wait` is bound for that time. If it waits often,
   /// bind it for good (`Pinned`): to bind and unbind it takes some microseconds each time.
@@ -32,8 +32,8 @@ struct RuntimeOptions {
   /// How long a worker without work spins before it sleeps.
   std::chrono::nanoseconds spin = std::chrono::milliseconds(2);
   /// Remember every task that ran, so that one that is fulfilled too often is found at once. Memory then grows with the
-  /// graph. By default in programs that are compiled for debugging, without NDEBUG; how the runtime itself was compiled
-  /// does not matter.
+  /// graph, and an empty task takes tens of times as long. By default in programs that are compiled without NDEBUG, for
+  /// debugging; all files of a program must agree on that. How the runtime itself was compiled does not matter.
 #ifdef NDEBUG
   bool check = false;
 #else

@@ -65,12 +65,13 @@ class Runtime {
   /// Works until nothing is left to do: no task, no message, no hold. Afterwards you can use the runtime again, even if
   /// it throws. Starts the threads if it is joined and there is something to do. What waits for ever is looked for when
   /// nothing is left to do, and not found while other threads submit something again and again.
-  /// \throws TaskFailed  a task threw; the tasks of its flow or launch that had not started were dropped
+  /// \throws TaskFailed  a task threw; the tasks of its flow or launch that had not started were dropped. A launch that
+  ///   failed with an event before it is no reason
   /// \throws Stuck       tasks wait for what can no longer come
   /// \throws UsageError  when called by a task
   void wait();
   /// Works until the event is set, whatever else is left to do.
-  /// \throws the event's failure: TaskFailed, Stuck, or Cancelled
+  /// \throws the event's failure: TaskFailed, Stuck, Cancelled, or what Event::fail was given
   /// \throws Stuck       nothing is left that could set it
   /// \throws UsageError  when called by a task
   void wait(const Event& event);
@@ -103,7 +104,8 @@ class Runtime {
   /// Starts the threads again after `join`, unless another thread has.
   void start();
 
-  /// While a Hold exists, `wait` does not return, because a thread outside may still fulfill something.
+  /// While a Hold exists, `wait` for everything does not return, and nothing is found stuck, because a thread outside
+  /// may still fulfill something.
   class [[nodiscard]] Hold {
    public:
     explicit Hold(Runtime& runtime) noexcept;

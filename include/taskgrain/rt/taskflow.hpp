@@ -32,7 +32,7 @@ namespace taskgrain::rt {
 ///       // Each of these saves time, and none is needed:
 ///       void after(Key key, auto tell) const;           // calls tell(next) for each task that comes after `key`
 ///       std::size_t number(Key key) const;              // tasks that wait at a time have mostly consecutive numbers
-///       static constexpr std::size_t at_once = 16;      // ready tasks that a worker runs before it looks up
+///       static constexpr std::size_t at_once = 16;      // ready tasks that a worker runs before it looks up; 1 at least
 ///     };
 ///     Taskflow<Key, Tasks> flow(runtime, Tasks{…});
 ///
@@ -100,7 +100,7 @@ class Taskflow final {
   }
 
   /// Fulfills one dependence of a task. From any thread.
-  /// \throws UsageError  if a function is missing or returns a value that is not allowed
+  /// \throws UsageError  if `worker` returns one that there is not. What the owner finds wrong fails the flow
   void fulfill(Key key) { handler_->fulfill(key); }
 
   /// The object whose members are the functions.
