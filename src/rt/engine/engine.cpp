@@ -49,7 +49,7 @@ RuntimeOptions complete(RuntimeOptions options) {
   if (options.workers == 0) options.workers = static_cast<int>(options.cores.size());
   if (options.cores.size() != static_cast<std::size_t>(options.workers))
     throw UsageError("cores names " + std::to_string(options.cores.size()) + " processors for " +
-                     std::to_string(options.workers) + " workers");
+                     std::to_string(options.workers) + " workers; name one for each, or leave workers at 0");
   return options;
 }
 

@@ -7,8 +7,8 @@ namespace {
 std::string text(const std::vector<StuckTask>& tasks, std::size_t total) {
   std::string text =
       std::to_string(total) + (total == 1 ? " task waits" : " tasks wait") +
-      " for ever (too few fulfilments, a cycle, a task fulfilled again after it ran, or a thread outside of "
-      "the runtime that was late and has no Runtime::hold):";
+      " for ever (too few fulfilments, a cycle, a task fulfilled again after it ran, an event that nobody "
+      "sets, or a thread outside of the runtime that was late and has no Runtime::hold):";
   for (const StuckTask& task : tasks)
     text += "\n  " + task.task + ": fulfilled " + std::to_string(task.fulfilled) + " of " +
             std::to_string(task.indegree) + " times";

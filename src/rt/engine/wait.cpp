@@ -83,6 +83,7 @@ void Engine::finish() noexcept {
 }
 
 void Engine::work_until(const std::function<bool()>& done) {
+  if (!done) throw UsageError("work_until has no function to ask");
   std::exception_ptr thrown;
   const auto asked = [&] {
     // As a thread outside: what it fulfills must be found, whatever this worker has said of itself.

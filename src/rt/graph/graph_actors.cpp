@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <string>
+#include <utility>
 
 namespace taskgrain::rt::detail {
 
@@ -44,7 +46,7 @@ std::vector<Event> GraphActors::ordered(std::vector<std::pair<TaskGraph::Node, E
       throw UsageError(outline_.names.graph() + ": node " + std::to_string(node.index) +
                        (node.graph == outline_.graph ? "" : " of another graph") + " is no precondition of this graph");
     const auto k = static_cast<std::size_t>(at - outline_.preconditions.begin());
-    if (found[k]) throw UsageError(outline_.names.text(outline_.preconditions[k]) + " has two events");
+    if (found[k]) throw UsageError(outline_.names.text(outline_.preconditions[k]) + " has two events, allowed is one");
     found[k] = std::move(event);
   }
   std::vector<Event> ordered;
@@ -243,10 +245,13 @@ std::size_t GraphActors::waiting(int worker, std::vector<StuckTask>& tasks, std:
   if (worker != 0) return total;
   const std::lock_guard lock(mutex_);
   if (!busy_) return total;
-  ++total;
-  if (tasks.size() < most)
-    tasks.push_back(
-        {outline_.names.graph() + (is_running_ ? ": a launch" : ": a launch and the event before it"), 0, 1});
+  const auto waits = [&](std::string what) {
+    ++total;
+    if (tasks.size() < most) tasks.push_back({std::move(what), 0, 1});
+  };
+  waits(outline_.names.graph() + (is_running_ ? ": a launch" : ": a launch and the event before it"));
+  for (std::size_t k = 0; is_running_ && k < events_.size(); ++k)
+    if (!events_[k].is_set()) waits(outline_.names.text(outline_.preconditions[k]));
   return total;
 }
 

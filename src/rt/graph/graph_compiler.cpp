@@ -128,7 +128,7 @@ void Compiler::find_levels() {
   std::string names;
   constexpr std::size_t most = 10;
   for (std::size_t k = cycle.size(); k-- > 0 && cycle.size() - k <= most;) names += text(cycle[k]) + " → ";
-  throw UsageError("a cycle of " + std::to_string(cycle.size()) + " tasks: " + names +
+  throw UsageError("a cycle of " + std::to_string(cycle.size()) + (cycle.size() == 1 ? " task: " : " tasks: ") + names +
                    (cycle.size() > most ? "…" : text(cycle.back())));
 }
 

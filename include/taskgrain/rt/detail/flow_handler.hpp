@@ -27,6 +27,12 @@ class FlowHandler final : public Handler {
   static_assert(std::is_nothrow_move_constructible_v<K>, "keys are moved, and that may not fail");
   static_assert(!WithAtOnce<Tasks> || (Payload::fits<K> && std::is_default_constructible_v<K>),
                 "at_once is for keys that are plain data of at most 24 bytes");
+  static_assert(
+      [] {
+        if constexpr (WithAtOnce<Tasks>) return Tasks::at_once >= 1;
+        return true;
+      }(),
+      "at_once is a number of tasks, 1 at least");
   static_assert(!WithAtOnce<Tasks> || (!WithPriority<Tasks, K> && !WithBound<Tasks, K>),
                 "tasks that run at_once have no priorities and are not bound");
 

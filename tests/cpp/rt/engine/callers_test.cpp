@@ -260,6 +260,11 @@ TEST(WorkUntil, MayFulfillWhenItIsAsked) {
   }
 }
 
+TEST(WorkUntil, NeedsSomethingToAsk) {
+  Runtime runtime({.workers = 1});
+  EXPECT_THROW(runtime.work_until({}), UsageError);
+}
+
 TEST(WorkUntil, CannotWaitWhenItIsAsked) {
   Runtime runtime({.workers = 2});
   const auto waits = [&]() -> bool {
