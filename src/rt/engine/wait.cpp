@@ -95,7 +95,7 @@ void Engine::work_until(const std::function<bool()>& done) {
       return true;
     }
   };
-  const bool is_done = wait_until(asked);
+  const bool is_done = wait_until(asked) || asked();  // it may have come between two looks, and then nothing was left
   if (thrown) std::rethrow_exception(thrown);
   if (!is_done) end_run();  // if done, others may be at work still: what fails there, the next wait tells
 }

@@ -163,6 +163,32 @@ TEST(Schedules, OfThreadsThatSubmitWaitJoinAndStart) {
   });
 }
 
+TEST(Schedules, OfAThreadThatWaitsBesideWhatIsStuck) {
+  static_cast<void>(usable_cores());
+  simulated::for_seeds("stuck", 1000, [](std::uint64_t seed) {
+    simulated::run(seed, [seed] {
+      Random random(static_cast<unsigned>(seed % 2147483646 + 1));
+      Runtime runtime(options(random));
+      Taskflow<int> pair(runtime, "pair"), flow(runtime, "flow");
+      int ran = 0, stuck = 0;
+      pair.indegree([](int) { return 2; }).run([](int) {});
+      flow.indegree([](int) { return 1; }).run([&](int) { ++ran; });
+      pair.fulfill(0);
+      for (int k = 0; k < 10; ++k) {
+        flow.fulfill(k);
+        runtime.work_until([&] { return ran > k; });
+        check(ran == k + 1, "a task has not run");
+      }
+      try {
+        runtime.wait();
+      } catch (const Stuck&) {
+        ++stuck;
+      }
+      check(stuck == 1, "nothing was stuck");
+    });
+  });
+}
+
 TEST(Schedules, OfAThreadThatLeaves) {
   // Tasks fulfill others of any worker. A thread waits for some, and then looks until all but those of worker 0 have run.
   static_cast<void>(usable_cores());
