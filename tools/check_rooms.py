@@ -4,8 +4,8 @@
     tools/check_rooms.py [PACKAGE TESTS]
 
 A room imports only from itself and from the rooms below it. Each module has a test module of its own name:
-the tests of python/taskgrain/drive/tree.py are in tests/python/drive/test_tree.py. Prints what is not so, and
-ends with 1 if there is anything.
+the tests of python/taskgrain/drive/session.py are in tests/python/drive/test_session.py. Prints what is not
+so, and ends with 1 if there is anything.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from taskgrain.drive import answers
 from taskgrain.drive.answers import DriverError, OutOfTime, Peak, Probe, Ready, RunResult
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.log import DriverLog
-from taskgrain.drive.tree import Tree, spawn
+from taskgrain.drive.process_tree import Tree, spawn
 from taskgrain.machine.busy import Busy, BusyWatch
 from taskgrain.machine.memory import MemoryWatch
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from taskgrain.drive.tree import Tree, spawn
+from taskgrain.drive.process_tree import Tree, spawn
 from taskgrain.machine.processes import runs
 
 CORES = tuple(sorted(os.sched_getaffinity(0)))
