@@ -89,8 +89,8 @@ def shown(found: Found) -> str:
 # -- cost ---------------------------------------------------------------------------------------------------
 
 
-def sweep(system: str, per_core: int) -> tuple[float, float | None, float | None, float | None]:
-    """Seconds, METG and its interval of 22 sizes, five repeats each, 1000 steps, a fresh process each."""
+def sweep(system: str, per_core: int) -> tuple[float, list[Sample]]:
+    """Seconds and samples of 22 sizes, five repeats each, 1000 steps, a fresh process each."""
     launch = discover([])[system].launch(CORES)
     env = os.environ | launch.env | {"TASKGRAIN_CORES": ",".join(map(str, CORES))}
     width, steps = per_core * len(CORES), 1000
@@ -108,20 +108,23 @@ def sweep(system: str, per_core: int) -> tuple[float, float | None, float | None
                 work = float(FLOP_PER_ITERATION * iterations * width * steps)
                 taken = answer["seconds"][0]
                 samples.append(Sample(iterations, repeat, taken, work, width * steps, len(CORES), peak))
-    elapsed = time.perf_counter() - start
-    found = estimate(samples)
-    return elapsed, found.metg, found.low, found.high
+    return time.perf_counter() - start, samples
 
 
 def cost(options: argparse.Namespace) -> None:
-    print(f"{'system':12} per core  {'METG, ending, time':45} sweep, time                   times cheaper")
+    head = f"{'METG, ending, time':45} sweep, time                   times cheaper"
+    print(f"{'system':12} per core  {head}, processor time of the sweep's estimate")
     for system, per_core in options.cases:
         found = metg(system, per_core, 60.0)
-        taken, value, low, high = sweep(system, per_core)
+        taken, samples = sweep(system, per_core)
+        begin = time.process_time()
+        estimated = estimate(samples)
+        thought = time.process_time() - begin
+        value, low, high = estimated.metg, estimated.low, estimated.high
         swept = interval(value, low, high) if value is not None else "none"
         overlap = "" if value is None else "overlap" if _overlap(found, low, high) else "APART"
-        row = f"{shown(found)} {swept:20} {taken:6.1f} s  {taken / found.seconds:5.1f} {overlap}"
-        print(f"{system:12} {per_core:>8}  {row}", flush=True)
+        row = f"{shown(found)} {swept:20} {taken:6.1f} s  {taken / found.seconds:5.1f} {overlap:7}"
+        print(f"{system:12} {per_core:>8}  {row} {1e3 * thought:5.0f} ms", flush=True)
 
 
 def _overlap(found: Found, low: float | None, high: float | None) -> bool:
