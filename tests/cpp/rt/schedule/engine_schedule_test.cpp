@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "random.hpp"
 #include "scheduler.hpp"
 #include "taskgrain/rt.hpp"
 
@@ -18,9 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using simulated::check;
-
-using Random = std::minstd_rand;
-int below(Random& random, int end) { return static_cast<int>(random() % static_cast<unsigned>(end)); }
 
 /// Chains of tasks, each of which a thread outside begins; the next of a chain may belong to another worker.
 class Chains {
@@ -142,81 +140,75 @@ void act(Random& random, Runtime& runtime, Chains& chains, std::vector<int>& min
 TEST(Schedules, OfThreadsThatSubmitWaitJoinAndStart) {
   static_cast<void>(usable_cores());  // finds the machine, outside of simulations
   simulated::for_seeds("engine", 4000, [](std::uint64_t seed) {
-    simulated::run(seed, [seed] {
-      Random random(static_cast<unsigned>(seed % 2147483646 + 1));
-      Runtime runtime(options(random));
-      Chains chains(runtime, random);
-      std::vector<std::thread> threads;
-      for (int number = below(random, 4); number > 0; --number)
-        threads.emplace_back([&, own = Random(static_cast<unsigned>(random()))]() mutable {
-          std::vector<int> mine;
-          for (int actions = 1 + below(own, 6); actions > 0; --actions) act(own, runtime, chains, mine);
-        });
-      std::vector<int> mine;
-      for (int actions = 1 + below(random, 6); actions > 0; --actions) act(random, runtime, chains, mine);
-      for (std::thread& thread : threads) thread.join();
-      if (below(random, 2) == 0) runtime.join();
-      runtime.wait();
-      for (int chain = 0; chain < chains.begun(); ++chain) chains.check_done(chain, "all");
-      chains.check_no_drops();
-    });
+    Random random = random_of(seed);
+    Runtime runtime(options(random));
+    Chains chains(runtime, random);
+    std::vector<std::thread> threads;
+    for (int number = below(random, 4); number > 0; --number)
+      threads.emplace_back([&, own = Random(static_cast<unsigned>(random()))]() mutable {
+        std::vector<int> mine;
+        for (int actions = 1 + below(own, 6); actions > 0; --actions) act(own, runtime, chains, mine);
+      });
+    std::vector<int> mine;
+    for (int actions = 1 + below(random, 6); actions > 0; --actions) act(random, runtime, chains, mine);
+    for (std::thread& thread : threads) thread.join();
+    if (below(random, 2) == 0) runtime.join();
+    runtime.wait();
+    for (int chain = 0; chain < chains.begun(); ++chain) chains.check_done(chain, "all");
+    chains.check_no_drops();
   });
 }
 
 TEST(Schedules, OfAThreadThatWaitsBesideWhatIsStuck) {
   static_cast<void>(usable_cores());
   simulated::for_seeds("stuck", 1000, [](std::uint64_t seed) {
-    simulated::run(seed, [seed] {
-      Random random(static_cast<unsigned>(seed % 2147483646 + 1));
-      Runtime runtime(options(random));
-      Taskflow<int> pair(runtime, "pair"), flow(runtime, "flow");
-      int ran = 0, stuck = 0;
-      pair.indegree([](int) { return 2; }).run([](int) {});
-      flow.indegree([](int) { return 1; }).run([&](int) { ++ran; });
-      pair.fulfill(0);
-      for (int k = 0; k < 10; ++k) {
-        flow.fulfill(k);
-        runtime.work_until([&] { return ran > k; });
-        check(ran == k + 1, "a task has not run");
-      }
-      try {
-        runtime.wait();
-      } catch (const Stuck&) {
-        ++stuck;
-      }
-      check(stuck == 1, "nothing was stuck");
-    });
+    Random random = random_of(seed);
+    Runtime runtime(options(random));
+    Taskflow<int> pair(runtime, "pair"), flow(runtime, "flow");
+    int ran = 0, stuck = 0;
+    pair.indegree([](int) { return 2; }).run([](int) {});
+    flow.indegree([](int) { return 1; }).run([&](int) { ++ran; });
+    pair.fulfill(0);
+    for (int k = 0; k < 10; ++k) {
+      flow.fulfill(k);
+      runtime.work_until([&] { return ran > k; });
+      check(ran == k + 1, "a task has not run");
+    }
+    try {
+      runtime.wait();
+    } catch (const Stuck&) {
+      ++stuck;
+    }
+    check(stuck == 1, "nothing was stuck");
   });
 }
 
 TEST(Schedules, OfAThreadThatLeaves) {
-  // Tasks fulfill others of any worker. A thread waits for some, and then looks until all but those of worker 0 have run.
+  // Tasks fulfill others of any worker. A thread waits for some, and then looks until all but those of worker 0 have
+  // run.
   static_cast<void>(usable_cores());
   simulated::for_seeds("leave", 1000, [](std::uint64_t seed) {
-    simulated::run(seed, [seed] {
-      Random random(static_cast<unsigned>(seed % 2147483646 + 1));
-      RuntimeOptions chosen = options(random);
-      Runtime runtime(chosen);
-      const int workers = runtime.workers(), tasks = 1 + below(random, 20), enough = below(random, tasks);
-      int ran = 0, far = 0, far_ran = 0;
-      Taskflow<int> first(runtime, "first"), second(runtime, "second");
-      std::vector<int> worker;
-      for (int task = 0; task < tasks; ++task) worker.push_back(below(random, workers));
-      first.indegree([](int) { return 1; }).worker([](int) { return 0; }).run([&](int task) {
-        if (worker[static_cast<std::size_t>(task)] != 0) ++far;
-        second.fulfill(task);
-        ++ran;
-      });
-      second.indegree([](int) { return 1; }).worker([&](int task) { return worker[static_cast<std::size_t>(task)]; });
-      second.run([&](int task) {
-        if (worker[static_cast<std::size_t>(task)] != 0) ++far_ran;
-      });
-      for (int task = 0; task < tasks; ++task) first.fulfill(task);
-      runtime.work_until([&] { return ran > enough; });
-      while (far_ran != far) std::this_thread::sleep_for(std::chrono::microseconds(10));
-      runtime.wait();
-      check(far_ran == far && ran == tasks, "a task has not run");
+    Random random = random_of(seed);
+    Runtime runtime(options(random));
+    const int workers = runtime.workers(), tasks = 1 + below(random, 20), enough = below(random, tasks);
+    int ran = 0, far = 0, far_ran = 0;
+    Taskflow<int> first(runtime, "first"), second(runtime, "second");
+    std::vector<int> worker;
+    for (int task = 0; task < tasks; ++task) worker.push_back(below(random, workers));
+    first.indegree([](int) { return 1; }).worker([](int) { return 0; }).run([&](int task) {
+      if (worker[static_cast<std::size_t>(task)] != 0) ++far;
+      second.fulfill(task);
+      ++ran;
     });
+    second.indegree([](int) { return 1; }).worker([&](int task) { return worker[static_cast<std::size_t>(task)]; });
+    second.run([&](int task) {
+      if (worker[static_cast<std::size_t>(task)] != 0) ++far_ran;
+    });
+    for (int task = 0; task < tasks; ++task) first.fulfill(task);
+    runtime.work_until([&] { return ran > enough; });
+    while (far_ran != far) std::this_thread::sleep_for(std::chrono::microseconds(10));
+    runtime.wait();
+    check(far_ran == far && ran == tasks, "a task has not run");
   });
 }
 

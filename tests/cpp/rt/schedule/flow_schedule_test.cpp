@@ -14,6 +14,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "random.hpp"
 #include "scheduler.hpp"
 #include "taskgrain/rt.hpp"
 
@@ -22,9 +23,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using simulated::check;
-
-using Random = std::minstd_rand;
-int below(Random& random, int end) { return static_cast<int>(random() % static_cast<unsigned>(end)); }
 
 /// One, two or three words of a mailbox.
 using Word = std::int64_t;
@@ -182,29 +180,27 @@ void run_badly(Graph<Key>& graph, Random& random) {
 TEST(Schedules, OfFlows) {
   static_cast<void>(usable_cores());
   simulated::for_seeds("flow", 4000, [](std::uint64_t seed) {
-    simulated::run(seed, [seed] {
-      Random random(static_cast<unsigned>(seed % 2147483646 + 1));
-      Runtime runtime(options(random));
-      Graph<Word> small(runtime, random, "small");
-      Graph<Words> large(runtime, random, "large");
-      const bool bad = below(random, 4) == 0, two = below(random, 2) == 0, alone = bad || below(random, 2) == 0;
-      if (two) {
-        std::thread other([&, own = Random(static_cast<unsigned>(random()))]() mutable {
-          if (bad)
-            run_badly(small, own);
-          else
-            run_well(runtime, small, alone);
-        });
-        run_well(runtime, large, alone);
-        other.join();
-      } else {
-        small.begin();
-        run_well(runtime, large, alone);
-        runtime.wait();
-        small.check_done();
-      }
+    Random random = random_of(seed);
+    Runtime runtime(options(random));
+    Graph<Word> small(runtime, random, "small");
+    Graph<Words> large(runtime, random, "large");
+    const bool bad = below(random, 4) == 0, two = below(random, 2) == 0, alone = bad || below(random, 2) == 0;
+    if (two) {
+      std::thread other([&, own = Random(static_cast<unsigned>(random()))]() mutable {
+        if (bad)
+          run_badly(small, own);
+        else
+          run_well(runtime, small, alone);
+      });
+      run_well(runtime, large, alone);
+      other.join();
+    } else {
+      small.begin();
+      run_well(runtime, large, alone);
       runtime.wait();
-    });
+      small.check_done();
+    }
+    runtime.wait();
   });
 }
 

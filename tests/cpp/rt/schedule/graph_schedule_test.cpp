@@ -70,10 +70,8 @@ void run_random_graph(Random& random) {
 TEST(Schedules, OfRandomGraphs) {
   static_cast<void>(usable_cores());
   simulated::for_seeds("graph", 4000, [](std::uint64_t seed) {
-    simulated::run(seed, [seed] {
-      Random random(seed);
-      run_random_graph(random);
-    });
+    Random random(seed);
+    run_random_graph(random);
   });
 }
 
@@ -231,19 +229,17 @@ class Launches {
 TEST(Schedules, OfLaunches) {
   static_cast<void>(usable_cores());
   simulated::for_seeds("launch", 4000, [](std::uint64_t seed) {
-    simulated::run(seed, [seed] {
-      Random random(seed);
-      Runtime runtime(options(random, between(random, 1, 3)));
-      Launches launches(runtime, random);
-      std::vector<std::thread> threads;
-      for (int number = between(random, 0, 2); number > 0; --number)
-        threads.emplace_back([&, own = Random(random())]() mutable {
-          for (int actions = between(own, 1, 6); actions > 0; --actions) launches.act(own);
-        });
-      for (int actions = between(random, 1, 6); actions > 0; --actions) launches.act(random);
-      for (std::thread& thread : threads) thread.join();
-      Launches::wait([&] { runtime.wait(); });
-    });
+    Random random(seed);
+    Runtime runtime(options(random, between(random, 1, 3)));
+    Launches launches(runtime, random);
+    std::vector<std::thread> threads;
+    for (int number = between(random, 0, 2); number > 0; --number)
+      threads.emplace_back([&, own = Random(random())]() mutable {
+        for (int actions = between(own, 1, 6); actions > 0; --actions) launches.act(own);
+      });
+    for (int actions = between(random, 1, 6); actions > 0; --actions) launches.act(random);
+    for (std::thread& thread : threads) thread.join();
+    Launches::wait([&] { runtime.wait(); });
   });
 }
 

@@ -335,7 +335,7 @@ void fail(const std::string& why) {
   std::_Exit(1);
 }
 
-void run(std::uint64_t seed, const std::function<void()>& body) {
+static void run(std::uint64_t seed, const std::function<void(std::uint64_t seed)>& body) {
   static const bool once = [] {
     stay_here();
     for (const int signal : {SIGSEGV, SIGBUS, SIGABRT, SIGFPE, SIGILL}) std::signal(signal, crashed);
@@ -349,7 +349,7 @@ void run(std::uint64_t seed, const std::function<void()>& body) {
   made.manner = any_manner();
   current = &new_thread();
   current->stack_end = own_stack_end;
-  body();
+  body(seed);
   drain(*current);
   for (const auto& thread : made.threads)
     if (thread.get() != current && !thread->done) fail("a thread was not joined");
@@ -367,7 +367,7 @@ void for_seeds(const char* name, int number, const std::function<void(std::uint6
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(12 * std::max(1.0, factor));
   name_now = name;
   std::uint64_t seed = first;
-  for (; seed < first + seeds && std::chrono::steady_clock::now() < end; ++seed) body(seed);
+  for (; seed < first + seeds && std::chrono::steady_clock::now() < end; ++seed) run(seed, body);
   std::printf("%s: seeds %llu to %llu, %llu steps\n", name, static_cast<unsigned long long>(first),
               static_cast<unsigned long long>(seed - 1), static_cast<unsigned long long>(all_steps));
 }

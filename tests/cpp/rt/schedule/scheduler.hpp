@@ -20,11 +20,10 @@
 
 namespace taskgrain::rt::simulated {
 
-/// Runs `body` and the threads that it starts, which it must join.
-/// \param seed  of all that is random: the schedule, and how much the threads and their stores are delayed
-void run(std::uint64_t seed, const std::function<void()>& body);
-/// Runs `body(seed)` for many seeds. In the environment TASKGRAIN_TEST_SEED is the first one; TASKGRAIN_TEST_ROUNDS is
-/// a factor to their number, and above 1 also to the seconds after which no other begins.
+/// Runs `body(seed)`, and the threads that it starts and must join, for many seeds. From the seed follows all that is
+/// random: the schedule, and how much the threads and their stores are delayed. In the environment TASKGRAIN_TEST_SEED
+/// is the first one; TASKGRAIN_TEST_ROUNDS is a factor to their number, and above 1 also to the seconds after which no
+/// other begins.
 void for_seeds(const char* name, int number, const std::function<void(std::uint64_t seed)>& body);
 /// Says that the run is wrong, and ends the program.
 [[noreturn]] void fail(const std::string& why);
