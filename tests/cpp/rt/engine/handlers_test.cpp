@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "taskgrain/rt/detail/courier.hpp"
 #include "rt/stress.hpp"
+#include "taskgrain/rt/detail/courier.hpp"
 
 namespace taskgrain::rt::detail {
 namespace {

@@ -12,12 +12,11 @@
 #include <vector>
 
 #if defined(__linux__)
-#include <linux/filter.h>
 #include <linux/membarrier.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+
+#include "rt/forbid_membarrier.hpp"
 #endif
 
 #include "rt/asleep.hpp"
@@ -81,18 +80,6 @@ TEST(Sleeper, DoesNotRememberAWakeUpFromBefore) {
 }
 
 #if defined(__linux__)
-/// Lets the kernel refuse membarrier from now on. False if it does not let itself.
-bool forbid_membarrier() {
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),  // the number of the system call
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program{std::size(filter), filter};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
 /// The kernel may be short of memory for the barrier, or a sandbox may come later than the registration.
 TEST(Sleeper, DoesNotSleepIfTheKernelRefusesTheBarrier) {
   if (!asymmetric_barriers) GTEST_SKIP() << "there is no barrier of the kernel";

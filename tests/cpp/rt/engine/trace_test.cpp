@@ -147,5 +147,16 @@ TEST(Trace, ThatCannotBeWrittenIsAnErrorBeforeAnythingRuns) {
               testing::ThrowsMessage<std::system_error>(testing::HasSubstr("/no/such/folder/trace.json")));
 }
 
+TEST(Trace, ThatCannotBeWrittenInTheEndIsSaid) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / ("trace_" + std::to_string(getpid()));
+  std::filesystem::create_directory(folder);
+  testing::internal::CaptureStderr();
+  {
+    const Runtime runtime({.workers = 1, .trace = folder / "trace.json"});
+    std::filesystem::remove_all(folder);
+  }
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr((folder / "trace.json").string()));
+}
+
 }  // namespace
 }  // namespace taskgrain::rt::detail

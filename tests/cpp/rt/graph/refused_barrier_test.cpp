@@ -4,22 +4,17 @@
 
 #if defined(__linux__)
 
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
-#include <iterator>
 #include <vector>
 
 #include "policies.hpp"
+#include "rt/forbid_membarrier.hpp"
 #include "rt/stress.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
 #include "taskgrain/rt/detail/sleep.hpp"
@@ -28,19 +23,6 @@ namespace taskgrain::rt {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// From now on the kernel refuses membarrier to all threads of this process. False if it has no such filters.
-bool forbid_membarrier() {
-  sock_filter filter[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),  // the number of the system call
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program{std::size(filter), filter};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
-}
 
 /// A filter stays for good, so each test is a process of its own.
 class RefusedBarrier : public testing::TestWithParam<Policy> {
