@@ -1,6 +1,6 @@
 /// What a task costs in taskgrain::rt: the micro-benchmarks of TaskTorrent (Cambier, Qian, Darve 2020, III-A).
 ///
-///     rt-cost            nanoseconds of an empty task without dependences and with 1 to 8, each face, one worker and two
+///     rt-cost            nanoseconds of an empty task with 0 to 8 dependences, each face, one worker and two
 ///     rt-cost FACE D N [WORKERS [TURNS]]
 ///                        one of them, N columns, once, each task working for some turns: for valgrind --tool=callgrind
 ///
@@ -48,9 +48,19 @@ double seconds_of(const std::function<void()>& body) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-/// Seconds of `columns` columns with a parametrised task graph.
+using Key = std::array<int, 2>;
+
+/// The first column, and all that comes of it.
+template <typename Flow>
+double flow_seconds(rt::Runtime& runtime, Flow& flow) {
+  return seconds_of([&] {
+    for (int i = 0; i < rows; ++i) flow.fulfill({i, 0});
+    runtime.wait();
+  });
+}
+
+/// Seconds of `columns` columns with a parametrised task graph whose functions are set.
 double flow_seconds(rt::Runtime& runtime, const Case& of, int columns) {
-  using Key = std::array<int, 2>;
   const int dependences = of.dependences;
   const unsigned workers = static_cast<unsigned>(runtime.workers());
   const long turns = of.turns;
@@ -65,10 +75,32 @@ double flow_seconds(rt::Runtime& runtime, const Case& of, int columns) {
       for (int k = 0; k < dependences; ++k) flow.fulfill({(key[0] + k) % rows, key[1] + 1});
     }
   });
-  return seconds_of([&] {
-    for (int i = 0; i < rows; ++i) flow.fulfill({i, 0});
-    runtime.wait();
-  });
+  return flow_seconds(runtime, flow);
+}
+
+/// The same as an object, which says what comes after a task, has numbers, and lets tasks run at once.
+struct Tasks {
+  static constexpr std::size_t at_once = 16;
+
+  int dependences, columns;
+  unsigned workers;
+  long turns;
+
+  int indegree(Key key) const { return key[1] == 0 ? 1 : dependences; }
+  int worker(Key key) const { return static_cast<int>(static_cast<unsigned>(key[0]) % workers); }
+  void run(Key) const { work(turns); }
+  void after(Key key, auto tell) const {
+    if (key[1] + 1 == columns) return;
+    if (dependences == 0) tell({key[0], key[1] + 1});
+    for (int k = 0; k < dependences; ++k) tell({(key[0] + k) % rows, key[1] + 1});
+  }
+  std::size_t number(Key key) const {
+    return static_cast<std::size_t>(key[1]) * rows + static_cast<std::size_t>(key[0]);
+  }
+};
+double object_seconds(rt::Runtime& runtime, const Case& of, int columns) {
+  rt::Taskflow<Key, Tasks> flow(runtime, {of.dependences, columns, static_cast<unsigned>(runtime.workers()), of.turns});
+  return flow_seconds(runtime, flow);
 }
 
 /// The same with a compiled graph of 16 columns, iterated; compiling not counted.
@@ -98,6 +130,7 @@ double graph_seconds(rt::Runtime& runtime, const Case& of, rt::Policy policy, in
 
 double seconds(rt::Runtime& runtime, const Case& of, int columns) {
   if (of.face == "taskflow") return flow_seconds(runtime, of, columns);
+  if (of.face == "tasks") return object_seconds(runtime, of, columns);
   const auto policy = of.face == "in_order"      ? rt::Policy::in_order
                       : of.face == "ready_queue" ? rt::Policy::ready_queue
                                                  : rt::Policy::stealing;
@@ -109,7 +142,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-const std::array<std::string, 4> faces{"taskflow", "in_order", "ready_queue", "stealing"};
+const std::array<std::string, 5> faces{"taskflow", "tasks", "in_order", "ready_queue", "stealing"};
 
 /// What a launch and the wait for it cost, where each worker has one empty task.
 void print_launch(rt::Runtime& runtime) {
@@ -205,7 +238,7 @@ int main(int argc, char** argv) {
   if (argc < 4 || argc > 6)
     refuse("the number of arguments", std::to_string(argc - 1).c_str(), "0, or FACE D N [WORKERS [TURNS]]");
   if (std::ranges::find(faces, argv[1]) == faces.end())
-    refuse("FACE", argv[1], "taskflow, in_order, ready_queue, stealing");
+    refuse("FACE", argv[1], "taskflow, tasks, in_order, ready_queue, stealing");
   const int dependences = number(2, "D", 0, rows, 0), columns = number(3, "N", 16, 100'000'000, 0);
   const int workers = number(4, "WORKERS", 1, rows, 1), turns = number(5, "TURNS", 0, 1'000'000'000, 0);
   rt::Runtime runtime({.workers = workers});

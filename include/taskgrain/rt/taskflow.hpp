@@ -16,8 +16,8 @@
 namespace taskgrain::rt {
 
 /// Tasks with keys of type K: an integer, a tuple of integers, or anything that std::hash and == know. These, a move of
-/// a key, and `number` (below) may not throw. Keys without a std::hash that are plain bytes are compared as bytes. Errors
-/// and traces show a key as << prints it.
+/// a key, and `number` (below) may not throw. Keys without a std::hash that are plain bytes are compared as bytes.
+/// Errors and traces show a key as << prints it.
 ///
 /// The functions are set before the first `fulfill` and called by any worker at any time; what they capture must live
 /// until a `wait` has returned, or the destructor where that waits.
@@ -32,13 +32,13 @@ namespace taskgrain::rt {
 ///       // Each of these saves time, and none is needed:
 ///       void after(Key key, auto tell) const;           // calls tell(next) for each task that comes after `key`
 ///       std::size_t number(Key key) const;              // tasks that wait at a time have mostly consecutive numbers
-///       static constexpr std::size_t at_once = 16;      // ready tasks that a worker runs before it looks up; 1 at least
+///       static constexpr std::size_t at_once = 16;      // 1 or more: ready tasks run before it looks up
 ///     };
 ///     Taskflow<Key, Tasks> flow(runtime, Tasks{…});
 ///
 /// - `after`: the flow fulfills what comes after a task when it has run, so `run` does not. A worker that owns several
-///   of these tasks gets one message for all, and calls `after` itself to find them: it is called by any worker, once or
-///   more for each task, and says the same each time. It may prefetch what those tasks will read.
+///   of these tasks gets one message for all, and calls `after` itself to find them: it is called by any worker, once
+///   or more for each task, and says the same each time. It may prefetch what those tasks will read.
 /// - `number`: counts lie in an array and not in a hash table. Other numbers are slower, but not wrong.
 /// - `at_once`: a worker runs so many ready tasks, the oldest first, before it looks for messages and for other flows.
 ///   They cannot be stolen. Where tasks take longer than a microsecond, it queues them one by one all the same.

@@ -28,8 +28,8 @@ inline constexpr int before_yield = 2048;         // before other threads may ha
 
 /// However long a worker may spin: it must come back, because there may be something that no handler looks at.
 inline constexpr std::chrono::nanoseconds longest_spin_in_a_task = std::chrono::milliseconds(10);
-/// For how long a thread sleeps before it looks again at what it waits for, where nobody may tell it: first the one, then
-/// twice as long each time up to the other.
+/// For how long a thread sleeps before it looks again at what it waits for, where nobody may tell it: first the one,
+/// then twice as long each time up to the other.
 inline constexpr std::chrono::microseconds shortest_nap{50}, longest_nap{5000};
 
 /// The time at which a worker that begins to wait now has spun long enough; the end of time if that would overflow.

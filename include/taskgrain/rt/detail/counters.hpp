@@ -6,8 +6,12 @@
 /// A hash table with linear probing. A slot is empty ⇔ its count is 0, and
 ///   the key in slot s has its home in h ⇒ no slot from h to s is empty (going round),
 /// so a search ends at the first empty slot; what is taken out is replaced by those behind it, and leaves no trace. At
-/// most a quarter of the slots are full: which way a search goes is then easily predicted. Nothing is allocated while
-/// no more tasks wait than ever did.
+/// most a quarter of the slots are full: which way a search goes is then easily predicted.
+///
+/// The home of a key is the product of its word and a factor. A product lays neighbouring keys apart, where a hash that
+/// looks like chance lets one in eight meet another, and the end of its search be predicted wrongly. For each factor
+/// some strides of keys clump: a table that walks past many slots takes another factor. But for that, nothing is
+/// allocated while no more tasks wait than ever did.
 
 #include <atomic>
 #include <bit>
@@ -27,7 +31,7 @@ namespace taskgrain::rt::detail {
 template <typename K>
 class Counters {
  public:
-  Counters() : Counters(64) {}
+  Counters() : Counters(64, odd) {}
   ~Counters() { clear(); }
   Counters(const Counters&) = delete;
   Counters& operator=(const Counters&) = delete;
@@ -55,8 +59,10 @@ class Counters {
 
   /// \pre count > 0; the key is not there
   void insert(const K& key, std::int32_t count) {
-    if (4 * size_.load(std::memory_order_relaxed) >= mask_) grow();
-    place(K(key), count);
+    if (size_.load(std::memory_order_relaxed) >= room_) [[unlikely]]
+      make_room();
+    if (const std::size_t behind = place(K(key), count); behind > long_walk) [[unlikely]]
+      walked(behind);
   }
 
   /// Calls `body(key, count)` for each task that waits.
@@ -81,25 +87,36 @@ class Counters {
     const K& key() const noexcept { return *std::launder(reinterpret_cast<const K*>(bytes)); }
   };
 
-  explicit Counters(std::size_t slots) : slots_(slots), mask_(slots - 1), shift_(64 - std::countr_zero(slots)) {}
+  /// Slots. With a quarter of them full, and keys laid by chance, one walk in 4000 is longer.
+  static constexpr std::size_t long_walk = 8;
 
-  std::size_t home(const K& key) const noexcept { return hash_key(key) >> shift_; }
+  Counters(std::size_t slots, std::uint64_t factor)
+      : slots_(slots), mask_(slots - 1), shift_(64 - std::countr_zero(slots)), factor_(factor) {}
+
+  std::size_t home(const K& key) const noexcept { return (word_of(key) * factor_) >> shift_; }
   std::size_t after(std::size_t s) const noexcept { return (s + 1) & mask_; }
   Slot* after(Slot* slot) noexcept { return ++slot == std::to_address(slots_.end()) ? slots_.data() : slot; }
 
+  /// A quarter of the slots.
+  static std::size_t room(std::size_t mask) noexcept { return (mask + 1) / 4; }
   void resize(std::size_t size) noexcept { size_.store(size, std::memory_order_release); }
 
-  void place(K&& key, std::int32_t count) noexcept {
+  /// \returns how many slots it lies behind its home
+  std::size_t place(K&& key, std::int32_t count) noexcept {
     Slot* slot = &slots_[home(key)];
-    while (slot->count != 0) slot = after(slot);
+    std::size_t behind = 0;
+    for (; slot->count != 0; ++behind) slot = after(slot);
     std::construct_at(&slot->key(), std::move(key));
     slot->count = count;
     resize(size_.load(std::memory_order_relaxed) + 1);
+    return behind;
   }
 
   /// Moves up what lies behind an empty slot and may. Called, so that those who find nothing behind it save registers.
   [[gnu::noinline]] void close(std::size_t hole) noexcept {
-    for (std::size_t s = after(hole); slots_[s].count != 0; s = after(s)) {
+    const std::size_t begin = hole;
+    std::size_t s = after(hole);
+    for (; slots_[s].count != 0; s = after(s)) {
       // It may lie at the hole if its home is not between: hole < home ≤ s, going round.
       if (((s - home(slots_[s].key())) & mask_) < ((s - hole) & mask_)) continue;
       std::construct_at(&slots_[hole].key(), std::move(slots_[s].key()));
@@ -107,20 +124,44 @@ class Counters {
       slots_[hole].count = std::exchange(slots_[s].count, 0);
       hole = s;
     }
+    if (const std::size_t slots = (s - begin) & mask_; slots > long_walk) [[unlikely]]
+      walked(slots);
   }
 
-  void grow() {
-    Counters larger(2 * (mask_ + 1));
+  /// Where words are equal no factor helps, so the next is tried when as many slots again have been walked: by an
+  /// insert, before it does anything else.
+  void walked(std::size_t slots) noexcept {
+    if ((walked_ += slots) >= patience_) room_ = 0;
+  }
+
+  /// Inlined: where it is called, each task takes 15 ns more, though it is hardly ever reached (docs/experiments.md).
+  [[gnu::always_inline]] void make_room() {
+    if (size_.load(std::memory_order_relaxed) >= room(mask_)) return rebuild(2 * (mask_ + 1), factor_);
+    room_ = room(mask_);
+    patience_ *= 2;
+    try {
+      rebuild(mask_ + 1, factor_ * odd);
+    } catch (const std::bad_alloc&) {  // slow, but right
+    }
+  }
+
+  void rebuild(std::size_t slots, std::uint64_t factor) {
+    Counters other(slots, factor);
     for (std::size_t s = 0; s <= mask_; ++s)
-      if (slots_[s].count != 0) larger.place(std::move(slots_[s].key()), slots_[s].count);
-    std::swap(slots_, larger.slots_);
-    std::swap(mask_, larger.mask_);
-    std::swap(shift_, larger.shift_);
+      if (slots_[s].count != 0) other.place(std::move(slots_[s].key()), slots_[s].count);
+    std::swap(slots_, other.slots_);
+    std::swap(mask_, other.mask_);
+    std::swap(shift_, other.shift_);
+    std::swap(factor_, other.factor_);
+    std::swap(room_, other.room_);
   }
 
   std::vector<Slot, ApartAllocator<Slot>> slots_;
   std::size_t mask_;
   int shift_;
+  std::uint64_t factor_;                    // odd
+  std::size_t room_ = room(mask_);          // keys from which on an insert makes room
+  std::size_t walked_ = 0, patience_ = 64;  // slots on long walks, and at how many the factor changes
   std::atomic<std::size_t> size_{0};
 };
 

@@ -62,8 +62,11 @@ class FlowHandler final : public Handler {
       Key key) {  // called, so that the key comes in registers: inlined it would be put together in memory
     const int owner = owner_of(key);
     Worker* here = engine_.here();
-    if (here != nullptr && here->index() == owner) [[likely]]
-      return fulfill_here(*here, share_of(here->index()), key);
+    if (here != nullptr) [[likely]] {
+      Share& share = share_of(here->index());  // not of the owner, for which the user may have to divide
+      if (here->index() == owner) [[likely]]
+        return fulfill_here(*here, share, key);
+    }
     if (static_cast<unsigned>(owner) >= workers_) [[unlikely]]
       no_such_worker(key, owner);
     if (here == nullptr) [[unlikely]]

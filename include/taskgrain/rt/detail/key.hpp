@@ -68,8 +68,31 @@ std::uint64_t hash_key(const K& key) noexcept {
   return mix_key(0, key) * odd;
 }
 
-/// The worker of a key, if the user does not say: 0 … workers - 1. One more product, or the keys of a worker would
-/// share the high bits of their hashes, and so lie in one part of its table.
+/// Whether the bytes of all parts of a pair or tuple are what these are.
+template <typename K>
+inline constexpr bool plain_parts = false;
+template <template <typename...> typename Tuple, typename... P>
+inline constexpr bool plain_parts<Tuple<P...>> = (Plain<P> && ...);
+
+/// A key as one word: its bytes, or those of its parts in turn, if they fit, else a hash.
+template <typename K>
+std::uint64_t word_of(const K& key) noexcept {
+  constexpr bool fits = sizeof(K) <= sizeof(std::uint64_t);
+  if constexpr (fits && Plain<K>) {
+    return words_of(key)[0];
+  } else if constexpr (fits && Parts<K> && plain_parts<K>) {
+    std::uint64_t word = 0;
+    std::size_t bits = 0;
+    std::apply([&](const auto&... parts) { ((word |= words_of(parts)[0] << bits, bits += 8 * sizeof parts), ...); },
+               key);
+    return word;
+  } else {
+    return mix_key(0, key);
+  }
+}
+
+/// The worker of a key, if the user does not say: 0 … workers - 1. One more product, or the keys of a worker would share
+/// the high bits of their hashes; if they are larger than a word, they would lie in one part of its table.
 /// \pre 0 < workers < 2^32
 template <typename K>
 std::uint64_t worker_of_key(const K& key, std::uint64_t workers) noexcept {

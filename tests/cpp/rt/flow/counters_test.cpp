@@ -7,10 +7,13 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <new>
 #include <random>
 #include <string>
 #include <tuple>
+#include <vector>
 
+#include "allocations.hpp"
 #include "taskgrain/rt/detail/numbered_counters.hpp"
 
 namespace taskgrain::rt::detail {
@@ -154,7 +157,7 @@ TEST(Counters, OfKeysThatCollideAreThoseOfAMap) {
 /// What std::hash must give so that a key's home in a table of 64 slots is `slot`.
 std::uint64_t hash_for_home(std::uint64_t slot) {
   for (std::uint64_t hash = 0;; ++hash)
-    if (hash_key(Colliding{"", hash}) >> 58 == slot) return hash;
+    if (word_of(Colliding{"", hash}) * odd >> 58 == slot) return hash;
 }
 
 TEST(Counters, GoRoundTheEndOfTheTable) {
@@ -254,6 +257,172 @@ TEST(Counters, StayFastWithKeysInOrder) {
       counters.remove(count);
     }
   EXPECT_EQ(counters.size(), 0U);
+}
+
+/// What a number must be multiplied by to give 1, modulo 2^64.
+constexpr std::uint64_t inverse(std::uint64_t odd_number) {
+  std::uint64_t found = 1;
+  for (int k = 0; k < 6; ++k) found *= 2 - odd_number * found;  // Newton's method
+  return found;
+}
+
+/// A key with this word. Counts how often keys were compared and their homes asked for: a search or a removal does
+/// either for each slot that it walks.
+struct Walked {
+  static inline std::int64_t looks = 0;
+
+  std::uint64_t word;
+  int id = 0;
+  bool operator==(const Walked& other) const { return ++looks, word == other.word && id == other.id; }
+};
+
+}  // namespace
+}  // namespace taskgrain::rt::detail
+
+template <>
+struct std::hash<taskgrain::rt::detail::Walked> {
+  std::size_t operator()(const taskgrain::rt::detail::Walked& key) const noexcept {
+    ++key.looks;
+    return __builtin_bswap64(key.word) * taskgrain::rt::detail::inverse(taskgrain::rt::detail::odd);
+  }
+};
+
+namespace taskgrain::rt::detail {
+namespace {
+
+/// Looks at keys that a task takes, where `waiting` tasks wait at a time and the oldest runs. At least 4: two searches,
+/// one of which compares a key, and the insertion.
+template <typename WordOf>
+double looks(int waiting, const WordOf& word_of_task) {
+  Counters<Walked> counters;
+  const int warm = 2 * waiting + 1000, tasks = 4000;
+  for (int n = 0; n < warm + tasks; ++n) {
+    if (n == warm) Walked::looks = 0;
+    const Walked key{word_of_task(static_cast<std::uint64_t>(n))};
+    if (counters.find(key) == nullptr) counters.insert(key, 1);
+    if (n < waiting) continue;
+    std::int32_t* oldest = counters.find({word_of_task(static_cast<std::uint64_t>(n - waiting))});
+    *oldest = 0;
+    counters.remove(oldest);
+  }
+  return static_cast<double>(Walked::looks) / tasks;
+}
+
+TEST(Counters, WalkLittleWhateverTheStride) {
+  std::vector<std::uint64_t> strides{257, 718, 393, 20623, 249, 141};
+  for (const std::uint64_t factor : {1, 3, -1, 1 << 8}) strides.push_back(inverse(odd) * factor);
+  for (int bit = 0; bit < 50; ++bit) strides.push_back(std::uint64_t{1} << bit);
+  for (std::uint64_t n = 3; n < 2000; n += 14) strides.push_back(n);
+  double sum = 0;
+  for (const std::uint64_t stride : strides)
+    for (const int waiting : {60, 250, 1000}) {
+      const double found = looks(waiting, [&](std::uint64_t n) { return n * stride; });
+      EXPECT_LE(found, 24) << stride << " " << waiting;
+      sum += found;
+    }
+  EXPECT_LE(sum / static_cast<double>(3 * strides.size()), 5.5);
+}
+
+TEST(Counters, LayGridsApart) {
+  double sum = 0;
+  int number = 0;
+  for (const std::uint64_t width : {1, 7, 8, 32, 50, 64, 100, 128, 256})
+    for (const int waiting : {60, 250, 1000}) {
+      sum += looks(waiting, [&](std::uint64_t n) { return n % width | n / width << 32; });
+      sum += looks(waiting, [&](std::uint64_t n) { return n / width | n % width << 32; });
+      number += 2;
+    }
+  EXPECT_LE(sum / number, 4.6);  // places drawn by chance: 5.0
+}
+
+TEST(Counters, ChangeNoFactorForChance) {
+  std::mt19937_64 random(5);
+  std::vector<std::uint64_t> words(20000);
+  for (std::uint64_t& word : words) word = random();
+  EXPECT_LE(looks(1000, [&](std::uint64_t n) { return words[n]; }), 6);
+}
+
+TEST(Counters, OfEqualWordsEndTheirSearchForAnotherFactor) {
+  Counters<Walked> counters;
+  constexpr int many = 3000;
+  Walked::looks = 0;
+  for (int n = 0; n < many; ++n)
+    if (const Walked key{7, n}; counters.find(key) == nullptr) counters.insert(key, 1);
+  EXPECT_LE(Walked::looks - many * (many - 1) / 2, 20 * many);
+}
+
+TEST(Counters, ChangeAFactorThatClumpsEachTime) {
+  Counters<Walked> counters;
+  const auto looks_of = [&](std::uint64_t stride, int waiting) {
+    constexpr int tasks = 20000;
+    Walked::looks = 0;
+    for (int n = 0; n < tasks + waiting; ++n) {
+      if (n < tasks) counters.insert({stride * static_cast<std::uint64_t>(n)}, 1);
+      if (n < waiting) continue;
+      std::int32_t* oldest = counters.find({stride * static_cast<std::uint64_t>(n - waiting)});
+      *oldest = 0;
+      counters.remove(oldest);
+    }
+    return static_cast<double>(Walked::looks) / tasks;
+  };
+  looks_of(1, 1000);  // now there are 4096 slots
+  std::uint64_t factor = odd;
+  for (int k = 0; k < 10; ++k, factor *= odd)
+    EXPECT_LE(looks_of(inverse(factor), 60), 24) << "all have one home, " << k;
+  for (int k = 0; k < 3; ++k, factor *= odd)
+    EXPECT_LE(looks_of(inverse(factor) << 52, 250), 24) << "each has its own, side by side, " << k;
+}
+
+/// Numbers that are all the same, so that all keys but one are in the table.
+struct OneNumber {
+  std::size_t number(std::uint64_t) const { return 0; }
+};
+
+/// Inserts keys without any memory, so that nothing but a growth may fail, and that without a trace.
+template <typename Counters>
+void insert_without_memory(Counters& counters) {
+  const auto refused = [&](std::uint64_t key) {
+    bool thrown = false;
+    refuse_next_allocation();
+    try {
+      counters.insert(key, 2);
+    } catch (const std::bad_alloc&) {
+      thrown = true;
+    }
+    try {
+      ::operator delete(::operator new(1));  // if it has not been refused yet
+    } catch (const std::bad_alloc&) {
+      EXPECT_FALSE(thrown);
+    }
+    EXPECT_EQ(counters.find(key) == nullptr, thrown);
+    return thrown;
+  };
+  for (std::uint64_t n = 1; n <= 600; ++n) counters.insert(n, 1);  // memory for these, and for no more
+  for (std::uint64_t n = 1; n <= 600; ++n) {
+    std::int32_t* count = counters.find(n);
+    *count = 0;
+    counters.remove(count);
+  }
+  std::size_t size = 0;
+  for (std::uint64_t n = 1; n <= 600; ++n) {
+    EXPECT_FALSE(refused(n * inverse(odd)));
+    EXPECT_EQ(counters.size(), ++size);
+  }
+  for (std::uint64_t n = 601; n <= 5000; ++n) {
+    const std::uint64_t key = n * inverse(odd);
+    if (refused(key)) counters.insert(key, 2);
+    EXPECT_EQ(counters.size(), ++size);
+  }
+  EXPECT_EQ((contents<std::uint64_t>(counters).size()), size);
+}
+
+TEST(Counters, LoseNothingWhereMemoryEnds) {
+  Counters<std::uint64_t> counters;
+  insert_without_memory(counters);
+  const OneNumber numbers;
+  NumberedCounters<std::uint64_t, OneNumber> numbered;
+  numbered.number_by(numbers);
+  insert_without_memory(numbered);
 }
 
 }  // namespace

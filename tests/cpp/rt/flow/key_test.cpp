@@ -100,6 +100,17 @@ TEST(Key, OfAStructureWithoutGapsNeedsNothing) {
   EXPECT_NE(hash_key(Position{1, 2}), hash_key(Position{2, 1}));
 }
 
+TEST(Key, OfSmallPartsIsAWordOfTheirBytes) {
+  constexpr std::uint64_t word = 0xffffffff'00000007;  // -1 above 7
+  EXPECT_EQ(word_of(std::array{7, -1}), word);
+  EXPECT_EQ(word_of(std::tuple(7, -1)), word);
+  EXPECT_EQ(word_of(std::pair(7, -1)), word);
+  EXPECT_EQ(word_of(std::tuple(std::int8_t{-1}, std::int32_t{1})), 0x1ffU);  // no gap
+  EXPECT_EQ(word_of(std::tuple(std::int64_t{-1})), ~std::uint64_t{0});
+  EXPECT_EQ(word_of(std::int16_t{-1}), 0xffffU);
+  EXPECT_EQ(word_of(std::pair(1, 0.0F)), word_of(std::pair(1, -0.0F)));  // equal, so not by bytes
+}
+
 /// The largest number of keys with the same home, in a table that is twice as large as the keys are many.
 template <typename K>
 int most_at_one_home(const std::vector<K>& keys) {

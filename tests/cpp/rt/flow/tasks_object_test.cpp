@@ -256,6 +256,27 @@ TEST(TasksObject, LetsLongTasksBeStolenThoughManyRunAtOnce) {
   EXPECT_GT(*tasks.stolen, 0);
 }
 
+/// Takes `tell` by reference.
+struct Referring {
+  std::atomic<int>* ran;
+
+  int indegree(int) const { return 1; }
+  void run(int) const { ++*ran; }
+  void after(int key, auto& tell) const {
+    if (key < 100) tell(key + 1);
+  }
+};
+
+TEST(TasksObject, MayTakeWhatItTellsByReference) {
+  Runtime runtime({.workers = 2});
+  std::atomic<int> ran{0};
+  Taskflow<int, Referring> flow(runtime, {&ran});
+  EXPECT_EQ(flow.tasks().ran, &ran);
+  flow.fulfill(1);
+  runtime.wait();
+  EXPECT_EQ(ran, 100);
+}
+
 struct Traced {
   static constexpr std::size_t at_once = 64;
   int indegree(int) const { return 1; }
