@@ -1,6 +1,7 @@
 /// What taskgrain::rt costs by its number of workers.
 ///
-///     rt-workers              memory, start and end of a runtime, and a launch, with 2 to 4096 workers
+///     rt-workers              memory, start and end of a runtime, the last look at all workers before a wait returns, and
+///                             a launch, with 2 to 4096 workers
 ///     rt-workers SENDERS N    N tasks of worker 0, one after another, after so many others have sent it something: for
 ///                             valgrind --tool=callgrind
 ///
@@ -26,6 +27,7 @@ namespace {
 using namespace taskgrain;
 using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::duration<double, std::milli>;
+using Microseconds = std::chrono::duration<double, std::micro>;
 
 /// Megabytes of the heap, and of all memory that is in use.
 struct Memory {
@@ -37,6 +39,23 @@ Memory memory() {
   std::ifstream("/proc/self/statm") >> pages >> resident;
   return {static_cast<double>(heap.uordblks + heap.hblkhd) / 1e6,
           static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / 1e6};
+}
+
+/// How long worker 0 looks at so many idle workers until it knows that all is done.
+Microseconds last_look(int workers) {
+  const auto number = static_cast<std::size_t>(workers);
+  const std::vector<rt::detail::Standing> standings(number);
+  const rt::detail::OutsideCounts outside;
+  rt::detail::Completion completion(number);
+  Microseconds least{1e9};
+  for (int k = 0; k < 100; ++k) {
+    const auto begin = Clock::now();
+    const bool reached = completion.reached([&](std::size_t w) -> const auto& { return standings[w]; }, outside,
+                                            rt::detail::Completion::Hear::awaited);
+    if (!reached) std::abort();
+    least = std::min<Microseconds>(least, Clock::now() - begin);
+  }
+  return least;
 }
 
 void print(int workers) {
@@ -59,9 +78,9 @@ void print(int workers) {
   }
   const auto ending = Clock::now();
   runtime.reset();
-  std::printf("%7d %10.2f %12.1f %10.2f %10.2f %16.3f\n", workers, after.heap - before.heap,
-              after.resident - before.resident, start.count(), Milliseconds(Clock::now() - ending).count(),
-              launch.count());
+  const Milliseconds end = Clock::now() - ending;
+  std::printf("%7d %10.2f %12.1f %10.2f %10.2f %14.2f %16.3f\n", workers, after.heap - before.heap,
+              after.resident - before.resident, start.count(), end.count(), last_look(workers).count(), launch.count());
 }
 
 /// Worker 0 runs `tasks` tasks, one after another.
@@ -102,8 +121,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "taskgrain-rt-workers: %d arguments, allowed are none, or SENDERS N\n", argc - 1);
     return 2;
   }
-  std::printf("%7s %10s %12s %10s %10s %16s\n", "workers", "heap, MB", "resident, MB", "start, ms", "end, ms",
-              "launch+wait, ms");
+  std::printf("%7s %10s %12s %10s %10s %14s %16s\n", "workers", "heap, MB", "resident, MB", "start, ms", "end, ms",
+              "last look, us", "launch+wait, ms");
   for (const int workers : {2, 8, 64, 192, 1024, 4096}) {
     try {
       print(workers);

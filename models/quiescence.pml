@@ -4,7 +4,8 @@
  *
  * A worker that has nothing to do publishes how many messages it has sent and received, and an even epoch. Before it takes a message
  * or another's task it publishes an odd one. The waiting worker reads all publications twice: everything is done if in the first
- * pass all epochs are even and as many messages were received as sent, and in the second no epoch has changed.
+ * pass all epochs are even and as many messages were received as sent, and in the second no epoch has changed. The first pass stops
+ * at a worker that is busy, and goes on there when the waiting worker looks again, which may have worked itself meanwhile.
  *
  * Property: when completion is declared there is no message under way and no task queued or running; and (liveness, with one message
  * and weak fairness) it is declared in the end.
@@ -17,6 +18,7 @@
  * mutation: RECEIVE_FIRST   a worker publishes after it has handled the message
  * mutation: SUMS_RELAXED    the sums are published by relaxed stores, which may pass that of the odd epoch before
  * mutation: OUTSIDE_LATE    the thread outside counts its message after it has sent it
+ * mutation: NOT_ITSELF      the second pass leaves out the waiting worker
  * liveness mutation: SENT_TWICE   a message is counted twice by its sender
  */
 
@@ -153,41 +155,50 @@ inline steal(victim) {
 #define BEFORE_STEALING publish_busy()
 #endif
 
-inline read(k) {
+/* Of worker `seen`, if it is not busy. */
+inline read() {
   atomic {
-    epochs[k - 1] = memory[EPOCH(k)];
+    epochs[seen] = memory[EPOCH(seen)];
     if
-    :: epochs[k - 1] % 2 == 0
-    :: else -> goto failed
+    :: epochs[seen] % 2 == 0
+    :: else -> epochs[seen] = 0; goto failed
     fi
   };
 #ifndef NO_SUMS
-  under_way = under_way + memory[SENT(k)];
-  under_way = under_way - memory[RECEIVED(k)];
+  under_way = under_way + memory[SENT(seen)];
+  atomic { under_way = under_way - memory[RECEIVED(seen)]; seen++ }
+#else
+  seen++
 #endif
 }
 
 inline read_again(k) {
   if
-  :: atomic { memory[EPOCH(k)] == epochs[k - 1] -> epochs[k - 1] = 0 }
-  :: atomic { memory[EPOCH(k)] != epochs[k - 1] -> goto failed }
+  :: atomic { memory[EPOCH(k)] == epochs[k] -> epochs[k] = 0 }
+  :: atomic { memory[EPOCH(k)] != epochs[k] -> goto ended }
   fi
 }
 
+/* What worker 0 itself has published, it sees at once: it looks only when its buffer is empty. */
 inline look_for_completion() {
+  do
+  :: seen < WORKERS -> read()
+  :: else -> break
+  od;
   atomic {
     outside_seen = outside;
 #ifndef NO_SUMS
-    under_way = outside_seen + sent - received;
+    under_way = under_way + outside_seen;
 #endif
+    if
+    :: under_way == 0
+    :: else -> goto ended
+    fi
   };
-  read(1);
-  read(2);
-  if
-  :: under_way == 0
-  :: else -> goto failed
-  fi;
 #ifndef ONE_PASS
+#ifndef NOT_ITSELF
+  read_again(0);
+#endif
   read_again(1);
   read_again(2);
 #endif
@@ -197,8 +208,10 @@ inline look_for_completion() {
     :: else
     fi
   };
+ended:
+  atomic { epochs[0] = 0; epochs[1] = 0; epochs[2] = 0; under_way = 0; outside_seen = 0; seen = 0 };  /* fewer states */
 failed:
-  atomic { epochs[0] = 0; epochs[1] = 0; under_way = 0; outside_seen = 0 }  /* fewer states */
+  skip
 }
 
 proctype worker(byte me) {
@@ -206,7 +219,8 @@ proctype worker(byte me) {
   byte sent;
   byte received;
   bool got;
-  byte epochs[2];
+  byte epochs[WORKERS];
+  byte seen;
   short under_way;
   short outside_seen;
   if
@@ -227,7 +241,7 @@ end:
   :: atomic { LOOT(1) -> BEFORE_STEALING }; steal((me + 1) % WORKERS)
   :: atomic { LOOT(2) -> BEFORE_STEALING }; steal((me + 2) % WORKERS)
   :: atomic { epoch % 2 == 1 && NOTHING_TO_DO -> publish_idle() }
-  :: me == 0 && epoch % 2 == 0 && NOTHING_TO_DO && !declared -> look_for_completion()
+  :: me == 0 && epoch % 2 == 0 && NOTHING_TO_DO && !declared && FLUSH(buffer[0]) -> look_for_completion()
   od
 }
 

@@ -2,14 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "engine/distance.hpp"
 #include "engine/quota.hpp"
-#include "engine/role.hpp"
-#include "engine/work.hpp"
 #include "taskgrain/rt/cores.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 
@@ -55,7 +52,8 @@ RuntimeOptions complete(RuntimeOptions options) {
 
 }  // namespace
 
-Engine::Engine(RuntimeOptions options) : options_(complete(std::move(options))), completion_(options_.cores.size()) {
+Engine::Engine(RuntimeOptions options)
+    : options_(complete(std::move(options))), threads_(options_.cores.size()), completion_(options_.cores.size()) {
   register_barriers();
   const std::size_t number = options_.cores.size();
   if (!options_.trace.empty()) {
@@ -84,58 +82,9 @@ Engine::~Engine() {
   }
 }
 
-void Engine::start_threads() {
-  starting_ = workers() - 1;
-  std::exception_ptr problem;
-  std::mutex problem_mutex;
-  int next = 1;
-  try {
-    for (; next < workers(); ++next)
-      threads_.emplace_back([&, k = next] {
-        std::optional<Pinned> pinned;
-        try {
-          if (options_.pin) pinned.emplace(options_.cores[static_cast<std::size_t>(k)]);
-        } catch (...) {
-          const std::lock_guard lock(problem_mutex);
-          problem = std::current_exception();
-        }
-        starting_.fetch_sub(1);
-        starting_.notify_one();
-        Worker& worker = *workers_[static_cast<std::size_t>(k)];
-        const Role role(Worker::current_, &worker);
-        worker.work<false>([this] { return stop_.load(std::memory_order_relaxed); });
-      });
-  } catch (...) {  // the system has no more threads
-    const std::lock_guard lock(problem_mutex);
-    problem = std::current_exception();
-  }
-  starting_.fetch_sub(workers() - next);
-  for (int left; (left = starting_.load()) != 0;) starting_.wait(left);
-  try {
-    if (options_.pin) const Pinned trial(options_.cores[0]);
-  } catch (...) {
-    problem = std::current_exception();
-  }
-  if (problem == nullptr) {
-    running_ = true;
-    return;
-  }
-  stop_threads();
-  std::rethrow_exception(problem);
-}
-
-void Engine::stop_threads() noexcept {
-  running_ = false;
-  stop_.store(true);
-  for (auto& worker : workers_) worker->wake();
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
-  stop_.store(false);
-}
-
-bool Engine::quiescent() noexcept {
+bool Engine::quiescent(Completion::Hear hear) noexcept {
   const auto of = [this](std::size_t w) -> const Standing& { return workers_[w]->standing_; };
-  return completion_.reached(of, outside_);
+  return completion_.reached(of, outside_, hear);
 }
 
 }  // namespace taskgrain::rt::detail

@@ -127,8 +127,11 @@ void Worker::sleep(const Until& until, std::chrono::nanoseconds most) {
   else
     publish_idle();
   engine_.asleep_.fetch_add(1, std::memory_order_relaxed);
-  sleeper_.sleep_unless([&] { return mail() || loot() || until() || (is_starved && engine_.first_taken_.load()); },
-                        most);
+  const std::size_t awaited = engine_.completion_.awaited();
+  const auto awaits_another = [&] { return index_ == 0 && engine_.completion_.awaited() != awaited; };
+  sleeper_.sleep_unless(
+      [&] { return mail() || loot() || until() || awaits_another() || (is_starved && engine_.first_taken_.load()); },
+      most);
   engine_.asleep_.fetch_sub(1, std::memory_order_relaxed);
   if (is_starved) engine_.starved_.fetch_sub(1);
 }

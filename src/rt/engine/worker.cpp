@@ -219,7 +219,9 @@ void Worker::execute_traced(const Entry& task) {
 void Worker::publish_idle() {
   if (standing_.is_idle()) return;
   standing_.idle(sent_, received_);
-  if (index_ != 0) engine_.notify();
+  if (index_ == 0) return;
+  light_barrier();  // worker 0 says whom it awaits, and looks once more before it sleeps
+  if (engine_.completion_.awaits(static_cast<std::size_t>(index_)) || engine_.others_.load() != 0) engine_.notify();
 }
 
 void Worker::publish_busy() {

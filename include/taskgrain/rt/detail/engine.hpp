@@ -113,8 +113,15 @@ class Engine {
   static std::unique_ptr<Handler> make_rounds();
   void start_threads();
   void stop_threads() noexcept;
+  void start_below(int worker) noexcept;
+  void wake_below(int worker) noexcept;
+  void be_worker(int k) noexcept;
+  /// So many threads have begun, or never will.
+  void started(int number) noexcept;
+  /// For the reason that is the exception being handled.
+  void cannot_start() noexcept;
   /// Whether everything is done: no worker has work, no message is under way, and there is no Hold. Only worker 0 asks.
-  bool quiescent() noexcept;
+  bool quiescent(Completion::Hear hear) noexcept;
   /// Works as worker 0, or sleeps while another thread does, until `done()` or until nothing is left to do.
   /// \tparam often  ask `done` between tasks, too
   /// \returns whether `done()`
@@ -149,7 +156,7 @@ class Engine {
   RuntimeOptions options_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Handlers numbered_;                 // added and removed under mutex_
-  std::vector<std::thread> threads_;  // by who is worker 0
+  std::vector<std::thread> threads_;  // [k]: of worker k, made by the thread above it in their tree
   std::atomic<int> starting_{0};      // threads that have not begun; by who starts them and by them
   std::atomic<bool> running_{false};  // all workers but worker 0 have threads; by who is worker 0
   std::unique_ptr<Trace> trace_;
@@ -167,6 +174,7 @@ class Engine {
   mutable std::mutex mutex_;  // protects the members below, and what handlers say it protects
   std::vector<std::shared_ptr<Handler>> handlers_, retired_;  // retired: removed while in use
   std::vector<std::shared_ptr<Failure>> failures_;            // that nobody may have been told
+  std::exception_ptr why_not_started_;                        // a thread, or where it is to run
 
   std::atomic<int> starved_{0};  // workers that sleep until worker 0 is there
 

@@ -1,0 +1,105 @@
+/// The threads of the workers. They form a tree: each starts those below it, and wakes them in the end, so that with many
+/// workers neither takes as long as all of them one after another.
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <ranges>
+#include <thread>
+#include <utility>
+
+#include "engine/role.hpp"
+#include "engine/work.hpp"
+#include "taskgrain/rt/cores.hpp"
+#include "taskgrain/rt/detail/engine.hpp"
+
+namespace taskgrain::rt::detail {
+
+namespace {
+
+/// The workers directly below one.
+auto below(int worker, int workers) noexcept {
+  constexpr int branches = 4;
+  const auto place = [&](int k) { return std::min(branches * worker + k, workers); };
+  return std::views::iota(place(1), place(branches + 1));
+}
+
+/// The worker, and all below it.
+int size_of_tree(int worker, int workers) noexcept {
+  int size = 1;
+  for (const int k : below(worker, workers)) size += size_of_tree(k, workers);
+  return size;
+}
+
+}  // namespace
+
+void Engine::start_threads() {
+  starting_ = workers() - 1;
+  start_below(0);
+  for (int left; (left = starting_.load()) != 0;) starting_.wait(left);
+  try {
+    if (options_.pin) const Pinned trial(options_.cores[0]);
+  } catch (...) {
+    cannot_start();
+  }
+  std::exception_ptr why;
+  {
+    const std::lock_guard lock(mutex_);
+    why = std::exchange(why_not_started_, nullptr);
+  }
+  running_ = why == nullptr;
+  if (running_) return;
+  stop_threads();
+  std::rethrow_exception(why);
+}
+
+void Engine::start_below(int worker) noexcept {
+  for (const int k : below(worker, workers())) {
+    try {
+      threads_[static_cast<std::size_t>(k)] = std::thread([this, k] { be_worker(k); });
+    } catch (...) {  // the system has no more threads
+      cannot_start();
+      started(size_of_tree(k, workers()));
+    }
+  }
+}
+
+void Engine::be_worker(int k) noexcept {
+  start_below(k);  // before it is pinned: threads begin where those that start them are
+  std::optional<Pinned> pinned;
+  try {
+    if (options_.pin) pinned.emplace(options_.cores[static_cast<std::size_t>(k)]);
+  } catch (...) {
+    cannot_start();
+  }
+  started(1);
+  Worker& worker = *workers_[static_cast<std::size_t>(k)];
+  const Role role(Worker::current_, &worker);
+  worker.work<false>([this] { return stop_.load(std::memory_order_relaxed); });
+  wake_below(k);  // they are to stop, too
+}
+
+void Engine::started(int number) noexcept {
+  if (starting_.fetch_sub(number) == number) starting_.notify_one();
+}
+
+void Engine::cannot_start() noexcept {
+  const std::lock_guard lock(mutex_);
+  why_not_started_ = std::current_exception();
+}
+
+void Engine::stop_threads() noexcept {
+  running_ = false;
+  stop_.store(true);
+  wake_below(0);
+  for (std::thread& thread : threads_)
+    if (thread.joinable()) thread.join();
+  stop_.store(false);
+}
+
+void Engine::wake_below(int worker) noexcept {
+  for (const int k : below(worker, workers())) workers_[static_cast<std::size_t>(k)]->wake();
+}
+
+}  // namespace taskgrain::rt::detail
