@@ -231,6 +231,7 @@ TEST(ComputeBound, EachIterationIsOneFmaOnEachOf64Doubles) {
   }
 }
 
+/// Values that overflow or become denormal would make iterations slower the longer they run.
 TEST(ComputeBound, ValuesStayFiniteAndNormal) {
   for (const Block& block : blocks()) {
     SCOPED_TRACE(name(block.isa));
@@ -241,18 +242,6 @@ TEST(ComputeBound, ValuesStayFiniteAndNormal) {
         ASSERT_LT(x, 0);
       }
     }
-  }
-}
-
-/// Values that overflow or become denormal would make iterations slower the longer they run.
-TEST(ComputeBound, IsAsFastAfterTenMillionIterationsAsAtFirst) {
-  for (const Isa isa : available_isas()) {
-    SCOPED_TRACE(name(isa));
-    const auto seconds_per_iteration = [run = compute_bound(isa)](std::int64_t iterations) {
-      return fastest_of(5, [&] { run(iterations); }) / static_cast<double>(iterations);
-    };
-    seconds_per_iteration(1'000'000);
-    EXPECT_LT(seconds_per_iteration(10'000'000) / seconds_per_iteration(100'000), 1.5);
   }
 }
 
