@@ -15,23 +15,20 @@ namespace taskgrain::rt {
 
 namespace {
 
-struct FreeTopology {
-  void operator()(hwloc_topology_t topology) const noexcept { hwloc_topology_destroy(topology); }
-};
 struct FreeSet {
   void operator()(hwloc_bitmap_t set) const noexcept { hwloc_bitmap_free(set); }
 };
 using Set = std::unique_ptr<hwloc_bitmap_s, FreeSet>;
 
-/// Of the processors that this process may use; found once.
+/// Of the processors that this process may use; found once. Never destroyed: a static runtime may outlive what is.
 hwloc_topology_t topology() {
-  static const std::unique_ptr<hwloc_topology, FreeTopology> found = [] {
+  static const hwloc_topology_t found = [] {
     hwloc_topology_t made = nullptr;
     hwloc_topology_init(&made);
     hwloc_topology_load(made);
-    return std::unique_ptr<hwloc_topology, FreeTopology>(made);
+    return made;
   }();
-  return found.get();
+  return found;
 }
 
 std::vector<int> processors_of(hwloc_const_bitmap_t set) {

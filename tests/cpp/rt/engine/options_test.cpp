@@ -2,15 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <sched.h>
-#include <sys/resource.h>
 
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
-#include <fstream>
 #include <set>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "engine/quota.hpp"
@@ -124,30 +119,6 @@ TEST(Options, ThatAreRefusedLeaveNothingBehind) {
   ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
   EXPECT_TRUE(CPU_EQUAL(&before, &after));
 }
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these need all of the address space
-/// In a process of its own: room for about fifty stacks, and a runtime that wants 300.
-[[noreturn]] void start_too_many_threads() {
-  std::ifstream statm("/proc/self/statm");
-  rlim_t pages = 0;
-  statm >> pages;
-  const rlimit limit{pages * 4096 + (400U << 20), RLIM_INFINITY};
-  setrlimit(RLIMIT_AS, &limit);
-  try {
-    const Runtime runtime({.workers = 300});
-  } catch (const std::system_error& error) {
-    Runtime small({.workers = 2});
-    small.wait();
-    std::fprintf(stderr, "caught: %s", error.what());
-    std::_Exit(0);
-  }
-  std::_Exit(1);
-}
-
-TEST(Options, ThatNeedMoreThreadsThanThereAreEndInAnError) {
-  EXPECT_EXIT(start_too_many_threads(), testing::ExitedWithCode(0), "caught: .*");
-}
-#endif
 
 }  // namespace
 }  // namespace taskgrain::rt
