@@ -25,7 +25,7 @@ class TaskFailed : public std::runtime_error, public std::nested_exception {
   /// Construct it in the handler of the exception `cause`.
   TaskFailed(std::string task, const std::string& message)
       : std::runtime_error(task + " failed: " + message), task_(std::move(task)) {}
-  /// Name of the flow or graph, and key.
+  /// The name of the flow, and the key; or the names of the graph and the task, and the iteration if there are several.
   const std::string& task() const noexcept { return task_; }
 
  private:

@@ -28,7 +28,7 @@ concept DeviceEvent =
 /// fails; as long as one is kept, the run waits.
 class Done {
  public:
-  Done() = default;  ///< of no task; not to be called
+  Done() = default;  ///< of no task
   Done(const Done& other) noexcept;
   Done(Done&& other) noexcept : task_(std::exchange(other.task_, nullptr)) {}
   Done& operator=(Done other) noexcept {
@@ -37,7 +37,7 @@ class Done {
   }
   ~Done();
 
-  /// The device is done. From any thread.
+  /// The device is done. From any thread. \throws UsageError  if this is of no task
   void operator()() const;
 
   /// For devices that call back with a pointer: one that stands for this copy, which is empty then.

@@ -125,6 +125,12 @@ void GraphActors::meet_if_running(std::uint64_t number, std::size_t k) {
     meet(k, begin_, end_);
 }
 
+std::string GraphActors::task_text(std::uint32_t node, std::int64_t iteration) const {
+  std::string text = outline_.names.text(node);
+  if (end_ - begin_ > 1) text.append(" of iteration ").append(std::to_string(iteration - begin_));
+  return text;
+}
+
 void GraphActors::finished() {
   if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) complete();
 }

@@ -38,7 +38,8 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   /// The device is done with an iteration of a device task. From any thread.
   virtual void device_done(std::uint32_t d, std::int64_t iteration) = 0;
   /// A task throws, with the exception that is being handled.
-  void fail(std::uint32_t node) noexcept { engine_.fail(*this, outline_.names.text(node)); }
+  /// \param iteration  over all launches
+  void fail(std::uint32_t node, std::int64_t iteration) noexcept { engine_.fail(*this, task_text(node, iteration)); }
 
   // -- Handler
   void lost(const Payload&) noexcept final { counts(*engine_.here()).end(); }
@@ -95,6 +96,9 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   virtual void reset(std::int64_t end) noexcept = 0;
   /// Appends the tasks of a worker's actor that wait.
   virtual std::size_t waiting_tasks(int worker, std::vector<StuckTask>& tasks, std::size_t most) const = 0;
+  /// What errors call a task of the running launch, with its iteration if there are several.
+  /// \param iteration  over all launches
+  std::string task_text(std::uint32_t node, std::int64_t iteration) const;
   /// An actor is through. Called once for each launch and actor.
   void finished();
   void set_postcondition(std::size_t k) { running_.postconditions_[k].second.set(); }
@@ -134,7 +138,7 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   std::uint64_t number_ = 0;            // of the launch that starts or runs; one more for each
   bool busy_ = false;                   // a launch runs, or waits for its events
   bool is_running_ = false;             // it runs
-  std::int64_t begin_ = 0, end_ = 0;    // of the launch that runs, or ran last
+  std::int64_t begin_ = 0, end_ = 0;    // of the launch that runs, or ran last; read without it while one runs
   std::int64_t planned_ = 0;            // end_, and what is in the queue
   std::exception_ptr why_;              // what stopped the launch that runs, if no task of its own
   std::vector<Event> events_;      // of its preconditions; not in what waits for them, or they would own themselves

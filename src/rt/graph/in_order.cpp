@@ -96,7 +96,7 @@ class InOrder final : public Executor<InOrder> {
         actor.rewind();
       }
     } catch (...) {
-      fail(actor.program.records[actor.record].node);
+      fail(actor.program.records[actor.record].node, actor.iteration);
       return give_up(actor);
     }
     if (failed()) return give_up(actor);
@@ -115,7 +115,8 @@ class InOrder final : public Executor<InOrder> {
   std::size_t waiting_tasks(int worker, std::vector<StuckTask>& tasks, std::size_t most) const override {
     const Actor& actor = actors_[static_cast<std::size_t>(worker)];
     if (!actor.parked || actor.record == actor.program.records.size()) return 0;
-    if (tasks.size() < most) tasks.push_back({outline_.names.text(actor.program.records[actor.record].node), 0, 1});
+    if (tasks.size() < most)
+      tasks.push_back({task_text(actor.program.records[actor.record].node, actor.iteration), 0, 1});
     return 1;
   }
 

@@ -13,6 +13,7 @@ Done::~Done() {
 }
 
 void Done::operator()() const {
+  if (task_ == nullptr) throw UsageError("a Done that is of no task was called");
   const Done kept = *this;  // the device may destroy the copy that it calls
   kept.task_->finish();
 }
@@ -46,7 +47,7 @@ void UnderWay::drop() noexcept {
     try {
       throw UsageError("its device never called done: all copies of the function are destroyed");
     } catch (...) {
-      graph_->fail(node_);
+      graph_->fail(node_, iteration_);
     }
     finish();  // the launch has failed, and waits for its devices no more
   }
@@ -95,7 +96,7 @@ void Issuer::issue(GraphActors& graph, std::uint32_t d, const Turn& turn, std::i
   try {
     under_way = pools_[static_cast<std::size_t>(task.worker)]->take();
   } catch (...) {  // no memory
-    graph.fail(task.node);
+    graph.fail(task.node, iteration);
     graph.device_done(d, iteration);
     throw;
   }
@@ -105,7 +106,7 @@ void Issuer::issue(GraphActors& graph, std::uint32_t d, const Turn& turn, std::i
       task.start.call(task.start.function, turn, after.events.data(), after.events.size(), done, made);
     });
   } catch (...) {
-    graph.fail(task.node);
+    graph.fail(task.node, iteration);
     done();  // a device that has a copy nevertheless calls it in vain
     throw;
   }

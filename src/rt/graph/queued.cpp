@@ -94,7 +94,7 @@ class QueuedActors final : public Executor<QueuedActors> {
         continue;  // it ran, or nothing has come
       ++total;
       if (tasks.size() < most)
-        tasks.push_back({outline_.names.text(actor.program.records[t].node), indegree - left, indegree});
+        tasks.push_back({task_text(actor.program.records[t].node, iteration), indegree - left, indegree});
     }
     return total;
   }
@@ -241,7 +241,7 @@ class QueuedActors final : public Executor<QueuedActors> {
         here.trace()->record(outline_.names.text(record.node), begin, TraceLane::Clock::now());
       }
     } catch (...) {
-      fail(record.node);
+      fail(record.node, task.iteration);
       if (record.instruction != Instruction::issue) dropped(here, task);  // else it counts as done
       return;
     }

@@ -62,7 +62,7 @@ TEST_P(Failures, ATaskThatThrowsIsNamed) {
       runtime_.wait();
       FAIL() << "nothing was thrown";
     } catch (const TaskFailed& error) {
-      EXPECT_EQ(error.task(), "mesh cell 4");
+      EXPECT_EQ(error.task(), "mesh cell 4 of iteration 2");
       EXPECT_THAT(error.what(), HasSubstr("no bread"));
       EXPECT_THROW(error.rethrow_nested(), std::runtime_error);
     }
@@ -245,7 +245,7 @@ TEST_P(Failures, AStartThatThrowsAfterDoneEndsItsLaunchAlone) {
     fails = round % 2 == 0;
     const auto launch = graph.launch({.iterations = 3});
     if (fails)
-      EXPECT_THAT(message<TaskFailed>([&] { runtime_.wait(launch.done); }), HasSubstr("graph first failed: too late"));
+      EXPECT_THAT(message<TaskFailed>([&] { runtime_.wait(launch.done); }), HasSubstr("graph first of iteration 1 failed: too late"));
     else
       runtime_.wait(launch.done);
     runtime_.wait();
