@@ -128,20 +128,20 @@ class Counters {
       walked(slots);
   }
 
-  /// Where words are equal no factor helps, so the next is tried when as many slots again have been walked: by an
-  /// insert, before it does anything else.
+  /// Where words are equal no factor helps, so the next is tried when as many slots again have been walked as up to the
+  /// last: by an insert, before it does anything else.
   void walked(std::size_t slots) noexcept {
     if ((walked_ += slots) >= patience_) room_ = 0;
   }
 
-  /// Inlined: where it is called, each task takes 15 ns more, though it is hardly ever reached (docs/experiments.md).
+  /// Always inlined: a call costs 15 ns a task, though it is hardly ever reached (docs/experiments.md).
   [[gnu::always_inline]] void make_room() {
+    if (walked_ >= patience_) patience_ = 2 * walked_;
     if (size_.load(std::memory_order_relaxed) >= room(mask_)) return rebuild(2 * (mask_ + 1), factor_);
     room_ = room(mask_);
-    patience_ *= 2;
     try {
-      rebuild(mask_ + 1, factor_ * odd);
-    } catch (const std::bad_alloc&) {  // slow, but right
+      rebuild(mask_ + 1, factor_ * odd * odd);  // never odd², by which keys are spread over workers
+    } catch (const std::bad_alloc&) {           // slow, but right
     }
   }
 

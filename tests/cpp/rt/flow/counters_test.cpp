@@ -335,7 +335,7 @@ TEST(Counters, LayGridsApart) {
   EXPECT_LE(sum / number, 4.6);  // places drawn by chance: 5.0
 }
 
-TEST(Counters, ChangeNoFactorForChance) {
+TEST(Counters, WalkLittleWhereWordsAreRandom) {
   std::mt19937_64 random(5);
   std::vector<std::uint64_t> words(20000);
   for (std::uint64_t& word : words) word = random();

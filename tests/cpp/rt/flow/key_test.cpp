@@ -199,18 +199,31 @@ struct Probes {
   int most = 0;
 };
 template <typename K>
-Probes probes(const std::vector<K>& keys) {
+Probes probes(const std::vector<K>& keys, std::uint64_t factor) {
   const int bits = static_cast<int>(std::bit_width(4 * keys.size() - 1));
   const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
   std::vector<bool> full(mask + 1);
   Probes found;
   for (const K& key : keys) {
-    std::uint64_t slot = hash_key(key) >> (64 - bits);
+    std::uint64_t slot = (word_of(key) * factor) >> (64 - bits);
     int here = 1;
     for (; full[slot]; slot = (slot + 1) & mask) ++here;
     full[slot] = true;
     found.mean += 1.0 * here / static_cast<double>(keys.size());
     found.most = std::max(found.most, here);
+  }
+  return found;
+}
+
+/// With the factors that a table takes one after another. Words that are hashes are to lie well with each of them; others
+/// with one, because a table changes a factor with which they do not.
+template <typename K>
+Probes probes(const std::vector<K>& keys) {
+  constexpr bool hashed = sizeof(K) > sizeof(std::uint64_t);
+  Probes found = probes(keys, odd);
+  for (const std::uint64_t factor : {odd * odd * odd, odd * odd * odd * odd * odd}) {
+    const Probes other = probes(keys, factor);
+    if ((other.mean > found.mean) == hashed) found = other;
   }
   return found;
 }
