@@ -3,8 +3,8 @@
     python bench/producer.py FOLDER [--tasks 100000] [--rounds 15]
 
 FOLDER has the programs taskgrain-producer-*; a peer that was not built is left out. A task works for a fixed
-number of turns of a loop. The ideal is half of the tasks on each of two threads without any runtime, just
-before the run. Ratios are of the same round; their intervals are a bootstrap of the median over rounds.
+number of turns of a loop. The ideal is half of the tasks on each of two bound threads without any runtime,
+just before the run. Ratios are of the same round; their intervals are a bootstrap of the median over rounds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from imbalance import interval
 from side_by_side import at_least_one
 
-OWN = "taskgrain"
+OWN, IDEAL = "taskgrain", "alone"
 PEERS = ("libgomp", "libomp", "onetbb")
 MICROSECONDS = (0.0, 0.1, 0.5, 2.0, 10.0, 50.0)
 
@@ -46,7 +46,8 @@ def main() -> None:
         print(f"{name}: NOT MEASURED, there is no {programs.pop(name)}")
     if OWN not in programs:
         return
-    (per_microsecond,) = output(programs[OWN], "--turns")
+    alone = options.folder / f"taskgrain-producer-{IDEAL}"
+    (per_microsecond,) = output(alone, "--turns")
     print(f"one producer, {options.tasks} tasks, two threads: median of {options.rounds} rounds, best round")
     print(f"{'us':>5} {'':10} {'ms':>8} {'best':>8} {'stolen':>7}  ideal / time          time / taskgrain")
     for microseconds in MICROSECONDS:
@@ -56,7 +57,8 @@ def main() -> None:
         efficiency: dict[str, list[float]] = {name: [] for name in programs}
         for number in range(options.rounds):
             for name in list(programs) if number % 2 == 0 else reversed(list(programs)):
-                taken, share, ideal = output(programs[name], turns, str(options.tasks))
+                ideal, _ = output(alone, turns, str(options.tasks))
+                taken, share = output(programs[name], turns, str(options.tasks))
                 seconds[name].append(taken)
                 stolen[name].append(share)
                 efficiency[name].append(ideal / taken)

@@ -1,7 +1,6 @@
 /// What a producer of tasks and one thief take:
 ///
-///     PROGRAM TURNS [TASKS]    prints the seconds of the tasks, the share of them that the producer did not run, and
-///                              the seconds that the work alone takes when two threads share it
+///     PROGRAM TURNS [TASKS]    prints the seconds of the tasks, and the share of them that the producer did not run
 ///     PROGRAM --turns          prints how many turns of the work take a microsecond
 
 #include "producer.hpp"
@@ -11,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
-#include <thread>
 
 namespace producer {
 
@@ -34,17 +32,6 @@ double seconds_of(const Body& body) {
   const auto begin = Clock::now();
   body();
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-/// Both threads at once: the processors of a virtual machine may be one core.
-double seconds_alone(long tasks, long turns) {
-  const auto half = [=] {
-    for (long k = 0; k < tasks / 2; ++k) work(turns);
-  };
-  return seconds_of([&] {
-    std::jthread other(half);
-    half();
-  });
 }
 
 double turns_of_a_microsecond() {
@@ -75,12 +62,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: %s TURNS [TASKS], or --turns\n", argv[0]);
     return 2;
   }
-  const double alone = seconds_alone(tasks, turns);
   start();
   produce(tasks, std::min(turns, 1'000L));  // memory is there, and threads are awake
   ++round;
   own = 0;
   const double seconds = seconds_of([&] { produce(tasks, turns); });
-  std::printf("%.9f %.4f %.9f\n", seconds, 1 - static_cast<double>(own) / static_cast<double>(tasks), alone);
+  std::printf("%.9f %.4f\n", seconds, 1 - static_cast<double>(own) / static_cast<double>(tasks));
   stop();
 }
