@@ -1,21 +1,28 @@
-/* Completion::reached and awaits (include/taskgrain/rt/detail/completion.hpp), Worker::publish_idle and sleep (src/rt/engine/worker.cpp,
- * work.hpp): worker 0 sleeps until everything is done. Two others become idle, and busy again when they get a message.
+/* Completion (include/taskgrain/rt/detail/completion.hpp), Worker::publish_idle and sleep (src/rt/engine/worker.cpp, work.hpp): worker 0
+ * sleeps until everything is done. Two others become idle, and busy again when they get a message. A thread outside ends a hold.
  *
- * A look at the workers stops at one that is busy: it is awaited, and the next look goes on there. If a look comes to the end, and not
- * all is done, anybody is awaited. Only who is awaited wakes worker 0 when it becomes idle.
+ * A look at the workers stops at one that is busy, and the next look goes on there. If that comes to the end, and not all is done as far as
+ * it knows, a whole look follows. Before worker 0 sleeps, it says whom it awaits: the worker at which its last look has stopped, or anybody.
+ * Only who is awaited wakes it on becoming idle. It does not sleep if the look that follows stops elsewhere.
  *
  * That a look is right when it finds that all is done is models/quiescence.pml, and how the kernel lets a thread sleep is
- * models/sleep.pml; here the number of messages under way is known to all, and to sleep is one step.
+ * models/sleep.pml; here the number of messages under way is known to all, and to sleep is one step. Waits for one thing are left out:
+ * they await anybody, and nap. So are other threads that wait; they are woken by all that become idle.
  *
  * Property: worker 0 finds that all is done. If it slept for ever, the search would end in a state that is no end.
  *
  * variant:  SYMMETRIC          no membarrier: the others have a fence of their own
+ * variant:  INHERITED          the look goes on where an earlier wait has left it, and its first part is out of date
  * mutation: NO_HEAVY_BARRIER   nothing between "asleep" and the last look
- * mutation: CHANGE_IGNORED     worker 0 sleeps although its last look has found another worker to await
- * mutation: NO_RESET           a look that comes to the end leaves who was awaited
+ * mutation: CHANGE_IGNORED     worker 0 sleeps although its last look has stopped elsewhere
  * mutation: NOT_ANYBODY        who becomes idle tells only if it is awaited by name
  * mutation: ASKS_FIRST         who becomes idle asks whether it is awaited, and then publishes that it is idle
+ * mutation: NO_WHOLE_LOOK      no whole look follows one that went on; with INHERITED
  */
+
+#ifdef NO_WHOLE_LOOK
+#define INHERITED
+#endif
 
 #include "store_buffer.pml"
 
@@ -34,10 +41,11 @@
 #define LOCATIONS 4
 
 short memory[LOCATIONS];
-chan buffer[OTHERS + 1] = BUFFER(4);
+chan buffer[OTHERS + 2] = BUFFER(4);  /* that of the thread outside stays empty */
 
 byte to_send = MESSAGES;
 byte under_way;
+byte holds = 1;
 byte mail[OTHERS + 1];
 
 proctype draining(byte thread) {
@@ -65,58 +73,67 @@ inline heavy_barrier() {
 #endif
 }
 
-inline await(worker) {
-  if
-  :: awaited != worker -> awaited = worker; buffer[0]!relaxed, AWAITED, worker
-  :: else
-  fi
-}
-
-/* At worker `seen` + 1. What worker 0 stores is seen by others only when its buffer is drained. */
+/* At worker `left`. */
 inline look_at_next() {
   atomic {
-    epochs[seen] = memory[EPOCH(seen + 1)];
+    epochs[left - 1] = memory[EPOCH(left)];
     if
-    :: epochs[seen] % 2 == 1 -> epochs[seen] = 0; await(seen + 1); goto looked
-    :: else -> seen++
+    :: epochs[left - 1] % 2 == 1 -> epochs[left - 1] = 0; busy = left; goto looked
+    :: else -> left--
     fi
   }
 }
 
 inline look_again(k) {
   if
-  :: memory[EPOCH(k + 1)] != epochs[k] -> goto looked
+  :: memory[EPOCH(k)] != epochs[k - 1] -> goto failed
   :: else
   fi
 }
 
-/* Goes on where the last look has stopped. Sets `done`. */
+/* Sets `done`. */
 inline look() {
-  do
-  :: seen < OTHERS -> look_at_next()
-  :: else -> break
-  od;
-  atomic {
-    seen = 0;
-#ifndef NO_RESET
-    await(ANYBODY)
-#endif
-  };
   if
-  :: under_way > 0 -> goto looked
+  :: holds > 0 -> goto looked
   :: else
   fi;
-  look_again(0);
+  resumed = (left < OTHERS);
+whole:
+  do
+  :: left > 0 -> look_at_next()
+  :: else -> break
+  od;
+  atomic { left = OTHERS; busy = ANYBODY };
+  if
+  :: under_way > 0 -> goto failed
+  :: else
+  fi;
   look_again(1);
-  done = true
+  look_again(2);
+  if
+  :: holds > 0 -> goto failed
+  :: else -> done = true; goto looked
+  fi;
+failed:
+#ifndef NO_WHOLE_LOOK
+  if
+  :: resumed -> resumed = false; goto whole
+  :: else
+  fi
+#else
+  skip
+#endif
 }
 
 proctype worker0() {
-  byte awaited = ANYBODY;
+  byte left = OTHERS;
+  byte busy = ANYBODY;
   byte before;
-  byte seen;
   byte epochs[OTHERS];
-  bool done, last;
+  bool done, last, resumed;
+#ifdef INHERITED
+  atomic { left = 1; epochs[1] = 200 };
+#endif
   do
   :: last = false;
 again:
@@ -125,7 +142,8 @@ looked:
     if
     :: done -> break
     :: !done && !last ->
-      before = awaited;
+      before = busy;
+      buffer[0]!relaxed, AWAITED, before;
       buffer[0]!relaxed, STATE, ASLEEP;
       heavy_barrier();
       last = true;
@@ -133,8 +151,8 @@ looked:
     :: !done && last ->
       if
 #ifndef CHANGE_IGNORED
-      :: awaited != before -> skip
-      :: awaited == before ->
+      :: busy != before -> skip
+      :: busy == before ->
 #else
       :: true ->
 #endif
@@ -144,6 +162,13 @@ looked:
       buffer[0]!relaxed, STATE, AWAKE
     fi
   od
+}
+
+inline wake() {
+  if
+  :: memory[STATE] == ASLEEP -> atomic { FLUSH(buffer[me]); memory[STATE] = AWAKE }
+  :: else
+  fi
 }
 
 inline tell_if_awaited() {
@@ -159,12 +184,16 @@ inline tell_if_awaited() {
 #else
   :: awaited == me ->
 #endif
-    if
-    :: memory[STATE] == ASLEEP -> atomic { FLUSH(buffer[me]); memory[STATE] = AWAKE }
-    :: else
-    fi
+    wake()
   :: else
   fi
+}
+
+/* The end of a hold is a read-modify-write. */
+proctype thread_outside() {
+  byte me = 3;
+  holds--;
+  wake()
 }
 
 proctype other(byte me) {
@@ -197,6 +226,7 @@ init {
     run draining(2);
     run worker0();
     run other(1);
-    run other(2)
+    run other(2);
+    run thread_outside()
   }
 }

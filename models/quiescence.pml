@@ -4,8 +4,9 @@
  *
  * A worker that has nothing to do publishes how many messages it has sent and received, and an even epoch. Before it takes a message
  * or another's task it publishes an odd one. The waiting worker reads all publications twice: everything is done if in the first
- * pass all epochs are even and as many messages were received as sent, and in the second no epoch has changed. The first pass stops
- * at a worker that is busy, and goes on there when the waiting worker looks again, which may have worked itself meanwhile.
+ * pass all epochs are even and as many messages were received as sent, and in the second no epoch has changed. The first pass begins
+ * with the last worker. It stops at one that is busy, and goes on there when the waiting worker looks again, which may have worked itself
+ * meanwhile.
  *
  * Property: when completion is declared there is no message under way and no task queued or running; and (liveness, with one message
  * and weak fairness) it is declared in the end.
@@ -18,7 +19,6 @@
  * mutation: RECEIVE_FIRST   a worker publishes after it has handled the message
  * mutation: SUMS_RELAXED    the sums are published by relaxed stores, which may pass that of the odd epoch before
  * mutation: OUTSIDE_LATE    the thread outside counts its message after it has sent it
- * mutation: NOT_ITSELF      the second pass leaves out the waiting worker
  * liveness mutation: SENT_TWICE   a message is counted twice by its sender
  */
 
@@ -155,20 +155,20 @@ inline steal(victim) {
 #define BEFORE_STEALING publish_busy()
 #endif
 
-/* Of worker `seen`, if it is not busy. */
+/* Of worker left - 1, if it is not busy. */
 inline read() {
   atomic {
-    epochs[seen] = memory[EPOCH(seen)];
+    epochs[left - 1] = memory[EPOCH(left - 1)];
     if
-    :: epochs[seen] % 2 == 0
-    :: else -> epochs[seen] = 0; goto failed
+    :: epochs[left - 1] % 2 == 0
+    :: else -> epochs[left - 1] = 0; goto failed
     fi
   };
 #ifndef NO_SUMS
-  under_way = under_way + memory[SENT(seen)];
-  atomic { under_way = under_way - memory[RECEIVED(seen)]; seen++ }
+  under_way = under_way + memory[SENT(left - 1)];
+  atomic { under_way = under_way - memory[RECEIVED(left - 1)]; left-- }
 #else
-  seen++
+  left--
 #endif
 }
 
@@ -182,7 +182,7 @@ inline read_again(k) {
 /* What worker 0 itself has published, it sees at once: it looks only when its buffer is empty. */
 inline look_for_completion() {
   do
-  :: seen < WORKERS -> read()
+  :: left > 0 -> read()
   :: else -> break
   od;
   atomic {
@@ -196,9 +196,7 @@ inline look_for_completion() {
     fi
   };
 #ifndef ONE_PASS
-#ifndef NOT_ITSELF
   read_again(0);
-#endif
   read_again(1);
   read_again(2);
 #endif
@@ -209,7 +207,7 @@ inline look_for_completion() {
     fi
   };
 ended:
-  atomic { epochs[0] = 0; epochs[1] = 0; epochs[2] = 0; under_way = 0; outside_seen = 0; seen = 0 };  /* fewer states */
+  atomic { epochs[0] = 0; epochs[1] = 0; epochs[2] = 0; under_way = 0; outside_seen = 0; left = WORKERS };  /* fewer states */
 failed:
   skip
 }
@@ -220,7 +218,7 @@ proctype worker(byte me) {
   byte received;
   bool got;
   byte epochs[WORKERS];
-  byte seen;
+  byte left = WORKERS;
   short under_way;
   short outside_seen;
   if

@@ -82,9 +82,9 @@ Engine::~Engine() {
   }
 }
 
-bool Engine::quiescent(Completion::Hear hear) noexcept {
+bool Engine::quiescent() noexcept {
   const auto of = [this](std::size_t w) -> const Standing& { return workers_[w]->standing_; };
-  return completion_.reached(of, outside_, hear);
+  return completion_.reached(of, outside_);
 }
 
 }  // namespace taskgrain::rt::detail

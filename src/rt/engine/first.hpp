@@ -72,16 +72,18 @@ bool Engine::wait_until(const Done& done) {
   const auto leave = [](Worker* worker) { worker->leave(); };
   const std::unique_ptr<Worker, decltype(leave)> leaves(&first, leave);
   std::optional<Pinned> pinned;
-  if (options_.pin) pinned.emplace(options_.cores[0]);
   bool is_done = false;
-  constexpr auto hear = often ? Completion::Hear::all : Completion::Hear::awaited;
   // After `join` the others have no threads. It starts them for the first thing that comes, and does not sleep before:
   // what comes for another worker would not wake it.
   const auto joined = [this] { return !running_ && workers() > 1; };
   do {
-    if (joined() && !quiescent(hear)) start_threads();
-    first.work<often>([&] { return (is_done = done()) || quiescent(hear) || joined(); });
-  } while (!is_done && joined() && !quiescent(hear));
+    if (joined() && !quiescent()) {
+      pinned.reset();  // or they would all begin on this core
+      start_threads();
+    }
+    if (options_.pin && !pinned) pinned.emplace(options_.cores[0]);
+    first.work<often>([&] { return (is_done = done()) || quiescent() || joined(); });
+  } while (!is_done && joined() && !quiescent());
   return is_done;
 }
 

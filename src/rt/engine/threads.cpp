@@ -18,30 +18,29 @@ namespace taskgrain::rt::detail {
 
 namespace {
 
+#if defined(TASKGRAIN_SIMULATED_SCHEDULE)
+constexpr int branches = 1;  // so that few workers make a tree with branches below branches
+#else
+constexpr int branches = 4;
+#endif
+
 /// The workers directly below one.
 auto below(int worker, int workers) noexcept {
-  constexpr int branches = 4;
   const auto place = [&](int k) { return std::min(branches * worker + k, workers); };
   return std::views::iota(place(1), place(branches + 1));
-}
-
-/// The worker, and all below it.
-int size_of_tree(int worker, int workers) noexcept {
-  int size = 1;
-  for (const int k : below(worker, workers)) size += size_of_tree(k, workers);
-  return size;
 }
 
 }  // namespace
 
 void Engine::start_threads() {
-  starting_ = workers() - 1;
+  starting_ = 1;
   start_below(0);
+  started();
   for (int left; (left = starting_.load()) != 0;) starting_.wait(left);
   try {
     if (options_.pin) const Pinned trial(options_.cores[0]);
   } catch (...) {
-    cannot_start();
+    note_failed_start();
   }
   std::exception_ptr why;
   {
@@ -55,36 +54,38 @@ void Engine::start_threads() {
 }
 
 void Engine::start_below(int worker) noexcept {
-  for (const int k : below(worker, workers())) {
+  const auto children = below(worker, workers());
+  starting_.fetch_add(static_cast<int>(children.size()));
+  for (const int k : children) {
     try {
-      threads_[static_cast<std::size_t>(k)] = std::thread([this, k] { be_worker(k); });
+      threads_[static_cast<std::size_t>(k)] = std::thread([this, k] { run_worker(k); });
     } catch (...) {  // the system has no more threads
-      cannot_start();
-      started(size_of_tree(k, workers()));
+      note_failed_start();
+      started();
     }
   }
 }
 
-void Engine::be_worker(int k) noexcept {
-  start_below(k);  // before it is pinned: threads begin where those that start them are
+void Engine::run_worker(int k) noexcept {
   std::optional<Pinned> pinned;
+  start_below(k);  // before it is pinned: threads begin where those that start them are
   try {
     if (options_.pin) pinned.emplace(options_.cores[static_cast<std::size_t>(k)]);
   } catch (...) {
-    cannot_start();
+    note_failed_start();
   }
-  started(1);
+  started();
   Worker& worker = *workers_[static_cast<std::size_t>(k)];
   const Role role(Worker::current_, &worker);
   worker.work<false>([this] { return stop_.load(std::memory_order_relaxed); });
   wake_below(k);  // they are to stop, too
 }
 
-void Engine::started(int number) noexcept {
-  if (starting_.fetch_sub(number) == number) starting_.notify_one();
+void Engine::started() noexcept {
+  if (starting_.fetch_sub(1) == 1) starting_.notify_one();
 }
 
-void Engine::cannot_start() noexcept {
+void Engine::note_failed_start() noexcept {
   const std::lock_guard lock(mutex_);
   why_not_started_ = std::current_exception();
 }

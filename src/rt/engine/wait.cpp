@@ -199,6 +199,10 @@ void Engine::start() {
 
 void Engine::notify() noexcept {
   workers_[0]->wake();
+  notify_others();
+}
+
+void Engine::notify_others() noexcept {
   if (others_.load(std::memory_order_relaxed) == 0) return;
   const std::lock_guard lock(first_mutex_);
   first_left_.notify_all();

@@ -127,11 +127,13 @@ void Worker::sleep(const Until& until, std::chrono::nanoseconds most) {
   else
     publish_idle();
   engine_.asleep_.fetch_add(1, std::memory_order_relaxed);
-  const std::size_t awaited = engine_.completion_.awaited();
-  const auto awaits_another = [&] { return index_ == 0 && engine_.completion_.awaited() != awaited; };
-  sleeper_.sleep_unless(
-      [&] { return mail() || loot() || until() || awaits_another() || (is_starved && engine_.first_taken_.load()); },
-      most);
+  const auto busy = [this] { return index_ == 0 ? engine_.completion_.busy() : Completion::anybody; };
+  const std::size_t before = busy();
+  if (index_ == 0) engine_.completion_.await(looks_ ? Completion::anybody : before);
+  const auto found = [&] {  // a look that stops at another worker is one more: that worker does not know
+    return mail() || loot() || until() || busy() != before || (is_starved && engine_.first_taken_.load());
+  };
+  sleeper_.sleep_unless(found, most);
   engine_.asleep_.fetch_sub(1, std::memory_order_relaxed);
   if (is_starved) engine_.starved_.fetch_sub(1);
 }

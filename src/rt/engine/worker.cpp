@@ -221,7 +221,8 @@ void Worker::publish_idle() {
   standing_.idle(sent_, received_);
   if (index_ == 0) return;
   light_barrier();  // worker 0 says whom it awaits, and looks once more before it sleeps
-  if (engine_.completion_.awaits(static_cast<std::size_t>(index_)) || engine_.others_.load() != 0) engine_.notify();
+  if (engine_.completion_.awaits(static_cast<std::size_t>(index_))) engine_.worker(0).wake();
+  engine_.notify_others();
 }
 
 void Worker::publish_busy() {

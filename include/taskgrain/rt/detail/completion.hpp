@@ -8,8 +8,10 @@
 /// first look misses a message that was sent and received in its course, the second look sees an epoch that has changed.
 ///
 /// With many workers, worker 0 must not look at all of them each time, nor be woken by each. The first look stops at a
-/// worker that is busy, and goes on there the next time: the second look makes up for what has changed meanwhile. Only
-/// that worker wakes worker 0 when it becomes idle. If n workers become idle in any order, ln n of them do.
+/// worker that is busy, and goes on there the next time. If that fails in the end, because somebody has stirred behind
+/// it, a whole look follows. While worker 0 waits for everything and sleeps, only the worker at which its look has
+/// stopped wakes it. In a random order of becoming idle these are about ln n of n workers. Looks begin with the last
+/// worker, so that none but one is woken for if they become idle from the first to the last.
 
 #include <atomic>
 #include <cstddef>
@@ -63,8 +65,7 @@ struct alignas(apart) OutsideCounts {
 /// Decides, for all workers of one process.
 class Completion {
  public:
-  /// Which workers are to tell worker 0 that they have become idle.
-  enum class Hear : std::uint8_t { all, awaited };
+  static constexpr std::size_t anybody = SIZE_MAX;
 
   explicit Completion(std::size_t workers) : epochs_(workers) {}
 
@@ -73,19 +74,41 @@ class Completion {
   /// Whether nothing is left to do: no worker has work, no message is under way, and there is no hold.
   /// \param of  of(w) is the Standing of worker w
   template <typename Of>
-  bool reached(const Of& of, const OutsideCounts& outside, Hear hear) noexcept {
+  bool reached(const Of& of, const OutsideCounts& outside) noexcept {
     if (outside.holds.load(std::memory_order_acquire) != 0) return false;
-    for (; seen_ < epochs_.size(); ++seen_) {
-      const Standing& standing = of(seen_);
-      epochs_[seen_] = standing.epoch();
-      if (epochs_[seen_] % 2 != 0) {
-        await(hear == Hear::awaited ? seen_ : anybody);
+    const bool resumed = left_ != epochs_.size();
+    for (; left_ > 0; --left_) {
+      const Standing& standing = of(left_ - 1);
+      epochs_[left_ - 1] = standing.epoch();
+      if (epochs_[left_ - 1] % 2 != 0) {
+        busy_ = left_ - 1;
         return false;
       }
       balance_ += standing.balance();
     }
-    seen_ = 0;
-    await(anybody);
+    left_ = epochs_.size();
+    busy_ = anybody;
+    return confirmed(of, outside) || (resumed && reached(of, outside));
+  }
+
+  /// The worker at which the look has stopped, because it was busy; `anybody` if the look came to the end.
+  std::size_t busy() const noexcept { return busy_; }
+  /// Says who is to wake worker 0 on becoming idle, before it sleeps.
+  void await(std::size_t worker) noexcept { awaited_.store(worker, std::memory_order_relaxed); }
+
+  // -- by the others
+
+  /// Whether this worker must wake worker 0. Asked after it has published that it is idle, and has passed a light
+  /// barrier.
+  bool awaits(std::size_t worker) const noexcept {
+    const std::size_t awaited = awaited_.load(std::memory_order_relaxed);
+    return awaited == worker || awaited == anybody;
+  }
+
+ private:
+  /// Whether all epochs are those of the first look, and what was sent then was received.
+  template <typename Of>
+  bool confirmed(const Of& of, const OutsideCounts& outside) noexcept {
     const std::uint64_t sent = outside.sent.load(std::memory_order_acquire);
     if (std::exchange(balance_, 0) + sent != 0) return false;
     for (std::size_t w = 0; w < epochs_.size(); ++w)
@@ -94,26 +117,11 @@ class Completion {
     return outside.holds.load(std::memory_order_acquire) == 0 && outside.sent.load(std::memory_order_acquire) == sent;
   }
 
-  /// The worker at which the first look has stopped, or `anybody`.
-  std::size_t awaited() const noexcept { return awaited_.load(std::memory_order_relaxed); }
-
-  // -- by the others
-
-  /// Whether worker 0 sleeps until this one is idle, if it sleeps. Asked after the worker has published that it is, and
-  /// has passed a light barrier.
-  bool awaits(std::size_t worker) const noexcept { return awaited() == anybody || awaited() == worker; }
-
- private:
-  static constexpr std::size_t anybody = SIZE_MAX;
-
-  void await(std::size_t worker) noexcept {
-    if (awaited() != worker) awaited_.store(worker, std::memory_order_relaxed);
-  }
-
-  // Of the first look, by worker 0: at workers 0 … seen_ - 1, their epochs, and what they have sent and not received.
-  std::size_t seen_ = 0;
-  std::vector<std::uint64_t> epochs_;
-  std::uint64_t balance_ = 0;
+  // By worker 0, of the first look:
+  std::vector<std::uint64_t> epochs_;  // of workers left_ … n - 1
+  std::uint64_t balance_ = 0;          // what these have sent and not received, modulo 2^64
+  std::size_t left_ = epochs_.size();  // workers at which it has not looked
+  std::size_t busy_ = anybody;
   alignas(apart) std::atomic<std::size_t> awaited_{anybody};  // by worker 0
 };
 

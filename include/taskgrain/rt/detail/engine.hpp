@@ -85,6 +85,8 @@ class Engine {
   void wait(const Event& event);
   void work_until(const std::function<bool()>& done);
   void notify() noexcept;
+  /// Tells the threads that wait and are not worker 0.
+  void notify_others() noexcept;
   void join();
   void start();
   /// A thread outside that touches the engine. The engine ends only when all of these have left; their count is the
@@ -115,13 +117,13 @@ class Engine {
   void stop_threads() noexcept;
   void start_below(int worker) noexcept;
   void wake_below(int worker) noexcept;
-  void be_worker(int k) noexcept;
-  /// So many threads have begun, or never will.
-  void started(int number) noexcept;
-  /// For the reason that is the exception being handled.
-  void cannot_start() noexcept;
+  void run_worker(int k) noexcept;
+  /// A thread has begun, and has started those below it; or it never will.
+  void started() noexcept;
+  /// Keeps the exception that is being handled: why a thread could not start.
+  void note_failed_start() noexcept;
   /// Whether everything is done: no worker has work, no message is under way, and there is no Hold. Only worker 0 asks.
-  bool quiescent(Completion::Hear hear) noexcept;
+  bool quiescent() noexcept;
   /// Works as worker 0, or sleeps while another thread does, until `done()` or until nothing is left to do.
   /// \tparam often  ask `done` between tasks, too
   /// \returns whether `done()`
@@ -157,7 +159,7 @@ class Engine {
   std::vector<std::unique_ptr<Worker>> workers_;
   Handlers numbered_;                 // added and removed under mutex_
   std::vector<std::thread> threads_;  // [k]: of worker k, made by the thread above it in their tree
-  std::atomic<int> starting_{0};      // threads that have not begun; by who starts them and by them
+  std::atomic<int> starting_{0};      // threads that have not said that they have started; by them
   std::atomic<bool> running_{false};  // all workers but worker 0 have threads; by who is worker 0
   std::unique_ptr<Trace> trace_;
   const std::unique_ptr<Handler> rounds_ = make_rounds();

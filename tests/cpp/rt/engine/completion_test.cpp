@@ -14,19 +14,17 @@
 namespace taskgrain::rt::detail {
 namespace {
 
-using Hear = Completion::Hear;
-
 /// Workers that have published what they are, and worker 0, which looks.
 class Workers {
  public:
   explicit Workers(std::size_t number) : standings_(number), completion_(number) {}
 
   Standing& operator[](std::size_t w) { return standings_[w]; }
-  bool reached(Hear hear = Hear::awaited) {
+  bool reached() {
     const auto of = [this](std::size_t w) -> const Standing& { return ++looks_, standings_[w]; };
-    return completion_.reached(of, outside, hear);
+    return completion_.reached(of, outside);
   }
-  bool awaits(std::size_t w) const { return completion_.awaits(w); }
+  std::size_t busy() const { return completion_.busy(); }
   /// Looks at a worker so far.
   std::size_t looks() const { return looks_; }
 
@@ -44,13 +42,11 @@ TEST(Completion, IsReachedWhereNobodyHasBegun) {
 }
 
 TEST(Completion, IsNotReachedWhileAWorkerIsBusy) {
-  for (const Hear hear : {Hear::all, Hear::awaited}) {
-    Workers workers(3);
-    workers[2].busy();
-    EXPECT_FALSE(workers.reached(hear));
-    workers[2].idle(0, 0);
-    EXPECT_TRUE(workers.reached(hear));
-  }
+  Workers workers(3);
+  workers[2].busy();
+  EXPECT_FALSE(workers.reached());
+  workers[2].idle(0, 0);
+  EXPECT_TRUE(workers.reached());
 }
 
 TEST(Completion, IsNotReachedWhileAMessageIsUnderWay) {
@@ -73,42 +69,65 @@ TEST(Completion, IsNotReachedWhileThereIsAHold) {
   EXPECT_TRUE(workers.reached());
 }
 
-TEST(Completion, AwaitsTheFirstThatIsBusyAndNobodyElse) {
+TEST(Completion, StopsAtAWorkerThatIsBusyAndGoesOnThere) {
   Workers workers(5);
   workers[2].busy();
   workers[4].busy();
   EXPECT_FALSE(workers.reached());
-  for (const std::size_t w : {1, 2, 3, 4}) EXPECT_EQ(workers.awaits(w), w == 2);
-  workers[4].idle(0, 0);
-  workers[1].busy();  // before the one that is awaited: a look does not get so far
-  EXPECT_FALSE(workers.reached());
-  EXPECT_TRUE(workers.awaits(2));
+  EXPECT_EQ(workers.busy(), 4U);
   workers[2].idle(0, 0);
-  EXPECT_FALSE(workers.reached());  // it has stirred since
+  workers[1].busy();
   EXPECT_FALSE(workers.reached());
-  for (const std::size_t w : {1, 2, 3, 4}) EXPECT_EQ(workers.awaits(w), w == 1);
+  EXPECT_EQ(workers.busy(), 4U);
+  workers[4].idle(0, 0);
+  EXPECT_FALSE(workers.reached());
+  EXPECT_EQ(workers.busy(), 1U);
   workers[1].idle(0, 0);
   EXPECT_TRUE(workers.reached());
 }
 
-TEST(Completion, AwaitsAnybodyWhereNobodyIsBusyOrAllAreToTell) {
+TEST(Completion, IsReachedAlsoWhereSomebodyStirredBehindTheLook) {
   Workers workers(3);
-  const auto anybody = [&] { return workers.awaits(1) && workers.awaits(2); };
-  EXPECT_TRUE(anybody());
+  workers[1].busy();
+  EXPECT_FALSE(workers.reached());  // 2 was idle
+  workers[2].busy();
+  workers[2].idle(1, 0);
+  workers[1].idle(0, 1);
+  EXPECT_TRUE(workers.reached());
+}
+
+TEST(Completion, SeesThatAWorkerBehindTheLookIsBusy) {
+  Workers workers(3);
   workers[1].busy();
   EXPECT_FALSE(workers.reached());
-  EXPECT_FALSE(anybody());
-  EXPECT_FALSE(workers.reached(Hear::all));
-  EXPECT_TRUE(anybody());
+  workers[2].busy();
+  workers[1].idle(0, 0);
   EXPECT_FALSE(workers.reached());
-  workers[1].idle(1, 0);  // and a message is under way, nobody knows to whom
+  EXPECT_EQ(workers.busy(), 2U);
+}
+
+TEST(Completion, StopsAtNobodyWhileAMessageIsUnderWay) {
+  Workers workers(3);
+  workers[1].busy();
   EXPECT_FALSE(workers.reached());
-  EXPECT_TRUE(anybody());
+  workers[1].idle(1, 0);
+  EXPECT_FALSE(workers.reached());
+  EXPECT_EQ(workers.busy(), Completion::anybody);
+}
+
+TEST(Completion, AwaitsOneWorkerOrAnybody) {
+  Completion completion(3);
+  EXPECT_TRUE(completion.awaits(1) && completion.awaits(2));
+  completion.await(2);
+  EXPECT_FALSE(completion.awaits(1));
+  EXPECT_TRUE(completion.awaits(2));
+  completion.await(Completion::anybody);
+  EXPECT_TRUE(completion.awaits(1) && completion.awaits(2));
 }
 
 TEST(Completion, TakesALookAtOneWorkerWhileThatIsBusy) {
   Workers workers(4096);
-  workers[4095].busy();
+  workers[0].busy();
   EXPECT_FALSE(workers.reached());
   const std::size_t before = workers.looks();
   for (int n = 0; n < 100; ++n) EXPECT_FALSE(workers.reached());
@@ -130,7 +149,7 @@ TEST(Completion, IsToldByFewOfManyThatBecomeIdle) {
     bool reached = false;
     for (const std::size_t w : order) {
       workers[w].idle(0, 0);
-      if (!workers.awaits(w)) continue;
+      if (workers.busy() != w) continue;
       ++sum;
       reached = workers.reached();
     }
@@ -139,6 +158,18 @@ TEST(Completion, IsToldByFewOfManyThatBecomeIdle) {
   }
   const double expected = std::log(number) + 0.58;  // of the records of a random order; its deviation is 2.6
   EXPECT_NEAR(sum / times, expected, 5 * 2.6 / std::sqrt(times));
+}
+
+TEST(Completion, IsToldByTheLastWhereTheyBecomeIdleInTheirOrder) {
+  Workers workers(100);
+  for (std::size_t w = 0; w < 100; ++w) workers[w].busy();
+  EXPECT_FALSE(workers.reached());
+  for (std::size_t w = 0; w < 99; ++w) {
+    workers[w].idle(0, 0);
+    EXPECT_NE(workers.busy(), w);
+  }
+  workers[99].idle(0, 0);
+  EXPECT_TRUE(workers.reached());
 }
 
 }  // namespace
