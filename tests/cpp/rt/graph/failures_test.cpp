@@ -245,7 +245,8 @@ TEST_P(Failures, AStartThatThrowsAfterDoneEndsItsLaunchAlone) {
     fails = round % 2 == 0;
     const auto launch = graph.launch({.iterations = 3});
     if (fails)
-      EXPECT_THAT(message<TaskFailed>([&] { runtime_.wait(launch.done); }), HasSubstr("graph first of iteration 1 failed: too late"));
+      EXPECT_THAT(message<TaskFailed>([&] { runtime_.wait(launch.done); }),
+                  HasSubstr("graph first of iteration 1 failed: too late"));
     else
       runtime_.wait(launch.done);
     runtime_.wait();
