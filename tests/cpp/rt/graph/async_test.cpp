@@ -215,13 +215,13 @@ TEST_P(Async, AStartThatThrowsIsNamed) {
   tasks.async_task<int>(
       1, [](const Turn&, const Issue<int>&) -> int { throw std::runtime_error("no device"); }, "kernel");
   CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-  for (const auto& [iterations, task] : {std::pair(1, "mixed kernel"), {2, "mixed kernel of iteration 0"}}) {
+  for (const auto& [iterations, task] : {std::pair(1, "mixed kernel"), {2, "mixed kernel of iteration [01]"}}) {
     graph.launch({.iterations = iterations});
     try {
       runtime_.wait();
       FAIL() << "nothing was thrown";
     } catch (const TaskFailed& error) {
-      EXPECT_EQ(error.task(), task);
+      EXPECT_THAT(error.task(), testing::MatchesRegex(task));
     }
   }
 }
