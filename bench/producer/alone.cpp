@@ -29,7 +29,7 @@ void run_half() {
 void start() {
   const auto cores = taskgrain::rt::usable_cores();  // before this thread is bound
   pinned.emplace(cores.front()[0]);
-  other = std::thread([there = cores.back()[0]] {
+  other = std::thread([there = cores[cores.size() > 1 ? 1 : 0][0]] {
     const Pinned bound(there);
     for (long last = 0;;) {
       const long now = wanted.load(std::memory_order_acquire);

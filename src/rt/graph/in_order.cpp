@@ -244,8 +244,9 @@ class InOrder final : public Executor<InOrder> {
     for (const std::uint32_t e : devices_.tasks[d].before)
       if (!missing(e, actor.begin)) issuer_.after(d).push(event_queues_[e].pop());
     StoredEvent event;
+    device_states_[d].issued =
+        actor.iteration + 1;  // first: the device may be done, or about to be, and the start throw
     issuer_.issue(*this, d, turn, actor.iteration, event);
-    device_states_[d].issued = actor.iteration + 1;
     for (const std::uint32_t e : devices_.tasks[d].after)
       if (!missing(e, actor.end - 1)) event_queues_[e].push(event);
   }

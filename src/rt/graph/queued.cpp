@@ -276,13 +276,22 @@ class QueuedActors final : public Executor<QueuedActors> {
         issuer_.after(d).push(event(edge.from, task.iteration - edge.carried));
     }
     ++owner.on_device;
-    const std::int64_t end = owner.end;  // the device may be done at once, and the launch with it
-    issuer_.issue(*this, d, turn, task.iteration, event(d, task.iteration));
+    // The device may be done at once, and then the start may throw: the launch goes on until it has returned, too.
+    ++owner.left[task.iteration % 2];
+    owner.out += stealing_;
+    const auto returned = [&] { receive(here, owner, Message{Message::completed, 0, task.iteration}); };
+    try {
+      issuer_.issue(*this, d, turn, task.iteration, event(d, task.iteration));
+    } catch (...) {
+      returned();
+      throw;
+    }
     for (const std::uint32_t e : devices_.tasks[d].after) {
       const DeviceEdge& edge = devices_.edges[e];
       tell_one(here, devices_.tasks[edge.to].worker, device_places_[edge.to] | (edge.carried ? next_iteration : 0),
-               task.iteration, end);
+               task.iteration, owner.end);
     }
+    returned();
   }
   void device_done(std::uint32_t d, std::int64_t iteration) override {
     send(devices_.tasks[d].worker, Message{Message::device_done, device_places_[d], iteration});

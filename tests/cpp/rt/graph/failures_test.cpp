@@ -253,6 +253,26 @@ TEST_P(Failures, AStartThatThrowsAfterDoneEndsItsLaunchAlone) {
   }
 }
 
+/// Nothing else is left of the launch when its device is done, in its start.
+TEST_P(Failures, AStartThatThrowsAfterDoneDoesNotFailTheNextLaunch) {
+  int starts = 0;
+  TaskGraph tasks("graph");
+  tasks.async_task<int>(0, [&](const Turn&, const Issue<int>& issue) -> int {
+    issue.done();
+    if (++starts % 2 == 1) throw std::runtime_error("too late");
+    return {};
+  });
+  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+  for (int round = 0; round < 20; ++round) {
+    const auto first = graph.launch();
+    EXPECT_THAT(message<TaskFailed>([&] { runtime_.wait(first.done); }), HasSubstr("graph 0 failed: too late"));
+    const auto second = graph.launch();
+    runtime_.wait(second.done);
+    runtime_.wait();
+  }
+  EXPECT_EQ(starts, 40);
+}
+
 /// Launches from a thread that does not hold, while another thread's wait finds launches stuck again and again: no task
 /// runs before those that it comes after.
 TEST_P(Failures, LaunchesFromOutsideBesideAStuckRunKeepTheirOrder) {
