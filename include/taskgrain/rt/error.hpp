@@ -13,8 +13,8 @@
 
 namespace taskgrain::rt {
 
-/// A misuse of the runtime, found at the call that makes it: a worker that does not exist, a negative indegree, a
-/// function that was not set.
+/// A misuse of the runtime. The call that makes it throws, if it finds it: a worker that does not exist, a cycle. What
+/// is found only later, such as a negative indegree or a function that was not set, is nested in a TaskFailed.
 struct UsageError : std::logic_error {
   using std::logic_error::logic_error;
 };

@@ -23,22 +23,23 @@ namespace taskgrain::rt {
 /// until a `wait` has returned, or the destructor where that waits.
 ///
 /// Instead of setting functions one by one, you can give the flow an object whose members they are, and the compiler
-/// sees through all of them. This is for tasks of less than a microsecond:
+/// sees through all of them. This is for tasks of less than a microsecond. With `number` and `at_once` keys are plain
+/// bytes, with `at_once` at most 24 of them, and then there is no `priority` and no `bound`.
 ///
 ///     struct Tasks {
 ///       int indegree(Key key) const;
 ///       void run(Key key) const;
 ///       int worker(Key key) const;                      // and priority, bound: if you want them
-///       // Each of these saves time, and none is needed:
+///       // These are for speed, and none is needed:
 ///       void after(Key key, auto tell) const;           // calls tell(next) for each task that comes after `key`
 ///       std::size_t number(Key key) const;              // tasks that wait at a time have mostly consecutive numbers
 ///       static constexpr std::size_t at_once = 16;      // 1 or more: ready tasks run before it looks up
 ///     };
 ///     Taskflow<Key, Tasks> flow(runtime, Tasks{…});
 ///
-/// - `after`: the flow fulfills what comes after a task when it has run, so `run` does not. A worker that owns several
+/// - `after`: the flow fulfills what comes after a task when it has run, so `run` must not. A worker that owns several
 ///   of these tasks gets one message for all, and calls `after` itself to find them: it is called by any worker, once
-///   or more for each task, and says the same each time. It may prefetch what those tasks will read.
+///   or more for each task, and must say the same each time. It may prefetch what those tasks will read.
 /// - `number`: counts lie in an array and not in a hash table. Other numbers are slower, but not wrong.
 /// - `at_once`: a worker runs so many ready tasks, the oldest first, before it looks for messages and for other flows.
 ///   They cannot be stolen. Where tasks take longer than a microsecond, it queues them one by one all the same.
