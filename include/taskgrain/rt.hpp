@@ -1,10 +1,11 @@
 #pragma once
 
-/// taskgrain::rt, a runtime for fine-grained task graphs. This header has all of it; docs/rt/ explains it. The headers
-/// in rt/detail/ are no interface.
+/// taskgrain::rt, a runtime for fine-grained task graphs. This header has all of it but the ranks of MPI
+/// (taskgrain/rt/mpi.hpp); docs/rt/ explains it. The headers in rt/detail/ are no interface.
 
 #include "taskgrain/rt/detail/cxx20.hpp"
 
+#include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/compiled_graph.hpp"
 #include "taskgrain/rt/cores.hpp"
 #include "taskgrain/rt/error.hpp"
@@ -12,5 +13,6 @@
 #include "taskgrain/rt/issue.hpp"
 #include "taskgrain/rt/options.hpp"
 #include "taskgrain/rt/runtime.hpp"
+#include "taskgrain/rt/serialize.hpp"
 #include "taskgrain/rt/task_graph.hpp"
 #include "taskgrain/rt/taskflow.hpp"

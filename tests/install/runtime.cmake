@@ -2,22 +2,44 @@
 # it with the runtime as a part of its build. All of it anew but the objects of the runtime, which take longest.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 set(prefix ${BUILD}/prefix)
-file(REMOVE_RECURSE ${prefix} ${BUILD}/installed ${BUILD}/wrong ${BUILD}/fetched)
+file(REMOVE_RECURSE ${prefix} ${BUILD}/installed ${BUILD}/ranks ${BUILD}/wrong ${BUILD}/fetched)
 
-# As it compiles fastest. What is not needed must not even be looked for.
-set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0 -DCMAKE_CXX_COMPILER=${CXX})
+# What is not needed must not even be looked for.
 set(alone -DCMAKE_C_COMPILER=${CC} -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON)
-run(0 "" ${configure} ${alone} -DTASKGRAIN_RT_ONLY=ON -S ${SOURCE} -B ${BUILD}/runtime)
+# As it compiles fastest: ccache, if there is one, has these objects already.
+find_program(CCACHE ccache)
+set(fastest -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0)
+set(configure ${CMAKE_COMMAND} -G ${GENERATOR} ${fastest})
+if(CCACHE)
+  set(fastest -DCMAKE_CXX_COMPILER=${CXX})
+endif()
+run(0 "" ${CMAKE_COMMAND} -G ${GENERATOR} ${fastest} ${alone} -DTASKGRAIN_RT_ONLY=ON -S ${SOURCE} -B ${BUILD}/runtime)
 run(0 "" ${CMAKE_COMMAND} --build ${BUILD}/runtime --parallel)
 run(0 "" ${CMAKE_COMMAND} --install ${BUILD}/runtime --prefix ${prefix})
+run(0 "^hello hello $" ${prefix}/bin/taskgrain-run -n 2 echo hello)
 
 set(find ${configure} -DCMAKE_PREFIX_PATH=${prefix})
 run(0 "" ${find} -S ${SOURCE}/examples/rt/installed -B ${BUILD}/installed)
 run(0 "" ${CMAKE_COMMAND} --build ${BUILD}/installed)
 run(0 "hello from the last task" ${BUILD}/installed/hello)
+
+# Ranks of MPI, where there is MPI.
+set(ranks ${find} -S ${SOURCE}/tests/install/ranks -B ${BUILD}/ranks)
+if(MPI)
+  set(components "rt, rt_mpi")
+  run(0 "" ${ranks})
+  run(0 "" ${CMAKE_COMMAND} --build ${BUILD}/ranks)
+  run(0 "" ${BUILD}/ranks/ranks)
+  file(REMOVE_RECURSE ${BUILD}/ranks)
+  run(1 "component 'rt_mpi' needs MPI for C\\+\\+" ${ranks} -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON)
+else()
+  set(components "rt")
+  run(1 "taskgrain has no component 'rt_mpi'; it has: rt. It was built where CMake found no MPI" ${ranks})
+endif()
+
 set(wrong ${find} -S ${SOURCE}/tests/install/wrong -B ${BUILD}/wrong)
-run(1 "taskgrain has no component 'mpi'; it has: rt" ${wrong} -DVERSION=${VERSION} -DCOMPONENT=mpi)
-run(1 "taskgrain has no component 'driver'; it has: rt. It was built with TASKGRAIN_RT_ONLY=ON"
+run(1 "taskgrain has no component 'mpi'; it has: ${components}" ${wrong} -DVERSION=${VERSION} -DCOMPONENT=mpi)
+run(1 "taskgrain has no component 'driver'; it has: ${components}. It was built with TASKGRAIN_RT_ONLY=ON"
   ${wrong} -DVERSION=${VERSION} -DCOMPONENT=driver)
 run(1 "version: ${VERSION}" ${wrong} -DVERSION=99 -DCOMPONENT=rt)
 

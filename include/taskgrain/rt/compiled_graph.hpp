@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -54,7 +55,8 @@ class GraphActors;
 
 class CompiledGraph {
  public:
-  /// \throws UsageError  a worker or a node of an edge that does not exist; a cycle, with the names of tasks in it; an edge
+  /// \throws UsageError  a worker or a node of an edge that does not exist; a cycle, with the names of tasks in it;
+  /// an edge
   ///   into a precondition or out of a postcondition
   CompiledGraph(Runtime& runtime, TaskGraph graph, Policy policy = Policy::in_order);
   /// Waits for all launches of this graph. Called by a task or in a callback it does not wait: the runtime keeps the
@@ -91,8 +93,13 @@ class CompiledGraph {
   /// \throws UsageError  iterations below 0 or too many; a precondition that has no event, or two; a node that is none
   Launch launch(LaunchOptions options);
   Launch launch() { return launch({}); }
+  /// Where a `receive` has its bytes, for a task that comes after it. From any thread.
+  /// \param turn  of that task; only `overall` counts
+  /// \param back  1 for a task that comes after it by a carried edge, and so reads those of the iteration before
+  /// \throws UsageError  the node is no `receive`; `back` is neither 0 nor 1
+  std::span<const std::byte> received(TaskGraph::Node receive, const Turn& turn, int back = 0) const;
   /// Ends the launches that have not ended: tasks that have not started are dropped, events fail with Cancelled. From
-  /// any thread; tasks may call it.
+  /// any thread; tasks may call it. A graph across ranks must be cancelled by all of them, and is not launched again.
   void cancel() noexcept;
 
   const CompileStatistics& statistics() const noexcept { return statistics_; }

@@ -60,4 +60,15 @@ class Stuck : public std::runtime_error {
   std::size_t total_;
 };
 
+/// A rank has ended before its time, or something has failed on it: a task, a function of an active message.
+class RankFailed : public std::runtime_error {
+ public:
+  RankFailed(int rank, const std::string& why)
+      : std::runtime_error("rank " + std::to_string(rank) + " failed: " + why), rank_(rank) {}
+  int rank() const noexcept { return rank_; }
+
+ private:
+  int rank_;
+};
+
 }  // namespace taskgrain::rt

@@ -11,6 +11,8 @@
 
 namespace taskgrain::rt {
 
+class Communicator;
+
 /// Which of the ready tasks of one priority runs next.
 enum class Order : std::uint8_t {
   newest,  ///< depth first: what it needs is still in the cache, and few tasks are alive at a time
@@ -41,6 +43,9 @@ struct RuntimeOptions {
 #endif
   /// File for a trace of all tasks, for chrome://tracing or ui.perfetto.dev; empty: none.
   std::filesystem::path trace{};
+  /// The ranks of the program; null: this process is alone. The workers take what other ranks send, and `wait` for
+  /// everything is for all ranks together. It must live longer than the runtime.
+  Communicator* communicator = nullptr;
 };
 
 }  // namespace taskgrain::rt

@@ -62,6 +62,9 @@ class Runtime {
   /// As given; what was left open is filled in.
   const RuntimeOptions& options() const noexcept { return options_; }
 
+  /// With a communicator: until nothing is left to do on any rank; all ranks call it equally often. The other waits are
+  /// those of this rank alone, and do not find what is stuck, because other ranks may still send something.
+  ///
   /// Works until nothing is left to do: no task, no message, no hold. Afterwards you can use the runtime again, even if
   /// it throws. Starts the threads if it is joined and there is something to do. What waits for ever is looked for when
   /// nothing is left to do, and not found while other threads submit something again and again.

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -16,9 +17,12 @@
 #include "taskgrain/rt/detail/action.hpp"
 #include "taskgrain/rt/detail/start.hpp"
 #include "taskgrain/rt/detail/task_names.hpp"
+#include "taskgrain/rt/error.hpp"
 #include "taskgrain/rt/issue.hpp"
 
 namespace taskgrain::rt {
+
+class Communicator;
 
 namespace detail {
 struct Compiler;
@@ -44,6 +48,7 @@ class GraphIdentity {
 struct Turn {
   std::int64_t iteration;  ///< of the launch, from 0
   int worker;              ///< that runs it
+  std::int64_t overall;    ///< the number of the iteration among those of all launches, from 0
 };
 
 class TaskGraph {
@@ -56,6 +61,9 @@ class TaskGraph {
 
   /// \param name  of the graph, for errors and traces
   explicit TaskGraph(std::string name = "graph") : names_(std::move(name)) {}
+  /// This rank's share of a graph across all ranks. Each of them gives its own tasks, and what it sends and receives;
+  /// then all compile at the same time, and launch as many iterations as often.
+  explicit TaskGraph(Communicator& ranks, std::string name = "graph") : names_(std::move(name)), ranks_(&ranks) {}
 
   /// A task of a worker: `function(turn)` or `function()`.
   /// \param name  for errors and traces; empty: its number
@@ -82,6 +90,23 @@ class TaskGraph {
   /// An event for outside that comes after tasks; each launch returns one. With iterations, that of the last.
   Node postcondition(std::string name = {}) { return add({0, Kind::postcondition, {}, {}}, std::move(name)); }
 
+  /// An edge to another rank, and the bytes that it carries: when the nodes before it are done, the worker copies
+  /// `from` to the rank, which has a node `receive` of the same tag. What writes `from` again comes after this node.
+  /// \param worker  of this rank
+  /// \param tag     one of your choice; it names this edge among those from this rank to the other
+  /// \throws UsageError  the graph has no communicator
+  Node send(int worker, int rank, std::uint64_t tag, std::span<const std::byte> from, std::string name = {}) {
+    need_ranks();
+    sends_.push_back({rank, tag, from});
+    return add({worker, Kind::send, {}, {}}, std::move(name));
+  }
+  /// The other end: nodes after it find the bytes at CompiledGraph::received.
+  Node receive(int rank, std::uint64_t tag, std::size_t bytes, std::string name = {}) {
+    need_ranks();
+    receives_.push_back({rank, tag, bytes});
+    return add({0, Kind::receive, {}, {}}, std::move(name));
+  }
+
   /// `to` starts after `from` is done. The same edge twice is one edge.
   /// \throws UsageError  a node of another graph. A copy of a graph has the nodes of its original.
   void edge(Node from, Node to) { edges_.push_back({index(from), index(to), false}); }
@@ -90,16 +115,28 @@ class TaskGraph {
   void carried_edge(Node from, Node to) { edges_.push_back({index(from), index(to), true}); }
 
   std::size_t nodes() const noexcept { return nodes_.size(); }
+  /// The ranks of the graph; null if it is one of this rank alone.
+  Communicator* ranks() const noexcept { return ranks_; }
 
  private:
   friend struct detail::Compiler;
 
-  enum class Kind : std::uint8_t { task, async, precondition, postcondition };
+  enum class Kind : std::uint8_t { task, async, precondition, postcondition, send, receive };
   struct Record {
     int worker;
     Kind kind;
     detail::Action action;
     detail::Start start;
+  };
+  struct Send {
+    int rank;
+    std::uint64_t tag;
+    std::span<const std::byte> from;
+  };
+  struct Receive {
+    int rank;
+    std::uint64_t tag;
+    std::size_t bytes;
   };
   struct Edge {
     std::uint32_t from, to;
@@ -110,6 +147,10 @@ class TaskGraph {
     if (node.graph != 0 && (identity_ == nullptr || node.graph != identity_->number())) [[unlikely]]
       detail::node_of_another_graph(names_.graph(), node.index, node.graph);
     return node.index;
+  }
+  void need_ranks() const {
+    if (ranks_ == nullptr)
+      throw UsageError(names_.graph() + " has no communicator: make it with TaskGraph(communicator, name)");
   }
   Node add(Record record, std::string name) {
     if (identity_ == nullptr) identity_ = std::make_shared<detail::GraphIdentity>(names_.graph());
@@ -122,6 +163,9 @@ class TaskGraph {
   std::shared_ptr<detail::GraphIdentity> identity_;  // from the first node on
   std::vector<Record> nodes_;
   std::vector<Edge> edges_;
+  Communicator* ranks_ = nullptr;
+  std::vector<Send> sends_;  // in the order of their nodes
+  std::vector<Receive> receives_;
   std::vector<std::shared_ptr<void>> owned_;
 };
 

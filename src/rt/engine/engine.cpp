@@ -7,6 +7,7 @@
 
 #include "engine/distance.hpp"
 #include "engine/quota.hpp"
+#include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/cores.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 
@@ -53,7 +54,8 @@ RuntimeOptions complete(RuntimeOptions options) {
 }  // namespace
 
 Engine::Engine(RuntimeOptions options)
-    : options_(complete(std::move(options))), threads_(options_.cores.size()), completion_(options_.cores.size()) {
+    : options_(complete(std::move(options))), threads_(options_.cores.size()), completion_(options_.cores.size()),
+      peers_(options_.communicator == nullptr ? nullptr : &options_.communicator->messages()) {
   register_barriers();
   const std::size_t number = options_.cores.size();
   if (!options_.trace.empty()) {
@@ -68,12 +70,19 @@ Engine::Engine(RuntimeOptions options)
   const auto others = by_distance(options_.cores);
   for (std::size_t k = 0; k < number; ++k)
     for (const int other : others[k]) workers_[k]->victims_.push_back(workers_[static_cast<std::size_t>(other)].get());
-  start_threads();
+  if (peers_ != nullptr) peers_->join(*this);
+  try {
+    start_threads();
+  } catch (...) {
+    if (peers_ != nullptr) peers_->leave();
+    throw;
+  }
 }
 
 Engine::~Engine() {
   finish();
   stop_threads();
+  if (peers_ != nullptr) peers_->leave();
   while (inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   try {
     if (trace_) trace_->write(options_.trace);

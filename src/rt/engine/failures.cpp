@@ -47,11 +47,60 @@ void Engine::report(Handler& handler, const std::string& task) noexcept {
   ++handler.failures_;
 }
 
+bool Engine::comes_from_ranks(const Failure& failure) noexcept {
+  try {
+    try {
+      std::rethrow_exception(failure.exception);
+    } catch (const std::nested_exception& outer) {
+      if (outer.nested_ptr() != nullptr) outer.rethrow_nested();
+    }
+  } catch (const RankFailed&) {
+    return true;
+  } catch (...) {
+  }
+  return false;
+}
+
+std::string Engine::waiting_here() const noexcept {
+  constexpr std::size_t most = 3;
+  try {
+    const Worker* const worker = here();
+    if (worker == nullptr) return {};
+    std::vector<std::shared_ptr<Handler>> handlers;
+    {
+      const std::lock_guard lock(mutex_);
+      handlers = handlers_;
+    }
+    std::vector<StuckTask> tasks;
+    std::size_t number = 0;
+    for (const auto& handler : handlers) number += handler->waiting(worker->index(), tasks, most);
+    if (number == 0) return {};
+    std::string text = "; on its worker " + std::to_string(worker->index()) + " " + std::to_string(number) +
+                       (number == 1 ? " task waits: " : " tasks wait: ");
+    for (std::size_t k = 0; k < tasks.size(); ++k) text += (k == 0 ? "" : ", ") + tasks[k].task;
+    return text + (number > tasks.size() ? ", …" : "");
+  } catch (const std::exception&) {  // no memory
+    return {};
+  }
+}
+
 void Engine::fail(Handler& handler, const std::string& task) noexcept {
   if (handler.failed_.exchange(true, std::memory_order_acq_rel)) return;  // of many the first
   report(handler, task);
   handler.stop(nullptr);
+  if (peers_ != nullptr) tell_ranks(failure_of(handler));
   notify();
+}
+
+void Engine::tell_ranks(const std::exception_ptr& failure) noexcept {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const RankFailed&) {  // they know
+  } catch (const std::exception& error) {
+    peers_->fail((error.what() + waiting_here()).c_str());
+  } catch (...) {
+    peers_->fail("an exception that is no std::exception");
+  }
 }
 
 std::exception_ptr Engine::failure_of(const Handler& handler) const noexcept {
@@ -107,6 +156,7 @@ Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers) {
 
 std::exception_ptr Engine::give_up(const Found& found) {
   const auto why = std::make_exception_ptr(Stuck(found.tasks, found.total));
+  if (peers_ != nullptr) tell_ranks(why);
   for (Handler* handler : found.handlers) {
     handler->stop(why);
     settle(*handler);

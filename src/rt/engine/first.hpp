@@ -21,10 +21,8 @@ class Engine::First {
   /// Returns when this thread is worker 0, or when done().
   template <typename Done>
   First(Engine& engine, const Done& done) : engine_(engine) {
-    if (engine.here() != nullptr) throw UsageError("a task cannot wait for the runtime that runs it");
+    engine.check_may_wait();
     std::unique_lock lock(engine_.first_mutex_);
-    if (engine_.first_taken_ && engine_.first_ == std::this_thread::get_id())
-      throw UsageError("what work_until asks cannot wait for the same runtime");
     const Waiting waiting(engine_);
     for (auto nap = shortest_nap; engine_.first_taken_; nap = std::min(2 * nap, longest_nap)) {
       lock.unlock();
@@ -63,8 +61,8 @@ class Engine::First {
   bool is_first_ = false;
 };
 
-template <bool often, typename Done>
-bool Engine::wait_until(const Done& done) {
+template <bool often, typename Done, typename Over>
+bool Engine::wait_until(const Done& done, const Over& over) {
   const First is_first(*this, done);
   if (!is_first) return true;
   Worker& first = *workers_[0];
@@ -77,13 +75,38 @@ bool Engine::wait_until(const Done& done) {
   // what comes for another worker would not wake it.
   const auto joined = [this] { return !running_ && workers() > 1; };
   do {
-    if (joined() && !quiescent()) {
+    if (joined() && (peers_ != nullptr || !quiescent())) {
       pinned.reset();  // or they would all begin on this core
       start_threads();
     }
     if (options_.pin && !pinned) pinned.emplace(options_.cores[0]);
-    first.work<often>([&] { return (is_done = done()) || quiescent() || joined(); });
+    first.work<often>([&] { return (is_done = done()) || over() || joined(); });
   } while (!is_done && joined() && !quiescent());
+  return is_done;
+}
+
+inline void Engine::check_may_wait() {
+  if (here() != nullptr) throw UsageError("a task cannot wait for the runtime that runs it");
+  if (peers_ != nullptr && peers_->runs_here())
+    throw UsageError("the function of a message cannot wait for the runtime that its communicator belongs to");
+  const std::lock_guard lock(first_mutex_);
+  if (first_taken_ && first_ == std::this_thread::get_id())
+    throw UsageError("what work_until asks cannot wait for the same runtime");
+}
+
+template <typename Done>
+bool Engine::wait_for_ranks(const Done& done) {
+  if (peers_ == nullptr) return wait_until(done);
+  peers_->open();
+  // Once no other rank is there, nothing comes that is not on its way.
+  const auto over = [this] {
+    const Peers::Counts before = peers_->counts();
+    return quiescent() && peers_->alone() && peers_->counts() == before;
+  };
+  const bool is_done = wait_until<true>([&] { return peers_->failed() || done(); }, over);
+  if (peers_->failed()) end_with_ranks();
+  // What other workers have sent may wait for this thread, which may call something now that does not poll.
+  if (peers_->only_polls_show() && peers_->may_poll()) peers_->poll();
   return is_done;
 }
 

@@ -27,7 +27,11 @@ void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
     return;
   }
   try {
-    wait_for(*handler);
+    // What other ranks were to send does not come any more.
+    if (peers_ != nullptr && peers_->failed())
+      handler->stop(std::make_exception_ptr(RankFailed(-1, "the run has failed")));
+    wait_for(*handler, !handler->across_ranks());
+  } catch (const RankFailed&) {
   } catch (const std::exception& error) {
     print(error.what());
   }

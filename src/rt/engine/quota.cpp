@@ -3,60 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
-#include <optional>
-#include <sstream>
-#include <string>
-#include <vector>
+
+#include "engine/cgroups.hpp"
 
 namespace taskgrain::rt::detail {
 
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts;
-  std::istringstream in(text);
-  for (std::string part; std::getline(in, part, at);) parts.push_back(part);
-  return parts;
-}
-
-bool has(const std::vector<std::string>& parts, const char* part) {
-  return std::ranges::find(parts, part) != parts.end();
-}
-
-/// The path of this process' cgroup that has a CPU quota, of the version asked for. Lines of proc/self/cgroup are
-/// "4:cpu,cpuacct:/path", with version 2 "0::/path".
-std::optional<std::string> group(const fs::path& root, bool version_2) {
-  std::ifstream file(root / "proc/self/cgroup");
-  for (std::string line; std::getline(file, line);) {
-    const auto first = line.find(':'), second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    if (version_2 ? line.starts_with("0::") : has(split(controllers, ','), "cpu")) return line.substr(second + 1);
-  }
-  return std::nullopt;
-}
-
-/// Where a tree of cgroups is mounted, and which of them is at the top there.
-struct Mount {
-  std::string top, point;
-};
-
-/// Lines of proc/self/mountinfo: "31 23 0:28 TOP POINT options … - TYPE source OPTIONS".
-std::vector<Mount> mounts(const fs::path& root, bool version_2) {
-  std::vector<Mount> found;
-  std::ifstream file(root / "proc/self/mountinfo");
-  for (std::string line; std::getline(file, line);) {
-    const auto dash = line.find(" - ");
-    if (dash == std::string::npos) continue;
-    const auto before = split(line.substr(0, dash), ' '), after = split(line.substr(dash + 3), ' ');
-    if (before.size() < 5 || after.size() < 3) continue;
-    if (version_2 ? after[0] == "cgroup2" : after[0] == "cgroup" && has(split(after[2], ','), "cpu"))
-      found.push_back({before[3], before[4]});
-  }
-  return found;
-}
 
 /// The quota of the cgroup in a folder. A period without a quota is "max", with version 1 -1.
 double quota_in(const fs::path& folder, bool version_2) {
@@ -69,20 +23,8 @@ double quota_in(const fs::path& folder, bool version_2) {
 }
 
 double quota_of(const fs::path& root, bool version_2) {
-  const auto path = group(root, version_2);
-  if (!path) return no_quota;
   double least = no_quota;
-  for (const auto& [top, point] : mounts(root, version_2)) {
-    const fs::path mounted = root / fs::path(point).relative_path();
-    least = std::min(least, quota_in(mounted, version_2));
-    // A container may see only its own cgroup, at the top of the mount, but its path from the machine's.
-    fs::path folder = mounted;
-    for (const fs::path& part : fs::path(*path).lexically_relative(top)) {
-      if (part == "..") break;
-      folder /= part;
-      least = std::min(least, quota_in(folder, version_2));
-    }
-  }
+  for (const fs::path& folder : cgroups(root, "cpu", version_2)) least = std::min(least, quota_in(folder, version_2));
   return least;
 }
 

@@ -1,5 +1,8 @@
 #include "taskgrain/rt/detail/sleep.hpp"
 
+#include <algorithm>
+#include <cerrno>
+#include <climits>
 #include <mutex>
 
 #if defined(__linux__)
@@ -9,7 +12,6 @@
 #include <time.h>
 #include <unistd.h>
 #else
-#include <algorithm>
 #include <thread>
 #endif
 
@@ -58,6 +60,17 @@ bool heavy_barrier() noexcept {
   return true;
 }
 
+void ring(std::atomic<std::uint32_t>& bell) noexcept {
+  // Who goes to sleep sets the bell and then looks for work. Work has been published, and then comes the look at the
+  // bell, with a full fence between: one of the two sees the other's write. A bell that is 0 stays in all caches.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (bell.load(std::memory_order_relaxed) == 0 || bell.exchange(0) == 0) return;
+#if defined(__linux__)
+  // Not FUTEX_PRIVATE_FLAG: other processes sleep on it.
+  syscall(SYS_futex, &bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+#endif
+}
+
 bool Sleeper::wake_now() noexcept {
   if ((state_.fetch_and(~asleep, std::memory_order_acq_rel) & asleep) == 0) return false;
 #if defined(__linux__)
@@ -79,6 +92,27 @@ void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most) noexcept {
   else
     std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(most, std::chrono::microseconds(100)));
 #endif
+}
+
+void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most, std::atomic<std::uint32_t>& bell) noexcept {
+  // Where the kernel cannot wait for two words (before Linux 5.16, or a sandbox), it looks at the bell now and then.
+  constexpr std::chrono::nanoseconds nap = std::chrono::milliseconds(1);
+#if defined(__linux__) && defined(SYS_futex_waitv)
+  const auto word = [](std::atomic<std::uint32_t>& of, std::uint32_t value, std::uint32_t flags) {
+    return futex_waitv{value, reinterpret_cast<std::uintptr_t>(&of), FUTEX_32 | flags, 0};
+  };
+  futex_waitv words[] = {word(state_, as, FUTEX_PRIVATE_FLAG), word(bell, 1, 0)};
+  timespec until{};
+  if (most != for_ever) {
+    constexpr auto second = std::chrono::nanoseconds(std::chrono::seconds(1)).count();
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (most.count() + until.tv_nsec) / second;
+    until.tv_nsec = (most.count() + until.tv_nsec) % second;
+  }
+  const long got = syscall(SYS_futex_waitv, words, 2, 0, most == for_ever ? nullptr : &until, CLOCK_MONOTONIC);
+  if (got >= 0 || (errno != ENOSYS && errno != EPERM && errno != EINVAL)) return;
+#endif
+  block(as, std::min(most, nap));
 }
 
 }  // namespace taskgrain::rt::detail

@@ -70,13 +70,96 @@ class Engine::Rounds final : public Courier {
 std::unique_ptr<Handler> Engine::make_rounds() { return std::make_unique<Rounds>(); }
 
 void Engine::wait() {
+  if (peers_ != nullptr) return wait_with_ranks();
   wait_until<false>([] { return false; });
   end_run();
 }
 
+void Engine::wait_with_ranks() {
+  check_may_wait();
+  // Each call is one wait of the rank, so that all ranks count the same, whichever thread comes first.
+  const std::lock_guard one_at_a_time(waiting_with_ranks_);
+  has_told_ = said_stuck_ = false;
+  peers_->begin();
+  try {
+    wait_until<false>([this] { return all_ranks_done(); }, [] { return false; });
+  } catch (...) {  // there are no threads to wait with
+    tell_ranks(std::current_exception());
+    throw;
+  }
+  if (peers_->failed()) end_with_ranks();
+  // Also if what follows throws: what other ranks send after this wait is for later ones.
+  const auto leave = [](Peers* peers) { peers->end(); };
+  const std::unique_ptr<Peers, decltype(leave)> ends(peers_, leave);
+  end_run();
+  if (peers_->stuck()) {
+    // Another rank tells the others as soon as it has found what. But what was stuck here was not in the end.
+    if (said_stuck_)
+      peers_->fail(
+          "tasks waited when nothing was left to do on any rank, and have run since: a thread outside of the "
+          "runtime was late, and has no Runtime::hold");
+    wait_until<false>([this] { return peers_->failed(); }, [] { return false; });
+    end_with_ranks();
+  }
+}
+
+bool Engine::all_ranks_done() {
+  if (peers_->failed() || peers_->done()) return true;
+  // As threads outside do not send to other ranks through a worker, what they send to workers counts, too: nothing may
+  // have come of it between two looks.
+  const auto counts = [this] {
+    const std::uint64_t outside = outside_.sent.load(std::memory_order_acquire);
+    const Peers::Counts own = peers_->counts();
+    return Peers::Counts{own.queued + outside, own.processed + outside, own.heard};
+  };
+  const Peers::Counts before = counts();
+  if (has_told_ && told_ == before) return false;  // nothing has happened since
+  if (!quiescent() || counts() != before) return false;
+  const auto alive = unwaited();
+  said_stuck_ = !std::ranges::all_of(alive, [](const auto& handler) { return handler->done(); });
+  has_told_ = true;
+  told_ = before;
+  peers_->idle(before, said_stuck_);
+  return peers_->done();
+}
+
+void Engine::end_with_ranks() {
+  peers_->settle();
+  std::exception_ptr why;
+  try {
+    peers_->raise();
+  } catch (...) {
+    why = std::current_exception();
+  }
+  std::vector<std::shared_ptr<Handler>> handlers;
+  {
+    const std::lock_guard lock(mutex_);
+    handlers = handlers_;
+  }
+  for (const auto& handler : handlers) handler->stop(why);
+  for (const auto& handler : handlers)
+    if (handler->broken()) settle(*handler);
+  wait_until<false>([] { return false; });  // launches end by themselves
+  drop_retired();
+  // A failure of this rank itself is told as it was.
+  std::vector<std::shared_ptr<Failure>> untold;
+  {
+    const std::lock_guard lock(mutex_);
+    untold.swap(failures_);
+    for (const auto& failure : untold) failure->told = true;
+  }
+  std::erase_if(untold, [](const auto& failure) { return comes_from_ranks(*failure); });
+  const bool own = peers_->failed_here() && !untold.empty();
+  for (std::size_t k = own ? 1 : 0; k < untold.size(); ++k) print(*untold[k]);
+  std::rethrow_exception(own ? untold[0]->exception : why);
+}
+
 void Engine::finish() noexcept {
   try {
-    wait();
+    // Alone, whatever other ranks do: they may never wait again.
+    wait_until<false>([] { return false; });
+    end_run();
+  } catch (const RankFailed&) {  // that is known, or does not concern this rank any more
   } catch (const std::exception& error) {
     print(error.what());
   }
@@ -95,12 +178,14 @@ void Engine::work_until(const std::function<bool()>& done) {
       return true;
     }
   };
-  const bool is_done = wait_until(asked) || asked();  // it may have come between two looks, and then nothing was left
+  const bool is_done =
+      wait_for_ranks(asked) || asked();  // it may have come between two looks, and then nothing was left
   if (thrown) std::rethrow_exception(thrown);
   if (!is_done) end_run();  // if done, others may be at work still: what fails there, the next wait tells
 }
 
-void Engine::wait_for(Handler& handler) {
+void Engine::wait_for(Handler& handler, bool on_this_rank) {
+  const auto wait = [&](const auto& done) { return on_this_rank ? wait_until(done) : wait_for_ranks(done); };
   unsigned failures = 0;
   const auto told = [&] {  // the failure of this handler that came while this thread waited, if any
     const std::lock_guard lock(mutex_);
@@ -115,7 +200,7 @@ void Engine::wait_for(Handler& handler) {
     failures = handler.failures_ - (handler.broken() && handler.failure_ && !handler.failure_->told);
   }
   for (;;) {
-    const bool ended = wait_until([&] { return handler.broken() || handler.done(); });
+    const bool ended = wait([&] { return handler.broken() || handler.done(); });
     if (handler.broken()) settle(handler);
     if (const std::exception_ptr failure = told()) std::rethrow_exception(failure);
     if (ended || handler.done()) break;
@@ -143,7 +228,7 @@ void Engine::wait(const Event& event) {
     const std::lock_guard lock(bell->mutex);
     if (bell->engine != nullptr) bell->engine->notify();
   });
-  while (!wait_until(settled) && !settled()) {
+  while (!wait_for_ranks(settled) && !settled()) {
     const auto alive = unwaited();
     std::vector<Handler*> handlers;
     for (const auto& handler : alive) handlers.push_back(handler.get());

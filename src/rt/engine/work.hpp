@@ -25,12 +25,18 @@ inline constexpr std::int64_t least_patience = 128 / shorter, most_patience_per_
 inline constexpr int before_idle = 16 / shorter;  // before the others are told
 inline constexpr int clock_every = 64 / shorter;  // looks at the clock, which take two pauses each
 inline constexpr int before_yield = 2048;         // before other threads may have the core
+inline constexpr int before_yield_to_ranks = 32;  // where what it waits for may have to be done by one of these
 
 /// However long a worker may spin: it must come back, because there may be something that no handler looks at.
 inline constexpr std::chrono::nanoseconds longest_spin_in_a_task = std::chrono::milliseconds(10);
 /// For how long a thread sleeps before it looks again at what it waits for, where nobody may tell it: first the one,
 /// then twice as long each time up to the other.
 inline constexpr std::chrono::microseconds shortest_nap{50}, longest_nap{5000};
+/// However long a worker may spin where ranks must take turns on a core: the system gives it to whoever is woken sooner
+/// than to whoever waits for his turn.
+inline constexpr std::chrono::microseconds longest_spin_in_a_crowd{50};
+/// For how long it sleeps where other ranks cannot wake it.
+inline constexpr std::chrono::microseconds longest_deaf_nap{200};
 
 /// The time at which a worker that begins to wait now has spun long enough; the end of time if that would overflow.
 inline std::chrono::steady_clock::time_point end_of_spin(std::chrono::steady_clock::time_point now,
@@ -41,12 +47,34 @@ inline std::chrono::steady_clock::time_point end_of_spin(std::chrono::steady_clo
 
 template <bool often, typename Until>
 void Worker::work(const Until& until) {
+  engine_.peers_ == nullptr ? work<often, false>(until) : work<often, true>(until);
+}
+
+inline void Worker::listen_idly() {
+  Peers& peers = *engine_.peers_;
+  if ((peers.only_polls_show() || peers.anything()) && peers.may_poll()) peers.poll();
+}
+
+inline void Worker::listen() {
+  Peers* const peers = engine_.peers_;
+  if (peers != nullptr && peers->anything() && peers->may_poll()) peers->poll();
+}
+
+template <bool often, bool ranks, typename Until>
+void Worker::work(const Until& until) {
   publish_busy();
   looks_ = often;
   [[maybe_unused]] Stretch stretch;
   [[maybe_unused]] std::size_t before_look = stretch.tasks();
+  [[maybe_unused]] Stretch deaf;  // tasks between two looks at what other ranks have sent
+  [[maybe_unused]] std::size_t before_listen = 0;
   for (;;) {
     receive();
+    if constexpr (ranks)
+      if (before_listen-- == 0) {
+        before_listen = index_ == 0 ? 0 : deaf.next() - 1;  // worker 0 listens after each task
+        listen();
+      }
     if constexpr (often)
       if (before_look-- == 0) {
         before_look = stretch.next() - 1;
@@ -54,7 +82,7 @@ void Worker::work(const Until& until) {
       }
     if (const Entry* task = next())
       execute(*task);
-    else if (!find_work<often>(until))
+    else if (!find_work<often, ranks>(until))
       return;
     else if constexpr (often)
       stretch.enter();  // the wait is not the time of its tasks
@@ -84,8 +112,12 @@ inline void Worker::receive() {
 
 inline bool Worker::mail() const noexcept { return !from_outside_.empty() || !inbox_.empty(); }
 
-inline void Worker::rest(std::int64_t spins) noexcept {
-  if (spins < before_yield)
+inline std::int64_t Worker::patience_with_ranks() const noexcept {
+  return engine_.peers_->crowded() ? before_yield_to_ranks : before_yield;
+}
+
+inline void Worker::rest(std::int64_t spins, std::int64_t patience) noexcept {
+  if (spins < patience)
     pause();
   else
     std::this_thread::yield();
@@ -94,6 +126,8 @@ inline void Worker::rest(std::int64_t spins) noexcept {
 template <typename Ready>
 Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_point& until) {
   constexpr std::chrono::steady_clock::time_point open{};
+  const bool must_poll = engine_.peers_ != nullptr && engine_.peers_->only_polls_show();
+  std::int64_t patience = before_yield;
   for (int spins = 1;; ++spins) {
     if (ready()) {
       until = open;
@@ -108,9 +142,12 @@ Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_poin
       }
       if (!kept_back_.empty()) [[unlikely]]
         send_kept_back();  // perhaps what it waits for comes of that
+      listen();
       if (has_work()) return Waited::interrupted;
     }
-    rest(spins);
+    if (must_poll) listen_idly();
+    if (spins == before_yield_to_ranks && engine_.peers_ != nullptr) patience = patience_with_ranks();
+    rest(spins, patience);
   }
 }
 
@@ -119,8 +156,8 @@ inline bool Worker::starved() const noexcept {
   return kept_back_.size() == 1 && kept_back_[0].to == 0 && !engine_.first_taken_.load();
 }
 
-template <typename Until>
-void Worker::sleep(const Until& until, std::chrono::nanoseconds most) {
+template <bool ranks, typename Until>
+bool Worker::sleep(const Until& until, std::chrono::nanoseconds most) {
   const bool is_starved = !kept_back_.empty();
   if (is_starved)
     engine_.starved_.fetch_add(1);
@@ -133,18 +170,50 @@ void Worker::sleep(const Until& until, std::chrono::nanoseconds most) {
   const auto found = [&] {  // a look that stops at another worker is one more: that worker does not know
     return mail() || loot() || until() || busy() != before || (is_starved && engine_.first_taken_.load());
   };
-  sleeper_.sleep_unless(found, most);
+  bool is_nap = false;
+  if constexpr (ranks)
+    is_nap = sleep_listening(found, most);
+  else
+    sleeper_.sleep_unless(found, most);
   engine_.asleep_.fetch_sub(1, std::memory_order_relaxed);
   if (is_starved) engine_.starved_.fetch_sub(1);
+  return is_nap;
 }
 
-template <bool often, typename Until>
+/// The last worker that goes to sleep hears the bell. Of the others, one looks now and then, because who is awake may
+/// have a long task; seldom if nobody is.
+template <typename Found>
+bool Worker::sleep_listening(const Found& found, std::chrono::nanoseconds most) {
+  Peers& peers = *engine_.peers_;
+  if (!peers.may_poll()) {
+    sleeper_.sleep_unless([&] { return found() || peers.may_poll(); }, most);  // from now on there is something to hear
+    return false;
+  }
+  const auto asleep = [this] { return engine_.asleep_.load() == engine_.workers() - (engine_.first_taken_ ? 0 : 1); };
+  // Where only polls show what has come, they say nothing new just now.
+  const auto listen_or = [&] { return found() || (!peers.only_polls_show() && peers.anything()); };
+  if (asleep() && !engine_.listening_.exchange(true)) {
+    std::atomic<std::uint32_t>* const bell = peers.bell();
+    if (bell == nullptr) most = std::min<std::chrono::nanoseconds>(most, longest_deaf_nap);
+    sleeper_.sleep_unless(listen_or, most, bell);
+    engine_.listening_.store(false);
+    return bell == nullptr;
+  }
+  if (engine_.napping_.exchange(true)) return sleeper_.sleep_unless(found, most), false;
+  sleeper_.sleep_unless(listen_or, std::min<std::chrono::nanoseconds>(most, asleep() ? longest_nap : longest_deaf_nap));
+  engine_.napping_.store(false);
+  return true;
+}
+
+template <bool often, bool ranks, typename Until>
 bool Worker::find_work(const Until& until) {
   std::chrono::steady_clock::time_point sleep_at{};
   [[maybe_unused]] auto nap = shortest_nap;
+  std::int64_t patience = before_yield;
   for (std::int64_t spins = 0;; ++spins) {
     if (!kept_back_.empty()) [[unlikely]]
       send_kept_back();
+    if constexpr (ranks) listen_idly();
     if (mail() || has_tasks()) {
       publish_busy();
       return true;
@@ -159,17 +228,23 @@ bool Worker::find_work(const Until& until) {
     }
     if (spins % clock_every == clock_every - 1 && (kept_back_.empty() || starved())) {
       const auto now = std::chrono::steady_clock::now();
-      if (sleep_at == std::chrono::steady_clock::time_point{}) sleep_at = end_of_spin(now, engine_.options().spin);
+      if (sleep_at == std::chrono::steady_clock::time_point{}) {
+        auto spin = engine_.options().spin;
+        if (patience != before_yield) spin = std::min<std::chrono::nanoseconds>(spin, longest_spin_in_a_crowd);
+        sleep_at = end_of_spin(now, spin);
+      }
       if (now >= sleep_at) {
-        sleep(until, often ? nap : Sleeper::for_ever);
+        const bool is_nap = sleep<ranks>(until, often ? nap : Sleeper::for_ever);
         if constexpr (often)
           nap = std::min(2 * nap, longest_nap);  // and it sleeps again soon
-        else
+        else if (!is_nap)
           sleep_at = {};
         spins = std::max(spins, patience_);
       }
     }
-    rest(spins);
+    if constexpr (ranks)
+      if (spins == before_yield_to_ranks) patience = patience_with_ranks();
+    rest(spins, patience);
   }
 }
 

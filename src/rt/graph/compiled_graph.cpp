@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -9,6 +10,9 @@
 #include "graph_compiler.hpp"
 #include "in_order_program.hpp"
 #include "queued_program.hpp"
+#include "rank_compiler.hpp"
+#include "rank_edges.hpp"
+#include "taskgrain/rt/communicator.hpp"
 
 namespace taskgrain::rt {
 
@@ -17,11 +21,14 @@ namespace {
 std::shared_ptr<detail::GraphActors> compile(Runtime& runtime, TaskGraph graph, Policy policy,
                                              CompileStatistics& statistics) {
   const auto begin = std::chrono::steady_clock::now();
+  const bool across_ranks = graph.ranks() != nullptr;
   detail::Compiler compiler(std::move(graph), runtime.workers(), statistics);
   std::shared_ptr<detail::GraphActors> actors;
   if (policy == Policy::in_order) {
     auto programs = detail::compile_in_order(compiler, statistics);
-    actors = detail::in_order_actors(runtime, std::move(compiler).outline(), std::move(programs));
+    std::unique_ptr<detail::RankEdges> ranks;
+    if (across_ranks) ranks = std::make_unique<detail::RankEdges>(detail::ranks_of(compiler), compiler, programs);
+    actors = detail::in_order_actors(runtime, std::move(compiler).outline(), std::move(programs), std::move(ranks));
   } else {
     auto programs = detail::compile_queued(compiler, statistics);
     actors =
@@ -29,6 +36,22 @@ std::shared_ptr<detail::GraphActors> compile(Runtime& runtime, TaskGraph graph, 
   }
   statistics.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return actors;
+}
+
+/// All ranks compile together: if one cannot, the others must not wait for it.
+std::shared_ptr<detail::GraphActors> compile_with_ranks(Runtime& runtime, TaskGraph graph, Policy policy,
+                                                        CompileStatistics& statistics) {
+  Communicator* const ranks = graph.ranks();
+  if (ranks == nullptr) return compile(runtime, std::move(graph), policy, statistics);
+  try {
+    detail::check_ranks(graph, runtime, policy);
+    return compile(runtime, std::move(graph), policy, statistics);
+  } catch (const detail::AgreedError& error) {
+    throw UsageError(error.what());
+  } catch (const std::exception& error) {
+    ranks->messages().fail(error.what());
+    throw;
+  }
 }
 
 }  // namespace
@@ -41,13 +64,17 @@ std::optional<Policy> policy_from_name(std::string_view name) noexcept {
 }
 
 CompiledGraph::CompiledGraph(Runtime& runtime, TaskGraph graph, Policy policy)
-    : engine_(detail::engine_of(runtime)), actors_(compile(runtime, std::move(graph), policy, statistics_)) {
+    : engine_(detail::engine_of(runtime)), actors_(compile_with_ranks(runtime, std::move(graph), policy, statistics_)) {
   engine_.add(actors_);
 }
 
 CompiledGraph::~CompiledGraph() { engine_.remove(actors_); }
 
 CompiledGraph::Launch CompiledGraph::launch(LaunchOptions options) { return actors_->launch(std::move(options)); }
+
+std::span<const std::byte> CompiledGraph::received(TaskGraph::Node receive, const Turn& turn, int back) const {
+  return actors_->received(receive, turn, back);
+}
 
 void CompiledGraph::cancel() noexcept { actors_->cancel(); }
 

@@ -1,5 +1,7 @@
 #include "graph_actors.hpp"
 
+#include "taskgrain/rt/communicator.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -9,12 +11,29 @@
 
 namespace taskgrain::rt::detail {
 
-GraphActors::GraphActors(Runtime& runtime, Outline outline)
-    : runtime_(runtime), engine_(engine_of(runtime)), outline_(std::move(outline)),
+GraphActors::GraphActors(Runtime& runtime, Outline outline, std::unique_ptr<RankEdges> rank_edges)
+    : runtime_(runtime), engine_(engine_of(runtime)), outline_(std::move(outline)), rank_edges_(std::move(rank_edges)),
       most_(INT64_MAX / (static_cast<std::int64_t>(outline_.nodes) + 1)),
       shares_(new Share[static_cast<std::size_t>(runtime.workers())]) {}
 
+GraphActors::~GraphActors() = default;
+
+std::span<const std::byte> GraphActors::received(TaskGraph::Node node, const Turn& turn, int back) const {
+  const auto found = std::ranges::lower_bound(outline_.receives, node.index);
+  if (found == outline_.receives.end() || *found != node.index || (node.graph != 0 && node.graph != outline_.graph))
+    throw UsageError(outline_.names.graph() + ": node " + std::to_string(node.index) + " is not a `receive`");
+  if (back != 0 && back != 1)
+    throw UsageError(outline_.names.graph() + ": received " + std::to_string(back) +
+                     " iterations before is not allowed; allowed: 0 and 1");
+  return rank_edges_->received(static_cast<std::size_t>(found - outline_.receives.begin()), turn.overall - back);
+}
+
 CompiledGraph::Launch GraphActors::launch(CompiledGraph::LaunchOptions options) {
+  if (rank_edges_ != nullptr && runtime_.options().communicator->messages().failed())
+    runtime_.options().communicator->messages().raise();
+  if (spent_.load())
+    throw UsageError(outline_.names.graph() +
+                     " was cancelled, and a graph across ranks is launched no more after that");
   // Worker 0 must not find this launch stuck between the moment it is in the queue and its first message.
   const auto hold = engine_.here() == nullptr ? std::optional(runtime_.hold()) : std::nullopt;
   std::vector<Event> preconditions = ordered(std::move(options.preconditions));
@@ -104,6 +123,7 @@ bool GraphActors::start_next(std::uint64_t last) {
   }
   if (failure) {
     failed_.store(true, std::memory_order_release);
+    tell_ranks(failure);
     return true;
   }
   if (next.iterations == 0) return true;
@@ -117,12 +137,32 @@ bool GraphActors::start_next(std::uint64_t last) {
 }
 
 void GraphActors::meet_if_running(std::uint64_t number, std::size_t k) {
-  const std::lock_guard lock(mutex_);  // so that the launch does not end meanwhile
-  if (number != number_ || !is_running_) return;
-  if (const std::exception_ptr failure = events_[k].failure())
-    stop_running(failure);
-  else
-    meet(k, begin_, end_);
+  std::exception_ptr failure;
+  std::optional<Engine::Outside> inside;  // once the launch has failed, its runtime may end
+  {
+    const std::lock_guard lock(mutex_);  // so that the launch does not end meanwhile
+    if (number != number_ || !is_running_) return;
+    inside.emplace(engine_);
+    failure = events_[k].failure();
+    failure ? stop_running(failure) : meet(k, begin_, end_);
+  }
+  if (failure) tell_ranks(failure);
+}
+
+/// An event that a launch waits for has failed: what it sends to other ranks, they would wait for for ever.
+void GraphActors::tell_ranks(const std::exception_ptr& why) noexcept {
+  if (rank_edges_ == nullptr) return;
+  Messages& ranks = runtime_.options().communicator->messages();
+  constexpr const char* what = "an event that a launch waits for has failed";
+  try {
+    try {
+      std::rethrow_exception(why);
+    } catch (const std::exception& error) {
+      ranks.fail((outline_.names.graph() + ": " + what + ": " + error.what()).c_str());
+    }
+  } catch (...) {  // no memory, or an exception that is no std::exception
+    ranks.fail(what);
+  }
 }
 
 std::string GraphActors::task_text(std::uint32_t node, std::int64_t iteration) const {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "program.hpp"
+#include "rank_edges.hpp"
 #include "taskgrain/rt/compiled_graph.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/traffic.hpp"
@@ -28,10 +29,16 @@ struct QueuedPrograms;
 
 class GraphActors : public Handler, public std::enable_shared_from_this<GraphActors> {
  public:
-  GraphActors(Runtime& runtime, Outline outline);
+  GraphActors(Runtime& runtime, Outline outline, std::unique_ptr<RankEdges> rank_edges = nullptr);
+  ~GraphActors() override;
 
   CompiledGraph::Launch launch(CompiledGraph::LaunchOptions options);
-  void cancel() noexcept { engine_.cancel(*this); }
+  /// As CompiledGraph::received.
+  std::span<const std::byte> received(TaskGraph::Node node, const Turn& turn, int back) const;
+  void cancel() noexcept {
+    if (rank_edges_ != nullptr) spent_.store(true), rank_edges_->cancel();
+    engine_.cancel(*this);
+  }
 
   // -- for asynchronous tasks under way
 
@@ -46,6 +53,7 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   bool idle() const noexcept final;
   bool done() const noexcept final;
   std::size_t waiting(int worker, std::vector<StuckTask>& tasks, std::size_t most) const final;
+  bool across_ranks() const noexcept final { return rank_edges_ != nullptr; }
   bool broken() const noexcept final { return false; }  // a failed launch ends by itself
   void stop(const std::exception_ptr& why) noexcept final;
   void forget(int) noexcept final {}
@@ -107,6 +115,7 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   Engine& engine_;
   const Outline outline_;
   const std::vector<int>& members_ = outline_.members;
+  std::unique_ptr<RankEdges> rank_edges_;  // null if no edge crosses ranks
 
  private:
   struct Queued {
@@ -122,6 +131,7 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   bool nothing_on_its_way(const Between& between) const noexcept;
   void drop_queue();
   void stop_running(const std::exception_ptr& why) noexcept;
+  void tell_ranks(const std::exception_ptr& why) noexcept;
   std::vector<Event> ordered(std::vector<std::pair<TaskGraph::Node, Event>> events) const;
   bool start_next(std::uint64_t last);
   void complete();
@@ -129,7 +139,8 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   void meet_if_running(std::uint64_t number, std::size_t k);
   void end(const CompiledGraph::Launch& launch, const std::exception_ptr& failure) noexcept;
 
-  const std::int64_t most_;  // iterations of all launches: what actors count goes up to iterations times tasks
+  std::atomic<bool> spent_{false};  // cancelled, and across ranks: these have stopped at different iterations
+  const std::int64_t most_;         // iterations of all launches: what actors count goes up to iterations times tasks
   const std::unique_ptr<Share[]> shares_;  // by worker
   Counts outside_;
 
@@ -163,7 +174,8 @@ class Executor : public GraphActors {
   }
 };
 
-std::shared_ptr<GraphActors> in_order_actors(Runtime& runtime, Outline outline, InOrderPrograms programs);
+std::shared_ptr<GraphActors> in_order_actors(Runtime& runtime, Outline outline, InOrderPrograms programs,
+                                             std::unique_ptr<RankEdges> rank_edges);
 std::shared_ptr<GraphActors> queued_actors(Runtime& runtime, Outline outline, QueuedPrograms programs, bool stealing);
 
 }  // namespace taskgrain::rt::detail

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "rank_compiler.hpp"
+
 namespace taskgrain::rt::detail {
 
 Compiler::Compiler(TaskGraph given, int number_of_workers, CompileStatistics& statistics)
     : graph(std::move(given)), workers(number_of_workers) {
   statistics.edges = graph.edges_.size();
   collect();
+  if (across_ranks()) match_ranks(*this);
   place_postconditions();
   find_levels();
   leave_out_implied();
@@ -26,6 +29,7 @@ Compiler::Compiler(TaskGraph given, int number_of_workers, CompileStatistics& st
 Step Compiler::step(std::uint32_t n) const {
   const Instruction instruction = node(n).kind == Kind::async           ? Instruction::issue
                                   : node(n).kind == Kind::postcondition ? Instruction::post
+                                  : node(n).kind == Kind::send          ? Instruction::send
                                                                         : Instruction::run;
   return {node(n).action, n, number[n], instruction};
 }
@@ -45,7 +49,8 @@ DevicePlan Compiler::devices() const {
 }
 
 Outline Compiler::outline() && {
-  Outline left{std::move(graph.names_), 0, size(), std::move(preconditions), std::move(postconditions), {}, {}};
+  Outline left{std::move(graph.names_), 0,  size(), std::move(preconditions), std::move(postconditions),
+               std::move(receives),     {}, {}};
   if (graph.identity_ != nullptr) left.graph = graph.identity_->number();
   left.owned = std::move(graph.owned_);
   std::vector<bool> member(static_cast<std::size_t>(workers), false);
@@ -70,15 +75,24 @@ void Compiler::collect() {
     if (node(n).kind == Kind::async) enlist(n, asynchronous);
     if (node(n).kind == Kind::precondition) enlist(n, preconditions);
     if (node(n).kind == Kind::postcondition) enlist(n, postconditions);
+    if (node(n).kind == Kind::send) enlist(n, sends);
+    if (node(n).kind == Kind::receive) enlist(n, receives);
   }
   for (const auto& [from, to, carried] : graph.edges_) {
     if (from >= size() || to >= size())
       throw UsageError(graph.names_.graph() + ": an edge names node " + std::to_string(std::max(from, to)) +
                        ", there are " + std::to_string(size()));
-    if (external(to)) throw UsageError(text(to) + " is a precondition: nothing of the graph comes before it");
+    if (external(to))
+      throw UsageError(text(to) + (node(to).kind == Kind::precondition
+                                       ? " is a precondition: nothing of the graph comes before it"
+                                       : " is received: nothing of this rank comes before it"));
     if (node(from).kind == Kind::postcondition)
       throw UsageError(text(from) + " is a postcondition: nothing of the graph comes after it");
-    if (carried && external(from)) throw UsageError(text(from) + " is a precondition: it has no iterations");
+    if (node(from).kind == Kind::receive && node(to).kind == Kind::async)
+      throw UsageError(text(to) + " is asynchronous and comes after " + text(from) +
+                       ", whose bytes are there until the tasks of the host have run: let one of them copy the bytes");
+    if (carried && node(from).kind == Kind::precondition)
+      throw UsageError(text(from) + " is a precondition: it has no iterations");
     out[from].push_back({to, carried});
   }
   graph.edges_ = {};
@@ -101,28 +115,46 @@ void Compiler::place_postconditions() {
 }
 
 void Compiler::find_levels() {
-  std::vector<std::uint32_t> before(size(), 0), order;
+  std::vector<std::uint32_t> before(size(), 0), ready;
   level.assign(size(), 0);
   for (const auto& edges : out)
     for (const Out& edge : edges) before[edge.to] += !edge.carried;
   for (std::uint32_t n = 0; n < size(); ++n)
-    if (before[n] == 0) order.push_back(n);
-  for (std::size_t k = 0; k < order.size(); ++k)
-    for (const Out& edge : out[order[k]]) {
+    if (before[n] == 0 && node(n).kind != Kind::receive) ready.push_back(n);
+  std::vector<std::uint32_t> levelled = level_from(std::move(ready), before);
+  std::size_t left = size() - levelled.size();
+  for (LevelsOfRanks ranks(*this); ranks.exchange(levelled, left); left -= levelled.size())
+    levelled = level_from(ranks.received(), before);
+  if (left > 0) refuse_cycle(before);
+}
+
+std::vector<std::uint32_t> Compiler::level_from(std::vector<std::uint32_t> ready, std::vector<std::uint32_t>& before) {
+  for (std::size_t k = 0; k < ready.size(); ++k)
+    for (const Out& edge : out[ready[k]]) {
       if (edge.carried) continue;
-      level[edge.to] = std::max(level[edge.to], level[order[k]] + 1);
-      if (--before[edge.to] == 0) order.push_back(edge.to);
+      // What a rank sends when it has received something else comes after that in the order of all ranks.
+      const bool relays = node(ready[k]).kind == Kind::receive && node(edge.to).kind == Kind::send;
+      level[edge.to] = std::max(level[edge.to], level[ready[k]] + (relays ? 2 : 1));
+      if (--before[edge.to] == 0) ready.push_back(edge.to);
     }
-  if (order.size() == size()) return;
-  // Of the nodes left some come after a cycle only. Going back from any of them ends in one.
-  std::vector<std::uint32_t> back(size(), 0);
-  std::uint32_t start = 0;
+  return ready;
+}
+
+void Compiler::refuse_cycle(const std::vector<std::uint32_t>& before) const {
+  // Of the nodes left some come after a cycle only. Going back from any of them ends in one, or at what comes from
+  // another rank.
+  std::vector<std::uint32_t> back(size(), UINT32_MAX);
+  std::uint32_t start = UINT32_MAX;
   for (std::uint32_t n = 0; n < size(); ++n)
     if (before[n] != 0)
       for (const Out& edge : out[n])
         if (!edge.carried && before[edge.to] != 0) back[start = edge.to] = n;
   std::vector<bool> visited(size(), false);
-  for (; !visited[start]; start = back[start]) visited[start] = true;
+  for (; start != UINT32_MAX && !visited[start]; start = back[start]) visited[start] = true;
+  if (start == UINT32_MAX)
+    throw UsageError(graph.names_.graph() + ": a cycle that leads through several ranks. Of this one, " +
+                     std::to_string(std::ranges::count_if(before, [](auto left) { return left != 0; })) +
+                     " nodes come after themselves, or after such a cycle");
   std::vector<std::uint32_t> cycle{start};
   for (std::uint32_t n = back[start]; n != start; n = back[n]) cycle.push_back(n);
   std::string names;

@@ -25,7 +25,19 @@ struct Compiler {
   std::size_t size() const noexcept { return graph.nodes_.size(); }
   const TaskGraph::Record& node(std::uint32_t n) const noexcept { return graph.nodes_[n]; }
   int worker(std::uint32_t n) const noexcept { return graph.nodes_[n].worker; }
-  bool external(std::uint32_t n) const noexcept { return node(n).kind == Kind::precondition; }
+  /// What no worker of this rank does.
+  bool external(std::uint32_t n) const noexcept {
+    return node(n).kind == Kind::precondition || node(n).kind == Kind::receive;
+  }
+  using Send = TaskGraph::Send;
+  using Receive = TaskGraph::Receive;
+  /// By the numbers of their nodes.
+  const std::vector<Send>& all_sends() const noexcept { return graph.sends_; }
+  const std::vector<Receive>& all_receives() const noexcept { return graph.receives_; }
+  const std::string& name() const noexcept { return graph.names_.graph(); }
+  /// \pre across_ranks()
+  Communicator& ranks() const noexcept { return *graph.ranks_; }
+  bool across_ranks() const noexcept { return graph.ranks_ != nullptr; }
   /// Whether an edge holds as soon as its first node was started, because the device does the rest. A device cannot
   /// wait for events of another type; the host does then.
   bool on_device(std::uint32_t from, std::uint32_t to) const noexcept {
@@ -42,15 +54,19 @@ struct Compiler {
 
   TaskGraph graph;
   const int workers;
-  std::vector<std::vector<Out>> out;                                       ///< by node
-  std::vector<std::uint32_t> level;                                        ///< longest path to the node, by node
-  std::vector<std::uint32_t> asynchronous, preconditions, postconditions;  ///< nodes, in the order given
-  std::vector<std::uint32_t> number;                                       ///< of a node, among those of its list
+  std::vector<std::vector<Out>> out;  ///< by node
+  std::vector<std::uint32_t> level;   ///< longest path to the node, by node
+  /// Nodes, in the order given.
+  std::vector<std::uint32_t> asynchronous, preconditions, postconditions, sends, receives;
+  std::vector<std::uint32_t> number;  ///< of a node, among those of its list
 
  private:
   void collect();
   void place_postconditions();
   void find_levels();
+  /// Gives the nodes of `ready`, and those that come after them alone, their levels. \returns those that have one now
+  std::vector<std::uint32_t> level_from(std::vector<std::uint32_t> ready, std::vector<std::uint32_t>& before);
+  [[noreturn]] void refuse_cycle(const std::vector<std::uint32_t>& before) const;
   void leave_out_implied();
 };
 

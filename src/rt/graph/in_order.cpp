@@ -18,6 +18,7 @@
 #include "engine/work.hpp"
 #include "graph_actors.hpp"
 #include "issue.hpp"
+#include "rank_edges.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 
 namespace taskgrain::rt::detail {
@@ -56,8 +57,8 @@ struct Message {
 
 class InOrder final : public Executor<InOrder> {
  public:
-  InOrder(Runtime& runtime, Outline outline, InOrderPrograms programs)
-      : Executor(runtime, std::move(outline)), devices_(std::move(programs.devices)),
+  InOrder(Runtime& runtime, Outline outline, InOrderPrograms programs, std::unique_ptr<RankEdges> rank_edges)
+      : Executor(runtime, std::move(outline), std::move(rank_edges)), devices_(std::move(programs.devices)),
         channel_ends_(std::move(programs.channels)), channels_(new Channel[channel_ends_.size()]),
         event_queues_(new EventQueue[devices_.edges.size()]), issuer_(runtime, devices_),
         actors_(programs.workers.size()) {
@@ -66,6 +67,10 @@ class InOrder final : public Executor<InOrder> {
       device_states_.emplace_back(of_device_task(d));
       actors_[static_cast<std::size_t>(devices_.tasks[d].worker)].device_tasks.push_back(d);
     }
+    if (rank_edges_ != nullptr) rank_edges_->on_resume([this](int worker) { rouse(worker); });
+  }
+  ~InOrder() override {
+    if (rank_edges_ != nullptr) rank_edges_->on_resume(nullptr);
   }
 
   void receive(Worker& here, const Payload& payload) noexcept override {
@@ -92,11 +97,13 @@ class InOrder final : public Executor<InOrder> {
     actor.stretch.enter();
     try {
       for (; actor.iteration < actor.end; ++actor.iteration) {
-        if (!(here.trace() == nullptr ? run_iteration<false>(here, actor) : run_iteration<true>(here, actor))) return;
+        if (!(this->*run_)(here, actor)) return;
+        if (rank_edges_ != nullptr) rank_edges_->finish(here.index(), actor.iteration);
         actor.rewind();
       }
     } catch (...) {
-      fail(actor.program.records[actor.record].node, actor.iteration);
+      const auto& records = actor.program.records;  // beyond the last one, it was to tell other ranks
+      fail(records[std::min(actor.record, records.size() - 1)].node, actor.iteration);
       return give_up(actor);
     }
     if (failed()) return give_up(actor);
@@ -139,9 +146,9 @@ class InOrder final : public Executor<InOrder> {
   }
 
   /// False if it could not go on: it is parked, or goes on later, or the launch has failed.
-  template <bool traced>
+  template <bool traced, bool ranks>
   bool run_iteration(Worker& here, Actor& actor) {
-    const Turn turn{actor.iteration - actor.begin, here.index()};
+    const Turn turn{actor.iteration - actor.begin, here.index(), actor.iteration};
     auto& [records, waits, signals] = actor.program;
     while (actor.record < records.size()) {
       if (actor.before_look == 0 && !look(here, actor)) return false;
@@ -150,7 +157,7 @@ class InOrder final : public Executor<InOrder> {
       for (const std::size_t end = actor.record + stretch; actor.record < end; ++actor.record) {
         InOrderRecord& record = records[actor.record];
         for (; actor.wait < record.waits_end; ++actor.wait)
-          if (!passed(waits[actor.wait], actor.iteration) && !wait(here, actor, waits[actor.wait])) return false;
+          if (!passed<ranks>(waits[actor.wait], actor) && !wait(here, actor, waits[actor.wait])) return false;
         if constexpr (traced) {
           const auto begin = TraceLane::Clock::now();
           execute(record, turn, actor);
@@ -185,19 +192,22 @@ class InOrder final : public Executor<InOrder> {
   static std::int64_t wanted(const Wait& wait, std::int64_t iteration) noexcept {
     return iteration * wait.stride + wait.offset;
   }
-  bool passed(const Wait& wait, std::int64_t iteration) const noexcept {
+  template <bool ranks>
+  bool passed(const Wait& wait, const Actor& actor) const noexcept {
+    if constexpr (ranks)
+      if (wait.by_rank) return rank_edges_->passed(wait, actor.iteration, actor.begin);
     // A device that has failed is done, too.
-    return channels_[wait.channel].passed(wanted(wait, iteration)) && !(wait.external && failed());
+    return channels_[wait.channel].passed(wanted(wait, actor.iteration)) && !(wait.external && failed());
   }
 
   [[gnu::noinline]] bool wait(Worker& here, Actor& actor, const Wait& wait) {
-    if (wait.external) {
+    if (wait.external && !wait.by_rank) {
       // Who meets it sends a message to this worker after it has written the counter; who fails the launch, after that.
       actor.parked = !failed();
       if (!actor.parked) go_on_later(here, actor);
       return false;
     }
-    switch (here.wait_for([&] { return passed(wait, actor.iteration) || failed(); }, actor.wait_until)) {
+    switch (here.wait_for([&] { return passed<true>(wait, actor) || failed(); }, actor.wait_until)) {
       case Waited::ready:
         if (!failed()) [[likely]]
           return true;
@@ -207,6 +217,11 @@ class InOrder final : public Executor<InOrder> {
         return false;
       case Waited::too_long:
         break;
+    }
+    if (wait.by_rank) {
+      actor.parked = true;  // first: what resumes it may come at once
+      actor.parked = rank_edges_->park(wait, actor.iteration, actor.begin);
+      return !actor.parked;
     }
     const std::int64_t value = wanted(wait, actor.iteration);
     actor.parked = channels_[wait.channel].park(
@@ -231,7 +246,9 @@ class InOrder final : public Executor<InOrder> {
   /// The next record of the program, which is no task of the host.
   [[gnu::noinline]] void execute_special(const Turn& turn, const Actor& actor) {
     const InOrderRecord& record = actor.program.records[actor.record];
-    if (record.instruction == Instruction::issue)
+    if (record.instruction == Instruction::send)
+      rank_edges_->send(record.operand, actor.iteration);
+    else if (record.instruction == Instruction::issue)
       give_to_device(record.operand, turn, actor);
     else if (actor.iteration + 1 == actor.end)
       set_postcondition(record.operand);
@@ -256,6 +273,7 @@ class InOrder final : public Executor<InOrder> {
   }
 
   void start(std::int64_t begin, std::int64_t end) override {
+    if (rank_edges_ != nullptr) rank_edges_->launch(end);
     for (const int worker : members_) send(worker, Message{Message::start, 0, begin, end});
   }
   void meet(std::size_t k, std::int64_t, std::int64_t end) override {
@@ -277,6 +295,14 @@ class InOrder final : public Executor<InOrder> {
     return channels_[InOrderPrograms::channel_of_device_task(d)];
   }
 
+  using RunIteration = bool (InOrder::*)(Worker& here, Actor& actor);
+  RunIteration run_iteration_for(bool traced) const noexcept {
+    if (rank_edges_ != nullptr)
+      return traced ? &InOrder::run_iteration<true, true> : &InOrder::run_iteration<false, true>;
+    return traced ? &InOrder::run_iteration<true, false> : &InOrder::run_iteration<false, false>;
+  }
+
+  const RunIteration run_ = run_iteration_for(!runtime_.options().trace.empty());
   const DevicePlan devices_;
   const std::vector<ChannelEnds> channel_ends_;  // by channel
   const std::unique_ptr<Channel[]> channels_;
@@ -288,8 +314,9 @@ class InOrder final : public Executor<InOrder> {
 
 }  // namespace
 
-std::shared_ptr<GraphActors> in_order_actors(Runtime& runtime, Outline outline, InOrderPrograms programs) {
-  return std::make_shared<InOrder>(runtime, std::move(outline), std::move(programs));
+std::shared_ptr<GraphActors> in_order_actors(Runtime& runtime, Outline outline, InOrderPrograms programs,
+                                             std::unique_ptr<RankEdges> rank_edges) {
+  return std::make_shared<InOrder>(runtime, std::move(outline), std::move(programs), std::move(rank_edges));
 }
 
 }  // namespace taskgrain::rt::detail

@@ -21,6 +21,7 @@ class InOrderCompiler {
     lay_out();
     make_external_channels();
     collect_incoming();
+    collect_credits();
     for (std::size_t w = 0; w < workers_; ++w) find_waits(w);
     for (auto& places : watched_) {
       std::ranges::sort(places);
@@ -49,31 +50,64 @@ class InOrderCompiler {
 
   bool external(std::uint32_t channel) const { return programs_.channels[channel].writer < 0; }
 
-  /// The programs: by level, and on a level first what other workers wait for.
+  bool sends(std::uint32_t n) const { return graph_.node(n).kind == Compiler::Kind::send; }
+
+  /// The programs: by level; on a level first what others wait for, then what is sent of it, then the rest.
   void lay_out() {
     std::vector<std::vector<std::uint32_t>> nodes(workers_);
     std::vector<bool> watched(graph_.size(), false);
     for (std::uint32_t n = 0; n < graph_.size(); ++n) {
       if (graph_.external(n)) continue;
       nodes[static_cast<std::size_t>(graph_.worker(n))].push_back(n);
-      watched[n] = std::ranges::any_of(graph_.out[n],
-                                       [&](const auto& edge) { return graph_.worker(edge.to) != graph_.worker(n); });
+      watched[n] = std::ranges::any_of(graph_.out[n], [&](const auto& edge) {
+        return graph_.worker(edge.to) != graph_.worker(n) || sends(edge.to);
+      });
     }
     for (std::size_t w = 0; w < workers_; ++w) {
-      std::ranges::stable_sort(nodes[w], {},
-                               [&](std::uint32_t n) { return 2 * std::uint64_t{graph_.level[n]} + !watched[n]; });
+      std::ranges::stable_sort(nodes[w], {}, [&](std::uint32_t n) {
+        return sends(n) ? 3 * level_of_send(n) + 1 : 3 * std::uint64_t{graph_.level[n]} + (watched[n] ? 0 : 2);
+      });
       programs_.workers[w].records.reserve(nodes[w].size());
-      for (const std::uint32_t n : nodes[w]) {
-        place_[n] = static_cast<RecordIndex>(programs_.workers[w].records.size());
-        programs_.workers[w].records.push_back({graph_.step(n)});
-      }
+      for (const std::uint32_t n : nodes[w]) lay_out(n, programs_.workers[w].records);
     }
+  }
+
+  /// That of the last task before it.
+  std::uint64_t level_of_send(std::uint32_t n) const { return graph_.level[n] == 0 ? 0 : graph_.level[n] - 1; }
+
+  /// Sends to one rank that follow one another are one record, if they are of one level: an earlier one must not wait
+  /// for what a later one waits for.
+  void lay_out(std::uint32_t n, std::vector<InOrderRecord>& records) {
+    if (sends(n)) {
+      const int rank = graph_.all_sends()[graph_.number[n]].rank;
+      const bool joins = !records.empty() && records.back().instruction == Instruction::send &&
+                         programs_.groups[records.back().operand].rank == rank &&
+                         level_of_send(n) == level_of_last_send_;
+      if (!joins) {
+        records.push_back({graph_.step(n)});
+        records.back().operand = static_cast<std::uint32_t>(programs_.groups.size());
+        programs_.groups.push_back({rank, {}});
+      }
+      programs_.groups.back().sends.push_back(graph_.number[n]);
+      level_of_last_send_ = level_of_send(n);
+    } else {
+      records.push_back({graph_.step(n)});
+    }
+    place_[n] = static_cast<RecordIndex>(records.size() - 1);
   }
 
   void make_external_channels() {
     for (const DeviceTask& task : programs_.devices.tasks)
       programs_.channels.push_back({-1, {task.worker}});  // which waits for the device at the end of a launch
     programs_.channels.resize(programs_.channels.size() + graph_.preconditions.size(), {-1, {}});
+    programs_.first_receive = static_cast<std::uint32_t>(programs_.channels.size());
+    programs_.channels.resize(programs_.channels.size() + graph_.receives.size(), {-1, {}});
+    programs_.first_credit = static_cast<std::uint32_t>(programs_.channels.size());
+    for (const auto& send : graph_.all_sends()) programs_.target_ranks.push_back(send.rank);
+    std::ranges::sort(programs_.target_ranks);
+    programs_.target_ranks.erase(std::ranges::unique(programs_.target_ranks).begin(), programs_.target_ranks.end());
+    programs_.channels.resize(programs_.channels.size() + programs_.target_ranks.size(), {-1, {}});
+    first_between_ = static_cast<std::uint32_t>(programs_.channels.size());
     watched_.resize(programs_.channels.size());
   }
 
@@ -92,7 +126,9 @@ class InOrderCompiler {
       for (const auto& [to, carried] : graph_.out[n]) {
         auto& incoming = incoming_[static_cast<std::size_t>(graph_.worker(to))];
         const bool on_device = graph_.on_device(n, to);
-        if (graph_.external(n))
+        if (graph_.node(n).kind == Compiler::Kind::receive)
+          incoming.push_back({place_[to], programs_.first_receive + graph_.number[n], 0, carried});
+        else if (graph_.external(n))
           incoming.push_back(
               {place_[to], InOrderPrograms::channel_of_precondition(graph_.number[n], programs_.devices), 0, carried});
         else if (graph_.node(n).kind == Compiler::Kind::async && !on_device)
@@ -100,6 +136,23 @@ class InOrderCompiler {
         else if (graph_.worker(n) != graph_.worker(to))
           incoming.push_back({place_[to], channel_between(graph_.worker(n), graph_.worker(to)), place_[n], carried});
       }
+  }
+
+  /// The first send of a program to each rank waits for that one's credits.
+  void collect_credits() {
+    for (std::size_t w = 0; w < workers_; ++w) {
+      std::vector<bool> seen(programs_.target_ranks.size(), false);
+      const auto& records = programs_.workers[w].records;
+      for (RecordIndex place = 0; place < records.size(); ++place) {
+        if (records[place].instruction != Instruction::send) continue;
+        const int rank = programs_.groups[records[place].operand].rank;
+        const auto k = static_cast<std::size_t>(std::ranges::lower_bound(programs_.target_ranks, rank) -
+                                                programs_.target_ranks.begin());
+        if (seen[k]) continue;
+        seen[k] = true;
+        incoming_[w].push_back({place, programs_.first_credit + static_cast<std::uint32_t>(k), 0, false});
+      }
+    }
   }
 
   /// The needs of a program that nothing implies. (A need is for the latest of what a channel stands for.)
@@ -145,7 +198,8 @@ class InOrderCompiler {
     waits.reserve(needs_[w].size());
     for (const auto& [channel, place, carried] : needs_[w]) {
       if (external(channel)) {
-        waits.push_back({carried ? 0 : 1, 1, channel, true});
+        const bool by_rank = channel >= programs_.first_receive && channel < first_between_;
+        waits.push_back({carried ? 0 : 1, 1, channel, true, by_rank});
         continue;
       }
       const auto& places = watched_[channel];
@@ -177,10 +231,12 @@ class InOrderCompiler {
   const Compiler& graph_;
   const std::size_t workers_;
   std::vector<RecordIndex> place_;               // by node
+  std::uint64_t level_of_last_send_ = 0;         // of those laid out
   std::vector<std::vector<Incoming>> incoming_;  // by worker
   std::vector<std::vector<Need>> needs_;
   std::unordered_map<std::uint64_t, std::uint32_t> between_;  // channels by their ends
   std::vector<std::vector<RecordIndex>> watched_;  // by channel: places in the writer's program; none if it is external
+  std::uint32_t first_between_ = 0;                // channel between workers
   InOrderPrograms programs_;
 };
 

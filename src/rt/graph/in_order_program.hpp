@@ -22,7 +22,8 @@ namespace taskgrain::rt::detail {
 struct Wait {
   std::int64_t offset, stride;  ///< until iteration · stride + offset is passed
   std::uint32_t channel;
-  bool external;  ///< written by no program
+  bool external;         ///< written by no program
+  bool by_rank = false;  ///< by another rank (rank_edges.hpp)
   bool operator==(const Wait&) const = default;
 };
 
@@ -52,8 +53,17 @@ struct ChannelEnds {
 struct InOrderPrograms {
   std::vector<InOrderProgram> workers;
   DevicePlan devices;
-  /// First those of the device tasks, then those of the preconditions, then those between workers.
+  /// First those of the device tasks, then those of the preconditions, of what is received, of credits from the ranks
+  /// to which this one sends, and then those between workers.
   std::vector<ChannelEnds> channels;
+  std::vector<int> target_ranks;  ///< to which this one sends, ascending
+  /// What one record sends to one rank: numbers of sends.
+  struct Group {
+    int rank;
+    std::vector<std::uint32_t> sends;
+  };
+  std::vector<Group> groups;
+  std::uint32_t first_receive = 0, first_credit = 0;
 
   static std::uint32_t channel_of_device_task(std::uint32_t d) noexcept { return d; }
   static std::uint32_t channel_of_precondition(std::size_t k, const DevicePlan& devices) noexcept {

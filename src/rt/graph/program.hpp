@@ -7,6 +7,7 @@
 ///   run     call a task of the host,
 ///   issue   give an asynchronous task to its device,
 ///   post    set a postcondition, in the last iteration,
+///   send    copy the bytes of several nodes to another rank,
 /// and between them what keeps the edges: wait and signal. These differ. In order, a wait is for the value of a
 /// channel, and a signal is a value stored to one (in_order_program.hpp). Otherwise a wait is a number of arrivals at a
 /// record, and a signal is one arrival (queued_program.hpp). What both share is here.
@@ -23,16 +24,16 @@
 
 namespace taskgrain::rt::detail {
 
-enum class Instruction : std::uint8_t { run, issue, post };
+enum class Instruction : std::uint8_t { run, issue, post, send };
 
 /// Of a record among those of its worker.
 using RecordIndex = std::uint32_t;
 
-/// One of these three. Programs derive their records from it, a cache line each.
+/// One of these four. Programs derive their records from it, a cache line each.
 struct Step {
   Action action;          ///< run: what to call
   std::uint32_t node;     ///< of the graph, for its name
-  std::uint32_t operand;  ///< issue: which device task; post: which postcondition
+  std::uint32_t operand;  ///< issue: which device task; post: which postcondition; send: which group of sends
   Instruction instruction;
 };
 
@@ -64,6 +65,7 @@ struct Outline {
   std::uint32_t graph;                                       ///< the number that its nodes carry
   std::size_t nodes;                                         ///< how many there were
   std::vector<std::uint32_t> preconditions, postconditions;  ///< nodes, ascending
+  std::vector<std::uint32_t> receives;                       ///< nodes, ascending
   std::vector<int> members;                                  ///< workers that have a program, ascending
   std::vector<std::shared_ptr<void>> owned;                  ///< what actions point to
 };

@@ -230,7 +230,7 @@ class QueuedActors final : public Executor<QueuedActors> {
     Actor& owner = at(task.owner);
     QueuedRecord& record = owner.program.records[task.place];
     try {
-      const Turn turn{task.iteration - owner.begin, here.index()};
+      const Turn turn{task.iteration - owner.begin, here.index(), task.iteration};
       if (record.instruction != Instruction::run) [[unlikely]] {
         if (!execute_special(here, task, turn)) return;
       } else if (here.trace() == nullptr || stealing_) [[likely]] {  // a task in the engine's queue is recorded there

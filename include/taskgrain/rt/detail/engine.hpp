@@ -18,6 +18,7 @@
 #include "taskgrain/rt/detail/entry.hpp"
 #include "taskgrain/rt/detail/handlers.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
+#include "taskgrain/rt/detail/peers.hpp"
 #include "taskgrain/rt/detail/worker.hpp"
 #include "taskgrain/rt/event.hpp"
 #include "taskgrain/rt/options.hpp"
@@ -62,8 +63,11 @@ class Engine {
   /// Tells whoever waits next of the exception that is being handled; nothing is dropped for it.
   void report(Handler& handler, const std::string& task) noexcept;
   /// Waits for one handler. \throws as Taskflow::wait
-  void wait_for(Handler& handler);
+  /// \param on_this_rank  for no longer than there is something to do here
+  void wait_for(Handler& handler, bool on_this_rank = false);
   void cancel(Handler& handler) noexcept;
+  /// What people are told of the tasks that wait on the calling thread's worker; empty if none do, or it is no worker.
+  std::string waiting_here() const noexcept;
   /// While it lives, this thread calls what waits for events: a handler that is removed now is in use.
   class Callback {
    public:
@@ -85,6 +89,9 @@ class Engine {
   void wait(const Event& event);
   void work_until(const std::function<bool()>& done);
   void notify() noexcept;
+  void wake_all() noexcept {
+    for (const auto& worker : workers_) worker->wake();
+  }
   /// Tells the threads that wait and are not worker 0.
   void notify_others() noexcept;
   void join();
@@ -113,6 +120,8 @@ class Engine {
   class Rounds;
 
   static std::unique_ptr<Handler> make_rounds();
+  /// \throws UsageError  the calling thread may not wait
+  void check_may_wait();
   void start_threads();
   void stop_threads() noexcept;
   void start_below(int worker) noexcept;
@@ -128,7 +137,22 @@ class Engine {
   /// \tparam often  ask `done` between tasks, too
   /// \returns whether `done()`
   template <bool often = true, typename Done>
-  bool wait_until(const Done& done);
+  bool wait_until(const Done& done) {
+    return wait_until<often>(done, [this] { return quiescent(); });
+  }
+  /// \param over  whether it is to end though not `done()`
+  template <bool often, typename Done, typename Over>
+  bool wait_until(const Done& done, const Over& over);
+  /// Where there are other ranks, what is waited for may still come from them when nothing is left to do on this one.
+  template <typename Done>
+  bool wait_for_ranks(const Done& done);
+  /// Whether nothing is left to do on any rank, or something has failed on one. Asked by worker 0.
+  bool all_ranks_done();
+  void wait_with_ranks();
+  /// Ends all ranks with a failure of this one.
+  void tell_ranks(const std::exception_ptr& failure) noexcept;
+  /// Stops everything, because something has failed on another rank, and throws that.
+  [[noreturn]] void end_with_ranks();
   /// Calls `call(worker)` in the thread of each worker, between tasks, and waits. Not for workers.
   void on_workers(const std::function<void(int worker)>& call);
   /// What of these handlers waits for ever. Asked when nothing is left to do.
@@ -154,6 +178,8 @@ class Engine {
   void forget(const std::shared_ptr<Handler>& handler) noexcept;
   /// Handlers that no thread waits for alone.
   std::vector<std::shared_ptr<Handler>> unwaited();
+  /// Where there are other ranks: a failure that only says that one of these has failed.
+  static bool comes_from_ranks(const Failure& failure) noexcept;
 
   RuntimeOptions options_;
   std::vector<std::unique_ptr<Worker>> workers_;
@@ -165,6 +191,7 @@ class Engine {
   const std::unique_ptr<Handler> rounds_ = make_rounds();
   const std::unique_ptr<Handler> parcels_ = Worker::make_parcels(), openings_ = Worker::make_openings();
   Completion completion_;  // asked by worker 0
+  Peers* const peers_;     // null if this process is alone
 
   std::mutex first_mutex_;  // protects the three below
   std::condition_variable first_left_;
@@ -172,6 +199,10 @@ class Engine {
   std::thread::id first_;                 // the last that was
   std::atomic<int> others_{0};            // threads that wait and are not worker 0
   std::mutex settling_;                   // held by who settles
+  std::mutex waiting_with_ranks_;         // held by who waits for everything on all ranks
+  // By that thread: what it has last told the others; whether it has said that tasks wait here.
+  Peers::Counts told_{};
+  bool has_told_ = false, said_stuck_ = false;
 
   mutable std::mutex mutex_;  // protects the members below, and what handlers say it protects
   std::vector<std::shared_ptr<Handler>> handlers_, retired_;  // retired: removed while in use
@@ -182,6 +213,8 @@ class Engine {
 
   // Written seldom.
   alignas(apart) std::atomic<bool> stop_{false};
+  // One of the workers that sleep hears what other ranks send; another looks now and then.
+  std::atomic<bool> listening_{false}, napping_{false};
   std::atomic<int> asleep_{0};  // workers that sleep or are about to; written by each of them
   OutsideCounts outside_;
   alignas(apart) std::atomic<int> inside_{0};  // threads outside that touch the engine: it lives until they have left

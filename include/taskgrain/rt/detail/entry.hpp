@@ -89,6 +89,8 @@ class Handler {
   /// A run of the whole runtime has ended. Called by each worker's thread.
   virtual void run_ended(int /*worker*/) noexcept {}
 
+  /// Whether it ends by itself when other ranks do their part.
+  virtual bool across_ranks() const noexcept { return false; }
   /// Another one, which has a number while this one has, and nothing else of its own; null if there is none.
   virtual Handler* aside() noexcept { return nullptr; }
 

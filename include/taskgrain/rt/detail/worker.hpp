@@ -81,7 +81,12 @@ class alignas(apart) Worker {
   template <typename Ready>
   Waited wait_for(const Ready& ready, std::chrono::steady_clock::time_point& until);
   /// Takes what has come, so that handlers that run for long need not return for it.
-  void poll() { receive(); }
+  void poll() {
+    receive();
+    listen();
+  }
+  /// It takes what another rank has sent: it is not idle any more.
+  void stir() { publish_busy(); }
   /// The trace into which tasks are recorded; null without a trace.
   TraceLane* trace() const noexcept { return trace_; }
 
@@ -97,16 +102,29 @@ class alignas(apart) Worker {
 
   /// Runs tasks until `until()`, which is asked when nothing is left to do.
   /// \tparam often  asked between tasks, too, and while it sleeps: nobody need say that it has become true
+  /// \tparam ranks  there are other ranks, whose messages it takes
+  template <bool often, bool ranks, typename Until>
+  void work(const Until& until);
   template <bool often, typename Until>
   void work(const Until& until);
   /// Returns when there is something to do (true) or `until()` (false).
-  template <bool often, typename Until>
+  template <bool often, bool ranks, typename Until>
   bool find_work(const Until& until);
+  /// Takes what other ranks have sent, if there are any, and this thread may.
+  void listen();
+  /// The same, without anything else to do. \pre there are other ranks
+  void listen_idly();
   bool starved() const noexcept;
   /// \param most  it may return after this time
-  template <typename Until>
-  void sleep(const Until& until, std::chrono::nanoseconds most);
-  static void rest(std::int64_t spins) noexcept;
+  /// \returns whether it has only looked up from its sleep
+  template <bool ranks, typename Until>
+  bool sleep(const Until& until, std::chrono::nanoseconds most);
+  template <typename Found>
+  bool sleep_listening(const Found& found, std::chrono::nanoseconds most);
+  /// \param patience  spins before other threads may have the core
+  static void rest(std::int64_t spins, std::int64_t patience) noexcept;
+  /// Where there are other ranks: after how many spins other threads may have the core.
+  std::int64_t patience_with_ranks() const noexcept;
   void execute(const Entry& task);
   void execute_traced(const Entry& task);
   /// A task of its own, null if there is none; it is there until another one is ready.

@@ -1,0 +1,111 @@
+#pragma once
+
+/// What a task costs: tasks that only let time pass, by themselves or with many dependences.
+
+#include <chrono>
+#include <concepts>
+#include <cstdint>
+#include <exception>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "../matrix/flags.hpp"
+#include "taskgrain/error.hpp"
+
+namespace apps {
+
+using Clock = std::chrono::steady_clock;
+
+struct OverheadOptions {
+  int threads = 1, repeats = 1;
+  std::int64_t size = 10000;          ///< tasks of independent ones
+  double spin = 10;                   ///< microseconds of each task
+  std::string graph = "independent";  ///< or grid: (i, j) before ((i + k) mod rows, j + 1) for k < dependences
+  std::string insertion = "counted";  ///< apart: the time begins when all tasks are submitted
+  std::string interface = "task";     ///< of StarPU: task, stf
+  int rows = 32, columns = 100, dependences = 4;
+
+  bool grid() const { return graph == "grid"; }
+  bool apart() const { return insertion == "apart"; }
+  std::int64_t tasks() const { return grid() ? static_cast<std::int64_t>(rows) * columns : size; }
+};
+
+struct OverheadExtra {
+  bool grid = false, apart = false, interface = false;
+};
+
+/// \throws taskgrain::InvalidSpec
+inline OverheadOptions parse_overhead(int argc, char** argv, const OverheadExtra& extra) {
+  constexpr int most = 100'000'000;
+  OverheadOptions options;
+  Flags flags(argc, argv);
+  flags.integer("threads", options.threads, 1, 4096);
+  flags.integer("repeats", options.repeats, 1, most);
+  flags.integer("size", options.size, 1, most);
+  flags.real("spin", options.spin, 0, 1e6);
+  if (extra.apart) flags.choice("insertion", options.insertion, {"counted", "apart"});
+  if (extra.interface) flags.choice("interface", options.interface, {"task", "stf"});
+  if (extra.grid) {
+    flags.choice("graph", options.graph, {"independent", "grid"});
+    flags.integer("rows", options.rows, 1, 10000);
+    flags.integer("columns", options.columns, 1, 10000);
+    flags.integer("dependences", options.dependences, 1, options.rows);
+  }
+  flags.finish();
+  return options;
+}
+
+/// A task: lets `microseconds` pass.
+inline void spin(double microseconds) {
+  const auto end = Clock::now() +
+                   std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double, std::micro>(microseconds));
+  while (Clock::now() < end) {
+  }
+}
+
+/// Runs all tasks. It submits them, calls `start` if the time begins then, and waits.
+template <typename S>
+concept TaskSystem =
+    std::constructible_from<S, const OverheadOptions&> && requires(S system, void (*start)()) { system.run(start); };
+
+/// \returns the exit code
+template <TaskSystem S>
+int drive_overhead(int argc, char** argv, const char* name, const OverheadExtra& extra) {
+  try {
+    const OverheadOptions options = parse_overhead(argc, argv, extra);
+    S system(options);
+    for (int repeat = 0; repeat < options.repeats; ++repeat) {
+      static Clock::time_point start;
+      start = Clock::now();
+      system.run(+[] { start = Clock::now(); });
+      const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+      const auto tasks = static_cast<double>(options.tasks());
+      nlohmann::ordered_json line{{"program", "overhead"},
+                                  {"system", name},
+                                  {"ranks", 1},
+                                  {"threads", options.threads},
+                                  {"size", options.tasks()},
+                                  {"graph", options.graph},
+                                  {"insertion", options.insertion},
+                                  {"spin", options.spin},
+                                  {"repeat", repeat},
+                                  {"seconds", seconds},
+                                  {"tasks", options.tasks()},
+                                  {"efficiency", options.spin * 1e-6 * tasks / options.threads / seconds},
+                                  {"error", nullptr}};
+      if (extra.interface) line["interface"] = options.interface;
+      if (options.grid()) line["rows"] = options.rows, line["dependences"] = options.dependences;
+      std::cout << line.dump() << std::endl;
+    }
+    return 0;
+  } catch (const taskgrain::InvalidSpec& error) {
+    std::cerr << "overhead: " << error.what() << std::endl;
+    return 2;
+  } catch (const std::exception& error) {
+    std::cerr << "overhead, " << name << ": " << error.what() << std::endl;
+    return 1;
+  }
+}
+
+}  // namespace apps

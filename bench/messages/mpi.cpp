@@ -1,0 +1,90 @@
+/// Messages of MPI between two ranks against their size: latency, rate and bandwidth.
+///
+///     mpirun -n 2 taskgrain-messages-mpi [REPEATS]        one line of JSON for each size on stdout
+
+#include <mpi.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <string_view>
+#include <vector>
+
+#include "measure.hpp"
+
+namespace {
+
+using namespace taskgrain::bench;
+
+class Pair {
+ public:
+  explicit Pair(int rank) : rank_(rank), out_(most_bytes, std::byte{1}), in_(window * most_bytes, std::byte{2}) {}
+
+  /// A message there and one back.
+  void ping_pong(std::size_t bytes) {
+    if (rank_ == 0) send(bytes);
+    MPI_Recv(in_.data(), static_cast<int>(bytes), MPI_BYTE, other(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (rank_ == 1) send(bytes);
+  }
+  /// Many from rank 0 to rank 1, and one back when they are there.
+  void stream(std::size_t bytes) {
+    std::array<MPI_Request, window> requests;
+    for (std::size_t k = 0; k < window; ++k)
+      if (rank_ == 0)
+        MPI_Isend(out_.data(), static_cast<int>(bytes), MPI_BYTE, other(), 0, MPI_COMM_WORLD, &requests[k]);
+      else
+        MPI_Irecv(in_.data() + k * bytes, static_cast<int>(bytes), MPI_BYTE, other(), 0, MPI_COMM_WORLD, &requests[k]);
+    MPI_Waitall(window, requests.data(), MPI_STATUSES_IGNORE);
+    if (rank_ == 0)
+      MPI_Recv(in_.data(), 4, MPI_BYTE, other(), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    else
+      MPI_Send(out_.data(), 4, MPI_BYTE, other(), 1, MPI_COMM_WORLD);
+  }
+
+ private:
+  int other() const { return 1 - rank_; }
+  void send(std::size_t bytes) { MPI_Send(out_.data(), static_cast<int>(bytes), MPI_BYTE, other(), 0, MPI_COMM_WORLD); }
+
+  const int rank_;
+  std::vector<std::byte> out_, in_;
+};
+
+void measure(Pair& pair, int rank, std::string_view what, std::size_t bytes, int repeat) {
+  const int rounds = rounds_of(what, bytes);
+  const auto run = [&](int times) {
+    for (int k = 0; k < times; ++k)
+      if (what == "latency")
+        pair.ping_pong(bytes);
+      else
+        pair.stream(bytes);
+  };
+  MPI_Barrier(MPI_COMM_WORLD);
+  run(warm_up(rounds));
+  const Clock clock;
+  run(rounds);
+  if (rank == 0) print_result("mpi", what, bytes, rounds, clock.seconds(), repeat);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  int rank = 0, ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int repeats = repeats_asked(argc, argv);
+  if (ranks != 2 || repeats == 0) {
+    if (rank == 0)
+      std::fprintf(stderr,
+                   "usage: mpirun -n 2 taskgrain-messages-mpi [REPEATS], with REPEATS from 1 to 1000; ranks: %d\n",
+                   ranks);
+    MPI_Finalize();
+    return 2;
+  }
+  Pair pair(rank);
+  for (int repeat = 0; repeat < repeats; ++repeat)
+    for (const std::string_view what : {"latency", "rate", "bandwidth"})
+      for (std::size_t bytes = what == "bandwidth" ? 1 : 0; bytes <= most_bytes; bytes = next_size(bytes))
+        measure(pair, rank, what, bytes, repeat);
+  MPI_Finalize();
+}

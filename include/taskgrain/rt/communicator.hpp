@@ -1,0 +1,223 @@
+#pragma once
+
+/// Ranks, which are processes, and active messages between them, after TaskTorrent (Cambier, Qian, Darve 2020, section
+/// II-A2).
+///
+///     rt::Communicator comm;                                // the ranks that taskgrain-run has started
+///     rt::Runtime runtime({.communicator = &comm});
+///     rt::Taskflow<int> flow(runtime, "step");
+///     auto arrive = comm.active_message([&](int task, rt::view<double> halo) { …; flow.fulfill(task); });
+///     …
+///     arrive.send(rank, task, halo);                        // by a task, or by any thread
+///     …
+///     runtime.wait();                                       // by all ranks: until nothing is left on any
+///
+/// With MPI: `rt::MpiCommunicator comm(MPI_COMM_WORLD)` (taskgrain/rt/mpi.hpp).
+
+#include "taskgrain/rt/detail/cxx20.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+#include "taskgrain/rt/detail/messages.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
+#include "taskgrain/rt/error.hpp"
+#include "taskgrain/rt/serialize.hpp"
+
+namespace taskgrain::rt {
+
+struct CommunicatorOptions {
+  /// How packets travel: "shared" (the memory of a host), "mpi", or "auto", which is shared memory where all ranks are
+  /// on one host. The environment variable TASKGRAIN_TRANSPORT says it where this is "auto".
+  std::string transport = "auto";
+  /// Who takes what comes: the workers, between tasks and when they have none; or a thread of its own, which takes a
+  /// core.
+  bool progress_thread = false;
+};
+
+/// A function that this rank calls on others. Make it with Communicator::active_message.
+template <typename... Args>
+class ActiveMessage {
+ public:
+  /// Calls the function with these arguments on a rank, which may be this one. Returns at once; the arguments may be
+  /// changed then. From any thread.
+  /// \throws UsageError  there is no such rank
+  /// \throws RankFailed  a rank is lost
+  void send(int rank, const std::type_identity_t<Args>&... args) const {
+    Writer message(messages_->shared_memory());
+    kind_->begin(message);
+    (Serializer<Args>::write(args, message), ...);
+    messages_->send(rank, *kind_, message);
+  }
+
+ private:
+  friend class Communicator;
+  ActiveMessage(detail::Messages& messages, const detail::MessageKind& kind) : messages_(&messages), kind_(&kind) {}
+
+  detail::Messages* messages_;
+  const detail::MessageKind* kind_;
+};
+
+/// A function that this rank calls on others with many elements, which are not copied on the way if that can be. Make
+/// it with Communicator::large_active_message.
+template <typename T, typename... Args>
+class LargeActiveMessage {
+ public:
+  /// Sends `body`, which must stay as it is until this rank's function `reusable` has been called. From any thread.
+  /// \throws as ActiveMessage::send
+  void send(int rank, std::type_identity_t<view<const T>> body, const std::type_identity_t<Args>&... args) const {
+    Writer head;
+    kind_->begin(head);
+    (Serializer<Args>::write(args, head), ...);
+    messages_->send_large(rank, *kind_, head, std::as_bytes(body));
+  }
+
+ private:
+  friend class Communicator;
+  LargeActiveMessage(detail::Messages& messages, const detail::MessageKind& kind)
+      : messages_(&messages), kind_(&kind) {}
+
+  detail::Messages* messages_;
+  const detail::MessageKind* kind_;
+};
+
+/// Elements that the other ranks of the host read where they are: a large message out of them is copied once, whatever
+/// the kernel allows. Without such ranks it is memory as any other. It ends before its communicator does.
+template <typename T>
+class Memory {
+  static_assert(std::is_trivially_copyable_v<T>, "the elements travel as bytes");
+  static_assert(alignof(T) <= detail::apart, "the memory is aligned to 128 bytes");
+
+ public:
+  Memory(Memory&& other) noexcept : shared_(other.shared_), elements_(std::exchange(other.elements_, {})) {}
+  Memory& operator=(Memory&&) = delete;
+  ~Memory() {
+    auto* const bytes = reinterpret_cast<std::byte*>(elements_.data());
+    if (bytes == nullptr) return;
+    shared_ != nullptr ? shared_->release(bytes) : ::operator delete(bytes, std::align_val_t(detail::apart));
+  }
+
+  /// With any values at the beginning.
+  view<T> elements() const noexcept { return elements_; }
+
+ private:
+  friend class Communicator;
+  Memory(detail::SharedMemory* shared, std::size_t number) : shared_(shared) {
+    if (number > SIZE_MAX / sizeof(T)) throw std::bad_array_new_length();
+    const std::size_t bytes = number * sizeof(T);
+    void* const memory =
+        shared != nullptr ? shared->allocate(bytes) : ::operator new(bytes, std::align_val_t(detail::apart));
+    elements_ = view<T>(static_cast<T*>(memory), number);
+  }
+
+  detail::SharedMemory* const shared_;  // null if there is none
+  view<T> elements_;
+};
+
+/// The ranks of a program. It must live longer than the Runtime that uses it.
+///
+/// All ranks make the same active messages in the same order. A message that comes before its function was made waits
+/// for that. If the functions of two ranks do not match, all ranks fail with an error that names both.
+///
+/// A rank takes messages from its first `wait`, `progress` or `barrier` on, when it has made all that their functions
+/// need. The functions run one at a time on each rank, in the thread of a worker, between tasks: they may fulfill,
+/// send and launch, and not wait. One that throws fails all ranks, as does a task that throws, or the end of a rank:
+/// every wait then throws RankFailed, and a communicator that has failed stays so.
+class Communicator {
+ public:
+  /// Joins the ranks that `taskgrain-run` has started. A program that was started without it is rank 0 of 1.
+  /// \throws UsageError  a transport that there is not; std::system_error
+  explicit Communicator(CommunicatorOptions options = {});
+  /// Waits until what was sent has left this rank. \pre the Runtime is gone
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int rank() const noexcept { return messages_->rank(); }
+  int ranks() const noexcept { return messages_->ranks(); }
+  /// How packets travel: "shared", "mpi", or "alone".
+  const char* transport() const noexcept { return messages_->transport_name(); }
+
+  /// \param function  takes values, references to const, or views of what Serializer knows
+  /// \param name      for errors
+  template <typename F>
+  auto active_message(F function, std::string name = "active message") {
+    return make(std::function(std::move(function)), std::move(name));
+  }
+
+  /// A message with elements that are not copied on the way, if that can be.
+  /// \param place     place(args..., number): where the `number` elements go, on the receiver
+  /// \param process   process(args...): they are there, on the receiver
+  /// \param reusable  reusable(args...): the sender may change its own
+  template <typename Place, typename Process, typename Reusable>
+  auto large_active_message(Place place, Process process, Reusable reusable,
+                            std::string name = "large active message") {
+    return make_large(std::move(place), std::function(std::move(process)), std::move(reusable), std::move(name));
+  }
+
+  /// Memory for what is sent as a large message.
+  /// \throws std::system_error, std::bad_alloc  there is no memory
+  template <typename T>
+  [[nodiscard]] Memory<T> memory(std::size_t number) {
+    return Memory<T>(messages_->shared_memory(), number);
+  }
+
+  /// Takes what has come: for threads that wait for something else meanwhile. Waits of the runtime do this themselves.
+  void progress() { messages_->progress(); }
+  /// Waits until all ranks have called it.
+  /// \throws RankFailed
+  void barrier() { messages_->barrier(); }
+
+  // -- for the faces
+  detail::Messages& messages() noexcept { return *messages_; }
+
+ protected:
+  explicit Communicator(std::unique_ptr<detail::Messages> messages);
+
+ private:
+  template <typename... Params>
+  auto make(std::function<void(Params...)> function, std::string name) {
+    const auto run = [function = std::move(function)](int, Reader& from) {
+      auto args = std::tuple<std::decay_t<Params>...>{Serializer<std::decay_t<Params>>::read(from)...};
+      std::apply(function, std::move(args));
+    };
+    return ActiveMessage<std::decay_t<Params>...>(
+        *messages_, messages_->add({std::move(name), typeid(void(Params...)).name(), run, {}, {}, {}}));
+  }
+
+  template <typename Place, typename Reusable, typename... Params>
+  auto make_large(Place place, std::function<void(Params...)> process, Reusable reusable, std::string name) {
+    using T = std::remove_pointer_t<decltype(place(std::declval<std::decay_t<Params>&>()..., std::size_t{}))>;
+    const auto with = [](auto function) {
+      return [function = std::move(function)](Reader& from) {
+        auto args = std::tuple<std::decay_t<Params>...>{Serializer<std::decay_t<Params>>::read(from)...};
+        return std::apply(function, args);
+      };
+    };
+    const auto where = [place = std::move(place)](Reader& from, std::size_t bytes) {
+      auto args = std::tuple<std::decay_t<Params>...>{Serializer<std::decay_t<Params>>::read(from)...};
+      T* const to = std::apply([&](auto&... each) { return place(each..., bytes / sizeof(T)); }, args);
+      return reinterpret_cast<std::byte*>(to);
+    };
+    return LargeActiveMessage<T, std::decay_t<Params>...>(*messages_, messages_->add({std::move(name),
+                                                                                      typeid(T(Params...)).name(),
+                                                                                      {},
+                                                                                      where,
+                                                                                      with(std::move(process)),
+                                                                                      with(std::move(reusable))}));
+  }
+
+  const std::unique_ptr<detail::Messages> messages_;
+};
+
+}  // namespace taskgrain::rt

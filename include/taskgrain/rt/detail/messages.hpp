@@ -1,0 +1,87 @@
+#pragma once
+
+/// What is behind a Communicator: active messages by number, and what the engine asks of it.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "taskgrain/rt/detail/peers.hpp"
+#include "taskgrain/rt/detail/repeated_message.hpp"
+#include "taskgrain/rt/serialize.hpp"
+
+namespace taskgrain::rt::detail {
+
+/// What a packet begins with: the number of its kind. 16 bytes, so that what follows is aligned.
+struct alignas(16) PacketHead {
+  std::uint32_t kind;
+  std::uint32_t waits = 0;  ///< waits for everything that the sender had behind it, modulo 2^32
+  std::uint64_t check = 0;  ///< MessageKind::check of the sender
+};
+
+/// A kind of messages. Small ones have `run`, large ones the other three.
+struct MessageKind {
+  std::string name, signature;
+  std::function<void(int from, Reader& arguments)> run;
+  std::function<std::byte*(Reader& arguments, std::size_t bytes)> place;
+  std::function<void(Reader& arguments)> process, reusable;
+  std::uint32_t number = 0;  ///< among those of the communicator
+  std::uint64_t check = 0;   ///< a hash of the name and the signature, which is the same on all ranks
+
+  /// Writes what comes before the arguments.
+  void begin(Writer& message) const {
+    const PacketHead head{number, 0, check};
+    message.write(&head, sizeof head);
+  }
+};
+
+/// Memory that the ranks of a host share. Each gives out pieces of its own arena, and may touch those of the others.
+class SharedMemory {
+ public:
+  /// Aligned as data of different cores are (`apart`). \throws std::system_error
+  virtual std::byte* allocate(std::size_t bytes) = 0;
+  virtual void release(const std::byte* piece) noexcept = 0;
+  /// Where a piece of this rank lies in its arena.
+  virtual std::size_t offset(const std::byte* piece) const noexcept = 0;
+  virtual std::byte* at(int rank, std::size_t offset) const noexcept = 0;
+
+ protected:
+  ~SharedMemory() = default;
+};
+
+class Messages : public Peers {
+ public:
+  virtual ~Messages() = default;
+
+  virtual int rank() const noexcept = 0;
+  virtual int ranks() const noexcept = 0;
+  virtual const char* transport_name() const noexcept = 0;
+
+  /// By all ranks in the same order. \returns it, which stays where it is
+  virtual const MessageKind& add(MessageKind kind) = 0;
+  /// Sends the arguments. \param message  began with `begin`
+  virtual void send(int rank, const MessageKind& kind, Writer& message) = 0;
+  virtual void send_large(int rank, const MessageKind& kind, Writer& head, std::span<const std::byte> body) = 0;
+  /// Null if the ranks share none.
+  virtual SharedMemory* shared_memory() noexcept = 0;
+  virtual void progress() = 0;
+  virtual void barrier() = 0;
+  /// By all ranks: gives bytes to each rank. \returns what each rank has given to this one
+  using Gathered = std::vector<std::vector<std::byte>>;
+  virtual Gathered exchange(const Gathered& to_each) = 0;
+
+  /// Takes new numbers for repeated messages. All ranks call it in the same order with the same count.
+  /// \returns the first of `count` numbers; -1 if the transport has no repeated messages, or its numbers are used up
+  virtual int repeated_numbers(int count) = 0;
+  /// By a thread that may poll. \throws std::runtime_error
+  virtual std::unique_ptr<RepeatedMessage> repeated(RepeatedMessage::Plan plan) = 0;
+  /// Allows that many, and counts them as messages on their way. They start with `start_repeated`, or a poll.
+  virtual void allow(RepeatedMessage& message, std::int64_t messages) noexcept = 0;
+  virtual void start_repeated() noexcept = 0;
+};
+
+}  // namespace taskgrain::rt::detail

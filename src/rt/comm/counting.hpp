@@ -1,0 +1,186 @@
+#pragma once
+
+/// How ranks find out that nothing is left to do on any of them: two waves of counts over a tree, after Mattern's four
+/// counters (Distributed Computing 2, 1987).
+///
+/// Let q_r(t) and p_r(t) be the messages of the user that rank r has queued and processed until t, through all epochs.
+/// A message is queued before anybody can receive it, and processed after all that follows from it has begun, so
+///
+///     q_r and p_r only grow,   and   Σ q_r(t) − Σ p_r(t) = messages on their way at t  ≥ 0   at each moment t.
+///
+/// In wave k of an epoch, each rank r counts once, at a moment c_r(k) at which it has been asked and is idle. The root
+/// asks for wave k, at a(k), when it has the counts of wave k−1; a rank counts after it has been asked:
+///
+///     c_r(k−1)  <  a(k)  <  c_s(k)      for all r and s.
+///
+/// The root ends the epoch if   Q(k) = Q(k−1),   P(k) = P(k−1)   and   Q(k) = P(k),   where Q(k) = Σ q_r(c_r(k)).
+///
+/// Then nothing is left.
+/// 1. Sums of what only grows are equal only if each term is: no rank has queued or processed anything between its two
+///    counts. So Σ q_r(a(k)) = Q(k) = P(k) = Σ p_r(a(k)): at a(k) nothing was on its way. One wave does not tell
+/// that,
+///    because its counts are of different moments: what one rank has processed too late to count may make up for what
+///    another has queued too late.
+/// 2. Of the messages that were not processed when their receiver counted in wave k, take the one that was queued
+///    first. It was not on its way at a(k), so it was queued after that, and by 1. after its sender had counted. The
+///    sender was idle then. It queues again only because of a message that it had not processed, and that was queued
+///    before: a contradiction. So there is no such message, and nobody works any more. If a rank counted while it
+///    works, its work would go on unseen.
+/// 3. Who was stuck in wave k still is: nothing has happened since.
+///
+/// The epoch keeps a rank that still waits for the end of e from counting for e+1, whose work it has not begun. It
+/// counts for e+1 after it has begun e+1, which is after its done(e): so the root is at most one epoch ahead of any
+/// rank, and what can come early is `ask{e+1, 1}`.
+///
+/// What else comes is expected: a rank is asked for a wave when it has counted for all before, once, and a parent hears
+/// counts of the wave alone for which it has asked. What a transport repeats is ignored.
+///
+/// 64 bits: a rank that counted with fewer would subtract 2^32 from its own term of Q, and others at other times from
+/// theirs of P; the sums would differ for ever. 2^64 messages take centuries.
+
+#include <algorithm>
+#include <bit>
+#include <compare>
+#include <cstdint>
+
+namespace taskgrain::rt::detail {
+
+/// What ranks tell one another to find the end of a run.
+struct CountingMessage {
+  enum Kind : std::uint32_t {
+    ask,     ///< down the tree: count for this wave, when you are idle
+    counts,  ///< up the tree: the sums of a subtree, whose ranks were idle when they counted
+    done,    ///< down the tree: nothing is left on any rank
+  };
+  Kind kind;
+  std::uint32_t stuck;  ///< counts: ranks of the subtree on which tasks wait; done: of all
+  std::uint64_t epoch, wave;
+  std::uint64_t queued, processed;
+};
+
+/// Whether nothing is left to do on any rank. Each rank has one; it knows no transport and no thread, so one call at a
+/// time. Messages may come in any order, and more than once. `send` calls nothing here.
+class Counting {
+ public:
+  /// The tree: rank r's children are 4r+1 to 4r+4, as far as there are ranks.
+  static constexpr int fan_out = 4;
+
+  Counting(int rank, int ranks) noexcept
+      : rank_(rank), ranks_(ranks), children_(std::clamp(ranks - first_child(), 0, fan_out)) {}
+
+  /// This rank begins to wait: a new epoch, the same number on all ranks.
+  /// \pre done
+  void begin() noexcept {
+    ++epoch_;
+    done_ = false;
+  }
+
+  /// \param send  send(int to, const CountingMessage&)
+  template <typename Send>
+  void receive(int from, const CountingMessage& message, const Send& send) {
+    const Wave wave{message.epoch, message.wave};
+    switch (message.kind) {
+      case CountingMessage::ask:
+        if (wave > asked_) ask(wave, send);
+        break;
+      case CountingMessage::counts: {
+        const std::uint32_t child = 1u << (from - first_child());
+        if (wave != asked_ || has_counted_ || (heard_ & child) != 0) break;
+        heard_ |= child;
+        sums_.queued += message.queued;
+        sums_.processed += message.processed;
+        stuck_ += message.stuck;
+        break;
+      }
+      case CountingMessage::done:
+        if (message.epoch == epoch_ && !done_) end(message.stuck, send);
+        break;
+    }
+  }
+
+  /// This rank is idle: at one moment nothing was left to do on it, and these were its counts so far. That moment comes
+  /// after the last `receive`. Who has looked before may compare how much `receive` has got since; or read the counts
+  /// again, while nobody calls it: if they are the same, the rank was idle all the time.
+  ///
+  /// To be called after `begin` and after each `receive`, whenever the rank is idle.
+  /// \param queued, processed  user messages; and what threads outside have done, in both
+  /// \param stuck  whether tasks wait
+  template <typename Send>
+  void idle(std::uint64_t queued, std::uint64_t processed, bool stuck, const Send& send) {
+    if (rank_ == 0 && asked_.epoch != epoch_) ask({epoch_, 1}, send);
+    if (asked_.epoch != epoch_ || has_counted_ || std::popcount(heard_) != children_) return;
+
+    has_counted_ = true;
+    sums_.queued += queued;
+    sums_.processed += processed;
+    stuck_ += stuck ? 1 : 0;
+    if (rank_ != 0) {
+      send(parent(),
+           CountingMessage{CountingMessage::counts, stuck_, epoch_, asked_.number, sums_.queued, sums_.processed});
+      return;
+    }
+    // A rank without others counts everything at one moment.
+    const bool stayed = ranks_ == 1 || (asked_.number > 1 && sums_ == before_);
+    if (stayed && sums_.queued == sums_.processed) {
+      end(stuck_, send);
+    } else {
+      before_ = sums_;
+      ask({epoch_, asked_.number + 1}, send);
+    }
+  }
+
+  /// Whether the epoch has ended.
+  bool done() const noexcept { return done_; }
+  /// Ranks on which tasks wait. \pre done
+  std::uint32_t stuck() const noexcept { return stuck_in_all_; }
+
+ private:
+  struct Wave {
+    std::uint64_t epoch, number;
+    auto operator<=>(const Wave&) const = default;
+  };
+  struct Sums {
+    std::uint64_t queued, processed;
+    bool operator==(const Sums&) const = default;
+  };
+
+  int first_child() const noexcept { return fan_out * rank_ + 1; }
+  int parent() const noexcept { return (rank_ - 1) / fan_out; }
+
+  template <typename Send>
+  void to_children(const CountingMessage& message, const Send& send) const {
+    for (int child = 0; child < children_; ++child) send(first_child() + child, message);
+  }
+
+  /// The subtree is to count. Also before this rank has begun the epoch: its children may have.
+  template <typename Send>
+  void ask(Wave wave, const Send& send) {
+    asked_ = wave;
+    has_counted_ = false;
+    heard_ = 0;
+    sums_ = {};
+    stuck_ = 0;
+    to_children({CountingMessage::ask, 0, wave.epoch, wave.number, 0, 0}, send);
+  }
+
+  template <typename Send>
+  void end(std::uint32_t stuck, const Send& send) {
+    done_ = true;
+    stuck_in_all_ = stuck;
+    to_children({CountingMessage::done, stuck, epoch_, 0, 0, 0}, send);
+  }
+
+  const int rank_, ranks_, children_;
+  std::uint64_t epoch_ = 0;  ///< begun
+  bool done_ = true;         ///< with it
+  std::uint32_t stuck_in_all_ = 0;
+
+  Wave asked_{0, 0};         ///< the last one; asked_.epoch ≤ epoch_ + 1
+  bool has_counted_ = true;  ///< in it; also if there is none. Of the subtree, until then:
+  std::uint32_t heard_ = 0;  ///< children, a bit each, whose counts have come
+  std::uint32_t stuck_ = 0;
+  Sums sums_{0, 0};
+  Sums before_{0, 0};  ///< at the root: of the wave before
+};
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,271 @@
+#include "comm/launcher.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "comm/file_descriptor.hpp"
+#include "comm/segment.hpp"
+
+namespace taskgrain::rt::detail {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::array passed_on = {SIGINT, SIGTERM, SIGHUP};
+constexpr std::chrono::seconds time_to_end(5);
+
+struct Child {
+  pid_t process = 0;
+  bool ended = false;
+};
+
+/// What the system says of the end of a child.
+struct End {
+  int rank;
+  int status;
+
+  bool well() const { return WIFEXITED(status) && WEXITSTATUS(status) == 0; }
+  int exit_code() const { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+  std::string how() const {
+    if (!WIFSIGNALED(status)) return "ended with exit code " + std::to_string(WEXITSTATUS(status));
+    const int signal = WTERMSIG(status);
+    return "ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+  }
+  /// Ranks that end because another has ended do so with an exit code, or abort.
+  bool comes_from_others() const { return !WIFSIGNALED(status) || WTERMSIG(status) == SIGABRT; }
+};
+
+/// Files that are opened later must not become the standard input or output of the ranks.
+void fill_standard_files() {
+  for (int file = open("/dev/null", O_RDWR); file >= 0; file = open("/dev/null", O_RDWR))
+    if (file > STDERR_FILENO) {
+      close(file);
+      return;
+    }
+}
+
+bool bind_to(const std::vector<int>& processors) {
+  const int most = *std::ranges::max_element(processors) + 1;
+  cpu_set_t* const set = CPU_ALLOC(most);
+  if (set == nullptr) return false;
+  const std::size_t bytes = CPU_ALLOC_SIZE(most);
+  CPU_ZERO_S(bytes, set);
+  for (const int processor : processors) CPU_SET_S(static_cast<std::size_t>(processor), bytes, set);
+  const bool bound = sched_setaffinity(0, bytes, set) == 0;
+  CPU_FREE(set);
+  return bound;
+}
+
+/// The children of this process, among them those that it has inherited.
+std::vector<pid_t> children() {
+  std::vector<pid_t> found;
+  const std::string self = std::to_string(getpid());
+  std::ifstream file("/proc/" + self + "/task/" + self + "/children");
+  for (pid_t child; file >> child;) found.push_back(child);
+  return found;
+}
+
+class Launcher {
+ public:
+  explicit Launcher(const Launch& what)
+      : what_(what), descriptor_(Segment::make(what.ranks)), segment_(descriptor_.get(), Segment::onlooker) {
+    // Children of ranks that have ended become ours.
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    signal(SIGCHLD, SIG_DFL);  // it may be ignored, and then nobody learns how children end
+    sigemptyset(&signals_);
+    for (const int each : passed_on) sigaddset(&signals_, each);
+    sigaddset(&signals_, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &signals_, &signals_before_);
+  }
+
+  ~Launcher() {
+    send_to_all(SIGKILL);
+    for (const Child& child : children_)
+      if (!child.ended) waitpid(child.process, nullptr, 0);
+    // What they have left.
+    for (std::vector<pid_t> left; !(left = children()).empty();) {
+      for (const pid_t each : left) kill(each, SIGKILL);
+      waitpid(-1, nullptr, 0);
+    }
+    sigprocmask(SIG_SETMASK, &signals_before_, nullptr);
+  }
+
+  int run() {
+    for (int rank = 0; rank < what_.ranks; ++rank) {
+      const int error = start(rank);
+      if (error == 0) continue;
+      std::cerr << "taskgrain-run: cannot start '" << what_.command.front() << "': " << std::strerror(error) << '\n';
+      return error == ENOENT ? 127 : 126;
+    }
+    while (living() > 0) {
+      wait_for_signal();
+      look_for_ends();
+      if (until_ && Clock::now() >= *until_) end_the_others();
+    }
+    return exit_code_;
+  }
+
+ private:
+  /// \returns errno if the program cannot be started
+  int start(int rank) {
+    int pipe[2];
+    if (pipe2(pipe, O_CLOEXEC) != 0) throw std::system_error(errno, std::system_category(), "cannot make a pipe");
+    const FileDescriptor said(pipe[0]);
+    FileDescriptor saying(pipe[1]);
+    const pid_t launcher = getpid(), child = fork();
+    if (child < 0) throw std::system_error(errno, std::system_category(), "cannot start rank " + std::to_string(rank));
+    if (child == 0) become(rank, launcher, saying.get());
+    children_.push_back({child});
+    saying.reset();
+    int error = 0;  // nothing is said if the program has started
+    while (read(said.get(), &error, sizeof error) < 0 && errno == EINTR) {
+    }
+    return error;
+  }
+
+  /// In the child.
+  [[noreturn]] void become(int rank, pid_t launcher, int saying) {
+    const auto fail = [&] {
+      const int error = errno;
+      [[maybe_unused]] const auto written = write(saying, &error, sizeof error);
+      _exit(127);
+    };
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != launcher) _exit(127);  // it had ended before that
+    const std::vector<std::vector<int>>& processors = what_.processors;
+    if (!processors.empty() && !bind_to(processors[static_cast<std::size_t>(rank)])) fail();
+    if (rank != 0) {  // who reads what has been typed must not be left to chance
+      const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+      if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) fail();
+    }
+    setenv("TASKGRAIN_RANK", std::to_string(rank).c_str(), 1);
+    setenv("TASKGRAIN_RANKS", std::to_string(what_.ranks).c_str(), 1);
+    setenv("TASKGRAIN_SEGMENT", std::to_string(descriptor_.get()).c_str(), 1);
+    if (!what_.transport.empty()) setenv("TASKGRAIN_TRANSPORT", what_.transport.c_str(), 1);
+    std::vector<char*> arguments;
+    for (const std::string& each : what_.command) arguments.push_back(const_cast<char*>(each.c_str()));
+    arguments.push_back(nullptr);
+    sigprocmask(SIG_SETMASK, &signals_before_, nullptr);
+    execvp(arguments[0], arguments.data());
+    fail();
+    std::abort();
+  }
+
+  std::ptrdiff_t living() const { return std::ranges::count(children_, false, &Child::ended); }
+
+  /// Returns with the next signal, or when it is time to do something.
+  void wait_for_signal() {
+    siginfo_t came{};
+    int signal = 0;
+    if (until_) {
+      using namespace std::chrono;
+      const auto left = std::max(duration_cast<nanoseconds>(*until_ - Clock::now()), nanoseconds(0));
+      const timespec time{.tv_sec = static_cast<time_t>(left.count() / 1'000'000'000),
+                          .tv_nsec = left.count() % 1'000'000'000};
+      signal = sigtimedwait(&signals_, &came, &time);
+    } else {
+      signal = sigwaitinfo(&signals_, &came);
+    }
+    // What was typed on the terminal, the ranks have got already.
+    if (signal > 0 && signal != SIGCHLD && came.si_code != SI_KERNEL) send_to_all(signal);
+  }
+
+  void send_to_all(int signal) {
+    for (const Child& child : children_)
+      if (!child.ended) kill(child.process, signal);
+  }
+
+  void look_for_ends() {
+    std::vector<End> ends;
+    int status = 0;
+    for (pid_t process; (process = waitpid(-1, &status, WNOHANG)) > 0;) {
+      const auto child = std::ranges::find(children_, process, &Child::process);
+      if (child == children_.end() || child->ended) continue;  // inherited
+      child->ended = true;
+      ends.push_back({static_cast<int>(child - children_.begin()), status});
+    }
+    // The system does not say who has ended first.
+    std::ranges::stable_partition(ends, [](const End& end) { return !end.comes_from_others(); });
+    for (const End& end : ends) note(end);
+  }
+
+  void note(const End& end) {
+    if (end.well()) {
+      // That is no failure, but others may wait for it.
+      const std::uint32_t state = segment_.block(end.rank).state.load();
+      if (state == RankBlock::absent) segment_.mark_dead(end.rank, end.how() + ", and never attached to the others");
+      if (state == RankBlock::attached) segment_.mark_dead(end.rank, end.how() + ", but has not left the others");
+      // It, or another one that it has seen, has failed: all are to end.
+      const bool has_failed = state == RankBlock::failed || segment_.block(end.rank).blames.load() != 0;
+      if (has_failed) note_failure(end);
+      return;
+    }
+    segment_.mark_dead(end.rank, end.how());
+    if (exit_code_ == 0) exit_code_ = end.exit_code();
+    note_failure(end);
+  }
+
+  /// Of several the first: the others have time to end from then on, and the user is told.
+  void note_failure(const End& end) {
+    if (until_) return;
+    until_ = Clock::now() + time_to_end;
+    if (what_.ranks == 1) return;
+    const pid_t process = children_[static_cast<std::size_t>(end.rank)].process;
+    std::string said;
+    const RankBlock& block = segment_.block(end.rank);
+    if (block.blames.load() != 0)
+      said =
+          ", because rank " + std::to_string(block.blames.load() - 1) + " has failed: " + segment_.last_words(end.rank);
+    else if (block.speaker.load() == RankBlock::itself)
+      said = ": " + segment_.last_words(end.rank);
+    std::cerr << "taskgrain-run: rank " + std::to_string(end.rank) + " (process " + std::to_string(process) + ") " +
+                     end.how() + said + "\n";
+  }
+
+  void end_the_others() {
+    const int signal = std::exchange(next_signal_, SIGKILL);
+    std::string ranks;
+    for (std::size_t rank = 0; rank < children_.size(); ++rank)
+      if (!children_[rank].ended) ranks += (ranks.empty() ? "" : ", ") + std::to_string(rank);
+    std::cerr << "taskgrain-run: sends signal " + std::to_string(signal) + " (" + strsignal(signal) +
+                     ") to the ranks that have not ended: " + ranks + "\n";
+    send_to_all(signal);
+    until_ = Clock::now() + std::chrono::seconds(1);
+  }
+
+  const Launch& what_;
+  const FileDescriptor descriptor_;
+  Segment segment_;
+  sigset_t signals_{}, signals_before_{};
+  std::vector<Child> children_;  // by rank
+  int exit_code_ = 0;
+  std::optional<Clock::time_point> until_;  // then those that are left get `next_signal_`
+  int next_signal_ = SIGTERM;
+};
+
+}  // namespace
+
+int launch(const Launch& what) {
+  fill_standard_files();
+  return Launcher(what).run();
+}
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,414 @@
+#include "messenger.hpp"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "messenger_turn.hpp"
+#include "taskgrain/rt/detail/engine.hpp"
+
+namespace taskgrain::rt::detail {
+
+namespace {
+
+/// FNV-1a: the same on all ranks, whatever compiled them.
+std::uint64_t hash_of(std::string_view text) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3u;
+  return hash;
+}
+
+/// What comes after the head, with which the writer has begun, too: it aligns from there.
+Reader arguments_of(std::span<const std::byte> packet) {
+  Reader arguments(packet);
+  arguments.take(sizeof(PacketHead));
+  return arguments;
+}
+
+}  // namespace
+
+Messenger::Messenger(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
+                     std::shared_ptr<void> kept)
+    : kept_(std::move(kept)), transport_(std::move(transport)), has_progress_thread_(options.progress_thread),
+      counting_(rank(), ranks()), left_(static_cast<std::size_t>(ranks())) {
+  try {
+    if (transport_ != nullptr) transport_->watch(*this);
+    if (has_progress_thread_)
+      progress_ = std::thread([this] {
+        for (int spins = 0; !stop_.load(std::memory_order_relaxed); ++spins) {
+          if (may_poll() && anything()) poll(), spins = 0;
+          spins < 2048 ? pause() : std::this_thread::yield();
+        }
+      });
+  } catch (const std::exception& error) {  // the system has no more threads, say
+    if (transport_ != nullptr) {
+      transport_->say_last_words(error.what());  // others may have one that waits for this rank
+      transport_->leave();
+    }
+    throw;
+  }
+}
+
+Messenger::~Messenger() {
+  if (engine_.load() != nullptr) {
+    std::fputs("taskgrain: a Communicator ends before the Runtime that uses it; declare it before\n", stderr);
+    std::terminate();
+  }
+  stop_ = true;
+  if (progress_.joinable()) progress_.join();
+  if (transport_ == nullptr) return;
+  closing_ = true;
+  if (std::uncaught_exceptions() > exceptions_ && !failed()) fail("an exception has ended its communicator");
+  try {
+    if (failed()) tell_failure();  // it does not leave of its own will
+    for (int other = 0; other < ranks() && !failed(); ++other) {
+      if (other == rank()) continue;
+      const Left left{ended_.load(), exchanges_, transport_->repeated_counts(other)};
+      send_own(other, leaving, std::as_bytes(std::span(&left, 1)));
+    }
+    const Turn turn(*this, Turn::Wait::yes);
+    while (!transport_->flush(*this) && !failed()) std::this_thread::yield();  // a rank that ends is a failure
+  } catch (const std::exception&) {  // no memory: the others find out by themselves
+  }
+  transport_->leave();
+}
+
+// -- kinds
+
+std::string Messenger::text(const MessageKind& kind) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> readable(
+      abi::__cxa_demangle(kind.signature.c_str(), nullptr, nullptr, &status), std::free);
+  return kind.name + " " + std::to_string(kind.number) + " " + (status == 0 ? readable.get() : kind.signature.c_str());
+}
+
+const MessageKind& Messenger::add(MessageKind kind) {
+  const Turn turn(*this, Turn::Wait::yes);
+  kind.number = static_cast<std::uint32_t>(kinds_.size());
+  kind.check = hash_of(text(kind));
+  kinds_.emplace_back(std::move(kind), ranks());
+  check_declared(kinds_.back().number);
+  for (const Early& early : early_)
+    if (early.head.kind == kinds_.back().number) early_ready_.store(true);
+  if (early_ready_.load()) ring_own_bell();
+  return kinds_.back();
+}
+
+/// Compares what other ranks have said of a kind with what this one has made.
+void Messenger::check_declared(std::uint32_t number) {
+  const auto found = declared_.find(number);
+  const Kind* const kind = kind_of(number);
+  if (kind == nullptr || found == declared_.end()) return;
+  for (const auto& [from, theirs] : found->second)
+    if (theirs != text(*kind))
+      fail(("rank " + std::to_string(from) + " has made " + theirs + " where this rank has made " + text(*kind) +
+            "; all ranks make the same active messages in the same order")
+               .c_str());
+  declared_.erase(found);
+}
+
+void Messenger::declare_to(int rank, const Kind& kind) {
+  if (kind.told[static_cast<std::size_t>(rank)].exchange(true, std::memory_order_relaxed)) return;
+  send_own(rank, declare, std::as_bytes(std::span(&kind.number, 1)), text(kind));
+}
+
+// -- polling
+
+bool Messenger::anything() const noexcept {
+  return (transport_ != nullptr && transport_->anything()) || any_to_self_.load(std::memory_order_relaxed) ||
+         early_ready_.load(std::memory_order_relaxed);
+}
+
+bool Messenger::may_poll() const noexcept {
+  if (!open_.load(std::memory_order_acquire)) return false;
+  if (has_progress_thread_ && std::this_thread::get_id() != progress_.get_id()) return false;
+  return transport_ == nullptr || transport_->may_poll();
+}
+
+void Messenger::open() noexcept {
+  if (open_.load(std::memory_order_relaxed) || open_.exchange(true)) return;
+  const std::lock_guard lock(engine_mutex_);
+  if (Engine* const engine = engine_.load()) engine->wake_all();  // those that sleep do not listen yet
+}
+
+void Messenger::progress() {
+  open();
+  if ((anything() || only_polls_show()) && may_poll()) poll();
+  if (failed()) raise();
+}
+
+void Messenger::poll() noexcept {
+  bool any = false;
+  {
+    const Turn turn(*this, Turn::Wait::no);
+    if (!turn) return;
+    try {
+      if (transport_ != nullptr) any = transport_->poll(*this);
+      if (any_to_self_.load(std::memory_order_relaxed)) any = true, take_from_self();
+      if (early_ready_.load(std::memory_order_relaxed)) any = true, take_early();
+    } catch (const std::exception& error) {  // of the transport, or no memory
+      fail(error.what());
+    }
+  }
+  if (any && here() == nullptr) tell_first();  // a worker says when it is idle again
+}
+
+void Messenger::stir() const noexcept {
+  if (Worker* const worker = here()) worker->stir();
+}
+
+void Messenger::tell_first() noexcept {
+  const Worker* const worker = here();
+  if (worker != nullptr && worker->index() == 0) return;
+  const std::lock_guard lock(engine_mutex_);
+  if (Engine* const engine = engine_.load()) engine->notify();
+}
+
+void Messenger::ring_own_bell() noexcept {
+  if (std::atomic<std::uint32_t>* const own = bell())
+    ring(*own);
+  else
+    tell_first();
+}
+
+void Messenger::packet(int from, std::span<const std::byte> bytes) {
+  PacketHead head{};
+  std::memcpy(&head, bytes.data(), sizeof head);
+  if (head.kind >= first_own) [[unlikely]]
+    return take_own(from, head.kind, bytes.subspan(sizeof head));
+  if (failed() || closing_) [[unlikely]]
+    return;
+  stir();
+  if (const Kind* const kind = deliverable(head)) [[likely]]
+    return run(from, *kind, bytes);
+  keep_early({from, head, {bytes.begin(), bytes.end()}, nullptr});
+}
+
+const Messenger::Kind* Messenger::deliverable(const PacketHead& head) noexcept {
+  const auto later = static_cast<std::int32_t>(head.waits - static_cast<std::uint32_t>(returned_.load()));
+  return later > 0 ? nullptr : kind_of(head.kind);
+}
+
+void Messenger::run(int from, const Kind& kind, std::span<const std::byte> packet) noexcept {
+  // The sender has made another one: its declaration is on its way, or has failed this rank.
+  if (reinterpret_cast<const PacketHead*>(packet.data())->check != kind.check) [[unlikely]]
+    return;
+  guarded(kind, [&] {
+    Reader arguments = arguments_of(packet);
+    kind.run(from, arguments);
+  });
+  count(&Share::processed);
+}
+
+template <typename Function>
+void Messenger::guarded(const Kind& kind, const Function& function) noexcept {
+  if (failed() || closing_) return;
+  const auto fail_with = [&](const char* what) {
+    const Worker* const worker = here();
+    fail((kind.name + " " + std::to_string(kind.number) + " failed: " + what +
+          (worker == nullptr ? "" : worker->engine().waiting_here()))
+             .c_str());
+  };
+  try {
+    function();
+  } catch (const std::exception& error) {
+    fail_with(error.what());
+  } catch (...) {
+    fail_with("an exception that is no std::exception");
+  }
+}
+
+Transport::Receiver::Place Messenger::place(int, std::span<const std::byte> bytes, std::size_t size) {
+  PacketHead head{};
+  std::memcpy(&head, bytes.data(), sizeof head);
+  auto large =
+      std::make_unique<Large>(head.kind, std::vector<std::byte>(bytes.begin(), bytes.end()), std::vector<std::byte>());
+  std::byte* to = nullptr;
+  const Kind* const kind = deliverable(head);
+  if (kind != nullptr && kind->check == head.check) {
+    stir();
+    guarded(*kind, [&] {
+      Reader arguments = arguments_of(large->head);
+      to = kind->place(arguments, size);
+      if (to == nullptr && size > 0) throw UsageError("`place` has returned a null pointer");
+      large->placed = true;
+    });
+  }
+  if (to == nullptr && size > 0) {
+    large->body.resize(size);
+    to = large->body.data();
+  }
+  return {to, large.release()};
+}
+
+bool Messenger::take_in_place(int from, std::span<const std::byte> bytes, std::span<const std::byte> body) {
+  PacketHead head{};
+  std::memcpy(&head, bytes.data(), sizeof head);
+  if (head.kind != long_message) return false;
+  packet(from, body);
+  return true;
+}
+
+void Messenger::arrived(int from, void* token) {
+  std::unique_ptr<Large> large(static_cast<Large*>(token));
+  if (large->kind == long_message) return packet(from, large->body);
+  if (failed() || closing_) return;
+  stir();
+  PacketHead head{};
+  std::memcpy(&head, large->head.data(), sizeof head);
+  // Its body is where the user wants it, if the kind was there when it was placed.
+  if (const Kind* const kind = large->placed ? kind_of(head.kind) : deliverable(head))
+    return process(from, *kind, *large);
+  keep_early({from, head, {}, std::move(large)});
+}
+
+void Messenger::process(int, const Kind& kind, const Large& large) noexcept {
+  if (reinterpret_cast<const PacketHead*>(large.head.data())->check != kind.check) return;  // as in `run`
+  guarded(kind, [&] {
+    if (!large.placed) {  // it came early
+      Reader where = arguments_of(large.head);
+      std::byte* const to = kind.place(where, large.body.size());
+      if (to == nullptr && !large.body.empty()) throw UsageError("`place` has returned a null pointer");
+      if (!large.body.empty()) std::memcpy(to, large.body.data(), large.body.size());
+    }
+    Reader what = arguments_of(large.head);
+    kind.process(what);
+  });
+  count(&Share::processed);
+}
+
+void Messenger::reusable(void* token) {
+  const std::unique_ptr<Large> large(static_cast<Large*>(token));
+  if (large->piece != nullptr) transport_->shared_memory()->release(large->piece);
+  if (large->kind == long_message) return;
+  stir();
+  const Kind& kind = *kind_of(large->kind);
+  guarded(kind, [&] {
+    Reader arguments = arguments_of(large->head);
+    kind.reusable(arguments);
+  });
+  count(&Share::processed);
+}
+
+void Messenger::repeated_done(const RepeatedMessage::Plan& plan) {
+  if (failed() || closing_) return;
+  stir();
+  plan.on_done();
+  count(&Share::processed);
+}
+
+void Messenger::take_from_self() {
+  std::vector<std::vector<std::byte>> small;
+  std::vector<std::pair<std::vector<std::byte>, std::span<const std::byte>>> larges;
+  {
+    const std::lock_guard lock(self_mutex_);
+    small.swap(to_self_);
+    larges.swap(large_to_self_);
+    any_to_self_.store(false, std::memory_order_relaxed);
+  }
+  for (const auto& bytes : small) packet(rank(), bytes);
+  for (const auto& [head, body] : larges) {
+    if (failed()) return;
+    const Place where = place(rank(), head, body.size());
+    if (!body.empty()) std::memmove(where.to, body.data(), body.size());
+    arrived(rank(), where.token);
+    reusable(new Large{reinterpret_cast<const PacketHead*>(head.data())->kind, head, {}});
+  }
+}
+
+// -- what has come early
+
+void Messenger::keep_early(Early early) {
+  if (kind_of(early.head.kind) == nullptr && begun_.load() > ended_.load() &&
+      early.head.waits == static_cast<std::uint32_t>(ended_.load()))
+    return note_unknown(early);
+  early_.push_back(std::move(early));
+}
+
+/// This rank waits, and so does not make the kind any more, which the sender has made before the same wait.
+void Messenger::note_unknown(const Early& early) noexcept {
+  const auto& declared = declared_[early.head.kind];
+  const auto found = declared.find(early.from);
+  fail(("rank " + std::to_string(early.from) + " sends " +
+        (found == declared.end() ? std::to_string(early.head.kind) : found->second) +
+        ", an active message that this rank had not made when it began to wait")
+           .c_str());
+}
+
+void Messenger::take_early() {
+  early_ready_.exchange(false);  // before it looks at returned_, which `end` sets first
+  std::deque<Early> all;
+  all.swap(early_);
+  for (Early& one : all) {
+    const Kind* const kind = deliverable(one.head);
+    if (kind == nullptr)
+      early_.push_back(std::move(one));
+    else if (stir(); one.large != nullptr)
+      process(one.from, *kind, *one.large);
+    else
+      run(one.from, *kind, one.packet);
+  }
+}
+
+// -- the runtime's own packets
+
+void Messenger::take_own(int from, std::uint32_t kind, std::span<const std::byte> bytes) {
+  const auto read = [&]<typename T>(T& what) {
+    std::memcpy(&what, bytes.data(), sizeof what);
+    bytes = bytes.subspan(sizeof what);
+  };
+  const auto words = [&] { return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()); };
+  switch (kind) {
+    case declare: {
+      std::uint32_t number = 0;
+      read(number);
+      declared_[number][from] = words();
+      return check_declared(number);
+    }
+    case counting: {
+      CountingMessage message{};
+      read(message);
+      {
+        const std::lock_guard lock(counting_mutex_);
+        heard_.fetch_add(1, std::memory_order_release);
+        counting_.receive(from, message, sends_counting());
+        note_end();
+      }
+      return tell_first();
+    }
+    case failure: {
+      int of = 0;
+      read(of);
+      return static_cast<void>(set_failed(of, words()));
+    }
+    case leaving: {
+      Left left{};
+      read(left);
+      {
+        const std::lock_guard lock(counting_mutex_);
+        left_[static_cast<std::size_t>(from)] = left;
+        number_left_.fetch_add(1);
+        check_left();
+      }
+      return tell_first();  // it may be alone now
+    }
+    case together: {
+      std::uint64_t number = 0;
+      read(number);
+      together_[number][from].assign(bytes.begin(), bytes.end());
+      return;
+    }
+    default:
+      fail(("rank " + std::to_string(from) + " sends a packet of kind " + std::to_string(kind) +
+            "; is it of another version?")
+               .c_str());
+  }
+}
+
+}  // namespace taskgrain::rt::detail

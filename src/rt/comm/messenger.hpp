@@ -1,0 +1,253 @@
+#pragma once
+
+/// Active messages over a transport: their numbers and arguments, their counts, and what fails.
+///
+/// A rank counts a message as queued before it is on its way, and as processed after its function has returned. A large
+/// message counts twice: for its function `process` on the receiver, and for `reusable` on the sender. So does a
+/// repeated one: for `on_done` on both.
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "counting.hpp"
+#include "taskgrain/rt/communicator.hpp"
+#include "taskgrain/rt/detail/messages.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
+#include "taskgrain/rt/detail/sleep.hpp"
+#include "transport.hpp"
+
+namespace taskgrain::rt::detail {
+
+class Worker;
+
+/// What the options or the environment say: auto, shared or mpi. \throws UsageError
+std::string chosen_transport(const CommunicatorOptions& options);
+
+class Messenger final : public Messages, private Transport::Receiver {
+ public:
+  /// \param transport  null: this process is alone
+  /// \param kept       lives as long as this
+  Messenger(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
+            std::shared_ptr<void> kept = nullptr);
+  ~Messenger() override;
+  Messenger(const Messenger&) = delete;
+  Messenger& operator=(const Messenger&) = delete;
+
+  /// From any thread: a rank is gone.
+  void lost(int rank, const std::string& why) noexcept override;
+
+  // -- Messages
+  int rank() const noexcept override { return transport_ == nullptr ? 0 : transport_->rank(); }
+  int ranks() const noexcept override { return transport_ == nullptr ? 1 : transport_->ranks(); }
+  const char* transport_name() const noexcept override { return transport_ == nullptr ? "alone" : transport_->name(); }
+  const MessageKind& add(MessageKind kind) override;
+  void send(int rank, const MessageKind& kind, Writer& message) override;
+  void send_large(int rank, const MessageKind& kind, Writer& head, std::span<const std::byte> body) override;
+  SharedMemory* shared_memory() noexcept override {
+    return transport_ == nullptr ? nullptr : transport_->shared_memory();
+  }
+  void progress() override;
+  void barrier() override { exchange(Gathered(static_cast<std::size_t>(ranks()))); }
+  Gathered exchange(const Gathered& to_each) override;
+  int repeated_numbers(int count) override { return transport_ == nullptr ? -1 : transport_->repeated_numbers(count); }
+  std::unique_ptr<RepeatedMessage> repeated(RepeatedMessage::Plan plan) override {
+    return transport_->repeated(std::move(plan));
+  }
+  void allow(RepeatedMessage& message, std::int64_t messages) noexcept override;
+  void start_repeated() noexcept override { transport_->start_repeated(); }
+
+  // -- Peers
+  bool anything() const noexcept override;
+  bool only_polls_show() const noexcept override { return transport_ != nullptr && transport_->bell() == nullptr; }
+  void poll() noexcept override;
+  bool may_poll() const noexcept override;
+  std::atomic<std::uint32_t>* bell() noexcept override {
+    return transport_ == nullptr ? &own_bell_ : transport_->bell();
+  }
+  bool crowded() const noexcept override { return transport_ != nullptr && transport_->crowded(); }
+  void open() noexcept override;
+  bool runs_here() const noexcept override { return has_turn(); }
+  void settle() noexcept override;
+  bool failed() const noexcept override { return failed_.load(std::memory_order_acquire); }
+  [[noreturn]] void raise() override;
+  bool failed_here() const noexcept override;
+  void fail(const char* what) noexcept override;
+  void join(Engine& engine) override;
+  void leave() noexcept override;
+  void begin() override;
+  void end() noexcept override;
+  Counts counts() const noexcept override;
+  void idle(const Counts& counts, bool stuck) noexcept override;
+  bool done() const noexcept override { return done_.load(std::memory_order_acquire); }
+  bool stuck() const noexcept override { return stuck_; }
+  bool alone() noexcept override;
+
+ private:
+  /// Numbers of packets that are not a user's. Those of users' kinds are lower.
+  enum Own : std::uint32_t {
+    first_own = 0xffffff00,
+    declare = first_own,  ///< the number of a kind and its text
+    counting,             ///< a CountingMessage
+    failure,              ///< a rank that has failed, and its words
+    leaving,              ///< a rank ends, after so many waits
+    together,             ///< a part of an exchange
+    long_message,         ///< the head of a large packet whose body is a packet
+  };
+  struct Kind : MessageKind {
+    Kind(MessageKind&& of, int ranks)
+        : MessageKind(std::move(of)), told(new std::atomic<bool>[static_cast<std::size_t>(ranks)]()) {}
+    std::unique_ptr<std::atomic<bool>[]> told;  // by rank: whether it knows the text of this kind
+  };
+  /// What one thread has counted.
+  struct alignas(apart) Share {
+    std::atomic<std::uint64_t> queued{0}, processed{0};
+  };
+  /// A large packet on its way.
+  struct Large {
+    std::uint32_t kind;
+    std::vector<std::byte> head, body;  // body: if it is the runtime's own memory
+    const std::byte* piece = nullptr;   // of the shared memory, which is to be released
+    bool placed = false;                // the body is where the user wants it
+  };
+  /// What has come before its kind was made, or before this rank's end of a wait that the sender had behind it.
+  struct Early {
+    int from;
+    PacketHead head;
+    std::vector<std::byte> packet;
+    std::unique_ptr<Large> large;
+  };
+  /// What a rank says when it ends.
+  struct Left {
+    std::uint64_t waits, exchanges;
+    RepeatedCounts repeated;  // between it and this rank
+  };
+  /// The turn of one thread, which may poll then.
+  class Turn;
+
+  // -- Transport::Receiver
+  void packet(int from, std::span<const std::byte> bytes) override;
+  Place place(int from, std::span<const std::byte> head, std::size_t bytes) override;
+  bool take_in_place(int from, std::span<const std::byte> head, std::span<const std::byte> body) override;
+  void arrived(int from, void* token) override;
+  void reusable(void* token) override;
+  void repeated_done(const RepeatedMessage::Plan& plan) override;
+
+  void take_own(int from, std::uint32_t kind, std::span<const std::byte> bytes);
+  /// The kind of a packet, if that may be delivered now.
+  const Kind* deliverable(const PacketHead& head) noexcept;
+  void keep_early(Early early);
+  void run(int from, const Kind& kind, std::span<const std::byte> packet) noexcept;
+  void process(int from, const Kind& kind, const Large& large) noexcept;
+  /// Runs what a user has given; what it throws fails all ranks.
+  template <typename Function>
+  void guarded(const Kind& kind, const Function& function) noexcept;
+  void take_early();
+  /// Polls until what this rank has sent is on its way.
+  void send_all() noexcept;
+  void take_from_self();
+  void check_declared(std::uint32_t number);
+  void note_unknown(const Early& early) noexcept;
+  static std::string text(const MessageKind& kind);
+  void declare_to(int rank, const Kind& kind);
+  void send_own(int to, Own kind, std::span<const std::byte> what, std::string_view text = {});
+  bool has_turn() const noexcept { return turn_of_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
+  void note_end() noexcept;
+  void note_waits(Writer& message) const noexcept;
+  template <typename Send>
+  void counted(const Send& send);
+  void check_may_poll() const;
+  void send_in_place(int rank, Writer& message);
+  void send_packet(int rank, std::span<const std::byte> packet);
+  void check_rank(int rank) const;
+  void count(std::atomic<std::uint64_t> Share::* which, std::uint64_t number = 1) noexcept;
+  /// The worker whose thread calls is not idle any more.
+  void stir() const noexcept;
+  /// The worker of the engine whose thread calls; null if it is none.
+  Worker* here() const noexcept;
+  /// Wakes worker 0, unless it calls.
+  void tell_first() noexcept;
+  void ring_own_bell() noexcept;
+  /// \returns whether it is the first failure
+  bool set_failed(int rank, const std::string& why) noexcept;
+  void tell_failure() noexcept;
+  void tell_failure_to(int other) noexcept;
+  void check_left() noexcept;
+  /// Fails if a rank has left before it has taken part in an exchange.
+  void check_left(std::uint64_t exchange, const std::map<int, std::vector<std::byte>>& parts) noexcept;
+  /// Polls until `done()`, at longer and longer intervals. \throws RankFailed
+  template <typename Done>
+  void wait_here(const Done& done);
+  Kind* kind_of(std::uint32_t number) noexcept { return number < kinds_.size() ? &kinds_[number] : nullptr; }
+  /// For `Counting`.
+  auto sends_counting() {
+    return [this](int to, const CountingMessage& message) {
+      send_own(to, counting, std::as_bytes(std::span(&message, 1)));
+    };
+  }
+
+  const std::shared_ptr<void> kept_;
+  const std::unique_ptr<Transport> transport_;
+  const bool has_progress_thread_;
+
+  // Counts. A worker's are written by its thread; all others by addition.
+  std::unique_ptr<Share[]> shares_;
+  std::size_t workers_ = 0;
+  Share others_;
+
+  std::atomic<Engine*> engine_{nullptr};
+  std::mutex engine_mutex_;  // held while another thread calls the engine, and when that leaves
+
+  std::atomic<bool> open_{false};           // this rank takes messages
+  std::atomic<bool> turn_{false};           // a thread has it
+  std::atomic<std::thread::id> turn_of_{};  // that one
+  // By who has the turn:
+  std::deque<Kind> kinds_;                                        // where they are stays
+  std::map<std::uint32_t, std::map<int, std::string>> declared_;  // texts of kinds, by number and rank
+  std::deque<Early> early_;
+  std::map<std::uint64_t, std::map<int, std::vector<std::byte>>> together_;  // parts of exchanges
+  std::atomic<bool> early_ready_{false};
+
+  std::mutex counting_mutex_;  // protects the members below
+  Counting counting_;
+  std::vector<std::optional<Left>> left_;           // by rank
+  std::atomic<int> number_left_{0};                 // of ranks
+  std::atomic<std::uint64_t> heard_{0};             // messages of Counting; also read without the mutex
+  bool stuck_ = false;                              // written before done_
+  std::atomic<bool> done_{false};                   // the wait
+  std::atomic<std::uint64_t> begun_{0}, ended_{0};  // waits; also read without the mutex
+  // The engine has returned from that many waits. By who is worker 0: returned_ ≤ ended_
+  std::atomic<std::uint64_t> returned_{0};
+
+  std::uint64_t exchanges_ = 0;  // by who exchanges
+
+  std::mutex self_mutex_;  // protects the two below
+  std::vector<std::vector<std::byte>> to_self_;
+  std::vector<std::pair<std::vector<std::byte>, std::span<const std::byte>>> large_to_self_;  // heads and bodies
+  std::atomic<bool> any_to_self_{false};
+  std::atomic<std::uint32_t> own_bell_{0};  // if there is no transport
+  Sleeper sleeper_;                         // of who exchanges, while no engine has joined
+
+  mutable std::mutex failure_mutex_;  // protects the two below
+  int failed_rank_ = -1;
+  std::string why_;
+  std::atomic<bool> failed_{false};
+
+  const int exceptions_ = std::uncaught_exceptions();  // when it was made
+  bool closing_ = false;                               // no function of the user is called any more; by the destructor
+  std::atomic<bool> stop_{false};
+  std::thread progress_;
+};
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,277 @@
+/// Waits for all ranks, and what ends them: the common end, the engine that joins, failures.
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "messenger.hpp"
+#include "messenger_turn.hpp"
+#include "taskgrain/rt/cores.hpp"
+#include "taskgrain/rt/detail/engine.hpp"
+
+namespace taskgrain::rt::detail {
+
+void Messenger::begin() {
+  open();
+  if (failed()) raise();
+  check_may_poll();
+  const Turn turn(*this, Turn::Wait::yes);  // until begun_ says that what comes from now on is too late
+  for (const Early& early : early_)
+    if (kind_of(early.head.kind) == nullptr && early.head.waits == static_cast<std::uint32_t>(ended_.load())) {
+      note_unknown(early);
+      break;
+    }
+  const std::lock_guard lock(counting_mutex_);
+  begun_.fetch_add(1);
+  done_.store(false, std::memory_order_relaxed);
+  counting_.begin();
+  check_left();
+}
+
+void Messenger::send_all() noexcept {
+  for (int spins = 0; transport_ != nullptr && !failed() && !transport_->all_sent(); ++spins) {
+    if (may_poll()) poll();
+    spins < 2048 ? pause() : std::this_thread::yield();
+  }
+}
+
+void Messenger::end() noexcept {
+  send_all();  // what others wait for: after this, the thread may call something that does not poll
+  returned_.store(ended_.load());
+  early_ready_.store(true);
+  ring_own_bell();
+}
+
+bool Messenger::alone() noexcept {
+  if (number_left_.load() + 1 < ranks()) return false;
+  const Turn turn(*this, Turn::Wait::no);  // nobody runs the function of a message now
+  if (!turn || anything()) return false;
+  const std::lock_guard lock(counting_mutex_);
+  for (int other = 0; other < ranks(); ++other)
+    if (const auto& left = left_[static_cast<std::size_t>(other)]) {
+      const RepeatedCounts own = transport_->repeated_counts(other);
+      if (own.come < std::min(own.expected, left->repeated.sent) ||
+          own.gone < std::min(own.sent, left->repeated.expected))
+        return false;
+    }
+  return true;
+}
+
+Peers::Counts Messenger::counts() const noexcept {
+  const std::uint64_t heard = heard_.load(std::memory_order_acquire);
+  Counts sum{others_.queued.load(std::memory_order_acquire), others_.processed.load(std::memory_order_acquire), heard};
+  for (std::size_t w = 0; w < workers_; ++w) {
+    sum.queued += shares_[w].queued.load(std::memory_order_acquire);
+    sum.processed += shares_[w].processed.load(std::memory_order_acquire);
+  }
+  return sum;
+}
+
+/// \pre counting_mutex_ is held
+void Messenger::note_end() noexcept {
+  if (!counting_.done() || done_.load(std::memory_order_relaxed) || ended_.load() == begun_.load()) return;
+  stuck_ = counting_.stuck() != 0;
+  ended_.store(begun_.load());
+  done_.store(true, std::memory_order_release);
+}
+
+void Messenger::idle(const Counts& counts, bool stuck) noexcept {
+  try {
+    const std::lock_guard lock(counting_mutex_);
+    if (done_.load(std::memory_order_relaxed)) return;
+    // The moment at which this rank was idle must come after what it has heard.
+    if (counts.heard != heard_.load(std::memory_order_relaxed)) return;
+    counting_.idle(counts.queued, counts.processed, stuck, sends_counting());
+    note_end();
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+}
+
+/// A rank that has ended does not wait with the others. \pre counting_mutex_ is held
+void Messenger::check_left() noexcept {
+  if (begun_.load() == ended_.load()) return;
+  for (int other = 0; other < ranks(); ++other)
+    if (const auto& left = left_[static_cast<std::size_t>(other)]; left && left->waits <= ended_.load())
+      set_failed(other, "it has ended its communicator, while this rank waits for all");
+}
+
+void Messenger::check_left(std::uint64_t exchange, const std::map<int, std::vector<std::byte>>& parts) noexcept {
+  const std::lock_guard lock(counting_mutex_);
+  for (int other = 0; other < ranks(); ++other)
+    if (const auto& left = left_[static_cast<std::size_t>(other)];
+        left && left->exchanges <= exchange && parts.count(other) == 0)
+      set_failed(other, "it has ended its communicator, while this rank waits for it at a barrier");
+}
+
+template <typename Done>
+void Messenger::wait_here(const Done& done) {
+  constexpr int before_nap = 4096;
+  const int before_yield = crowded() ? 32 : 2048;
+  auto nap = std::chrono::microseconds(50);
+  for (int spins = 0; !done(); ++spins) {
+    if (failed()) {
+      settle();
+      if (may_poll()) poll();  // what it waits for may have come before the failure
+      if (done()) return;
+      raise();
+    }
+    if (may_poll()) poll();
+    if (spins < before_yield) {
+      pause();
+    } else if (spins < before_nap) {
+      std::this_thread::yield();
+    } else if (engine_.load() == nullptr && may_poll()) {
+      sleeper_.sleep_unless([&] { return anything() || failed(); }, nap, bell());
+      nap = std::min(2 * nap, std::chrono::microseconds(2000));
+    } else {  // workers hear the bell
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  }
+}
+
+/// \throws UsageError  this thread waits for what no thread takes
+void Messenger::check_may_poll() const {
+  if (!has_progress_thread_ && transport_ != nullptr && !transport_->may_poll())
+    throw UsageError(
+        "a wait for all ranks is called by another thread than MPI's main thread, which alone may call MPI here; "
+        "initialise MPI with MPI_THREAD_MULTIPLE");
+}
+
+Messages::Gathered Messenger::exchange(const Gathered& to_each) {
+  if (here() != nullptr || has_turn())
+    throw UsageError("a task, or the function of a message, cannot wait for all ranks");
+  if (failed()) raise();
+  open();
+  check_may_poll();
+  const std::uint64_t number = exchanges_++;
+  for (int other = 0; other < ranks(); ++other) {
+    const auto& bytes = to_each[static_cast<std::size_t>(other)];
+    if (other != rank())
+      send_own(other, together, std::as_bytes(std::span(&number, 1)),
+               {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
+  Gathered gathered(static_cast<std::size_t>(ranks()));
+  gathered[static_cast<std::size_t>(rank())] = to_each[static_cast<std::size_t>(rank())];
+  wait_here([&] {
+    const Turn turn(*this, Turn::Wait::no);
+    if (!turn) return false;
+    const auto found = together_.try_emplace(number).first;
+    check_left(number, found->second);
+    if (found->second.size() + 1 < static_cast<std::size_t>(ranks())) return false;
+    for (auto& [from, bytes] : found->second) gathered[static_cast<std::size_t>(from)] = std::move(bytes);
+    together_.erase(found);
+    return true;
+  });
+  send_all();
+  return gathered;
+}
+
+// -- engines
+
+void Messenger::join(Engine& engine) {
+  const std::lock_guard lock(engine_mutex_);
+  if (engine_.load() != nullptr) throw UsageError("another runtime uses this communicator");
+  workers_ = static_cast<std::size_t>(engine.workers());
+  shares_ = std::make_unique<Share[]>(workers_);
+  if (transport_ != nullptr) {
+    std::vector<int> processors = engine.options().cores;
+    if (!engine.options().pin) {
+      processors.clear();
+      for (const auto& core : usable_cores()) processors.insert(processors.end(), core.begin(), core.end());
+    }
+    transport_->use(processors, engine.workers() + (has_progress_thread_ ? 1 : 0));
+  }
+  engine_.store(&engine);
+}
+
+void Messenger::leave() noexcept {
+  const Turn turn(*this, Turn::Wait::yes);  // nobody is at it
+  const std::lock_guard lock(engine_mutex_);
+  if (transport_ != nullptr) transport_->use({}, 0);
+  engine_.store(nullptr);
+  for (std::size_t w = 0; w < workers_; ++w) {  // threads outside may add to the others meanwhile
+    others_.queued.fetch_add(shares_[w].queued.exchange(0));
+    others_.processed.fetch_add(shares_[w].processed.exchange(0));
+  }
+  workers_ = 0;
+}
+
+// -- failures
+
+void Messenger::fail(const char* what) noexcept {
+  if (!set_failed(rank(), what) || transport_ == nullptr) return;
+  try {
+    transport_->say_last_words(what);
+  } catch (const std::bad_alloc&) {
+  }
+  tell_failure();
+}
+
+void Messenger::tell_failure() noexcept {
+  for (int other = 0; other < ranks(); ++other)
+    if (other != rank()) tell_failure_to(other);
+}
+
+void Messenger::tell_failure_to(int other) noexcept {
+  try {
+    int of = 0;
+    std::string words;
+    {
+      const std::lock_guard lock(failure_mutex_);
+      of = failed_rank_;
+      words = why_.substr(0, transport_->most_bytes() / 2);
+    }
+    send_own(other, failure, std::as_bytes(std::span(&of, 1)), words);
+  } catch (const std::bad_alloc&) {  // the last words say it
+  }
+}
+
+void Messenger::lost(int rank, const std::string& why) noexcept {
+  bool is_news = false;
+  try {
+    constexpr std::string_view unsaid = "; it has not said which tasks were pending there";
+    const bool said = why.starts_with("it said: ") || why.ends_with(unsaid);
+    is_news = set_failed(rank, said ? why : why + std::string(unsaid));
+  } catch (const std::bad_alloc&) {
+    is_news = set_failed(rank, "");
+  }
+  // It may live, and have been stopped only: it is not to wait for this rank. The others see it by themselves.
+  if (is_news && rank != this->rank()) tell_failure_to(rank);
+}
+
+bool Messenger::set_failed(int of, const std::string& why) noexcept {
+  {
+    const std::lock_guard lock(failure_mutex_);
+    if (failed_.load(std::memory_order_relaxed)) return false;
+    if (of != rank() && transport_ != nullptr) transport_->blame(of, why);
+    failed_rank_ = of;
+    try {
+      why_ = why;
+    } catch (const std::bad_alloc&) {  // then without a reason
+    }
+    // First: who sees the failure may free what others read and write.
+    if (transport_ != nullptr) transport_->abandon();
+    failed_.store(true, std::memory_order_release);
+  }
+  const std::lock_guard lock(engine_mutex_);
+  if (Engine* const engine = engine_.load()) engine->notify();
+  return true;
+}
+
+bool Messenger::failed_here() const noexcept {
+  const std::lock_guard lock(failure_mutex_);
+  return failed_rank_ == rank();
+}
+
+void Messenger::settle() noexcept { const Turn turn(*this, Turn::Wait::yes); }
+
+void Messenger::raise() {
+  const std::lock_guard lock(failure_mutex_);
+  throw RankFailed(failed_rank_, why_);
+}
+
+}  // namespace taskgrain::rt::detail

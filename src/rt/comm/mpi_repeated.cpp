@@ -1,0 +1,174 @@
+#include "mpi_repeated.hpp"
+
+#include <functional>
+#include <utility>
+
+#include "mpi_library.hpp"
+
+namespace taskgrain::rt::detail {
+
+/// The user's end.
+class MpiRepeatedMessages::Handle final : public RepeatedMessage {
+ public:
+  Handle(MpiRepeatedMessages& of, Message& message) : RepeatedMessage(message.plan.sends), of_(of), message_(message) {}
+  /// Last: who takes it from the list may free it.
+  ~Handle() override { push(of_.closed_, &message_, &Message::next_ended); }
+
+  void allow(std::int64_t messages) noexcept override {
+    if (messages <= allowed()) return;
+    message_.allowed.store(messages, std::memory_order_release);
+    if (!message_.listed.exchange(true, std::memory_order_acq_rel))
+      push(of_.allowed_, &message_, &Message::next_allowed);
+  }
+  std::int64_t allowed() const noexcept override { return message_.allowed.load(std::memory_order_relaxed); }
+  const std::atomic<std::int64_t>& done() const noexcept override { return message_.done; }
+
+ private:
+  MpiRepeatedMessages& of_;
+  Message& message_;
+};
+
+MpiRepeatedMessages::MpiRepeatedMessages(MPI_Comm comm, int first, int most, std::size_t piece_bytes,
+                                         std::function<void(int, const char*, int)> complain)
+    : comm_(comm), next_(first), most_(most), piece_bytes_(static_cast<std::int64_t>(piece_bytes)),
+      complain_(std::move(complain)) {}
+
+MpiRepeatedMessages::~MpiRepeatedMessages() {
+  if (MpiLibrary::finalised()) return;
+  for (auto& message : messages_) {
+    const bool sends = message->plan.sends;
+    for (std::int64_t k = message->complete; k < message->started && !sends; ++k) {
+      MPI_Cancel(&message->request(k));
+      MPI_Wait(&message->request(k), MPI_STATUS_IGNORE);
+    }
+    // What is still being sent is lost. MPI may read it until its end, so it stays.
+    if (sends && message->complete < message->started) new std::shared_ptr<void>(std::move(message->plan.memory));
+    for (MPI_Request& request : message->requests)
+      if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+  }
+}
+
+std::unique_ptr<RepeatedMessage> MpiRepeatedMessages::make(RepeatedMessage::Plan plan) {
+  auto made = std::make_unique<Message>();
+  made->plan = std::move(plan);
+  const auto& [sends, rank, number, slots, byte_count, stride, slot_count, memory, on_done] = made->plan;
+  const auto bytes = static_cast<std::int64_t>(byte_count);
+  made->pieces = std::max<std::int64_t>(1, (bytes + piece_bytes_ - 1) / piece_bytes_);
+  made->requests.assign(static_cast<std::size_t>(made->pieces * slot_count), MPI_REQUEST_NULL);
+  Message& message = *messages_.emplace_back(std::move(made));  // whose requests are freed if one cannot be made
+  for (std::int64_t k = 0; k < message.pieces * slot_count; ++k) {
+    const std::int64_t at = k % message.pieces * piece_bytes_;
+    std::byte* const from = bytes == 0 ? nullptr : slots + k / message.pieces * static_cast<std::int64_t>(stride) + at;
+    const auto count = static_cast<int>(std::min(piece_bytes_, bytes - at));
+    if (sends)
+      check_mpi("MPI_Send_init", MPI_Send_init(from, count, MPI_BYTE, rank, number, comm_, &message.request(k)));
+    else
+      check_mpi("MPI_Recv_init", MPI_Recv_init(from, count, MPI_BYTE, rank, number, comm_, &message.request(k)));
+  }
+  // So that nothing is allocated later.
+  ended_.reserve(messages_.size());
+  active_.reserve(messages_.size());
+  oldest_.reserve(messages_.size());
+  done.reserve(most_tested);
+  return std::make_unique<Handle>(*this, message);
+}
+
+void MpiRepeatedMessages::start() {
+  // First: what has been closed is not listed again, and so is in no list when it is freed.
+  Message* closed = closed_.exchange(nullptr, std::memory_order_acquire);
+  for (; closed != nullptr; closed = closed->next_ended) ended_.push_back(closed);
+  if (!any_allowed()) return;
+  for (Message* next = allowed_.exchange(nullptr, std::memory_order_acquire); next != nullptr;) {
+    Message& message = *next;
+    next = message.next_allowed;
+    message.listed.exchange(false, std::memory_order_acq_rel);  // who allows more from now on lists it again
+    start(message);
+  }
+}
+
+void MpiRepeatedMessages::start(Message& message) {
+  const std::int64_t allowed = message.allowed.load(std::memory_order_acquire) * message.pieces;
+  const auto slots = static_cast<std::int64_t>(message.requests.size());
+  // A slot is started when all of its pieces are complete.
+  const std::int64_t free = message.complete / message.pieces * message.pieces + slots;
+  for (const std::int64_t end = std::min(allowed, free); message.started < end; ++message.started) {
+    if (lost(message)) return;
+    if (const int code = MPI_Start(&message.request(message.started)); code != MPI_SUCCESS)
+      return complain_(message.plan.rank, "MPI_Start", code);
+  }
+  if (message.tested || message.started == message.complete) return;
+  message.tested = true;
+  active_.push_back(&message);
+  oldest_.push_back(message.request(message.complete));
+}
+
+void MpiRepeatedMessages::free_ended() {
+  const auto number = std::erase_if(ended_, [this](Message* message) {
+    if (message->done.load(std::memory_order_relaxed) < message->allowed.load(std::memory_order_relaxed)) return false;
+    for (MPI_Request& request : message->requests) MPI_Request_free(&request);
+    message->requests.clear();
+    count(*message, freed_[message->plan.rank]);
+    return true;
+  });
+  if (number > 0) std::erase_if(messages_, [](const auto& message) { return message->requests.empty(); });
+}
+
+void MpiRepeatedMessages::count(const Message& message, RepeatedCounts& counts) noexcept {
+  (message.plan.sends ? counts.sent : counts.expected) += static_cast<std::uint64_t>(message.allowed.load());
+  (message.plan.sends ? counts.gone : counts.come) += static_cast<std::uint64_t>(message.done.load());
+}
+
+RepeatedCounts MpiRepeatedMessages::counts(int rank) const noexcept {
+  const auto found = freed_.find(rank);
+  RepeatedCounts counts = found == freed_.end() ? RepeatedCounts() : found->second;
+  for (const auto& message : messages_)
+    if (message->plan.rank == rank) count(*message, counts);
+  return counts;
+}
+
+bool MpiRepeatedMessages::all_sent() const noexcept {
+  return std::ranges::all_of(messages_, [this](const auto& message) {
+    return !message->plan.sends || message->started >= message->allowed.load() * message->pieces || lost(*message);
+  });
+}
+
+bool MpiRepeatedMessages::test() {
+  if (active_.empty()) return false;
+  if (next_tested_ >= active_.size()) next_tested_ = 0;
+  const std::size_t first = next_tested_, tested = std::min(most_tested, active_.size() - first);
+  next_tested_ += tested;
+  int number = 0;
+  const int code =
+      MPI_Testsome(static_cast<int>(tested), oldest_.data() + first, &number, indices_.data(), statuses_.data());
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
+    complain_(-1, "MPI_Testsome", code);
+    return false;
+  }
+  if (number == 0 || number == MPI_UNDEFINED) return false;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(number); ++k) {
+    const std::size_t at = first + static_cast<std::size_t>(indices_[k]);
+    const int error = code == MPI_ERR_IN_STATUS ? statuses_[k].MPI_ERROR : MPI_SUCCESS;
+    if (error == MPI_ERR_PENDING) continue;
+    Message& message = *active_[at];
+    if (error != MPI_SUCCESS) complain_(message.plan.rank, message.plan.sends ? "MPI_Send" : "MPI_Recv", error);
+    if (++message.complete % message.pieces == 0 && error == MPI_SUCCESS) {
+      message.done.store(message.complete / message.pieces, std::memory_order_release);
+      done.push_back(&message.plan);
+    }
+    start(message);
+    if (message.complete < message.started)
+      oldest_[at] = message.request(message.complete);
+    else
+      message.tested = false;
+  }
+  for (std::size_t at = std::min(first + tested, active_.size()); at-- > first;)
+    if (!active_[at]->tested) {
+      active_[at] = std::exchange(active_.back(), nullptr);
+      oldest_[at] = oldest_.back();
+      active_.pop_back();
+      oldest_.pop_back();
+    }
+  return true;
+}
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,349 @@
+#include "mpi_transport.hpp"
+
+#include <algorithm>
+#include <mutex>
+#include <stdexcept>
+
+#include "ticks.hpp"
+
+namespace taskgrain::rt::detail {
+namespace {
+
+/// A polling worker that finds nothing waits for so many times as long as it took to find that.
+constexpr std::int64_t pause_of_polls = 8;
+
+int rank_in(MPI_Comm comm) {
+  int rank = 0;
+  check_mpi("MPI_Comm_rank", MPI_Comm_rank(comm, &rank));
+  return rank;
+}
+int ranks_in(MPI_Comm comm) {
+  int ranks = 0;
+  check_mpi("MPI_Comm_size", MPI_Comm_size(comm, &ranks));
+  return ranks;
+}
+
+/// MPI says it of MPI_COMM_WORLD.
+int most_tag() {
+  void* most = nullptr;
+  int known = 0;
+  check_mpi("MPI_Comm_get_attr", MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&most), &known));
+  return known != 0 ? *static_cast<int*>(most) : 32767;
+}
+
+}  // namespace
+
+MpiTransport::MpiTransport(MPI_Comm ranks, MpiTransportOptions options)
+    : comm_(ranks), options_(options), any_thread_(library_.thread_level() >= MPI_THREAD_MULTIPLE),
+      main_thread_(std::this_thread::get_id()), rank_(rank_in(comm_)), ranks_(ranks_in(comm_)),
+      peers_(static_cast<std::size_t>(ranks_)),
+      repeated_(comm_, most_bodies + 1, options.most_tag == 0 ? most_tag() : options.most_tag, options.piece_bytes,
+                [this](int rank, const char* call, int code) { complain(rank, mpi_error(call, code)); }),
+      buffers_(static_cast<std::size_t>(options.receives)) {
+  const std::size_t receives = buffers_.size();
+  requests_.assign(receives, MPI_REQUEST_NULL);
+  indices_.resize(receives);
+  statuses_.resize(receives);
+  for (std::size_t k = 0; k < receives; ++k)
+    check_mpi("MPI_Recv_init", MPI_Recv_init(buffers_[k].bytes, static_cast<int>(MpiMessage::capacity), MPI_BYTE,
+                                             MPI_ANY_SOURCE, message_tag, comm_, &requests_[k]));
+  check_mpi("MPI_Startall", MPI_Startall(options.receives, requests_.data()));
+}
+
+MpiTransport::~MpiTransport() {
+  for (Peer& peer : peers_) {
+    if (peer.filling != nullptr) pool_.give_back(peer.filling);
+    while (MpiMessage* message = peer.full.pop()) pool_.give_back(message);
+  }
+  if (MpiLibrary::finalised()) return;
+  const auto cancel = [](MPI_Request& request) {
+    MPI_Cancel(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+  };
+  const auto receives = buffers_.size();
+  for (std::size_t k = 0; k < receives; ++k) cancel(requests_[k]);
+  for (std::size_t k = 0; k < operations_.size(); ++k) {
+    MPI_Request& request = requests_[receives + k];
+    // What is still being sent is lost. MPI may read it until its end, so it is not deleted.
+    if (operations_[k].kind == Operation::piece_received)
+      cancel(request);
+    else
+      MPI_Request_free(&request);
+  }
+}
+
+// -- by the holder of mpi_
+
+void MpiTransport::restart(int receive) {
+  const int code = MPI_Start(&requests_[static_cast<std::size_t>(receive)]);
+  if (code != MPI_SUCCESS) complain(-1, mpi_error("MPI_Start", code));
+}
+
+/// Asks MPI what is complete. \returns whether anything is
+bool MpiTransport::test() {
+  int number = 0;
+  const int code =
+      MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &number, indices_.data(), statuses_.data());
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
+    complain(-1, mpi_error("MPI_Testsome", code));
+    return false;
+  }
+  if (number == 0 || number == MPI_UNDEFINED) return false;
+
+  bool finished = false;
+  for (std::size_t k = 0; k < static_cast<std::size_t>(number); ++k) {
+    MPI_Status& status = statuses_[k];
+    const int error = code == MPI_ERR_IN_STATUS ? status.MPI_ERROR : MPI_SUCCESS;
+    const auto index = static_cast<std::size_t>(indices_[k]);
+    if (error == MPI_ERR_PENDING) continue;
+    if (index >= buffers_.size()) {
+      requests_[index] = MPI_REQUEST_NULL;
+      finish(operations_[index - buffers_.size()], error);
+      finished = true;
+    } else if (error != MPI_SUCCESS) {
+      complain(-1, mpi_error("MPI_Recv", error));
+    } else {
+      int bytes = 0;
+      MPI_Get_count(&status, MPI_BYTE, &bytes);
+      arrivals_.push_back({indices_[k], status.MPI_SOURCE, static_cast<std::size_t>(bytes)});
+    }
+  }
+  if (!finished) return true;
+  std::size_t kept = 0;
+  for (std::size_t k = 0; k < operations_.size(); ++k)
+    if (const MPI_Request request = requests_[buffers_.size() + k]; request != MPI_REQUEST_NULL) {
+      operations_[kept] = operations_[k];
+      requests_[buffers_.size() + kept++] = request;
+    }
+  operations_.resize(kept);
+  requests_.resize(buffers_.size() + kept);
+  return true;
+}
+
+void MpiTransport::finish(const Operation& operation, int code) {
+  Peer& peer = peers_[static_cast<std::size_t>(operation.peer)];
+  const char* call = "MPI_Isend";
+  switch (operation.kind) {
+    case Operation::message_sent:
+      --peer.on_the_way;
+      pool_.give_back(operation.message);
+      break;
+    case Operation::piece_sent:
+      call = "MPI_Issend";
+      sent_piece(peer, operation.tag);
+      break;
+    case Operation::piece_received: {
+      call = "MPI_Irecv";
+      Coming& coming = coming_[operation.place];
+      if (code == MPI_SUCCESS && --coming.pieces == 0) {
+        arrived_bodies_.emplace_back(operation.peer, coming.token);
+        free_coming_.push_back(operation.place);
+      }
+      break;
+    }
+  }
+  if (code != MPI_SUCCESS) complain(operation.peer, mpi_error(call, code));
+}
+
+// -- by the poll
+
+/// Takes what is complete. \returns whether anything is
+bool MpiTransport::look(Receiver& receiver) {
+  {
+    const std::scoped_lock guard(mpi_);
+    repeated_.start();
+    repeated_.free_ended();
+    const bool any = test();
+    if (!repeated_.test() && !any) return false;
+  }
+  for (const RepeatedMessage::Plan* plan : repeated_.done) receiver.repeated_done(*plan);
+  repeated_.done.clear();
+  for (const Arrival& arrival : arrivals_) deliver(receiver, arrival);
+  for (const auto& [from, token] : arrived_bodies_) receiver.arrived(from, token);
+  arrived_bodies_.clear();
+  if (!arrivals_.empty()) {
+    const std::scoped_lock guard(mpi_);
+    for (const Arrival& arrival : arrivals_) restart(arrival.receive);
+  }
+  arrivals_.clear();
+  return true;
+}
+
+void MpiTransport::deliver(Receiver& receiver, const Arrival& arrival) {
+  const int from = arrival.from;
+  Peer& peer = peers_[static_cast<std::size_t>(from)];
+  ++peer.received;
+  std::span<const std::byte> rest(receive_buffer(arrival.receive), arrival.bytes);
+  while (!rest.empty()) {
+    PacketHeader header;
+    std::memcpy(&header, rest.data(), sizeof header);
+    rest = rest.subspan(sizeof header);
+    const auto packet = rest.first(header.bytes);
+    rest = rest.subspan(padded(header.bytes));
+    switch (header.kind) {
+      case PacketHeader::small:
+        receiver.packet(from, packet);
+        break;
+      case PacketHeader::whole: {
+        const Receiver::Place place = receiver.place(from, packet, header.body);
+        if (header.body > 0) std::memcpy(place.to, rest.data(), header.body);
+        receiver.arrived(from, place.token);
+        rest = rest.subspan(padded(header.body));
+        break;
+      }
+      case PacketHeader::announced:
+        receive_body(from, header.tag, receiver.place(from, packet, header.body), header.body);
+        break;
+      case PacketHeader::last_words:
+        lose(receiver, from, "it said: " + std::string(reinterpret_cast<const char*>(packet.data()), packet.size()));
+        break;
+      case PacketHeader::leaves:
+        peer.most_received = header.body;
+        break;
+    }
+  }
+}
+
+void MpiTransport::receive_body(int from, std::uint16_t tag, const Receiver::Place& place, std::size_t bytes) {
+  const std::scoped_lock guard(mpi_);
+  if (free_coming_.empty()) {
+    free_coming_.push_back(coming_.size());
+    coming_.emplace_back();
+  }
+  const std::size_t number = free_coming_.back();
+  free_coming_.pop_back();
+  coming_[number] = {from, place.token, static_cast<int>((bytes + options_.piece_bytes - 1) / options_.piece_bytes)};
+  for (std::size_t at = 0; at < bytes; at += options_.piece_bytes) {
+    const std::size_t piece = std::min(options_.piece_bytes, bytes - at);
+    MPI_Request request;
+    const int code = MPI_Irecv(place.to + at, static_cast<int>(piece), MPI_BYTE, from, tag, comm_, &request);
+    if (code != MPI_SUCCESS) return complain(from, mpi_error("MPI_Irecv", code));
+    start({Operation::piece_received, tag, from, nullptr, number}, request);
+  }
+}
+
+void MpiTransport::push_listed(bool all) {
+  if (listed_.load(std::memory_order_relaxed) == nullptr) return;
+  const std::scoped_lock guard(mpi_);
+  for (Peer* peer = listed_.exchange(nullptr, std::memory_order_acquire); peer != nullptr;) {
+    Peer* const next = peer->next_listed;
+    {
+      const std::scoped_lock also(peer->lock);
+      peer->listed = false;
+    }
+    push(*peer, all);
+    peer = next;
+  }
+}
+
+/// Calls what other threads and `test` have found out. \returns whether anything was
+bool MpiTransport::tell(Receiver& receiver) {
+  if (!has_news_.load(std::memory_order_relaxed)) return false;
+  {
+    const std::scoped_lock guard(news_);
+    has_news_.store(false, std::memory_order_relaxed);
+    told_reusable_.swap(reusable_);
+    told_troubles_.swap(troubles_);
+  }
+  for (void* token : told_reusable_) receiver.reusable(token);
+  told_reusable_.clear();
+  std::string why;
+  for (const Trouble& trouble : told_troubles_) {
+    if (trouble.rank < 0)
+      why = trouble.why;
+    else
+      lose(receiver, trouble.rank, trouble.why);
+  }
+  told_troubles_.clear();
+  if (!why.empty()) throw std::runtime_error(why);
+  return true;
+}
+
+/// The first reason is told, and no other.
+void MpiTransport::lose(Receiver& receiver, int rank, const std::string& why) {
+  Peer& peer = peers_[static_cast<std::size_t>(rank)];
+  if (peer.dropped) return;
+  {
+    const std::scoped_lock guard(mpi_);
+    drop(peer);
+    repeated_.drop(rank);
+  }
+  receiver.lost(rank, why);
+}
+
+bool MpiTransport::poll(Receiver& receiver) { return poll(receiver, false); }
+
+bool MpiTransport::poll(Receiver& receiver, bool all) {
+  // A function of the receiver may poll: then there is nothing to do for the inner call.
+  if (!may_poll() || polling_.exchange(true, std::memory_order_acquire)) return false;
+  struct Leave {
+    std::atomic<bool>& polling;
+    ~Leave() { polling.store(false, std::memory_order_release); }
+  } const leave{polling_};
+
+  const std::int64_t begin = ticks();
+  bool came = false, found = true;
+  for (int looks = 0; looks < most_looks && found; ++looks) {
+    urgent_.store(false, std::memory_order_relaxed);
+    found = look(receiver);
+    if (!found && looks == 0) {
+      // A poll of which the system took the core away may have lasted a thousand times as long: let one not count for
+      // more than two.
+      const std::int64_t took = std::max<std::int64_t>(1, ticks() - begin);
+      cost_ = cost_ == 0 ? took : std::min(took, 2 * cost_);
+    }
+    came |= found;
+    came |= tell(receiver);
+    push_listed(all);  // answers leave before the next look
+  }
+  next_poll_.store(ticks() + (came ? 0 : pause_of_polls * cost_), std::memory_order_relaxed);
+  return came;
+}
+
+bool MpiTransport::flush(Receiver& receiver) {
+  poll(receiver, true);
+  if (!may_poll() || !nothing_left()) return false;
+  if (said_last_words_.load()) return true;
+  if (!said_leave_) {
+    said_leave_ = true;
+    for (Peer& peer : peers_) {
+      if (number_of(peer) == rank_) continue;
+      std::uint64_t sent;
+      {
+        const std::scoped_lock guard(mpi_);
+        sent = peer.sent;
+      }
+      const std::scoped_lock guard(peer.lock);
+      append(peer, {0, PacketHeader::leaves, 0, sent + 1}, {});
+    }
+    poll(receiver, true);
+  }
+  return nothing_left() && std::ranges::all_of(peers_, [&](const Peer& peer) {
+           return number_of(peer) == rank_ || peer.dropped || peer.has_left();
+         });
+}
+
+bool MpiTransport::all_sent() noexcept {
+  const std::scoped_lock guard(mpi_);
+  return repeated_.all_sent() && std::ranges::all_of(peers_, [](Peer& peer) {
+           const std::scoped_lock also(peer.lock);
+           return peer.dropped || (peer.filling == nullptr && peer.full.empty() && peer.on_the_way == 0);
+         });
+}
+
+/// Whether all that was sent, and the bodies that were announced, are where they go.
+bool MpiTransport::nothing_left() {
+  const std::scoped_lock guard(mpi_);
+  for (Peer& peer : peers_) {
+    const std::scoped_lock also(peer.lock);
+    if (!peer.dropped && (peer.filling != nullptr || !peer.full.empty() || peer.on_the_way > 0 ||
+                          peer.free_tags.size() < peer.bodies.size()))
+      return false;
+  }
+  return !has_news_.load(std::memory_order_relaxed) && std::ranges::all_of(coming_, [&](const Coming& coming) {
+    return coming.pieces == 0 || peers_[static_cast<std::size_t>(coming.from)].dropped;
+  });
+}
+
+}  // namespace taskgrain::rt::detail

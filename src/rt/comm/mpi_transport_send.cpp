@@ -1,0 +1,261 @@
+/// The half of the transport of MPI that sends.
+
+#include <algorithm>
+#include <cassert>
+#include <mutex>
+
+#include "mpi_transport.hpp"
+#include "ticks.hpp"
+
+namespace taskgrain::rt::detail {
+namespace {
+
+/// MPI implementations hand over messages of this size at once, also those to ranks that do not poll.
+constexpr std::size_t most_last_words = 2000;
+
+}  // namespace
+
+// -- by any thread
+
+bool MpiTransport::append(Peer& peer, const PacketHeader& header, std::span<const std::byte> packet,
+                          std::span<const std::byte> body) {
+  if (peer.dropped) return false;
+  bool full = false;
+  const std::size_t needed = sizeof header + padded(packet.size()) + padded(body.size());
+  assert(needed <= MpiMessage::capacity);
+  if (peer.filling != nullptr && MpiMessage::capacity - peer.filling->used < needed) {
+    peer.full.push(std::exchange(peer.filling, nullptr));
+    full = true;
+  }
+  if (peer.filling == nullptr) peer.filling = pool_.take();
+  peer.filling->append(header, packet, body);
+  list(peer);
+  return full;
+}
+
+/// \pre the peer's lock is held
+void MpiTransport::list(Peer& peer) noexcept {
+  if (peer.listed) return;
+  peer.listed = true;
+  peer.next_listed = listed_.load(std::memory_order_relaxed);
+  while (
+      !listed_.compare_exchange_weak(peer.next_listed, &peer, std::memory_order_release, std::memory_order_relaxed)) {
+  }
+}
+
+void MpiTransport::send(int to, std::span<const std::byte> packet) {
+  Peer& peer = peers_[static_cast<std::size_t>(to)];
+  bool full;
+  {
+    const std::scoped_lock guard(peer.lock);
+    full = append(peer, {static_cast<std::uint32_t>(packet.size()), PacketHeader::small, 0, 0}, packet);
+  }
+  if (full) send_soon(peer);
+}
+
+void MpiTransport::send_large(int to, std::span<const std::byte> head, std::span<const std::byte> body, void* token) {
+  Peer& peer = peers_[static_cast<std::size_t>(to)];
+  bool soon = true, reusable = true;
+  {
+    const std::scoped_lock guard(peer.lock);
+    if (peer.dropped) {
+      soon = false;
+    } else if (body.size() <= most_bytes() && padded(head.size()) + padded(body.size()) <= most_bytes()) {
+      soon = append(peer, {static_cast<std::uint32_t>(head.size()), PacketHeader::whole, 0, body.size()}, head, body);
+    } else {
+      reusable = false;
+      if (peer.bodies.empty()) {
+        peer.bodies.resize(most_bodies);
+        peer.free_tags.resize(most_bodies);
+        for (std::uint16_t k = 0; k < most_bodies; ++k) peer.free_tags[k] = static_cast<std::uint16_t>(most_bodies - k);
+      }
+      if (peer.free_tags.empty()) {
+        peer.waiting.push_back({{head.begin(), head.end()}, body, token});
+      } else {
+        const std::uint16_t tag = peer.free_tags.back();
+        peer.free_tags.pop_back();
+        announce(peer, tag, head, body, token);
+      }
+    }
+  }
+  if (reusable) may_be_reused(token);
+  if (soon) send_soon(peer);
+}
+
+/// \pre the peer's lock is held, and no body on its way to it has the tag
+void MpiTransport::announce(Peer& peer, std::uint16_t tag, std::span<const std::byte> head,
+                            std::span<const std::byte> body, void* token) {
+  peer.bodies[tag - 1u] = {body, token, 0};
+  peer.announced.push_back(tag);
+  append(peer, {static_cast<std::uint32_t>(head.size()), PacketHeader::announced, tag, body.size()}, head);
+}
+
+/// Sends what is full, if no other thread is busy with MPI; otherwise soon somebody polls.
+void MpiTransport::send_soon(Peer& peer) {
+  if (may_poll() && mpi_.try_lock()) {
+    const std::unique_lock guard(mpi_, std::adopt_lock);
+    push(peer, false);
+  } else {
+    urgent_.store(true, std::memory_order_relaxed);
+  }
+}
+
+int MpiTransport::repeated_numbers(int count) {
+  const std::scoped_lock guard(mpi_);
+  return repeated_.numbers(count);
+}
+
+std::unique_ptr<RepeatedMessage> MpiTransport::repeated(RepeatedMessage::Plan plan) {
+  const std::scoped_lock guard(mpi_);
+  return repeated_.make(std::move(plan));
+}
+
+RepeatedCounts MpiTransport::repeated_counts(int rank) noexcept {
+  const std::scoped_lock guard(mpi_);
+  return repeated_.counts(rank);
+}
+
+void MpiTransport::start_repeated() noexcept {
+  if (may_poll() && mpi_.try_lock()) {
+    const std::unique_lock guard(mpi_, std::adopt_lock);
+    repeated_.start();
+  } else {
+    urgent_.store(true, std::memory_order_relaxed);
+  }
+}
+
+void MpiTransport::may_be_reused(void* token) {
+  const std::scoped_lock guard(news_);
+  reusable_.push_back(token);
+  has_news_.store(true, std::memory_order_relaxed);
+}
+
+/// \param rank  -1: it concerns no single one
+void MpiTransport::complain(int rank, std::string why) {
+  MpiLibrary::broken();
+  const std::scoped_lock guard(news_);
+  troubles_.push_back({rank, std::move(why)});
+  has_news_.store(true, std::memory_order_relaxed);
+}
+
+bool MpiTransport::anything() const noexcept {
+  return may_poll() &&
+         (urgent_.load(std::memory_order_relaxed) || ticks() - next_poll_.load(std::memory_order_relaxed) >= 0);
+}
+
+void MpiTransport::say_last_words(const std::string& words) noexcept {
+  if (said_last_words_.exchange(true)) return;
+  try {
+    const auto text = std::as_bytes(std::span(words)).first(std::min(words.size(), most_last_words));
+    const PacketHeader header{static_cast<std::uint32_t>(text.size()), PacketHeader::last_words, 0, 0};
+    if (!may_poll()) {
+      for (Peer& peer : peers_) {
+        const std::scoped_lock guard(peer.lock);
+        if (number_of(peer) != rank_) append(peer, header, text);
+      }
+      urgent_.store(true, std::memory_order_relaxed);
+      return;
+    }
+    // Alone in their messages, which overtake all that waits.
+    const std::scoped_lock guard(mpi_);
+    for (Peer& peer : peers_) {
+      if (number_of(peer) == rank_ || peer.dropped) continue;
+      MpiMessage* message = pool_.take();
+      message->append(header, text);
+      send_message(peer, message);
+    }
+  } catch (...) {  // no memory: the others learn it from the end of this process
+  }
+}
+
+// -- by the holder of mpi_
+
+/// Gives MPI what waits for a rank.
+/// \param all  also a message that is not full while another is on its way
+void MpiTransport::push(Peer& peer, bool all) {
+  for (bool more = true; more;) {
+    MpiMessage* message = nullptr;
+    {
+      const std::scoped_lock guard(peer.lock);
+      if (peer.on_the_way < most_messages) {
+        message = peer.full.pop();
+        if (message == nullptr && (all || peer.on_the_way == 0)) message = std::exchange(peer.filling, nullptr);
+      }
+      more = message != nullptr;
+      if (!more) {
+        if (peer.filling != nullptr || !peer.full.empty()) list(peer);
+        tags_.clear();
+        tags_.swap(peer.announced);
+      }
+    }
+    if (more) send_message(peer, message);
+  }
+  for (const std::uint16_t tag : tags_) push_body(peer, tag);
+}
+
+void MpiTransport::send_message(Peer& peer, MpiMessage* message) {
+  MPI_Request request;
+  const int code = MPI_Isend(message->bytes, static_cast<int>(message->used), MPI_BYTE, number_of(peer), message_tag,
+                             comm_, &request);
+  if (code != MPI_SUCCESS) {
+    pool_.give_back(message);
+    return complain(number_of(peer), mpi_error("MPI_Isend", code));
+  }
+  ++peer.on_the_way;
+  ++peer.sent;
+  start({Operation::message_sent, 0, number_of(peer), message, 0}, request);
+}
+
+void MpiTransport::push_body(Peer& peer, std::uint16_t tag) {
+  Body& body = peer.bodies[tag - 1u];
+  body.pieces = static_cast<int>((body.bytes.size() + options_.piece_bytes - 1) / options_.piece_bytes);
+  for (std::size_t at = 0; at < body.bytes.size(); at += options_.piece_bytes) {
+    const auto piece = body.bytes.subspan(at, std::min(options_.piece_bytes, body.bytes.size() - at));
+    MPI_Request request;
+    const int code =
+        MPI_Issend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, number_of(peer), tag, comm_, &request);
+    if (code != MPI_SUCCESS) return complain(number_of(peer), mpi_error("MPI_Issend", code));
+    start({Operation::piece_sent, tag, number_of(peer), nullptr, 0}, request);
+  }
+}
+
+void MpiTransport::start(const Operation& operation, MPI_Request request) {
+  operations_.push_back(operation);
+  requests_.push_back(request);
+  if (indices_.size() < requests_.size()) {
+    indices_.resize(2 * requests_.size());
+    statuses_.resize(2 * requests_.size());
+  }
+}
+
+void MpiTransport::sent_piece(Peer& peer, std::uint16_t tag) {
+  Body& body = peer.bodies[tag - 1u];
+  if (--body.pieces > 0) return;
+  may_be_reused(body.token);
+  const std::scoped_lock guard(peer.lock);
+  if (peer.waiting.empty()) {
+    peer.free_tags.push_back(tag);
+    return;
+  }
+  const WaitingBody next = std::move(peer.waiting.front());
+  peer.waiting.pop_front();
+  announce(peer, tag, next.head, next.bytes, next.token);
+}
+
+/// What waits for a rank that is lost goes nowhere, as does all that is sent to it from now on.
+void MpiTransport::drop(Peer& peer) {
+  std::vector<void*> tokens;
+  {
+    const std::scoped_lock guard(peer.lock);
+    peer.dropped = true;
+    if (peer.filling != nullptr) pool_.give_back(std::exchange(peer.filling, nullptr));
+    while (MpiMessage* message = peer.full.pop()) pool_.give_back(message);
+    for (const std::uint16_t tag : peer.announced) tokens.push_back(peer.bodies[tag - 1u].token);
+    for (const WaitingBody& body : peer.waiting) tokens.push_back(body.token);
+    peer.announced.clear();
+    peer.waiting.clear();
+  }
+  for (void* token : tokens) may_be_reused(token);
+}
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,399 @@
+#include "comm/segment.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "comm/process.hpp"
+#include "taskgrain/rt/detail/sleep.hpp"
+#include "taskgrain/rt/error.hpp"
+
+namespace taskgrain::rt::detail {
+
+namespace {
+
+using Token = std::array<std::uint64_t, 2>;
+
+/// At the beginning of the segment. Written by its maker, before anybody else knows of it.
+struct Head {
+  static constexpr std::uint64_t right_magic = 0x746b677261696e73;
+  static constexpr std::uint32_t right_version = 3;
+
+  std::uint64_t magic;
+  std::uint32_t version, ranks;
+  std::uint64_t block_bytes, ring_bytes, arena_bytes;
+  Token token;  ///< random: tells this segment from all others
+};
+
+/// A multiple of every page size, so that the parts begin with a page.
+constexpr std::size_t part_bytes = 1 << 16;
+
+constexpr std::size_t round_up(std::size_t bytes) { return (bytes + part_bytes - 1) / part_bytes * part_bytes; }
+
+/// Where the parts are. Cannot overflow: most_ranks^2 rings of 2^18 bytes, most_ranks arenas of 2^36.
+struct Layout {
+  std::size_t ranks, ring_bytes, arena_bytes;
+
+  std::size_t blocks() const { return round_up(sizeof(Head)); }
+  std::size_t rings() const { return blocks() + round_up(ranks * sizeof(RankBlock)); }
+  std::size_t arenas() const { return rings() + round_up(ranks * (ranks - 1) * ring_bytes); }
+  std::size_t bytes() const { return arenas() + ranks * arena_bytes; }
+};
+
+constexpr std::size_t least_ring = std::size_t(16) << 10, most_ring = std::size_t(256) << 10;
+constexpr std::size_t least_arena = std::size_t(64) << 20, most_arena = std::size_t(64) << 30;
+/// Where the address space is limited.
+constexpr std::size_t least_limited_arena = std::size_t(1) << 20;
+
+/// All rings of a rank together are about 16 MiB at most, up to 1025 ranks. A ring has a counter before its lines,
+/// whose number is a power of two.
+std::size_t ring_bytes_for(std::size_t ranks) {
+  const std::size_t share = (std::size_t(16) << 20) / std::max<std::size_t>(1, ranks - 1);
+  return apart + std::clamp(std::bit_floor(share), least_ring, most_ring);
+}
+
+std::size_t arena_bytes_for(std::size_t ranks) {
+  return std::clamp(std::bit_floor(host_memory() / ranks), least_arena, most_arena);
+}
+
+/// MAP_FAILED if the address space is too small.
+void* map_all(const MemoryFile& file, std::size_t bytes) noexcept {
+  return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.descriptor(), 0);
+}
+
+[[noreturn]] void throw_unmapped(std::size_t bytes, int error) {
+  throw std::system_error(
+      error, std::system_category(),
+      "cannot map " + std::to_string(bytes) + " bytes of shared memory: the address space may be limited (ulimit -v)");
+}
+
+/// Nothing if it is not the head of a segment of this version.
+std::optional<Head> head_of(const MemoryFile& file) {
+  Head head{};
+  const std::size_t bytes = file.bytes();
+  if (bytes < sizeof head || pread(file.descriptor(), &head, sizeof head, 0) != sizeof head) return std::nullopt;
+  if (head.magic != Head::right_magic || head.version != Head::right_version || head.block_bytes != sizeof(RankBlock) ||
+      head.ranks < 1 || head.ranks > Segment::most_ranks || head.ring_bytes > apart + most_ring ||
+      head.arena_bytes > most_arena)
+    return std::nullopt;
+  if (Layout{head.ranks, head.ring_bytes, head.arena_bytes}.bytes() != bytes) return std::nullopt;
+  return head;
+}
+
+/// What rank 0 tells the others, so that they can open its segment.
+struct Offer {
+  int error = 0;  ///< of system_category; then `text` says why there is none
+  pid_t process = 0;
+  int descriptor = -1;
+  Token token{};
+  char text[1000] = {};  ///< the name in /dev/shm, if it has one
+};
+
+void put(Offer& offer, const std::string& text) noexcept {
+  std::memcpy(offer.text, text.data(), std::min(text.size(), sizeof offer.text - 1));
+}
+
+}  // namespace
+
+MemoryFile Segment::make_file(int ranks, std::string* name) {
+  if (ranks < 1 || ranks > most_ranks)
+    throw UsageError("ranks of one host: " + std::to_string(ranks) + "; allowed are 1 to " +
+                     std::to_string(most_ranks));
+  const auto number = static_cast<std::size_t>(ranks);
+  Layout layout{number, ring_bytes_for(number), arena_bytes_for(number)};
+  const auto shrink = [&] {
+    if (layout.arena_bytes <= least_limited_arena) return false;
+    layout.arena_bytes /= 2;
+    return true;
+  };
+  while (layout.bytes() > mappable_bytes() && shrink()) {
+  }
+  for (;;) {
+    MemoryFile file = name ? MemoryFile::make_named(layout.bytes(), *name) : MemoryFile::make(layout.bytes());
+    try {
+      void* const mapped = map_all(file, layout.bytes());
+      if (mapped == MAP_FAILED) {
+        const int error = errno;
+        const std::size_t bytes = layout.bytes();
+        if (!shrink()) throw_unmapped(bytes, error);
+        if (name) MemoryFile::unlink(*name);
+        continue;
+      }
+      munmap(mapped, layout.bytes());
+
+      file.reserve(0, layout.arenas());
+      Head head{Head::right_magic,
+                Head::right_version,
+                static_cast<std::uint32_t>(ranks),
+                sizeof(RankBlock),
+                layout.ring_bytes,
+                layout.arena_bytes,
+                {}};
+      if (getrandom(&head.token, sizeof head.token, 0) != sizeof head.token ||
+          pwrite(file.descriptor(), &head, sizeof head, 0) != sizeof head)
+        throw std::system_error(errno, std::system_category(), "cannot write the head of shared memory");
+    } catch (...) {
+      if (name) MemoryFile::unlink(*name);
+      throw;
+    }
+    return file;
+  }
+}
+
+int Segment::make(int ranks) {
+  MemoryFile file = make_file(ranks, nullptr);
+  fcntl(file.descriptor(), F_SETFD, 0);
+  return file.release();
+}
+
+Segment::Segment(int descriptor, int rank) : file_(MemoryFile::copy_of(descriptor)), rank_(rank) {
+  const std::optional<Head> head = head_of(file_);
+  if (!head)
+    throw UsageError("file descriptor " + std::to_string(descriptor) +
+                     " is not the shared memory of ranks that this version of taskgrain-run has started");
+  if (rank != onlooker && (rank < 0 || rank >= static_cast<int>(head->ranks)))
+    throw UsageError("rank " + std::to_string(rank) + "; allowed are 0 to " + std::to_string(head->ranks - 1));
+  map();
+  try {
+    if (rank != onlooker) attach();
+  } catch (...) {
+    unmap();
+    throw;
+  }
+}
+
+Segment::Segment(int rank, int ranks, const Together& together) : rank_(rank) {
+  std::exception_ptr own;  // what went wrong on this rank
+  // Does one step, and throws on all ranks if it has thrown on any.
+  const auto attempt = [&](const auto& step) {
+    own = nullptr;
+    try {
+      step();
+    } catch (...) {
+      own = std::current_exception();
+    }
+    return together.all(own == nullptr);
+  };
+  const auto agreed = [&](bool all) {
+    if (all) return;
+    unmap();
+    if (own) std::rethrow_exception(own);
+    throw std::system_error(ECANCELED, std::system_category(),
+                            "another rank of this host cannot use the shared memory");
+  };
+  // Rank 0 makes it and says where it is. All throw if it cannot.
+  std::string name;
+  const auto offer = [&](bool named) {
+    Offer made;
+    std::exception_ptr why;
+    if (rank == 0) try {
+        file_ = make_file(ranks, named ? &name : nullptr);
+        made.process = getpid();
+        made.descriptor = file_.descriptor();
+        made.token = head_of(file_).value().token;
+        put(made, name);
+      } catch (const std::system_error& error) {
+        why = std::current_exception();
+        made.error = error.code().value();
+        put(made, error.what());
+      } catch (const std::exception& error) {
+        why = std::current_exception();
+        made.error = EINVAL;
+        put(made, error.what());
+      }
+    together.broadcast(std::as_writable_bytes(std::span(&made, 1)));
+    if (why) std::rethrow_exception(why);
+    if (made.error != 0)
+      throw std::system_error(made.error, std::system_category(), std::string("rank 0: ") + made.text);
+    return made;
+  };
+  // Opens what rank 0 has made: any other file might be there, if the ranks see different processes.
+  const auto open = [&](const Offer& made, bool named) {
+    if (rank == 0) return;
+    file_ = named ? MemoryFile::open_named(made.text) : MemoryFile::open_of(made.process, made.descriptor);
+    const std::optional<Head> head = head_of(file_);
+    if (!head || head->token != made.token)
+      throw std::system_error(EBADF, std::system_category(), "what this rank sees is not the shared memory of rank 0");
+  };
+
+  Offer made = offer(false);
+  if (!attempt([&] { open(made, false); })) {
+    file_ = MemoryFile();
+    made = offer(true);
+    const bool all = attempt([&] { open(made, true); });
+    if (rank == 0) MemoryFile::unlink(name);
+    agreed(all);
+  }
+  agreed(attempt([&] {
+    map();
+    attach();
+  }));
+}
+
+void Segment::map() {
+  const Head head = head_of(file_).value();
+  const Layout layout{head.ranks, head.ring_bytes, head.arena_bytes};
+  void* const mapped = map_all(file_, layout.bytes());
+  if (mapped == MAP_FAILED) throw_unmapped(layout.bytes(), errno);
+  memory_ = {static_cast<std::byte*>(mapped), layout.bytes()};
+  ranks_ = static_cast<int>(head.ranks);
+  ring_bytes_ = layout.ring_bytes;
+  arena_bytes_ = layout.arena_bytes;
+  blocks_ = memory_.data() + layout.blocks();
+  rings_ = memory_.data() + layout.rings();
+  arenas_ = memory_.data() + layout.arenas();
+  // To dump a core would get all the pages that nobody has used.
+  madvise(arenas_, layout.bytes() - layout.arenas(), MADV_DONTDUMP);
+}
+
+void Segment::unmap() noexcept {
+  if (memory_.data() != nullptr) munmap(memory_.data(), memory_.size());
+  memory_ = {};
+}
+
+Segment::~Segment() { unmap(); }
+
+void Segment::attach() {
+  const pid_t own = getpid();
+  const std::optional<ProcessState> process = process_state(own);
+  RankBlock& block = this->block(rank_);
+  // Who attaches writes the number of its process first, from 0; so only one gets as far as the state.
+  std::int32_t nobody = 0;
+  if (!block.process.compare_exchange_strong(nobody, own))
+    throw UsageError("rank " + std::to_string(rank_) + " has been attached before, by process " +
+                     std::to_string(nobody));
+  block.start_time.store(process ? process->start_time : 0, std::memory_order_relaxed);
+  block.process_namespace.store(process_namespace(), std::memory_order_relaxed);
+  std::uint32_t state = RankBlock::absent;
+  if (!block.state.compare_exchange_strong(state, RankBlock::attached))
+    throw UsageError("rank " + std::to_string(rank_) + " has ended before this process attached to it");
+}
+
+RankBlock& Segment::block(int rank) const noexcept {
+  // Zeros are blocks in their first state.
+  return *std::launder(reinterpret_cast<RankBlock*>(blocks_ + static_cast<std::size_t>(rank) * sizeof(RankBlock)));
+}
+
+std::span<std::byte> Segment::ring(int from, int to) const noexcept {
+  const int place = from * (ranks_ - 1) + (to < from ? to : to - 1);
+  return {rings_ + static_cast<std::size_t>(place) * ring_bytes_, ring_bytes_};
+}
+
+std::span<std::byte> Segment::arena(int rank) const noexcept {
+  return {arenas_ + static_cast<std::size_t>(rank) * arena_bytes_, arena_bytes_};
+}
+
+void Segment::reserve(std::size_t offset, std::size_t bytes) {
+  if (offset > arena_bytes_ || bytes > arena_bytes_ - offset)
+    throw std::system_error(ENOMEM, std::system_category(),
+                            "cannot reserve " + std::to_string(bytes) + " bytes at " + std::to_string(offset) +
+                                " of an arena of " + std::to_string(arena_bytes_) + " bytes");
+  if (bytes == 0) return;
+  file_.reserve(static_cast<std::size_t>(arena(rank_).data() - memory_.data()) + offset, bytes);
+}
+
+void Segment::leave() noexcept {
+  std::uint32_t state = RankBlock::attached;
+  block(rank_).state.compare_exchange_strong(state, RankBlock::left);
+}
+
+namespace {
+
+/// \pre the caller is the speaker
+void write_words(RankBlock& block, const std::string& words) noexcept {
+  const std::size_t bytes = std::min(words.size(), RankBlock::most_words);
+  std::memcpy(block.words, words.data(), bytes);
+  block.words_bytes.store(static_cast<std::uint32_t>(bytes), std::memory_order_release);
+}
+
+}  // namespace
+
+void Segment::blame(int rank, const std::string& how) noexcept {
+  RankBlock& block = this->block(rank_);
+  std::uint32_t speaker = RankBlock::nobody;
+  if (!block.speaker.compare_exchange_strong(speaker, RankBlock::itself)) return;
+  block.blames.store(static_cast<std::uint32_t>(rank) + 1);  // first: the words are read once there are any
+  write_words(block, how);
+}
+
+void Segment::say_last_words(const std::string& words) noexcept {
+  RankBlock& block = this->block(rank_);
+  std::uint32_t speaker = RankBlock::nobody;
+  if (!block.speaker.compare_exchange_strong(speaker, RankBlock::itself)) return;
+  write_words(block, words);
+  std::uint32_t state = RankBlock::attached;
+  block.state.compare_exchange_strong(state, RankBlock::failed);
+  ring_all_bells();
+}
+
+std::string Segment::last_words(int rank) const {
+  const RankBlock& block = this->block(rank);
+  const std::size_t bytes = block.words_bytes.load(std::memory_order_acquire);
+  return std::string(block.words, std::min(bytes, RankBlock::most_words));
+}
+
+void Segment::mark_dead(int rank, const std::string& how) noexcept {
+  RankBlock& block = this->block(rank);
+  std::uint32_t speaker = RankBlock::nobody;
+  const bool free = block.speaker.compare_exchange_strong(speaker, RankBlock::launcher);
+  if (free || block.words_bytes.load(std::memory_order_acquire) == 0) {
+    block.speaker.store(RankBlock::launcher);
+    write_words(block, how);
+  }
+  block.state.store(RankBlock::dead);
+  ring_all_bells();
+}
+
+void Segment::use(std::span<const int> processors, int workers) noexcept {
+  RankBlock& block = this->block(rank_);
+  std::array<std::uint64_t, RankBlock::most_processors / 64> bits{};
+  for (const int each : processors)
+    if (const auto processor = static_cast<std::size_t>(each); processor < RankBlock::most_processors)
+      bits[processor / 64] |= std::uint64_t(1) << processor % 64;
+  block.workers.store(0);
+  for (std::size_t k = 0; k < bits.size(); ++k) block.processors[k].store(bits[k], std::memory_order_relaxed);
+  block.workers.store(static_cast<std::uint32_t>(workers), std::memory_order_release);
+}
+
+bool Segment::crowded() const noexcept {
+  // Ranks that use one of the processors of this rank, and what all of these use.
+  const RankBlock& own = block(rank_);
+  std::uint64_t workers = 0;
+  std::array<std::uint64_t, RankBlock::most_processors / 64> bits{};
+  const auto bits_of = [](const RankBlock& block, std::size_t k) {
+    return block.processors[k].load(std::memory_order_relaxed);
+  };
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const RankBlock& other = block(rank);
+    const std::uint64_t number = other.workers.load(std::memory_order_acquire);
+    bool shares = false;
+    for (std::size_t k = 0; k < bits.size() && number > 0 && !shares; ++k)
+      shares = (bits_of(own, k) & bits_of(other, k)) != 0;
+    if (!shares) continue;
+    workers += number;
+    for (std::size_t k = 0; k < bits.size(); ++k) bits[k] |= bits_of(other, k);
+  }
+  int processors = 0;
+  for (const std::uint64_t each : bits) processors += std::popcount(each);
+  return workers > static_cast<std::uint64_t>(processors);
+}
+
+void Segment::ring_bell(int rank) const noexcept { detail::ring(block(rank).bell); }
+
+void Segment::ring_all_bells() const noexcept {
+  for (int rank = 0; rank < ranks_; ++rank) ring_bell(rank);
+}
+
+}  // namespace taskgrain::rt::detail

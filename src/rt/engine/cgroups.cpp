@@ -1,0 +1,76 @@
+#include "engine/cgroups.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <sstream>
+
+namespace taskgrain::rt::detail {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> split(const std::string& text, char at) {
+  std::vector<std::string> parts;
+  std::istringstream in(text);
+  for (std::string part; std::getline(in, part, at);) parts.push_back(part);
+  return parts;
+}
+
+bool has(const std::vector<std::string>& parts, const std::string& part) {
+  return std::ranges::find(parts, part) != parts.end();
+}
+
+/// The path of this process' cgroup. Lines of proc/self/cgroup are "4:cpu,cpuacct:/path", with version 2 "0::/path".
+std::optional<std::string> group(const fs::path& root, const std::string& controller, bool version_2) {
+  std::ifstream file(root / "proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    const auto first = line.find(':'), second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    if (version_2 ? line.starts_with("0::") : has(split(controllers, ','), controller)) return line.substr(second + 1);
+  }
+  return std::nullopt;
+}
+
+/// Where a tree of cgroups is mounted, and which of them is at the top there.
+struct Mount {
+  std::string top, point;
+};
+
+/// Lines of proc/self/mountinfo: "31 23 0:28 TOP POINT options … - TYPE source OPTIONS".
+std::vector<Mount> mounts(const fs::path& root, const std::string& controller, bool version_2) {
+  std::vector<Mount> found;
+  std::ifstream file(root / "proc/self/mountinfo");
+  for (std::string line; std::getline(file, line);) {
+    const auto dash = line.find(" - ");
+    if (dash == std::string::npos) continue;
+    const auto before = split(line.substr(0, dash), ' '), after = split(line.substr(dash + 3), ' ');
+    if (before.size() < 5 || after.size() < 3) continue;
+    if (version_2 ? after[0] == "cgroup2" : after[0] == "cgroup" && has(split(after[2], ','), controller))
+      found.push_back({before[3], before[4]});
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<fs::path> cgroups(const fs::path& root, const std::string& controller, bool version_2) {
+  std::vector<fs::path> folders;
+  const auto path = group(root, controller, version_2);
+  if (!path) return folders;
+  for (const auto& [top, point] : mounts(root, controller, version_2)) {
+    fs::path folder = root / fs::path(point).relative_path();
+    folders.push_back(folder);
+    // A container may see only its own cgroup, at the top of the mount, but its path from the machine's.
+    for (const fs::path& part : fs::path(*path).lexically_relative(top)) {
+      if (part == "..") break;
+      folder /= part;
+      folders.push_back(folder);
+    }
+  }
+  return folders;
+}
+
+}  // namespace taskgrain::rt::detail

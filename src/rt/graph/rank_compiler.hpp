@@ -1,0 +1,54 @@
+#pragma once
+
+/// What the ranks tell one another while each compiles its share of a graph.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "taskgrain/rt/compiled_graph.hpp"
+#include "taskgrain/rt/detail/messages.hpp"
+
+namespace taskgrain::rt::detail {
+
+struct Compiler;
+
+/// What is wrong with a graph, and all ranks know.
+struct AgreedError : UsageError {
+  using UsageError::UsageError;
+};
+/// By all ranks. \throws UsageError  a task compiles; AgreedError on all ranks, if the graph of one is not for its
+/// runtime, or its policy
+void check_ranks(const TaskGraph& graph, Runtime& runtime, Policy policy);
+/// The ranks of a graph across ranks.
+Messages& ranks_of(const Compiler& graph);
+
+/// Compares what each rank sends with what the others receive. \throws AgreedError on all ranks, with what is wrong
+void match_ranks(const Compiler& graph);
+
+/// The levels of what ranks send, so that the order of each rank's tasks fits those of the others: with the levels of
+/// one rank alone, two ranks could wait for each other.
+///
+/// What is received has the level of the last node before its `send`. The order of a program is that of levels, on each
+/// of them first what others wait for, then what is sent, then the rest. So every node comes after what it waits for,
+/// in one order of all ranks' nodes, and whoever is first in it can go on.
+class LevelsOfRanks {
+ public:
+  explicit LevelsOfRanks(Compiler& graph);
+  /// By all ranks: tells the others the levels of what they receive.
+  /// \param levelled  nodes whose levels are known now
+  /// \param left      how many are not
+  /// \returns whether to go on: not all ranks are done, and something has been told
+  bool exchange(const std::vector<std::uint32_t>& levelled, std::size_t left);
+  /// The nodes whose levels have come.
+  const std::vector<std::uint32_t>& received() const noexcept { return received_; }
+
+ private:
+  Compiler& graph_;
+  std::map<std::pair<int, std::uint64_t>, std::uint32_t> nodes_;  // by rank and tag
+  std::vector<std::uint32_t> received_;
+};
+
+}  // namespace taskgrain::rt::detail

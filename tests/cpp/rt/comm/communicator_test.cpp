@@ -1,0 +1,571 @@
+/// Active messages between ranks of one host, with a runtime and without.
+
+#include "taskgrain/rt/communicator.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/syscall.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "rt/comm/ranks.hpp"
+#include "rt/refuse_calls.hpp"
+#include "rt/stress.hpp"
+#include "taskgrain/rt/runtime.hpp"
+#include "taskgrain/rt/taskflow.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using std::chrono::milliseconds;
+
+class NumberOfRanks : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Of, NumberOfRanks, testing::Values(1, 2, 3, 4), testing::PrintToStringParamName());
+
+TEST_P(NumberOfRanks, SendToAllAndToThemselves) {
+  on_ranks(GetParam(), [](int rank) {
+    Communicator comm;
+    EXPECT_EQ(comm.rank(), rank);
+    Runtime runtime(with(comm));
+    std::vector<int> from;
+    const auto hello = comm.active_message([&](int sender) { from.push_back(sender); });
+    for (int to = 0; to < comm.ranks(); ++to) hello.send(to, rank);
+    runtime.wait();
+    std::vector<int> all(static_cast<std::size_t>(comm.ranks()));
+    std::iota(all.begin(), all.end(), 0);
+    EXPECT_THAT(from, testing::UnorderedElementsAreArray(all));
+  });
+}
+
+TEST_P(NumberOfRanks, SendArgumentsOfAllKinds) {
+  on_ranks(GetParam(), [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    int calls = 0;
+    const auto all = comm.active_message([&](int number, const std::string& text, view<const double> numbers,
+                                             std::vector<std::string> words, std::pair<int, double> pair,
+                                             std::tuple<int, std::string> tuple, char last) {
+      ++calls;
+      EXPECT_EQ(number, -1);
+      EXPECT_EQ(text, "text");
+      EXPECT_THAT(numbers, testing::ElementsAre(1.5, 2.5));
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(numbers.data()) % alignof(double), 0u);
+      EXPECT_THAT(words, testing::ElementsAre("a", ""));
+      EXPECT_EQ(pair, std::pair(3, 4.0));
+      EXPECT_EQ(tuple, std::tuple(5, std::string("six")));
+      EXPECT_EQ(last, '7');
+    });
+    const auto nothing = comm.active_message([&] { ++calls; });
+    const auto empty = comm.active_message([&](view<int> numbers) {
+      EXPECT_TRUE(numbers.empty());
+      ++calls;
+    });
+    const std::vector<double> numbers{1.5, 2.5};
+    for (int to = 0; to < comm.ranks(); ++to) {
+      all.send(to, -1, "text", view<const double>(numbers), {"a", ""}, {3, 4.0}, {5, "six"}, '7');
+      nothing.send(to);
+      empty.send(to, {});
+    }
+    runtime.wait();
+    EXPECT_EQ(calls, 3 * comm.ranks()) << rank;
+  });
+}
+
+TEST(ActiveMessages, ArgumentsMayBeChangedAtOnce) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    std::vector<int> seen;
+    const auto am = comm.active_message([&](view<int> numbers) {
+      seen.push_back(numbers[0]);
+      for (const int each : numbers) EXPECT_EQ(each, numbers[0]);
+    });
+    std::vector<int> numbers(1000);
+    for (int k = 0; k < 500; ++k) {
+      std::ranges::fill(numbers, k);
+      am.send(1 - rank, numbers);
+    }
+    std::ranges::fill(numbers, -1);
+    runtime.wait();
+    ASSERT_EQ(seen.size(), 500u);
+    EXPECT_EQ(std::ranges::count(seen, -1), 0);
+  });
+}
+
+/// Threads outside, tasks of all workers and functions of messages send at a time.
+TEST(ActiveMessages, AreSentByAnyThread) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    std::atomic<int> sum{0}, hops{0};
+    {
+      Runtime runtime(with(comm, 2));
+      const auto add = comm.active_message([&](int number) { sum += number; });
+      const ActiveMessage<int>* again = nullptr;
+      const auto hop = comm.active_message([&](int left) {
+        ++hops;
+        if (left > 0) again->send(1 - rank, left - 1);
+      });
+      again = &hop;
+      Taskflow<int> flow(runtime, "sends");
+      flow.indegree([](int) { return 1; }).worker([](int k) { return k % 2; }).run([&](int k) {
+        add.send(k % 4 / 2, 1);
+      });
+      std::vector<std::thread> outside;
+      {
+        const auto hold = runtime.hold();
+        for (int t = 0; t < 2; ++t)
+          outside.emplace_back([&, hold = runtime.hold()] {
+            for (int k = 0; k < 500; ++k) add.send(k % 2, 1);
+          });
+        for (int k = 0; k < 1000; ++k) flow.fulfill(k);
+        hop.send(1 - rank, 100);
+      }
+      runtime.wait();
+      for (auto& thread : outside) thread.join();
+      runtime.wait();
+    }
+    EXPECT_EQ(sum, 2000);
+    EXPECT_EQ(hops, 101);
+  });
+}
+
+/// Everybody sends to everybody, of random sizes; each message is checked by its bytes.
+TEST_P(NumberOfRanks, StormEachOther) {
+  on_ranks(GetParam(), [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm, 2));
+    std::atomic<std::int64_t> came{0};
+    const auto check = comm.active_message([&](std::uint64_t seed, view<const std::uint8_t> bytes) {
+      ++came;
+      for (std::size_t k = 0; k < bytes.size(); k += 61)
+        if (bytes[k] != static_cast<std::uint8_t>(mixed(seed) + k)) {
+          ADD_FAILURE() << "byte " << k << " of " << bytes.size();
+          break;
+        }
+    });
+    Dice dice(static_cast<std::uint64_t>(rank));
+    const std::int64_t each = rounds(2000);
+    std::vector<std::uint8_t> bytes;
+    for (std::int64_t k = 0; k < each; ++k)
+      for (int to = 0; to < comm.ranks(); ++to) {
+        const std::uint64_t seed = dice.below(1 << 30);
+        const std::uint64_t kind = dice.below(200);
+        bytes.resize(dice.below(kind == 0 ? 1 << 20 : kind < 20 ? 1 << 14 : 200));
+        for (std::size_t b = 0; b < bytes.size(); ++b) bytes[b] = static_cast<std::uint8_t>(mixed(seed) + b);
+        check.send(to, seed, view<const std::uint8_t>(bytes));
+      }
+    runtime.wait();
+    EXPECT_EQ(came, each * comm.ranks());
+  });
+}
+
+TEST(ActiveMessages, FloodARankThatWaitsLate) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    std::int64_t came = 0;
+    const auto count = comm.active_message([&](view<const std::uint8_t>) { ++came; });
+    const std::vector<std::uint8_t> bytes(1000);
+    const std::int64_t number = rounds(10'000);
+    if (rank == 0)
+      for (std::int64_t k = 0; k < number; ++k) count.send(1, bytes);
+    else
+      std::this_thread::sleep_for(milliseconds(200));
+    runtime.wait();
+    EXPECT_EQ(came, rank == 0 ? 0 : number);
+  });
+}
+
+/// The sender sleeps, or waits, when the last of what found no room goes on its way.
+TEST(ActiveMessages, ThatFoundNoRoomReachARankThatSleeps) {
+  for (int round = 0; round < 3; ++round)
+    on_ranks(2, [](int rank) {
+      Communicator comm;
+      RuntimeOptions options = with(comm);
+      options.spin = std::chrono::microseconds(10);
+      Runtime runtime(options);
+      int came = 0;
+      const auto slow = comm.active_message([&](view<const std::uint8_t>) {
+        if (++came % 50 == 0) std::this_thread::sleep_for(milliseconds(5));
+      });
+      const std::vector<std::uint8_t> bytes(10'000);
+      if (rank == 0)
+        for (int k = 0; k < 200; ++k) slow.send(1, bytes);
+      runtime.wait();
+      EXPECT_EQ(came, rank == 0 ? 0 : 200);
+    });
+}
+
+// -- large ones
+
+/// How the body comes to the receiver.
+enum class By { arena, kernel, pieces };
+
+struct LargeCase {
+  By by;
+  std::size_t number;
+};
+
+class Large : public testing::TestWithParam<LargeCase> {};
+std::string name_of(const testing::TestParamInfo<LargeCase>& info) {
+  const char* const names[] = {"Arena", "Kernel", "Pieces"};
+  return names[static_cast<int>(info.param.by)] + std::to_string(info.param.number);
+}
+constexpr LargeCase large_cases[] = {{By::arena, 0},  {By::arena, 1},        {By::arena, 300'000},
+                                     {By::kernel, 1}, {By::kernel, 300'000}, {By::pieces, 0},
+                                     {By::pieces, 1}, {By::pieces, 300'000}};
+INSTANTIATE_TEST_SUITE_P(Messages, Large, testing::ValuesIn(large_cases), name_of);
+
+TEST_P(Large, Arrive) {
+  on_ranks(3, [](int rank) {
+    const auto [by, number] = GetParam();
+    if (by == By::pieces && !refuse_calls({SYS_process_vm_readv})) return;
+    Communicator comm;
+    Runtime runtime(with(comm));
+    int processed = 0, reused = 0;
+    std::vector<std::vector<double>> places(3, std::vector<double>(number));
+    const auto send = comm.large_active_message(
+        [&](int from, const std::string& text, std::size_t elements) {
+          EXPECT_EQ(text, "head");
+          EXPECT_EQ(elements, places[0].size());
+          return elements == 0 ? nullptr : places[static_cast<std::size_t>(from)].data();
+        },
+        [&](int from, const std::string& text) {
+          EXPECT_EQ(text, "head");
+          ++processed;
+          for (std::size_t k = 0; k < places[0].size(); ++k)
+            ASSERT_EQ(places[static_cast<std::size_t>(from)][k], static_cast<double>(k) + from);
+        },
+        [&](int from, const std::string& text) {
+          EXPECT_EQ(from, rank);
+          EXPECT_EQ(text, "head");
+          ++reused;
+        });
+    const auto body = comm.memory<double>(by == By::arena ? number : 0);
+    std::vector<double> own(number);
+    const view<double> numbers = by == By::arena ? body.elements() : view<double>(own);
+    for (std::size_t k = 0; k < number; ++k) numbers[k] = static_cast<double>(k) + rank;
+    for (int to = 0; to < 3; ++to) send.send(to, numbers, rank, "head");
+    runtime.wait();
+    EXPECT_EQ(processed, 3);
+    EXPECT_EQ(reused, 3);
+  });
+}
+
+TEST(LargeMessages, MayComeBeforeTheirKindIsMade) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    std::vector<int> place(1000, 0);
+    int processed = 0;
+    if (rank == 1) {
+      std::this_thread::sleep_for(milliseconds(50));
+      try {
+        for (int k = 0; k < 10; ++k) comm.progress(), std::this_thread::sleep_for(milliseconds(1));
+      } catch (const RankFailed& error) {
+        ADD_FAILURE() << error.what();
+      }
+    }
+    const auto send = comm.large_active_message([&](std::size_t) { return place.data(); }, [&] { ++processed; }, [] {});
+    const std::vector<int> numbers(1000, 7);
+    if (rank == 0) send.send(1, numbers);
+    runtime.wait();
+    if (rank == 1) {
+      EXPECT_EQ(processed, 1);
+      EXPECT_EQ(place, numbers);
+    }
+  });
+}
+
+TEST(LargeMessages, StormEachOtherInPiecesAndWithout) {
+  for (const bool in_pieces : {false, true})
+    on_ranks(3, [in_pieces](int rank) {
+      if (in_pieces && !refuse_calls({SYS_process_vm_readv})) return;
+      Communicator comm;
+      Runtime runtime(with(comm, 2));
+      std::atomic<std::int64_t> processed{0}, reused{0};
+      const std::int64_t each = rounds(60);
+      std::vector<std::vector<std::uint32_t>> places(static_cast<std::size_t>(3 * each)), bodies = places;
+      const auto send = comm.large_active_message(
+          [&](std::uint32_t which, std::size_t number) {
+            places[which].resize(number);
+            return places[which].data();
+          },
+          [&](std::uint32_t which) {
+            ++processed;
+            for (std::size_t k = 0; k < places[which].size(); ++k)
+              ASSERT_EQ(places[which][k], which + 17 * static_cast<std::uint32_t>(k));
+          },
+          [&](std::uint32_t) { ++reused; });
+      Dice dice(static_cast<std::uint64_t>(rank));
+      for (std::int64_t k = 0; k < each; ++k)
+        for (std::uint32_t to = 0; to < 3; ++to) {
+          const auto which = static_cast<std::uint32_t>(rank * each + k);
+          auto& body = bodies[static_cast<std::size_t>(to * each + k)];
+          body.resize(1 + dice.below(100'000));
+          for (std::size_t b = 0; b < body.size(); ++b) body[b] = which + 17 * static_cast<std::uint32_t>(b);
+          send.send(static_cast<int>(to), body, which);
+        }
+      runtime.wait();
+      EXPECT_EQ(processed, 3 * each);
+      EXPECT_EQ(reused, 3 * each);
+    });
+}
+
+TEST(LargeMessages, BeyondTwoGiB) {
+  if (std::getenv("TASKGRAIN_TEST_LARGE") == nullptr)
+    GTEST_SKIP() << "needs 8 GiB of memory; TASKGRAIN_TEST_LARGE=1 runs it";
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    constexpr std::size_t number = (std::size_t{5} << 29) + 3;
+    std::vector<std::uint8_t> place(rank == 1 ? number : 0);
+    int processed = 0;
+    const auto send = comm.large_active_message(
+        [&](std::size_t bytes) {
+          EXPECT_EQ(bytes, number);
+          return place.data();
+        },
+        [&] { ++processed; }, [] {});
+    std::vector<std::uint8_t> body(rank == 0 ? number : 0, 3);
+    if (rank == 0) body.back() = 4, send.send(1, body);
+    runtime.wait();
+    if (rank == 0) return;
+    EXPECT_EQ(processed, 1);
+    EXPECT_EQ(place[number / 2], 3);
+    EXPECT_EQ(place.back(), 4);
+  });
+}
+
+// -- kinds
+
+TEST(ActiveMessages, MayComeBeforeTheirKindIsMade) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    std::vector<std::string> came;
+    const auto first = comm.active_message([&](const std::string& text) { came.push_back(text); });
+    if (rank == 1) {
+      const auto until = std::chrono::steady_clock::now() + milliseconds(50);
+      while (std::chrono::steady_clock::now() < until) comm.progress();
+    }
+    const auto second = comm.active_message([&](const std::string& text) { came.push_back(text); });
+    if (rank == 0) {
+      second.send(1, "second");
+      first.send(1, "first");
+    }
+    runtime.wait();
+    const std::vector<std::string> both{"first", "second"};
+    EXPECT_THAT(came, testing::UnorderedElementsAreArray(rank == 1 ? both : std::vector<std::string>()));
+  });
+}
+
+TEST(ActiveMessages, KindsThatDoNotMatchAreAnErrorThatNamesBoth) {
+  for (const bool with_types : {false, true})
+    on_ranks(3, [with_types](int rank) {
+      Communicator comm;
+      Runtime runtime(with(comm));
+      int calls = 0;
+      const auto send = [&](const auto& am, auto argument) {
+        for (int to = 0; to < 3; ++to)
+          if (to != rank) am.send(to, argument);
+      };
+      try {
+        if (rank == 2)
+          send(comm.active_message([&](double) { ++calls; }, with_types ? "apple" : "pear"), 1.0);
+        else if (with_types)
+          send(comm.active_message([&](int) { ++calls; }, "apple"), 1);
+        else
+          send(comm.active_message([&](double) { ++calls; }, "apple"), 1.0);
+        runtime.wait();
+        ADD_FAILURE() << "nobody has noticed";
+      } catch (const RankFailed& error) {
+        EXPECT_THAT(error.what(), testing::HasSubstr("apple"));
+        EXPECT_THAT(error.what(), testing::HasSubstr(with_types ? "double" : "pear")) << error.what();
+        EXPECT_THAT(error.what(), testing::HasSubstr("same order"));
+      }
+      EXPECT_EQ(calls, rank == 2 ? 0 : calls);
+    });
+}
+
+TEST(ActiveMessages, OfAKindThatARankNeverMakesAreAnError) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    try {
+      if (rank == 0) comm.active_message([](int) {}, "unknown").send(1, 1);
+      runtime.wait();
+      ADD_FAILURE() << "nobody has noticed";
+    } catch (const RankFailed& error) {
+      EXPECT_EQ(error.rank(), 1);
+      EXPECT_THAT(error.what(), testing::HasSubstr("unknown"));
+    }
+  });
+}
+
+TEST(ActiveMessages, ToARankThatThereIsNotAreRefused) {
+  on_ranks(2, [](int) {
+    Communicator comm;
+    const auto am = comm.active_message([](int) {});
+    EXPECT_THROW(am.send(2, 1), UsageError);
+    EXPECT_THROW(am.send(-1, 1), UsageError);
+    comm.barrier();
+  });
+}
+
+// -- waits
+
+TEST_P(NumberOfRanks, WaitSeveralTimesInARow) {
+  on_ranks(GetParam(), [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    int came = 0, next = (rank + 1) % comm.ranks();
+    const auto am = comm.active_message([&](int round) {
+      EXPECT_EQ(round, came) << "a message of a later wait";
+      ++came;
+    });
+    for (int round = 0; round < static_cast<int>(rounds(300)); ++round) {
+      am.send(next, round);
+      runtime.wait();
+      EXPECT_EQ(came, round + 1);
+    }
+  });
+}
+
+// -- many shapes
+
+TEST(Ranks, ManyWorkersOnFewCores) {
+  on_ranks(4, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm, 3));
+    std::atomic<int> ran{0};
+    Taskflow<int> flow(runtime, "ring");
+    const ActiveMessage<int>* next = nullptr;
+    flow.indegree([](int) { return 1; }).worker([](int k) { return k % 3; }).run([&](int k) {
+      ++ran;
+      if (k < 200) next->send((rank + 1) % 4, k + 1);
+    });
+    const auto arrive = comm.active_message([&](int k) { flow.fulfill(k); });
+    next = &arrive;
+    if (rank == 0) flow.fulfill(0);
+    runtime.wait();
+    EXPECT_EQ(ran, rank == 0 ? 51 : 50);
+  });
+}
+
+TEST(Ranks, AThreadMayTakeWhatComes) {
+  on_ranks(2, [](int rank) {
+    Communicator comm({.progress_thread = true});
+    for (const int workers : {1, 3}) {
+      RuntimeOptions options = with(comm, workers);
+      options.spin = std::chrono::microseconds(20);
+      Runtime runtime(options);
+      std::atomic<int> ran{0};
+      Taskflow<int> flow(runtime, "pong");
+      const ActiveMessage<int>* next = nullptr;
+      flow.indegree([](int) { return 1; }).run([&](int k) {
+        ++ran;
+        if (k < 100) next->send(1 - rank, k + 1);
+      });
+      const auto arrive = comm.active_message([&](int k) { flow.fulfill(k); });
+      next = &arrive;
+      if (rank == 0) flow.fulfill(0);
+      runtime.wait();
+      EXPECT_EQ(ran, rank == 0 ? 51 : 50);
+      runtime.wait();
+    }
+  });
+}
+
+TEST(Ranks, HaveSeveralRuntimesOneAfterAnother) {
+  on_ranks(3, [](int rank) {
+    Communicator comm;
+    std::atomic<int> came{0};  // ThreadSanitizer sees no order that leads through the barrier of another process
+    const auto am = comm.active_message([&] { ++came; });
+    for (int round = 1; round <= 10; ++round) {
+      Runtime runtime(with(comm, 1 + round % 3));
+      EXPECT_THROW(Runtime second(with(comm)), UsageError);
+      am.send((rank + 1) % 3);
+      runtime.wait();
+      EXPECT_EQ(came, round);
+      comm.barrier();  // a message of the next round may run as soon as this rank has waited
+    }
+  });
+}
+
+TEST_P(NumberOfRanks, NeedNoRuntime) {
+  on_ranks(GetParam(), [](int rank) {
+    Communicator comm;
+    std::atomic<int> came{0};
+    const auto am = comm.active_message([&](view<const int> numbers) { came += numbers[0]; });
+    const std::vector<int> large(300'000, 1);
+    for (int round = 1; round <= 20; ++round) {
+      for (int to = 0; to < comm.ranks(); ++to) am.send(to, view<const int>(large.data(), to == 0 ? large.size() : 3));
+      while (came < comm.ranks() * round) comm.progress();
+      comm.barrier();
+    }
+    EXPECT_EQ(came, 20 * comm.ranks()) << rank;
+  });
+}
+
+TEST(Ranks, BarriersHoldBackWhoComesFirst) {
+  on_ranks(3, [](int rank) {
+    Communicator comm;
+    std::atomic<int> at{0};
+    const auto am = comm.active_message([&](int round) {
+      EXPECT_GE(round, at);
+      EXPECT_LE(round, at + 1);
+    });
+    for (int round = 0; round < 200; ++round) {
+      at = round;
+      am.send((rank + 1) % 3, round);
+      comm.barrier();
+    }
+    comm.barrier();
+  });
+}
+
+TEST(Ranks, MayHaveKindsWithoutAnythingToSay) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    if (rank == 1) std::this_thread::sleep_for(milliseconds(20));
+  });
+}
+
+/// Sandboxes refuse calls that come late in Linux' history.
+TEST(Ranks, WorkWhereTheKernelRefuses) {
+  for (const int error : {EPERM, ENOSYS})
+    on_ranks(3, [error](int rank) {
+      if (!refuse_calls({SYS_futex_waitv, SYS_membarrier, SYS_process_vm_readv, SYS_pidfd_open}, error)) return;
+      Communicator comm;
+      RuntimeOptions options = with(comm, 2);
+      options.spin = std::chrono::microseconds(10);
+      Runtime runtime(options);
+      std::atomic<int> ran{0};
+      Taskflow<int> flow(runtime, "ring");
+      const ActiveMessage<int, view<const char>>* next = nullptr;
+      const std::string large(100'000, 'x');
+      flow.indegree([](int) { return 1; }).worker([](int k) { return k % 2; }).run([&](int k) {
+        ++ran;
+        if (k < 150) next->send((rank + 1) % 3, k + 1, view<const char>(large.data(), k % 10 == 0 ? large.size() : 1));
+      });
+      const auto arrive = comm.active_message([&](int k, view<const char>) { flow.fulfill(k); });
+      next = &arrive;
+      if (rank == 0) flow.fulfill(0);
+      runtime.wait();
+      EXPECT_EQ(ran, rank == 0 ? 51 : 50);
+    });
+}
+
+}  // namespace
+}  // namespace taskgrain::rt

@@ -1,0 +1,312 @@
+/// How ranks find out that nothing is left: what is sent, what may come early, and what each part of the rule is for.
+
+#include "comm/counting.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "rt/comm/simulated_ranks.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using detail::Counting;
+using detail::CountingMessage;
+using enum CountingMessage::Kind;
+
+/// Ranks, and what they have sent one another. The test says what arrives.
+class Ranks {
+ public:
+  struct Counts {
+    std::uint64_t queued = 0, processed = 0;
+    bool stuck = false;
+  };
+  struct Packet {
+    int from, to;
+    CountingMessage message;
+  };
+
+  explicit Ranks(int ranks) : counts(static_cast<std::size_t>(ranks)) {
+    for (int r = 0; r < ranks; ++r) ranks_.emplace_back(r, ranks);
+  }
+
+  Counting& operator[](int r) { return ranks_[static_cast<std::size_t>(r)]; }
+  void begin() {
+    for (Counting& one : ranks_) one.begin();
+  }
+  /// The rank is idle now.
+  void idle(int r) {
+    const Counts& its = counts[static_cast<std::size_t>(r)];
+    ranks_[static_cast<std::size_t>(r)].idle(its.queued, its.processed, its.stuck, from(r));
+  }
+  /// The first packet of that kind to the rank arrives. \returns whether there is one
+  bool arrives(CountingMessage::Kind kind, int to) {
+    const auto found = std::ranges::find_if(
+        packets, [&](const Packet& packet) { return packet.message.kind == kind && packet.to == to; });
+    if (found == packets.end()) return false;
+    const Packet packet = *found;
+    packets.erase(found);
+    repeat(packet);
+    return true;
+  }
+  void repeat(const Packet& packet) {
+    ranks_[static_cast<std::size_t>(packet.to)].receive(packet.from, packet.message, from(packet.to));
+  }
+  /// All are idle, and all arrives, until `most` packets have been sent or nothing happens any more.
+  void go_on(std::size_t most = 10000) {
+    for (bool anything = true; anything && sent < most;) {
+      for (int r = 0; r < static_cast<int>(ranks_.size()); ++r) idle(r);
+      const std::vector<Packet> now = std::exchange(packets, {});
+      for (const Packet& packet : now) repeat(packet);
+      anything = !now.empty();
+    }
+  }
+  bool all_done() const { return std::ranges::all_of(ranks_, &Counting::done); }
+
+  std::vector<Counts> counts;
+  std::vector<Packet> packets;  ///< on their way
+  std::size_t sent = 0;
+
+ private:
+  std::function<void(int, const CountingMessage&)> from(int r) {
+    return [this, r](int to, const CountingMessage& message) {
+      ++sent;
+      packets.push_back({r, to, message});
+    };
+  }
+  std::vector<Counting> ranks_;
+};
+
+TEST(Counting, OfOneRankEndsWhenItIsIdleAndNothingIsOnItsWay) {
+  Ranks ranks(1);
+  ranks.begin();
+  EXPECT_FALSE(ranks[0].done());
+  ranks.counts[0] = {3, 2, true};
+  ranks.idle(0);
+  ranks.idle(0);
+  EXPECT_FALSE(ranks[0].done());
+  ranks.counts[0] = {3, 3, true};
+  ranks.idle(0);
+  EXPECT_TRUE(ranks[0].done());
+  EXPECT_EQ(ranks[0].stuck(), 1u);
+  EXPECT_EQ(ranks.sent, 0u);
+}
+
+TEST(Counting, TakesTwoWavesAndTheEnd) {
+  for (std::size_t number = 2; number <= 30; ++number) {
+    Ranks ranks(static_cast<int>(number));
+    for (std::size_t epoch = 1; epoch <= 3; ++epoch) {
+      ranks.begin();
+      ranks.go_on();
+      EXPECT_TRUE(ranks.all_done());
+      EXPECT_EQ(ranks.sent, 5 * (number - 1) * epoch) << number << " ranks";
+    }
+  }
+}
+
+TEST(Counting, HasNoMoreThanFourChildrenARank) {
+  Ranks ranks(22);
+  ranks.begin();
+  ranks.idle(0);
+  EXPECT_EQ(ranks.packets.size(), 4u);
+  EXPECT_TRUE(ranks.arrives(ask, 4));
+  ASSERT_EQ(ranks.packets.size(), 7u);
+  for (int k = 0; k < 4; ++k) EXPECT_EQ(ranks.packets[static_cast<std::size_t>(3 + k)].to, 17 + k);
+  EXPECT_TRUE(ranks.arrives(ask, 17));  // it has no children
+  EXPECT_EQ(ranks.packets.size(), 6u);
+}
+
+TEST(Counting, SaysHowManyRanksAreStuck) {
+  Ranks ranks(11);
+  for (const int stuck : {0, 3, 10}) ranks.counts[static_cast<std::size_t>(stuck)].stuck = true;
+  ranks.begin();
+  ranks.go_on();
+  for (int r = 0; r < 11; ++r) EXPECT_EQ(ranks[r].stuck(), 3u);
+  ranks.counts[3].stuck = false;
+  ranks.begin();
+  ranks.go_on();
+  for (int r = 0; r < 11; ++r) EXPECT_EQ(ranks[r].stuck(), 2u);
+}
+
+TEST(Counting, WaitsForARankThatIsNotIdleOrNotThere) {
+  Ranks ranks(3);
+  ranks[0].begin();
+  ranks[1].begin();
+  for (int k = 0; k < 5; ++k) {
+    ranks.idle(0);
+    ranks.idle(1);
+    for (const int r : {0, 1}) ranks.arrives(ask, r), ranks.arrives(counts, r);
+  }
+  EXPECT_EQ(ranks.sent, 3u);  // ask both; one has counted
+  EXPECT_TRUE(ranks.arrives(ask, 2));
+  ranks.idle(2);
+  EXPECT_EQ(ranks.sent, 3u);  // it has not begun to wait
+  ranks[2].begin();
+  EXPECT_EQ(ranks.sent, 3u);  // it is not idle
+  ranks.go_on();
+  EXPECT_TRUE(ranks.all_done());
+}
+
+TEST(Counting, GoesOnWhileAMessageIsOnItsWay) {
+  Ranks ranks(6);
+  ranks.counts[5].queued = 1;
+  ranks.begin();
+  ranks.go_on(300);
+  EXPECT_FALSE(ranks[0].done());
+  ranks.counts[2].processed = 1;
+  ranks.go_on();
+  EXPECT_TRUE(ranks.all_done());
+}
+
+TEST(Counting, KeepsWhatAFastRootAsksBeforeTheEndOfTheEpochIsKnown) {
+  Ranks ranks(6);  // 0 → 1 → 5
+  ranks.begin();
+  while (!ranks[0].done()) {
+    for (int r = 0; r < 6; ++r) ranks.idle(r);
+    for (const auto& packet : std::vector(ranks.packets))
+      if (packet.message.kind != done) ranks.arrives(packet.message.kind, packet.to);
+  }
+  ranks[0].begin();
+  ranks.idle(0);
+  EXPECT_TRUE(ranks.arrives(ask, 1));  // of the next epoch
+  EXPECT_TRUE(ranks.arrives(ask, 5));
+  const std::size_t sent = ranks.sent;
+  ranks.idle(1);
+  ranks.idle(5);
+  EXPECT_EQ(ranks.sent, sent);  // they are not there yet
+  EXPECT_FALSE(ranks[1].done());
+  EXPECT_TRUE(ranks.arrives(done, 1));
+  EXPECT_TRUE(ranks.arrives(done, 5));
+  // The child is there before its parent.
+  ranks[5].begin();
+  ranks.idle(5);
+  EXPECT_TRUE(ranks.arrives(counts, 1));
+  ranks.idle(1);
+  EXPECT_FALSE(ranks.arrives(counts, 0));
+  ranks[1].begin();
+  ranks.idle(1);
+  EXPECT_TRUE(ranks.arrives(counts, 0));
+  for (const int r : {2, 3, 4}) {
+    EXPECT_TRUE(ranks.arrives(done, r));
+    ranks[r].begin();
+  }
+  ranks.go_on();
+  EXPECT_TRUE(ranks.all_done());
+}
+
+TEST(Counting, IgnoresWhatComesAgain) {
+  Ranks ranks(7);
+  std::vector<Ranks::Packet> old;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    ranks.begin();
+    for (std::size_t k = 0; !ranks.all_done(); ++k) {
+      for (int r = 0; r < 7; ++r) ranks.idle(r);
+      for (const auto& packet : std::vector(ranks.packets)) {
+        old.push_back(packet);
+        ranks.arrives(packet.message.kind, packet.to);
+        const std::size_t sent = ranks.sent;
+        for (const auto& again : old) ranks.repeat(again);
+        EXPECT_EQ(ranks.sent, sent);
+      }
+    }
+    EXPECT_EQ(ranks.sent, 5u * 6 * static_cast<std::size_t>(epoch + 1));
+  }
+}
+
+TEST(Counting, DoesNothingAfterTheEnd) {
+  Ranks ranks(4);
+  ranks.begin();
+  ranks.go_on();
+  const std::size_t sent = ranks.sent;
+  ranks.counts[0].queued = 7;
+  for (int k = 0; k < 3; ++k) ranks.go_on();
+  EXPECT_EQ(ranks.sent, sent);
+  EXPECT_TRUE(ranks.all_done());
+}
+
+TEST(Counting, HoldsMoreThan32Bits) {
+  constexpr std::uint64_t many = std::uint64_t{1} << 32;
+  Ranks ranks(6);
+  ranks.counts[5] = {many - 1, 0};
+  ranks.counts[0] = {1, many};
+  ranks.begin();
+  ranks.go_on();
+  EXPECT_TRUE(ranks.all_done());
+  ranks.counts[5] = {2 * many, 0};  // 2^32 + 1 messages that nobody has processed are not none
+  ranks.begin();
+  ranks.go_on(300);
+  EXPECT_FALSE(ranks[0].done());
+}
+
+// A message to rank 1 is slow. Rank 1 counts for the second wave, then processes it and answers, and goes on with its
+// task; rank 0 has processed the answer when it counts. One message is queued and one processed, but not the same.
+TEST(Counting, ComparesWhatWasProcessedToo) {
+  Ranks ranks(2);
+  ranks.counts[0] = {1, 0};
+  ranks.begin();
+  ranks.idle(0);
+  ranks.arrives(ask, 1);
+  ranks.idle(1);
+  ranks.arrives(counts, 0);
+  ranks.idle(0);
+  ranks.arrives(ask, 1);
+  ranks.idle(1);
+  ranks.counts[0] = {1, 1};
+  ranks.arrives(counts, 0);
+  ranks.idle(0);
+  EXPECT_FALSE(ranks[0].done());
+}
+
+// Why the moment of the counts comes after `receive`. Rank 1 counts for the first wave, sees at once that it is still
+// idle, and is held up. Then it processes a slow message and answers, and its task goes on. Rank 0 has processed the
+// answer when it counts for the first wave. If rank 1 tells now what it saw then, all sums are equal.
+TEST(Counting, CannotKnowThatCountsAreOfAMomentBeforeItHasAsked) {
+  Ranks ranks(2);
+  ranks.counts[0] = {1, 0};
+  ranks.begin();
+  ranks.idle(0);
+  ranks.arrives(ask, 1);
+  ranks.idle(1);
+  ranks.counts[0] = {1, 1};
+  ranks.arrives(counts, 0);
+  ranks.idle(0);
+  ranks.arrives(ask, 1);
+  ranks.idle(1);  // {0, 0}, and it is {1, 1}
+  ranks.arrives(counts, 0);
+  ranks.idle(0);
+  EXPECT_TRUE(ranks[0].done());
+}
+
+TEST(SimulatedRanks, EndEachEpochOnceWhenNothingIsLeft) {
+  Simulated sum;
+  for (std::int64_t seed = 0; seed < rounds(4000); ++seed) {
+    const Simulated one = SimulatedRanks(static_cast<std::uint64_t>(seed), Fault::none).run();
+    ASSERT_EQ(one.violation, "") << "seed " << seed;
+    sum.epochs += one.epochs;
+  }
+  EXPECT_GT(sum.epochs, rounds(4000));  // of three for each, less those of ranks that stop
+}
+
+TEST(SimulatedRanks, EndEachEpochInATreeOfThreeLevels) {
+  for (std::int64_t seed = 0; seed < rounds(200); ++seed) {
+    const Simulated one =
+        SimulatedRanks(static_cast<std::uint64_t>(seed), Fault::none, {.most_ranks = 40, .epochs = 6}).run();
+    ASSERT_EQ(one.violation, "") << "seed " << seed;
+  }
+}
+
+TEST(SimulatedRanks, NoticeWhatIsWrongWithTheCaller) {
+  for (const auto& [fault, name] : fault_names) {
+    std::uint64_t seed = 0;
+    while (seed < 20000 && SimulatedRanks(seed, fault).run().violation.empty()) ++seed;
+    EXPECT_LT(seed, 20000u) << name;
+  }
+}
+
+}  // namespace
+}  // namespace taskgrain::rt

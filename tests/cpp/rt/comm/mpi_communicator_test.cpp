@@ -1,0 +1,64 @@
+/// Ranks of an MPI program that make a communicator: all of them, or none.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <mpi.h>
+
+#include <string>
+
+#include "taskgrain/rt/error.hpp"
+#include "taskgrain/rt/mpi.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using testing::HasSubstr;
+
+int own_rank() {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+/// What making one throws on this rank; empty if it throws nothing.
+std::string refusal(CommunicatorOptions options) {
+  try {
+    const MpiCommunicator comm(MPI_COMM_WORLD, std::move(options));
+    return {};
+  } catch (const UsageError& error) {
+    return error.what();
+  }
+}
+
+TEST(MpiCommunicators, AreRefusedTogetherIfTransportsDiffer) {
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int last = ranks - 1, rank = own_rank();
+  if (last == 0) GTEST_SKIP() << "one rank cannot differ";
+  const std::string unlike = refusal({.transport = rank == last ? "mpi" : "shared"});
+  EXPECT_THAT(unlike, HasSubstr(rank == last ? "transport is mpi on this rank, and on rank 0 shared"
+                                             : "another rank has chosen"));
+  for (const int culprit : {0, last}) {
+    const std::string unknown = refusal({.transport = rank == culprit ? "pigeon" : "auto"});
+    EXPECT_THAT(unknown, HasSubstr(rank == culprit ? "transport is 'pigeon', allowed are auto, shared, mpi"
+                                   : culprit == 0  ? "on rank 0 none that is allowed"
+                                                   : "another rank has chosen no transport that is allowed"));
+  }
+  EXPECT_EQ(refusal({}), "");  // and then they may be made
+}
+
+TEST(MpiCommunicators, AreRefusedTogetherIfOneHasAThreadThatMayNotCallMpi) {
+  int level = 0;
+  MPI_Query_thread(&level);
+  const bool differs = own_rank() == 0;
+  const std::string why = refusal({.transport = "mpi", .progress_thread = differs});
+  if (level == MPI_THREAD_MULTIPLE) {
+    EXPECT_EQ(why, "");
+  } else {
+    EXPECT_THAT(why, HasSubstr("progress_thread is true, but the level of MPI's threads is below"));
+    EXPECT_EQ(why.starts_with("on another rank, "), !differs) << why;
+  }
+}
+
+}  // namespace
+}  // namespace taskgrain::rt

@@ -1,0 +1,327 @@
+/// Waits of ranks for one another: what comes before and after them, and who may not wait.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "rt/comm/ranks.hpp"
+#include "rt/refuse_calls.hpp"
+#include "rt/stress.hpp"
+#include "taskgrain/rt.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using std::chrono::milliseconds;
+using testing::HasSubstr;
+
+/// The time that the processor has spent on this process.
+std::chrono::microseconds processor_time() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  const auto of = [](const timeval& time) {
+    return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+  };
+  return of(used.ru_utime) + of(used.ru_stime);
+}
+
+/// A rank that is through a wait sends at once; the other has much to do before it is.
+TEST(LargeMessages, OfALaterWaitComeAfterTheEarlierOne) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));  // with more, another worker may take what comes once a wait has returned
+    std::vector<double> body(5000, 1.0), place(5000);
+    std::atomic<int> waits{0};
+    const auto large = comm.large_active_message([&](int, std::size_t) { return place.data(); },
+                                                 [&](int wait) { EXPECT_LE(wait, waits); }, [](int) {});
+    for (int k = 0; k < rounds(300); ++k) {
+      if (rank == 0) large.send(1, body, k);
+      runtime.wait();
+      if (rank == 1) std::this_thread::yield();
+      ++waits;
+    }
+  });
+}
+
+TEST(LargeMessages, OfAKindThatARankNeverMakesAreAnErrorInAnyWait) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    runtime.wait();
+    std::vector<double> body(5000);
+    if (rank == 0)
+      comm.large_active_message([](std::size_t) -> double* { return nullptr; }, [] {}, [] {}, "odd").send(1, body);
+    EXPECT_THROW(runtime.wait(), RankFailed);
+  });
+}
+
+TEST(LargeMessages, TouchNothingOnceAWaitHasThrown) {
+  for (const bool in_pieces : {false, true})
+    on_ranks(3, [in_pieces](int rank) {
+      if (in_pieces && !refuse_calls({SYS_process_vm_readv})) return;
+      Communicator comm;
+      Runtime runtime(with(comm, 2));
+      std::vector<int> place(1 << 20);
+      std::vector<int> body(1 << 20, 7);
+      const auto large = comm.large_active_message([&](std::size_t) { return place.data(); }, [] {}, [] {});
+      const auto fails = comm.active_message([] { throw std::runtime_error("on purpose"); });
+      comm.barrier();
+      try {
+        for (int k = 0; rank == 0 && k < 8; ++k) large.send(1, body);
+      } catch (const RankFailed&) {  // rank 2 was quicker
+      }
+      if (rank == 2) fails.send(2);
+      EXPECT_THROW(runtime.wait(), RankFailed);
+      std::vector<int>().swap(body);  // whoever reads it now crashes
+      std::fill(place.begin(), place.end(), 1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      EXPECT_EQ(std::count(place.begin(), place.end(), 1), static_cast<std::ptrdiff_t>(place.size()));
+    });
+}
+
+class InAFunction : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(OfAMessage, InAFunction, testing::Values("barrier", "wait", "flow"),
+                         [](const auto& what) { return what.param; });
+
+TEST_P(InAFunction, NobodyWaits) {
+  on_ranks(2, [how = GetParam()](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    Taskflow<int> flow(runtime, "some");
+    flow.indegree([](int) { return 1; }).run([](int) {});
+    const auto wrong = comm.active_message([&] {
+      how == "barrier" ? comm.barrier() : how == "wait" ? runtime.wait() : flow.wait();
+    });
+    comm.barrier();
+    if (rank == 0) wrong.send(1);
+    try {
+      runtime.wait();
+      ADD_FAILURE() << "nobody has noticed";
+    } catch (const RankFailed& error) {
+      EXPECT_EQ(error.rank(), 1);
+      EXPECT_THAT(error.what(), HasSubstr("cannot wait"));
+    }
+  });
+}
+
+TEST(Waits, OfTwoThreadsOfARankAreTwoWaits) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    std::atomic<int> came{0};
+    const auto am = comm.active_message([&] { ++came; });
+    for (int round = 0; round < 50; ++round) {
+      std::thread other([&] {
+        am.send(1 - rank);
+        runtime.wait();
+      });
+      am.send(1 - rank);
+      runtime.wait();
+      other.join();
+    }
+    EXPECT_EQ(came, 100);
+  });
+}
+
+TEST(Waits, ForAFlowGoOnUntilOthersHaveSent) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    std::atomic<int> ran{0};
+    Taskflow<int> flow(runtime, "late");
+    flow.indegree([](int) { return 2; }).run([&](int) { ++ran; });
+    const auto arrive = comm.active_message([&](int k) { flow.fulfill(k); });
+    for (int k = 0; k < 20; ++k) {
+      if (rank == 0) {
+        flow.fulfill(k);
+        flow.wait();
+        EXPECT_EQ(ran, k + 1);
+      } else {
+        std::this_thread::sleep_for(milliseconds(2));
+        arrive.send(0, k);
+      }
+      comm.barrier();
+    }
+    runtime.wait();
+  });
+}
+
+TEST(Waits, UntilSomethingIsTrueGoOnUntilOthersHaveSent) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm, 2));
+    std::atomic<int> came{0};
+    const auto am = comm.active_message([&] { ++came; });
+    for (int round = 1; round <= 50; ++round) {
+      am.send(1 - rank);
+      runtime.work_until([&] { return came >= round; });
+      EXPECT_GE(came, round);
+    }
+    runtime.wait();
+    EXPECT_EQ(came, 50);
+  });
+}
+
+TEST(Waits, ForAnEventGoOnUntilOthersHaveSent) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    Event event;
+    const auto set = comm.active_message([&] { event.set(); });
+    if (rank == 1) {
+      std::this_thread::sleep_for(milliseconds(20));
+      set.send(0);
+    } else {
+      runtime.wait(event);
+      EXPECT_TRUE(event.is_set());
+    }
+    runtime.wait();
+  });
+}
+
+TEST(Waits, JoinAndStartAgain) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm, 3));
+    std::atomic<int> came{0};
+    const auto am = comm.active_message([&] { ++came; });
+    for (int round = 1; round <= 10; ++round) {
+      am.send(1 - rank);
+      runtime.join();
+      EXPECT_GE(came, 3 * round - 2);
+      am.send(1 - rank);
+      runtime.wait();
+      EXPECT_GE(came, 3 * round - 1);
+      am.send(1 - rank);
+      runtime.start();
+      runtime.wait();
+      EXPECT_GE(came, 3 * round);
+      comm.barrier();
+    }
+  });
+}
+
+TEST(Waits, StuckOnOneRankAreAnErrorOnAll) {
+  on_ranks(3, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    Taskflow<int> flow(runtime, "waits");
+    flow.indegree([](int) { return 2; }).run([](int) {});
+    if (rank == 1) flow.fulfill(42);
+    try {
+      runtime.wait();
+      ADD_FAILURE() << "nobody has noticed";
+    } catch (const Stuck& error) {
+      EXPECT_EQ(rank, 1);
+      EXPECT_THAT(error.what(), testing::HasSubstr("waits 42"));
+    } catch (const RankFailed& error) {
+      EXPECT_NE(rank, 1);
+      EXPECT_EQ(error.rank(), 1);
+      EXPECT_THAT(error.what(), testing::HasSubstr("waits 42"));
+    }
+  });
+}
+
+TEST(Waits, NeedNoProcessorWhileNothingComes) {
+  for (const int workers : {1, 3})
+    for (const char* const how : {"wait", "flow", "barrier"})
+      on_ranks(2, [workers, how = std::string_view(how)](int rank) {
+        Communicator comm;
+        std::chrono::microseconds used{0};
+        {
+          Runtime runtime(with(comm, workers));
+          Taskflow<int> flow(runtime, "waits");
+          flow.indegree([](int) { return 2; }).run([](int) {});
+          const auto arrive = comm.active_message([&] { flow.fulfill(0); });
+          if (rank == 1) {
+            std::this_thread::sleep_for(milliseconds(600));
+            arrive.send(0);
+          } else if (how != "barrier") {
+            flow.fulfill(0);
+            if (how == "flow") flow.wait();
+          }
+          if (how == "barrier") {
+            comm.barrier();
+            if (rank == 0) flow.fulfill(0);
+          }
+          runtime.wait();
+          used = processor_time();
+        }
+        if (rank == 0) {  // one that spins takes 600 ms at least
+          EXPECT_LT(used, milliseconds(500)) << how << " with " << workers << " workers";
+        }
+      });
+}
+
+TEST(Waits, AfterOneThatHasThrownGoOn) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    int came = 0;
+    const auto count = comm.active_message([&] { ++came; });
+    TaskGraph graph("alone");
+    graph.task(0, [] {});
+    CompiledGraph compiled(runtime, std::move(graph));
+    if (rank == 0) compiled.launch().done.then([] { throw std::runtime_error("in a call"); });
+    try {
+      runtime.wait();
+    } catch (const TaskFailed&) {  // of the call, which concerns no other rank
+    }
+    count.send(1 - rank);
+    runtime.wait();
+    EXPECT_EQ(came, 1);
+  });
+}
+
+TEST(Kinds, MadeLateAreTakenWithoutAWait) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm, 2));
+    comm.barrier();  // from now on it takes messages
+    std::atomic<bool> came{false};
+    const auto make = [&] { return comm.active_message([&] { came = true; }); };
+    if (rank == 0) {
+      make().send(1);
+      runtime.work_until([] { return true; });
+      comm.barrier();
+    } else {
+      comm.barrier();
+      make();
+      while (!came) std::this_thread::yield();
+    }
+    runtime.wait();
+  });
+}
+
+TEST(Communicators, OfAnotherLauncherAreRefused) {
+  on_ranks(1, [](int) {
+    for (const char* const variable : {"TASKGRAIN_RANK", "TASKGRAIN_SEGMENT"}) unsetenv(variable);
+    setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+    EXPECT_THROW(Communicator(), UsageError);
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+    EXPECT_EQ(Communicator().ranks(), 1);
+    setenv("TASKGRAIN_RANK", "0", 1);
+    EXPECT_THROW(Communicator(), UsageError);
+  });
+}
+
+TEST(Communicators, RefuseMoreMemoryThanThereCanBe) {
+  on_ranks(2, [](int) {
+    Communicator comm;
+    EXPECT_THROW(comm.memory<double>(std::size_t{1} << 61), std::bad_alloc);
+  });
+}
+
+}  // namespace
+}  // namespace taskgrain::rt

@@ -1,0 +1,493 @@
+/// Compiled graphs across ranks, against what a loop computes.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "random_ranks.hpp"
+#include "rt/comm/ranks.hpp"
+#include "rt/stress.hpp"
+#include "taskgrain/rt.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using testing::HasSubstr;
+using Node = TaskGraph::Node;
+
+class Ranked : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Of, Ranked, testing::Values(2, 3, 4), testing::PrintToStringParamName());
+
+TEST_P(Ranked, RandomBodiesComputeWhatALoopDoes) {
+  const std::int64_t bodies = rounds(40);
+  on_ranks(GetParam(), [&](int) {
+    Communicator comm;
+    for (const int workers : {1, 2}) {
+      Runtime runtime(with(comm, workers));
+      for (std::int64_t seed = 0; seed < bodies; ++seed) {
+        const Body body(static_cast<std::uint64_t>(1000 * workers + seed), comm.ranks(), workers);
+        CompiledShare share(body, comm, runtime);
+        for (const std::int64_t iterations : {1, 2, 7, 40}) {
+          const auto launch = share.compiled().launch({.iterations = iterations});
+          seed % 2 == 0 ? runtime.wait(launch.done) : runtime.wait();
+          const auto expected = body.expected(iterations);
+          for (std::size_t k = 0; k < body.tasks.size(); ++k)
+            if (share.own(k)) {
+              ASSERT_EQ(share.output(k, iterations - 1)[0], expected[k]) << "seed " << seed << " task " << k;
+            }
+        }
+      }
+    }
+  });
+}
+
+TEST(RanksOfAGraph, DoNotHoldASendBackForALaterOne) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm, 2));
+    TaskGraph graph(comm, "both ways");
+    std::int64_t number = 0;
+    const auto bytes = std::as_bytes(std::span(&number, 1));
+    const Node first = graph.task(1, [&] { ++number; }), second = graph.task(1, [] {});
+    // One worker sends both, one after the other; the second task of each rank waits for the first send of the other.
+    const Node sends[] = {graph.send(0, 1 - rank, 1, bytes), graph.send(0, 1 - rank, 2, bytes)};
+    graph.edge(first, sends[0]);
+    graph.edge(second, sends[1]);
+    graph.edge(first, second);
+    graph.edge(graph.receive(1 - rank, 1, sizeof number), second);
+    graph.edge(graph.receive(1 - rank, 2, sizeof number), graph.task(1, [] {}));
+    graph.carried_edge(sends[1], first);
+    CompiledGraph compiled(runtime, std::move(graph));
+    runtime.wait(compiled.launch({.iterations = 10}).done);
+    EXPECT_EQ(number, 10);
+    runtime.wait();
+  });
+}
+
+TEST(RanksOfAGraph, MaySendWhenTheyHaveReceived) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    TaskGraph graph(comm, "relay");
+    std::int64_t number = 0;
+    const auto bytes = std::as_bytes(std::span(&number, 1));
+    if (rank == 0) {
+      const Node last = graph.send(0, 1, 3, bytes), first = graph.send(0, 1, 1, bytes);  // not in their order
+      const Node make = graph.task(0, [&] { ++number; });
+      graph.edge(make, first);
+      graph.carried_edge(first, make);
+      graph.carried_edge(last, make);
+      graph.edge(graph.receive(1, 2, sizeof number), last);
+    } else {
+      graph.edge(graph.receive(0, 1, sizeof number), graph.send(0, 0, 2, bytes));
+      graph.edge(graph.receive(0, 3, sizeof number), graph.task(0, [&] { ++number; }));
+    }
+    CompiledGraph compiled(runtime, std::move(graph));
+    runtime.wait(compiled.launch({.iterations = 10}).done);
+    EXPECT_EQ(number, 10);
+    runtime.wait();
+  });
+}
+
+TEST(RanksOfAGraph, RunAheadOfOneThatIsLate) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    TaskGraph graph(comm, "pipe");
+    std::int64_t number = 0, sum = 0;
+    const CompiledGraph* compiled = nullptr;
+    Node in;
+    if (rank == 0) {
+      const Node count = graph.task(0, [&] { ++number; });
+      const Node out = graph.send(0, 1, 5, std::as_bytes(std::span(&number, 1)));
+      graph.edge(count, out);
+      graph.carried_edge(out, count);
+    } else {
+      in = graph.receive(0, 5, sizeof number);
+      const Node add = graph.task(0, [&](const Turn& turn) {
+        if (turn.iteration % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        std::int64_t got = 0;
+        std::memcpy(&got, compiled->received(in, turn).data(), sizeof got);
+        EXPECT_EQ(got, turn.iteration + 1);
+        sum += got;
+      });
+      graph.edge(in, add);
+    }
+    CompiledGraph made(runtime, std::move(graph));
+    compiled = &made;
+    runtime.wait(made.launch({.iterations = 2000}).done);
+    EXPECT_EQ(sum, rank == 1 ? 2000 * 2001 / 2 : 0);
+  });
+}
+
+/// What the ranks throw when each compiles its own graph.
+void compile_in_vain(int ranks, const std::function<void(TaskGraph&, int rank)>& build, const std::string& said) {
+  on_ranks(ranks, [&](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    TaskGraph graph(comm, "body");
+    build(graph, rank);
+    try {
+      const CompiledGraph compiled(runtime, std::move(graph));
+      ADD_FAILURE() << "it compiles";
+    } catch (const UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(said));
+    } catch (const RankFailed& error) {  // another rank has said it
+      EXPECT_THAT(error.what(), HasSubstr(said));
+    }
+  });
+}
+
+TEST(RanksOfAGraph, AreRefusedWhereTheyDoNotMatch) {
+  static std::byte bytes[16];
+  const auto both = [](std::size_t sent, std::size_t received, std::uint64_t tag) {
+    return [=](TaskGraph& graph, int rank) {
+      if (rank == 0) graph.send(0, 1, 3, std::span(bytes).first(sent));
+      if (rank == 1) graph.receive(0, tag, received);
+    };
+  };
+  compile_in_vain(2, both(16, 8, 3), "tag 3 from rank 0 to rank 1 is sent with 16 bytes and received with 8");
+  compile_in_vain(2, both(16, 16, 4), "is sent and not received");
+  compile_in_vain(
+      3,
+      [](TaskGraph& graph, int rank) {
+        if (rank == 2) graph.receive(1, 9, 8);
+      },
+      "tag 9 from rank 1 to rank 2 is received and not sent");
+  compile_in_vain(
+      2, [](TaskGraph& graph, int rank) { graph.send(0, rank, 0, bytes); },
+      "names rank 0, allowed are the others of 0 to 1");
+  compile_in_vain(
+      2,
+      [](TaskGraph& graph, int rank) {
+        if (rank == 0) graph.send(0, 2, 0, bytes);
+      },
+      "names rank 2, allowed are the others of 0 to 1");
+  compile_in_vain(
+      2,
+      [](TaskGraph& graph, int rank) {
+        for (int k = 0; k < 2; ++k) rank == 0 ? graph.send(0, 1, 0, bytes) : graph.receive(0, 0, 16);
+      },
+      "twice, allowed is once");
+}
+
+TEST(RanksOfAGraph, AreRefusedIfTheyWaitForEachOther) {
+  compile_in_vain(
+      2,
+      [](TaskGraph& graph, int rank) {
+        static std::byte bytes[16];
+        const Node in = graph.receive(1 - rank, 0, 16), task = graph.task(0, [] {}, "echo");
+        graph.edge(in, task);
+        graph.edge(task, graph.send(0, 1 - rank, 0, bytes));
+      },
+      "a cycle that leads through several ranks");
+}
+
+TEST(RanksOfAGraph, LeaveACommunicatorThatWorksIfAllKnowWhatIsWrong) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    static std::byte bytes[16];
+    TaskGraph wrong(comm, "wrong");
+    if (rank == 0) wrong.send(0, 1, 3, bytes);
+    EXPECT_THROW(CompiledGraph(runtime, std::move(wrong)), UsageError);
+    comm.barrier();
+    runtime.wait();
+  });
+}
+
+TEST(RanksOfAGraph, AreNotLaunchedAgainAfterACancel) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    static std::byte bytes[16];
+    TaskGraph graph(comm, "pair");
+    const Node task = graph.task(0, [] {});
+    graph.carried_edge(graph.receive(1 - rank, 0, 16), task);
+    graph.edge(task, graph.send(0, 1 - rank, 0, bytes));
+    CompiledGraph compiled(runtime, std::move(graph));
+    compiled.launch({.iterations = 1'000'000'000});
+    compiled.cancel();
+    runtime.wait();
+    EXPECT_THROW(compiled.launch(), UsageError);
+    comm.barrier();
+  });
+}
+
+TEST(RanksOfAGraph, RefuseWhatADeviceWouldReadTooLate) {
+  compile_in_vain(
+      2,
+      [](TaskGraph& graph, int rank) {
+        static std::byte bytes[16];
+        struct Event {};
+        if (rank == 0) return static_cast<void>(graph.send(0, 1, 0, bytes));
+        const Node task = graph.async_task<Event>(0, [](const Turn&, const Issue<Event>& issue) {
+          issue.done();
+          return Event();
+        });
+        graph.edge(graph.receive(0, 0, 16), task);
+      },
+      "asynchronous and comes after");
+}
+
+TEST(RanksOfAGraph, RefuseSizesThatCannotBe) {
+  compile_in_vain(
+      2,
+      [](TaskGraph& graph, int rank) {
+        static std::byte bytes[16];
+        const std::size_t much = std::size_t{1} << 62;
+        if (rank == 0) graph.send(0, 1, 0, std::span<const std::byte>(bytes, much));
+        if (rank == 1) graph.receive(0, 0, much);
+      },
+      "allowed are up to 2^48");
+}
+
+TEST(RanksOfAGraph, FailTogetherIfOneCannotBeCompiled) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    TaskGraph graph(comm, "body");
+    graph.task(rank == 0 ? 5 : 0, [] {});
+    if (rank == 0)
+      EXPECT_THROW(CompiledGraph(runtime, std::move(graph)), UsageError);
+    else
+      EXPECT_THROW(CompiledGraph(runtime, std::move(graph)), RankFailed);
+  });
+}
+
+TEST(RanksOfAGraph, NeedACommunicatorAndTheirOrder) {
+  on_ranks(2, [](int) {
+    static std::byte bytes[16];
+    TaskGraph alone("alone");
+    EXPECT_THROW(alone.send(0, 1, 0, bytes), UsageError);
+    EXPECT_THROW(alone.receive(1, 0, 16), UsageError);
+    Communicator comm;
+    Runtime runtime(with(comm));
+    EXPECT_THROW(CompiledGraph(runtime, TaskGraph(comm), Policy::stealing), UsageError);
+    RuntimeOptions options = with(comm);
+    options.communicator = nullptr;
+    Runtime other(options);
+    EXPECT_THROW(CompiledGraph(other, TaskGraph(comm)), UsageError);
+  });
+}
+
+TEST(RanksOfAGraph, AreRefusedTogetherIfOneHasAnotherPolicy) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    for (int k = 0; k < 2; ++k) {  // all know what is wrong, and go on
+      TaskGraph graph(comm, "pair");
+      graph.task(0, [] {});
+      EXPECT_THROW(CompiledGraph(runtime, std::move(graph), rank == 1 ? Policy::stealing : Policy::in_order),
+                   UsageError);
+    }
+    runtime.wait();
+  });
+}
+
+/// A task of rank 0, whose number rank 1 receives.
+TaskGraph pair(Communicator& comm, std::int64_t& number, Node* precondition = nullptr) {
+  TaskGraph graph(comm, "pair");
+  if (comm.rank() == 0) {
+    const Node count = graph.task(0, [&] { ++number; });
+    const Node out = graph.send(0, 1, 0, std::as_bytes(std::span(&number, 1)));
+    graph.edge(count, out);
+    graph.carried_edge(out, count);
+    if (precondition != nullptr) graph.edge(*precondition = graph.precondition(), count);
+  } else {
+    graph.edge(graph.receive(0, 0, sizeof number), graph.task(0, [&] { ++number; }));
+  }
+  return graph;
+}
+
+TEST(RanksOfAGraph, FailTogetherIfAnEventDoes) {
+  for (const bool before : {false, true})
+    on_ranks(2, [before](int rank) {
+      Communicator comm;
+      Runtime runtime(with(comm));
+      std::int64_t number = 0;
+      Node precondition;
+      CompiledGraph graph(runtime, pair(comm, number, before ? nullptr : &precondition));
+      const Event event;
+      CompiledGraph::LaunchOptions options;
+      if (rank == 0 && before) options.after = {event};
+      if (rank == 0 && !before) options.preconditions = {{precondition, event}};
+      try {
+        const auto launch = graph.launch(std::move(options));
+        if (rank == 0) event.fail(std::make_exception_ptr(std::runtime_error("no butter")));
+        runtime.wait(launch.done);
+        ADD_FAILURE() << "rank " << rank;
+      } catch (const RankFailed& error) {
+        EXPECT_EQ(error.rank(), 0);
+        EXPECT_THAT(error.what(), HasSubstr("pair: an event that a launch waits for has failed: no butter"));
+      }
+    });
+}
+
+TEST(RanksOfAGraph, FailTogetherIfAnotherThreadFailsAnEvent) {
+  for (std::int64_t round = 0; round < rounds(100); ++round)
+    on_ranks(2, [](int rank) {
+      std::optional<std::thread> fails;
+      {
+        Communicator comm;
+        Runtime runtime(with(comm));
+        std::int64_t number = 0;
+        Node precondition;
+        CompiledGraph graph(runtime, pair(comm, number, &precondition));
+        const Event event;
+        CompiledGraph::LaunchOptions options;
+        if (rank == 0) options.preconditions = {{precondition, event}};
+        EXPECT_ANY_THROW({
+          const auto launch = graph.launch(std::move(options));
+          if (rank == 0)
+            fails.emplace([event] { event.fail(std::make_exception_ptr(std::runtime_error("no butter"))); });
+          runtime.wait(launch.done);
+        });
+      }  // all of this may end before that thread has
+      if (fails) fails->join();
+    });
+}
+
+TEST(RanksOfAGraph, MayBeCancelledBeforeTheyAreLaunched) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    std::int64_t number = 0;
+    std::optional<CompiledGraph> graph;
+    graph.emplace(runtime, pair(comm, number));
+    const Event never;
+    CompiledGraph::LaunchOptions options;
+    if (rank == 0) comm.barrier();  // the other one has ended it
+    if (rank == 1) options.after = {never};
+    graph->launch(std::move(options));
+    graph->cancel();
+    graph.reset();
+    if (rank == 1) comm.barrier();
+    comm.barrier();
+    comm.progress();  // which throws if the ranks have failed
+  });
+}
+
+TEST(RanksOfAGraph, FailIfOneLaunchesWhatAnotherHasEnded) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    std::int64_t number = 0;
+    std::optional<CompiledGraph> graph;
+    graph.emplace(runtime, pair(comm, number));
+    runtime.wait(graph->launch({.iterations = 3}).done);
+    if (rank == 1) graph.reset();
+    comm.barrier();
+    std::string what;
+    try {
+      if (rank == 0) graph->launch({.iterations = 3});
+      runtime.wait();
+    } catch (const RankFailed& error) {
+      EXPECT_EQ(error.rank(), 1);
+      what = error.what();
+    }
+    EXPECT_THAT(what, HasSubstr("pair: launch 2 of rank 0 has come, and this rank has ended the graph after 1;"));
+  });
+}
+
+TEST(RanksOfAGraph, FailTogether) {
+  on_ranks(3, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    static std::byte bytes[16];
+    TaskGraph graph(comm, "ring");
+    const Node task = graph.task(
+        0,
+        [&](const Turn& turn) {
+          if (rank == 1 && turn.iteration == 50) throw std::runtime_error("on purpose");
+        },
+        "step");
+    graph.carried_edge(graph.receive((rank + 2) % 3, 0, 16), task);
+    graph.edge(task, graph.send(0, (rank + 1) % 3, 0, bytes));
+    CompiledGraph compiled(runtime, std::move(graph));
+    const auto launch = compiled.launch({.iterations = 1000000});
+    try {
+      runtime.wait(launch.done);
+      ADD_FAILURE() << "it has ended";
+    } catch (const RankFailed& error) {
+      EXPECT_NE(rank, 1);
+      EXPECT_EQ(error.rank(), 1);
+      EXPECT_THAT(error.what(), HasSubstr("on purpose"));
+    } catch (const TaskFailed& error) {
+      EXPECT_EQ(rank, 1);
+      EXPECT_THAT(error.what(), HasSubstr("step of iteration 50"));
+    }
+    EXPECT_THROW(compiled.launch(), RankFailed);
+  });
+}
+
+TEST(RanksOfAGraph, FailIfTheyLaunchUnlikeNumbersOfIterations) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    static std::byte bytes[16];
+    TaskGraph graph(comm, "pair");
+    const Node task = graph.task(0, [] {});
+    graph.carried_edge(graph.receive(1 - rank, 0, 16), task);
+    graph.edge(task, graph.send(0, 1 - rank, 0, bytes));
+    CompiledGraph compiled(runtime, std::move(graph));
+    runtime.wait(compiled.launch({.iterations = 3}).done);
+    try {
+      compiled.launch({.iterations = 5 + 10 * rank});
+      runtime.wait();
+      ADD_FAILURE() << "it has ended";
+    } catch (const RankFailed& error) {
+      EXPECT_THAT(error.what(), testing::AllOf(HasSubstr("after 8"), HasSubstr("after 18")));
+    }
+  });
+}
+
+TEST(RanksOfAGraph, WakeOneAnotherFromSleep) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    RuntimeOptions options = with(comm, 2);
+    options.spin = std::chrono::microseconds(10);
+    Runtime runtime(options);
+    static std::byte bytes[16];
+    TaskGraph graph(comm, "ping");
+    const Node task = graph.task(1, [&](const Turn& turn) {
+      if (turn.iteration % 2 == rank) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    graph.carried_edge(graph.receive(1 - rank, 0, 16), task);
+    graph.edge(task, graph.send(1, 1 - rank, 0, bytes));
+    CompiledGraph compiled(runtime, std::move(graph));
+    for (int k = 0; k < 3; ++k) runtime.wait(compiled.launch({.iterations = rounds(30)}).done);
+  });
+}
+
+TEST(RanksOfAGraph, MayDestroyItWhileOthersStillRun) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    for (int k = 0; k < rounds(20); ++k) {
+      static std::byte bytes[5000];
+      TaskGraph graph(comm, "body");
+      Node in;
+      if (rank == 0) {
+        graph.send(0, 1, 0, bytes);
+      } else {
+        in = graph.receive(0, 0, 5000);
+        graph.edge(in, graph.task(0, [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); }));
+      }
+      CompiledGraph compiled(runtime, std::move(graph));
+      compiled.launch({.iterations = 5});
+    }
+  });
+}
+
+}  // namespace
+}  // namespace taskgrain::rt
