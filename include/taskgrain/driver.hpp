@@ -3,6 +3,7 @@
 /// A system under the ruler: derive from System, call `drive` in main, and the program serves the harness, runs a
 /// batch, or takes flags from a person. docs/how-to/add-a-system.md shows one from beginning to end.
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -41,6 +42,21 @@ class System {
   /// Gives every process the request that the answering one has read.
   virtual void share(std::string& /*request*/) {}
   virtual void barrier() {}
+  /// Throws on all processes if something has failed on any: there what it was, elsewhere an error that says which
+  /// process it was. Each calls it at the same points, with null if nothing has failed.
+  virtual void share_failure(const std::exception_ptr& failure) const;
+  /// Does a step by all processes. What one cannot do, none does: one that is alone with its error would leave the
+  /// others waiting for it. So the step itself must not wait for others after what may fail.
+  template <typename Step>
+  void together(const Step& step) const {
+    std::exception_ptr failure;
+    try {
+      step();
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    share_failure(failure);
+  }
   /// Adds up the work of all processes and returns the first error. Only the process that answers needs the result.
   /// \throws what a kernel threw
   virtual std::optional<Violation> gather(const Execution& run, Accounts& accounts);

@@ -18,10 +18,13 @@
 #include <string>
 #include <vector>
 
+#include "taskgrain/fault.hpp"
 #include "taskgrain/graph.hpp"
 #include "taskgrain/kernel.hpp"
 
 namespace taskgrain {
+
+class FaultBooks;
 
 enum class Validation : std::uint8_t {
   off,     ///< nothing is checked; executions are counted
@@ -113,15 +116,14 @@ class Ledger {
 
   /// Throws `Unsupported` if there is not enough memory to count the tasks.
   explicit Ledger(const Graph& graph);
+  /// One that remembers nothing, of a run with a fault, which has other books.
+  Ledger() = default;
 
   /// Forgets all marks; costs nothing but every 255th time.
   void clear() noexcept;
-  /// False if the task was marked before.
+  /// False if the task was marked before, or if nothing is remembered.
   bool mark(std::int64_t step, std::int64_t point) noexcept {
-    if (!exact()) {
-      columns_[static_cast<std::size_t>(point)].fetch_add(1, std::memory_order_relaxed);
-      return true;
-    }
+    if (!exact()) return mark_column(point);
     auto& mark = mark_of(step, point);
     const bool fresh = mark.load(std::memory_order_relaxed) != epoch_;
     mark.store(epoch_, std::memory_order_relaxed);
@@ -138,6 +140,7 @@ class Ledger {
   std::optional<Violation> compare(const Graph& graph, std::span<const std::uint32_t> counts) const;
 
  private:
+  bool mark_column(std::int64_t point) noexcept;
   std::atomic<std::uint8_t>& mark_of(std::int64_t step, std::int64_t point) const noexcept {
     return marks_[static_cast<std::size_t>(point) * stride_ + static_cast<std::size_t>(step)];
   }
@@ -145,8 +148,8 @@ class Ledger {
   struct Free {
     void operator()(void* memory) const noexcept;
   };
-  std::size_t steps_, width_;
-  std::size_t stride_;  ///< marks from one column to the next
+  std::size_t steps_ = 0, width_ = 0;
+  std::size_t stride_ = 0;  ///< marks from one column to the next
   // marks_[point, step] = epoch_ ⇔ the task ran since clear(). A column's marks are contiguous: whoever runs a column
   // writes lines of its own. Load and store, not exchange: two threads that run one task at the same instant are caught
   // by the sum.
@@ -157,8 +160,13 @@ class Ledger {
 
 class Execution {
  public:
+  /// \param fault  what shall happen to a task, if anything. All is then validated in full, and is executed once; what
+  /// is executed again is counted, and is no violation. The books of all processes of the run are one: `accounts`,
+  /// `verify` and `strikes` answer for all of them.
   /// \throws InvalidSpec, Unsupported
-  Execution(const std::vector<GraphSpec>& specs, Validation validation, Isa isa);
+  Execution(const std::vector<GraphSpec>& specs, Validation validation, Isa isa,
+            const std::optional<Fault>& fault = std::nullopt);
+  ~Execution();
 
   std::span<const Graph> graphs() const noexcept { return graphs_; }
   const Kernel& kernel(std::size_t graph) const noexcept { return kernels_[graph]; }
@@ -175,7 +183,8 @@ class Execution {
   std::vector<ThreadContext*> contexts(int number);
 
   /// Executes a task: checks the inputs, fills the output, runs the kernel, accounts for it. What the kernel throws is
-  /// kept for `failure`, because few runtimes carry an exception out of a task.
+  /// kept for `failure`, because few runtimes carry an exception out of a task. Only in a run with a fault does it
+  /// leave this function, so that the system does with it what it does with any task that fails.
   /// \param inputs  one pointer to `output_bytes` bytes for each dependence, in increasing order of points.
   /// \param output  `output_bytes` bytes; no input may lie in it.
   void execute_point(ThreadContext& context, std::size_t graph, std::int64_t step, std::int64_t point,
@@ -185,8 +194,9 @@ class Execution {
   // checked and every output filled.
   /// Books an executed task: marks it and accounts for it.
   void book_point(ThreadContext& context, std::size_t graph, std::int64_t step, std::int64_t point);
-  /// Books that the `input`-th input of a task was wrong. \param got  the first wrong cell; {-1, -1} within a last, incomplete one; the
-  /// right one if its producer had not run
+  /// Books that the `input`-th input of a task was wrong.
+  /// \param got  the first wrong cell; {-1, -1} within a last, incomplete one; the right one if its producer had not
+  ///   run
   void book_wrong_input(ThreadContext& context, std::size_t graph, std::int64_t step, std::int64_t point,
                         std::int64_t input, Cell got);
   /// Books what went wrong with the execution itself; the first is kept for `failure`.
@@ -195,7 +205,12 @@ class Execution {
   /// Call it if other processes execute tasks too. A producer that has no mark in this process is then not a violation.
   void distribute() noexcept { distributed_ = true; }
 
-  /// Forgets all that was executed.
+  /// Whether the run was asked for a fault.
+  bool disturbed() const noexcept { return books_ != nullptr; }
+  /// How often the fault has struck, in all processes. \pre disturbed()
+  std::int64_t strikes() const noexcept;
+
+  /// Forgets all that was executed, but not in a run with a fault.
   void clear();
   Accounts accounts() const;
   /// What a kernel threw, if any did.
@@ -214,6 +229,13 @@ class Execution {
   bool inputs_hold(const Graph& graph, std::int64_t step, std::int64_t point,
                    std::span<const std::byte* const> inputs) const;
   bool holds(const Graph& graph, const std::byte* data, Cell expected) const;
+  void refuse(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point);
+  void begin_again(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point);
+  void look_again(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
+                  std::span<const std::byte* const> inputs);
+  void end_disturbed(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point);
+  Accounts disturbed_accounts() const;
+  std::optional<Violation> verify_disturbed() const;
   void record_input(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
                     std::int64_t input, Cell expected, Cell got) const;
   void record_inputs(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
@@ -222,6 +244,7 @@ class Execution {
   std::vector<Graph> graphs_;
   std::vector<Kernel> kernels_;
   std::vector<std::unique_ptr<Ledger>> ledgers_;  ///< none with Validation::off, so that any graph can be counted
+  std::unique_ptr<FaultBooks> books_;             ///< of a run with a fault; its ledgers remember nothing
   Validation validation_;
   bool distributed_ = false;
   std::int64_t tasks_ = 0;

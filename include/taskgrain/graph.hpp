@@ -38,7 +38,8 @@ struct GraphSpec {
   std::string pattern = "stencil_1d";
   std::int64_t steps = 1000;
   std::int64_t width = 4;
-  /// Dependences per task of `nearest` and `spread`, candidates of `random_nearest` and `random_spread`.
+  /// Dependences per task of `nearest` and `spread`, candidates of `random_nearest` and `random_spread`. The task's
+  /// own point is one of them.
   std::int64_t radix = 3;
   /// Number of dependence sets of `spread` and the random patterns; 0: 3, or what `spread` allows if that is less.
   std::int64_t period = 0;

@@ -71,6 +71,12 @@ class Scratch {
   std::byte* memory(std::size_t bytes);
   /// Descriptor of an unlinked temporary file of at least `bytes`.
   int file(std::size_t bytes);
+  /// Where the next task begins that uses `number` of `samples` one after another, and they begin again after the last.
+  std::uint64_t first_sample(std::uint64_t number, std::uint64_t samples) noexcept {
+    const std::uint64_t first = next_sample_ % samples;
+    next_sample_ = first + number % samples;
+    return first;
+  }
 
  private:
   struct Free {
@@ -80,6 +86,7 @@ class Scratch {
   std::size_t memory_bytes_ = 0;
   std::size_t file_bytes_ = 0;
   int file_ = -1;
+  std::uint64_t next_sample_ = 0;
 };
 
 /// A kernel that is ready to run: specification checked, instruction set chosen.

@@ -26,6 +26,7 @@ class ProcessSystem : public System {
     MPI_Comm node = MPI_COMM_NULL;
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node);
     MPI_Comm_rank(node, &rank_on_node_);
+    MPI_Comm_size(node, &ranks_on_node_);
     int first_on_node = rank_on_node_ == 0 ? 1 : 0;
     MPI_Comm_free(&node);
     MPI_Allreduce(&first_on_node, &nodes_, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
@@ -53,7 +54,23 @@ class ProcessSystem : public System {
     MPI_Bcast(request.data(), bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
   }
 
+  void share_failure(const std::exception_ptr& failure) const override {
+    const int mine = failure ? rank_ : ranks_;
+    int first = 0;
+    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first == ranks_) return;
+    std::string message = "rank " + std::to_string(first) + ": ";
+    if (first == rank_) message += text(failure);
+    auto length = static_cast<int>(message.size());
+    MPI_Bcast(&length, 1, MPI_INT, first, MPI_COMM_WORLD);
+    message.resize(static_cast<std::size_t>(length));
+    MPI_Bcast(message.data(), length, MPI_CHAR, first, MPI_COMM_WORLD);
+    if (failure) std::rethrow_exception(failure);
+    throw std::runtime_error(message);
+  }
+
   std::optional<Violation> gather(const Execution& run, Accounts& accounts) override {
+    if (run.disturbed()) return System::gather(run, accounts);  // the books are those of all ranks already
     share_failure(run.failure());
     const Accounts own = run.accounts();
     MPI_Allreduce(&own.executed, &accounts.executed, 2, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);
@@ -80,6 +97,13 @@ class ProcessSystem : public System {
   int rank() const noexcept { return rank_; }
   int ranks() const noexcept { return ranks_; }
   int rank_on_node() const noexcept { return rank_on_node_; }
+  /// The processors of this rank: an equal share of its node's, or one that other ranks have, too.
+  std::vector<int> own_processors() const {
+    const std::vector<int> all = taskgrain::cores();
+    const auto number = static_cast<int>(all.size()), share = std::max(1, number / ranks_on_node_);
+    const auto first = all.begin() + rank_on_node() * share % number;
+    return {first, first + share};
+  }
 
   /// The columns of a rank: blocks whose sizes differ by one at most.
   Interval columns(const Graph& graph, int rank) const noexcept {
@@ -113,26 +137,17 @@ class ProcessSystem : public System {
     return binding;
   }
 
-  /// Throws on all ranks if something has failed on any.
-  void share_failure(const std::exception_ptr& failure) const {
-    std::string message;
+ private:
+  static std::string text(const std::exception_ptr& failure) {
     try {
-      if (failure) std::rethrow_exception(failure);
+      std::rethrow_exception(failure);
     } catch (const std::exception& error) {
-      message = "rank " + std::to_string(rank_) + ": " + error.what();
+      return error.what();
+    } catch (...) {
+      return "an exception that is no std::exception";
     }
-    const int mine = failure ? rank_ : ranks_;
-    int first = 0;
-    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (first == ranks_) return;
-    auto length = static_cast<int>(message.size());
-    MPI_Bcast(&length, 1, MPI_INT, first, MPI_COMM_WORLD);
-    message.resize(static_cast<std::size_t>(length));
-    MPI_Bcast(message.data(), length, MPI_CHAR, first, MPI_COMM_WORLD);
-    throw std::runtime_error(message);
   }
 
- private:
   /// Between runs a rank must not take a core from whatever else is measured: it looks now and then.
   template <typename Start>
   void wait_idly(Start start) const {
@@ -176,7 +191,7 @@ class ProcessSystem : public System {
     return total;
   }
 
-  int rank_ = 0, ranks_ = 1, rank_on_node_ = 0, nodes_ = 1;
+  int rank_ = 0, ranks_ = 1, rank_on_node_ = 0, ranks_on_node_ = 1, nodes_ = 1;
 };
 
 }  // namespace taskgrain

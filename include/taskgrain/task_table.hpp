@@ -13,7 +13,8 @@
 ///   - (t, i) comes after (t-1, i)                                                        (t ≥ 1),
 ///   - (k·f, i) comes after (k·f - f, j) for each j that reads i in any step              (k ≥ 1).
 /// What (t, i) writes over is read at step t-d+1 ≤ k·f - f, so its readers end before those (k·f - f, j), which end
-/// before (k·f, i), which ends before (t, i). This holds where a point that exists in a step exists in all that follow.
+/// before (k·f, i), which ends before (t, i). This holds where a point that exists in a step exists in all that
+/// follow.
 
 #include <algorithm>
 #include <bit>
@@ -38,6 +39,24 @@ class TaskTable {
     std::span<const std::int64_t> before;      ///< points of the step before that it comes after
     std::span<const std::int64_t> far_before;  ///< points of the step `far()` before that it comes after, too
   };
+
+  /// How many steps of outputs are kept, where nothing is far. Steps that repeat themselves (v_cycle, fork_join) lead
+  /// through a step of one point, which comes after all before it.
+  static std::size_t depth(const Graph& graph) {
+    if (graph.uniform() || graph.dependence_sets() < graph.steps()) return 2;
+    const auto each_missing = [](Interval in, Interval from, auto body) {
+      for (std::int64_t point = from.first; point <= std::min(from.last, in.first - 1); ++point) body(point);
+      for (std::int64_t point = std::max(from.first, in.last + 1); point <= from.last; ++point) body(point);
+    };
+    std::vector<bool> gone(static_cast<std::size_t>(graph.width()));
+    bool back = false;
+    for (std::int64_t step = 1; step < graph.steps() && !back; ++step) {
+      const Interval before = graph.points(step - 1), now = graph.points(step);
+      each_missing(before, now, [&](std::int64_t point) { back |= gone[static_cast<std::size_t>(point)]; });
+      each_missing(now, before, [&](std::int64_t point) { gone[static_cast<std::size_t>(point)] = true; });
+    }
+    return back ? std::bit_ceil(static_cast<std::size_t>(graph.steps())) : 2;
+  }
 
   /// \param cores  that share the columns in blocks (`Outputs`): then more than two steps of outputs are kept while
   ///               they are small. With 0, two steps are kept, and nothing is far.
@@ -251,24 +270,6 @@ class TaskTable {
       list.erase(std::ranges::unique(list).begin(), list.end());
     }
     return readers;
-  }
-
-  /// How many steps of outputs are kept, where nothing is far. Steps that repeat themselves (v_cycle, fork_join) lead
-  /// through a step of one point, which comes after all before it.
-  static std::size_t depth(const Graph& graph) {
-    if (graph.uniform() || graph.dependence_sets() < graph.steps()) return 2;
-    const auto each_missing = [](Interval in, Interval from, auto body) {
-      for (std::int64_t point = from.first; point <= std::min(from.last, in.first - 1); ++point) body(point);
-      for (std::int64_t point = std::max(from.first, in.last + 1); point <= from.last; ++point) body(point);
-    };
-    std::vector<bool> gone(static_cast<std::size_t>(graph.width()));
-    bool back = false;
-    for (std::int64_t step = 1; step < graph.steps() && !back; ++step) {
-      const Interval before = graph.points(step - 1), now = graph.points(step);
-      each_missing(before, now, [&](std::int64_t point) { back |= gone[static_cast<std::size_t>(point)]; });
-      each_missing(now, before, [&](std::int64_t point) { gone[static_cast<std::size_t>(point)] = true; });
-    }
-    return back ? std::bit_ceil(static_cast<std::size_t>(graph.steps())) : 2;
   }
 
   const Graph* graph_;

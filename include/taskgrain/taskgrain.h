@@ -36,12 +36,16 @@ typedef struct tg_accounts {
 int tg_abi_version(void);
 /* Why the last call in this thread failed; never null. */
 const char* tg_error(void);
+/* Lets tg_error say why, in this thread, and returns the code. */
+int tg_fail(int code, const char* why);
 
 /* Makes a run from the `run` request of the driver protocol, JSON text. */
 int tg_run_create(const char* request_json, tg_run** run);
 void tg_run_destroy(tg_run* run);
 
 int64_t tg_graphs(const tg_run* run);
+/* Of the graph that has most. */
+int64_t tg_most_steps(const tg_run* run);
 /* Of graph g; g must be below tg_graphs. */
 int64_t tg_steps(const tg_run* run, int64_t g);
 int64_t tg_width(const tg_run* run, int64_t g);

@@ -1,41 +1,14 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "c_run.hpp"
 #include "request.hpp"
-#include "taskgrain/error.hpp"
-#include "taskgrain/taskgrain.h"
-
-struct tg_run {
-  taskgrain::Execution execution;
-  std::string violation;
-};
 
 namespace {
 
 using namespace taskgrain;
 
 thread_local std::string last_error;
-
-/// Calls `body`; what it throws becomes a code.
-template <typename Body>
-int guarded(Body body) noexcept {
-  const auto failed = [](int code, const char* why) {
-    last_error = why;
-    return code;
-  };
-  try {
-    body();
-    return 0;
-  } catch (const InvalidSpec& error) {
-    return failed(1, error.what());
-  } catch (const Unsupported& error) {
-    return failed(2, error.what());
-  } catch (const std::bad_alloc&) {
-    return failed(2, "not enough memory for these graphs");
-  } catch (const std::exception& error) {
-    return failed(3, error.what());
-  }
-}
 
 const Graph& graph(const tg_run* run, int64_t g) { return run->execution.graphs()[static_cast<std::size_t>(g)]; }
 
@@ -53,17 +26,22 @@ extern "C" {
 
 int tg_abi_version(void) { return TG_ABI_VERSION; }
 const char* tg_error(void) { return last_error.c_str(); }
+int tg_fail(int code, const char* why) {
+  last_error = why;
+  return code;
+}
 
 int tg_run_create(const char* request_json, tg_run** run) {
   return guarded([&] {
     const auto json = nlohmann::json::parse(request_json, nullptr, false);
     const RunRequest request = run_request(json);
-    *run = new tg_run{Execution(request.graphs, request.validation, request.isa), {}};
+    *run = new tg_run(std::make_unique<Execution>(request.graphs, request.validation, request.isa, request.fault));
   });
 }
 void tg_run_destroy(tg_run* run) { delete run; }
 
 int64_t tg_graphs(const tg_run* run) { return static_cast<int64_t>(run->execution.graphs().size()); }
+int64_t tg_most_steps(const tg_run* run) { return run->execution.most_steps(); }
 int64_t tg_steps(const tg_run* run, int64_t g) { return graph(run, g).steps(); }
 int64_t tg_width(const tg_run* run, int64_t g) { return graph(run, g).width(); }
 int64_t tg_output_bytes(const tg_run* run, int64_t g) { return static_cast<int64_t>(graph(run, g).output_bytes()); }
@@ -84,7 +62,7 @@ int tg_execute_point(tg_run* run, int64_t worker, int64_t g, int64_t step, int64
                      const void* const* inputs, int64_t n_inputs) {
   return guarded([&] {
     run->execution.execute_point(
-        run->execution.context(static_cast<std::size_t>(worker)), static_cast<std::size_t>(g), step, point,
+        run->context(static_cast<std::size_t>(worker)), static_cast<std::size_t>(g), step, point,
         static_cast<std::byte*>(output),
         {reinterpret_cast<const std::byte* const*>(inputs), static_cast<std::size_t>(n_inputs)});
   });

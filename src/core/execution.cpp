@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "fault_books.hpp"
 #include "taskgrain/error.hpp"
 
 namespace taskgrain {
@@ -110,22 +111,30 @@ std::string Violation::text() const {
   return text;
 }
 
-Execution::Execution(const std::vector<GraphSpec>& specs, Validation validation, Isa isa) : validation_(validation) {
+Execution::Execution(const std::vector<GraphSpec>& specs, Validation validation, Isa isa,
+                     const std::optional<Fault>& fault)
+    : validation_(validation) {
   if (specs.empty()) throw InvalidSpec("graphs", "[]", "at least one graph");
+  if (fault && validation != Validation::full)
+    throw InvalidSpec("validate", validation == Validation::off ? "off" : "sample", "full in a run with a fault");
   for (const GraphSpec& spec : specs) {
     const Graph& graph = graphs_.emplace_back(spec, static_cast<std::int64_t>(graphs_.size()));
     kernels_.emplace_back(spec.kernel, isa, spec.seed);
     if (kernels_.back().work_unit() != kernels_.front().work_unit())
       throw InvalidSpec("kernel", spec.kernel.name,
                         "kernels of one work unit in one run, here " + std::string(name(kernels_.front().work_unit())));
-    if (validation_ != Validation::off) ledgers_.push_back(std::make_unique<Ledger>(graph));
+    if (validation_ != Validation::off)
+      ledgers_.push_back(fault ? std::make_unique<Ledger>() : std::make_unique<Ledger>(graph));
     const std::int64_t tasks = graph.tasks();
     if (tasks > std::numeric_limits<std::int64_t>::max() - tasks_)
       throw InvalidSpec("graphs", std::to_string(specs.size()), "graphs of at most 2^63 - 1 tasks together");
     tasks_ += tasks;
     checksum_ += checksum_of(graph);
   }
+  if (fault) books_ = std::make_unique<FaultBooks>(*fault, graphs_);
 }
+
+Execution::~Execution() = default;
 
 std::int64_t Execution::most_steps() const noexcept { return std::ranges::max(graphs_, {}, &Graph::steps).steps(); }
 
@@ -188,9 +197,10 @@ bool Execution::inputs_hold(const Graph& graph, std::int64_t step, std::int64_t 
 
 /// Whether every byte of an input is what its producer writes, and the producer has run.
 bool Execution::holds(const Graph& graph, const std::byte* data, Cell expected) const {
+  const auto index = static_cast<std::size_t>(graph.index());
   // Right bytes may be left over from the repeat before; a mark cannot be.
-  const bool produced =
-      distributed_ || ledgers_[static_cast<std::size_t>(graph.index())]->marked(expected.step(), expected.point);
+  const bool produced = books_ ? books_->ended(index, expected.step(), expected.point) > 0
+                               : distributed_ || ledgers_[index]->marked(expected.step(), expected.point);
   return produced && all_holds(data, graph.output_bytes(), expected);
 }
 
@@ -222,16 +232,48 @@ bool Execution::holds(const Graph& graph, const std::byte* data, Cell expected) 
   context.record(violation(input < inputs.size() ? ViolationKind::surplus_input : ViolationKind::early));
 }
 
+/// A task that has no fresh mark: it ran before, or the run has a fault, which may strike now.
+[[gnu::cold]] void Execution::begin_again(ThreadContext& context, const Graph& graph, std::int64_t step,
+                                          std::int64_t point) {
+  if (!books_) return context.record({ViolationKind::repeated, graph.index(), step, point});
+  if (context.violation_) books_->note(*context.violation_);  // this process may end now
+  books_->begin(static_cast<std::size_t>(graph.index()), step, point);
+}
+
+/// A task that the graph does not have.
+[[gnu::cold]] void Execution::refuse(ThreadContext& context, const Graph& graph, std::int64_t step,
+                                     std::int64_t point) {
+  context.record({ViolationKind::no_such_task, graph.index(), step, point});
+  if (books_) books_->note(*context.violation_);
+}
+
+/// Once more after the kernel: nobody may overwrite an input while the task runs.
+[[gnu::noinline]] void Execution::look_again(ThreadContext& context, const Graph& graph, std::int64_t step,
+                                             std::int64_t point, std::span<const std::byte* const> inputs) {
+  if (!inputs_hold(graph, step, point, inputs)) [[unlikely]]
+    record_inputs(context, graph, step, point, inputs);
+  if (books_) end_disturbed(context, graph, step, point);
+}
+
+/// The end of a task in a run with a fault. What went wrong must be known beyond this process, which may be the next
+/// to end.
+[[gnu::cold]] void Execution::end_disturbed(ThreadContext& context, const Graph& graph, std::int64_t step,
+                                            std::int64_t point) {
+  if (context.violation_) books_->note(*context.violation_);
+  if (context.failure_) std::rethrow_exception(std::exchange(context.failure_, nullptr));
+  books_->end(static_cast<std::size_t>(graph.index()), step, point);
+}
+
 void Execution::execute_point(ThreadContext& context, std::size_t index, std::int64_t step, std::int64_t point,
                               std::byte* output, std::span<const std::byte* const> inputs) {
   const Graph& graph = graphs_[index];
   if (!graph.contains(step, point)) [[unlikely]]
-    return context.record({ViolationKind::no_such_task, graph.index(), step, point});
+    return refuse(context, graph, step, point);
   if (validation_ != Validation::off) {
     if (!inputs_hold(graph, step, point, inputs)) [[unlikely]]
       record_inputs(context, graph, step, point, inputs);
     if (!ledgers_[index]->mark(step, point)) [[unlikely]]
-      context.record({ViolationKind::repeated, graph.index(), step, point});
+      begin_again(context, graph, step, point);
   }
   fill(output, graph.output_bytes(), Cell::of(graph.index(), step, point));
   try {
@@ -239,9 +281,8 @@ void Execution::execute_point(ThreadContext& context, std::size_t index, std::in
   } catch (...) {
     if (!context.failure_) context.failure_ = std::current_exception();
   }
-  // Once more after the kernel: nobody may overwrite an input while the task runs.
-  if (validation_ == Validation::full && !inputs_hold(graph, step, point, inputs)) [[unlikely]]
-    record_inputs(context, graph, step, point, inputs);
+  if (validation_ == Validation::full) [[unlikely]]
+    look_again(context, graph, step, point, inputs);
   ++context.executed_;
   context.checksum_ += checksum_of(graph.index(), step, point);
   context.dependencies_ += static_cast<std::int64_t>(inputs.size());
@@ -249,7 +290,8 @@ void Execution::execute_point(ThreadContext& context, std::size_t index, std::in
 
 void Execution::book_point(ThreadContext& context, std::size_t index, std::int64_t step, std::int64_t point) {
   const Graph& graph = graphs_[index];
-  if (!graph.contains(step, point)) return context.record({ViolationKind::no_such_task, graph.index(), step, point});
+  if (!graph.contains(step, point)) return refuse(context, graph, step, point);
+  if (books_) return books_->count(index, step, point);
   if (validation_ != Validation::off && !ledgers_[index]->mark(step, point))
     context.record({ViolationKind::repeated, graph.index(), step, point});
   context.kernels_[index].iterations += kernels_[index].iterations_of({graph.index(), step, point});
@@ -285,7 +327,30 @@ void Execution::clear() {
   }
 }
 
+std::int64_t Execution::strikes() const noexcept { return books_->strikes(); }
+
+Accounts Execution::disturbed_accounts() const {
+  Accounts sum;
+  sum.executed = books_->begun();
+  for (std::size_t g = 0; g < graphs_.size(); ++g) {
+    double iterations = 0;
+    for (std::int64_t step = 0; step < graphs_[g].steps(); ++step) {
+      const Interval points = graphs_[g].points(step);
+      for (std::int64_t point = points.first; point <= points.last; ++point) {
+        const std::int64_t ended = books_->ended(g, step, point);
+        sum.dependencies += ended * graphs_[g].deps(step, point).count();
+        iterations += static_cast<double>(ended * kernels_[g].iterations_of({graphs_[g].index(), step, point}));
+      }
+    }
+    sum.flops += iterations * kernels_[g].flops_per_iteration();
+    sum.bytes += iterations * kernels_[g].bytes_per_iteration();
+    sum.work += iterations * kernels_[g].work_per_iteration();
+  }
+  return sum;
+}
+
 Accounts Execution::accounts() const {
+  if (books_) return disturbed_accounts();
   Accounts sum;
   for (const ThreadContext& context : contexts_) {
     sum.executed += context.executed_;
@@ -303,7 +368,7 @@ Accounts Execution::accounts() const {
 std::optional<Violation> Execution::violation() const {
   for (const ThreadContext& context : contexts_)
     if (context.violation_) return context.violation_;
-  return std::nullopt;
+  return books_ ? books_->violation() : std::nullopt;
 }
 
 std::exception_ptr Execution::failure() const {
@@ -312,8 +377,22 @@ std::exception_ptr Execution::failure() const {
   return nullptr;
 }
 
+/// Each task must have been executed to its end; it may have been more than once.
+std::optional<Violation> Execution::verify_disturbed() const {
+  for (std::size_t g = 0; g < graphs_.size(); ++g) {
+    for (std::int64_t step = 0; step < graphs_[g].steps(); ++step) {
+      const Interval points = graphs_[g].points(step);
+      for (std::int64_t point = points.first; point <= points.last; ++point)
+        if (books_->ended(g, step, point) == 0)
+          return Violation{ViolationKind::skipped, graphs_[g].index(), step, point};
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Violation> Execution::verify() const {
   if (auto first = violation()) return first;
+  if (books_) return verify_disturbed();
   const std::int64_t executed = accounts().executed;
   std::uint64_t sum = 0;
   for (const ThreadContext& context : contexts_) sum += context.checksum_;

@@ -95,7 +95,8 @@ constexpr Field table[] = {
     of<&GraphSpec::steps>({.name = "steps", .low = 1, .help = "Time steps of the graph."}),
     of<&GraphSpec::width>({.name = "width", .unit = "points", .low = 1, .help = "Points of a step."}),
     of<&GraphSpec::radix>(
-        {.name = "radix", .help = "Dependences per task, for nearest, spread and the random patterns."}),
+        {.name = "radix",
+         .help = "Dependences per task, its own point among them, for nearest, spread and the random patterns."}),
     of<&GraphSpec::period>({.name = "period",
                             .help = "Number of dependence sets (steps until the dependences repeat), for spread and "
                                     "the random patterns; 0: the pattern's default."}),

@@ -26,12 +26,12 @@ void opaque(T& value) noexcept {
   asm volatile("" : "+r"(value) : : "memory");
 }
 
-/// Runs `body(offset of the sample)` for each iteration; the samples rotate from task to task, so that the working set
-/// stays the whole scratch however few iterations a task has.
+/// Runs `body(offset of the sample)` for each iteration. A task goes on where the worker's last one ended, so that the
+/// working set stays the whole scratch however few iterations a task has, and whichever tasks the worker executes.
 template <typename Body>
-void for_samples(const KernelSpec& spec, std::int64_t iterations, const TaskId& task, Body body) {
+void for_samples(const KernelSpec& spec, std::int64_t iterations, Scratch& scratch, Body body) {
   const auto samples = static_cast<std::uint64_t>(spec.samples);
-  std::uint64_t sample = static_cast<std::uint64_t>(task.step) * static_cast<std::uint64_t>(iterations) % samples;
+  std::uint64_t sample = scratch.first_sample(static_cast<std::uint64_t>(iterations), samples);
   for (std::int64_t n = 0; n < iterations; ++n) {
     body(sample * spec.sample_bytes());
     if (++sample == samples) sample = 0;
@@ -57,10 +57,10 @@ std::int64_t imbalanced(const KernelSpec& spec, const TaskId& task, std::uint64_
 
 /// Half of a sample is read, the other half written.
 Work memory_bound_work(const KernelSpec& spec) { return {.bytes = static_cast<double>(spec.sample_bytes() / 2 * 2)}; }
-void memory_bound(const KernelSpec& spec, std::int64_t iterations, const TaskId& task, Scratch& scratch) {
+void memory_bound(const KernelSpec& spec, std::int64_t iterations, const TaskId&, Scratch& scratch) {
   std::byte* memory = scratch.memory(spec.scratch_bytes);
   const std::size_t half = spec.sample_bytes() / 2;
-  for_samples(spec, iterations, task, [&](std::size_t offset) {
+  for_samples(spec, iterations, scratch, [&](std::size_t offset) {
     std::memcpy(memory + offset + half, memory + offset, half);
     opaque(memory);
   });
@@ -94,10 +94,10 @@ Work daxpy_work(const KernelSpec& spec) {
   const auto n = static_cast<double>(daxpy_size(spec));
   return {.flops = 2 * n, .bytes = 24 * n};
 }
-void memory_daxpy(const KernelSpec& spec, std::int64_t iterations, const TaskId& task, Scratch& scratch) {
+void memory_daxpy(const KernelSpec& spec, std::int64_t iterations, const TaskId&, Scratch& scratch) {
   std::byte* memory = scratch.memory(spec.scratch_bytes);
   const std::size_t n = daxpy_size(spec);
-  for_samples(spec, iterations, task, [&](std::size_t offset) {
+  for_samples(spec, iterations, scratch, [&](std::size_t offset) {
     auto* x = reinterpret_cast<double*>(memory + offset);
     blas::daxpy(static_cast<int>(n), 1e-3, x, x + n);
   });
@@ -108,11 +108,11 @@ void check_io(ssize_t done, std::size_t wanted, const char* what) {
     throw std::system_error(done < 0 ? errno : EIO, std::generic_category(), std::string("io_bound: ") + what);
 }
 Work io_bound_work(const KernelSpec& spec) { return {.bytes = 2 * static_cast<double>(spec.sample_bytes())}; }
-void io_bound(const KernelSpec& spec, std::int64_t iterations, const TaskId& task, Scratch& scratch) {
+void io_bound(const KernelSpec& spec, std::int64_t iterations, const TaskId&, Scratch& scratch) {
   std::byte* memory = scratch.memory(spec.scratch_bytes);
   const int file = scratch.file(spec.scratch_bytes);
   const std::size_t bytes = spec.sample_bytes();
-  for_samples(spec, iterations, task, [&](std::size_t offset) {
+  for_samples(spec, iterations, scratch, [&](std::size_t offset) {
     check_io(pwrite(file, memory + offset, bytes, static_cast<off_t>(offset)), bytes, "write");
     check_io(pread(file, memory + offset, bytes, static_cast<off_t>(offset)), bytes, "read");
   });

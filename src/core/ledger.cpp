@@ -38,6 +38,12 @@ Ledger::Ledger(const Graph& graph)
     columns_.reset(zeros<std::atomic<std::uint32_t>>(width_, graph));
 }
 
+bool Ledger::mark_column(std::int64_t point) noexcept {
+  if (columns_ == nullptr) return false;
+  columns_[static_cast<std::size_t>(point)].fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
 void Ledger::clear() noexcept {
   if (!exact()) {
     for (std::size_t i = 0; i < width_; ++i) columns_[i].store(0, std::memory_order_relaxed);

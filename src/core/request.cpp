@@ -77,6 +77,20 @@ void check_complete(const Json& graph, const GraphSpec& spec) {
     if (!graph.contains(field)) throw InvalidSpec(field, "", "a value: every graph has a pattern, steps and a width");
 }
 
+Fault fault(const Json& object) {
+  Fault found;
+  set_fields("fault", object,
+             {{"kind", [&](const Json& v) { found.kind = string("fault.kind", v); }},
+              {"graph", [&](const Json& v) { found.graph = integer("fault.graph", v); }},
+              {"step", [&](const Json& v) { found.step = integer("fault.step", v); }},
+              {"point", [&](const Json& v) { found.point = integer("fault.point", v); }},
+              {"times", [&](const Json& v) { found.times = integer("fault.times", v); }},
+              {"file", [&](const Json& v) { found.file = string("fault.file", v); }}});
+  for (const char* field : {"kind", "step", "point", "file"})
+    if (!object.contains(field)) throw InvalidSpec(std::string("fault.") + field, "", "a value");
+  return found;
+}
+
 }  // namespace
 
 std::int64_t integer(const std::string& field, const std::string& text) {
@@ -168,9 +182,13 @@ RunRequest run_request(const Json& request) {
               {"repeats", [&](const Json& v) { run.repeats = integer("repeats", v); }},
               {"warmup", [&](const Json& v) { run.warmup = integer("warmup", v); }},
               {"validate", [&](const Json& v) { run.validation = validation_from_name(string("validate", v)); }},
-              {"isa", [&](const Json& v) { run.isa = isa_from_name(string("isa", v)); }}});
+              {"isa", [&](const Json& v) { run.isa = isa_from_name(string("isa", v)); }},
+              {"fault", [&](const Json& v) { run.fault = fault(v); }}});
   if (run.repeats < 1) throw InvalidSpec("repeats", std::to_string(run.repeats), "1 or more");
   if (run.warmup < 0) throw InvalidSpec("warmup", std::to_string(run.warmup), "0 or more");
+  if (run.fault && run.repeats != 1)
+    throw InvalidSpec("repeats", std::to_string(run.repeats), "1 in a run with a fault");
+  if (run.fault && run.warmup != 0) throw InvalidSpec("warmup", std::to_string(run.warmup), "0 in a run with a fault");
   return run;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ struct RunRequest {
   std::int64_t warmup = 0;
   Validation validation = Validation::sample;
   Isa isa = Isa::automatic;
+  std::optional<Fault> fault;
 };
 
 /// \throws InvalidSpec naming the field

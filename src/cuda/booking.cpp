@@ -69,9 +69,10 @@ Task task_of(const Execution& run, std::size_t index, std::int64_t step, std::in
   task.work = kernel.entry().device;
   task.samples = kernel.spec().samples;
   task.sample_doubles = sample_doubles(kernel.spec());
+  // All tasks share the working set, so each goes on where the one before it in the graph ends.
   task.first_sample =
-      static_cast<std::int64_t>(static_cast<std::uint64_t>(step) * static_cast<std::uint64_t>(task.iterations) %
-                                static_cast<std::uint64_t>(task.samples));
+      static_cast<std::int64_t>(static_cast<std::uint64_t>(step * graph.width() + point) *
+                                static_cast<std::uint64_t>(task.iterations) % static_cast<std::uint64_t>(task.samples));
   return task;
 }
 

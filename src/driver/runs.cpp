@@ -3,6 +3,8 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <exception>
+#include <optional>
 
 namespace taskgrain {
 namespace {
@@ -18,8 +20,12 @@ class Stopwatch {
 
 }  // namespace
 
+void System::share_failure(const std::exception_ptr& failure) const {
+  if (failure) std::rethrow_exception(failure);
+}
+
 std::optional<Violation> System::gather(const Execution& run, Accounts& accounts) {
-  if (auto failure = run.failure()) std::rethrow_exception(failure);
+  share_failure(run.failure());
   accounts = run.accounts();
   return run.verify();
 }
@@ -31,12 +37,14 @@ std::int64_t System::peak_rss_bytes() {
 }
 
 RunResult run(System& system, const RunRequest& request) {
-  Execution execution(request.graphs, request.validation, request.isa);
+  std::optional<Execution> made;
+  system.together([&] { made.emplace(request.graphs, request.validation, request.isa, request.fault); });
+  Execution& execution = *made;
   RunResult result;
   result.tasks = execution.tasks();
   result.work_unit = execution.kernel(0).work_unit();
   const Stopwatch preparing;
-  system.prepare(execution);
+  system.together([&] { system.prepare(execution); });
   result.prepare_seconds = preparing.seconds();
   for (std::int64_t repeat = -request.warmup; repeat < request.repeats; ++repeat) {
     execution.clear();
@@ -50,6 +58,7 @@ RunResult run(System& system, const RunRequest& request) {
     if (auto violation = system.gather(execution, result.accounts); violation && !result.violation)
       result.violation = violation;
   }
+  if (execution.disturbed()) result.strikes = execution.strikes();
   result.binding = system.binding();
   result.peak_rss_bytes = system.peak_rss_bytes();
   return result;
@@ -70,19 +79,21 @@ nlohmann::json answer(const RunRequest& request, const RunResult& result) {
               {"expected", violation->expected},
               {"got", violation->got}}}};
   }
-  return {{"event", "result"},
-          {"id", request.id},
-          {"seconds", result.seconds},
-          {"prepare_seconds", std::vector<double>{result.prepare_seconds}},
-          {"tasks", result.tasks},
-          {"executed", result.accounts.executed},
-          {"dependencies", result.accounts.dependencies},
-          {"flops", result.accounts.flops},
-          {"bytes", result.accounts.bytes},
-          {"work", result.accounts.work},
-          {"work_unit", name(result.work_unit)},
-          {"binding", result.binding},
-          {"peak_rss_bytes", result.peak_rss_bytes}};
+  nlohmann::json event = {{"event", "result"},
+                          {"id", request.id},
+                          {"seconds", result.seconds},
+                          {"prepare_seconds", std::vector<double>{result.prepare_seconds}},
+                          {"tasks", result.tasks},
+                          {"executed", result.accounts.executed},
+                          {"dependencies", result.accounts.dependencies},
+                          {"flops", result.accounts.flops},
+                          {"bytes", result.accounts.bytes},
+                          {"work", result.accounts.work},
+                          {"work_unit", name(result.work_unit)},
+                          {"binding", result.binding},
+                          {"peak_rss_bytes", result.peak_rss_bytes}};
+  if (request.fault) event["strikes"] = result.strikes;
+  return event;
 }
 
 }  // namespace taskgrain

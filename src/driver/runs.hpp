@@ -17,6 +17,7 @@ struct RunResult {
   Accounts accounts;  ///< of one repeat
   WorkUnit work_unit = WorkUnit::iteration;
   std::optional<Violation> violation;
+  std::int64_t strikes = 0;  ///< of the fault that the request asked for
   std::vector<std::vector<int>> binding;
   std::int64_t peak_rss_bytes = 0;
 };

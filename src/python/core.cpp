@@ -62,7 +62,7 @@ class Run {
  public:
   explicit Run(const std::string& request_json)
       : text_(request_json), request_(parse(request_json)),
-        execution_(request_.graphs, request_.validation, request_.isa) {}
+        execution_(request_.graphs, request_.validation, request_.isa, request_.fault) {}
 
   std::size_t graphs() const { return execution_.graphs().size(); }
   const Graph& graph(std::size_t g) const {
@@ -192,6 +192,9 @@ class Run {
   std::int64_t id() const { return request_.id; }
   std::int64_t repeats() const { return request_.repeats; }
   std::int64_t warmup() const { return request_.warmup; }
+  std::optional<std::int64_t> strikes() const {
+    return execution_.disturbed() ? std::optional(execution_.strikes()) : std::nullopt;
+  }
   std::uintptr_t address() noexcept { return reinterpret_cast<std::uintptr_t>(&execution_); }
 
  private:
@@ -303,6 +306,7 @@ NB_MODULE(_core, m) {
       .def_prop_ro("id", &Run::id)
       .def_prop_ro("repeats", &Run::repeats)
       .def_prop_ro("warmup", &Run::warmup)
+      .def_prop_ro("strikes", &Run::strikes)
       .def_prop_ro("address", &Run::address)
       .def(
           "steps", [](const Run& r, std::size_t g) { return r.graph(g).steps(); }, nb::arg("graph") = 0)

@@ -152,13 +152,13 @@ TEST(Kernels, CostsPerIteration) {
 }
 
 TEST(Kernels, MemoryWorkingSetIsTheWholeScratchHoweverShortTheTasks) {
-  // 16 samples, one iteration a task: 16 steps must touch them all. Each copies its first half over the second.
+  // 16 samples, one iteration a task: 16 tasks must touch them all. Each copies its first half over the second.
   const KernelSpec spec{.name = "memory_bound", .iterations = 1, .scratch_bytes = 16 * 1024};
   const Kernel kernel(spec, Isa::portable);
   Scratch scratch;
   std::byte* memory = scratch.memory(spec.scratch_bytes);
   for (std::size_t sample = 0; sample < 16; ++sample) memory[sample * 1024] = std::byte{42};
-  for (std::int64_t step = 0; step < 16; ++step) kernel({0, step, 0}, scratch);
+  for (std::int64_t task = 0; task < 16; ++task) kernel({0, task / 8, task % 8}, scratch);
   for (std::size_t sample = 0; sample < 16; ++sample)
     EXPECT_EQ(memory[sample * 1024 + 512], std::byte{42}) << "sample " << sample;
 }
