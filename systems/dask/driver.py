@@ -15,6 +15,8 @@ CONFIGURATION = {
     "distributed.worker.profile.enabled": False,  # samples the stacks of tasks every 10 ms
     "distributed.admin.large-graph-warning-threshold": "1GiB",
 }
+RETRIES = 3
+"""Of a task that fails; a task whose worker is lost has as many by default."""
 
 
 def join_as(dask_worker: Worker) -> None:
@@ -41,7 +43,7 @@ class Dask(ProcessSystem):
     def execute(self, run: Run) -> None:
         self._executions += 1
         tasks, ends = task_graph(run, self._executions, execute)
-        futures = self._client.get(tasks, ends, sync=False)
+        futures = self._client.get(tasks, ends, sync=False, retries=RETRIES)
         distributed.wait(futures)
         for future in futures:
             if future.status != "finished":

@@ -45,10 +45,7 @@ class ExchangingRanks : public taskgrain::ProcessSystem {
 /// A rank of one thread on each core.
 class RankForEachCore : public ExchangingRanks {
  public:
-  RankForEachCore() : ExchangingRanks(MPI_THREAD_SINGLE) {
-    const std::vector<int> processors = taskgrain::cores();
-    taskgrain::pin_this_thread(processors[static_cast<std::size_t>(rank_on_node()) % processors.size()]);
-  }
+  RankForEachCore() : ExchangingRanks(MPI_THREAD_SINGLE) { taskgrain::pin_this_thread(own_processors()[0]); }
 
   int cores() const override { return ranks(); }
   std::vector<std::vector<int>> binding() override { return gather_binding({taskgrain::binding_of_this_thread()}); }

@@ -81,15 +81,13 @@ class MpiCuda final : private Mirror, public RankForEachCore {
 
   void prepare(Execution& run) override {
     offloads_.clear();
-    together([&] {
-      for (std::size_t g = 0; g < run.graphs().size(); ++g) device::check_kernel(run.kernel(g), name());
-      RankForEachCore::prepare(run);
-      for (std::size_t g = 0; g < run.graphs().size(); ++g) {
-        offloads_.push_back(std::make_unique<Offload>(run, g, device::blocks(), ranks() > 1));
-        for (const std::int64_t step : exchange(g).representatives())
-          offloads_[g]->add(run.graphs()[g], step, exchange(g).program(step), *this);
-      }
-    });
+    for (std::size_t g = 0; g < run.graphs().size(); ++g) device::check_kernel(run.kernel(g), name());
+    RankForEachCore::prepare(run);
+    for (std::size_t g = 0; g < run.graphs().size(); ++g) {
+      offloads_.push_back(std::make_unique<Offload>(run, g, device::blocks(), ranks() > 1));
+      for (const std::int64_t step : exchange(g).representatives())
+        offloads_[g]->add(run.graphs()[g], step, exchange(g).program(step), *this);
+    }
   }
 
   void execute(Execution& run) override {
@@ -129,23 +127,6 @@ class MpiCuda final : private Mirror, public RankForEachCore {
   std::pmr::memory_resource* memory() override { return this; }
 
  private:
-  /// What one rank cannot do, none does: one that is alone with its error would leave the others waiting for messages.
-  template <typename Body>
-  void together(Body body) const {
-    std::exception_ptr failure;
-    try {
-      body();
-    } catch (...) {
-      failure = std::current_exception();
-    }
-    try {
-      share_failure(failure);
-    } catch (...) {
-      if (failure) std::rethrow_exception(failure);  // which knows of what kind it is
-      throw;
-    }
-  }
-
   std::vector<std::unique_ptr<Offload>> offloads_;
 };
 

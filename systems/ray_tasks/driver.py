@@ -19,7 +19,7 @@ def occupy() -> None:
     time.sleep(0.5)
 
 
-@ray.remote(num_cpus=1, max_retries=0)
+@ray.remote(num_cpus=1, retry_exceptions=True)
 def execute(graph: int, step: int, point: int, *inputs: Output) -> Output:
     return value_of(join().run.execute(0, graph, step, point, inputs))
 

@@ -92,7 +92,7 @@ object Spark {
     System.setOut(System.err)
     val conf = new SparkConf()
       .setAppName("taskgrain")
-      .setMaster(s"local[${Slot.number}]")
+      .setMaster(s"local[${Slot.number},4]") // a task may fail three times, as on a cluster
       .set("spark.plugins", classOf[Binding].getName)
       .set("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
       .set("spark.ui.enabled", "false")

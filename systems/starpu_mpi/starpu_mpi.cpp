@@ -146,13 +146,6 @@ class StarpuMpi final : public ProcessSystem {
   }
 
  private:
-  /// The processors of this rank: each on a node has as many.
-  std::vector<int> own_processors() const {
-    const std::vector<int> all = taskgrain::cores();
-    const auto number = static_cast<int>(all.size()), share = std::max(1, number * nodes() / ranks());
-    const auto first = all.begin() + rank_on_node() * share % number;
-    return {first, first + share};
-  }
   static std::vector<int> without_messenger(std::vector<int> processors) {
     if (processors.size() > 1) processors.pop_back();
     return processors;

@@ -1,0 +1,12 @@
+# PaRSEC for one node: one for several wants MPI to run, which these systems do without.
+if(NOT TASKGRAIN_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  find_package(PaRSEC QUIET CONFIG)
+  if(PaRSEC_FOUND)
+    list(GET PARSEC_INCLUDE_DIRS 0 headers)
+    file(STRINGS ${headers}/parsec/parsec_config.h mpi REGEX "^#define PARSEC_HAVE_MPI")
+    if(mpi)
+      message(STATUS "taskgrain: ${PaRSEC_DIR} is a PaRSEC with MPI; parsec_ptg and parsec_dtd want one without")
+      set(PaRSEC_FOUND FALSE)
+    endif()
+  endif()
+endif()

@@ -1,0 +1,83 @@
+"""What the systems of this machine make of a fault, and that none leaves anything behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driver_process import CORES, marked, runnable
+
+from taskgrain.measure.faults import Fault, Wanted, run
+from taskgrain.study.field import flag
+from taskgrain.study.study import workload
+
+SYSTEMS = runnable()
+SLOW = (pytest.mark.slow, pytest.mark.waits)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    mark = f"taskgrain-test={tmp_path}"
+    monkeypatch.setenv(*mark.split("=", 1))
+    yield
+    assert not marked(mark), "processes were left behind"
+
+
+def outcome(name: str, kind: str) -> dict[str, Any]:
+    if name not in SYSTEMS:
+        pytest.skip(f"{name} is not set up")
+    graph = workload({"pattern": "stencil_1d", "width": 4}, len(CORES), flag)
+    found = run(SYSTEMS[name], CORES, Wanted(graph, 20, 100, Fault(kind, 10, 3), repeats=1))
+    assert "error" not in found, found
+    assert found["struck"] == 1, found
+    assert found["next_run"][0].startswith("works"), found
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        pytest.param("dask", "kill", marks=SLOW),
+        pytest.param("dask", "fail", marks=SLOW),
+        pytest.param("ray_tasks", "kill", marks=SLOW),
+        pytest.param("ray_tasks", "fail", marks=SLOW),
+        pytest.param("spark", "fail", marks=SLOW),
+    ],
+)
+@pytest.mark.timeout(300)
+def test_survives(name: str, kind: str) -> None:
+    found = outcome(name, kind)
+    assert (found["survived"], found["correct"]) == (1, 1), found
+    assert found["again"]["median"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "how"),
+    [
+        ("serial", "kill", "crash: ended during run (killed by signal 9)"),
+        ("serial", "fail", "system: the fault that the run was asked for"),
+        ("openmp_task", "kill", "crash: "),
+        ("taskgrain_graph", "fail", "system: "),
+        ("taskgrain_ptg", "fail", "system: "),
+        ("taskflow", "fail", "system: the fault that the run was asked for"),
+        ("libfork", "fail", "system: the fault that the run was asked for"),
+        ("stdexec", "fail", "system: the fault that the run was asked for"),
+        ("taskgrain_graph.ranks", "kill", "system: rank 1 failed: its process has ended"),
+        ("mpi", "kill", "crash: "),
+        ("charmpp", "kill", "crash: "),
+        ("itoyori", "kill", "crash: "),
+        ("itoyori", "fail", "system: "),
+        ("rayon", "fail", "system: the fault that the run was asked for"),
+        ("tokio", "fail", "system: the fault that the run was asked for"),
+        ("goroutines", "fail", "system: the fault that the run was asked for"),
+        pytest.param("ray_actors", "kill", "system: ", marks=SLOW),
+        pytest.param("ray_compiled", "fail", "system: ", marks=SLOW),
+        pytest.param("spark", "kill", "crash: ", marks=SLOW),
+    ],
+)
+@pytest.mark.timeout(300)
+def test_does_not_survive_and_says_how(name: str, kind: str, how: str) -> None:
+    found = outcome(name, kind)
+    assert (found["survived"], found["correct"]) == (0, 0), found
+    assert found["ended"][0].startswith(how)
