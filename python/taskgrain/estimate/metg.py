@@ -44,7 +44,9 @@ from taskgrain.estimate.start import MOST as MOST_START
 from taskgrain.estimate.table import FEW_ROUNDS, Table
 from taskgrain.words.warnings import Notice, notice
 
-Ending = Literal["precise", "budget", "never_reached", "always_reached", "several_crossings", "failed"]
+Ending = Literal["precise", "budget", "never_reached", "always_reached", "several_crossings", "at", "failed"]
+ABOVE_ONE = 1.1
+"""An efficiency above this is no scatter: the reference was slower than the kernel in the tasks."""
 _LONG_START = 0.1  # of a run; a program that runs short graphs should know
 _SURELY = 0.2  # of the probability that an interval misses: a second crossing is a finding about a system
 _OUTLIER_RATIO = 1.5  # and five robust standard deviations: two placement states 25 % apart are no outliers
@@ -62,6 +64,8 @@ class CurvePoint:
     efficiency_low: float | None
     efficiency_high: float | None
     repeats: int
+    asked: float | None = None
+    """What the work of a task was to take alone, in seconds, where a task time was asked for."""
 
 
 Curve = tuple[CurvePoint, ...]
@@ -72,7 +76,8 @@ class Metg:
     """What a cell came to: the fields of a `metg` line of the results, seconds and work per second.
 
     `estimate` gives a number the ending `budget`; the caller, who knows what was asked, makes it `precise`.
-    With `always_reached`, METG is at most `high`; with `never_reached`, it is above `low`.
+    `at` is what the efficiency at given task times ends with: METG has no number then. With `always_reached`,
+    METG is at most `high`; with `never_reached`, it is above `low`.
     """
 
     ending: Ending
@@ -327,7 +332,7 @@ def _warnings(samples: Sequence[Sample], table: Table, curve: Curve) -> list[Not
         found.append(notice("few_rounds", rounds=rounds, needed=FEW_ROUNDS))
     found += _outlier_warning(samples, table)
     best = max(curve, key=lambda point: point.efficiency)
-    if best.efficiency > 1.1:
+    if best.efficiency > ABOVE_ONE:
         found.append(notice("efficiency_above_one", efficiency=best.efficiency, iterations=best.iterations))
     return found
 

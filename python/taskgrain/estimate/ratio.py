@@ -9,19 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from taskgrain.estimate.bootstrap import exp_or_none, interval, picked_rounds
-from taskgrain.estimate.crossing import Crossing, crossing
+from taskgrain.estimate.drawn import Quantity, drawn, rounds_of
 from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.line import inflated
 from taskgrain.estimate.sample import Sample
-from taskgrain.estimate.start import MOST as MOST_START
-from taskgrain.estimate.table import Table
-
-Quantity = Literal["metg", "overhead"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,36 +45,30 @@ def ratio(
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
+    iterations: int | None = None,
 ) -> Ratio:
-    """METG, or the overhead of a task, of the first side over that of the second.
+    """A quantity of the first side over that of the second: METG, or one of the others.
 
-    Only rounds that both sides have count. Raises ValueError for samples that make no sense.
+    The floor needs samples of the empty kernel among those of the sides, the rate and the efficiency the
+    `iterations` of the tasks that they are of. Only rounds that both sides have count. Raises ValueError for
+    samples that make no sense.
     """
-    common = {one.round for one in first if not one.short} & {one.round for one in second if not one.short}
+    common = rounds_of(first, quantity, iterations) & rounds_of(second, quantity, iterations)
     if not common:
         return Ratio(None, None, None, 0)
     rounds = len(common)
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
-    sides = []
-    for side in (first, second):
-        table = Table.of([one for one in side if one.round in common])
-        found = crossing(table, picks, threshold)
-        if found is None or table.start_share > MOST_START:
-            return Ratio(None, None, None, rounds)
-        sides.append(found)
-    (over, over_draws, over_unsure), (under, under_draws, under_unsure) = (
-        _values(one, quantity, threshold) for one in sides
-    )
-    if not (math.isfinite(over) and math.isfinite(under)):
+    over, under = (drawn(one, quantity, common, picks, threshold, iterations) for one in (first, second))
+    if over is None or under is None:
         return Ratio(None, None, None, rounds)
     with np.errstate(invalid="ignore"):
-        logs = over_draws - under_draws
+        logs = over.draws - under.draws
     # Where both lie beyond all sizes, a resample sets no bound on either side.
     lost = np.isnan(logs)
-    value = over - under
+    value = over.value - under.value
     widening = {
-        "inflation": inflated(_mean(sides[0].line.off) - _mean(sides[1].line.off)),
-        "systematic": math.hypot(over_unsure, under_unsure),
+        "inflation": inflated(_mean(over.off) - _mean(under.off)),
+        "systematic": math.hypot(over.systematic, under.systematic),
     }
     low, _ = interval(np.where(lost, -np.inf, logs), value, rounds, confidence, **widening)
     _, high = interval(np.where(lost, np.inf, logs), value, rounds, confidence, **widening)
@@ -91,10 +80,3 @@ def _mean(off: Floats) -> Floats:
     known = ~np.isnan(off)
     count = known.sum(axis=1, keepdims=True)
     return np.where(count, np.nansum(off, axis=1, keepdims=True) / np.maximum(count, 1), np.nan)
-
-
-def _values(side: Crossing, quantity: Quantity, threshold: float) -> tuple[float, Floats, float]:
-    """The quantity, its resamples, and the half-width that more rounds do not make smaller."""
-    if quantity == "overhead":
-        return side.line.overhead, side.line.overhead_draws, side.line.systematic(threshold)
-    return side.metg, side.metg_draws, side.systematic

@@ -1,0 +1,185 @@
+"""What a measured curve of efficiency says of one task time: pure functions.
+
+A point of the curve is a size of task: what its work takes alone, and the efficiency with its interval.
+Between two points 1 / efficiency is linear in 1 / work, as in `line`. What the curve really does there is not
+known, so that a quarter of the way from one to the other is added to either side, as in `crossing`. Beyond
+the points nothing is foretold. That efficiency does not fall as tasks grow gives a bound on one side, and no
+value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
+
+How = Literal["measured", "between", "above", "below", "unknown"]
+"""Measured at this time; between two that were; above the largest, or below the smallest, of them."""
+Verdict = Literal["yes", "no", "unknown"]
+_NEAR = 1.15
+"""Within this factor of a task time, a point was measured at that time."""
+_UNKNOWN = 0.25
+"""What lies between two points is unsure by this share of their distance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One size of task that was measured; only what has both bounds of an interval is one."""
+
+    work: float
+    """What the work of a task takes alone, in seconds."""
+    efficiency: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A number with its interval; what is not known is None."""
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Efficiency:
+    """The efficiency at a task time, and how it is known."""
+
+    how: How
+    found: Value = Value()
+    at: tuple[float, ...] = ()
+    """The work of the points that it rests on, in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Whether a task time reaches a level of efficiency, and how long a task must be for it."""
+
+    level: float
+    verdict: Verdict
+    needed: Value
+    """Work of the shortest task that reaches it, in seconds."""
+    margin: Value
+    """The task time divided by that: above 1 it is longer than needed."""
+
+
+def efficiency_at(points: Sequence[Point], work: float) -> Efficiency:
+    """The efficiency of tasks whose work takes so many seconds alone."""
+    curve = sorted(points, key=lambda one: one.work)
+    if not curve:
+        return Efficiency("unknown")
+    nearest = min(curve, key=lambda one: abs(math.log(one.work / work)))
+    near = max(nearest.work / work, work / nearest.work) <= _NEAR
+    if not curve[0].work <= work <= curve[-1].work:
+        if near:
+            return Efficiency("measured", _moved(nearest, work), (nearest.work,))
+        if work > curve[-1].work:
+            return Efficiency("above", Value(low=max(one.low for one in curve)), (curve[-1].work,))
+        return Efficiency("below", Value(high=min(one.high for one in curve)), (curve[0].work,))
+    small, large = next(
+        ((a, b) for a, b in pairwise(curve) if a.work <= work <= b.work), (curve[0], curve[0])
+    )
+    found = _between(small, large, work)
+    if near:
+        return Efficiency("measured", found, (nearest.work,))
+    return Efficiency("between", found, (small.work, large.work))
+
+
+def _moved(point: Point, work: float) -> Value:
+    """The efficiency a little beside a point, if the overhead is the same; it may be twice as far off."""
+    value = 1.0 / (1.0 + max(1.0 / point.efficiency - 1.0, 0.0) * point.work / work)
+    shift = value / point.efficiency
+    low, high = value * point.low / point.efficiency, value * point.high / point.efficiency
+    return Value(value, low * min(1.0, shift), high * max(1.0, shift))
+
+
+def _between(small: Point, large: Point, work: float) -> Value:
+    """The efficiency between two points; the nearer to one of them, the surer."""
+    if small.work == large.work:
+        return Value(small.efficiency, small.low, small.high)
+    share = (1.0 / work - 1.0 / large.work) / (1.0 / small.work - 1.0 / large.work)
+    way = math.log(work / small.work) / math.log(large.work / small.work)
+
+    def at(one: float, other: float) -> float:
+        return -math.log(share / one + (1.0 - share) / other)
+
+    value = at(small.efficiency, large.efficiency)
+    unsure = _UNKNOWN * abs(math.log(large.efficiency / small.efficiency)) * 2.0 * min(way, 1.0 - way)
+    low = value - math.hypot(value - at(small.low, large.low), unsure)
+    high = value + math.hypot(at(small.high, large.high) - value, unsure)
+    return Value(math.exp(value), math.exp(low), math.exp(high))
+
+
+def needed(points: Sequence[Point], level: float) -> Value:
+    """The work of the shortest task that reaches a level of efficiency, as far as the points enclose it.
+
+    Where all points reach it, there is only an upper bound, and where none does, only a lower one.
+    """
+    curve = sorted(points, key=lambda one: one.work)
+    if not curve:
+        return Value()
+    works = np.array([one.work for one in curve])
+    rows = np.array([[getattr(one, name) for one in curve] for name in ("efficiency", "low", "high")])
+    middle, late, early = (_reaches(works, row, level) for row in rows)
+    first, last = float(works[0]), float(works[-1])
+    if not math.isfinite(middle):
+        low = None if early == -math.inf else min(early / _unsure(works, early), last)
+        high = None if late == math.inf else max(late * _unsure(works, late), first)
+        return Value(None, low, high)
+    unsure = math.log(_unsure(works, middle))
+    low = middle * math.exp(-math.hypot(math.log(middle / early), unsure)) if early > 0.0 else None
+    high = middle * math.exp(math.hypot(math.log(late / middle), unsure)) if late < math.inf else None
+    return Value(middle, low, high)
+
+
+def _reaches(works: Floats, efficiency: Floats, level: float) -> float:
+    """Where a curve, made monotone, reaches a level: minus infinity if it always has, infinity if never."""
+    x, y = centred_isotonic(np.log(works), np.log(efficiency)[None], np.ones(len(works)))
+    target = math.log(level)
+    if (y[0] < target).all():
+        return math.inf
+    if (y[0] >= target).all():
+        return -math.inf
+    return float(np.exp(crossings(x, y, target)[0]))
+
+
+def _unsure(works: Floats, at: float) -> float:
+    """The factor by which a crossing may lie elsewhere, by how far apart the sizes around it are."""
+    if not math.isfinite(at):
+        return 1.0
+    k = int(np.clip(np.searchsorted(works, at), 1, len(works) - 1))
+    return float((works[k] / works[k - 1]) ** _UNKNOWN)
+
+
+def _agreeing(least: Value, work: float, verdict: Verdict) -> Value:
+    """The work that is needed, where the task time itself is known to be enough, or not to be."""
+    value, low, high = least.value, least.low, least.high
+    if verdict == "yes":
+        high = work if high is None else min(high, work)
+        return Value(value if value is not None and value <= work else None, low, high)
+    if verdict == "no":
+        low = work if low is None else max(low, work)
+        return Value(value if value is not None and value >= work else None, low, high)
+    return least
+
+
+def verdict_of(found: Value, level: float) -> Verdict:
+    """Whether an efficiency that is known so well reaches a level."""
+    if found.low is not None and found.low >= level:
+        return "yes"
+    return "no" if found.high is not None and found.high < level else "unknown"
+
+
+def level_of(points: Sequence[Point], work: float, level: float, known: Value | None = None) -> Level:
+    """Whether tasks of so much work reach a level; `known` is the work that is needed, if a search told."""
+    verdict = verdict_of(efficiency_at(points, work).found, level)
+    least = _agreeing(known or needed(points, level), work, verdict)
+    margin = Value(*(None if one is None else work / one for one in (least.value, least.high, least.low)))
+    return Level(level, verdict, least, margin)

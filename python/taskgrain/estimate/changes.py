@@ -1,0 +1,157 @@
+"""Where a series of sessions changes: pure functions.
+
+A series without a change is as likely in any other order. That is the test: the largest contrast among the
+parts of the series is compared with those of the same values in random orders (as by E-divisive: Daly et al.,
+ICPE 2020). It needs no model of the scatter, and false alarms are as rare as they were asked to be.
+
+Two contrasts share the probability of a false alarm: a split, of all before against all after, finds a
+change that stays, from the fewest sessions; a part between two others finds a change that was undone
+(circular binary segmentation: Olshen et al., Biostatistics 5, 2004). What is found is searched again, part by
+part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from taskgrain.estimate.isotonic import Floats
+
+LEAST = 2
+"""Sessions of a level: one by itself may be a session that went wrong."""
+NORMAL = 1.4826
+"""Times the median of absolute deviations: the standard deviation of normal scatter."""
+_CLIP = 3.0
+"""Standard deviations from the median, beyond which a value tells no more: one that is far off could else
+hide a change, or make one."""
+_ORDERS = 20_000
+"""Random orders that are enough, unless the probability is so small that they could not show it."""
+_WISHED, _FEWEST = 20, 2
+"""Random orders with a contrast as large, where it is as likely as it may be: wished, and at least."""
+_ROWS = 1000
+"""Orders in memory."""
+_LONGER = 1.2
+"""Parts that are tried have lengths of which each is so many times the one before."""
+_ROUNDING = 1e-9
+
+Span = tuple[float, float]
+"""Between which two numbers a value lies surely: twice the same for a number, one infinite for a bound."""
+
+
+def change_points(values: Sequence[Span], alarm: float) -> tuple[int, ...]:
+    """The places at which a new level begins, in order.
+
+    `alarm` is the probability that a series without a change has any.
+    """
+    return tuple(_moved(values, sorted(_searched(values, 0, alarm))))
+
+
+def enough(alarm: float) -> int:
+    """The least number of sessions in which any change at all can be found."""
+    count = 2 * LEAST
+    while 2.0 / math.comb(count, count // 2) > alarm / 2.0:
+        count += 1
+    return count
+
+
+def _searched(values: Sequence[Span], offset: int, alarm: float) -> list[int]:
+    count = len(values)
+    if count < enough(alarm):
+        return []
+    scores = _scores(values)
+    (at, split), (begin, end, part) = _best_split(scores), _best_part(scores)
+    chances = _chances(scores, split, part, alarm / 2.0)
+    if min(chances) > alarm / 2.0:
+        return []
+    edges = [at] if chances[0] <= chances[1] else [begin, end]
+    found = [offset + one for one in edges]
+    for low, high in pairwise([0, *edges, count]):
+        # The parts share the probability, too.
+        found += _searched(values[low:high], offset + low, alarm * (high - low) / count)
+    return found
+
+
+def _moved(values: Sequence[Span], places: Sequence[int]) -> list[int]:
+    """Each place moved to where the levels beside it differ most: other changes were in the way before."""
+    ends = [0, *places, len(values)]
+    for number in range(1, len(ends) - 1):
+        low, high = ends[number - 1], ends[number + 1]
+        ends[number] = low + _best_split(_scores(values[low:high]))[0]
+    return ends[1:-1]
+
+
+def _scores(values: Sequence[Span]) -> Floats:
+    """The values about their mean. A bound counts as the most extreme number that it allows."""
+    low, high = np.array(values).T
+    known = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
+    below = np.where(np.isfinite(low), low, np.minimum(high, known.min()))
+    found = np.where(np.isfinite(high), below, np.maximum(low, known.max()))
+    middle = np.median(found)
+    if reach := _CLIP * NORMAL * float(np.median(np.abs(found - middle))):
+        found = np.clip(found, middle - reach, middle + reach)
+    return np.asarray(found - found.mean(), dtype=np.float64)
+
+
+def _sums(scores: Floats) -> Floats:
+    """Cumulative ones of orders [orders x (n + 1)], from zero to zero."""
+    return np.concatenate([np.zeros((len(scores), 1)), np.cumsum(scores, axis=1)], axis=1)
+
+
+def _split_contrasts(sums: Floats) -> Floats:
+    """Of all splits [orders x splits]."""
+    count = sums.shape[1] - 1
+    before = np.arange(LEAST, count - LEAST + 1)
+    return np.asarray(np.abs(sums[:, LEAST : count - LEAST + 1]) / np.sqrt(before * (count - before)))
+
+
+def _part_contrasts(sums: Floats, length: int) -> Floats:
+    """Of all parts of a length that have others on both sides [orders x parts]."""
+    count = sums.shape[1] - 1
+    inner = sums[:, LEAST : count - LEAST + 1]
+    return np.asarray(np.abs(inner[:, length:] - inner[:, :-length]) / math.sqrt(length * (count - length)))
+
+
+def _lengths(count: int) -> list[int]:
+    """Of the parts that are tried."""
+    found, length = [], float(LEAST)
+    while round(length) <= count - 2 * LEAST:
+        found.append(round(length))
+        length = max(length * _LONGER, round(length) + 1.0)
+    return found
+
+
+def _best_split(scores: Floats) -> tuple[int, float]:
+    found = _split_contrasts(_sums(scores[None, :]))[0]
+    best = int(np.argmax(found))
+    return best + LEAST, float(found[best])
+
+
+def _best_part(scores: Floats) -> tuple[int, int, float]:
+    sums, best = _sums(scores[None, :]), (0, 0, 0.0)
+    for length in _lengths(len(scores)):
+        found = _part_contrasts(sums, length)[0]
+        place = int(np.argmax(found))
+        if found[place] > best[2]:
+            best = place + LEAST, place + LEAST + length, float(found[place])
+    return best
+
+
+def _chances(scores: Floats, split: float, part: float, most: float) -> tuple[float, float]:
+    """How likely contrasts as large as the two are in any order; above `most`, only that they are above."""
+    dice = np.random.default_rng(0)
+    orders = max(_ROWS, min(_ORDERS, math.ceil(_WISHED / most)), math.ceil(_FEWEST / most))
+    splits = parts = 0
+    for _ in range(math.ceil(orders / _ROWS)):
+        sums = _sums(dice.permuted(np.tile(scores, (_ROWS, 1)), axis=1))
+        splits += int((_split_contrasts(sums).max(axis=1) >= split - _ROUNDING).sum())
+        largest = np.zeros(_ROWS)
+        for length in _lengths(len(scores)):
+            np.maximum(largest, _part_contrasts(sums, length).max(axis=1), out=largest)
+        parts += int((largest >= part - _ROUNDING).sum())
+        if min(splits, parts) >= most * (orders + 1):
+            return 1.0, 1.0
+    count = math.ceil(orders / _ROWS) * _ROWS
+    return (1 + splits) / (1 + count), (1 + parts) / (1 + count)

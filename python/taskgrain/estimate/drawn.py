@@ -1,0 +1,185 @@
+"""One quantity of one side and its resamples: what ratios are made of. Pure functions.
+
+A side's samples may hold those of the empty kernel (no iterations) beside the others: the floor comes from
+them, and everything else from the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taskgrain.estimate.bootstrap import interval, picked_rounds
+from taskgrain.estimate.crossing import crossing
+from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.line import inflated
+from taskgrain.estimate.location import location, spread
+from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.start import MOST as MOST_START
+from taskgrain.estimate.start import Start
+from taskgrain.estimate.table import Table
+
+Quantity = Literal["metg", "overhead", "floor", "rate", "efficiency"]
+AT_A_SIZE: tuple[Quantity, ...] = ("rate", "efficiency")
+"""Those that are of one size of task; of these, more is better. A rate is in tasks a second."""
+_LEAST_ROUNDS = 3
+"""Of a size at which rates are compared, on each side."""
+_NORMAL = 1.96
+"""Standard deviations to either end of a 95 % interval."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A quantity as a logarithm, and the same of each resample."""
+
+    value: float
+    draws: Floats  # [resamples]
+    systematic: float
+    """The half-width that more rounds do not make smaller."""
+    off: Floats
+    """How far the rounds lie off, as logarithms [rounds x columns]; NaN where one tells nothing."""
+
+
+def rounds_of(samples: Sequence[Sample], quantity: Quantity, iterations: int | None = None) -> set[int]:
+    """The rounds that tell a quantity; of a rate or an efficiency those with a run of so many iterations."""
+    return {one.round for one in samples if not one.short and _tells(one, quantity, iterations)}
+
+
+def _tells(sample: Sample, quantity: Quantity, iterations: int | None) -> bool:
+    if quantity == "floor":
+        return sample.iterations == 0
+    return sample.iterations > 0 and (quantity not in AT_A_SIZE or sample.iterations == iterations)
+
+
+def shared_size(sides: Sequence[Sequence[Sample]], threshold: float = 0.5) -> int | None:
+    """The size at which rates of all sides can be compared: of those that all measured in some rounds, the
+    one whose efficiency is nearest to the threshold. None if there is none."""
+    known = [_efficiencies(side) for side in sides]
+    shared = set.intersection(*map(set, known)) if known else set()
+
+    def distance(size: int) -> tuple[float, int]:
+        off = [math.log(side[size]) - math.log(threshold) for side in known]
+        return abs(sum(off)), size
+
+    return min(shared, key=distance, default=None)
+
+
+def _efficiencies(samples: Sequence[Sample]) -> dict[int, float]:
+    found: dict[int, dict[int, float]] = {}
+    for one in samples:
+        if one.iterations and not one.short and one.peak > 0.0:
+            found.setdefault(one.iterations, {})[one.round] = one.efficiency
+    return {
+        size: float(np.median(list(rounds.values())))
+        for size, rounds in found.items()
+        if len(rounds) >= _LEAST_ROUNDS
+    }
+
+
+def drawn(
+    samples: Sequence[Sample],
+    quantity: Quantity,
+    rounds: set[int],
+    picks: NDArray[np.int64],
+    threshold: float,
+    iterations: int | None = None,
+) -> Drawn | None:
+    """The quantity of the samples of `rounds`; `picks` are these rounds [resamples x rounds], in order.
+
+    None where the samples have no such number. Raises ValueError for samples that make no sense.
+    """
+    used = [one for one in samples if one.round in rounds]
+    work = [one for one in used if one.iterations]
+    if quantity == "floor":
+        return _floor([one for one in used if not one.iterations], work, rounds, picks)
+    table = Table.of(work)
+    if table.start_share > MOST_START:
+        return None
+    if quantity in AT_A_SIZE:
+        cores = math.log(max(one.cores for one in work))
+        return None if iterations is None else _at(table, quantity, picks, iterations, cores)
+    found = crossing(table, picks, threshold)
+    if found is None:
+        return None
+    line = found.line
+    if quantity == "overhead":
+        value = Drawn(line.overhead, line.overhead_draws, line.systematic(threshold), line.off)
+    else:
+        value = Drawn(found.metg, found.metg_draws, found.systematic, line.off)
+    return value if math.isfinite(value.value) else None
+
+
+def _floor(
+    empty: Sequence[Sample], work: Sequence[Sample], rounds: set[int], picks: NDArray[np.int64]
+) -> Drawn | None:
+    steady = Start.of(work, sorted(rounds)).without(empty)
+    if {one.round for one in steady} != rounds:
+        return None
+    return _located(Table.of(steady).log_granularity, picks)
+
+
+def _at(
+    table: Table, quantity: Quantity, picks: NDArray[np.int64], iterations: int, log_cores: float
+) -> Drawn | None:
+    (columns,) = np.nonzero(table.iterations == iterations)
+    if not len(columns):
+        return None
+    column = int(columns[0])
+    which = 0 if quantity == "rate" else 1
+    value = float(table.locations()[which][column])
+    draws = table.locations(picks)[which][:, column]
+    if which == 1:
+        return Drawn(value, draws, 0.0, table.log_efficiency[:, [column]] - value)
+    # A rate, of work that both sides share: the same work in a shorter time.
+    return Drawn(log_cores - value, log_cores - draws, 0.0, value - table.log_granularity[:, [column]])
+
+
+def _located(logs: Floats, picks: NDArray[np.int64]) -> Drawn:
+    """Of logarithms [rounds x 1]."""
+    scatter = spread(logs)
+    value = float(location(logs, scatter)[0])
+    draws = location(logs[picks], scatter)[:, 0]
+    return Drawn(value, np.where(np.isnan(draws), value, draws), 0.0, logs - value)
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A quantity of one side by itself: a logarithm, and its standard deviation; infinite if not known."""
+
+    value: float
+    error: float
+
+    @classmethod
+    def within(cls, value: float, low: float | None, high: float | None) -> Alone:
+        """From its 95 % interval, all logarithms; None where there is no bound."""
+        return cls(value, math.inf if low is None or high is None else (high - low) / 2.0 / _NORMAL)
+
+
+def alone(
+    samples: Sequence[Sample],
+    quantity: Quantity,
+    *,
+    threshold: float = 0.5,
+    iterations: int | None = None,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Alone | None:
+    """The quantity and what its rounds scatter by; None where the samples have no such number.
+
+    Raises ValueError for samples that make no sense.
+    """
+    rounds = rounds_of(samples, quantity, iterations)
+    if not rounds:
+        return None
+    picks = picked_rounds(len(rounds), resamples, np.random.default_rng(seed))
+    found = drawn(samples, quantity, rounds, picks, threshold, iterations)
+    if found is None:
+        return None
+    widening = {"inflation": inflated(found.off), "systematic": found.systematic}
+    low, high = interval(found.draws, found.value, len(rounds), 0.95, **widening)
+    return Alone.within(found.value, low, high)

@@ -1,0 +1,63 @@
+"""Where the limit of an efficiency meets the time to solution: pure functions, no I/O.
+
+At each number of cores n there is a shortest time with the efficiency that METG is for: METG times the tasks
+of a core. A program that scales meets this limit where its efficiency falls below that (Slaughter et al.,
+SC'20, section V-I, figure 14):
+
+    actual(n)   time that was measured
+    ideal(n)    actual(n0) * n0 / n, from the fewest cores n0
+    limit(n)    METG(n) * tasks of a core
+
+The point where limit and ideal meet foretells the one where limit and actual meet, from METG on each number
+of cores and one run of the program on n0. Lines are straight between their points in logarithms of cores and
+time. Beyond these nothing is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+Line = Mapping[int, float]
+"""Seconds by cores."""
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """The point where a line falls below the limit."""
+
+    cores: float
+    seconds: float
+
+    def apart(self, other: Meeting) -> tuple[float, float]:
+        """By which factors, at least 1, two such points lie apart: in cores, and in time."""
+        pairs = (self.cores, other.cores), (self.seconds, other.seconds)
+        cores, seconds = (max(one, two) / min(one, two) for one, two in pairs)
+        return cores, seconds
+
+
+def ideal(actual: Line, cores: Sequence[int]) -> dict[int, float]:
+    """The time on each of `cores` if it were divided by them, from the fewest cores of `actual` on."""
+    first = min(actual)
+    return {count: actual[first] * first / count for count in cores if count >= first}
+
+
+def meeting(line: Line, limit: Line) -> Meeting | None:
+    """Where the line first falls from above the limit to it; None if that is not among the cores of both."""
+    known = sorted(line.keys() & limit.keys())
+    above = [math.log(line[count] / limit[count]) for count in known]
+    if not known or above[0] < 0.0:
+        return None
+    if above[0] == 0.0:
+        return Meeting(known[0], line[known[0]])
+    for place in range(1, len(known)):
+        if above[place] <= 0.0:
+            share = above[place - 1] / (above[place - 1] - above[place])
+            left, right = known[place - 1], known[place]
+            return Meeting(_between(left, right, share), _between(line[left], line[right], share))
+    return None
+
+
+def _between(left: float, right: float, share: float) -> float:
+    return math.exp((1.0 - share) * math.log(left) + share * math.log(right))

@@ -1,0 +1,87 @@
+"""The ratio of two sides that were measured in different sessions: pure functions.
+
+Two sessions of one build differ by more than their intervals say: the machine was in another state, a process
+lay elsewhere in memory. No number of rounds within a session shows that, so the session is the unit that is
+counted. Its scatter comes from sessions of one build, S² with f degrees of freedom, and the ratio of two
+sides with m and n sessions has Student's interval of the difference of two means,
+
+    t(f) · sqrt(v / m + v' / n),   v = S² + what a side's sessions are worse known than those S² comes from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from taskgrain.estimate.drawn import Alone
+from taskgrain.estimate.ratio import Ratio
+from taskgrain.estimate.student import student_quantile
+
+_WIDEST = math.log(1000.0)
+"""A bound further off bounds nothing, as within a session."""
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """How sessions of one build scatter."""
+
+    variance: float
+    """Of the logarithm of one session's number, with what its own rounds scatter by."""
+    within: float
+    """The part of it that the rounds of the sessions explain, on average."""
+    freedom: int
+
+    @property
+    def deviation(self) -> float:
+        """As a share of the number."""
+        return math.sqrt(self.variance)
+
+
+def scatter(groups: Sequence[Sequence[Alone]]) -> Scatter | None:
+    """The scatter between sessions; each group is of one build. None where no build has two sessions."""
+    repeated = [group for group in groups if len(group) > 1]
+    freedom = sum(len(group) - 1 for group in repeated)
+    if not freedom:
+        return None
+    squares = sum(_squares([one.value for one in group]) for group in repeated)
+    within = fmean(one.error**2 for group in repeated for one in group)
+    # Sessions cannot scatter less than their rounds do; where they seem to, there were too few.
+    return Scatter(max(squares / freedom, within), within, freedom)
+
+
+def _squares(values: Sequence[float]) -> float:
+    mean = fmean(values)
+    return sum((one - mean) ** 2 for one in values)
+
+
+def ratio_of_sessions(
+    first: Sequence[Alone], second: Sequence[Alone], between: Scatter, confidence: float = 0.95
+) -> Ratio:
+    """The first side over the second, each of one session or more. `rounds` counts sessions here."""
+    value = fmean(one.value for one in first) - fmean(one.value for one in second)
+    variance = sum(_variance(side, between) for side in (first, second))
+    return _interval(value, variance, between, confidence, min(len(first), len(second)))
+
+
+def ratio_of_pairs(ratios: Sequence[Alone], between: Scatter, confidence: float = 0.95) -> Ratio:
+    """The ratio of sides that were measured together in each of several sessions: the mean of their ratios.
+
+    `between` is the scatter of these: what a session does to both sides is not in it.
+    """
+    value = fmean(one.value for one in ratios)
+    return _interval(value, _variance(ratios, between), between, confidence, len(ratios))
+
+
+def _interval(value: float, variance: float, between: Scatter, confidence: float, sessions: int) -> Ratio:
+    half = student_quantile(0.5 + confidence / 2.0, between.freedom) * math.sqrt(variance)
+    bounded = half < _WIDEST  # false for what is not known, too
+    low, high = (math.exp(value - half), math.exp(value + half)) if bounded else (None, None)
+    return Ratio(math.exp(value), low, high, sessions)
+
+
+def _variance(side: Sequence[Alone], between: Scatter) -> float:
+    """Of the mean of a side."""
+    each = [between.variance + max(0.0, one.error**2 - between.within) for one in side]
+    return sum(each) / len(side) ** 2

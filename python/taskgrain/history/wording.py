@@ -1,0 +1,95 @@
+"""What is said of series, changes and verdicts: in a terminal, in JUnit's XML and on the page alike."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from taskgrain.estimate.drawn import AT_A_SIZE, Quantity
+from taskgrain.estimate.ratio import Ratio
+from taskgrain.history.series import Point, Series
+from taskgrain.history.session import Number
+from taskgrain.history.watch import History, Step, Watched, verdicts
+from taskgrain.words import quantity
+
+
+def called(by: Quantity) -> str:
+    """A quantity's name."""
+    return "METG" if by == "metg" else by
+
+
+def day(time: float) -> str:
+    """A Unix time as a date (UTC)."""
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
+
+
+def session(point: Point) -> str:
+    """A session: its label and, if that is none, its date."""
+    label, date = point.session.label, day(point.session.time)
+    return label if date in label else f"{label} ({date})"
+
+
+def title(one: Series) -> str:
+    """The workload of a series, and why it is not the first of its cell."""
+    return f"{one.workload}, {one.apart}" if one.apart else one.workload
+
+
+def value(number: float | None, by: Quantity) -> str:
+    """A number of a quantity with its unit."""
+    return quantity.rate(number, "task") if by in AT_A_SIZE else quantity.seconds(number)
+
+
+def measured(number: Number | None, by: Quantity) -> str:
+    """What a session says of a quantity, with its interval."""
+    if number is None:
+        return quantity.NOTHING
+    if number.value is not None and by not in AT_A_SIZE:
+        return quantity.interval(number.value, number.low, number.high)
+    if number.value is not None:
+        return value(number.value, by)
+    ends = [(number.low, "above"), (number.high, "below")]
+    return " and ".join(f"{word} {value(end, by)}" for end, word in ends if end) or quantity.NOTHING
+
+
+def times(ratio: Ratio) -> str:
+    """A ratio with its interval."""
+    if ratio.value is not None:
+        return quantity.ratio_interval(ratio.value, ratio.low, ratio.high)
+    if ratio.low:
+        return f"above {quantity.ratio(ratio.low)}"
+    return f"below {quantity.ratio(ratio.high)}"
+
+
+def since(step: Step, by: Quantity) -> str:
+    """A change in words."""
+    return (
+        f"{called(by)} is {times(step.ratio)} times as large since {session(step.after)}; the session before "
+        f"was {session(step.before)}"
+    )
+
+
+def why(one: Watched, history: History) -> str:
+    """What a verdict rests on."""
+    by = history.question.by
+    match one.verdict:
+        case "failed":
+            point = one.series.points[-1]
+            return f"failed in {session(point)}: {point.cell.error}"
+        case "too few sessions":
+            known = sum(number is not None for number in one.numbers)
+            return f"{quantity.counted(known, 'session')} of the {history.enough} that a change needs"
+        case "no change":
+            return f"no change of {called(by)} in {quantity.counted(len(one.series.points), 'session')}"
+    return f"{one.verdict}: {since(one.steps[-1], by)}" + ("; known" if one.known else "")
+
+
+def summary(history: History) -> list[str]:
+    """What came of it, in two sentences."""
+    if not history.watched:
+        return ["No session has such a cell."]
+    found = ", ".join(f"{count} {one}" for one, count in verdicts(history).items())
+    share = quantity.percent(history.question.margin, 0 if history.question.margin * 100 % 1 < 1e-9 else 1)
+    first = f"{len(history.watched)} series by {called(history.question.by)}: {found}. The margin is {share}."
+    if not any(one.steps for one in history.watched):
+        return [first]
+    together, each = quantity.percent(history.question.confidence), quantity.percent(history.confidence, 2)
+    return [first, f"All intervals of the newest changes hold at once with {together} (each with {each})."]

@@ -1,0 +1,114 @@
+"""What a curve of efficiency says of one task time, and what it does not say."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from taskgrain.estimate.advice import Point, Value, efficiency_at, level_of, needed, verdict_of
+
+OVERHEAD = 5e-6
+
+
+def point(work: float, scatter: float = 0.02, overhead: float = OVERHEAD) -> Point:
+    """Of a system whose tasks cost the same at each size."""
+    efficiency = work / (work + overhead)
+    return Point(work, efficiency, efficiency * (1.0 - scatter), min(1.0, efficiency * (1.0 + scatter)))
+
+
+CURVE = [point(work) for work in (2e-6, 4e-6, 8e-6, 16e-6, 32e-6, 64e-6)]
+
+
+def test_what_was_measured_is_taken_as_it_is() -> None:
+    found = efficiency_at(CURVE, 16e-6)
+    assert (found.how, found.at) == ("measured", (16e-6,))
+    value = found.found
+    assert (value.value, value.low, value.high) == pytest.approx(
+        (CURVE[3].efficiency, CURVE[3].low, CURVE[3].high)
+    )
+    assert efficiency_at([CURVE[3]], 16e-6).found.value == CURVE[3].efficiency
+
+
+@pytest.mark.parametrize("work", [14.5e-6, 17e-6, 1.8e-6, 70e-6])
+def test_a_little_beside_a_point_the_overhead_is_the_same(work: float) -> None:
+    found = efficiency_at(CURVE, work)
+    truth = work / (work + OVERHEAD)
+    assert found.how == "measured" and found.found.value == pytest.approx(truth)
+    assert found.found.low is not None and found.found.high is not None
+    assert found.found.low < truth < found.found.high
+
+
+def test_between_two_points_the_overhead_is_constant_and_the_interval_wider() -> None:
+    found = efficiency_at(CURVE, 11e-6)
+    assert (found.how, found.at) == ("between", (8e-6, 16e-6))
+    value, low, high = found.found.value, found.found.low, found.found.high
+    assert value == pytest.approx(11 / 16) and low is not None and high is not None
+    assert (high - low) / (2 * value) > 0.02
+    assert low < value < high
+
+
+def test_beyond_the_points_there_is_one_bound_and_no_value() -> None:
+    above, below = efficiency_at(CURVE, 1e-3), efficiency_at(CURVE, 1e-6)
+    assert (above.how, above.found) == ("above", Value(low=CURVE[-1].low))
+    assert (below.how, below.found) == ("below", Value(high=CURVE[0].high))
+    assert efficiency_at([], 1e-6).how == "unknown"
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
+def test_the_work_that_a_level_needs(level: float) -> None:
+    found = needed(CURVE, level)
+    truth = OVERHEAD * level / (1.0 - level)
+    assert found.value == pytest.approx(truth, rel=0.01)
+    assert found.low is not None and found.high is not None and found.low < truth < found.high
+    assert found.high / found.low > 2.0**0.5, "a quarter of the distance on either side"
+
+
+def test_a_level_that_is_always_or_never_reached_has_one_bound() -> None:
+    assert needed(CURVE, 0.2) == Value(high=2e-6)
+    assert needed(CURVE, 0.97) == Value(low=64e-6)
+    assert needed([], 0.5) == Value()
+    assert needed([point(16e-6)], 0.5) == Value(high=16e-6)
+
+
+def test_a_bound_that_the_interval_does_not_set_is_missing() -> None:
+    wide = [Point(one.work, one.efficiency, 0.01, 1.0) for one in CURVE]
+    found = needed(wide, 0.5)
+    assert found.value == pytest.approx(OVERHEAD, rel=0.01) and (found.low, found.high) == (None, None)
+
+
+def test_a_level_is_reached_not_reached_or_not_known() -> None:
+    at_16 = {level: level_of(CURVE, 16e-6, level) for level in (0.5, 0.76, 0.9)}
+    assert [one.verdict for one in at_16.values()] == ["yes", "unknown", "no"]
+    margin = at_16[0.5].margin
+    assert margin.value == pytest.approx(3.2, rel=0.01)
+    assert margin.low is not None and margin.high is not None and margin.low < 3.2 < margin.high
+    assert at_16[0.9].margin.high is not None and at_16[0.9].margin.high < 1.0
+
+
+def test_what_lies_beyond_the_points_is_decided_only_by_a_bound() -> None:
+    assert level_of(CURVE, 1e-3, 0.9).verdict == "yes", "efficiency does not fall as tasks grow"
+    assert level_of(CURVE, 1e-3, 0.99).verdict == "unknown"
+    assert level_of(CURVE, 1e-6, 0.5).verdict == "no"
+    assert level_of(CURVE, 1e-6, 0.1).verdict == "unknown"
+    assert level_of([], 1e-6, 0.1).verdict == "unknown"
+
+
+def test_a_search_knows_the_needed_work_better() -> None:
+    known = Value(5e-6, 4.8e-6, 5.2e-6)
+    found = level_of(CURVE, 20e-6, 0.5, known)
+    assert found.needed == known
+    assert found.margin == Value(20 / 5, pytest.approx(20 / 5.2), pytest.approx(20 / 4.8))
+
+
+def test_a_dip_is_made_monotone() -> None:
+    dip = [*CURVE[:3], Point(16e-6, 0.55, 0.5, 0.6), *CURVE[4:]]
+    found = needed(dip, 0.5)
+    assert found.value is not None and math.isfinite(found.value)
+
+
+def test_a_verdict_needs_the_bound_on_its_side() -> None:
+    assert verdict_of(Value(0.6, 0.55, 0.65), 0.5) == "yes"
+    assert verdict_of(Value(0.6, 0.55, 0.65), 0.7) == "no"
+    assert verdict_of(Value(0.6, 0.45, 0.75), 0.5) == verdict_of(Value(0.6), 0.5) == "unknown"
+    assert verdict_of(Value(low=0.5), 0.5) == "yes" and verdict_of(Value(high=0.5), 0.5) == "unknown"

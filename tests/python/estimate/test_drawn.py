@@ -1,0 +1,129 @@
+"""Quantities of one side, against simulated systems whose numbers are known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from simulated_system import (
+    QUIET,
+    TAU,
+    Noise,
+    SimulatedSystem,
+    constant,
+    runs_of_both_lengths,
+    samples_of,
+)
+
+from taskgrain.estimate.bootstrap import picked_rounds
+from taskgrain.estimate.drawn import AT_A_SIZE, Quantity, alone, drawn, rounds_of, shared_size
+from taskgrain.estimate.metg import floor
+from taskgrain.estimate.sample import Sample
+
+SIZES = (25, 50, 71, 100, 141, 200, 400)
+OVERHEAD = 1e-7
+QUANTITIES: tuple[Quantity, ...] = ("metg", "overhead", "floor", "rate", "efficiency")
+
+
+def side(noise: Noise = QUIET, rounds: int = 9, start: float = 0.0) -> list[Sample]:
+    """Sizes around the crossing, and the empty kernel in each round."""
+    system = SimulatedSystem(constant(OVERHEAD), noise, start_seconds=start, seed=3)
+    return [*runs_of_both_lengths(system, SIZES, rounds), *samples_of(system, (0,), rounds)]
+
+
+EXPECTED: dict[Quantity, float] = {
+    "metg": 2 * OVERHEAD,
+    "overhead": OVERHEAD,
+    "floor": OVERHEAD,
+    "rate": 2 / (200 * TAU + OVERHEAD),  # tasks a second of two cores
+    "efficiency": 200 * TAU / (200 * TAU + OVERHEAD),
+}
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES)
+@pytest.mark.parametrize("start", [0.0, 1e-5])
+def test_without_noise_each_is_what_it_should_be(quantity: Quantity, start: float) -> None:
+    iterations = 200 if quantity in AT_A_SIZE else None
+    found = alone(side(start=start), quantity, iterations=iterations)
+    assert found is not None
+    assert math.exp(found.value) == pytest.approx(EXPECTED[quantity], rel=1e-9)
+    assert found.error == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("quantity", QUANTITIES)
+def test_the_error_is_about_what_rounds_scatter_by(quantity: Quantity) -> None:
+    iterations = 200 if quantity in AT_A_SIZE else None
+    values, errors = [], []
+    for seed in range(40):
+        system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.05, repeat=0.01), seed=seed)
+        samples = [*samples_of(system, SIZES, 12), *samples_of(system, (0,), 12)]
+        found = alone(samples, quantity, iterations=iterations, resamples=300)
+        assert found is not None
+        values.append(found.value)
+        errors.append(found.error)
+    usual = 1.4826 * np.median(np.abs(values - np.median(values)))
+    assert 0.7 < np.median(errors) / usual < 2.0
+
+
+def test_more_rounds_make_the_error_smaller() -> None:
+    few, many = (alone(side(Noise(run=0.05), rounds), "floor") for rounds in (6, 24))
+    assert few is not None and many is not None
+    assert many.error < 0.7 * few.error
+
+
+def test_the_floor_is_that_of_the_estimate() -> None:
+    samples = side(Noise(run=0.05))
+    found = alone(samples, "floor")
+    assert found is not None
+    assert math.exp(found.value) == pytest.approx(
+        floor([s for s in samples if not s.iterations])[0], rel=0.05
+    )
+
+
+def test_one_round_has_a_number_but_no_error() -> None:
+    found = alone(side(rounds=1), "floor")
+    assert found is not None and math.isinf(found.error)
+
+
+def test_what_the_samples_do_not_tell_is_none() -> None:
+    samples = [one for one in side() if one.iterations]
+    assert alone(samples, "floor") is None
+    assert alone(samples, "rate", iterations=77) is None
+    assert alone([one for one in samples if one.iterations <= 71], "metg") is None
+    assert alone([], "metg") is None
+
+
+def test_runs_that_are_mostly_start_and_end_tell_nothing() -> None:
+    assert alone(side(start=1.0), "metg") is None
+    assert alone(side(start=1.0), "rate", iterations=200) is None
+
+
+def test_rounds_are_those_of_the_runs_that_tell() -> None:
+    samples = [one for one in side() if one.iterations or one.round % 3 == 0]
+    samples = [one for one in samples if one.iterations != 200 or one.round != 4]
+    assert rounds_of(samples, "metg") == set(range(9))
+    assert rounds_of(samples, "floor") == {0, 3, 6}
+    assert rounds_of(samples, "rate", 200) == set(range(9)) - {4}
+    assert rounds_of([replace(one, short=True) for one in samples], "metg") == set()
+
+
+def test_the_shared_size_is_the_one_nearest_to_the_threshold() -> None:
+    first = samples_of(SimulatedSystem(constant(OVERHEAD)), SIZES, 3)
+    second = samples_of(SimulatedSystem(constant(2 * OVERHEAD)), (50, 141, 200, 400, 800), 3)
+    assert shared_size([first]) == 100
+    assert shared_size([first, second]) == 141
+    assert shared_size([first, second], threshold=0.8) == 400
+    assert shared_size([first, [one for one in second if one.iterations == 800]]) is None
+    assert shared_size([first, [one for one in second if one.round == 0]]) is None, "too few rounds"
+
+
+def test_draws_are_one_for_each_resample_of_the_rounds() -> None:
+    samples = side(Noise(run=0.05))
+    picks = picked_rounds(9, 50, np.random.default_rng(1))
+    for quantity in QUANTITIES:
+        found = drawn(samples, quantity, set(range(9)), picks, 0.5, 200)
+        assert found is not None
+        assert found.draws.shape == (50,) and len(found.off) == 9
+        assert abs(float(np.median(found.draws)) - found.value) < 0.05

@@ -1,0 +1,101 @@
+"""Ratios across sessions: their intervals hold the truth, and the scatter of sessions is theirs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from taskgrain.estimate.drawn import Alone
+from taskgrain.estimate.sessions import Scatter, ratio_of_pairs, ratio_of_sessions, scatter
+
+
+def sessions(
+    rng: np.random.Generator, count: int, between: float, within: float, value: float = 0.0
+) -> list[Alone]:
+    spread = math.hypot(between, within)
+    return [Alone(value + spread * float(rng.standard_normal()), within) for _ in range(count)]
+
+
+def test_the_scatter_is_the_variance_of_sessions_of_one_build() -> None:
+    found = scatter([[Alone(1.0, 0.01), Alone(1.2, 0.01)], [Alone(5.0, 0.01)], [Alone(3.0, 0.01)] * 3])
+    assert found is not None
+    assert found.variance == pytest.approx((0.1**2 + 0.1**2) / 3)
+    assert found.freedom == 3
+    assert found.within == pytest.approx(1e-4)
+    assert found.deviation == pytest.approx(math.sqrt(found.variance))
+
+
+def test_sessions_that_agree_by_chance_scatter_no_less_than_their_rounds() -> None:
+    found = scatter([[Alone(1.0, 0.05), Alone(1.0, 0.05)]])
+    assert found is not None and found.variance == pytest.approx(0.05**2)
+
+
+@pytest.mark.parametrize("groups", [[], [[Alone(0.0, 0.1)], [Alone(0.0, 0.1)]], [[]]])
+def test_without_two_sessions_of_one_build_nothing_is_known(groups: Sequence[Sequence[Alone]]) -> None:
+    assert scatter(groups) is None
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 2), (1, 5), (3, 3), (5, 5)])
+@pytest.mark.parametrize("between", [0.0, 0.1])
+@pytest.mark.parametrize("confidence", [0.95, 0.995])
+def test_intervals_hold_the_truth_as_often_as_they_say(
+    first: int, second: int, between: float, confidence: float
+) -> None:
+    """Whether the scatter is that between sessions or only that of rounds."""
+    rng = np.random.default_rng(first + 10 * second)
+    held, times = 0, 2000
+    for _ in range(times):
+        over = sessions(rng, first, between, 0.03, math.log(1.3))
+        under = sessions(rng, second, between, 0.03)
+        known = scatter([over, under])
+        assert known is not None
+        found = ratio_of_sessions(over, under, known, confidence)
+        held += (found.low or 0.0) <= 1.3 <= (found.high or math.inf)
+    assert held / times >= confidence - 3.0 * math.sqrt(confidence * (1.0 - confidence) / times)
+
+
+@pytest.mark.parametrize("count", [2, 4])
+def test_ratios_of_pairs_hold_the_truth(count: int) -> None:
+    """A state of the session that both sides went through is not in their ratio."""
+    rng = np.random.default_rng(count)
+    held = 0
+    for _ in range(2000):
+        each = sessions(rng, count, 0.02, 0.02, math.log(1.3))
+        known = scatter([each])
+        assert known is not None
+        found = ratio_of_pairs(each, known)
+        held += (found.low or 0.0) <= 1.3 <= (found.high or math.inf)
+        assert found.rounds == count
+    assert 0.93 < held / 2000 <= 1.0
+
+
+def test_five_sessions_a_side_show_a_fifth() -> None:
+    rng = np.random.default_rng(5)
+    shown = 0
+    for _ in range(200):
+        over, under = sessions(rng, 5, 0.05, 0.02, math.log(1.2)), sessions(rng, 5, 0.05, 0.02)
+        known = scatter([over, under])
+        assert known is not None
+        shown += (ratio_of_sessions(over, under, known).low or 0.0) > 1.05
+    assert shown > 150
+
+
+def test_a_session_that_is_worse_known_widens_the_interval() -> None:
+    known = Scatter(0.01, 0.0025, 4)
+    good, bad = ([Alone(0.0, error)] for error in (0.05, 0.5))
+    narrow, wide = (ratio_of_sessions(side, [Alone(0.0, 0.05)], known) for side in (good, bad))
+    assert (wide.high or math.inf) > 2.0 * (narrow.high or math.inf)
+    assert (narrow.value, narrow.rounds) == (1.0, 1)
+
+
+def test_what_is_not_known_has_no_bounds() -> None:
+    known = Scatter(0.01, 0.0025, 4)
+    found = ratio_of_sessions([Alone(0.0, math.inf)], [Alone(0.0, 0.05)], known)
+    assert (found.value, found.low, found.high) == (1.0, None, None)
+    assert ratio_of_sessions([Alone(0.0, 0.1)], [Alone(0.0, 0.1)], Scatter(9.0, 0.1, 1)).low is None
+    lost = scatter([[Alone(0.0, math.inf), Alone(0.1, 0.1)]])
+    assert lost is not None
+    assert ratio_of_sessions([Alone(0.0, 0.1)], [Alone(0.0, 0.1)], lost).high is None

@@ -1,0 +1,53 @@
+"""The page of a history: one file that loads nothing and runs nothing."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+import history_store as made
+import pytest
+
+from taskgrain.history import store
+from taskgrain.history.page import render
+from taskgrain.history.series import series
+from taskgrain.history.watch import watch
+from taskgrain.results.compare.cells import Question
+
+
+def page(path: Path) -> str:
+    return render(watch(series(store.read(path).sessions), Question()), "runtime")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    found = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.2)))
+    return made.grown(found, [1e-6, None], "limit")
+
+
+def test_every_series_has_its_verdict_its_charts_and_its_sessions(path: Path) -> None:
+    text = page(path)
+    assert "<title>runtime: taskgrain history</title>" in text
+    assert text.count("<svg") == 4 and text.count('role="img"') == 4
+    assert "Slower: METG is 1.2" in text and "Failed in c1 (2026-05-29): validation." in text
+    assert "<summary>21 sessions</summary>" in text and "<summary>2 sessions</summary>" in text
+    assert text.count("a new level begins") == 1 and "failed: validation" in text
+    rows = re.findall(r'<th scope="row">(\w+)</th>', text)
+    assert rows[:2] == ["c20", "c19"] and rows[-2:] == ["c1", "c0"], "the newest session comes first"
+
+
+def test_it_loads_and_runs_nothing(path: Path) -> None:
+    text = page(path)
+    assert "default-src 'none'; style-src 'unsafe-inline'" in text
+    assert "<script" not in text and "http" not in text.replace("http://www.w3.org/", "").replace(
+        "http-equiv", ""
+    )
+
+
+def test_texts_of_the_store_are_escaped(path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    for what in ('"system": "limit"', '"version": "2.1"', '"label": "c0"', '"error": "validation"'):
+        path.write_text(path.read_text().replace(what, f'{what.partition(":")[0]}: "{evil}"'))
+    text = page(path)
+    assert evil not in text and html.escape(evil) in text

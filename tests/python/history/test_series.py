@@ -1,0 +1,74 @@
+"""Which sessions are one series, and what each of them says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import history_store as made
+import pytest
+
+from taskgrain.history import store
+from taskgrain.history.series import Series, seen, series
+from taskgrain.history.session import Number, Session
+
+
+def of(path: Path) -> list[Series]:
+    return series(store.read(path).sessions)
+
+
+def test_cells_are_series_in_the_order_of_time(tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", [1e-6, 2e-6])
+    made.grown(path, [3e-6], "limit")
+    sessions = store.read(path).sessions
+    late: Session = replace(sessions[0], time=made.BEGIN + 9 * made.DAY)
+    found = series([late, *sessions[1:]])
+    assert [one.name for one in found] == ["limit/stencil_1d/width=4", "mpi/stencil_1d/width=4"]
+    assert [point.session.label for point in found[1].points] == ["c1", "c0"]
+    assert not any(one.apart for one in found)
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"machine": "ffff0000"}, "other machine (other caches, cores or memory)"),
+        ({"cores": [0]}, "other processors (0,1; 0)"),
+        ({"reference": "beef"}, "another build of the reference"),
+    ],
+)
+def test_what_cannot_be_compared_is_apart(tmp_path: Path, changes: dict[str, object], why: str) -> None:
+    path = made.grown(tmp_path / "h.jsonl", [1e-6, 1e-6])
+    made.grown(path, [2e-6], **changes)
+    made.grown(path, [1e-6])
+    first, second = of(path)
+    assert len(first.points) == 3 and len(second.points) == 1, "a return goes on with the first series"
+    assert (first.apart, second.apart) == ("", why)
+
+
+def test_another_build_or_version_is_what_a_history_is_about(tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", [1e-6])
+    made.grown(path, [1e-6], build="bbbb2222")
+    (one,) = of(path)
+    assert [point.cell.take.build for point in one.points] == ["aaaa1111", "bbbb2222"]
+
+
+def test_rates_are_of_the_size_that_most_sessions_share(tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", [1e-6] * 3)
+    (one,) = of(path)
+    sizes = [{100: Number(1.0)}, {100: Number(2.0), 50: Number(3.0)}, {50: Number(4.0), 70: Number(5.0)}]
+    one.points = [
+        replace(point, cell=replace(point.cell, rates=rates))
+        for point, rates in zip(one.points, sizes, strict=True)
+    ]
+    assert one.size() == 100
+    assert one.numbers("rate") == [Number(1.0), Number(2.0), None]
+    assert [number and number.value for number in one.numbers("metg")] == [1e-6] * 3
+
+
+def test_a_session_says_a_number_or_bounds_or_nothing() -> None:
+    found = seen([Number(1.0, 0.9, 1.1), None, Number(None, 2.0), Number(None, None, 3.0), Number()])
+    assert list(found) == [0, 2, 3]
+    assert found[0].exact and found[0].error == pytest.approx((math.log(1.1) - math.log(0.9)) / 3.92)
+    assert found[2].span == (math.log(2.0), math.inf) and found[3].span == (-math.inf, math.log(3.0))
+    assert seen([Number(1.0)])[0].error == math.inf

@@ -1,0 +1,119 @@
+"""What happened in series: verdicts, regressions, and what is known already."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import history_store as made
+import pytest
+
+from taskgrain.history import store
+from taskgrain.history.series import series
+from taskgrain.history.session import Number
+from taskgrain.history.watch import History, Watched, verdicts, watch
+from taskgrain.results.compare.cells import Question
+
+
+def history(path: Path, known: float | None = None, **question: object) -> History:
+    return watch(series(store.read(path).sessions), Question(**question), known)  # type: ignore[arg-type]
+
+
+def only(found: History) -> Watched:
+    (one,) = found.watched
+    return one
+
+
+def test_a_slower_level_is_a_regression(tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.2)))
+    one = only(history(path))
+    assert (one.verdict, one.regression) == ("slower", True)
+    (step,) = one.steps
+    assert (step.before.session.label, step.after.session.label) == ("c14", "c15")
+    assert step.ratio.low is not None and step.ratio.high is not None
+    assert step.ratio.low < 1.2 < step.ratio.high
+    (first, second) = one.levels
+    assert first[:2] == (0, 14) and second[:2] == (15, 20)
+    assert first[2] == pytest.approx(1e-6, rel=0.03) and second[2] == pytest.approx(1.2e-6, rel=0.03)
+    assert one.scatter == pytest.approx(0.03, rel=0.5)
+
+
+def test_other_verdicts_are_no_regressions(tmp_path: Path) -> None:
+    faster = made.grown(tmp_path / "faster.jsonl", made.scattered((15, 1.0), (6, 0.8)))
+    still = made.grown(tmp_path / "still.jsonl", made.scattered((20, 1.0)))
+    short = made.grown(tmp_path / "short.jsonl", made.scattered((4, 1.0)))
+    for path, verdict in ((faster, "faster"), (still, "no change"), (short, "too few sessions")):
+        one = only(history(path))
+        assert (one.verdict, one.regression) == (verdict, False)
+
+
+def test_the_margin_says_what_matters(tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.2)))
+    assert only(history(path, margin=0.3)).verdict == "same"
+    assert only(history(path, margin=0.2)).verdict == "undecided"
+
+
+def test_a_rate_is_slower_where_it_is_smaller(tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.2)))
+    one = only(history(path, by="rate"))
+    assert one.verdict == "slower" and one.steps[0].ratio.value == pytest.approx(1 / 1.2, rel=0.05)
+    assert only(history(path, by="floor")).verdict == "slower"
+
+
+def test_a_change_that_is_known_is_no_regression(tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.2)))
+    at = made.BEGIN + 15 * made.DAY
+    assert only(history(path, known=at)).regression is False
+    assert only(history(path, known=at)).verdict == "slower"
+    assert only(history(path, known=at - 1.0)).regression is True
+
+
+def test_a_failure_is_a_regression_until_it_is_mended(tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", [*made.scattered((14, 1.0)), None])
+    one = only(history(path))
+    assert (one.verdict, one.regression) == ("failed", True)
+    made.grown(path, [1e-6])
+    path2 = made.grown(tmp_path / "g.jsonl", [*made.scattered((14, 1.0)), None, 1e-6])
+    assert only(history(path2)).verdict == "no change"
+
+
+def test_sessions_that_say_nothing_keep_their_place(tmp_path: Path) -> None:
+    values: list[float | None] = [*made.scattered((15, 1.0), (6, 1.2))]
+    values[3] = values[16] = None
+    one = only(history(made.grown(tmp_path / "h.jsonl", values)))
+    assert one.steps[0].after.session.label == "c15" and one.numbers[3] is None
+    assert [level[:2] for level in one.levels] == [(0, 14), (15, 20)]
+
+
+def test_a_session_far_off_is_named_by_its_place(tmp_path: Path) -> None:
+    values: list[float | None] = [*made.scattered((20, 1.0))]
+    values[2], values[9] = None, 2e-6
+    one = only(history(made.grown(tmp_path / "h.jsonl", values)))
+    assert one.outlying == {9} and one.verdict == "no change"
+
+
+def test_more_series_need_more_sessions_and_wider_intervals(tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.2)))
+    alone = history(path)
+    for number in range(9):
+        made.grown(path, made.scattered((3, 1.0)), f"s{number}")
+    among = history(path)
+    assert (alone.confidence, among.confidence) == (0.95, pytest.approx(0.995))
+    assert among.enough > alone.enough
+    assert verdicts(among) == {"slower": 1, "too few sessions": 9}
+    first, second = (each.watched[0].steps[0].ratio for each in (alone, among))
+    assert first.low is not None and second.low is not None and second.low < first.low
+
+
+def test_sessions_without_intervals_show_no_scatter(tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0)))
+    sessions = [
+        replace(one, cells=tuple(replace(cell, numbers={"metg": Number(1e-6)}) for cell in one.cells))
+        for one in store.read(path).sessions
+    ]
+    (one,) = watch(series(sessions), Question()).watched
+    assert (one.verdict, one.scatter) == ("no change", None)
+
+
+def test_no_sessions_are_no_series() -> None:
+    assert watch([], Question()).watched == ()

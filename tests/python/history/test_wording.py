@@ -1,0 +1,79 @@
+"""What is said of a history."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import history_store as made
+import pytest
+
+from taskgrain.estimate.ratio import Ratio
+from taskgrain.history import store, wording
+from taskgrain.history.series import series
+from taskgrain.history.session import Number
+from taskgrain.history.watch import History, watch
+from taskgrain.results.compare.cells import Question
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    path: Path = made.grown(tmp_path_factory.mktemp("h") / "h.jsonl", made.scattered((18, 1.0), (8, 1.2)))
+    made.grown(path, [*made.scattered((20, 1.0)), None], "limit")
+    made.grown(path, made.scattered((20, 1.0)), "openmp_for")
+    made.grown(path, [1e-6], machine="ffff0000")
+    return watch(series(store.read(path).sessions), Question())
+
+
+def test_each_verdict_says_what_it_rests_on(history: History) -> None:
+    said = {one.series.system: wording.why(one, history) for one in reversed(history.watched)}
+    assert said["mpi"].startswith("slower: METG is 1.2")
+    assert said["mpi"].endswith("large since c18 (2026-06-15); the session before was c17 (2026-06-14)")
+    assert said["limit"] == "failed in c20 (2026-06-17): validation"
+    assert said["openmp_for"] == "no change of METG in 20 sessions"
+    assert wording.why(history.watched[1], history) == "1 session of the 13 that a change needs"
+
+
+def test_the_sentences_above_all(history: History) -> None:
+    assert wording.summary(history) == [
+        "4 series by METG: 1 failed, 1 slower, 1 no change, 1 too few sessions. The margin is 5 %.",
+        "All intervals of the newest changes hold at once with 95 % (each with 98.75 %).",
+    ]
+    assert wording.summary(watch([], Question())) == ["No session has such a cell."]
+
+
+def test_a_series_apart_says_why(history: History) -> None:
+    titles = [wording.title(one.series) for one in history.watched]
+    assert titles[0] == "stencil_1d/width=4"
+    assert titles[1] == "stencil_1d/width=4, other machine (other caches, cores or memory)"
+
+
+def test_a_label_that_is_a_date_is_not_said_twice(history: History) -> None:
+    point = history.watched[0].series.points[0]
+    assert wording.session(point) == "c0 (2026-05-28)"
+    object.__setattr__(point.session, "label", "2026-05-28 20:26")
+    assert wording.session(point) == "2026-05-28 20:26"
+    object.__setattr__(point.session, "label", "c0")
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (Number(1e-6, 0.9e-6, 1.1e-6), "1.00 µs (0.90 – 1.10)"),
+        (Number(None, 3e-3, None), "above 3.00 ms"),
+        (Number(None, None, 3e-3), "below 3.00 ms"),
+        (Number(None, 1e-3, 3e-3), "above 1.00 ms and below 3.00 ms"),
+        (Number(), "–"),
+        (None, "–"),
+    ],
+)
+def test_what_a_session_says(number: Number | None, said: str) -> None:
+    assert wording.measured(number, "metg") == said
+
+
+def test_a_rate_is_in_tasks_a_second() -> None:
+    assert wording.measured(Number(2e6, 1.9e6, 2.1e6), "rate") == "2.00 Mtask/s"
+
+
+def test_a_ratio_may_have_one_bound() -> None:
+    assert wording.times(Ratio(None, 1.5, None, 3)) == "above 1.5 ×"
+    assert wording.times(Ratio(None, None, 0.5, 3)) == "below 0.50 ×"
