@@ -23,6 +23,8 @@ class Group:
     systems: tuple[str, ...]
     megabytes: int
     """What they take on the disk, together."""
+    minutes: int
+    """What their builds take on two cores, together."""
     install: str
 
 
@@ -31,9 +33,12 @@ def groups(systems: Iterable[System]) -> dict[str, Group]:
     found: dict[str, Group] = {}
     for one in systems:
         if one.group and "." not in one.name:  # a variant comes with its system
-            so_far = found.get(one.group, Group((), 0, make_setup(one.group)))
+            so_far = found.get(one.group, Group((), 0, 0, make_setup(one.group)))
             found[one.group] = replace(
-                so_far, systems=(*so_far.systems, one.name), megabytes=so_far.megabytes + one.megabytes
+                so_far,
+                systems=(*so_far.systems, one.name),
+                megabytes=so_far.megabytes + one.megabytes,
+                minutes=so_far.minutes + one.minutes,
             )
     return found
 
@@ -103,7 +108,7 @@ def select(
         elif name in systems:
             chosen[name] = systems[name]
         else:
-            raise InputError(place, name, ", ".join([*systems, "all", "default"]))
+            raise InputError(place, name, [*systems, "all", "default"])
     if not chosen:
         raise UsageError(f"{option}: no system can run here; `taskgrain systems` says what is missing")
     for one in chosen.values():

@@ -26,7 +26,8 @@ class Tree:
 
     def __init__(self, process: subprocess.Popen[bytes], lifeline: int, mark: str, scratch: str) -> None:
         self.process = process
-        self._scratch = scratch
+        self.scratch = scratch
+        """The folder that is TMPDIR for the command."""
         self._mark = f"{_MARK}={mark}".encode()
         self._lifeline: int | None = lifeline
 
@@ -86,7 +87,7 @@ class Tree:
             code = self.wait(timeout)
         if code is None or code < 0:
             self._kill_orphans()
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            shutil.rmtree(self.scratch, ignore_errors=True)
         return code
 
     def _kill_orphans(self) -> None:

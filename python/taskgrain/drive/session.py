@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from taskgrain.drive import answers
-from taskgrain.drive.answers import DriverError, OutOfTime, Peak, Probe, Ready, RunResult
+from taskgrain.drive.answers import Disturbed, DriverError, OutOfTime, Peak, Probe, Ready, RunResult
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.log import DriverLog
 from taskgrain.drive.process_tree import Tree, spawn
@@ -142,6 +142,11 @@ class Session:
         """The driver's processes, all of them, without the supervisor."""
         return self._tree.pids() if self._tree is not None else []
 
+    @property
+    def scratch(self) -> str:
+        """The folder of the driver's temporary files, which goes with it. Empty if there is no driver."""
+        return self._tree.scratch if self._tree is not None else ""
+
     def start(self) -> Ready:
         """Starts the driver (again) and returns what it says of itself."""
         self.kill()
@@ -199,6 +204,30 @@ class Session:
         answer = self._ask(request, "result", number, self._patience(expected_seconds), most_seconds)
         elapsed = math.inf if self.launch.simulated else time.perf_counter() - begin
         return self._checked(lambda: answers.result(answer, number, repeats, self.launch.cores, elapsed))
+
+    def disturbed(
+        self,
+        graphs: Sequence[Mapping[str, object]],
+        fault: Mapping[str, object],
+        *,
+        isa: str = "auto",
+        expected_seconds: float | None = None,
+    ) -> Disturbed:
+        """One `run` of one repeat, validated in full, that is asked for `fault`: the fields of the protocol's
+        `fault`. Its `file` may be left out."""
+        self._number += 1
+        number = self._number
+        request = {"op": "run", "id": number, "graphs": list(graphs), "repeats": 1, "warmup": 0}
+        asked = {"file": f"{self.scratch}/fault-{number}"} | dict(fault)
+        request |= {"validate": "full", "isa": isa, "fault": asked}
+        begin = time.perf_counter()
+        try:
+            answer = self._ask(request, "result", number, self._patience(expected_seconds))
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(str(asked["file"]))
+        elapsed = math.inf if self.launch.simulated else time.perf_counter() - begin
+        return self._checked(lambda: answers.disturbed(answer, number, self.launch.cores, elapsed))
 
     def peak(self, kernel: Mapping[str, object], seconds: float, isa: str = "auto") -> Peak:
         """One `peak`, which only the reference serves."""

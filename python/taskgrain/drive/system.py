@@ -42,6 +42,8 @@ class System:
     language: str = ""
     sources: tuple[str, ...] = ()
     guidance: tuple[str, ...] = ()
+    constructs: tuple[str, ...] = ()
+    """Patterns of the names that belong to the runtime (docs/reference/productivity.md)."""
     default: bool = False
     simulated: bool = False
     """Its seconds are those of a simulation, not of this machine."""
@@ -53,6 +55,8 @@ class System:
     """What `make setup GROUPS=…` calls those that are set up together; empty for those of `--systems`."""
     megabytes: int = 0
     """What its set-up takes on the disk."""
+    minutes: int = 0
+    """What its set-up takes on two cores, if it builds something."""
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
     reference: tuple[str, ...] = ()

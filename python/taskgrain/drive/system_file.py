@@ -48,7 +48,8 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
     _, _, _ = setup.texts("pypi"), setup.texts("pypi_alone"), setup.text("program")
     for package, sign in debian.items().items():
         numbers.text(sign, debian.field(package))
-    megabytes, most_cores = setup.take("megabytes"), limits.take("cores")
+    most_cores = limits.take("cores")
+    install = probe.text("install") or (make_setup(group) if own else "")
     system = System(
         name=name,
         folder=folder.resolve(),
@@ -60,14 +61,16 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
         language=table.text("language"),
         sources=table.texts("sources"),
         guidance=table.texts("guidance"),
+        constructs=table.texts("constructs"),
         default=table.flag("default", False),
         simulated=table.flag("simulated", False),
         programs=probe.texts("programs"),
         files=_words(probe, "files"),
         python=probe.texts("python"),
-        install=probe.text("install") or (make_setup(group) if own else ""),
-        group=group if own else "",
-        megabytes=0 if megabytes is None else numbers.integer(megabytes, setup.field("megabytes")),
+        install=install,
+        group=group if own and install == make_setup(group) else "",  # what users install is in none
+        megabytes=setup.count("megabytes", 0, low=0),
+        minutes=setup.count("minutes", 0, low=0),
         command=command,
         env=_environment(launch),
         reference=_command(launch, "reference"),
@@ -120,7 +123,11 @@ def _variant(system: System, variants: _Table, name: str) -> System:
         system,
         name=f"{system.name}.{name}",
         title=table.text("title") or f"{system.title}, {name}",
+        paradigm=table.text("paradigm") or system.paradigm,
         default=table.flag("default", False),
+        distributed=table.flag("distributed", system.distributed),
+        network=table.text("network") or system.network,
+        sources=table.texts("sources") or system.sources,
         programs=table.texts("programs") or system.programs,
         files=_words(table, "files") or system.files,
         command=_command(table, "command") or system.command,
@@ -160,9 +167,9 @@ class _Table:
         value = self.take(key)
         return default if value is None else numbers.flag(value, self.field(key))
 
-    def count(self, key: str, default: int) -> int:
+    def count(self, key: str, default: int, low: int = 1) -> int:
         value = self.take(key)
-        return default if value is None else numbers.integer(value, self.field(key), low=1)
+        return default if value is None else numbers.integer(value, self.field(key), low=low)
 
     def texts(self, key: str) -> tuple[str, ...]:
         value = self.take(key)
@@ -196,4 +203,4 @@ class _Table:
 
     def done(self) -> None:
         for key in self._rest:
-            raise InputError(self.key(key), key, ", ".join(self._known))
+            raise InputError(self.key(key), key, self._known)

@@ -1,13 +1,14 @@
 """What the system counts while something is measured: how much of the cores other processes and the
-hypervisor took, and how often a driver was interrupted."""
+hypervisor took, how often a driver was interrupted, and energy."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from taskgrain.machine import energy
 from taskgrain.machine.processes import cpu_seconds
 
 BUSY_SHARE = 0.03
@@ -69,6 +70,8 @@ class Busy:
     """The hypervisor's part of it."""
     switches: int = 0
     """Involuntary context switches of the processes that were measured."""
+    joules: float | None = None
+    """Energy of all processors, whoever used it; None where it cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,7 @@ class _Reading:
     wall: float
     processes: dict[int, float]
     ticks: dict[int, list[int]]
+    energy: energy.Reading = field(default_factory=dict)
 
 
 class BusyWatch:
@@ -93,7 +97,7 @@ class BusyWatch:
 
     @staticmethod
     def _read() -> _Reading:
-        return _Reading(time.perf_counter(), _all_cpu_seconds(), cpu_ticks())
+        return _Reading(time.perf_counter(), _all_cpu_seconds(), cpu_ticks(), energy.read())
 
     def end(self, own: Collection[int]) -> Busy:
         """What has passed since; this process is no other."""
@@ -123,4 +127,5 @@ class BusyWatch:
             steal = 0.0  # a single tick may have gathered over minutes
         whole = wall * max(1, len(self._cores))
         switches = max(0, sum(map(involuntary_switches, own)) - self._switches)
-        return Busy(min(1.0, (max(others, unseen, 0.0) + steal) / whole), min(1.0, steal / whole), switches)
+        share = min(1.0, (max(others, unseen, 0.0) + steal) / whole)
+        return Busy(share, min(1.0, steal / whole), switches, energy.joules(start.energy, end.energy))

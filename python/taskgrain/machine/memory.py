@@ -98,6 +98,37 @@ def _proportional(pid: int) -> int:
         return _resident(pid)
 
 
+def _peak(pid: int) -> int:
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            return next(1024 * int(line.split()[1]) for line in file if line.startswith(b"VmHWM:"))
+    except (OSError, ValueError, StopIteration, IndexError):
+        return 0
+
+
+class Growth:
+    """By how much the resident memory of processes grows at most, from the making of this on."""
+
+    def __init__(self, pids: Iterable[int]) -> None:
+        self._before = {pid: _resident(pid) for pid in pids if _forget_peak(pid)}
+
+    def bytes(self, pids: Iterable[int]) -> int | None:
+        """The sum over the processes `pids`, which may have had their peaks at different times; None where
+        the kernel keeps no peak from a moment on."""
+        if not self._before:
+            return None
+        return sum(max(0, _peak(pid) - self._before.get(pid, 0)) for pid in pids)
+
+
+def _forget_peak(pid: int) -> bool:
+    """Lets the kernel's peak of a process begin anew; see proc_pid_clear_refs(5)."""
+    try:
+        Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="ascii")
+    except OSError:
+        return False
+    return True
+
+
 class MemoryWatch:
     """Decides whether a driver, started now, holds too much."""
 

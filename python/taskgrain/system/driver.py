@@ -118,6 +118,7 @@ def _run(system: System, request: dict[str, Any]) -> dict[str, Any]:
     if violation:
         message = violation.pop("message")
         return _error(run.id, "validation", message) | {"violation": violation}
+    strikes = {} if run.strikes is None else {"strikes": run.strikes}
     return {
         "event": "result",
         "id": run.id,
@@ -125,6 +126,7 @@ def _run(system: System, request: dict[str, Any]) -> dict[str, Any]:
         "prepare_seconds": [prepared],
         "tasks": run.tasks,
         **accounts,
+        **strikes,
         "binding": system.binding(),
         "peak_rss_bytes": system.peak_rss_bytes(),
     }

@@ -12,7 +12,7 @@ import os
 import resource
 import secrets
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
@@ -117,6 +117,8 @@ class ProcessSystem(System):
         _bind(self._processors)  # what is started from here shares these
         self._members: dict[int, Connection] = {}
         self._request: str | None = None
+        self._may_lose = False
+        """Whether processes may end during the present run, because it is asked for a fault."""
         self._peak_rss_bytes = 0
         self._lock = threading.Lock()
         address, key = f"taskgrain-{secrets.token_hex(8)}", secrets.token_hex(16)
@@ -132,7 +134,7 @@ class ProcessSystem(System):
 
     def prepare(self, run: Run) -> None:
         check_memory(run)
-        self._request = run.request
+        self._request, self._may_lose = run.request, run.strikes is not None
         self.assemble()
         self._ask("begin", run.request)
 
@@ -146,6 +148,8 @@ class ProcessSystem(System):
         raise RuntimeError(f"one of {self.cores} worker processes has ended")
 
     def verify(self, run: Run) -> tuple[dict[str, Any], dict[str, Any] | None]:
+        if run.strikes is not None:  # the books are those of all processes already
+            return super().verify(run)
         for books, peak_rss_bytes in self._ask("books").values():
             run.add(books)
             self._peak_rss_bytes = max(self._peak_rss_bytes, peak_rss_bytes)
@@ -156,13 +160,17 @@ class ProcessSystem(System):
 
     def _is_complete(self) -> bool:
         """Whether the members are those of all cores. Forgets others, which end as they lose the driver."""
-        complete = True
         with self._lock:
-            for number, member in list(self._members.items()):
-                if number >= self.cores or member.poll():  # none owes an answer now: it has ended
-                    self._members.pop(number).close()
-                    complete = False
+            # None owes an answer now: one that has something to say has ended.
+            complete = not self._dismiss(lambda number, member: number >= self.cores or member.poll())
             return complete and len(self._members) == self.cores
+
+    def _dismiss(self, which: Callable[[int, Connection], bool]) -> bool:
+        """Forgets some members; whether there were any. To be called with the lock."""
+        found = [number for number, member in self._members.items() if which(number, member)]
+        for number in found:
+            self._members.pop(number).close()
+        return bool(found)
 
     def _accept(self) -> None:
         while True:
@@ -172,6 +180,8 @@ class ProcessSystem(System):
             except (EOFError, OSError):
                 continue
             with self._lock:
+                if self._may_lose:  # then the newcomer may be for one that has ended
+                    self._dismiss(lambda _, member: member.poll())
                 if number is None:
                     number = next(n for n in range(len(self._members) + 1) if n not in self._members)
                 member.send((number, self._processors[number % self.cores], self._request))
@@ -189,8 +199,9 @@ class ProcessSystem(System):
                         else:
                             answers[number] = member.recv()
                     except (EOFError, OSError):
-                        del self._members[number]
-                        answers[number] = RuntimeError(f"worker process {number} has ended")
+                        self._members.pop(number).close()
+                        if not self._may_lose:
+                            answers[number] = RuntimeError(f"worker process {number} has ended")
         for answer in answers.values():
             if isinstance(answer, Exception):
                 raise answer

@@ -154,6 +154,18 @@ def test_a_result() -> None:
     )
 
 
+def test_with_a_fault_tasks_may_be_executed_again_and_none_may_be_missing() -> None:
+    once = RESULT | {"seconds": [0.5], "strikes": 1}
+    found = answers.disturbed(once | {"executed": 11}, 7, (0, 1), 1.0)
+    assert (found.strikes, found.result.tasks, found.result.executed) == (1, 8, 11)
+    with pytest.raises(DriverError, match="7 tasks were executed; the graphs hold 8"):
+        answers.disturbed(once | {"executed": 7}, 7, (0, 1), 1.0)
+    with pytest.raises(DriverError, match="strikes"):
+        answers.disturbed(without(once, "strikes"), 7, (0, 1), 1.0)
+    with pytest.raises(DriverError, match="11 tasks were executed; the graphs hold 8"):
+        result(executed=11)
+
+
 def test_what_a_result_may_leave_out() -> None:
     optional = ("prepare_seconds", "dependencies", "flops", "bytes", "binding", "peak_rss_bytes")
     found = answers.result(without(RESULT, *optional), 7, 2, (0, 1), 1.0)
@@ -263,6 +275,13 @@ def test_workers_outside_and_on_one_processor() -> None:
     )
     (shared,) = binding_warnings([[0], [1], [1]], [0, 1])
     assert (shared.code, shared.values) == ("binding_shared", {"workers": [1, 2], "processor": 1})
+
+
+def test_workers_that_move_among_cores_are_no_more_than_cores() -> None:
+    assert binding_warnings([[0, 1], [0, 1]], [0, 1]) == ()
+    for worker in ([0, 1], [0], [1]):
+        assert binding_warnings([[0, 1], [0, 1], worker], [0, 1])[0].code == "binding_shared"
+    assert binding_warnings([[0, 5], [0, 5]], [0, 1])[0].code == "binding_outside"
 
 
 @given(st.permutations(range(6)), st.lists(st.integers(0, 6), min_size=2, max_size=2).map(sorted))

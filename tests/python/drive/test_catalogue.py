@@ -50,14 +50,15 @@ def test_variants_are_systems_of_their_own(tmp_path: Path) -> None:
 
 def test_groups_are_those_of_the_projects_own_systems(tmp_path: Path) -> None:
     make(tmp_path / "package" / "systems" / "plain", LEAST + '[variants.fast]\nenv = { A = "1" }\n')
-    for name, megabytes in (("tasks", 300), ("actors", 0)):
-        text = f'{LEAST}[setup]\ngroup = "ray"\nmegabytes = {megabytes}\n[probe]\nfiles = ["/nowhere"]\n'
-        make(tmp_path / "package" / "systems" / name, text)
+    for name, megabytes, minutes in (("tasks", 300, 3), ("actors", 0, 2)):
+        setup = f'[setup]\ngroup = "ray"\nmegabytes = {megabytes}\nminutes = {minutes}\n'
+        make(tmp_path / "package" / "systems" / name, f'{LEAST}{setup}[probe]\nfiles = ["/nowhere"]\n')
     foreign = make(tmp_path / "foreign", FULL)
+    make(tmp_path / "package" / "systems" / "by_hand", f'{LEAST}[probe]\ninstall = "install it yourself"\n')
     found = discover([foreign], tmp_path / "package")
     assert groups(found.values()) == {
-        "default": Group(("plain",), 0, "make setup"),
-        "ray": Group(("actors", "tasks"), 300, "make setup GROUPS=ray"),
+        "default": Group(("plain",), 0, 0, "make setup"),
+        "ray": Group(("actors", "tasks"), 300, 5, "make setup GROUPS=ray"),
     }
     assert found["tasks"].probe().install == "make setup GROUPS=ray"
     assert found["foreign"].probe().install == "apt-get install it"

@@ -78,6 +78,16 @@ def test_a_variant_may_use_more_cores(tmp_path: Path) -> None:
         read(make(tmp_path / "other", LEAST + "[variants.none]\ncores = 0\n"))
 
 
+def test_a_variant_may_be_distributed(tmp_path: Path) -> None:
+    variant = 'distributed = true\nnetwork = "a network"\nsources = ["b.cpp"]\n'
+    text = f'sources = ["a.cpp"]\n{LEAST}[variants.ranks]\n{variant}[variants.same]\nparadigm = "other"\n'
+    one = read(make(tmp_path / "it", text))
+    ranks, same = one.variants
+    assert (ranks.distributed, ranks.network, ranks.sources) == (True, "a network", ("b.cpp",))
+    assert (same.distributed, same.network, same.sources) == (False, "", ("a.cpp",))
+    assert (ranks.paradigm, same.paradigm) == ("", "other")
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -102,6 +112,7 @@ def test_wrong_variants_are_named(tmp_path: Path, text: str, said: str) -> None:
         ('pypi = "a"', "setup.pypi", "a"),
         ('pypi_alone = "a"', "setup.pypi_alone", "a"),
         ("megabytes = -1", "setup.megabytes", "-1"),
+        ("minutes = 0.5", "setup.minutes", "0.5"),
         ("apt = []", "setup.key", "apt"),
     ),
 )

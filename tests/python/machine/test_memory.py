@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from taskgrain.machine import memory
-from taskgrain.machine.memory import MemoryWatch
+from taskgrain.machine.memory import Growth, MemoryWatch
 from taskgrain.machine.processes import descendants
 from taskgrain.words.errors import InputError
 
@@ -48,6 +48,39 @@ def test_memory_that_is_shared_counts_once() -> None:
         assert "where 48 MiB are allowed" in str(MemoryWatch(48 * 2**20).excess(pids))
         for pid in pids:
             psutil.Process(pid).kill()
+
+
+GROWING = """
+import sys
+held = bytearray(2**26)  # before
+del held
+print("ready", flush=True)
+sys.stdin.readline()
+held = bytearray(2**25)
+del held
+print("done", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_growth_is_the_peak_since_then_and_no_earlier_one() -> None:
+    command = [sys.executable, "-c", GROWING]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as one:
+        assert one.stdin and one.stdout and one.stdout.readline() == b"ready\n"
+        growth = Growth([one.pid])
+        assert growth.bytes([one.pid]) == pytest.approx(0, abs=2**22)
+        one.stdin.write(b"\n")
+        one.stdin.flush()
+        assert one.stdout.readline() == b"done\n"
+        assert growth.bytes([one.pid]) == pytest.approx(2**25, abs=2**22)
+        with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as another:
+            time.sleep(0.5)
+            found = growth.bytes([one.pid, another.pid])  # of a new process all counts
+            assert found is not None and found > 2**25 + 2**22
+            another.kill()
+        one.kill()
+    assert growth.bytes([one.pid]) == 0
+    assert Growth([]).bytes([os.getpid()]) is None
 
 
 def test_a_machine_that_runs_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,3 +112,26 @@ def test_every_run_lies_at_an_address_of_its_own() -> None:
     request = json.dumps({"op": "run", "graphs": [graph("tree")]})
     runs = [Run(request), Run(request)]
     assert 0 < runs[0].address != runs[1].address > 0
+
+
+def test_a_fault_strikes_once_and_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    fault = {"kind": "fail", "step": 3, "point": 2}
+    with session(tmp_path) as driver:
+        if not driver.alive:
+            driver.start()
+        with pytest.raises(DriverError, match=r"task \(3, 2\) fails, time 1 of 1") as caught:
+            driver.disturbed([graph("fft")], fault)
+        assert caught.value.kind == "system"
+        assert driver.run([graph("fft")], repeats=2, validate="full").executed == 30
+        found = driver.disturbed([graph("fft")], fault | {"kind": "note"})
+        assert (found.strikes, found.result.executed) == (1, 30)
+        assert found.result.work == driver.run([graph("fft")], repeats=1).work
+        with pytest.raises(DriverError, match=r"fault\.step: '6' is not allowed; allowed: 0 to 5") as caught:
+            driver.disturbed([graph("fft")], fault | {"step": 6})
+        assert caught.value.kind == "invalid"
+
+
+def test_a_wrong_execution_is_found_beside_a_fault(tmp_path: Path) -> None:
+    note = {"kind": "note", "step": 1, "point": 0}
+    with session(tmp_path, "inputs = inputs[::-1]") as driver, pytest.raises(DriverError, match="wrong_pro"):
+        driver.disturbed([graph("fft")], note)

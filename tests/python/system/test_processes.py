@@ -173,6 +173,36 @@ def test_workers_come_and_go_between_runs(tmp_path: Path, name: str, words: str)
             assert [list(processors) for processors in result.binding] == [[core] for core in CORES]
 
 
+def test_a_worker_that_is_killed_in_a_run_with_a_fault_is_replaced_on_its_core(tmp_path: Path) -> None:
+    driver = Path(__file__).parents[1] / "drivers" / "retrying.py"
+    with Session("retrying", Launch((sys.executable, str(driver)), {}, CORES), tmp_path / "log") as session:
+        session.start()
+        fault = {"kind": "kill", "step": 3, "point": 2, "times": 2}
+        found = session.disturbed([graph("stencil_1d")], fault)
+        assert (found.strikes, found.result.executed - found.result.tasks) == (2, 2)
+        assert [list(processors) for processors in found.result.binding] == [[core] for core in CORES]
+        assert session.run([graph("stencil_1d")], repeats=2).executed == 30
+
+
+def test_a_worker_that_ends_without_a_fault_is_an_error(tmp_path: Path) -> None:
+    driver = tmp_path / "driver.py"
+    retrying = Path(__file__).parents[1] / "drivers" / "retrying.py"
+    ended = "if (step, point) == (3, 2) and not os.path.exists(__file__ + 'x'): "
+    ended += "open(__file__ + 'x', 'w').close(); os._exit(1)"
+    text = retrying.read_text().replace("import sys", "import os\nimport sys")
+    driver.write_text(
+        text.replace(
+            "        try:\n            driver.send(",
+            f"        {ended}\n        try:\n            driver.send(",
+        )
+    )
+    with Session("retrying", Launch((sys.executable, str(driver)), {}, CORES), tmp_path / "log") as session:
+        session.start()
+        with pytest.raises(DriverError, match=r"worker process . has ended|skipped"):
+            session.run([graph("stencil_1d")], repeats=1)
+        assert (tmp_path / "driver.pyx").exists()
+
+
 REQUEST = '{"graphs": [{"pattern": "trivial", "steps": 2, "width": 2}], "validate": "full"}'
 
 

@@ -1,0 +1,76 @@
+"""A core that a driver loses or gets in the middle of a run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+_LOOK_SECONDS = 5e-4
+"""Between two looks whether the time has come: so late the core may move."""
+
+
+class MovedCore:
+    """A context manager. As soon as the books of a run with a fault say that it has struck, no thread of the
+    driver may use the last of its cores any more; or, if the core is `given`, none may until then. At the end
+    each may again."""
+
+    def __init__(
+        self, pids: Callable[[], Sequence[int]], cores: Sequence[int], books: Path, given: bool
+    ) -> None:
+        self.moved = False
+        self._pids, self._books, self._given = pids, books, given
+        self._all, self._rest, self._core = set(cores), set(cores[:-1]), cores[-1]
+        self._before: dict[int, set[int]] = {}
+        self._over = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Self:
+        if self._given:
+            self._take()
+        self._watcher.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._watcher.join()
+        self._give()
+
+    def _watch(self) -> None:
+        while not self._over.wait(_LOOK_SECONDS):
+            with contextlib.suppress(OSError):  # the books are not there yet
+                with open(self._books, "rb") as file:
+                    struck = any(file.read(8))
+                if struck:
+                    (self._give if self._given else self._take)()
+                    self.moved = not self._over.is_set()
+                    return
+
+    def _take(self) -> None:
+        for _ in range(2):  # a thread may be starting another
+            for thread in self._threads():
+                with contextlib.suppress(OSError):
+                    now = os.sched_getaffinity(thread)
+                    self._before.setdefault(thread, now)
+                    if self._core in now:
+                        os.sched_setaffinity(thread, now - {self._core} or self._rest)
+
+    def _give(self) -> None:
+        for thread in self._threads() if self._before else ():
+            with contextlib.suppress(OSError):  # it has ended
+                now = os.sched_getaffinity(thread)
+                # One that has started since has what its parent had then.
+                before = self._before.get(thread, self._all if now == self._rest else now)
+                if now != before:
+                    os.sched_setaffinity(thread, before)
+
+    def _threads(self) -> Iterator[int]:
+        for pid in self._pids():
+            with contextlib.suppress(OSError):
+                yield from map(int, os.listdir(f"/proc/{pid}/task"))
