@@ -5,12 +5,21 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.ui import WebDriverWait
 
 BINARY = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
+NEEDED = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        BINARY is None or DRIVER is None,
+        reason="needs chromium and chromedriver (apt-get install chromium chromium-driver)",
+    ),
+]
+"""Marks of tests that open a page."""
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",

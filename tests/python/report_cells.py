@@ -10,12 +10,14 @@ from taskgrain.report.cells import Cell, Point, Results
 
 _PLAIN = Cell(
     name="a/fft/width=4", system="a", workload="fft/width=4", pattern="fft", width=4, radix=None, graphs=1,
-    output_bytes=16, kernel="compute_bound", dependences=2.0, command="", cores=2, reference="reference",
+    output_bytes=16, kernel="compute_bound",
+    fields={"pattern": "fft", "width": 4}, dependences=2.0, tasks_per_step=None,
+    command="", cores=2, reference="reference",
     threshold=0.5, ending="precise", metg=None, low=None, high=None, start=None, best=False, overhead=None,
     overhead_low=None, overhead_high=None, quiet=None, quiet_low=None, quiet_high=None, ratios=(),
     floor=None, floor_low=None,
-    floor_high=None, iterations=None, rounds=8, runs=20, repeated=0, disturbed=0, memory=None,
-    peak_rate=1e9, best_rate=1e9, work_unit="flop", curve=(), warnings=(), error="",
+    floor_high=None, iterations=None, rounds=8, runs=20, repeated=0, disturbed=0, prepare=None, memory=None,
+    peak_rate=1e9, best_rate=1e9, work_unit="flop", curve=(), known=None, warnings=(), error="",
 )  # fmt: skip
 
 
@@ -42,4 +44,4 @@ def point(iterations: float, granularity: float, efficiency: float, **fields: An
 
 def results(*cells: Cell) -> Results:
     """A folder's results with these cells."""
-    return Results(Path("results"), "title", "", {}, cells, (), (), b"")
+    return Results(Path("results"), "title", "", {}, {}, cells, (), (), b"")

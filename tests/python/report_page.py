@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 from taskgrain.report import data
 from taskgrain.report.write import write
@@ -19,6 +23,10 @@ class Page(HTMLParser):
         self.text = ""
         self._in_script = False
         self.feed(html)
+
+    def unpacked(self, block: str) -> Any:
+        """The JSON of a block that is compressed."""
+        return json.loads(gzip.decompress(base64.b64decode(self.blocks[block])))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))

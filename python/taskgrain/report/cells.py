@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from taskgrain.results.curves import Curve
 from taskgrain.words.warnings import Notice
 
 Fields = Mapping[str, object]
@@ -27,6 +28,8 @@ class Point:
     """The granularity of every repeat behind the point."""
     disturbed: tuple[float, ...] = ()
     """Those of runs that others on the cores disturbed."""
+    asked: float | None = None
+    """What the work of a task was to take alone, in seconds, if the efficiency at this time was asked for."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,12 @@ class Cell:
     graphs: int | None
     output_bytes: int | None
     kernel: str
+    fields: Fields
+    """All of the workload."""
     dependences: float | None
     """Of a task, the mean over its longest run."""
+    tasks_per_step: float | None
+    """The mean over its longest run."""
     command: str
     """What measures this cell alone in the same way; empty if that was not recorded."""
     cores: int | None
@@ -110,12 +117,16 @@ class Cell:
     """Runs that were repeated because others took too much of the cores."""
     disturbed: int | None
     """Runs that stayed disturbed."""
+    prepare: float | None
+    """Seconds that a run spent on its graph before the clock started, per task: the median over its runs."""
     memory: int | None
     """Bytes, the largest process of its driver at its largest, since that was started."""
     peak_rate: float | None
     best_rate: float | None
     work_unit: str
     curve: tuple[Point, ...]
+    known: Curve | None
+    """The same as `advise` takes it; None if the cell did not come to its end."""
     warnings: tuple[Notice, ...]
     error: str
     """The kind of its last failure, if that ended it."""
@@ -125,6 +136,11 @@ class Cell:
         """The ratio to the best of the workload; the best itself has one to the limit at most."""
         apart = [] if self.best else sorted(self.ratios, key=lambda one: one.to.startswith("limit/"))
         return apart[0] if apart else None
+
+    @property
+    def at(self) -> tuple[Point, ...]:
+        """The points at the task times that were asked for."""
+        return tuple(point for point in self.curve if point.asked)
 
     @property
     def at_most(self) -> float | None:
@@ -147,6 +163,8 @@ class Results:
     title: str
     study: str
     """The text of study.toml, empty if there is none."""
+    settings: Fields
+    """Its table."""
     machine: Fields
     cells: tuple[Cell, ...]
     failures: tuple[Failure, ...]

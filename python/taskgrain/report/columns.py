@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from taskgrain.report.cells import Cell
-from taskgrain.report.rows import bound, short_result, span
+from taskgrain.report.rows import bound, long_result, short_result, span
 from taskgrain.words import quantity
 
 ENDINGS = {
@@ -16,6 +16,7 @@ ENDINGS = {
     "never_reached": ("never reached", "even the largest task tried is below the threshold"),
     "always_reached": ("always reached", "even the smallest task tried is above the threshold"),
     "several_crossings": ("several crossings", "the curve crosses the threshold more than once: no one METG"),
+    "at": ("task times", "the efficiency at given task times was measured, and no METG searched for"),
     "failed": ("failed", "the cell failed; see the failures"),
     "unfinished": ("unfinished", "the measurement stopped before the cell came to an end"),
 }
@@ -44,6 +45,11 @@ def _metg(cell: Cell) -> tuple[str, float | None]:
     return (quantity.NOTHING, None) if value is None else (short_result(cell), value)
 
 
+def _asked(cell: Cell) -> tuple[str, float | None]:
+    """Sorted by the efficiency at the first of the task times."""
+    return (long_result(cell), cell.at[0].efficiency) if cell.at else (quantity.NOTHING, None)
+
+
 def _interval(cell: Cell) -> tuple[str, float | None]:
     """Sorted by how many times as large its upper end is: infinitely if one is missing."""
     if cell.metg is None:
@@ -52,7 +58,7 @@ def _interval(cell: Cell) -> tuple[str, float | None]:
     return quantity.around(cell.metg, cell.low, cell.high)[1], high / low if low else math.inf
 
 
-def _to_best(cell: Cell) -> tuple[str, float | None]:
+def to_best(cell: Cell) -> tuple[str, float | None]:
     if cell.best:
         return "best", 1.0
     found = cell.to_best
@@ -73,6 +79,10 @@ def _floor(cell: Cell) -> tuple[str, float | None]:
     return quantity.around(cell.floor, cell.floor_low, cell.floor_high)[0], cell.floor
 
 
+def _prepare(cell: Cell) -> tuple[str, float | None]:
+    return quantity.seconds(cell.prepare, 2), cell.prepare
+
+
 def _memory(cell: Cell) -> tuple[str, float | None]:
     return (quantity.NOTHING, None) if cell.memory is None else (quantity.size(cell.memory), cell.memory)
 
@@ -88,11 +98,13 @@ def _text(of: Callable[[Cell], str]) -> Callable[[Cell], tuple[str, float | None
 COLUMNS = (
     Column("METG", True, True, _metg),
     Column("95 % interval", True, True, _interval),
-    Column("Times the best", True, True, _to_best),
+    Column("Times the best", True, True, to_best),
+    Column("Efficiency at task times", False, True, _asked),
     Column("Overhead of a task", True, True, _overhead),
     Column("Start and end of a run", False, True, lambda cell: (quantity.seconds(cell.start, 2), cell.start)),
     Column("METG on quiet cores", False, True, _quiet),
     Column("Floor", False, True, _floor),
+    Column("Graph made ahead, per task", False, True, _prepare),
     Column("Memory of a process", True, True, _memory),
     Column("Ending", True, False, _text(ending)),
     Column("Rounds", True, True, lambda cell: _number(cell.rounds)),

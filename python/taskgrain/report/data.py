@@ -12,11 +12,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import median
 
 from taskgrain.report.cells import Cell, Failure, Point, Ratio, Results
 from taskgrain.report.repeat import command
 from taskgrain.report.runs import Run, counting, curve, peak, samples
-from taskgrain.results import lines, reader, values
+from taskgrain.results import curves, lines, reader, values
+from taskgrain.results.curves import Curve
 from taskgrain.results.lines import (
     CellLine,
     CrashLine,
@@ -29,6 +31,7 @@ from taskgrain.results.lines import (
     ReferenceLine,
     RunLine,
 )
+from taskgrain.study.fields import WORKLOAD
 from taskgrain.words.warnings import Notice, read_notice
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
@@ -52,8 +55,10 @@ class _Gathered:
     runs: list[Run] = field(default_factory=list)
     count: int = 0
     """Of the lines of runs, those that make no sense included."""
-    longest: tuple[int, int] = (0, 0)
-    """Tasks and dependences of the longest run."""
+    longest: tuple[int, int, int] = (0, 0, 0)
+    """Tasks, dependences and steps of the longest run."""
+    prepared: list[float] = field(default_factory=list)
+    """Seconds before the clock of each run, per task."""
     memory: int = 0
     """The largest that a run names, in bytes."""
     work_unit: str = ""
@@ -86,6 +91,8 @@ def read(folder: Path) -> Results:
             _refer(references.setdefault(line.reference_key, _Reference()), line)
         elif isinstance(line, OfCell):
             _gather(gathered.setdefault(text(line.cell), _Gathered()), line)
+    known = {text(one.cell): one for one in curves.of_lines(contents.shown, folder, machine, study.table)}
+    cells = [_cell(name, one, references, study.table, known.get(name)) for name, one in gathered.items()]
     failures = [
         Failure(name, _error(line), text(line.message), text(line.log), superseded=not last)
         for name, one in gathered.items()
@@ -95,8 +102,9 @@ def read(folder: Path) -> Results:
         folder=folder,
         title=_title(folder, study),
         study=text(study.text),
+        settings=study.table,
         machine=machine,
-        cells=_with_the_best([_cell(name, one, references, study.table) for name, one in gathered.items()]),
+        cells=_with_the_best(cells),
         failures=tuple(failures),
         warnings=(*contents.warnings(), *contents.strays(), *study.warnings, *odd),
         raw=contents.raw,
@@ -127,7 +135,10 @@ def _gather(cell: _Gathered, line: Line) -> None:
             cell.count += 1
             cell.runs += _runs(line)
             if line.tasks and line.dependencies is not None:
-                cell.longest = max(cell.longest, (line.tasks, line.dependencies))
+                cell.longest = max(cell.longest, (line.tasks, line.dependencies, line.steps or 0))
+            cell.prepared += [
+                one / line.tasks for one in line.prepare_seconds if one is not None and line.tasks
+            ]
             cell.memory = max(cell.memory, line.peak_rss_bytes or 0)
             if line.iterations:  # the empty kernel has a unit of its own
                 cell.work_unit = text(line.work_unit) or cell.work_unit
@@ -165,14 +176,20 @@ def _refer(reference: _Reference, line: ReferenceLine) -> None:
         reference.rates.append(rates)
 
 
-def _cell(name: str, gathered: _Gathered, references: _References, settings: Mapping[str, object]) -> Cell:
+def _cell(
+    name: str,
+    gathered: _Gathered,
+    references: _References,
+    settings: Mapping[str, object],
+    known: Curve | None,
+) -> Cell:
     started, ended = gathered.started, gathered.ended
     workload = started.workload
     system = text(started.system) or name.partition("/")[0]
     shown = name.removeprefix(f"{system}/")
     reference = references.get(started.reference_key, _Reference())
     peak_rate = ended.peak_rate or peak(reference.rates, started.cores)
-    tasks, dependences = gathered.longest
+    tasks, dependences, steps = gathered.longest
     return Cell(
         name=name,
         system=system,
@@ -183,7 +200,9 @@ def _cell(name: str, gathered: _Gathered, references: _References, settings: Map
         graphs=workload.get("graphs"),
         output_bytes=workload.get("output_bytes"),
         kernel=text(workload.get("kernel")),
+        fields={name: workload.get(name, one.default) for name, one in WORKLOAD.items()},
         dependences=dependences / tasks if tasks else None,
+        tasks_per_step=tasks / steps if steps else None,
         command=command(text(started.command), settings),
         cores=started.cores,
         reference=text(started.reference_key[0]),
@@ -209,11 +228,13 @@ def _cell(name: str, gathered: _Gathered, references: _References, settings: Map
         runs=gathered.count,
         repeated=ended.repeated_runs,
         disturbed=ended.disturbed_runs,
+        prepare=median(gathered.prepared) if gathered.prepared else None,
         memory=gathered.memory or None,
         peak_rate=peak_rate,
         best_rate=ended.best_rate,
         work_unit=gathered.work_unit or reference.work_unit,
         curve=_curve(ended.curve, counting(gathered.runs), peak_rate),
+        known=known,
         warnings=tuple(_notices(ended)),
         error=gathered.error,
     )
@@ -254,6 +275,7 @@ def _point(one: CurvePoint) -> Point | None:
         efficiency_low=one.efficiency_low,
         efficiency_high=one.efficiency_high,
         repeats=one.repeats,
+        asked=one.asked,
     )
 
 

@@ -28,7 +28,7 @@ def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> li
     """
     for one in formats:
         if one not in FORMATS:
-            raise InputError("--format", one, ", ".join(FORMATS))
+            raise InputError("--format", one, FORMATS)
     written: dict[Path, None] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
@@ -46,13 +45,16 @@ def bound(cell: Cell) -> float | None:
 
 
 def short_result(cell: Cell) -> str:
-    """What a cell came to in a word or two: `0.41 µs`, `≤ 12.0 ns`, `> 5.00 ms`, `no one value`, `crash`."""
+    """What a cell came to in a word or two: `0.41 µs`, `≤ 12.0 ns`, `> 5.00 ms`, `no one value`, `crash`; or
+    `62 % at 20 µs`, where the efficiency at a task time was asked for."""
     if cell.metg is not None:
         return quantity.around(cell.metg, cell.low, cell.high)[0]
     if cell.at_most is not None:
         return f"≤ {quantity.seconds(cell.at_most)}"
     if cell.at_least is not None:
         return f"> {quantity.seconds(cell.at_least)}"
+    if cell.at:
+        return at_task_times(cell.at[:1]) + (f" and {len(cell.at) - 1} more" if len(cell.at) > 1 else "")
     known = {
         "several_crossings": "no one value",
         "never_reached": "never",
@@ -67,8 +69,21 @@ def short_result(cell: Cell) -> str:
 def long_result(cell: Cell) -> str:
     """The same with the interval, and what is missing of that."""
     if cell.metg is None:
-        return short_result(cell)
+        return at_task_times(cell.at, intervals=True) or short_result(cell)
     return quantity.interval(cell.metg, cell.low, cell.high) + _missing(cell.low, cell.high)
+
+
+def at_task_times(points: Sequence[Point], intervals: bool = False) -> str:
+    """The efficiency at each task time that was asked for; one without an interval is not known."""
+    found = []
+    for point in points:
+        low, high = point.efficiency_low, point.efficiency_high
+        if low is None and high is None:
+            share = "not known"
+        else:
+            share = quantity.percent_interval(point.efficiency, *((low, high) if intervals else (None, None)))
+        found.append(f"{share} at {quantity.seconds(point.asked, 2)}")
+    return "; ".join(found)
 
 
 def span(cell: Cell) -> tuple[float, float]:
@@ -88,7 +103,6 @@ def metg(results: Results) -> list[Row]:
             "cell": index,
             "system": cell.system,
             "rank": ranks[cell.system],
-            "radix": cell.radix,
             "x": short(bound(cell)),
             "metg": short(cell.metg),
             "low": low,
@@ -143,11 +157,11 @@ def points(cell: Cell, index: int) -> list[Row]:
     ]
 
 
-def sample_counts(results: Results) -> tuple[int, int]:
-    """Of all samples, and how many of a point are taken to the page at most."""
+def most_samples(results: Results) -> int:
+    """How many samples of a point are taken to the page at most."""
     counts = [len(one.samples) + len(one.disturbed) for cell in results.cells for one in cell.curve]
     total = sum(counts)
-    return total, max(counts, default=0) if total <= MOST_SAMPLES else max(3, MOST_SAMPLES // len(counts))
+    return max(counts, default=0) if total <= MOST_SAMPLES else max(3, MOST_SAMPLES // len(counts))
 
 
 def thinned(samples: Sequence[float], point: Point, most: int) -> list[int]:
@@ -188,15 +202,6 @@ def most(field: str, levels: Iterable[Row], points: Iterable[Row]) -> float:
         if isinstance(middle, float):
             ends.append(min(high, REACH * middle) if isinstance(high, float) else middle)
     return 1.05 * max(ends, default=1.0)
-
-
-def radix_groups(results: Results) -> dict[str, tuple[Cell, ...]]:
-    """Cells whose workloads differ in the radix alone, by what they have in common."""
-    groups: dict[str, list[Cell]] = {}
-    for cell in results.cells:
-        if cell.radix is not None:
-            groups.setdefault(re.sub(r"/radix=\d+", "", cell.workload), []).append(cell)
-    return {name: tuple(cells) for name, cells in groups.items() if len({one.radix for one in cells}) > 1}
 
 
 def short(value: float | None) -> float | None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from taskgrain.report.cells import Cell
+from taskgrain.report.cells import Cell, Ratio
 from taskgrain.report.rows import bound, span
 
 
@@ -21,6 +21,13 @@ class Standing:
     intervals overlap."""
     unknown: tuple[Cell, ...]
     """Those that have neither a METG nor a bound of it."""
+
+
+def contest(cells: Sequence[Cell]) -> list[Cell]:
+    """Those cells of a workload that use all of its cores: a system that leaves cores unused wastes these
+    whatever its METG is, and is no match for the others."""
+    most = max((cell.cores for cell in cells if cell.cores), default=None)
+    return [cell for cell in cells if most is None or cell.cores == most]
 
 
 def of(cells: Sequence[Cell]) -> Standing:
@@ -46,6 +53,15 @@ def of(cells: Sequence[Cell]) -> Standing:
         behind=tuple(filter(behind_all_ties, known)),
         unknown=tuple(cell for cell in cells if bound(cell) is None),
     )
+
+
+def ratio(cell: Cell, to: Cell) -> Ratio | None:
+    """From common rounds if there are any, else of the two METGs or bounds, and then without an interval."""
+    own, other = bound(cell), bound(to)
+    if own is None or other is None:
+        return None
+    shared = next((one for one in cell.ratios if one.to == to.name), None)
+    return shared or Ratio(to.name, own / other, None, None)
 
 
 def _middle(cell: Cell) -> float:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 
+from taskgrain.measure.advice_words import sentences
+from taskgrain.measure.advise import Question, answer
 from taskgrain.report import standing
 from taskgrain.report.cells import Cell, Results
 from taskgrain.report.rows import bound, short_result
 from taskgrain.words import quantity
 from taskgrain.words.verdict import Judged, state_of_the_machine
+
+_MUCH = 10.0
+"""How many times as slow a system may look and still be named among those that may be the best."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,8 @@ class Best:
     """More than one if no difference is shown between them: nobody can say which is better."""
     perhaps: tuple[str, ...]
     """Systems of which only a bound is known, with it: they may be better than the best."""
+    unsure: tuple[str, ...]
+    """Systems that look much slower, and of which too little is known to rule out that they are not."""
     limit: str
     """How long a task must last with the first of them."""
     interval: str
@@ -31,16 +39,9 @@ class Best:
     """The share of the machine that shorter tasks lose: `half`, `30 %`."""
     measured: int
     """Systems with a METG, or with a bound of it, on this workload."""
-    runner_up: str
-    """The best of the systems whose intervals lie above those of all these."""
-    runner_up_times: str
-    runner_up_ties: tuple[str, ...]
-    """Those that cannot be told from it."""
     worst: str
     worst_limit: str
     worst_times: str
-    unknown: tuple[str, ...]
-    """Systems that have no number here, with the reason."""
 
     @property
     def contenders(self) -> tuple[str, ...]:
@@ -74,9 +75,23 @@ def best(results: Results) -> tuple[Best, ...]:
     return tuple(one for one in found if one is not None)
 
 
+def at_task_times(results: Results) -> list[tuple[str, list[str]]]:
+    """For each workload whose efficiency was asked for at task times, what `advise` says of them."""
+    found = []
+    for workload in results.workloads:
+        cells = [cell for cell in results.cells if cell.workload == workload and cell.at]
+        for asked in sorted({point.asked for cell in cells for point in cell.at if point.asked}):
+            known = [cell.known for cell in cells if cell.known]
+            if known:
+                question = Question(asked, known[0].workload, known[0].cores or 0)
+                answers = [answer(question, cell.system, cell.known) for cell in cells]
+                found.append((workload, [*sentences(question, answers)]))
+    return found
+
+
 def troubles(results: Results) -> str:
     """What did not come to a number: `3 cells failed, 2 are unfinished`; empty if all did."""
-    endings = Counter(cell.ending for cell in results.cells if cell.metg is None)
+    endings = Counter(cell.ending for cell in results.cells if cell.metg is None and not cell.at)
     words = {
         "failed": ("failed", "failed"),
         "unfinished": ("is unfinished", "are unfinished"),
@@ -92,40 +107,34 @@ def troubles(results: Results) -> str:
 
 
 def _best(workload: str, results: Results) -> Best | None:
-    here = [cell for cell in results.cells if cell.workload == workload]
-    # A system that leaves cores unused wastes these whatever its METG is: it is no match for the others.
-    most = max((cell.cores for cell in here if cell.cores), default=None)
-    here = [cell for cell in here if most is None or cell.cores == most]
+    here = standing.contest([cell for cell in results.cells if cell.workload == workload])
     found = standing.of(here)
     if not found.ties or not (found.ties[0].metg or found.ties[0].at_most):
         return None
     first, behind = found.ties[0], found.behind
     bounds_only = [cell for cell in found.ties[1:] if cell.metg is None]
-    next_ones = standing.of(behind).ties
+    unsure = [cell for cell in found.ties[1:] if (cell.metg or 0.0) > _MUCH * (bound(first) or math.inf)]
     span = quantity.around(first.metg, first.low, first.high)[1] if first.metg else quantity.NOTHING
     return Best(
         workload=workload,
-        systems=tuple(cell.system for cell in found.ties if cell not in bounds_only),
+        systems=tuple(cell.system for cell in found.ties if cell not in (*bounds_only, *unsure)),
         perhaps=tuple(f"{cell.system} {short_result(cell)}" for cell in bounds_only),
+        unsure=tuple(cell.system for cell in unsure),
         limit=_result(first).removeprefix("≤ "),
         interval="" if first.metg is None else "(no interval)" if span == quantity.NOTHING else f"({span})",
         at_most=first.metg is None,
         lost="half" if first.threshold == 0.5 else quantity.percent(1 - first.threshold),
         measured=len(here) - len(found.unknown),
-        runner_up=behind[0].system if behind else "",
-        runner_up_ties=tuple(cell.system for cell in next_ones[1:]),
-        runner_up_times=_times(behind[0], first) if behind else "",
         worst=behind[-1].system if behind else "",
         worst_limit=_result(behind[-1]) if behind else "",
         worst_times=_times(behind[-1], first) if behind else "",
-        unknown=tuple(f"{cell.system} ({short_result(cell)})" for cell in found.unknown),
     )
 
 
 def _times(cell: Cell, first: Cell) -> str:
     """How many times as long as with the first a task must last."""
-    longer, least = bound(cell), bound(first)
-    return quantity.ratio(longer / least) if longer and least else ""
+    found = standing.ratio(cell, first)
+    return quantity.ratio(found.value) if found else ""
 
 
 def _result(cell: Cell) -> str:

@@ -7,18 +7,25 @@ from pathlib import Path
 
 from taskgrain.report import figures, page
 from taskgrain.report.cells import Results
+from taskgrain.report.changes import Changes
 from taskgrain.report.figures import FORMATS
 from taskgrain.words.errors import UsageError
 
 
-def write(results: Results, target: Path | None = None) -> Path:
+def write(
+    results: Results,
+    target: Path | None = None,
+    changes: Sequence[Changes] = (),
+    at: float | None = None,
+) -> Path:
     """Writes the report of the results to `target` (default: report.html in their folder).
 
-    Returns where it lies. Raises `UsageError` if `target` cannot be written.
+    It also shows what changed since others, and asks at first about tasks of `at` seconds. Returns where it
+    lies. Raises `UsageError` if `target` cannot be written.
     """
     target = results.folder / "report.html" if target is None else target
     try:
-        target.write_text(page.render(results), "utf-8")
+        target.write_text(page.render(results, changes, at), "utf-8")
     except OSError as error:
         raise UsageError(f"{target}: cannot be written: {error.strerror}") from None
     return target

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from report_cells import cell, measured
+from report_cells import cell, measured, point
 
 from taskgrain.report.cells import Cell, Ratio
 from taskgrain.report.columns import COLUMNS, ENDINGS, ending
@@ -45,11 +45,13 @@ def test_columns_of_numbers_sort_by_numbers(column: object) -> None:
         floor_low=0.9e-6,
         floor_high=1.1e-6,
         iterations=120.0,
+        prepare=2e-9,
         memory=2**20,
         start=1e-6,
         overhead=1e-6,
         quiet=1.5e-6,
         ratios=(Ratio("b/fft/width=4", 1.3, 1.2, 1.4),),
+        curve=(point(10, 1e-6, 0.5, asked=5e-7),),
     )
     _, number = column.content(full)  # type: ignore[attr-defined]
     assert (number is not None) == column.numeric  # type: ignore[attr-defined]
@@ -85,3 +87,8 @@ def test_an_ending_is_told_in_words_with_its_error() -> None:
     assert ending(cell(ending="failed", error="timeout")) == "failed: timeout"
     assert ending(cell(ending="a_new_one")) == "a new one"
     assert all(name and told for name, told in ENDINGS.values())
+
+
+def test_what_a_graph_takes_ahead_is_told_per_task() -> None:
+    assert content("Graph made ahead, per task", cell(prepare=1.26e-6)) == ("1.3 µs", 1.26e-6)
+    assert content("Graph made ahead, per task", cell())[0] == NOTHING

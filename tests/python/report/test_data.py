@@ -36,6 +36,16 @@ def test_reads_a_cell(tmp_path: Path) -> None:
     assert results.warnings == ()
 
 
+def test_what_a_graph_takes_ahead_is_the_median_of_the_runs(tmp_path: Path) -> None:
+    name = "mpi/fft/width=16"
+    runs = [
+        results_folder.run_line(name) | {"prepare_seconds": [one * results_folder.TASKS]} for one in (1, 5, 2)
+    ]
+    folder = results_folder.write(tmp_path, [results_folder.cell_line("mpi", "fft"), *runs])
+    (cell,) = data.read(folder).cells
+    assert cell.prepare == pytest.approx(2.0)
+
+
 def test_the_unit_of_work_may_come_from_the_reference(tmp_path: Path) -> None:
     reference: results_folder.Line = {
         "kind": "reference",
@@ -98,7 +108,7 @@ def test_numbers_that_json_does_not_know(tmp_path: Path) -> None:
     line = '{"kind":"metg","cell":"a/b","ending":"precise","metg":NaN,"low":1e999,"high":-Infinity,"x":%s}'
     (folder / "runs.jsonl").write_text(line % ("9" * 400) + "\n", "utf-8")
     assert data.read(folder).cells[0].metg is None
-    (cell,) = json.loads(opened(folder).blocks["data"], parse_constant=pytest.fail)
+    (cell,) = json.loads(opened(folder).blocks["data"], parse_constant=pytest.fail)["cells"]
     assert cell["row"]["low"] is None
 
 
@@ -180,7 +190,7 @@ def test_the_samples_behind_a_curve(tmp_path: Path) -> None:
     assert [len(point.samples) for point in cell.curve] == [6] * 10
     for point in cell.curve:
         assert all(abs(one / point.granularity - 1) < 0.3 for one in point.samples)
-    embedded = json.loads(opened(folder).blocks["data"])
+    embedded = json.loads(opened(folder).blocks["data"])["cells"]
     assert [len(point[-2]) for point in embedded[0]["points"]] == [6] * 10
     first = cell.curve[0]
     shown = [first.granularity * math.exp(one / 1000) for one in embedded[0]["points"][0][-2]]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from pathlib import Path
 
-from taskgrain.report import look, page
+from taskgrain.report import embed, look
 
 # Machado, Oliveira and Fernandes, IEEE TVCG 15(6), 2009, linear RGB: protanopia, deuteranopia, tritanopia.
 DEFICIENCIES = (
@@ -32,7 +31,7 @@ def lightness_and_hue(colour: str, matrix: tuple[tuple[float, ...], ...]) -> tup
 
 def palettes() -> list[list[str]]:
     """That of paper, and those of the page: light, dark."""
-    css = Path(page.__file__).with_name("page.css").read_text("utf-8")
+    css = embed.resource("page.css")
     found = re.findall(r"--series-\d: (#[0-9a-f]{6})", css)
     count = len(look.PAPER.palette)
     return [list(look.PAPER.palette), found[:count], found[count:]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from pathlib import Path
@@ -20,7 +18,7 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
     folder = results_folder.hostile(tmp_path)
     shown = opened(folder)
     scripts = [attributes for tag, attributes in shown.tags if tag == "script"]
-    assert [one.get("id") for one in scripts] == ["charts", "data", "files", "raw", None, None]
+    assert [one.get("id") for one in scripts] == ["charts", "data", "answers", "files", "raw", None, None]
     assert not [tag for tag, _ in shown.tags if tag == "img"]
     assert not [
         name
@@ -29,7 +27,7 @@ def test_everything_is_escaped(tmp_path: Path) -> None:
         if name.startswith("on") or name == "style"
     ]
     assert "{{ 7 * 7 }}" in shown.text
-    for block in ("charts", "data", "files"):
+    for block in ("charts", "data"):
         assert "<" not in shown.blocks[block]
         json.loads(shown.blocks[block])
     # Cell, system, workload, command, warning, failures, machine and study: all of it is there, as text.
@@ -75,17 +73,7 @@ def test_every_cell_has_its_command(tmp_path: Path) -> None:
             assert f"taskgrain metg --system {system} --pattern {pattern} --width 16" in shown.text
 
 
-def test_a_spreadsheet_takes_no_text_for_a_formula(tmp_path: Path) -> None:
-    started = results_folder.cell_line("mpi", "stencil_1d") | {"system": "=1+1", "command": "@SUM(A1)"}
-    files = json.loads(opened(results_folder.write(tmp_path, [started])).blocks["files"])
-    (row,) = csv.DictReader(io.StringIO(files["cells.csv"]))
-    assert row["system"] == "'=1+1"
-    assert row["command"].startswith("'@SUM(A1)")
-
-
 def test_the_memory_of_a_driver_is_shown(tmp_path: Path) -> None:
     shown = opened(results_folder.big(tmp_path, ["mpi"], ["fft"]))
-    (row,) = csv.DictReader(io.StringIO(json.loads(shown.blocks["files"])["cells.csv"]))
-    assert row["memory"] == "7446528"
     assert "Memory of a process" in shown.text
     assert "7.1 MiB" in shown.text

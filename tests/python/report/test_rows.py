@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import results_folder
 from report_cells import cell, measured, point, results
 from report_page import opened
 
-from taskgrain.report import data, rows
+from taskgrain.report import rows
 from taskgrain.report.look import AT_LEAST, AT_MOST, SHAPES
 
 CURVE = (
@@ -99,10 +100,10 @@ def test_a_point_has_a_rate_where_the_peak_is_known() -> None:
 
 def test_few_samples_are_all_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     found = results(measured("a", 1e-6, curve=CURVE), measured("b", 1e-6))
-    assert rows.sample_counts(found) == (6, 4)
+    assert rows.most_samples(found) == 4
     monkeypatch.setattr(rows, "MOST_SAMPLES", 5)
-    assert rows.sample_counts(found) == (6, 3)
-    assert rows.sample_counts(results(cell())) == (0, 0)
+    assert rows.most_samples(found) == 3
+    assert rows.most_samples(results(cell())) == 0
 
 
 def test_samples_are_thinned_evenly() -> None:
@@ -119,12 +120,14 @@ def test_many_samples_of_a_folder_are_thinned(tmp_path: Path, monkeypatch: pytes
     started = results_folder.cell_line("mpi", "stencil_1d")
     ended = results_folder.metg_line(str(started["cell"]), 4e-7)
     folder = results_folder.write(tmp_path, [started, *results_folder.run_lines(ended, 9), ended])
-    assert "an even selection" not in opened(folder).text
+
+    def samples() -> list[int]:
+        (one,) = json.loads(opened(folder).blocks["data"])["cells"]
+        return [len(point[-2]) for point in one["points"]]
+
+    assert samples() == [18] * 10
     monkeypatch.setattr(rows, "MOST_SAMPLES", 50)
-    shown = opened(folder)
-    assert "180 of all cells" in shown.text
-    assert "an even selection" in shown.text
-    assert [len(one[-2]) for one in json.loads(shown.blocks["data"])[0]["points"]] == [5] * 10
+    assert samples() == [5] * 10
 
 
 def test_the_best_efficiency_is_that_of_the_shortest_sample() -> None:
@@ -140,13 +143,13 @@ def test_the_dashed_lines() -> None:
     assert rows.peaks([cell(peak_rate=None)]) == []
 
 
-def test_cells_that_differ_in_their_radix_alone_are_a_group(tmp_path: Path) -> None:
-    groups = rows.radix_groups(data.read(results_folder.of_radices(tmp_path)))
-    assert {name: [one.radix for one in cells] for name, cells in groups.items()} == {
-        "nearest/width=16": [1, 3, 5, 9] * 2
-    }
-    alone = [cell("a", "nearest/radix=3", radix=3), cell("b", "nearest/radix=3", radix=3), cell("a", "fft")]
-    assert rows.radix_groups(results(*alone)) == {}
+def test_the_efficiency_at_task_times_stands_for_a_metg() -> None:
+    asked = point(310, 4e-5, 0.5, asked=20e-6)
+    one = cell(ending="at", curve=(asked, point(620, 5e-5, 0.8, asked=40e-6)))
+    assert rows.short_result(one) == "50 % at 20 µs and 1 more"
+    assert rows.long_result(one) == "50 % (45 – 55) at 20 µs; 80 % (72 – 88) at 40 µs"
+    unsure = replace(asked, efficiency_low=None, efficiency_high=None)
+    assert rows.short_result(cell(ending="at", curve=(unsure,))) == "not known at 20 µs"
 
 
 def test_numbers_are_as_long_as_a_pixel_needs() -> None:

@@ -25,12 +25,7 @@ def test_the_best_system(tmp_path: Path) -> None:
         tmp_path, {"slow": (5e-5, "precise"), "fast": (1e-6, "precise"), "mid": (3e-6, "budget")}
     )
     assert (best.systems, best.limit, best.lost, best.measured) == (("fast",), "1.00 µs", "half", 3)
-    assert (best.runner_up, best.runner_up_times, best.worst, best.worst_times) == (
-        "mid",
-        "3.0 ×",
-        "slow",
-        "50 ×",
-    )
+    assert (best.worst, best.worst_times) == ("slow", "50 ×")
 
 
 def test_the_best_system_cannot_be_told(tmp_path: Path) -> None:
@@ -39,7 +34,18 @@ def test_the_best_system_cannot_be_told(tmp_path: Path) -> None:
     )
     assert best.systems == ("one", "other")
     assert best.perhaps == ("open ≤ 10.3 µs",)
-    assert (best.runner_up, best.worst) == ("", "")
+    assert best.worst == ""
+
+
+def test_a_slow_system_of_which_little_is_known_is_not_called_the_best(tmp_path: Path) -> None:
+    lines = []
+    for system, metg in (("fast", 1e-6), ("slow", 1e-3)):
+        line = results_folder.metg_line(results_folder.cell_name(system, "fft"), metg)
+        if system == "slow":
+            line["low"] = 1e-7
+        lines += [results_folder.cell_line(system, "fft"), line]
+    (best,) = summary.best(data.read(results_folder.write(tmp_path, lines)))
+    assert (best.systems, best.unsure, best.worst) == (("fast",), ("slow",), "")
 
 
 def test_the_best_system_is_only_bounded(tmp_path: Path) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Literal, Protocol
 
 import altair as alt
 from markupsafe import Markup
 
-from taskgrain.report import rows
 from taskgrain.report.cells import Results
 from taskgrain.report.look import Spec
 from taskgrain.report.rows import Row
@@ -21,18 +20,12 @@ ONE_COLUMN, BOTH_COLUMNS = 241.0, 504.0
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page, with the plots of one chart or of several that follow each other in the table."""
+    """A part of the page, with the plots of one chart."""
 
     id: str
     title: str
     intro: Callable[[Results], Markup]
     """What stands above the plots, as HTML."""
-    layout: str = ""
-    """The style sheet's class for the plots: `panels` side by side, or one below the other."""
-    key: bool = True
-    """Whether the legend of the systems stands above the plots."""
-    choice: bool = False
-    """Whether the reader chooses the one workload that the plots show."""
 
 
 @dataclass(frozen=True)
@@ -48,33 +41,35 @@ class Plot:
     key: str
     """Plots of one key have one specification."""
     spec: Callable[[], Spec]
-    of: tuple[str, ...] | None = None
-    """The workloads whose cells it shows, as data set `rows`; None: the points, samples and levels of the
-    workload that the reader has chosen."""
+    cells: tuple[int, ...]
+    """The numbers of the cells that it shows."""
+    shows: Literal["rows", "points", "own"]
+    """A row for each cell, the points of its curve, or rows of the plot's own."""
     needs: str = ""
     """A field of a cell's data without which the cell is left out."""
     row_height: int = 0
     """Pixels for each row, where the height follows the rows."""
-    levels: Mapping[int, Row] = field(default_factory=dict)
-    """The dashed line of each cell, by its place in the results; equal ones are drawn once."""
-    middle: bool = False
-    """Whether the median of these lines is drawn instead."""
-    most: str = ""
-    """The field of points whose largest value, or an upper bound near to it, ends the axis that the
-    specification calls `most`."""
-    caption: Markup | None = None
+    levels: Sequence[Row] = ()
+    """The dashed lines."""
+    most: float = 1.0
+    """What the end of an axis is that the specification calls `most`."""
+    values: Mapping[int, float] = field(default_factory=dict)
+    """What a row has as `at`, by the number of the cell."""
+    own: Mapping[int, Sequence[Row]] = field(default_factory=dict)
+    """The rows of the plot's own, by the number of the cell."""
 
     def options(self) -> dict[str, object]:
         """What the script is told."""
         return {
             "spec": self.key,
-            "of": self.of,
+            "cells": self.cells,
+            "shows": self.shows,
             "needs": self.needs,
             "row_height": self.row_height,
             "levels": self.levels,
-            "middle": self.middle,
             "most": self.most,
-            "reach": rows.REACH,
+            "values": self.values,
+            "own": self.own,
         }
 
 

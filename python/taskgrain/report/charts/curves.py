@@ -1,44 +1,36 @@
-"""What the charts of cells' curves share: their section of the page, and one plot for each workload."""
+"""What the charts of cells' curves share: a panel for each workload, and a figure for each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from markupsafe import Markup
-
 from taskgrain.report import rows
 from taskgrain.report.cells import Cell, Results
-from taskgrain.report.charts.chart import Figure, Plot, Section
+from taskgrain.report.charts.chart import Figure, Plot
 from taskgrain.report.charts.lines import Chart, page_spec
 from taskgrain.report.look import PAGE, PAPER
 
 Levels = Callable[[Iterable[Cell]], list[rows.Row]]
 
 
-def _intro(results: Results) -> Markup:
-    return (
-        Markup("") if any(cell.curve for cell in results.cells) else Markup("<p>No cell has a curve yet.</p>")
-    )
-
-
-SECTION = Section("curves", "Efficiency and rate", _intro, choice=True)
-
-
 def on_page(
-    results: Results, name: str, title: str, chart: Callable[..., Chart], levels: Levels, caption: Markup
+    results: Results, name: str, title: str, chart: Callable[..., Chart], levels: Levels
 ) -> Iterator[Plot]:
-    """One plot, of the workload that the reader has chosen; none where no cell has a curve."""
-    if any(cell.curve for cell in results.cells):
-        yield Plot(
-            id=name,
-            heading=title,
-            label=f"Plot of {title[0].lower()}{title[1:]}, a line for each system",
-            key=name,
-            spec=lambda: page_spec(chart(results, PAGE)),
-            levels={number: level for number, cell in enumerate(results.cells) for level in levels([cell])},
-            caption=caption,
-        )
+    """A panel for each workload that has a curve."""
+    for place, workload in enumerate(results.workloads):
+        numbers = [i for i in rows.numbers(results, workload) if results.cells[i].curve]
+        if numbers:
+            yield Plot(
+                id=f"{name}-{place}",
+                heading=workload,
+                label=f"Plot of {title} on {workload}, a line for each system",
+                key=name,
+                spec=lambda: page_spec(chart(results, PAGE)),
+                cells=tuple(numbers),
+                shows="points",
+                levels=levels(results.cells[i] for i in numbers),
+            )
 
 
 def on_paper(results: Results, name: str, chart: Callable[..., Chart], levels: Levels) -> Iterator[Figure]:

@@ -11,31 +11,27 @@ from markupsafe import Markup
 from taskgrain.report import look, rows
 from taskgrain.report.cells import Results
 from taskgrain.report.charts import curves
-from taskgrain.report.charts.chart import Figure, Plot
+from taskgrain.report.charts.chart import Figure, Plot, Section
 from taskgrain.report.charts.lines import Chart, looks
 from taskgrain.report.charts.lines import curves as lines
 from taskgrain.report.look import Theme
 
-SECTION = curves.SECTION
+
+def _intro(results: Results) -> Markup:
+    return Markup(
+        "<p>Each mark is one task size, with its 95 % intervals. A system's METG is about where its line "
+        "crosses the dashed threshold; it is read off all sizes near there. "
+        '<span class="screen">A click on a mark shows its cell, with the samples behind its curve.</span></p>'
+    )
+
+
+SECTION = Section("efficiency", "Efficiency against task granularity", _intro)
 
 
 def on_page(results: Results) -> Iterator[Plot]:
-    """One plot, of the workload that the reader has chosen."""
-    samples, _ = rows.sample_counts(results)
-    behind = ""
-    if samples:
-        even = " (an even selection)" if samples > rows.MOST_SAMPLES else ""
-        behind = (
-            f", and, faint, the samples behind it, grey where others disturbed the run{even}; "
-            f"{samples} of all cells"
-        )
-    caption = Markup(
-        "Each mark is one task size, with its 95 % intervals{}. A system's METG is about where its line "
-        "crosses the dashed threshold; it is read off all sizes near there."
-    ).format(behind)
-    yield from curves.on_page(
-        results, "efficiency", "Efficiency against task granularity", chart, rows.thresholds, caption
-    )
+    """A panel for each workload."""
+    title = "efficiency against task granularity"
+    yield from curves.on_page(results, "efficiency", title, chart, rows.thresholds)
 
 
 def on_paper(results: Results) -> Iterator[Figure]:

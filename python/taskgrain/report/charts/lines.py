@@ -53,7 +53,14 @@ def curves(
     )
     faint = base.encode(opacity=opacity(0.6, 0.25), strokeWidth=by_certainty(1, 0.6))
     head = 14 if width is None else 5
+    page = [*rest(x, y, "iterations:Q"), *(_task(x, y, inside, theme) if by_granularity else ())]
+    ends = {"x": like(x, "granularity_low:Q"), "x2": "granularity_high:Q"}
+    across = [
+        faint.mark_rule().encode(y=y, **ends),
+        *arrows(faint.encode(y=y), x, "granularity_low", "granularity_high", x_ends, head),
+    ]
     layers = [
+        *(page if width is None else ()),
         levels.mark_rule(strokeDash=[5, 4], color=theme.muted).encode(y=like(y, "value:Q")),
         levels.mark_text(**beside, baseline="bottom", dy=-3, color=theme.muted).encode(
             x=alt.value(end), y=like(y, "value:Q"), text="text:N"
@@ -64,6 +71,7 @@ def curves(
             color=alt.when("datum.disturbed").then(alt.value(theme.muted)).otherwise(colour),
             opacity=opacity(0.3),
         ),
+        *(across if by_granularity else ()),
         faint.mark_rule().encode(x=x, y=like(y, f"{name}_low:Q"), y2=f"{name}_high:Q"),
         *arrows(faint.encode(x=x), y, f"{name}_low", f"{name}_high", y_ends, head),
         base.mark_line(strokeWidth=1.6 if width is None else 1).encode(x=x, y=y, order="iterations:Q"),
@@ -71,25 +79,40 @@ def curves(
             x=x, y=y, shape=shape, tooltip=shown, opacity=opacity(1.0, 0.4)
         ),
     ]
-    if by_granularity:
-        ends = {"x": like(x, "granularity_low:Q"), "x2": "granularity_high:Q"}
-        layers[3:3] = [
-            faint.mark_rule().encode(y=y, **ends),
-            *arrows(faint.encode(y=y), x, "granularity_low", "granularity_high", x_ends, head),
-        ]
     return sized(layers, width, most)
+
+
+def rest(x: alt.X, y: alt.Y, order: str) -> list[alt.Chart]:
+    """The systems that the reader has not chosen, on the page: thin grey lines behind the others."""
+    base = alt.Chart(alt.NamedData(name="rest")).mark_line(strokeWidth=0.9, color="var(--rest)")
+    return [base.encode(x=x, y=y, order=order, detail="system:N")]
+
+
+def _task(x: alt.X, y: alt.Y, inside: str, theme: Theme) -> list[alt.Chart]:
+    """Where tasks of the time that the reader has typed lie: their work is the same at every point."""
+    base = alt.Chart(alt.NamedData(name="task")).transform_filter(inside)
+    return [
+        base.mark_line(strokeDash=[2, 3], strokeWidth=1.4, color=theme.ink).encode(
+            x=x, y=y, order="granularity:Q"
+        )
+    ]
 
 
 def looks(
     results: Results, theme: Theme, legend: Sequence[str], width: int | None
 ) -> tuple[alt.Color, alt.Shape]:
-    """Colour and shape of every system, the same in all charts; `legend` are those named below the plot."""
+    """Colour and shape of every system, the same in all charts; `legend` are those named below the plot.
+
+    On the page, rows bring both: a few systems are drawn at once, and the reader chooses which.
+    """
+    if width is None:
+        return alt.Color("colour:N", scale=None), alt.Shape("shape:N", scale=None)
     systems = rows.ranked(results)
     styles = [look.style(i, theme) for i in range(len(systems))]
     colours = alt.Scale(domain=systems, range=[colour for colour, _ in styles])
     shapes = alt.Scale(domain=systems, range=[shape for _, shape in styles])
-    named = None  # the page has a legend of its own
-    if width is not None and legend:
+    named = None
+    if legend:
         values = [system for system in systems if system in legend]
         across = _SYMBOL + _LETTER * max(map(len, values))
         columns = max(1, int(width / across))
@@ -118,11 +141,11 @@ def opacity(usual: float, uncertain: float | None = None) -> Any:
 
 
 def size(width: int | None) -> int:
-    return 46 if width is None else 18
+    return 34 if width is None else 18
 
 
 def sized(layers: Sequence[alt.Chart], width: int | None, most: float = 1.0) -> Chart:
-    size = {"width": "container", "height": 320} if width is None else {"width": width, "height": 140}
+    size = {"width": "container", "height": 190} if width is None else {"width": width, "height": 140}
     given = [alt.param(name="chosen", value=""), alt.param(name="most", value=most)]
     return alt.layer(*layers, **size).add_params(*given)
 

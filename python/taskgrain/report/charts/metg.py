@@ -11,7 +11,7 @@ from markupsafe import Markup
 from taskgrain.report import look, rows
 from taskgrain.report.cells import Results
 from taskgrain.report.charts.chart import BOTH_COLUMNS, Figure, Plot, Section
-from taskgrain.report.charts.intervals import arrows, by_certainty
+from taskgrain.report.charts.intervals import arrows, by_certainty, like, within
 from taskgrain.report.charts.lines import Chart, page_spec, tooltip
 from taskgrain.report.look import PAGE, PAPER, Theme
 from taskgrain.words import quantity
@@ -42,36 +42,44 @@ def _intro(results: Results) -> Markup:
     ).format(" or ".join(map(quantity.percent, thresholds)), Markup(" &ensp;\n").join(marks))
 
 
-SECTION = Section("metg", "METG", _intro, layout="panels", key=False)
+SECTION = Section("metg", "METG", _intro)
 
 
 def on_page(results: Results) -> Iterator[Plot]:
-    """A panel for each workload."""
-    for number, workload in enumerate(results.workloads):
-        yield Plot(
-            id=f"metg-{number}",
-            heading=workload,
-            label=f"Plot of METG by system on {workload}; the table of all cells has its numbers",
-            key="metg",
-            spec=lambda: page_spec(panel(results, PAGE)),
-            of=(workload,),
-            row_height=_ROW,
-        )
+    """A panel for each workload whose METG was searched for."""
+    for place, workload in enumerate(results.workloads):
+        numbers = rows.numbers(results, workload)
+        if _searched(results, workload):
+            yield Plot(
+                id=f"metg-{place}",
+                heading=workload,
+                label=f"Plot of METG by system on {workload}; the table of all cells has its numbers",
+                key="metg",
+                spec=lambda: page_spec(panel(results, PAGE)),
+                cells=tuple(numbers),
+                shows="rows",
+                row_height=_ROW,
+            )
 
 
 def on_paper(results: Results) -> Iterator[Figure]:
     """All workloads together where there are several, then each alone."""
     found = rows.metg(results)
-    if len(results.workloads) > 1:
+    if len(results.workloads) > 1 and any(_searched(results, one) for one in results.workloads):
         data = {
             f"rows-{number}": [found[i] for i in rows.numbers(results, workload)]
             for number, workload in enumerate(results.workloads)
         }
         side = min(3, len(data))
         yield Figure("metg", partial(_panels, results, side), data, BOTH_COLUMNS, side)
-    for workload in results.workloads:
+    for workload in (one for one in results.workloads if _searched(results, one)):
         data = {"rows": [found[i] for i in rows.numbers(results, workload)]}
         yield Figure(f"metg {workload}", partial(panel, results, PAPER), data)
+
+
+def _searched(results: Results, workload: str) -> bool:
+    """Whether METG was searched for, and not the efficiency at task times."""
+    return not all(results.cells[number].at for number in rows.numbers(results, workload))
 
 
 def _panels(results: Results, side: int, width: int) -> alt.ConcatChart:
@@ -120,10 +128,14 @@ def panel(
     x = alt.X("x:Q", scale=scale, axis=look.time_axis(low, high, "METG (tick: floor)" if paper else None))
     ends, head = alt.X("low:Q", scale=scale), 9 if paper else 22
     bars = base.encode(strokeWidth=by_certainty(2, 0.8) if paper else by_certainty(3, 1))
+    # On the page, the time that the reader has typed: with a METG left of it, tasks are long enough.
+    task = alt.Chart(alt.NamedData(name="task")).transform_filter(within("at", (low, high)))
+    asked = [task.mark_rule(strokeDash=[2, 3], strokeWidth=1.4, color=theme.ink).encode(x=like(x, "at:Q"))]
     right, far = (
         (alt.expr("width + 8"), alt.expr(f"width + {room}")) if width is None else (width + 6, width + room)
     )
     return alt.layer(
+        *([] if paper else asked),
         base.mark_tick(thickness=2, size=7 if paper else 11, color=theme.muted).encode(
             x=alt.X("floor_at:Q", scale=scale)
         ),

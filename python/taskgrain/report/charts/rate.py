@@ -12,20 +12,29 @@ from markupsafe import Markup
 from taskgrain.report import look, rows
 from taskgrain.report.cells import Results
 from taskgrain.report.charts import curves
-from taskgrain.report.charts.chart import Figure, Plot
+from taskgrain.report.charts.chart import Figure, Plot, Section
 from taskgrain.report.charts.lines import Chart, looks
 from taskgrain.report.charts.lines import curves as lines
 from taskgrain.report.look import Theme
 from taskgrain.words import quantity
 
-SECTION = curves.SECTION
+
+def _intro(results: Results) -> Markup:
+    return Markup(
+        "<p>The same points as work per second. "
+        "The dashed line is the peak: the kernel alone on the same cores in the same session.</p>"
+    )
+
+
+SECTION = Section("rate", "Rate against problem size", _intro)
 
 
 def on_page(results: Results) -> Iterator[Plot]:
-    """One plot, of the workload that the reader has chosen."""
-    caption = Markup("The dashed line is the peak: the kernel alone on the same cores in the same session.")
-    for plot in curves.on_page(results, "rate", "Rate against problem size", chart, rows.peaks, caption):
-        yield replace(plot, needs="peak", middle=True, most="rate")
+    """A panel for each workload where a peak is known."""
+    for plot in curves.on_page(results, "rate", "rate against problem size", chart, rows.peaks):
+        if plot.levels:
+            points = [row for i in plot.cells for row in rows.points(results.cells[i], i)]
+            yield replace(plot, needs="peak", most=rows.most("rate", plot.levels, points))
 
 
 def on_paper(results: Results) -> Iterator[Figure]:
@@ -51,7 +60,7 @@ def chart(
     x = alt.X("iterations:Q", scale=look.log(low, high), axis=axis)
     units = {cell.work_unit for cell in measured}
     unit = quantity.rate_unit(units.pop()) if len(units) == 1 else "units of work per second"
-    # Kernels differ in their rates by orders: the page's script says how high the workload shown goes.
+    # Kernels differ in their rates by orders: each workload says how high its own go.
     scale = alt.Scale(domain=[0, alt.expr("most")], clamp=True)
     axis = alt.Axis(title=f"{unit} per core", labelExpr="format(datum.value, '~s')", tickCount=5)
     y = alt.Y("rate:Q", scale=scale, axis=axis)

@@ -11,19 +11,21 @@ from report_cells import results
 from taskgrain.report.charts.chart import BOTH_COLUMNS, ONE_COLUMN, Figure, Plot
 from taskgrain.report.charts.table import CHARTS
 
-PLOT = Plot(id="x", heading="h", label="l", key="k", spec=dict, of=("fft",), row_height=9, most="rate")
+PLOT = Plot(
+    id="x", heading="h", label="l", key="k", spec=dict, cells=(1, 4), shows="rows", row_height=9, most=2.0
+)
 
 
 def test_a_plot_tells_the_script_how_to_fill_it() -> None:
     assert PLOT.options() == {
-        "spec": "k", "of": ("fft",), "needs": "", "row_height": 9, "levels": {}, "middle": False,
-        "most": "rate", "reach": 1.5,
+        "spec": "k", "cells": (1, 4), "shows": "rows", "needs": "", "row_height": 9, "levels": (),
+        "most": 2.0, "values": {}, "own": {},
     }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PLOT.options())
 def test_the_script_reads_every_option(name: str) -> None:
-    script = files("taskgrain.report").joinpath("charts.js").read_text("utf-8")
+    script = files("taskgrain.report").joinpath("web", "charts.js").read_text("utf-8")
     assert re.search(rf"\.{name}\b|\{{[^{{}}]*\b{name}\b[^{{}}]*}}\s*[,)=]", script)
 
 

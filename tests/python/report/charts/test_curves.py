@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-from markupsafe import Markup
 from report_cells import cell, measured, point, results
 
 from taskgrain.report import rows
 from taskgrain.report.cells import Results
-from taskgrain.report.charts import curves, efficiency, rate
+from taskgrain.report.charts import curves, efficiency
 from taskgrain.report.charts.chart import Plot
 
 CURVE = (point(10, 1e-6, 0.2, samples=(1e-6,)), point(100, 2e-6, 0.6))
@@ -21,28 +19,22 @@ FULL = results(
 
 
 def on_page(found: Results) -> list[Plot]:
-    words = ("name", "Title", efficiency.chart, rows.thresholds, Markup("caption"))
-    return [*curves.on_page(found, *words)]
+    return [*curves.on_page(found, "name", "title", efficiency.chart, rows.thresholds)]
 
 
-def test_one_plot_for_all_workloads_with_a_level_for_each_cell() -> None:
-    (plot,) = on_page(FULL)
-    assert (plot.id, plot.key, plot.heading, plot.caption) == ("name", "name", "Title", "caption")
-    assert plot.label == "Plot of title, a line for each system"
-    assert plot.of is None  # the workload that the reader has chosen
-    assert [plot.levels[number]["value"] for number in range(4)] == [0.8, 0.5, 0.5, 0.5]
+def test_a_panel_for_each_workload_that_has_a_curve() -> None:
+    plots = on_page(FULL)
+    assert [(one.id, one.key, one.heading) for one in plots] == [
+        ("name-0", "name", "fft"),
+        ("name-1", "name", "dom"),
+    ]
+    assert plots[0].label == "Plot of title on fft, a line for each system"
+    assert [(one.cells, one.shows) for one in plots] == [((0,), "points"), ((2,), "points")]
+    assert [[level["value"] for level in one.levels] for one in plots] == [[0.8], [0.5]]
 
 
-def test_without_a_curve_there_is_no_plot_and_the_section_says_so() -> None:
-    nothing = results(cell(ending="unfinished"))
-    assert on_page(nothing) == []
-    assert "No cell has a curve yet." in curves.SECTION.intro(nothing)
-    assert curves.SECTION.intro(FULL) == ""
-
-
-@pytest.mark.parametrize("chart", [efficiency, rate], ids=lambda one: one.__name__)
-def test_both_charts_stand_in_this_section(chart: object) -> None:
-    assert chart.SECTION is curves.SECTION  # type: ignore[attr-defined]
+def test_without_a_curve_there_is_no_plot() -> None:
+    assert on_page(results(cell(ending="unfinished"))) == []
 
 
 def test_a_figure_for_each_workload_with_a_curve() -> None:

@@ -6,7 +6,6 @@ import pytest
 from drawn_chart import DrawnChart, draw
 from report_cells import cell, measured, point, results
 
-from taskgrain.report import rows
 from taskgrain.report.charts import efficiency
 
 CURVE = (point(10, 1e-6, 0.2), point(100, 2e-6, 0.6), point(1000, 9e-6, 0.9))
@@ -55,21 +54,12 @@ def test_the_legend_names_systems_that_have_a_curve(drawn: DrawnChart) -> None:
     assert "c" not in drawn.texts
 
 
-def test_a_figure_holds_no_samples_but_the_page_says_how_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = results(measured("a", 1e-6, curve=SAMPLED))
-    (figure,) = efficiency.on_paper(found)
+def test_a_figure_holds_no_samples() -> None:
+    (figure,) = efficiency.on_paper(results(measured("a", 1e-6, curve=SAMPLED)))
     assert figure.data["samples"] == []
-    (plot,) = efficiency.on_page(found)
-    assert plot.caption is not None
-    assert "3 of all cells." in plot.caption and "an even selection" not in plot.caption
-    monkeypatch.setattr(rows, "MOST_SAMPLES", 2)
-    (plot,) = efficiency.on_page(found)
-    assert plot.caption is not None and "(an even selection); 3 of all cells." in plot.caption
-    (plot,) = efficiency.on_page(FULL)
-    assert plot.caption is not None and "samples" not in plot.caption
 
 
-def test_each_cell_has_the_line_of_its_threshold() -> None:
+def test_a_panel_has_the_line_of_each_threshold() -> None:
     (plot,) = efficiency.on_page(FULL)
-    assert [plot.levels[number]["value"] for number in range(3)] == [0.5, 0.7, 0.5]
-    assert plot.of is None and not plot.needs
+    assert [level["value"] for level in plot.levels] == [0.5, 0.7]
+    assert plot.cells == (0, 1) and not plot.needs

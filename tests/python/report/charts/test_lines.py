@@ -8,21 +8,21 @@ from drawn_chart import draw
 from report_cells import measured, point, results
 
 from taskgrain.report import look
-from taskgrain.report.charts import dependences, efficiency, lines, rate
+from taskgrain.report.charts import efficiency, lines, rate, swept
 from taskgrain.report.look import PAGE, PAPER
 
 CURVE = (point(10, 1e-6, 0.2), point(100, 2e-6, 0.6))
 SYSTEMS = ("fast", "middle", "slow")
 FULL = results(
     *(
-        measured(system, metg * radix, f"nearest/radix={radix}", radix=radix, curve=CURVE)
+        measured(system, metg * radix, f"nearest/radix={radix}", fields={"radix": radix}, curve=CURVE)
         for system, metg in zip(SYSTEMS, (1e-6, 2e-6, 4e-6), strict=True)
         for radix in (1, 5)
     )
 )
 
 
-@pytest.mark.parametrize("chart", [efficiency, rate, dependences], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("chart", [efficiency, rate, swept], ids=lambda one: one.__name__)
 def test_a_system_looks_the_same_in_all_charts(chart: object) -> None:
     figure = next(iter(chart.on_paper(FULL)))  # type: ignore[attr-defined]
     marks = [one for layer in draw(figure).marks["symbol"] for one in layer]
@@ -45,8 +45,8 @@ def test_the_chosen_system_stands_out() -> None:
 
 
 def test_the_page_has_a_legend_of_its_own() -> None:
-    for channel in lines.looks(FULL, PAGE, ["fast"], None):
-        assert channel.to_dict()["legend"] is None
+    for channel in lines.looks(FULL, PAGE, ["fast"], None):  # rows bring their look
+        assert channel.to_dict()["scale"] is None
     colour, _ = lines.looks(FULL, PAPER, ["slow", "fast"], 200)
     assert colour.to_dict()["legend"]["values"] == ["fast", "slow"]  # ranked
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from drawn_chart import DrawnChart, draw
-from report_cells import cell, measured, results
+from report_cells import cell, measured, point, results
 
 from taskgrain.report.cells import Results
 from taskgrain.report.charts import metg
@@ -84,10 +84,16 @@ def test_panels_share_their_scale_and_their_rows() -> None:
 
 def test_a_plot_for_each_workload_on_the_page() -> None:
     plots = [*metg.on_page(of_two_workloads())]
-    assert [(one.heading, one.of) for one in plots] == [("fft", ("fft",)), ("dom", ("dom",))]
+    assert [(one.heading, one.cells) for one in plots] == [("fft", (0, 1)), ("dom", (2, 3))]
     assert all(one.row_height > 0 and one.heading in one.label for one in plots)
     assert {one.key for one in plots} == {"metg"}  # one specification for all
     assert [*metg.on_page(results())] == [*metg.on_paper(results())] == []
+
+
+def test_a_workload_of_task_times_has_no_panel_of_metg() -> None:
+    asked = cell("a", "fft", ending="at", curve=(point(10, 1e-6, 0.5, asked=5e-7),))
+    assert [*metg.on_page(results(asked))] == []
+    assert len([*metg.on_page(results(asked, cell("b", "fft", ending="failed")))]) == 1
 
 
 def test_the_introduction_names_the_thresholds() -> None:

@@ -13,8 +13,9 @@ from report_page import Page
 
 from taskgrain.report import data, look
 from taskgrain.report.cells import Results
-from taskgrain.report.charts import dependences, lines
+from taskgrain.report.charts import lines, swept
 from taskgrain.report.charts.table import CHARTS
+from taskgrain.report.sweeps import Sweep
 
 PAGE = Path(__file__).parents[4] / "docs/how-to/add-a-chart.md"
 
@@ -43,7 +44,7 @@ def test_specifications_hold_no_data(chart: object, results: Results) -> None:
 def test_no_untrusted_text_in_expressions(tmp_path: Path) -> None:
     results = data.read(results_folder.hostile(tmp_path))
     specs = [plot.spec() for chart in CHARTS for plot in chart.on_page(results)]
-    specs.append(lines.page_spec(dependences.chart(results, look.PAGE, cells=results.cells)))
+    specs.append(lines.page_spec(swept.chart(results, look.PAGE, sweep=Sweep("radix", "x", {0: 1, 1: 2}))))
 
     def expressions(value: object) -> list[str]:
         if isinstance(value, list):
@@ -61,7 +62,7 @@ def test_no_untrusted_text_in_expressions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.__name__.rpartition(".")[2])
 def test_nothing_measured_draws_no_curve(chart: object, tmp_path: Path) -> None:
     empty = data.read(results_folder.write(tmp_path, [results_folder.cell_line("mpi", "fft")]))
-    assert all(plot.of for plot in chart.on_page(empty))  # type: ignore[attr-defined]
+    assert all(plot.shows == "rows" for plot in chart.on_page(empty))  # type: ignore[attr-defined]
     for figure in chart.on_paper(empty):  # type: ignore[attr-defined]
         assert figure.draw(100).to_dict()
 
@@ -72,14 +73,14 @@ def test_a_chart_is_added_as_the_page_says(tmp_path: Path) -> None:
     named = {block.title: block.text for block in blocks(PAGE.read_text("utf-8")) if block.title}
     (package.folder / "report/charts/floor.py").write_text(named["floor.py"], "utf-8")
     table = "report/charts/table.py"
-    entry = "CHARTS: tuple[Chart, ...] = (metg, efficiency, rate, dependences)\n"
+    entry = "CHARTS: tuple[Chart, ...] = (metg, efficiency, rate, swept, at_swept, scaling)\n"
     package.edit(table, entry, named["table.py"])
-    package.edit(table, "import dependences, efficiency, metg", "import dependences, efficiency, floor, metg")
+    package.edit(table, "import at_swept, efficiency, metg", "import at_swept, efficiency, floor, metg")
     folder = results_folder.of_radices(tmp_path / "study", (1, 5))
     done = package.run("report", folder, "--figures", tmp_path / "figures", "--format", "svg")
     assert done.returncode == 0, done.stderr
     html = (folder / "report.html").read_text("utf-8")
     charts = json.loads(Page(html).blocks["charts"])
     assert charts["specs"]["floor"]
-    assert '<h2 id="floor">Floor</h2>' in html
+    assert '<h3 id="floor">Floor</h3>' in html
     assert list((tmp_path / "figures").glob("floor-*.svg"))

@@ -1,0 +1,120 @@
+"""Efficiency at given task times against a field that a study sweeps, a line for each system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import altair as alt
+from markupsafe import Markup
+
+from taskgrain.report import look
+from taskgrain.report.cells import Results
+from taskgrain.report.charts.chart import Figure, Plot, Section
+from taskgrain.report.charts.intervals import like
+from taskgrain.report.charts.lines import Chart, looks, opacity, page_spec, size, sized, tooltip
+from taskgrain.report.charts.swept import axis
+from taskgrain.report.look import PAGE, PAPER, Theme
+from taskgrain.report.rows import Row, short
+from taskgrain.report.sweeps import Sweep, sweeps
+from taskgrain.words import quantity
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A sweep at one task time, in seconds."""
+
+    sweep: Sweep
+    seconds: float
+    rows: dict[int, list[Row]]
+    """By the number of the cell."""
+
+    @property
+    def title(self) -> str:
+        return f"{self.sweep.name}, tasks of {quantity.seconds(self.seconds, 2)}"
+
+
+def _intro(results: Results) -> Markup:
+    return Markup(
+        "<p>How efficient tasks of a given time are, on workloads that differ in one field alone.</p>"
+    )
+
+
+SECTION = Section("at-swept", "Efficiency against what was varied", _intro)
+
+
+def on_page(results: Results) -> Iterator[Plot]:
+    """A panel for each sweep and task time."""
+    for place, one in enumerate(_asked(results)):
+        yield Plot(
+            id=f"at-swept-{place}",
+            heading=f"{one.title}, by {one.sweep.title}",
+            label=f"Plot of efficiency against {one.sweep.title} on {one.title}; "
+            "the table of cells has its numbers",
+            key=f"at-swept-{place}",
+            spec=partial(_spec, results, one.sweep),
+            cells=tuple(one.rows),
+            shows="own",
+            own=one.rows,
+        )
+
+
+def on_paper(results: Results) -> Iterator[Figure]:
+    """A figure for each sweep and task time."""
+    for one in _asked(results):
+        legend = [results.cells[number].system for number in one.rows]
+        draw = partial(chart, results, PAPER, legend=legend, sweep=one.sweep)
+        rows = [row for some in one.rows.values() for row in some]
+        name = f"{one.sweep.field} {one.sweep.name} at {1e6 * one.seconds:g}us"  # as --at takes it
+        yield Figure(name, draw, {"rows": rows})
+
+
+def _asked(results: Results) -> Iterator[_Asked]:
+    for sweep in sweeps(results):
+        points = [(number, point) for number in sweep.values for point in results.cells[number].at]
+        for seconds in sorted({point.asked for _, point in points if point.asked}):
+            rows: dict[int, list[Row]] = {}
+            for number, point in points:
+                if point.asked == seconds:
+                    row: Row = {
+                        "cell": number,
+                        "system": results.cells[number].system,
+                        "at": sweep.values[number],
+                        "efficiency": short(point.efficiency),
+                        "low": short(point.efficiency_low),
+                        "high": short(point.efficiency_high),
+                        "reached": quantity.percent_interval(
+                            point.efficiency, point.efficiency_low, point.efficiency_high
+                        ),
+                    }
+                    rows[number] = [row]
+            yield _Asked(sweep, seconds, rows)
+
+
+def _spec(results: Results, sweep: Sweep) -> look.Spec:
+    return page_spec(chart(results, PAGE, sweep=sweep))
+
+
+def chart(
+    results: Results, theme: Theme, width: int | None = None, legend: Sequence[str] = (), *, sweep: Sweep
+) -> Chart:
+    """Efficiency against the field, of the data set `rows` with the field's value as `at`."""
+    reached = [point.efficiency for number in sweep.values for point in results.cells[number].at]
+    top = min(2.0, max(1.05, *reached, 0.0))
+    label = "format(100 * datum.value, '.0f') + ' %'"
+    x = alt.X("at:Q", **axis(sweep))
+    y = alt.Y(
+        "efficiency:Q",
+        scale=alt.Scale(domain=[0, top], clamp=True),
+        axis=alt.Axis(title="efficiency", tickCount=5, labelExpr=label),
+    )
+    colour, shape = looks(results, theme, legend, width)
+    base = alt.Chart(alt.NamedData(name="rows")).encode(color=colour, opacity=opacity(1.0))
+    names = tooltip(system="system", at=sweep.title, reached="efficiency")
+    layers = [
+        base.mark_rule().encode(x=x, y=like(y, "low:Q"), y2="high:Q", opacity=opacity(0.6)),
+        base.mark_line(strokeWidth=1.6 if width is None else 1).encode(x=x, y=y, order="at:Q"),
+        base.mark_point(filled=True, size=size(width)).encode(x=x, y=y, shape=shape, tooltip=names),
+    ]
+    return sized(layers, width)

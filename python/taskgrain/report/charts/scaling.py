@@ -1,0 +1,221 @@
+"""Time to solution against the cores, a line for each size of the problem, with the limit of METG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import altair as alt
+from markupsafe import Markup
+
+from taskgrain.report import look
+from taskgrain.report.cells import Results
+from taskgrain.report.charts.chart import Figure, Plot, Section
+from taskgrain.report.charts.intervals import arrows, like
+from taskgrain.report.charts.lines import Chart, looks, page_spec, size, sized, tooltip
+from taskgrain.report.look import PAGE, PAPER, Theme
+from taskgrain.report.rows import Row, short
+from taskgrain.report.scaling import STEPS, Means, Scaling, Separation, Time, means, scalings, separations
+from taskgrain.words import quantity
+
+_EVERY = 3
+"""Of the sizes every third is named beside its line."""
+_APART = 1.2
+"""So far apart, as a factor, lie the ends of lines that are named."""
+_KINDS = {
+    "weak": "the same work on each core (weak scaling)",
+    "strong": "the same work in all (strong scaling)",
+}
+
+
+def _intro(results: Results) -> Markup:
+    found = scalings(results)
+    text = Markup(
+        "<p>How long {} time steps take on more cores, with {}. Each line is one size of problem. The dashed "
+        "line is the limit of METG: what lies below it is less than {} efficient.</p>"
+    ).format(
+        STEPS,
+        _KINDS[found[0].kind] if found else "",
+        " or ".join(sorted({quantity.percent(one.threshold) for one in found})),
+    )
+    return text + _separations(separations(results))
+
+
+def _separations(found: list[Separation]) -> Markup:
+    """The table of where the limit is met; nothing if it is not met."""
+    if not found:
+        return Markup("")
+    rows = Markup("\n").join(
+        _row_of(
+            (
+                *(one.scaling.system, one.scaling.workload, one.scaling.named(one.problem)),
+                *(
+                    f"{met.cores:.2f} cores, {quantity.seconds(met.seconds)}"
+                    for met in (one.ideal, one.actual)
+                ),
+                "{:.2f} ×, {:.2f} ×".format(*one.factors),
+            )
+        )
+        for one in found
+    )
+    table = Markup(
+        '<div class="scroll hinted" tabindex="0" role="region" aria-label="{}"><table>'
+        "<thead><tr>{}</tr></thead>\n<tbody>{}</tbody></table></div>"
+    )
+    averages = Markup("\n").join(_row_of(_mean(one)) for one in means(found))
+    heads = ("workload", "meetings", "apart in cores: mean, deviation", "apart in time: mean, deviation")
+    every = (
+        "system",
+        "workload",
+        "size",
+        "limit and ideal meet",
+        "limit and actual meet",
+        "apart in cores, time",
+    )
+    return Markup(
+        "<p>The circle is where ideal scaling from the fewest cores meets the limit, the square where the "
+        "measured time does.</p>\n{}\n"
+        "<details><summary>Where each size meets the limit</summary>\n{}</details>"
+    ).format(
+        table.format("How far prediction and measurement lie apart", _head_of(heads), averages),
+        table.format("Where the limit is met", _head_of(every), rows),
+    )
+
+
+def _mean(one: Means) -> tuple[object, ...]:
+    return (
+        one.workload,
+        one.count,
+        *(one.shown("cores"), one.shown("seconds")),
+    )
+
+
+def _head_of(titles: Sequence[str]) -> Markup:
+    return Markup("").join(Markup("<th>{}</th>").format(one) for one in titles)
+
+
+def _row_of(values: Sequence[object]) -> Markup:
+    cells = Markup("").join(Markup('<td class="nowrap">{}</td>').format(one) for one in values)
+    return Markup("<tr>{}</tr>").format(cells)
+
+
+SECTION = Section("scaling", "Time to solution on more cores", _intro)
+
+
+def on_page(results: Results) -> Iterator[Plot]:
+    """A panel for each system and workload."""
+    for place, one in enumerate(scalings(results)):
+        yield Plot(
+            id=f"scaling-{place}",
+            heading=f"{one.system}: {one.workload}",
+            label=f"Plot of the time of {one.system} on {one.workload} against cores; "
+            "`taskgrain report --show` prints its numbers",
+            key=f"scaling-{place}",
+            spec=partial(_spec, results, one),
+            cells=one.cells,
+            shows="own",
+            own=_by_cell(one),
+        )
+
+
+def on_paper(results: Results) -> Iterator[Figure]:
+    """A figure for each system and workload."""
+    for one in scalings(results):
+        rows = [row for some in _by_cell(one).values() for row in some]
+        yield Figure(
+            f"{one.kind} {one.system} {one.workload}", partial(chart, results, PAPER, one=one), {"rows": rows}
+        )
+
+
+def _spec(results: Results, one: Scaling) -> look.Spec:
+    return page_spec(chart(results, PAGE, one=one))
+
+
+def _by_cell(one: Scaling) -> dict[int, list[Row]]:
+    """The rows of the plot, by the number of the cell that each comes from."""
+    found: dict[int, list[Row]] = {number: [] for number in one.cells}
+    lowest = math.inf
+    for place, problem in enumerate(reversed(one.problems)):
+        named = place % _EVERY == 0 and problem.times[-1].seconds * _APART < lowest
+        lowest = problem.times[-1].seconds if named else lowest
+        for time in problem.times:
+            reached = quantity.percent(one.efficiency(problem, time))
+            row = _row("time", one, time, one.named(problem)) | {
+                "label": str(problem.iterations) if named and time is problem.times[-1] else "",
+                "parallel": reached,
+            }
+            found[time.cell].append(row)
+    for time in one.limit:
+        found[time.cell].append(_row("limit", one, time, f"METG({quantity.percent(one.threshold)})"))
+    for problem in one.problems if one.kind == "strong" else ():
+        for kind, met in zip(("ideal", "actual"), one.meetings(problem), strict=True):
+            if met is not None:
+                row = {"kind": kind, "system": one.system, "problem": one.named(problem)}
+                found[one.cells[0]].append(row | {"at": short(met.cores), "seconds": short(met.seconds)})
+    return found
+
+
+def _row(kind: str, one: Scaling, time: Time, problem: str) -> Row:
+    return {
+        "kind": kind,
+        "cell": time.cell,
+        "system": one.system,
+        "problem": problem,
+        "at": time.cores,
+        "seconds": short(time.seconds),
+        "low": short(time.low),
+        "high": short(time.high),
+        "lasts": quantity.interval(time.seconds, time.low, time.high),
+        "reached": quantity.NOTHING if time.efficiency is None else quantity.percent(time.efficiency),
+    }
+
+
+def chart(
+    results: Results, theme: Theme, width: int | None = None, legend: Sequence[str] = (), *, one: Scaling
+) -> Chart:
+    """Time against cores, of the data set `rows`, by its `kind`."""
+    times = [time for problem in one.problems for time in problem.times] + list(one.limit)
+    low, high = look.domain(end for time in times for end in look.near(time.seconds, time.low, time.high))
+    cores = sorted({time.cores for time in times})
+    scale = alt.Scale(type="log", domain=[cores[0], cores[-1]], nice=False, padding=14)
+    axis = alt.Axis(title="cores", values=cores, grid=False, labelFlush=False, format="~g")
+    x = alt.X("at:Q", scale=scale, axis=axis)
+    y = alt.Y(
+        "seconds:Q", scale=look.log(low, high), axis=look.time_axis(low, high, f"time of {STEPS} steps")
+    )
+    colour, _ = looks(results, theme, legend, width)
+    base = alt.Chart(alt.NamedData(name="rows"))
+    of = {
+        kind: base.transform_filter(f"datum.kind === '{kind}'")
+        for kind in ("time", "limit", "ideal", "actual")
+    }
+    names = tooltip(
+        problem="size", at="cores", lasts="time", reached="efficiency", parallel="parallel efficiency"
+    )
+    thin, mark = (1.0, 26) if width is None else (0.7, 14)
+    bars = of["time"].mark_rule(strokeWidth=thin).encode(x=x, y=like(y, "low:Q"), y2="high:Q", color=colour)
+    layers = [
+        bars,
+        *arrows(bars, y, "low", "high", (low, high), mark),
+        of["time"]
+        .mark_line(strokeWidth=thin)
+        .encode(x=x, y=y, color=colour, detail="problem:N", order="at:Q"),
+        of["time"]
+        .mark_point(filled=True, size=size(width) / 2)
+        .encode(x=x, y=y, color=colour, tooltip=names),
+        of["time"]
+        .mark_text(align="left", dx=4, fontSize=8 if width is None else 5, color=theme.muted)
+        .encode(x=x, y=y, text="label:N"),
+        of["limit"]
+        .mark_line(strokeDash=[5, 4], strokeWidth=1.5 * thin, color=theme.ink)
+        .encode(x=x, y=y, order="at:Q"),
+        of["limit"].mark_point(shape="diamond", size=mark, color=theme.ink).encode(x=x, y=y, tooltip=names),
+        *(
+            of[kind]
+            .mark_point(shape=shape, size=3 * mark, color=theme.ink, strokeWidth=1.5 * thin)
+            .encode(x=x, y=y)
+            for kind, shape in (("ideal", "circle"), ("actual", "square"))
+        ),
+    ]
+    return sized(layers, width)

@@ -1,0 +1,114 @@
+"""METG against a field that a study sweeps: workloads that differ in nothing else, a line for each system."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import altair as alt
+from markupsafe import Markup
+
+from taskgrain.report import look, rows
+from taskgrain.report.cells import Cell, Results
+from taskgrain.report.charts.chart import Figure, Plot, Section
+from taskgrain.report.charts.intervals import arrows, by_certainty, like
+from taskgrain.report.charts.lines import Chart, looks, opacity, page_spec, rest, size, sized, tooltip
+from taskgrain.report.look import PAGE, PAPER, Theme
+from taskgrain.report.sweeps import Sweep, sweeps
+
+_STEMS = {"radix": "dependences"}
+"""Of the files of figures; others are called after the field."""
+_DECADE = 8.0
+"""Values that span at least this factor lie on a logarithmic axis."""
+
+
+def _intro(results: Results) -> Markup:
+    return Markup(
+        "<p>Workloads that differ in one field alone, or in their cores with the same tasks on each. "
+        "A gap in a line is a cell without a METG; the table says why.</p>"
+    )
+
+
+SECTION = Section("swept", "METG against what was varied", _intro)
+
+
+def on_page(results: Results) -> Iterator[Plot]:
+    """A panel for each sweep."""
+    for number, sweep in enumerate(_of_metg(results)):
+        yield Plot(
+            id=f"swept-{number}",
+            heading=f"{sweep.name}, by {sweep.title}",
+            label=f"Plot of METG against {sweep.title} on {sweep.name}; the table of cells has its numbers",
+            key=f"swept-{number}",
+            spec=partial(_spec, results, sweep),
+            cells=tuple(sweep.values),
+            shows="rows",
+            values=sweep.values,
+        )
+
+
+def on_paper(results: Results) -> Iterator[Figure]:
+    """A figure for each sweep."""
+    found = rows.metg(results)
+    for sweep in _of_metg(results):
+        legend = [results.cells[number].system for number in sweep.values]
+        draw = partial(chart, results, PAPER, legend=legend, sweep=sweep)
+        data = {"rows": [found[number] | {"at": value} for number, value in sweep.values.items()]}
+        yield Figure(f"{_STEMS.get(sweep.field, sweep.field)} {sweep.name}", draw, data)
+
+
+def _of_metg(results: Results) -> list[Sweep]:
+    """Those in whose cells METG was searched for."""
+    return [one for one in sweeps(results) if not all(results.cells[number].at for number in one.values)]
+
+
+def _spec(results: Results, sweep: Sweep) -> look.Spec:
+    return page_spec(chart(results, PAGE, sweep=sweep))
+
+
+def chart(
+    results: Results,
+    theme: Theme,
+    width: int | None = None,
+    legend: Sequence[str] = (),
+    *,
+    sweep: Sweep,
+) -> Chart:
+    """METG against the field, of the data set `rows` with the field's value as `at`."""
+    cells: list[Cell] = [results.cells[number] for number in sweep.values]
+    low, high = look.domain(end for cell in cells for end in look.near(cell.metg, cell.low, cell.high))
+    x = alt.X("at:Q", **axis(sweep))
+    y = alt.Y("metg:Q", scale=look.log(low, high), axis=look.time_axis(low, high, "METG"))
+    colour, shape = looks(results, theme, legend, width)
+    base = alt.Chart(alt.NamedData(name="rows")).encode(color=colour, opacity=opacity(1.0))
+    names = tooltip(
+        system="system", METG="METG", at=sweep.title, dependences="dependences (mean)", ending="ending"
+    )
+    bars = base.encode(x=x, opacity=opacity(0.6, 0.25), strokeWidth=by_certainty(1, 0.6))
+    bars = bars.transform_filter("isValid(datum.metg)")
+    layers = [
+        *(rest(x, y, "at:Q") if width is None else ()),
+        bars.mark_rule().encode(y=like(y, "low:Q"), y2="high:Q"),
+        base.mark_line(strokeWidth=1.6 if width is None else 1).encode(x=x, y=y, order="at:Q"),
+        base.mark_point(filled=True, size=size(width)).encode(
+            x=x, y=y, shape=shape, tooltip=names, opacity=opacity(1.0, 0.4)
+        ),
+        *arrows(bars, y, "low", "high", (low, high), 14 if width is None else 5),
+    ]
+    return sized(layers, width)
+
+
+def axis(sweep: Sweep) -> dict[str, Any]:
+    """Scale and axis of the field's values, which are its ticks."""
+    values = sorted(set(sweep.values.values()))
+    logarithmic = values[0] > 0 and values[-1] / values[0] >= _DECADE
+    scale = alt.Scale(
+        type="log" if logarithmic else "linear", domain=[values[0], values[-1]], nice=False, padding=12
+    )
+    label = "format(datum.value, datum.value >= 1e4 ? '.2s' : '~g')"
+    # Its labels need not be turned inwards: the padding has room for them.
+    ticks = alt.Axis(
+        title=sweep.title, values=values, labelExpr=label, grid=False, labelOverlap=True, labelFlush=False
+    )
+    return {"scale": scale, "axis": ticks}

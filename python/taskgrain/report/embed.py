@@ -1,0 +1,73 @@
+"""What makes the page one file that loads nothing: its scripts, its styles, its data, and their policy."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+import vl_convert
+from markupsafe import Markup
+
+from taskgrain.report import look
+
+
+@cache
+def libraries() -> str:
+    """Vega, Vega-Lite and vega-embed as one script that sets `window.vegaEmbed`; takes about 2 s to build."""
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", look.VEGALITE)
+    # A module's names are its own; as a plain script they would be global.
+    return f"(() => {{{bundle}}})();".replace("</script", "<\\/script")
+
+
+def resource(name: str) -> str:
+    """A file of the page: a script, a style sheet, or a part of the template."""
+    return files("taskgrain.report").joinpath("web", name).read_text("utf-8")
+
+
+def policy(scripts: tuple[str, ...], style: str) -> str:
+    """Only these blocks may run; nothing may be fetched, framed or sent."""
+    allowed = " ".join(map(_hash, scripts))
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(block: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(block.encode()).digest()).decode()}'"
+
+
+def packed(content: bytes) -> Markup:
+    """Content that the page unpacks only when it is asked for: compressed with gzip, as base64."""
+    return Markup(base64.b64encode(gzip.compress(content, 9, mtime=0)).decode())
+
+
+def packed_json(value: object) -> Markup:
+    """The same for JSON."""
+    return packed(_dumped(value).encode())
+
+
+def _dumped(value: object) -> str:
+    return json.dumps(finite(value), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+
+
+def json_block(value: object) -> Markup:
+    """JSON that can stand in a script block: nothing in it can end the block or open a comment."""
+    return Markup(_dumped(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
+
+
+def finite(value: object) -> object:
+    """JSON knows no infinity; a results file may hold one (as `1e999`)."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return value

@@ -1,0 +1,132 @@
+"""Systems against workloads: how many times as long as with the best system a task must last."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from taskgrain.report import rows, standing
+from taskgrain.report.cells import Cell, Ratio, Results
+from taskgrain.report.kinds import kinds
+from taskgrain.report.standing import Standing
+from taskgrain.words import quantity
+
+SHADES = (1.1, 1.5, 3.0, 10.0, 100.0)
+"""Up to how many times the best each shade goes; the last one has no end."""
+_WIDE = 2.0
+"""A ratio whose ends are a larger factor apart is not sure."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell in the matrix; texts are ready to be shown, but not escaped."""
+
+    number: int
+    """Of the cell in the results."""
+    cell: Cell
+    place: str
+    """`best`, `tie`: may be the best too, `behind`, `apart`: leaves cores unused, `unknown`: no number."""
+    ratio: Ratio | None
+    """Its METG over the best one's; without bounds if no rounds are shared."""
+    text: str
+    sure: bool
+    """Whether the ratio is known within a factor of two."""
+
+    @property
+    def shade(self) -> int | None:
+        """From 0, the best, to 5."""
+        if self.ratio is None or self.place in ("apart", "unknown"):
+            return None
+        return sum(self.ratio.value > end for end in SHADES)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system."""
+
+    system: str
+    title: str
+    entries: tuple[Entry | None, ...]
+    """One for each workload; None where the system was not measured."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A workload."""
+
+    workload: str
+    best: tuple[str, ...]
+    """Who may be the best, as far as is known."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """All systems by their kind, the best first; all workloads in the study's order."""
+
+    columns: tuple[Column, ...]
+    groups: tuple[tuple[str, tuple[Row, ...]], ...]
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Row by row."""
+        return [one for _, group in self.groups for row in group for one in row.entries if one]
+
+
+def of(results: Results) -> Matrix:
+    """The matrix of a results folder."""
+    columns, found = [], {}
+    for workload in results.workloads:
+        numbers = rows.numbers(results, workload)
+        here = [results.cells[number] for number in numbers]
+        contest = standing.contest(here)
+        stand = standing.of(contest)
+        columns.append(Column(workload, tuple(cell.system for cell in stand.ties)))
+        for number, cell in zip(numbers, here, strict=True):
+            found[cell.system, workload] = _entry(number, cell, cell in contest, stand)
+    known = kinds(results.systems)
+    groups: dict[str, list[Row]] = {}
+    for system in rows.ranked(results):
+        entries = tuple(found.get((system, workload)) for workload in results.workloads)
+        groups.setdefault(known[system].kind, []).append(Row(system, known[system].title, entries))
+    return Matrix(tuple(columns), tuple((kind, tuple(group)) for kind, group in groups.items()))
+
+
+def _entry(number: int, cell: Cell, competes: bool, stand: Standing) -> Entry:
+    first = stand.ties[0] if stand.ties else None
+    ratio = standing.ratio(cell, first) if first else None
+    if rows.bound(cell) is None:
+        place = "unknown"
+    elif cell in stand.ties:
+        place = "best" if len(stand.ties) == 1 else "tie"
+    else:
+        place = "behind" if competes else "apart"
+    sure = cell is first or _sure(ratio)
+    return Entry(number, cell, place, ratio, _text(cell, place, ratio, sure), sure)
+
+
+def _sure(ratio: Ratio | None) -> bool:
+    return ratio is None or (ratio.low is not None and (ratio.high or math.inf) / ratio.low <= _WIDE)
+
+
+def _text(cell: Cell, place: str, ratio: Ratio | None, sure: bool) -> str:
+    if ratio is None:
+        return rows.short_result(cell)
+    if place == "best":
+        return "best"
+    times = quantity.ratio(ratio.value)
+    if cell.metg is None:
+        return f"{'≤' if cell.at_most else '>'} {times}"
+    return f"{'=' if sure else '?'} {times}" if place == "tie" else times
+
+
+def legend() -> list[tuple[int, str]]:
+    """The shades with what they mean."""
+    starts = (1.0, *SHADES)
+    named = [f"{low:g} – {high:g} ×" for low, high in zip(starts, SHADES, strict=False)]
+    return [*enumerate([*named, f"over {SHADES[-1]:g} ×"])]
+
+
+def drawn(results: Results, matrix: Matrix, most: int) -> list[str]:
+    """The systems that charts show at first: the best of each workload, then those of the smallest METG."""
+    best = [column.best[0] for column in matrix.columns if column.best]
+    return [*dict.fromkeys([*best, *rows.ranked(results)])][:most]

@@ -1,0 +1,212 @@
+"""Weak and strong scaling: the time to solution of each size of problem on more cores, and METG's limit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Literal
+
+from taskgrain.estimate.limit import Meeting, ideal, meeting
+from taskgrain.report.cells import Cell, Results
+from taskgrain.report.sweeps import Sweep, sweeps
+from taskgrain.words import quantity
+
+STEPS = 1000
+"""Time steps of the program whose time is told: as many as in the Task Bench paper."""
+_SAME_WORK = 0.05
+"""The work of a step may be so far from a power of two, where iterations cannot meet it."""
+Kind = Literal["weak", "strong"]
+
+
+@dataclass(frozen=True)
+class Time:
+    """The program on so many cores: seconds of wall time, with the 95 % interval as far as it is known."""
+
+    cell: int
+    """The number of the cell that it was measured in."""
+    cores: int
+    seconds: float
+    low: float | None
+    high: float | None
+    efficiency: float | None
+    """The share of what the kernel alone would do; of the limit, the threshold."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A size of problem on several numbers of cores."""
+
+    iterations: int
+    """Of a task for weak scaling, of all points of a step together for strong scaling."""
+    times: tuple[Time, ...]
+    """By cores, ascending."""
+
+    @property
+    def line(self) -> dict[int, float]:
+        return {one.cores: one.seconds for one in self.times}
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """A system on one workload with several numbers of cores."""
+
+    kind: Kind
+    system: str
+    workload: str
+    """What its workloads have in common. Untrusted, as `system` is."""
+    threshold: float
+    problems: tuple[Problem, ...]
+    limit: tuple[Time, ...]
+    """The shortest time with that efficiency, on each number of cores with a METG."""
+    uses_all: bool
+    """Whether it occupies all cores that it is given; else it does not scale, and meets no limit."""
+    cells: tuple[int, ...]
+
+    def named(self, problem: Problem) -> str:
+        """A size of problem in words."""
+        number = quantity.counted(problem.iterations, "iteration")
+        return f"{number} a {'task' if self.kind == 'weak' else 'step'}"
+
+    def efficiency(self, problem: Problem, time: Time) -> float:
+        """Parallel efficiency: relative to the fewest cores of the problem."""
+        first = problem.times[0]
+        more = time.cores / first.cores if self.kind == "strong" else 1.0
+        return first.seconds / (time.seconds * more)
+
+    def meetings(self, problem: Problem) -> tuple[Meeting | None, Meeting | None]:
+        """Where the limit meets the ideal time, and the actual one."""
+        limit = {one.cores: one.seconds for one in self.limit if self.uses_all}
+        return meeting(ideal(problem.line, sorted(limit)), limit), meeting(problem.line, limit)
+
+
+@dataclass(frozen=True)
+class Separation:
+    """How well METG and one run on the fewest cores foretell where strong scaling ends."""
+
+    scaling: Scaling
+    problem: Problem
+    ideal: Meeting
+    actual: Meeting
+
+    @property
+    def factors(self) -> tuple[float, float]:
+        """Of cores, and of time."""
+        return self.ideal.apart(self.actual)
+
+
+def scalings(results: Results) -> list[Scaling]:
+    """All of a folder, in the order of its workloads and systems; none of another experiment."""
+    kind = results.settings.get("experiment")
+    if kind not in ("weak", "strong"):
+        return []
+    chosen: Kind = "weak" if kind == "weak" else "strong"
+    return [
+        one
+        for sweep in sweeps(results)
+        if sweep.field == "cores" and (chosen == "strong" or _keeps_each(sweep, results))
+        for system in results.systems
+        if (one := _scaling(chosen, system, sweep.name, sweep.values, results)).problems
+    ]
+
+
+def separations(results: Results) -> list[Separation]:
+    """Of each problem that meets the limit both ways, the largest last."""
+    found = []
+    for one in scalings(results):
+        for problem in one.problems if one.kind == "strong" else ():
+            foretold, actual = one.meetings(problem)
+            if foretold is not None and actual is not None:
+                found.append(Separation(one, problem, foretold, actual))
+    return found
+
+
+@dataclass(frozen=True)
+class Means:
+    """The factors of a workload's separations, as table 6 of the Task Bench paper has them."""
+
+    workload: str
+    count: int
+    cores: float
+    cores_deviation: float
+    """Standard deviation of the sample; 0 of one alone."""
+    seconds: float
+    seconds_deviation: float
+
+    def shown(self, factor: Literal["cores", "seconds"]) -> str:
+        """Mean and deviation: `1.15 ×, 0.12`; one alone has no deviation."""
+        value, deviation = getattr(self, factor), getattr(self, f"{factor}_deviation")
+        return f"{value:.2f} ×, {f'{deviation:.2f}' if self.count > 1 else quantity.NOTHING}"
+
+
+def means(found: list[Separation]) -> list[Means]:
+    """For each workload the means over its systems and sizes."""
+    factors: dict[str, list[tuple[float, float]]] = {}
+    for one in found:
+        factors.setdefault(one.scaling.workload, []).append(one.factors)
+    return [
+        Means(
+            workload,
+            len(some),
+            *(
+                value
+                for of in zip(*some, strict=True)
+                for value in (fmean(of), stdev(of) if len(of) > 1 else 0.0)
+            ),
+        )
+        for workload, some in factors.items()
+    ]
+
+
+def _keeps_each(sweep: Sweep, results: Results) -> bool:
+    """Whether each core has the same tasks on any number of cores."""
+    return len({(results.cells[n].width or 0) / cores for n, cores in sweep.values.items()}) == 1
+
+
+def _scaling(kind: Kind, system: str, name: str, cores: Mapping[int, float], results: Results) -> Scaling:
+    numbers = sorted((n for n in cores if results.cells[n].system == system), key=lambda n: cores[n])
+    times: dict[int, dict[int, Time]] = {}
+    for number in numbers:
+        for size, one in _times(kind, number, results.cells[number], int(cores[number])):
+            times.setdefault(size, {}).setdefault(one.cores, one)
+    problems = [Problem(size, tuple(some.values())) for size, some in sorted(times.items()) if len(some) > 1]
+    limit = [_limit(number, results.cells[number], int(cores[number])) for number in numbers]
+    threshold = results.cells[numbers[0]].threshold if numbers else 0.5
+    uses_all = all((results.cells[number].cores or cores[number]) == cores[number] for number in numbers)
+    known = tuple(one for one in limit if one is not None)
+    return Scaling(kind, system, name, threshold, tuple(problems), known, uses_all, tuple(numbers))
+
+
+def _times(kind: Kind, number: int, cell: Cell, cores: int) -> Iterator[tuple[int, Time]]:
+    """The size of the problem and its time, of each point of the curve."""
+    points, each = _points(cell), _tasks_of_a_core(cell, cores)
+    for point in cell.curve if points else ():
+        size = point.iterations
+        if kind == "strong":
+            whole = point.iterations * points
+            size = 2.0 ** round(math.log2(whole))
+            if abs(whole / size - 1.0) > _SAME_WORK:
+                continue
+        bounds = (point.granularity, point.granularity_low, point.granularity_high)
+        seconds, low, high = (None if one is None else one * each for one in bounds)
+        assert seconds is not None
+        yield round(size), Time(number, cores, seconds, low, high, point.efficiency)
+
+
+def _points(cell: Cell) -> int:
+    """Of a step of all graphs, whether a task runs there or not."""
+    return (cell.width or 0) * (cell.graphs or 1)
+
+
+def _tasks_of_a_core(cell: Cell, cores: int) -> float:
+    """Tasks in all steps of each core that the system occupies."""
+    return STEPS * (cell.tasks_per_step or _points(cell)) / (cell.cores or cores)
+
+
+def _limit(number: int, cell: Cell, cores: int) -> Time | None:
+    if cell.metg is None or not cell.width:
+        return None
+    each = _tasks_of_a_core(cell, cores)
+    low, high = (None if one is None else one * each for one in (cell.low, cell.high))
+    return Time(number, cores, cell.metg * each, low, high, cell.threshold)

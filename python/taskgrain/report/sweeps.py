@@ -1,0 +1,68 @@
+"""The sweeps of a folder: cells whose workloads differ in one field alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from taskgrain.report.cells import Cell, Results
+from taskgrain.study.fields import WORKLOAD
+
+_NUMERIC = ("integer", "number", "bytes", "seconds")
+_TITLES = {"radix": "dependences per task (radix)"}
+"""Others are called as they are."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """Cells whose workloads differ in one field alone, or in their cores and as many times the width."""
+
+    field: str
+    name: str
+    """What the workloads have in common. Untrusted."""
+    values: dict[int, float]
+    """Of the field, by the number of the cell."""
+
+    @property
+    def title(self) -> str:
+        """Of the axis."""
+        return _TITLES.get(self.field, self.field.replace("_", " "))
+
+
+def sweeps(results: Results) -> list[Sweep]:
+    """All that there are, in the order of the fields."""
+    found: dict[tuple[str, ...], Sweep] = {}
+    for field in (one.name for one in WORKLOAD.values() if one.type in _NUMERIC):
+        for number, cell in enumerate(results.cells):
+            value = cell.fields.get(field)
+            known = isinstance(value, int | float) and not isinstance(value, bool)
+            if (
+                isinstance(value, int | float) and known and (value or field != "cores")
+            ):  # 0 is no number of cores
+                for name, others in _kept(field, cell):
+                    found.setdefault((field, *others), Sweep(field, name, {})).values[number] = value
+    return [one for one in found.values() if len(set(one.values.values())) > 1]
+
+
+def _kept(field: str, cell: Cell) -> Iterator[tuple[str, list[str]]]:
+    """What stays the same where the field varies: a name for it, and the other fields."""
+    yield _without(cell.workload, field), _others(cell, field)
+    width, cores = cell.fields.get("width"), cell.fields.get("cores")
+    if (
+        field == "cores"
+        and isinstance(width, int)
+        and isinstance(cores, int)
+        and cores
+        and width % cores == 0
+    ):
+        each = f"tasks_per_core={width // cores}"
+        yield f"{_without(cell.workload, 'width', field)}/{each}", [each, *_others(cell, "width", field)]
+
+
+def _without(workload: str, *fields: str) -> str:
+    return re.sub(rf"/({'|'.join(fields)})=[^/]*", "", workload)
+
+
+def _others(cell: Cell, *fields: str) -> list[str]:
+    return [f"{key}={one}" for key, one in cell.fields.items() if key not in fields]

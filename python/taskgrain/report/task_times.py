@@ -1,0 +1,105 @@
+"""Whether tasks of a given time are long enough: what `taskgrain advise` answers, for every cell at once.
+
+The reader types a time, so that the answers at many times go with the page; it computes none itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from taskgrain.estimate.advice import Efficiency, Verdict, efficiency_at, needed
+from taskgrain.measure.advice_words import VERDICTS, efficiency
+from taskgrain.measure.advise import LEVELS, verdicts
+from taskgrain.report.cells import Cell, Results
+from taskgrain.words import quantity
+
+_STEPS = (
+    *(1.0, 1.1, 1.2, 1.3, 1.5, 1.6, 1.8, 2.0, 2.2, 2.5, 2.8),
+    *(3.0, 3.5, 4.0, 4.5, 5.0, 5.5, 6.0, 7.0, 8.0, 9.0),
+)
+"""In each decade: every time is within 8 % of one of them."""
+_CODES: dict[Verdict, str] = {"yes": "y", "no": "n", "unknown": "u"}
+
+
+@dataclass(frozen=True)
+class AtTime:
+    """What is known of a cell's tasks of one time."""
+
+    efficiency: Efficiency
+    verdicts: tuple[Verdict, ...]
+    """Whether they reach each of `LEVELS`."""
+
+    @property
+    def text(self) -> str:
+        """The efficiency in the words of `advise`."""
+        return efficiency(self.efficiency)
+
+    @property
+    def share(self) -> float | None:
+        """The efficiency or the bound of it, to sort by."""
+        found = self.efficiency.found
+        return next((one for one in (found.value, found.low, found.high) if one is not None), None)
+
+    @property
+    def words(self) -> list[str]:
+        """The verdicts in the words of `advise`."""
+        return [VERDICTS[one] for one in self.verdicts]
+
+
+def at(cell: Cell, work: float) -> AtTime | None:
+    """The answer for tasks whose work takes so many seconds alone; None if the cell has no curve."""
+    if cell.known is None:
+        return None
+    found = efficiency_at(cell.known.points, work)
+    return AtTime(found, verdicts(cell.known, found))
+
+
+def times(results: Results, wished: Iterable[float] = ()) -> tuple[float, ...]:
+    """The task times, in seconds, that the page has answers for.
+
+    They are round ones as far as curves reach, those that were measured on purpose, and those `wished` for.
+    """
+    works = [point.work for cell in results.cells if cell.known for point in cell.known.points]
+    if not works:
+        return ()
+    decades = range(math.floor(math.log10(min(works))), math.floor(math.log10(max(works))) + 1)
+    round_ones = [float(f"{step:g}e{decade}") for decade in decades for step in _STEPS]
+    return tuple(sorted({*round_ones, *asked(results), *wished}))
+
+
+def asked(results: Results) -> tuple[float, ...]:
+    """The task times that the study was about."""
+    return tuple(sorted({point.asked for cell in results.cells for point in cell.at if point.asked}))
+
+
+def changes(cell: Cell, all_times: Sequence[float]) -> list[list[object]]:
+    """The answers at all times, as the page carries them: where one differs from that at the time before, the
+    number of the time, the efficiency as a text and as a number, and a letter for each verdict."""
+    rows: list[list[object]] = []
+    for number, work in enumerate(all_times if cell.known else ()):
+        if (found := at(cell, work)) is None:
+            continue
+        share = None if found.share is None else float(f"{found.share:.3g}")
+        row = [found.text, share, "".join(_CODES[one] for one in found.verdicts)]
+        if not rows or rows[-1][1:] != row:
+            rows.append([number, *row])
+    return rows
+
+
+def least(cell: Cell) -> list[tuple[str, str]]:
+    """For each level of efficiency, what the work of a task must take at least, in words."""
+    if cell.known is None or not cell.known.points:
+        return []
+    found = []
+    for level in LEVELS:
+        one = cell.known.needed(level) or needed(cell.known.points, level)
+        if one.value is not None:
+            text = quantity.interval(one.value, one.low, one.high)
+        elif one.low is not None:
+            text = f"more than {quantity.seconds(one.low, 2)}"
+        else:
+            text = f"{quantity.seconds(one.high, 2)} or less" if one.high is not None else "not known"
+        found.append((quantity.percent(level), text))
+    return found

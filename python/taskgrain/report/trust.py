@@ -1,0 +1,129 @@
+"""Whether the numbers can be trusted: what was checked, and what came of it, the worst first."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from taskgrain.report import rows, summary
+from taskgrain.report.cells import Cell, Results
+from taskgrain.words import quantity
+from taskgrain.words.warnings import grouped
+
+LEVELS = ("bad", "look", "good")
+"""What is bad needs another measurement; at what is to be looked at, the reader decides."""
+_BUSY, _MOSTLY = 0.1, 0.5
+"""Shares of disturbed runs."""
+_WIDE = 1.25
+"""An interval that reaches farther than this factor to one side is wide."""
+_SHOWN = 12
+"""Lines of details."""
+_DIGITS = re.compile(r"\d[\d.]*")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at; texts are ready to be shown, but not escaped."""
+
+    title: str
+    level: str
+    said: str
+    details: tuple[str, ...] = ()
+
+
+def checks(results: Results) -> list[Check]:
+    """All of them, the worst first."""
+    found = [
+        _disturbances(results), *_intervals(results), _endings(results), _validation(results),
+        *_warnings(results), *_folder(results),
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: LEVELS.index(one.level))
+
+
+def _disturbances(results: Results) -> Check:
+    said = summary.trust(results) or "The machine seemed quiet."
+    shares = {cell.name: cell.disturbed / cell.runs for cell in results.cells if cell.disturbed and cell.runs}
+    known = [shares.get(cell.name, 0.0) for cell in results.cells if cell.disturbed is not None and cell.runs]
+    typical = median(known) if known else 0.0
+    level = "bad" if typical > _MOSTLY else "look" if "busy" in said or typical > _BUSY else "good"
+    worst = sorted(shares, key=lambda name: -shares[name])
+    details = [f"{name}: {quantity.percent(shares[name])} of the runs disturbed" for name in worst]
+    return Check("Machine", level, said, _few(details))
+
+
+def _intervals(results: Results) -> Iterator[Check]:
+    known = [cell for cell in results.cells if cell.metg]
+    if not known:
+        return
+    wide = sorted((cell for cell in known if _reach(cell) > _WIDE), key=_reach, reverse=True)
+    said = f"{len(known) - len(wide)} of {quantity.counted(len(known), 'METG')} are known within ±25 %"
+    open_ends = sum(math.isinf(_reach(cell)) for cell in wide)
+    said += f"; {quantity.counted(open_ends, 'interval')} without a bound." if open_ends else "."
+    level = "good" if not wide else "bad" if len(wide) > len(known) / 2 else "look"
+    details = [f"{cell.name}: {rows.long_result(cell)}" for cell in wide]
+    yield Check("Intervals", level, said, _few(details))
+
+
+def _reach(cell: Cell) -> float:
+    """By what factor the interval reaches further on its longer side; infinite without a bound."""
+    if not (cell.metg and cell.low and cell.high):
+        return math.inf
+    return max(cell.high / cell.metg, cell.metg / cell.low)
+
+
+def _endings(results: Results) -> Check:
+    said = summary.troubles(results)
+    if not said:
+        return Check("Cells", "good", f"{quantity.counted(len(results.cells), 'cell')}, each with a number.")
+    without = [cell for cell in results.cells if cell.metg is None and not cell.at]
+    bad = any(cell.ending in ("failed", "unfinished") for cell in without)
+    details = [f"{cell.name}: {rows.short_result(cell)}" for cell in without]
+    return Check("Cells", "bad" if bad else "look", said, _few(details))
+
+
+def _validation(results: Results) -> Check:
+    wrong = [one for one in results.failures if one.error == "validation"]
+    mode = results.settings.get("validate", "sample")
+    if wrong:
+        said = f"{quantity.counted(len(wrong), 'run')} computed wrong results; the cells failed."
+        return Check("Validation", "bad", said, _few([f"{one.cell}: {one.message}" for one in wrong]))
+    if mode == "off":
+        return Check("Validation", "look", "Nobody checked what the tasks computed: validation was off.")
+    how = "every byte" if mode == "full" else "a sample"
+    return Check("Validation", "good", f"Each run counted its tasks and checked {how} of their inputs.")
+
+
+def _warnings(results: Results) -> Iterator[Check]:
+    found = warnings(results)
+    if not found:
+        return
+    warned = sum(bool(cell.warnings) for cell in results.cells)
+    said = (
+        f"{quantity.counted(len(found), 'kind')} of them, on {warned} of "
+        f"{quantity.counted(len(results.cells), 'cell')}. The most frequent: {found[0][0]}"
+    )
+    details = [f"{quantity.counted(len(cells), 'cell')}: {text}" for text, cells in found]
+    yield Check("Warnings", "look", said, _few(details))
+
+
+def _folder(results: Results) -> Iterator[Check]:
+    for text in results.warnings:
+        yield Check("Results folder", "look", text)
+
+
+def warnings(results: Results) -> list[tuple[str, tuple[str, ...]]]:
+    """Every kind of warning of cells once, with the cells that it is about, the most frequent first."""
+    kinds: dict[str, tuple[str, list[str]]] = {}
+    for one in grouped((cell.name, warning) for cell in results.cells for warning in cell.warnings):
+        # Warnings of older versions have no code: they are of one kind if they differ in numbers alone.
+        kinds.setdefault(_DIGITS.sub("#", one.text), (one.text, []))[1].extend(one.cells)
+    found = [(text, tuple(dict.fromkeys(cells))) for text, cells in kinds.values()]
+    return sorted(found, key=lambda one: -len(one[1]))
+
+
+def _few(details: Sequence[str]) -> tuple[str, ...]:
+    more = len(details) - _SHOWN
+    return (*details[:_SHOWN], *([f"and {quantity.counted(more, 'other')}"] if more > 0 else ()))

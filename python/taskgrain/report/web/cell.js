@@ -1,0 +1,64 @@
+// The page of one cell, beside the tables and plots in which the reader has chosen it.
+(() => {
+  const { at, every, cells, state } = report;
+  const panel = at("chosen");
+  let opener = null;
+
+  const marks = () => every("[data-cell].chosen");
+
+  report.choose = (index, from) => {
+    const block = at(`cell-${index}`);
+    if (!block) return;
+    for (const one of marks()) one.classList.remove("chosen");
+    for (const one of every(`td[data-cell="${index}"], tr[data-cell="${index}"]`)) one.classList.add("chosen");
+    panel.querySelector("h2").textContent = cells[index].name;
+    at("chosen-facts").replaceChildren(block.querySelector("dl").cloneNode(true));
+    panel.hidden = false;
+    document.body.classList.add("beside");
+    opener = from;
+    if (from.matches("a, button")) panel.focus({ preventScroll: true });
+    report.change({ cell: index });
+  };
+
+  function show() {
+    if (state.cell === null) return null;
+    const said = report.atTask(state.cell);
+    at("chosen-at").textContent = said;
+    at("chosen-at").hidden = !said;
+    return report.drawCurve(state.cell);
+  }
+
+  function close() {
+    const inside = panel.contains(document.activeElement);
+    panel.hidden = true;
+    document.body.classList.remove("beside");
+    for (const one of marks()) one.classList.remove("chosen");
+    state.cell = null;
+    if (inside && opener?.matches("a, button")) opener.focus();
+  }
+
+  async function copy() {
+    const button = at("copy");
+    try {
+      await navigator.clipboard.writeText(panel.querySelector("code.command")?.textContent ?? "");
+      button.textContent = "Copied";
+    } catch {
+      button.textContent = "Cannot copy here";
+    }
+    setTimeout(() => { button.textContent = "Copy command"; }, 2000);
+  }
+
+  report.startCell = () => {
+    report.listen(show);
+    document.querySelector("main").addEventListener("click", (event) => {
+      const link = event.target.closest("a[href^='#cell-']");
+      if (!link) return;
+      event.preventDefault();
+      report.choose(Number(link.getAttribute("href").slice("#cell-".length)), link);
+    });
+    at("close").addEventListener("click", close);
+    at("copy").hidden = !navigator.clipboard;
+    at("copy").addEventListener("click", copy);
+    addEventListener("keydown", (event) => { if (event.key === "Escape" && !panel.hidden) close(); });
+  };
+})();

@@ -1,0 +1,48 @@
+"""The chart of efficiency at given task times against a field that was varied."""
+
+from __future__ import annotations
+
+import pytest
+from drawn_chart import draw
+from report_cells import cell, measured, point, results
+
+from taskgrain.report.cells import Cell
+from taskgrain.report.charts import at_swept, swept
+
+
+def of(imbalance: float, *efficiencies: float, system: str = "a") -> Cell:
+    """A cell with tasks of 20 µs, and of 50 µs where there are two efficiencies."""
+    curve = tuple(
+        point(100, 20e-6, one, asked=seconds)
+        for one, seconds in zip(efficiencies, (20e-6, 50e-6), strict=False)
+    )
+    fields = {"pattern": "fft", "width": 4, "imbalance": imbalance}
+    return cell(system, f"fft/width=4/imbalance={imbalance:g}", fields=fields, curve=curve, ending="at")
+
+
+def test_a_line_falls_with_the_field() -> None:
+    found = results(of(0.0, 0.9), of(1.0, 0.7), of(2.0, 0.4))
+    (figure,) = at_swept.on_paper(found)
+    assert figure.name == "imbalance fft/width=4 at 20us"
+    drawn = draw(figure)
+    line = drawn.layer("line")
+    assert [one["x"] for one in line] == sorted(one["x"] for one in line)
+    assert [one["y"] for one in line] == sorted(one["y"] for one in line), "downwards"
+    assert len(drawn.layer("symbol")) == len(drawn.layer("rule")) == 3
+    assert [*swept.on_paper(found)] == [*swept.on_page(found)] == [], "there is no METG to draw"
+
+
+def test_each_task_time_has_a_panel_with_rows_by_cell() -> None:
+    plots = [*at_swept.on_page(results(of(0.0, 0.9, 0.95), of(1.0, 0.7, 0.8)))]
+    assert [plot.heading for plot in plots] == [
+        "fft/width=4, tasks of 20 µs, by imbalance",
+        "fft/width=4, tasks of 50 µs, by imbalance",
+    ]
+    for plot, values in zip(plots, ((0.9, 0.7), (0.95, 0.8)), strict=True):
+        shown = [row["efficiency"] for number in (0, 1) for row in plot.own[number]]
+        assert shown == [pytest.approx(one) for one in values]
+
+
+def test_other_folders_have_none() -> None:
+    found = results(measured("a", 1e-6), measured("b", 1e-6))
+    assert [*at_swept.on_page(found)] == [*at_swept.on_paper(found)] == []

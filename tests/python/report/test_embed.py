@@ -1,0 +1,44 @@
+"""What makes the page one file: its blocks can hold any text, and only they may run."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import math
+
+from taskgrain.report import embed
+
+
+def test_json_in_a_block_cannot_end_it() -> None:
+    text = "</script><!-- & \u2028"
+    block = str(embed.json_block({"x": text}))
+    assert not {"<", ">", "&"} & set(block)
+    assert json.loads(block) == {"x": text}
+
+
+def test_numbers_that_json_does_not_know_are_null() -> None:
+    assert embed.finite({"a": [math.inf, (math.nan, 1.0)]}) == {"a": [None, [None, 1.0]]}
+    assert json.loads(str(embed.json_block(math.inf))) is None
+
+
+def test_packed_content_comes_out_as_it_was() -> None:
+    content = b"\x00</script>" * 100
+    packed = str(embed.packed(content))
+    assert gzip.decompress(base64.b64decode(packed)) == content
+    assert len(packed) < len(content)
+    assert json.loads(gzip.decompress(base64.b64decode(str(embed.packed_json([1, math.nan]))))) == [1, None]
+
+
+def test_the_policy_names_each_block_by_its_hash() -> None:
+    policy = embed.policy(("one()", "two()"), "p {}")
+    for block in ("one()", "two()", "p {}"):
+        assert base64.b64encode(hashlib.sha256(block.encode()).digest()).decode() in policy
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+
+
+def test_the_libraries_are_a_script_that_cannot_end_its_block() -> None:
+    assert "vegaEmbed" in embed.libraries()
+    assert "</script" not in embed.libraries()

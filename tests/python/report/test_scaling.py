@@ -1,0 +1,131 @@
+"""Weak and strong scaling of a folder: which points make a line, and where the limit is met."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from report_cells import measured, point, results
+
+from taskgrain.report.cells import Cell, Results
+from taskgrain.report.scaling import STEPS, Means, means, scalings, separations
+from taskgrain.words.quantity import NOTHING
+
+
+def on(
+    cores: int, *points: tuple[float, float], metg: float = 2e-6, width: int = 0, system: str = "a"
+) -> Cell:
+    """A cell with points of iterations and granularity; eight tasks a core if no width is given."""
+    width = width or 8 * cores
+    return measured(
+        system,
+        metg,
+        f"fft/width={width}/cores={cores}",
+        fields={"pattern": "fft", "width": width, "cores": cores},
+        width=width,
+        cores=cores,
+        curve=tuple(point(iterations, granularity, 0.5) for iterations, granularity in points),
+    )
+
+
+def of(experiment: str, *cells: Cell) -> Results:
+    return replace(results(*cells), settings={"experiment": experiment})
+
+
+def test_weak_scaling_joins_the_same_sizes_of_tasks() -> None:
+    found = scalings(of("weak", on(1, (4, 2e-6), (8, 3e-6)), on(2, (4, 4e-6), (16, 9e-6))))
+    (one,) = found
+    assert (one.kind, one.system, one.workload) == ("weak", "a", "fft/tasks_per_core=8")
+    (problem,) = one.problems
+    assert problem.iterations == 4 and one.named(problem) == "4 iterations a task"
+    assert problem.line == {1: pytest.approx(8 * STEPS * 2e-6), 2: pytest.approx(8 * STEPS * 4e-6)}
+    assert [one.efficiency(problem, time) for time in problem.times] == [1.0, pytest.approx(0.5)]
+    assert [time.seconds for time in one.limit] == [pytest.approx(8 * STEPS * 2e-6)] * 2
+    assert problem.times[0].low == pytest.approx(0.9 * problem.times[0].seconds)
+    assert not separations(of("weak", on(1, (4, 2e-6)), on(2, (4, 4e-6))))
+
+
+def test_strong_scaling_joins_sizes_with_the_same_work_of_a_step() -> None:
+    """3 µs a task on one core, ideally 1.5 on two: below METG, 2 µs, from 1.5 cores on."""
+    cells = on(1, (8, 3e-6), (64, 24e-6)), on(2, (4, 1.8e-6), (32, 12e-6)), on(4, (2, 1.5e-6))
+    (one,) = scalings(of("strong", *cells))
+    assert [problem.iterations for problem in one.problems] == [64, 512]
+    assert one.problems[0].line.keys() == {1, 2, 4}
+    assert one.efficiency(one.problems[1], one.problems[1].times[1]) == pytest.approx(1.0)
+    (apart,) = separations(of("strong", *cells))
+    assert apart.ideal.cores == pytest.approx(1.5) and apart.ideal.seconds == pytest.approx(8 * STEPS * 2e-6)
+    assert 1.5 < apart.actual.cores < 2.0
+    assert apart.factors[0] == pytest.approx(apart.actual.cores / 1.5) and apart.factors[1] == pytest.approx(
+        1.0
+    )
+    both = separations(of("strong", *cells, *(replace(one, system="b") for one in cells)))
+    assert means(both) == [Means("fft/tasks_per_core=8", 2, apart.factors[0], 0.0, apart.factors[1], 0.0)]
+    assert means([]) == []
+
+
+def test_a_fixed_width_keeps_the_work_by_itself() -> None:
+    cells = on(1, (8, 3e-6), width=16), on(2, (8, 3e-6), width=16)
+    (one,) = scalings(of("strong", *cells))
+    assert one.workload == "fft/width=16" and one.problems[0].iterations == 128
+    assert [one.efficiency(one.problems[0], time) for time in one.problems[0].times] == [
+        1.0,
+        pytest.approx(1.0),
+    ]
+
+
+def test_each_system_scales_by_itself_and_other_experiments_do_not() -> None:
+    cells = [on(cores, (8, 3e-6), system=system) for cores in (1, 2) for system in ("a", "b")]
+    assert [one.system for one in scalings(of("weak", *cells))] == ["a", "b"]
+    assert scalings(of("sweep", *cells)) == scalings(of("weak", cells[0])) == []
+
+
+def test_a_cell_without_metg_has_no_limit() -> None:
+    (one,) = scalings(of("weak", on(1, (8, 3e-6)), replace(on(2, (8, 3e-6)), metg=None)))
+    assert [time.cores for time in one.limit] == [1]
+
+
+def test_work_that_is_not_the_same_is_not_compared() -> None:
+    """Of 24 tasks, 3 iterations are 72 together, and 21 are 504, which is near enough to 512."""
+    cells = on(1, (8, 3e-6), (64, 24e-6)), on(3, (3, 3e-6), (21, 9e-6))
+    (one,) = scalings(of("strong", *cells))
+    assert [problem.iterations for problem in one.problems] == [512]
+
+
+def test_points_of_one_cell_are_no_line() -> None:
+    """Where a budget ends a search, sizes stand in the curve that the sweep has not."""
+    assert not scalings(of("strong", on(1, (8, 3e-6), (8.1, 3e-6)), on(2, (40, 9e-6))))
+    (one,) = scalings(of("strong", on(1, (8, 3e-6), (8.1, 4e-6)), on(2, (4, 2e-6))))
+    assert [time.seconds for time in one.problems[0].times] == [
+        pytest.approx(8 * STEPS * t) for t in (3e-6, 2e-6)
+    ]
+
+
+def test_a_system_that_leaves_cores_unused_does_not_get_quicker() -> None:
+    """Granularity counts the core that it occupies: 16 tasks take twice as long as 8."""
+    serial = [replace(one, cores=1) for one in (on(1, (8, 3e-6)), on(2, (8, 3e-6)))]
+    (weak,) = scalings(of("weak", *serial))
+    times = weak.problems[0].times
+    assert times[1].seconds == pytest.approx(2 * times[0].seconds)
+    assert weak.efficiency(weak.problems[0], times[1]) == pytest.approx(0.5)
+    assert weak.limit[1].seconds == pytest.approx(2 * weak.limit[0].seconds)
+    scaled = [replace(one, cores=1) for one in (on(1, (8, 3e-6)), on(2, (4, 1e-6)))]
+    assert not separations(of("strong", *scaled)), "it has no limit to meet"
+
+
+def test_weak_scaling_is_of_the_same_tasks_on_each_core() -> None:
+    assert not scalings(of("weak", on(1, (8, 3e-6), width=16), on(2, (8, 3e-6), width=16)))
+
+
+def test_one_meeting_has_no_deviation() -> None:
+    assert Means("fft", 1, 1.2, 0.0, 1.3, 0.0).shown("cores") == f"1.20 ×, {NOTHING}"
+    assert Means("fft", 2, 1.2, 0.1, 1.3, 0.25).shown("seconds") == "1.30 ×, 0.25"
+
+
+def test_steps_that_are_not_full_take_less_time() -> None:
+    """Of fork_join, every other step has one task."""
+    cells = [replace(on(cores, (8, 3e-6)), tasks_per_step=(8 * cores + 1) / 2) for cores in (1, 2)]
+    (one,) = scalings(of("weak", *cells))
+    assert [time.seconds for time in one.problems[0].times] == [
+        pytest.approx(STEPS * 3e-6 * tasks) for tasks in (4.5, 4.25)
+    ]
+    assert one.limit[1].seconds == pytest.approx(STEPS * 2e-6 * 4.25)
