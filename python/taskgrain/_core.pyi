@@ -26,6 +26,11 @@ class Run:
     @property
     def warmup(self) -> int: ...
     @property
+    def strikes(self) -> int | None:
+        """How often the fault that the request asks for has struck, in all processes; None if it asks for
+        none. In a run with a fault `accounts` and `verify` are those of all processes, too."""
+
+    @property
     def address(self) -> int:
         """Where the `taskgrain::Execution` lies, for drivers whose tasks are C++ of the same build."""
 

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 from killable_study import FAKE
+
+
+@pytest.fixture(autouse=True)
+def _heard_interrupts() -> None:
+    """A command that an earlier test has interrupted is deaf to more of it, as are a shell's background jobs;
+    what a test starts would inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

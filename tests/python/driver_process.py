@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from taskgrain.drive import catalogue as system
 from taskgrain.drive.system import System
+from taskgrain.machine.processes import descendants
 
 PREFIX = b"@taskgrain "
 CORES = tuple(sorted(os.sched_getaffinity(0))[:2])
@@ -114,6 +115,15 @@ class DriverProcess:
         self._lines += [line for line in lines if line.startswith(PREFIX)]
         self.log += b"".join(line + b"\n" for line in lines if not line.startswith(PREFIX))
         return bool(ready) and (bool(block) or self._process.poll() is None)
+
+    def ranks(self) -> list[int]:
+        """The processes of MPI that run the driver itself."""
+        found = []
+        for pid in descendants(self._process.pid):
+            with contextlib.suppress(OSError):
+                if Path(f"/proc/{pid}/exe").resolve().name.startswith("driver"):
+                    found.append(pid)
+        return found
 
     def run(self, *graphs: Mapping[str, object], **fields: object) -> Answer:
         """The answer to one `run`, checked byte by byte unless `fields` says otherwise."""

@@ -16,6 +16,7 @@ from taskgrain.drive.answers import DriverError, OutOfTime, Peak, Ready, RunResu
 from taskgrain.drive.system import System
 from taskgrain.machine.busy import Busy
 from taskgrain.measure import call as command
+from taskgrain.measure.driver import DriverName
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.progress import Reporter, Standing
 from taskgrain.measure.record import CellState
@@ -63,7 +64,7 @@ class World:
         self.standings: list[tuple[float, float]] = []
         """When a standing was shown, and the seconds left by it."""
 
-    def make(self, name: str) -> Simulated:
+    def make(self, name: DriverName) -> Simulated:
         return Simulated(name, self)
 
     def sleep(self, seconds: float) -> None:
@@ -84,15 +85,16 @@ class _Notes(Reporter):
 class Simulated:
     """A driver whose answers depend on the request alone, so that an interrupted study can be compared."""
 
-    def __init__(self, name: str, world: World) -> None:
-        self.name, self.world = name, world
+    def __init__(self, driver: DriverName, world: World) -> None:
+        self.driver, self.name, self.world = driver, driver.system, world
+        self.cores = driver.cores or world.cores
         self.busy = Busy()
         self.time_left: Callable[[], float] = lambda: math.inf
         self.alive = False
 
     def _wake(self) -> None:
-        assert not self.world.awake - {self.name}, "another driver is not parked"
-        self.world.awake.add(self.name)
+        assert not self.world.awake - {self.driver}, "another driver is not parked"
+        self.world.awake.add(self.driver)
 
     def start(self) -> Ready:
         self._wake()
@@ -106,7 +108,8 @@ class Simulated:
             self.kill()
             raise DriverError(kind, "no licence", "log")
         self.alive = True
-        return Ready(self.name, "1", 1, self.world.cores, ((0,), (1,)), {"event": "ready"})
+        binding = tuple((core,) for core in range(max(2, self.cores)))
+        return Ready(self.name, "1", 1, self.cores, binding, {"event": "ready"})
 
     def run(self, graphs: Sequence[Mapping[str, Any]], *, repeats: int, **_: Any) -> RunResult:
         self._wake()
@@ -120,7 +123,7 @@ class Simulated:
         iterations = graph["kernel"]["iterations"]
         tasks = graph["steps"] * graph["width"]
         dice = random.Random(f"{self.name} {graph}")
-        base = tasks * (self.world.overheads[self.name] + iterations * ITERATION) / 2
+        base = tasks * (self.world.overheads[self.name] + iterations * ITERATION) / (self.driver.cores or 2)
         base *= self.world.slowdown(self.world.now)
         seconds = tuple(base * (1.0 + 0.02 * dice.random()) for _ in range(repeats))
         self.world.now += sum(seconds) + self.world.wait
@@ -134,14 +137,14 @@ class Simulated:
             raise DriverError("invalid", "kernel: empty is not allowed")
         slowdown = self.world.slowdown(self.world.now)
         self.world.now += seconds
-        rates = self.world.rates_of.get(self.name, self.world.rates)
+        rates = self.world.rates_of.get(self.name, self.world.rates)[: self.driver.cores or None]
         return Peak(tuple(rate / slowdown for rate in rates), "flop")
 
     def log_tail(self) -> str:
         return "last words"
 
     def park(self) -> None:
-        self.world.awake.discard(self.name)
+        self.world.awake.discard(self.driver)
 
     def close(self) -> None:
         self.world.now += self.world.quitting.get(self.name, 0.0)
@@ -149,7 +152,7 @@ class Simulated:
 
     def kill(self) -> int | None:
         self.alive = False
-        self.world.awake.discard(self.name)
+        self.world.awake.discard(self.driver)
         return 0
 
 

@@ -16,11 +16,19 @@ from taskgrain.words.errors import EXIT_INPUT
 EXAMPLES = {
     "doctor": "taskgrain doctor --json",
     "systems": "taskgrain systems --systems ./my-runtimes",
+    "presets": "taskgrain presets halo-2d",
     "run": "taskgrain run --system mpi --pattern nearest --radix 5 --steps 1000 --iterations 1e3",
+    "faults": "taskgrain faults --system dask,mpi --kill 50 --iterations 1e4",
     "metg": "taskgrain metg --system mpi,openmp_task --pattern stencil_1d --width 16 --budget 60",
+    "advise": "taskgrain advise --at 20us --neighbours 5 --output-bytes 4K --system starpu,mpi --measure",
     "study": "taskgrain study studies/default.toml --output results/default",
+    "predict": "taskgrain predict results/default --workload stencil_1d/width=16 --work 10m --steps 1000",
+    "productivity": "taskgrain productivity results/default --workload stencil_1d/width=16 --figures figures",
     "graph": "taskgrain graph --pattern fft --width 8 --format png -o fft.png",
     "report": "taskgrain report results/patterns --figures paper/figures --format pdf",
+    "open": "taskgrain open results/patterns",
+    "compare": "taskgrain compare results/old results/new --margin 5% --fail-on-regression",
+    "history": "taskgrain history perf/history.jsonl --add results/today --fail-on-regression",
     "export": "taskgrain export results/patterns --table runs -o runs.parquet",
 }
 """Each verb with an example of its use. It is the function of its name in the module of its name."""
@@ -79,7 +87,6 @@ app = typer.Typer(
     cls=_Group,
     help="Measures how small tasks may get before a runtime system costs more than it gains.",
     invoke_without_command=True,
-    add_completion=False,
     **_HELP,
 )
 

@@ -41,8 +41,15 @@ def doctor(folders: Systems = None, as_json: Json = False) -> None:
         if probe.missing and probe.install:
             out.text(f"     install: {probe.install}")
     rows = [
-        [name, f"{one.megabytes} MB", one.install, ", ".join(one.systems)] for name, one in groups.items()
+        [
+            name,
+            f"{one.megabytes} MB",
+            f"{one.minutes} min" if one.minutes else "",
+            one.install,
+            ", ".join(one.systems),
+        ]
+        for name, one in groups.items()
     ]
-    out.table(["group", "on disk", "set up by", "systems"], rows, texts=4)
+    out.table(["group", "on disk", "to build", "set up by", "systems"], rows, texts=5)
     for warning in warnings:
         out.text(f"warning: {warning.text}", "yellow")

@@ -21,14 +21,21 @@ _DEFAULT_STEPS, _DEFAULT_WIDTH = 8, 8
 _MOST_COUNTED = 2**32
 """Tasks that --stats visits one by one, which nothing interrupts."""
 _MOST_NODES = 10**9
+_MOST_WIDE = 2**22
+"""Points of a step that are written as one line, which is made in memory."""
+
+
+def _sized(graph: GraphOptions) -> GraphOptions:
+    """The graph with a width."""
+    if "width" in graph.given or rivals("width", graph.given):
+        return graph
+    return GraphOptions({"width": str(_DEFAULT_WIDTH), **graph.given})
 
 
 def _run(graph: GraphOptions) -> Run:
     """The graph's queries. Raises InputError for what the core refuses."""
     _ = graph.validate, graph.isa, graph.count("iterations", 0)  # not needed here, but a bad value is refused
-    given = graph.given if rivals("width", graph.given) else {"width": str(_DEFAULT_WIDTH), **graph.given}
-    sized = GraphOptions(given)
-    graphs = sized.workload.request(0, sized.count("steps", _DEFAULT_STEPS, low=1))
+    graphs = graph.workload.request(0, graph.count("steps", _DEFAULT_STEPS, low=1))
     try:
         return Run(json.dumps({"op": "run", "graphs": graphs[:1], "validate": "off"}))
     except (InvalidSpec, Unsupported, MemoryError) as error:
@@ -118,18 +125,22 @@ def graph(
     """Shows a task graph: its dependences, a drawing, or its size."""
     chosen = numbers.text(kind, "--format", FORMATS)
     _refuse_what_would_be_ignored(chosen != "json", stats, nodes, output)
+    graph = _sized(graph)
     run = _run(graph)
     if stats:
         count = numbers.integer(1 if nodes is None else nodes, "--nodes", low=1, high=_MOST_NODES)
         _stats_table(_stats(run, count), count, as_json)
     elif chosen == "json":
+        if run.width() > _MOST_WIDE:
+            raise InputError(
+                "--width", str(run.width()), f"at most {_MOST_WIDE}: a step is one line; --stats counts"
+            )
         for step in steps_of(run):
             sys.stdout.write(json.dumps(step, separators=(",", ":")) + "\n")
     else:
         from taskgrain.report.task_graph import svg
 
-        title = graph.given.get("pattern", "stencil_1d")
-        _write_drawing(chosen, svg(list(_drawable(run)), run.width(), title), output)
+        _write_drawing(chosen, svg(list(_drawable(run)), run.width(), graph.workload.pattern), output)
 
 
 def _refuse_what_would_be_ignored(drawing: bool, stats: bool, nodes: str | None, output: Path | None) -> None:

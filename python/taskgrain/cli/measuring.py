@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import typer
 
-from taskgrain.cli import metg_table
+from taskgrain.cli import at_table, metg_table
 from taskgrain.cli.dry_run import show_plan
 from taskgrain.cli.options import Measuring
 from taskgrain.cli.printer import print_json, printer
@@ -57,12 +57,17 @@ def _show(measured: call.Measured, study: Study, chosen: Sequence[System], how: 
     if how.as_json:
         folder = str(output) if output else None
         cells = [{**line, "warnings": in_words(line["warnings"])} for line in measured.cells]
+        if study.settings.at:
+            cells = [{**line, "at": at_table.points(line)} for line in cells]
         found = {"schema": 1, "output": folder, "interrupted": bool(measured.interrupted)}
         print_json(found | {"cells": cells, "failures": measured.failures})
     else:
         out = printer()
         titles = {one.name: one.title for one in chosen}
-        metg_table.show(out, measured.cells, titles, study.settings.threshold)
+        if study.settings.at:
+            at_table.show(out, measured.cells, titles, study.settings.task_seconds)
+        else:
+            metg_table.show(out, measured.cells, titles, study.settings.threshold)
         metg_table.show_warnings(out, measured.cells)
         for failure in measured.failures:
             out.text(f"{failure['cell']}: {failure['error']}: {failure['message']}", "red")

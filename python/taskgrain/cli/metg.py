@@ -15,6 +15,7 @@ from taskgrain.cli.options import (
     split_names,
 )
 from taskgrain.study.field import flag
+from taskgrain.words import numbers
 from taskgrain.words.errors import UsageError
 
 
@@ -31,19 +32,27 @@ def metg(
     max_rounds: Annotated[Text, setting("max_rounds")] = None,
     experiment: Annotated[Text, setting("experiment")] = None,
     sweep: Annotated[bool, setting("sweep")] = False,
+    at: Annotated[Text, setting("at")] = None,
 ) -> None:
-    """Measures METG of systems on one workload. The search starts at --iterations."""
+    """Measures METG of systems on one workload, or with --at their efficiency at given task times. The search
+    for METG starts at --iterations."""
     from taskgrain.cli.measuring import measure
     from taskgrain.drive import catalogue
     from taskgrain.study.settings import take_settings
     from taskgrain.study.study import Study
+    from taskgrain.study.workload import EMPTY
 
     if sweep and experiment is not None:
         raise UsageError("--sweep: give this or --experiment, not both")
+    if at is not None:
+        # A study may have an empty text, an option may not.
+        _ = numbers.durations(at, "--at") or numbers.duration(at, "--at")
+    if at is not None and graph.workload["kernel"] == EMPTY:
+        raise UsageError("--at: needs tasks that work; give another --kernel than empty")
     chosen = catalogue.select(catalogue.discover(how.folders or []), split_names(names))
     given = {"threshold": threshold, "precision": precision, "budget": how.budget, "repeats": repeats}
     given |= {"min_rounds": min_rounds, "max_rounds": max_rounds, "steps": graph.given.get("steps")}
-    given |= {"experiment": "sweep" if sweep else experiment}
+    given |= {"experiment": "sweep" if sweep else experiment, "at": at}
     given |= {"first_iterations": graph.given.get("iterations")}
     table: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     settings = take_settings(

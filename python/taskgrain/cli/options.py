@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taskgrain.cli import complete
 from taskgrain.machine.topology import choose_cores
 from taskgrain.study.field import Field, flag
-from taskgrain.study.fields import CORE, GIVEN, OF_A_RUN
+from taskgrain.study.fields import CORE, GIVEN, OF_A_RUN, rivals
 from taskgrain.study.settings import OLD_SETTINGS, SETTINGS
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError
@@ -38,6 +39,8 @@ _OF_A_RUN = {name: CORE[name] for name in OF_A_RUN} | {
 _PANEL = "Graph"
 _DEFAULTS = {"pattern": CORE["pattern"].default}
 """On the command line, of what a study must say."""
+_IMBALANCED = "load_imbalance"
+"""The kernel that who gives an imbalance means."""
 _CHOSEN = {"steps": "chosen automatically", "iterations": "", "width": "one for each core"}
 """Defaults that are no value."""
 
@@ -47,6 +50,8 @@ def help_of(field: Field) -> str:
     default = _CHOSEN.get(field.name, _DEFAULTS.get(field.name, field.default))
     zero_is_explained = field.name in ("period", "scratch_bytes", "budget", "cores")
     explained = zero_is_explained or field.type == "flag"
+    if field.name == "iterations":
+        return f"{field.text[:-1]}; `run` also takes the time of a task's work alone, such as 20us."
     return field.text if explained or default in (None, "") else f"{field.text[:-1]} (default {default})."
 
 
@@ -73,25 +78,41 @@ class GraphOptions:
         field = _OF_A_RUN[name]
         return field.read(self.given.get(name, field.default), field.flag)
 
-    def count(self, key: str, default: int, *, low: int = 0) -> int:
-        """`steps` or `iterations`."""
-        return numbers.integer(self.given.get(key, default), flag(key), low=low)
+    def count(self, key: str, default: int, *, low: int = 0, or_time: bool = False) -> int:
+        """`steps` or `iterations`; `or_time` says that the command also takes the time of a task."""
+        try:
+            return numbers.integer(self.given.get(key, default), flag(key), low=low)
+        except InputError as error:
+            if not or_time:
+                raise
+            raise InputError(error.field, error.value, f"{error.allowed}, or a time such as 20us") from None
 
-    @property
+    @functools.cached_property
     def workload(self) -> Workload:
-        """The graph without its steps and iterations. Warns of what the pattern does not use."""
+        """The graph without its steps and iterations. Warns, once, of what its pattern or kernel does not
+        use."""
         from taskgrain.study.study import workload
-        from taskgrain.study.unused import unused
+        from taskgrain.study.unused import unused, unused_by_kernel
 
-        table = _DEFAULTS | {key: value for key, value in self.given.items() if key not in _OF_A_RUN}
+        table = {key: value for key, value in self.given.items() if key not in _OF_A_RUN}
+        if not rivals("pattern", table):
+            # Who counts neighbours means a pattern in which one can.
+            table = ({"pattern": "nearest"} if "neighbours" in table else _DEFAULTS) | table
+        if "imbalance" in table and not {"kernel", "like"} & table.keys():
+            table["kernel"] = _IMBALANCED
         for key, value in table.items():
             if GIVEN[key].is_file and value:
                 table[key] = str(Path(value).absolute())
         made = workload(table, len(self.cores), flag)
-        if ignored := unused(made.pattern, self.given):
-            options, them = ", ".join(map(flag, ignored)), "it" if len(ignored) == 1 else "them"
-            sys.stderr.write(f"taskgrain: warning: {options}: pattern {made.pattern} does not use {them}\n")
+        _warn(unused(made.pattern, self.given), f"pattern {made.pattern}")
+        _warn(unused_by_kernel(made["kernel"], self.given), f"kernel {made['kernel']}")
         return made
+
+
+def _warn(ignored: Sequence[str], what: str) -> None:
+    if ignored:
+        options, them = ", ".join(map(flag, ignored)), "it" if len(ignored) == 1 else "them"
+        sys.stderr.write(f"taskgrain: warning: {options}: {what} does not use {them}\n")
 
 
 def graph_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -107,7 +128,12 @@ def graph_options(command: Callable[..., None]) -> Callable[..., None]:
 def _option(field: Field, panel: str) -> inspect.Parameter:
     """The option of a field; its text is checked where it is used."""
     option = typer.Option(
-        field.flag, metavar=field.metavar, help=help_of(field), rich_help_panel=panel, show_default=False
+        field.flag,
+        metavar=field.metavar,
+        help=help_of(field),
+        rich_help_panel=panel,
+        show_default=False,
+        autocompletion=complete.one_of(field.choices) if field.choices else None,
     )
     kind, default = (bool, False) if field.type == "flag" else (str | None, None)
     annotation = Annotated[kind, option]  # type: ignore[valid-type]
@@ -149,6 +175,16 @@ Names = Annotated[
         "--system",
         metavar="NAME",
         help="A system, or several with commas; all, or default. You can repeat it.",
+        autocompletion=complete.systems,
+    ),
+]
+Margin = Annotated[
+    Text,
+    typer.Option(
+        "--margin",
+        metavar="SHARE",
+        help="What differs by less is the same: 0.05, 5% (default 5%).",
+        show_default=False,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

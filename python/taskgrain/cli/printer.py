@@ -14,7 +14,10 @@ from rich.text import Text
 
 _PIPED_WIDTH = 10_000
 """Where nobody sees the lines but a program or a file, nothing is wrapped."""
-_ASCII = str.maketrans({"µ": "u", "\u2013": "-", "\u00d7": "x", "≤": "<=", "…": "...", "—": "-"})
+_ASCII = str.maketrans(
+    {"µ": "u", "\u2013": "-", "\u00d7": "x", "≤": "<=", "…": "...", "—": "-", "·": " "}
+    | dict(zip("▁▂▃▄▅▆▇█", "_.,-=+*#", strict=True))
+)
 
 
 class Printer:

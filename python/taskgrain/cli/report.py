@@ -4,20 +4,42 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taskgrain.cli.options import Json, split_names
+from taskgrain.cli.options import Json, Text, split_names
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import InputError, UsageError
 
+if TYPE_CHECKING:
+    from taskgrain.results.compare.cells import Comparison
+
 
 def report(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DIR...",
+            help="A results folder. Before it you may name others: the report then says what changed since "
+            "each of them, as `compare` does.",
+        ),
+    ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: report.html in DIR.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Default: report.html in the last DIR."),
     ] = None,
+    at: Annotated[
+        Text,
+        typer.Option(
+            "--at",
+            metavar="TIME",
+            help="How long the work of your tasks takes, such as 20us: the report opens with whether that is "
+            "long enough.",
+            show_default=False,
+        ),
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Also print what the report says.")] = False,
     figures: Annotated[
         Path | None,
         typer.Option(
@@ -35,30 +57,49 @@ def report(
     as_json: Json = False,
 ) -> None:
     """Writes the report of a results folder as one HTML file, and with --figures also its plots."""
+    folder = Path(words[-1])
     if not folder.is_dir():
         raise InputError("DIR", str(folder), "a results folder")
     if formats and figures is None:
         raise UsageError("--format is for figures: give --figures DIR too")
+    seconds = None if at is None else numbers.duration(at, "--at")
+    from taskgrain.cli import compare_table, report_changes, report_table
     from taskgrain.cli.printer import print_json, printer
     from taskgrain.report import data
     from taskgrain.report.figures import FORMATS
     from taskgrain.report.write import draw, write
-    from taskgrain.results.reader import FILES
+    from taskgrain.results.reader import FILES, read, refuse_garbage
 
     kinds = split_names(formats, "--format") if formats else FORMATS
     for kind in kinds:  # before anything is written
         numbers.text(kind, "--format", FORMATS)
-    if output is not None and output.resolve() in [(folder / name).resolve() for name in FILES]:
+    folders = [part.partition("@")[0] for word in words for part in word.split(",")]
+    own = [(Path(one) / name).resolve() for one in folders for name in FILES]
+    if output is not None and output.resolve() in own:
         raise InputError("--output", str(output), "a file that is not the results' own")
     results = data.read(folder)
-    target = write(results, output)
+    if not results.cells:
+        refuse_garbage(read(folder))
+    compared: dict[str, Comparison] = {}
+    for baseline in words[:-1]:
+        compared[baseline], odd = report_changes.compared(baseline, folder)
+        sys.stderr.writelines(f"taskgrain: {said}\n" for said in odd)
+    changes = [report_changes.changes(baseline, found) for baseline, found in compared.items()]
+    target = write(results, output, changes, seconds)
     drawn = draw(results, figures, kinds) if figures else []
     for warning in results.warnings:
         sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
     if as_json:
-        print_json({"report": str(target), "figures": [str(one) for one in drawn]})
+        made: dict[str, Any] = {"report": str(target), "figures": [str(one) for one in drawn]}
+        made |= report_table.as_json(results, seconds)
+        print_json(made | {"changes": {one: compare_table.as_json(found) for one, found in compared.items()}})
         return
     out = printer()
     out.text(str(target))
     if drawn:
         out.text(f"{figures}: {quantity.counted(len(drawn), 'figure')}")
+    if show:
+        report_table.show(out, results, seconds)
+        for found in compared.values():
+            out.text("\nWhat changed?", "bold")
+            compare_table.show(out, found)

@@ -18,7 +18,7 @@ from taskgrain.cli.options import (
     split_names,
 )
 from taskgrain.words import numbers, quantity
-from taskgrain.words.errors import EXIT_FAILED
+from taskgrain.words.errors import EXIT_FAILED, UsageError
 
 if TYPE_CHECKING:
     from taskgrain.cli.printer import Printer
@@ -34,6 +34,15 @@ def run(
     names: Names = None,
     repeats: Annotated[Text, _run_option("--repeats", "Timed repeats (default 5).")] = None,
     warmup: Annotated[Text, _run_option("--warmup", "Repeats before the timed ones (default 1).")] = None,
+    counters: Annotated[
+        bool,
+        typer.Option(
+            "--counters",
+            help="Count instructions, cycles and cache misses, where the processors show them. "
+            "This costs time where threads sleep and wake.",
+            rich_help_panel="Measuring",
+        ),
+    ] = False,
     folders: Systems = None,
     as_json: Json = False,
     dry_run: DryRun = False,
@@ -44,21 +53,30 @@ def run(
     from taskgrain.drive import catalogue
     from taskgrain.measure import dry_run as dry
     from taskgrain.measure import single
+    from taskgrain.measure.alone import Alone
+    from taskgrain.study.workload import EMPTY
 
     chosen = catalogue.select(catalogue.discover(folders or []), split_names(names))
+    given = graph.given.get("iterations")
+    task = numbers.duration(given, "--iterations") if numbers.is_duration(given) else None
+    if task is not None and graph.workload["kernel"] == EMPTY:
+        raise UsageError("--iterations: a time needs tasks that work; give another --kernel than empty")
     wanted = single.Wanted(
         workload=graph.workload,
         steps=graph.count("steps", 1000, low=1),
-        iterations=graph.count("iterations", 0),
+        iterations=0 if task is not None else graph.count("iterations", 0, or_time=True),
+        task_seconds=task,
         repeats=numbers.integer(5 if repeats is None else repeats, "--repeats", low=1, high=100_000),
         warmup=numbers.integer(1 if warmup is None else warmup, "--warmup", high=100_000),
         validate=graph.validate,
         isa=graph.isa,
+        counters=counters,
     )
     if dry_run:
         show_plan(dry.run(chosen, wanted.workload, graph.cores), as_json)
         return
-    outcomes = [single.run(system, graph.cores, wanted) for system in chosen]
+    with Alone(graph.cores, wanted.isa) as alone:
+        outcomes = [single.run(system, graph.cores, wanted, alone) for system in chosen]
     if as_json:
         print_json({"schema": 1, "runs": outcomes})
     else:
@@ -67,11 +85,42 @@ def run(
         raise typer.Exit(EXIT_FAILED)
 
 
+def _efficiency(one: dict[str, Any]) -> str:
+    """With its interval, or why it is not known."""
+    from taskgrain.estimate.metg import ABOVE_ONE
+
+    if one["efficiency"] is None:
+        return f"not known: {one['efficiency_unknown']}"
+    value = one["efficiency"], one["efficiency_low"], one["efficiency_high"]
+    told = f"{quantity.percent_interval(*value)} of the kernel alone, over the repeats of this one run"
+    beyond = value[0] <= 1.0 and (value[2] or 0.0) > ABOVE_ONE
+    return f"{told}; they differ too much for an upper bound" if beyond else told
+
+
+def _memory(one: dict[str, Any]) -> str:
+    """Of the largest process; and by how much all have grown."""
+    held, grown, tasks = one["peak_rss_bytes"], one["growth_bytes"], one["tasks_in_flight"]
+    if grown is None:
+        return quantity.size(held)
+    each = f"{quantity.size(grown // tasks)} for each of {quantity.counted(tasks, 'task')} in flight"
+    return f"{quantity.size(held)}; {quantity.size(grown)} came with the run, {each}"
+
+
+def _counters(one: dict[str, Any]) -> str:
+    """For each task, those of preparation and warm-up included."""
+    found = one["counters"]
+    tasks = one["tasks"] * (len(one["seconds"]) + one["warmup"])
+    each = ", ".join(f"{found[name] / tasks:.3g} {name.replace('_', ' ')}" for name in found)
+    return f"{each} a task, preparation and warm-up included"
+
+
 def _show(out: Printer, outcomes: Sequence[dict[str, Any]]) -> None:
     """Prints every sample and a summary."""
+    counted = quantity.counted
     for one in outcomes:
         out.text(
-            f"{one['system']}  {one['workload']}, {one['steps']} steps, {one['iterations']} iterations",
+            f"{one['system']}  {one['workload']}, {counted(one['steps'], 'step')}, "
+            f"{counted(one['iterations'], 'iteration')}",
             "bold",
         )
         if "error" in one:
@@ -81,9 +130,24 @@ def _show(out: Printer, outcomes: Sequence[dict[str, Any]]) -> None:
             continue
         out.text("  " + "  ".join(quantity.seconds(value) for value in one["seconds"]))
         out.text(f"  median      {quantity.seconds(one['median_seconds'])}")
-        out.text(f"  tasks       {one['tasks']} (all executed), {one['dependencies']} dependences")
-        out.text(f"  granularity {quantity.seconds(one['granularity'])} per task on {one['cores']} cores")
+        out.text(f"  tasks       {one['tasks']} (all executed), {counted(one['dependencies'], 'dependence')}")
+        each = quantity.seconds(one["granularity"])
+        out.text(f"  granularity {each} per task on {counted(one['cores'], 'core')}")
+        if one["asked_seconds"] is not None:
+            asked, took = quantity.seconds(one["asked_seconds"]), quantity.seconds(one["task_seconds"])
+            out.text(
+                f"  work        {asked} asked for: {counted(one['iterations'], 'iteration')}, {took} alone"
+            )
+        out.text(f"  efficiency  {_efficiency(one)}")
         out.text(f"  rate        {quantity.rate(one['rate'], one['work_unit'])}")
-        out.text(f"  memory      {quantity.size(one['peak_rss_bytes'])}")
+        out.text(f"  memory      {_memory(one)}")
+        if one["joules"] is not None:
+            out.text(
+                f"  energy      {one['joules']:.3g} J of all processors, preparation and warm-up included"
+            )
+        if one["counters"] is not None:
+            out.text(f"  counters    {_counters(one)}")
+        elif one["counters_unknown"]:
+            out.text(f"  counters    not known: {one['counters_unknown']}")
         for warning in one["warnings"]:
             out.text(f"  warning: {warning['text']}", "yellow")

@@ -8,7 +8,7 @@ import os
 import secrets
 import signal
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType
@@ -22,8 +22,11 @@ from taskgrain.drive.session import Session
 from taskgrain.drive.system import REFERENCE, System
 from taskgrain.machine import facts as machine
 from taskgrain.measure import progress, spent
+from taskgrain.measure.driver import DriverName
+from taskgrain.measure.experiments.experiment import Experiment
 from taskgrain.measure.experiments.table import experiment_named
 from taskgrain.measure.plan import Plan
+from taskgrain.measure.record import CellState
 from taskgrain.measure.runner import Runner
 from taskgrain.results.builds import Choice
 from taskgrain.results.lines import Build, CellLine, Line, MetgLine, OfCell, SessionLine
@@ -91,16 +94,27 @@ def measure(
     retry: bool,
     quiet: bool,
     other_builds: Choice = "refuse",
+    experiment: type[Experiment] | None = None,
+    judge: Callable[[Sequence[CellState]], None] | None = None,
+    commands: bool = True,
+    kept: bool = True,
 ) -> Measured:
-    """Measures a study into `output`, or into a folder that is thrown away.
+    """Measures a study into `output`, or into a folder that is thrown away; without `kept`, the caller throws
+    `output` away.
 
-    `other_builds` says what becomes of cells that `output` has of other builds of the systems.
+    `other_builds` says what becomes of cells that `output` has of other builds of the systems; `experiment`,
+    `judge` and `commands` are those of a `Plan`.
 
     Ctrl-C, SIGTERM and SIGHUP end it with what is known; a second one raises `Interrupted`. Raises
     `TaskgrainError`, above all `UsageError`.
     """
     cells = checked_cells(study, systems)
-    launches = _launches(systems, cores)
+    counts = dict.fromkeys([0, *(cell.workload.cores for cell in cells)])
+    launches = {
+        DriverName(name, n): one
+        for n in counts
+        for name, one in _launches(systems, cores[: n or None]).items()
+    }
     with contextlib.ExitStack() as stack:
         folder = output or Path(stack.enter_context(_thrown_away()))
         table = study.table([one.name for one in systems], len(cores))
@@ -109,8 +123,9 @@ def measure(
         session = _session(systems, launches, cores, facts)
         store = stack.enter_context(Store(folder, table, facts, completed, session, other_builds))
 
-        def make_driver(name: str) -> Session:
-            return Session(name, launches[name], store.logs / f"{name}.log")
+        def make_driver(name: DriverName) -> Session:
+            log = f"{name.system}-{name.cores}-cores" if name.cores else name.system
+            return Session(name.system, launches[name], store.logs / f"{log}.log")
 
         plan = Plan(
             cells=cells,
@@ -119,6 +134,9 @@ def measure(
             make_driver=make_driver,
             retry=retry,
             reporter=progress.reporter(quiet),
+            experiment=experiment,
+            judge=judge,
+            commands=commands,
         )
         own = [one.line for one in store.history if not one.earlier]
         if not retry and (ends := spent.ended(own, cells, study.settings.budget)):
@@ -132,7 +150,8 @@ def measure(
                 runner = Runner(plan, store)
                 runner.run()
         except KeyboardInterrupt:
-            on = "the same command goes on from here" if output else "nothing is kept without --output"
+            goes_on = output is not None and kept
+            on = "the same command goes on from here" if goes_on else "nothing is kept without --output"
             said = f"interrupted; {on}"
             if runner is None:
                 raise Interrupted(said) from None
@@ -191,11 +210,14 @@ def _launches(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Laun
 
 
 def _session(
-    systems: Sequence[System], launches: Mapping[str, Launch], cores: Sequence[int], facts: Mapping[str, Any]
+    systems: Sequence[System],
+    launches: Mapping[DriverName, Launch],
+    cores: Sequence[int],
+    facts: Mapping[str, Any],
 ) -> SessionLine:
     """The session that begins."""
     references = dict.fromkeys([*(one.reference_name for one in systems), REFERENCE])
-    builds = Builds({name: launches[name].command for name in references})
+    builds = Builds({name: launches[DriverName(name)].command for name in references})
     found = {one.name: builds.of(one) for one in systems}
     found |= {name: builds.of_reference(name) for name in references}
     own = facts["taskgrain"]

@@ -13,7 +13,8 @@ from typing import TypeVar
 from taskgrain.drive.answers import DriverError, OutOfTime, Ready
 from taskgrain.drive.launch.local import fill
 from taskgrain.drive.system import REFERENCE
-from taskgrain.measure.plan import Driver, Plan
+from taskgrain.measure.driver import Driver, DriverName
+from taskgrain.measure.plan import Plan
 from taskgrain.words.errors import TaskgrainError, UsageError
 
 T = TypeVar("T")
@@ -33,16 +34,16 @@ class Drivers:
     def __init__(self, plan: Plan, time_left: Callable[[], float]) -> None:
         """`time_left` until whatever a driver does has to stop."""
         self._plan, self._time_left = plan, time_left
-        self._drivers: dict[str, Driver] = {}
+        self._drivers: dict[DriverName, Driver] = {}
         self._restarts: Counter[str] = Counter()
-        self._began: dict[str, tuple[float, float]] = {}
+        self._began: dict[DriverName, tuple[float, float]] = {}
         """When each last began to start, and the seconds that this took, with the end of the one before."""
-        self._files: dict[str, list[tuple[int, int, int]]] = {}
+        self._files: dict[DriverName, list[tuple[int, int, int]]] = {}
         """The files of each driver, when it was first started."""
-        self.ready: dict[str, Ready] = {}
+        self.ready: dict[DriverName, Ready] = {}
         """What each that was started said of itself."""
 
-    def get(self, name: str) -> Driver:
+    def get(self, name: DriverName) -> Driver:
         """A driver that runs; started if it does not. Raises `DriverError`, or `OutOfTime`."""
         driver = self._drivers.get(name)
         if driver is None:
@@ -63,7 +64,7 @@ class Drivers:
                 self._plan.reporter.note(f"{name}: {warning.text}")
         return driver
 
-    def renew(self, names: Collection[str]) -> None:
+    def renew(self, names: Collection[DriverName]) -> None:
         """Lets drivers that take turns start afresh, now and then.
 
         Where a process happens to lie in memory makes its tasks some per cent slower or quicker as long as it
@@ -72,12 +73,12 @@ class Drivers:
         for name in names:
             driver, (began, cost) = self._drivers.get(name), self._began.get(name, (0.0, math.inf))
             old = self._plan.clock() - began >= cost * len(names) / _SHARE
-            system = self._plan.systems.get(name)
+            system = self._plan.systems.get(name.system)
             may = old and 0.0 < cost <= _QUICK and (system is None or system.fresh)
             if may and driver is not None and driver.alive:
                 self._renew(name, driver, cost)
 
-    def _renew(self, name: str, driver: Driver, cost: float) -> None:
+    def _renew(self, name: DriverName, driver: Driver, cost: float) -> None:
         """Puts a fresh process in the place of another, once it serves; the other goes on if it does not."""
         clock = self._plan.clock
         begin = clock()
@@ -102,14 +103,14 @@ class Drivers:
         driver.close()
         self._began[name] = begin, clock() - begin
 
-    def _keep(self, name: str, why: str) -> None:
+    def _keep(self, name: DriverName, why: str) -> None:
         """Lets a process go on for good."""
         self._began[name] = 0.0, math.inf
         self._plan.reporter.note(f"{name}: could not be started afresh, and goes on as it is: {why}")
 
-    def _files_of(self, name: str) -> list[tuple[int, int, int]]:
+    def _files_of(self, name: DriverName) -> list[tuple[int, int, int]]:
         """Place, size and time of each file of a driver: another build has others."""
-        system = self._plan.systems.get(name)
+        system = self._plan.systems.get(name.system)
         if system is None:
             return []
         found = []
@@ -127,7 +128,7 @@ class Drivers:
         self._plan.reporter.note(f"{what}: crash: {error.message}; it is tried again")
         return True
 
-    def ask_reference(self, ask: Callable[[Driver], T], name: str = REFERENCE) -> T:
+    def ask_reference(self, ask: Callable[[Driver], T], name: DriverName) -> T:
         """An answer of a reference.
 
         Raises `UsageError` for a kernel that it does not know; `TaskgrainError` if that of the cores has no
@@ -143,8 +144,8 @@ class Drivers:
             except DriverError as error:
                 if error.kind == "invalid":
                     raise UsageError(f"{name}: {error.message}") from None
-                if not self.may_restart(name, error):
-                    if name != REFERENCE:
+                if not self.may_restart(str(name), error):
+                    if name.system != REFERENCE:
                         raise DriverError(error.kind, f"{name}: {error.message}", error.log_tail) from None
                     raise TaskgrainError(
                         f"{REFERENCE}: {error.message}; nothing can be measured without it"

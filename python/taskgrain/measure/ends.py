@@ -23,17 +23,19 @@ class Ends:
 
     def begin(self, state: CellState) -> None:
         """Writes the `cell` line: what is measured, on what, and what the driver says of itself."""
-        settings, ready = self._plan.settings, self._drivers.ready.get(state.cell.system)
+        settings, ready = self._plan.settings, self._drivers.ready.get(state.driver)
         system = self._plan.systems[state.cell.system]
-        command = f"taskgrain metg {system.options} {state.cell.workload.options()}"
+        command = None
+        if self._plan.commands:
+            command = f"taskgrain metg {system.options} {state.cell.workload.options()}"
         fields = dict(state.cell.fields()) | {"steps": settings.steps, "threshold": settings.threshold}
         fields |= {"cores": self.processors(state), "command": command, "reference": state.kernel[0]}
         self._journal.append("cell", **fields, driver=dict(ready.raw) if ready else {})
 
     def processors(self, state: CellState) -> int:
         """Those of the reference that the system occupies: cores, or GPUs."""
-        ready = self._drivers.ready.get(state.cell.system)
-        cores = ready.cores if ready else self._plan.settings.cores
+        ready = self._drivers.ready.get(state.driver)
+        cores = ready.cores if ready else state.driver.cores or self._plan.settings.cores
         return min(cores, self._record.processors(state.kernel) or cores)
 
     def driver_failed(self, state: CellState, error: DriverError) -> None:

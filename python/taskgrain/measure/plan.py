@@ -5,41 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from taskgrain.drive.answers import Peak, Ready, RunResult
 from taskgrain.drive.system import System
-from taskgrain.machine.busy import Busy
+from taskgrain.measure.driver import Driver, DriverName
+from taskgrain.measure.experiments.experiment import Experiment
 from taskgrain.measure.progress import Reporter
+from taskgrain.measure.record import CellState
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Cell
-
-
-class Driver(Protocol):
-    """What the runner needs of a `Session`."""
-
-    busy: Busy
-    time_left: Callable[[], float]
-
-    @property
-    def alive(self) -> bool: ...
-    def start(self) -> Ready: ...
-    def run(
-        self,
-        graphs: Sequence[Mapping[str, object]],
-        *,
-        repeats: int,
-        warmup: int,
-        validate: str,
-        isa: str,
-        expected_seconds: float | None,
-        most_seconds: float,
-    ) -> RunResult: ...
-    def peak(self, kernel: Mapping[str, object], seconds: float, isa: str) -> Peak: ...
-    def log_tail(self) -> str: ...
-    def park(self) -> None: ...
-    def close(self) -> None: ...
-    def kill(self) -> int | None: ...
 
 
 @dataclass
@@ -49,9 +22,15 @@ class Plan:
     cells: Sequence[Cell]
     systems: Mapping[str, System]
     settings: Settings
-    make_driver: Callable[[str], Driver]
-    """Makes the driver of a system, or of a reference, not yet started."""
+    make_driver: Callable[[DriverName], Driver]
+    """Makes a driver, not yet started."""
     retry: bool = False
     """Whether cells that failed in an earlier call get another try."""
     clock: Callable[[], float] = time.monotonic
     reporter: Reporter = field(default_factory=Reporter)
+    experiment: type[Experiment] | None = None
+    """Measures the cells instead of the one that the settings name."""
+    judge: Callable[[Sequence[CellState]], None] | None = None
+    """Gets all cells of a workload after each of its rounds, and may end their experiments."""
+    commands: bool = True
+    """Whether a command can measure a cell alone, so that its first line says it."""

@@ -15,6 +15,8 @@ from rich.table import Column
 _DRAW_SECONDS = 0.2
 _LINE_SECONDS = 10.0
 _BAR_WIDTH = 12
+_MOST = 0.99
+"""The share while cells are not done."""
 
 
 def duration(seconds: float) -> str:
@@ -41,8 +43,9 @@ class Standing:
 
     @property
     def share(self) -> float:
-        """Of the whole time, from 0 to 1."""
-        return self.seconds / (self.seconds + self.seconds_left) if self.seconds_left > 0.0 else 1.0
+        """Of the whole time, from 0 to 1, which it is only at the end."""
+        found = self.seconds / (self.seconds + self.seconds_left) if self.seconds_left > 0.0 else 1.0
+        return found if self.done == self.cells else min(found, _MOST)
 
     def __str__(self) -> str:
         left = duration(self.seconds_left)

@@ -6,10 +6,8 @@ stood: every decision depends on nothing but the lines before it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, geometric_mean
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 from taskgrain.drive.system import REFERENCE
 from taskgrain.estimate.sample import Sample
 from taskgrain.machine.busy import BUSY_SHARE
+from taskgrain.measure.driver import DriverName
 from taskgrain.measure.experiments.experiment import Experiment, Request
 from taskgrain.results import lines
 from taskgrain.results.lines import (
@@ -33,6 +32,7 @@ from taskgrain.results.lines import (
     RunLine,
     SessionLine,
 )
+from taskgrain.results.samples import beside
 from taskgrain.study.workload import Cell
 from taskgrain.words.warnings import Notice, read_notice
 
@@ -76,20 +76,8 @@ class _Answer:
         # Whether a probe found the cores slower, as older lines say, does not matter: the reference was too.
         disturbed = busy > BUSY_SHARE
         return cls(
-            key, list(seconds), work, tasks, cores, _beside(line, cores, disturbed), disturbed, warnings
+            key, list(seconds), work, tasks, cores, beside(line, cores, disturbed), disturbed, warnings
         )
-
-
-def _beside(line: RunLine, cores: int, disturbed: bool) -> float:
-    """The reference beside a run, averaged over its cores and over before and after. NaN if it has none.
-
-    Beside a disturbed run each core's better side counts, as the fastest repeat does.
-    """
-    sides = [row[:cores] for row in (line.reference_before, line.reference_after)]
-    known = [row for row in sides if len(row) == cores and None not in row]
-    if disturbed and known:
-        known = [tuple(map(max, zip(*known, strict=True)))]
-    return geometric_mean(fmean(row) for row in known) if known else math.nan  # type: ignore[arg-type]
 
 
 class CellState:
@@ -97,7 +85,8 @@ class CellState:
 
     def __init__(self, cell: Cell, experiment: Experiment, reference: str) -> None:
         self.cell = cell
-        self.kernel: ReferenceKey = (reference, *cell.workload.reference().values())
+        self.driver = DriverName(cell.system, cell.workload.cores)
+        self.kernel: ReferenceKey = (reference, *cell.workload.reference().values(), cell.workload.cores)
         self.begun = False
         """Whether its `cell` line is written."""
         self.failure: Mapping[str, Any] | None = None
@@ -225,13 +214,14 @@ class Record:
     def __init__(
         self,
         cells: Sequence[Cell],
-        experiment: Callable[[], Experiment],
+        experiment: Callable[[Cell], Experiment],
         cores: int,
         references: Mapping[str, str],
     ) -> None:
         """`experiment` makes a cell's; `references` are those of systems that do not run on the cores."""
         self.cells = {
-            cell.name: CellState(cell, experiment(), references.get(cell.system, REFERENCE)) for cell in cells
+            cell.name: CellState(cell, experiment(cell), references.get(cell.system, REFERENCE))
+            for cell in cells
         }
         self._cores = cores
         self._clock = self._skipped = 0.0
@@ -244,11 +234,12 @@ class Record:
     def processors(self, kernel: ReferenceKey) -> int | None:
         """How many the reference measures on, all at once; None of others than the cores until measured."""
         rates = self._rates.get(kernel)
-        return self._cores if kernel[0] == REFERENCE else None if rates is None else rates.shape[1]
+        own = kernel[-1] or self._cores
+        return own if kernel[0] == REFERENCE else None if rates is None else rates.shape[1]
 
     def reference(self, kernel: ReferenceKey) -> NDArray[np.float64]:
         """Work per second of the kernel alone [measurements x processors]; none yet is an empty table."""
-        return self._rates.get(kernel, np.empty((0, self._cores)))
+        return self._rates.get(kernel, np.empty((0, kernel[-1] or self._cores)))
 
     @property
     def elapsed(self) -> float:

@@ -9,10 +9,12 @@ from taskgrain.drive.answers import DriverError, Peak
 from taskgrain.drive.system import REFERENCE
 from taskgrain.machine.busy import BUSY_SHARE, Busy
 from taskgrain.machine.topology import frequency
+from taskgrain.measure.driver import Driver, DriverName
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.journal import Journal
-from taskgrain.measure.plan import Driver, Plan
+from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import Record, ReferenceKey
+from taskgrain.study.fields import WORKLOAD
 
 _MOST_ATTEMPTS = 3
 _SECONDS = 0.01
@@ -35,10 +37,9 @@ class References:
 
     def measure(self, key: ReferenceKey, kernel: dict[str, Any]) -> None:
         """Measures the kernel alone, and writes its rates. Raises what `Drivers.ask_reference` does."""
-        program = str(key[0])
-        peak, busy = self._drivers.ask_reference(lambda driver: self._peak(driver, key, kernel), program)
+        peak, busy = self._drivers.ask_reference(lambda driver: self._peak(driver, key, kernel), _name(key))
         others = {name: value for name, value in kernel.items() if name != "name"}
-        fields = {"program": program, "kernel": kernel["name"]} | others
+        fields = {"program": key[0], "kernel": kernel["name"]} | others | {WORKLOAD["cores"].column: key[-1]}
         fields |= {"rates": list(peak.rates), "work_unit": peak.work_unit}
         fields |= {"busy": round(busy.share, 4), "steal": round(busy.steal, 4), "load": os.getloadavg()[0]}
         if hertz := frequency().get("cur_hertz"):
@@ -54,7 +55,7 @@ class References:
         if key[0] != REFERENCE:
             return ()
         isa = self._plan.settings.isa
-        return self._drivers.ask_reference(lambda driver: driver.peak(kernel, _BESIDE, isa)).rates
+        return self._drivers.ask_reference(lambda driver: driver.peak(kernel, _BESIDE, isa), _name(key)).rates
 
     def _peak(self, driver: Driver, key: ReferenceKey, kernel: dict[str, Any]) -> tuple[Peak, Busy]:
         """One measurement of the kernel alone, and what disturbed it."""
@@ -66,3 +67,7 @@ class References:
             if driver.busy.share <= BUSY_SHARE:
                 break
         return peak, driver.busy
+
+
+def _name(key: ReferenceKey) -> DriverName:
+    return DriverName(str(key[0]), key[-1])

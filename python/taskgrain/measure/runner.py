@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from taskgrain.drive.answers import DriverError, OutOfTime
@@ -25,6 +26,7 @@ from taskgrain.measure.runs import Runs
 from taskgrain.measure.schedule import Schedule
 from taskgrain.results.builds import Placed
 from taskgrain.results.store import Store
+from taskgrain.study.workload import Cell, Workload
 
 
 class Runner:
@@ -32,10 +34,11 @@ class Runner:
 
     def __init__(self, plan: Plan, store: Store) -> None:
         self._plan = plan
-        made, asked = experiment_named(plan.settings.experiment), CellSettings.of(plan.settings)
+        made = plan.experiment or experiment_named(plan.settings.experiment)
+        asked = CellSettings.of(plan.settings)
 
-        def experiment() -> Experiment:
-            return made(asked)
+        def experiment(cell: Cell) -> Experiment:
+            return made(replace(asked, points=cell.workload.tasks(1)))
 
         references = {name: one.reference_name for name, one in plan.systems.items()}
         self.record = Record(plan.cells, experiment, plan.settings.cores, references)
@@ -79,6 +82,8 @@ class Runner:
         try:
             for state in states:
                 self._check(state)
+            for workload in dict.fromkeys(state.cell.workload for state in states):
+                self._judge(workload)
             with contextlib.suppress(OutOfTime):
                 while (group := self._schedule.next_group()) and not self._budget.over:
                     self._measure_round(group)
@@ -108,7 +113,7 @@ class Runner:
         order = [state for state in order if state in group]
         requests = {id(state): state.experiment.next_round() for state in order}
         if not any(state.experiment.preparing for state in order):
-            self._drivers.renew([state.cell.system for state in order])
+            self._drivers.renew([state.driver for state in order])
         for turn in range(max(map(len, requests.values()), default=0)):
             self._refer(group, again=turn == 0)
             share = self._schedule.share()
@@ -118,9 +123,15 @@ class Runner:
                 if turn < len(mine) and may and self._runs.fits(state, mine[turn]):
                     self._plan.reporter.show(self._schedule.standing(state))
                     self._runs.measure(state, mine[turn])
+        self._judge(group[0].cell.workload if group else None)
         for state in group:
             if state.done:
                 self._ends.conclude(state)
+
+    def _judge(self, workload: Workload | None) -> None:
+        """Lets the plan's judge end cells of a workload, if it has one."""
+        if self._plan.judge and workload is not None:
+            self._plan.judge([one for one in self.record.cells.values() if one.cell.workload == workload])
 
     def _refer(self, group: Sequence[CellState], again: bool) -> None:
         """Measures the references of cells of one workload, in any case or unless they have just been."""

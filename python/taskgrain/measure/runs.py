@@ -13,11 +13,12 @@ from typing import Any
 from taskgrain.drive.answers import DriverError, OutOfTime, RunResult
 from taskgrain.machine.busy import BUSY_SHARE, Busy
 from taskgrain.measure.budget import Budget, least_seconds
+from taskgrain.measure.driver import Driver
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.ends import Ends
 from taskgrain.measure.experiments.experiment import Request
 from taskgrain.measure.journal import Journal
-from taskgrain.measure.plan import Driver, Plan
+from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
 from taskgrain.measure.reference import References
 from taskgrain.words.warnings import notice
@@ -61,7 +62,7 @@ class Runs:
         needed, tasks, left = state.likely_seconds(request), _tasks(state, request), self._budget.time_left()
         if needed is None and not system.reference:  # which may stand for processors quicker than cores
             repeats, left = request.repeats + request.warmup, self._budget.left()
-            needed = least_seconds(tasks * repeats, self._plan.settings.cores)
+            needed = least_seconds(tasks * repeats, state.driver.cores or self._plan.settings.cores)
         if needed is not None and needed > left:
             budget = self._budget.seconds
             state.cut = notice("run_beyond_budget", tasks=tasks, needed=float(f"{needed:.2g}"), budget=budget)
@@ -79,8 +80,8 @@ class Runs:
             try:
                 line = self._answer(state, request)
             except DriverError as error:
-                # One that does not start would not start for the system's other cells either.
-                same = [one for one in self._record.cells.values() if one.cell.system == state.cell.system]
+                # One that does not start would not start for its other cells either.
+                same = [one for one in self._record.cells.values() if one.driver == state.driver]
                 for failed in same if error.at_start else [state]:
                     if not failed.done:
                         self._ends.driver_failed(failed, error)
@@ -127,7 +128,7 @@ class Runs:
         """
         while True:
             try:
-                driver = self._drivers.get(state.cell.system)
+                driver = self._drivers.get(state.driver)
                 if not state.begun:
                     self._ends.begin(state)
                 try:
@@ -184,6 +185,7 @@ class Runs:
             "busy": round(busy.share, 4),
             "steal": round(busy.steal, 4),
             "switches": busy.switches,
+            **({} if busy.joules is None else {"joules": busy.joules}),
             **({"warnings": [one.fields() for one in result.warnings]} if result.warnings else {}),
         }
 

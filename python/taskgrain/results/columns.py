@@ -54,7 +54,7 @@ def _time(meaning: str) -> tuple[Column, ...]:
 def _of_workload(name: str) -> Column:
     field = GIVEN[name]
     kind = lines.Field(lines.WORKLOAD[name], "").kind
-    return Column(name, kind, field.unit, field.text.removesuffix("."))
+    return Column(field.column, kind, field.unit, field.text.removesuffix("."))
 
 
 CELL = (
@@ -76,7 +76,7 @@ RUNS = (
     Column("granularity", "number", "s", "seconds × cores ÷ tasks"),
     Column("rate", "number", "work_unit/s", "work ÷ seconds, of all cores together"),
     *_of(Attempt, "prepare_seconds tasks dependencies work work_unit cores peak_rss_bytes"),
-    *_of(Attempt, "busy steal switches"),
+    *_of(Attempt, "busy steal switches joules"),
     Column("reference_before", "number", "work_unit/s", f"{_ALONE} just before the run"),
     Column("reference_after", "number", "work_unit/s", f"{_ALONE} just after the run"),
     *_of(Attempt, "slowdown disturbed attempts"),

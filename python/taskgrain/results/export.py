@@ -29,7 +29,7 @@ from taskgrain.results.lines import (
     SessionLine,
 )
 from taskgrain.words import numbers
-from taskgrain.words.errors import InputError
+from taskgrain.words.errors import InputError, UsageError
 
 L = TypeVar("L", bound=Line)
 Row = Mapping[str, Any]
@@ -53,6 +53,7 @@ def write(folder: Path, table: str, kind: str | None, output: Path | None) -> li
     numbers.text(table, "--table", tuple(TABLES))
     chosen = _format(kind, output)
     contents = reader.read(folder)
+    reader.refuse_garbage(contents)
     frame = Tables(contents).table(table)
     if chosen == "csv":
         _write(output, folder, frame.with_columns(_guarded()).write_csv().encode())
@@ -64,11 +65,14 @@ def write(folder: Path, table: str, kind: str | None, output: Path | None) -> li
 
 
 def _format(kind: str | None, output: Path | None) -> str:
+    suffix = output.suffix.lower().removeprefix(".") if output else ""
     if kind is not None:
-        return numbers.text(kind, "--format", FORMATS)
+        chosen = numbers.text(kind, "--format", FORMATS)
+        if suffix in FORMATS and suffix != chosen:
+            raise UsageError(f"--format: {chosen} does not fit {output}; give one of them, or another name")
+        return chosen
     if output is None:
         return "csv"
-    suffix = output.suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
         raise InputError("--output", str(output), "a name that ends in .csv or .parquet, or --format")
     return suffix

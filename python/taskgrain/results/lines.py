@@ -26,7 +26,7 @@ Kind = Literal["text", "integer", "number", "flag", "table"]
 Warning = Mapping[str, Any] | str
 """A code with its values; older versions wrote a sentence."""
 ReferenceKey = tuple[Any, ...]
-"""What tells references apart: the program, and the values of `OF_A_REFERENCE`."""
+"""What tells references apart: the program, and the values of `OF_A_REFERENCE`; the last are its cores."""
 _Read = Callable[[Any], Any]
 
 _KINDS: dict[_Read, Kind] = {
@@ -49,8 +49,8 @@ _TYPES: dict[str, _Read] = {
 }
 WORKLOAD: dict[str, _Read] = {name: _TYPES.get(one.type, values.text) for name, one in FIELDS.items()}
 """How the fields of a workload are read."""
-OF_A_REFERENCE = ("kernel", *(name for name in Workload("", 0).reference() if name != "name"))
-"""The fields of a workload that say what the kernel does alone."""
+OF_A_REFERENCE = ("kernel", *(name for name in Workload("", 0).reference() if name != "name"), "cores")
+"""The fields of a workload that say what the kernel does alone, and on how many cores at once."""
 
 
 @dataclass(frozen=True)
@@ -246,6 +246,9 @@ class Attempt(OfCell):
     busy: float | None = _field(values.amount, "share of the cores' time that others took during the run")
     steal: float | None = _field(values.amount, "the hypervisor's part of it")
     switches: int | None = _integer("involuntary context switches of the driver's threads during the run")
+    joules: float | None = _field(
+        values.amount, "energy of all processors during the run, preparation and warm-up included", "J"
+    )
     warnings: tuple[Warning, ...] = _field(_warning, "what was odd about the answer", listed=True)
     reference_before: tuple[float | None, ...] = _positive(
         "of the kernel alone on that core, just before the run", "work_unit/s", listed=True, gaps=True
@@ -307,7 +310,7 @@ class ReferenceLine(Line):
 
 
 def _reference_key(program: str | None, workload: Mapping[str, Any]) -> ReferenceKey:
-    """Older lines do not name the program, as there was one, nor the sizes, which were the defaults."""
+    """Older lines do not name the program, as there was one, nor sizes or cores, which were the defaults."""
     kernel, *others = OF_A_REFERENCE
     sizes = (workload.get(name, FIELDS[name].default) for name in others)
     return program or REFERENCE, workload.get(kernel), *sizes
@@ -344,6 +347,7 @@ class CurvePoint:
     efficiency_low: float | None = _field(values.number, "lower end of its 95 % interval", always=True)
     efficiency_high: float | None = _field(values.number, "upper end of its 95 % interval", always=True)
     repeats: int | None = _integer("samples behind the point")
+    asked: float | None = _positive("that the work of a task was to take alone, if that was given", "s")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -429,7 +433,7 @@ def _own(line: Line) -> dict[str, Any]:
     for one in dataclasses.fields(line):
         value = getattr(line, one.name)
         if one.name == "workload":
-            found |= value
+            found |= {FIELDS[name].column: one for name, one in value.items()}
         elif one.name not in ("schema", "time", "elapsed") and (
             value not in (None, ()) or one.metadata["field"].always
         ):

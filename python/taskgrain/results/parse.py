@@ -20,6 +20,7 @@ from taskgrain.results.lines import (
     UnknownLine,
     fields,
 )
+from taskgrain.study.fields import WORKLOAD as STUDY_FIELDS
 
 Odd = Counter[str]
 """How often a value of which field made no sense, by `kind.field`."""
@@ -47,9 +48,16 @@ def from_json(table: Mapping[str, Any], odd: Odd | None = None) -> Line:
 
 def _workload(names: Iterable[str], kind: str, table: Mapping[str, Any], odd: Odd) -> dict[str, Any]:
     """Those fields of the workload that the table has."""
-    known = {name: WORKLOAD[name](table.get(name)) for name in names}
-    odd.update(f"{kind}.{name}" for name in known if known[name] is None and table.get(name) is not None)
-    return {name: value for name, value in known.items() if value is not None}
+    found = {}
+    for name in names:
+        column = STUDY_FIELDS[name].column
+        if (given := table.get(column)) is None:
+            continue
+        if (value := WORKLOAD[name](given)) is None:
+            odd[f"{kind}.{column}"] += 1
+        else:
+            found[name] = value
+    return found
 
 
 def _values(owner: type, kind: str, table: Mapping[str, Any], odd: Odd) -> dict[str, Any]:

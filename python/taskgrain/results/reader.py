@@ -157,6 +157,20 @@ def machine(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
     return found, []
 
 
+def refuse_garbage(contents: Contents) -> None:
+    """Raises `UsageError` if there is something in the file, and not one line of it can be read."""
+    if (contents.damaged or contents.torn) and not contents.stored and not contents.unknown:
+        raise UsageError(
+            f"{contents.file}: not one line can be read; is {contents.file.parent} a results folder?"
+        )
+
+
+def warnings(contents: Contents, study: Study, odd: Iterable[str]) -> list[str]:
+    """All that is odd about a folder, in the words of every command: its lines, its study, and what `machine`
+    says to be `odd`."""
+    return [*contents.warnings(), *contents.strays(), *study.warnings, *odd]
+
+
 def _contents(file: Path, raw: bytes, remarks: tuple[str, ...]) -> Contents:
     lines: list[Line] = []
     unknown: list[UnknownLine] = []

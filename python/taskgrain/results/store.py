@@ -33,7 +33,22 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str
     for key in sorted(old.keys() | new.keys()):
         before, now = old.get(key), new.get(key)
         if key not in _MAY_DIFFER and before != now:
-            yield f"{key} ({_short(before)} there, {_short(now)} now)"
+            yield _first(key, before, now)
+
+
+def _first(key: str, before: object, now: object) -> str:
+    """The first difference inside of two values: `workloads[1].radix (3 there, 5 now)`."""
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        inner = sorted(before.keys() | now.keys())
+        return next(
+            _first(f"{key}.{k}", before.get(k), now.get(k)) for k in inner if before.get(k) != now.get(k)
+        )
+    if isinstance(before, list) and isinstance(now, list):
+        for n, (one, other) in enumerate(zip(before, now, strict=False)):
+            if one != other:
+                return _first(f"{key}[{n}]", one, other)
+        return f"{key} ({len(before)} of them there, {len(now)} now)"
+    return f"{key} ({_short(before)} there, {_short(now)} now)"
 
 
 def _short(value: object) -> str:

@@ -11,12 +11,13 @@ from typing import Any, Literal
 
 from taskgrain.words import numbers
 
-Type = Literal["integer", "number", "bytes", "seconds", "flag", "text", "name", "choice"]
+Type = Literal["integer", "number", "bytes", "seconds", "flag", "durations", "text", "name", "choice"]
 _METAVARS = {
     "integer": "N",
     "number": "X",
     "bytes": "BYTES",
     "seconds": "TIME",
+    "durations": "TIME",
     "text": "FILE",
     "name": "NAME",
     "choice": "NAME",
@@ -29,6 +30,8 @@ _TEXTS = {
     "bytes": r"^\s*[0-9_.eE+]+\s*([KMGTkmgt]?(iB)?|B)\s*$",
 }
 """Of each type the texts that its reader may take for a number; a regular expression of JSON schema."""
+_DURATION = r"\s*[0-9.]+\s*(ns|us|µs|μs|ms|s)\s*"
+_DURATIONS = rf"^({_DURATION}(,{_DURATION})*)?$"
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,13 @@ class Field:
     choices: tuple[str, ...] = ()
     unit: str = ""
     of_kernel: bool = False
+    stored_as: str = ""
+    """Its name in the lines and tables of results, if another field of theirs has its own."""
+
+    @property
+    def column(self) -> str:
+        """Its name in the lines and tables of results."""
+        return self.stored_as or self.name
 
     @property
     def is_file(self) -> bool:
@@ -91,6 +101,9 @@ class Field:
                 )
             case "seconds":
                 return numbers.seconds(value, named, low=self.low, above=self.above)
+            case "durations":
+                numbers.durations(value, named)
+                return str(value)
             case "flag":
                 return numbers.flag(value, named)
             case "text" | "name":
@@ -108,6 +121,8 @@ class Field:
                 return found | {"type": "boolean"}
             case "text" | "name":
                 return found | {"type": "string"}
+            case "durations":
+                return found | {"type": "string", "pattern": _DURATIONS}
             case "choice":
                 return found | {"enum": list(self.choices)}
         number: dict[str, Any] = {"type": "integer" if self.type in ("integer", "bytes") else "number"}

@@ -1,4 +1,4 @@
-"""The table of a workload's fields: those of the core (include/taskgrain/fields.hpp), and two of the harness.
+"""The table of a workload's fields: the core's (include/taskgrain/fields.hpp), and those of the harness.
 
 Readers, names of cells, flags, the JSON schema of studies, columns of exported tables and the reference come
 from it. docs/how-to/add-a-field.md says how to add a field of a graph or a kernel.
@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from taskgrain import _core
+from taskgrain.study import presets
 from taskgrain.study.field import Field
 
 _GIVEN = ("pattern", "width")
@@ -36,8 +37,31 @@ CORE: dict[str, Field] = {one.name: one for one in map(_of_core, _core.fields())
 """Every field of a graph and its kernel."""
 OF_A_RUN = ("steps", "iterations")
 """Fields of the core that say how large a run is, not what the workload is."""
+OF_THE_HARNESS = ("cores", "graphs")
+"""Fields of a workload that no graph of a request has."""
 _TASKS_PER_CORE = Field(
     "tasks_per_core", "integer", 1, "Points of a step for each core, instead of the width", low=1, high=2**40
+)
+_CORES = Field(
+    "cores",
+    "integer",
+    0,
+    "Cores that the workload is measured on; 0: all of the study's",
+    stored_as="asked_cores",
+)
+_LIKE = Field(
+    "like",
+    "choice",
+    None,
+    "Pattern and fields of an application, where they are not given; `taskgrain presets` explains them",
+    choices=presets.names(),
+)
+_NEIGHBOURS = Field(
+    "neighbours",
+    "integer",
+    None,
+    "Points that a task depends on besides its own, for the patterns with a radix: radix - 1",
+    high=2**40,
 )
 _GRAPHS = Field("graphs", "integer", 1, "Copies of the graph that run at once", low=1, high=100_000)
 
@@ -49,23 +73,35 @@ _OWN = [
 ]
 _KERNEL = next(number for number, one in enumerate(_OWN) if one.of_kernel)
 GIVEN: dict[str, Field] = {
-    one.name: one for one in (*_OWN[:2], _TASKS_PER_CORE, *_OWN[2:_KERNEL], _GRAPHS, *_OWN[_KERNEL:])
+    one.name: one
+    for one in (
+        *(_OWN[0], _LIKE, _OWN[1], _TASKS_PER_CORE, _CORES, _OWN[2], _NEIGHBOURS),
+        *_OWN[3:_KERNEL],
+        _GRAPHS,
+        *_OWN[_KERNEL:],
+    )
 }
 """The fields that a person may give, in the order of help and pages."""
 
 
 def _named() -> dict[str, Field]:
     """Pattern and what shapes it, then how large it is, as in `nearest/radix=5/width=16/graphs=4`."""
-    own = [one for one in GIVEN.values() if one.name not in ("width", "tasks_per_core", "graphs")]
+    elsewhere = ("like", "width", "tasks_per_core", "cores", "neighbours", "graphs")
+    own = [one for one in GIVEN.values() if one.name not in elsewhere]
     place = next(number for number, one in enumerate(own) if one.name == "output_bytes")
-    return {one.name: one for one in (*own[:place], GIVEN["width"], _GRAPHS, *own[place:])}
+    return {one.name: one for one in (*own[:place], GIVEN["width"], _CORES, _GRAPHS, *own[place:])}
 
 
 WORKLOAD: dict[str, Field] = _named()
 """The fields that a workload has, in the order of its name, which results folders know cells by."""
 PLURALS = {"patterns": "pattern", "widths": "width"}
 """Other names for a field, for those who give a list."""
-RIVALS = ({"pattern", "patterns"}, {"width", "widths", "tasks_per_core"}, {"experiment", "sweep"})
+RIVALS = (
+    {"pattern", "patterns", "like"},
+    {"width", "widths", "tasks_per_core"},
+    {"radix", "neighbours"},
+    {"experiment", "sweep"},
+)
 """Keys that say the same in different ways."""
 
 

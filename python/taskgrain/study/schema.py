@@ -25,7 +25,8 @@ def schema() -> dict[str, Any]:
     fields |= {plural: {"$ref": f"#/definitions/{name}"} for plural, name in PLURALS.items()}
     system = {"description": "Name of a system."} | _NAMES
     exclude = _table(
-        "A cell is left out if each key has its value, or one of a list.", {"system": system, **fields}
+        "A cell is left out if each key has its value, or one of a list.",
+        {"system": system, **{key: one for key, one in fields.items() if key != "like"}},
     )
     properties: dict[str, Any] = {
         "title": {"description": "The title of the report.", "default": "", "type": "string"},

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from taskgrain.study.field import Field, Type
-from taskgrain.words.errors import InputError
+from taskgrain.words import numbers
+from taskgrain.words.errors import InputError, UsageError
 
 Named = Callable[[str], str]
 """Makes of a field what a bad value of it is reported as: `--radix`, `s.toml:3:9: workloads[0].radix`."""
@@ -42,7 +43,16 @@ class Settings:
         "integer", 64, "Iterations of the kernel in the first task size tried", low=1, high=2**40
     )
     experiment: str = _setting(
-        "name", "metg", "What to measure of each cell: metg, or sweep for the whole efficiency curve"
+        "name",
+        "metg",
+        "What to measure of each cell: metg, sweep for the whole efficiency curve, weak or strong for such "
+        "scaling to more cores, or at for the efficiency at given task times",
+    )
+    at: str = _setting(
+        "durations",
+        "",
+        "Task times at which to measure the efficiency instead of METG, such as 20us or 20us,50us: what the "
+        "work of a task takes alone on one core",
     )
     validate: str = _setting(
         "choice", "sample", "Checks of every task's inputs", choices=("off", "sample", "full")
@@ -53,6 +63,11 @@ class Settings:
         "Instruction set of the compute kernel",
         choices=("auto", "avx512", "avx2", "neon", "portable"),
     )
+
+    @property
+    def task_seconds(self) -> tuple[float, ...]:
+        """The times that `at` names."""
+        return numbers.durations(self.at, "at")
 
 
 SETTINGS: dict[str, Field] = {
@@ -79,6 +94,16 @@ def take_settings(table: dict[str, Any], named: Named) -> Settings:
     if OLD_SETTINGS["sweep"].read(table.pop("sweep", False), named("sweep")):
         table["experiment"] = "sweep"
     given = {name: one.read(table.pop(name), named(name)) for name, one in SETTINGS.items() if name in table}
+    if given.get("at"):
+        if given.setdefault("experiment", "at") != "at":
+            raise UsageError(f"{named('at')}: give this or the experiment {given['experiment']}, not both")
+        for name in ("threshold", "first_iterations"):  # a stored study has the defaults written out
+            if given.get(name, SETTINGS[name].default) != SETTINGS[name].default:
+                raise UsageError(
+                    f"{named(name)}: is for METG, which {named('at')} does not measure; give one of them"
+                )
+    elif given.get("experiment") == "at":
+        raise UsageError(f"{named('at')}: is missing; give the task times to measure at, such as 20us")
     # Who gives one of the two means the other to follow.
     least, most = given.get("min_rounds", Settings.min_rounds), given.get("max_rounds", Settings.max_rounds)
     if most < least:

@@ -14,11 +14,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from taskgrain.study import presets
 from taskgrain.study.field import flag
 from taskgrain.study.fields import GIVEN, PLURALS, rivals
 from taskgrain.study.includes import read_study
 from taskgrain.study.settings import OLD_SETTINGS, SETTINGS, Named, Settings, take_settings
 from taskgrain.study.toml import Document, Keys
+from taskgrain.study.unused import with_radix
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
@@ -26,14 +28,18 @@ from taskgrain.words.errors import InputError, UsageError
 _MOST_WORKLOADS = 10_000
 WORKLOAD_KEYS = (*GIVEN, *PLURALS)
 """The keys of `[defaults]` and of a `[[workloads]]` table; the top level has them, too."""
-RULE_KEYS = ("system", *WORKLOAD_KEYS)
+RULE_KEYS = ("system", *(key for key in WORKLOAD_KEYS if key != "like"))
 """The keys of a table in `exclude`."""
-STUDY_KEYS = (
-    *("title", "include", "systems"),
-    *WORKLOAD_KEYS,
-    *SETTINGS,
-    *OLD_SETTINGS,
-    *("defaults", "exclude", "workloads"),
+STUDY_KEYS = tuple(
+    dict.fromkeys(
+        [
+            *("title", "include", "systems"),
+            *WORKLOAD_KEYS,
+            *SETTINGS,
+            *OLD_SETTINGS,
+            *("defaults", "exclude", "workloads"),
+        ]
+    )
 )
 """All keys of a study."""
 
@@ -41,15 +47,45 @@ STUDY_KEYS = (
 def workload(table: Mapping[str, Any], cores: int, named: Named) -> Workload:
     """A workload from one value a field; `named` makes of a field what a bad value is reported as.
 
-    `width` or `tasks_per_core` (which is multiplied by `cores`); one task a core if neither is there.
+    `width` or `tasks_per_core`, which is multiplied by the workload's cores, or by `cores`, all that there
+    are; one task a core if neither is there. `like` adds what a preset says, and `neighbours` stands for a
+    radix that is one more.
     """
     _refuse_rivals(table, named)
     values = {key: GIVEN[key].read(value, named(key)) for key, value in table.items()}
+    if "like" in values:
+        values = _like(values.pop("like"), values)
     if "pattern" not in values:
         raise UsageError(f"{named('pattern')}: is missing; give the name of a pattern")
+    own = values.get("cores") or cores
+    if own > cores:
+        raise InputError(named("cores"), own, f"1 to {cores}, what there are (0: all of them)")
     per_core = values.pop("tasks_per_core", 1)
-    values.setdefault("width", cores * per_core)
+    values.setdefault("width", own * per_core)
+    if "neighbours" in values:
+        values["radix"] = _radix(values.pop("neighbours"), values, named("neighbours"))
     return Workload(**values)
+
+
+def _like(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a preset, where `given` says nothing else."""
+    preset = presets.read(name)
+    own = {key: GIVEN[key].read(value, f"{preset.file}: {key}") for key, value in preset.fields.items()}
+    return {key: value for key, value in own.items() if not rivals(key, given)} | dict(given)
+
+
+def _radix(neighbours: int, values: Mapping[str, Any], named: str) -> int:
+    """The radix that gives a task so many neighbours. Raises `UsageError` where there are not so many."""
+    pattern, width = values["pattern"], values["width"]
+    if pattern not in with_radix():
+        takers = ", ".join(with_radix())
+        raise UsageError(f"{named}: pattern {pattern} has neighbours of its own; choose one of {takers}")
+    if neighbours >= width:
+        raise UsageError(
+            f"{named}: {neighbours} need a width of at least {neighbours + 1}, and it is {width}; give a "
+            "larger width, or more tasks per core"
+        )
+    return neighbours + 1
 
 
 def _refuse_rivals(table: Mapping[str, Any], named: Named) -> None:
@@ -109,7 +145,7 @@ class Study:
 
 
 def _matches(cell: Cell, rule: Mapping[str, Sequence[Any]]) -> bool:
-    own = cell.fields()
+    own = {"system": cell.system} | cell.workload.fields()
     return all(own[key] in values for key, values in rule.items())
 
 
@@ -126,9 +162,10 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
     rest = dict(given.table)
     for key in rest:
         if key not in STUDY_KEYS:
-            raise InputError(given.key(key), key, ", ".join(STUDY_KEYS))
+            raise InputError(given.key(key), key, STUDY_KEYS)
     title = numbers.text(rest.pop("title", ""), given.value("title"))
     _refuse_rivals({key: 0 for key in rest if key in SETTINGS | OLD_SETTINGS}, given.value)
+    swept = _take_cores(rest, given)
     settings = take_settings(rest, given.value)
     cores = settings.cores or cores
     systems = rest.pop("systems", "default")
@@ -139,8 +176,8 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
     rules = _tables(rest.pop("exclude", []), "exclude", RULE_KEYS, given)
     for one in (system for rule in rules for system in rule.get("system", ())):
         if known is not None and one.value not in known:
-            raise InputError(given.value(*one.keys), one.value, ", ".join(known))
-    products = _products(rest, given)
+            raise InputError(given.value(*one.keys), one.value, list(known))
+    products = _products(rest, swept, given)
     count = sum(math.prod(map(len, one.values())) for _, one in products)
     if count > _MOST_WORKLOADS:
         raise InputError(given.value("workloads"), f"{count} of them", f"at most {_MOST_WORKLOADS}")
@@ -149,6 +186,8 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
     for at, lists in products:
         for chosen in itertools.product(*lists.values()):
             values = dict(zip(lists, chosen, strict=True))
+            if "cores" in values and values["cores"].value == 0 and len(lists["cores"]) > 1:
+                raise InputError(given.value(*values["cores"].keys), 0, "1 and more in a list")
             named = partial(_named, given, at, {key: one.keys for key, one in values.items()})
             new = workload({key: one.value for key, one in values.items()}, cores, named)
             if new in made:
@@ -157,7 +196,9 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
                 raise UsageError(f"{named('')}: {new.name} names two workloads; rename one of the files")
             made[new] = named
             taken.add(new.name)
-    exclude = tuple(_rule(rule, cores) for rule in rules)
+    _check_scaling(made, cores, settings, given)
+    same = all(one.cores in (0, cores) for one in made)
+    exclude = tuple(_rule(rule, cores, same, given, n) for n, rule in enumerate(rules))
     systems_named = tuple(given.value("systems", *([n] if listed else [])) for n in range(len(names)))
     return Study(tuple(names), tuple(made), settings, exclude, title, made, systems_named, given.value)
 
@@ -174,14 +215,49 @@ _Lists = dict[str, list[_Value]]
 """The fields of a table; one value is a list of one."""
 
 
-def _products(rest: dict[str, Any], given: Document) -> list[tuple[Keys, _Lists]]:
-    """What is multiplied out: each of `[[workloads]]`, then the lists of the top level, with `[defaults]`."""
+def _check_scaling(made: Collection[Workload], cores: int, settings: Settings, given: Document) -> None:
+    """Raises `UsageError` for an experiment of scaling whose workloads do not scale."""
+    kind = settings.experiment
+    if kind not in ("weak", "strong"):
+        return
+    whole: dict[tuple[object, ...], set[int]] = {}
+    each: dict[tuple[object, ...], set[int]] = {}
+    for one in made:
+        used = one.cores or cores
+        key = one.fields() | {"cores": 0}
+        whole.setdefault((*key.values(),), set()).add(used)
+        each.setdefault((*(key | {"width": one.width / used}).values(),), set()).add(used)
+    keep_all, keep_each = (any(len(some) > 1 for some in group.values()) for group in (whole, each))
+    named = given.value("cores")
+    if not keep_all and not keep_each:
+        raise UsageError(f"{named}: {kind} scaling compares numbers of cores; give a list, such as [1, 2]")
+    if kind == "weak" and not keep_each:
+        named = given.value("tasks_per_core")
+        raise UsageError(f"{named}: weak scaling keeps the tasks of each core; give this, not a width")
+
+
+def _take_cores(rest: dict[str, Any], given: Document) -> _Lists:
+    """Takes a list of `cores` of the top level, for every workload: the largest of them is the study's.
+
+    One number there is a setting, which is left in `rest`.
+    """
+    if not isinstance(rest.get("cores"), list):
+        return {}
+    found = _lists({"cores": rest.pop("cores")}, (), WORKLOAD_KEYS, given)
+    counts = [one.value for one in found["cores"]]
+    rest["cores"] = max(counts)
+    return found
+
+
+def _products(rest: dict[str, Any], shared: _Lists, given: Document) -> list[tuple[Keys, _Lists]]:
+    """What is multiplied out: each of `[[workloads]]`, then the lists of the top level, with `[defaults]` and
+    what is `shared` by all."""
     tables = _tables(rest.pop("workloads", []), "workloads", WORKLOAD_KEYS, given)
-    defaults = _lists(rest.pop("defaults", {}), ("defaults",), WORKLOAD_KEYS, given)
+    defaults = shared | _lists(rest.pop("defaults", {}), ("defaults",), WORKLOAD_KEYS, given)
     products: list[tuple[Keys, _Lists]] = [(("workloads", n), one) for n, one in enumerate(tables)]
     if rest or not tables:
         top = _lists(rest, (), WORKLOAD_KEYS, given)
-        if "pattern" not in top | defaults:
+        if not {"pattern", "like"} & (top | defaults).keys():
             raise UsageError(
                 f"{given.value('patterns')}: is missing; give a list of patterns, or [[workloads]]"
             )
@@ -207,7 +283,7 @@ def _lists(table: object, at: Keys, allowed: Sequence[str], given: Document) -> 
     found: _Lists = {}
     for key, value in table.items():
         if key not in allowed:
-            raise InputError(given.key(*at, key), key, ", ".join(allowed))
+            raise InputError(given.key(*at, key), key, allowed)
         if value == []:
             raise InputError(given.value(*at, key), "[]", "at least one value")
         name = str(PLURALS.get(key, key))
@@ -235,9 +311,22 @@ def _named(given: Document, at: Keys, places: Mapping[str, Keys], name: str) -> 
     return given.value(*places.get(name, own))
 
 
-def _rule(lists: _Lists, cores: int) -> Mapping[str, Sequence[Any]]:
-    """A rule of `exclude`, with `width` for `tasks_per_core`."""
+def _rule(lists: _Lists, cores: int, same: bool, given: Document, place: int) -> Mapping[str, Sequence[Any]]:
+    """A rule of `exclude`, with `width` for `tasks_per_core`, and `radix` for `neighbours`.
+
+    `same` says that all workloads have the same cores.
+    """
     rule = {key: [one.value for one in values] for key, values in lists.items()}
+    own = rule.get("cores", [])
+    if cores in own:  # which a workload without a number has, too
+        rule["cores"] = list(dict.fromkeys([*own, 0]))
     if "tasks_per_core" in rule:
+        if len(own) == 1:
+            cores = own[0] or cores
+        elif not same:
+            named = given.value("exclude", place, "tasks_per_core")
+            raise UsageError(f"{named}: is another width for each number of cores; give one of cores too")
         rule["width"] = [cores * each for each in rule.pop("tasks_per_core")]
+    if "neighbours" in rule:
+        rule["radix"] = [each + 1 for each in rule.pop("neighbours")]
     return rule

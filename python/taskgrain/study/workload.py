@@ -12,7 +12,7 @@ from typing import Any
 
 from taskgrain._core import Run, Unsupported
 from taskgrain.study.field import flag
-from taskgrain.study.fields import WORKLOAD
+from taskgrain.study.fields import OF_THE_HARNESS, WORKLOAD
 
 EMPTY = "empty"
 """The kernel that does nothing: its tasks show what a system costs."""
@@ -33,7 +33,7 @@ class Workload:
         self._values = tuple(given.get(one.name, one.default) for one in WORKLOAD.values())
 
     def fields(self) -> dict[str, Any]:
-        """The workload in a line of `runs.jsonl`."""
+        """Its fields by name."""
         return dict(zip(WORKLOAD, self._values, strict=True))
 
     def __getitem__(self, name: str) -> Any:
@@ -57,6 +57,11 @@ class Workload:
         return int(self["width"])
 
     @property
+    def cores(self) -> int:
+        """That it is measured on; 0 stands for all of the study's."""
+        return int(self["cores"])
+
+    @property
     def graphs(self) -> int:
         return int(self["graphs"])
 
@@ -77,7 +82,9 @@ class Workload:
         """The GRAPHs of a `run` request; 0 iterations stand for the empty kernel."""
         values = self.fields()
         graph = {
-            name: values[name] for name, one in WORKLOAD.items() if not one.of_kernel and name != "graphs"
+            name: values[name]
+            for name, one in WORKLOAD.items()
+            if not one.of_kernel and name not in OF_THE_HARNESS
         }
         kernel = self.kernel() if iterations else {"name": EMPTY}
         graph |= {"steps": steps, "kernel": kernel | {"iterations": iterations}}
@@ -105,6 +112,11 @@ class Workload:
             return Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off"})).tasks
         except Unsupported:
             return None
+
+    @property
+    def tasks_in_flight(self) -> int:
+        """The tasks of one step of all graphs, which may run or wait at the same time."""
+        return self.width * self.graphs
 
     def options(self) -> str:
         """The flags that give this workload on the command line."""
@@ -141,4 +153,5 @@ class Cell:
 
     def fields(self) -> Mapping[str, Any]:
         """The cell in its first line of `runs.jsonl`."""
-        return {"cell": self.name, "system": self.system} | self.workload.fields()
+        stored = {WORKLOAD[name].column: value for name, value in self.workload.fields().items()}
+        return {"cell": self.name, "system": self.system} | stored

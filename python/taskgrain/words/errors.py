@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from taskgrain.words.nearest import question
+
 EXIT_INPUT = 2
 """Exit code of a bad option, file or study."""
 EXIT_FAILED = 1
@@ -19,13 +23,19 @@ class TaskgrainError(Exception):
 
 
 class InputError(TaskgrainError, ValueError):
-    """A bad input: names the field, the value and what is allowed. Exit code 2."""
+    """A bad input: names the field, the value and what is allowed. Exit code 2.
+
+    Where names are allowed, it asks whether one that is near to the value was meant.
+    """
 
     exit_code = EXIT_INPUT
 
-    def __init__(self, field: str, value: object, allowed: str) -> None:
+    def __init__(self, field: str, value: object, allowed: str | Sequence[str]) -> None:
+        """`allowed` says it in words, or is the names that are allowed."""
+        asked = "" if isinstance(allowed, str) else question(value, allowed)
+        allowed = allowed if isinstance(allowed, str) else ", ".join(allowed)
         shown = value if isinstance(value, str) and value and value.isprintable() else repr(value)
-        super().__init__(f"{field}: {shown} is not allowed; allowed: {allowed}")
+        super().__init__(f"{field}: {shown} is not allowed; allowed: {allowed}{asked and f'. {asked}'}")
         self.field = field
         self.value = value
         self.allowed = allowed

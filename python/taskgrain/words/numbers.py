@@ -18,6 +18,9 @@ LARGEST = 2**63 - 1
 
 _MULTIPLES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _BYTES = re.compile(r"(?P<number>[0-9.eE+]+?)\s*(?P<multiple>[KMGTkmgt]?)(?:iB|B)?")
+_UNITS = {"ns": -9, "us": -6, "µs": -6, "μs": -6, "ms": -3, "s": 0}
+"""Of time, as powers of ten of a second."""
+_DURATION = re.compile(r"(?P<number>[0-9.]+?)\s*(?P<unit>ns|us|µs|μs|ms|s)")
 _LONGEST = 40  # no number that fits is longer, and Decimal("1e999999999") must not be made an int
 
 
@@ -49,7 +52,7 @@ def integer(value: object, field: str, *, low: int = 0, high: int = LARGEST) -> 
         raise InputError(field, value, allowed)
     whole = int(number)
     if not low <= whole <= high:
-        raise InputError(field, value, allowed)
+        raise InputError(field, value, f"an integer from {low} to {high}" if whole > high else allowed)
     return whole
 
 
@@ -78,6 +81,16 @@ def real(
     return number
 
 
+def share(value: object, field: str, *, high: float = 1.0) -> float:
+    """A share from 0 to below `high`: a number, or text such as `0.05` or `5%`."""
+    hundred = isinstance(value, str) and value.strip().endswith("%")
+    number = value.strip()[:-1] if hundred and isinstance(value, str) else value
+    try:
+        return real(real(number, field) / (100.0 if hundred else 1.0), field, high=high, below=True)
+    except InputError:
+        raise InputError(field, value, f"a share from 0 to below {high:g}, such as 0.05 or 5%") from None
+
+
 def size(value: object, field: str, *, low: int = 0, high: int = LARGEST) -> int:
     """Bytes: an integer, or text such as `64K`, `64KiB`, `1M`, `2G`; multiples are of 1024."""
     if not isinstance(value, str):
@@ -85,6 +98,8 @@ def size(value: object, field: str, *, low: int = 0, high: int = LARGEST) -> int
     allowed = _range(low, high, "bytes,") + ", such as 4096, 64K, 1M (multiples of 1024)"
     match = _BYTES.fullmatch(value.strip())
     # "KB" means 1000 to some and 1024 to others: refuse what would be read wrongly by one of them.
+    if re.fullmatch(r"[0-9.]+\s*[KMGTkmgt]B", value.strip()):
+        allowed += f"; write {value.strip()[:-1].upper()}iB for multiples of 1024"
     if match is None or len(value) > _LONGEST or re.fullmatch(r".*[KMGTkmgt]B", value.strip()):
         raise InputError(field, value, allowed)
     try:
@@ -110,8 +125,36 @@ def text(value: object, field: str, allowed: Sequence[str] | None = None) -> str
     if not isinstance(value, str) or not value.isprintable():
         raise InputError(field, value, "text")
     if allowed is not None and value not in allowed:
-        raise InputError(field, value, ", ".join(allowed))
+        raise InputError(field, value, allowed)
     return value
+
+
+def is_duration(value: object) -> bool:
+    """Whether a text is a number with a unit of time, such as `20us`, whatever the number."""
+    return isinstance(value, str) and _DURATION.fullmatch(value.strip()) is not None
+
+
+def duration(value: object, field: str) -> float:
+    """The time of a task, in seconds: text with a unit, such as `20us`, `1.5ms`, `500 ns`, `2s`; above 0."""
+    allowed = "a time above 0 with its unit, such as 500ns, 20us, 1.5ms, 2s"
+    match = _DURATION.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None or not match["number"].isascii() or len(str(value)) > _LONGEST:
+        raise InputError(field, value, allowed)
+    try:
+        return real(f"{match['number']}e{_UNITS[match['unit']]}", field, above=True)
+    except InputError:
+        raise InputError(field, value, allowed) from None
+
+
+def durations(value: object, field: str) -> tuple[float, ...]:
+    """Times of tasks from text with commas, ascending, each once: `50us,20us`. None from an empty text."""
+    words = value.split(",") if isinstance(value, str) else [value]
+    return tuple(sorted({duration(word, field) for word in words})) if value != "" else ()
+
+
+def duration_text(value: float) -> str:
+    """Seconds as a text that `duration` reads, to a picosecond: `2500ns`."""
+    return f"{value * 1e9:.3f}".rstrip("0").rstrip(".") + "ns"
 
 
 def seconds(value: object, field: str, *, low: float = 0.0, above: bool = True) -> float:

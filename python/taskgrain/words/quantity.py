@@ -78,6 +78,18 @@ def percent(value: float | None, digits: int = 0) -> str:
     return NOTHING if value is None else f"{100 * value:.{digits}f} %"
 
 
+def percent_interval(value: float | None, low: float | None, high: float | None) -> str:
+    """A share with its interval: `62 % (58 – 66)`; a bound that is not known is a question mark.
+
+    With one decimal where the whole interval would be one number.
+    """
+    if value is None or (low is None and high is None):
+        return percent(value)
+    digits = 1 if low is not None and high is not None and high - low < 0.02 else 0
+    span = " – ".join("?" if one is None else f"{100 * one:.{digits}f}" for one in (low, high))
+    return f"{percent(value, digits)} ({span})"
+
+
 def counted(number: int, noun: str) -> str:
     """A number of things: `1 cell`, `2 cells`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

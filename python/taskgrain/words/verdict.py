@@ -32,7 +32,7 @@ class Judged:
     best: bool
     """Whether it has the smallest METG of its workload, so that the others are compared with it."""
     ratio: tuple[float | None, float | None] | None
-    """The interval of its ratio to the best; None without a ratio."""
+    """The interval of its ratio to the best; None without a ratio, two None of a single round."""
     slowdown: float | None
     """Its best rate over its peak rate."""
     disturbed: float | None
@@ -106,11 +106,13 @@ def _orders(cells: Sequence[Judged]) -> Iterable[str]:
         best = next((cell for cell in here if cell.best), None)
         if best is None or len(here) < 2:
             continue
-        ties = [cell.system for cell in here if cell is not best and cell.ratio and not cell.surely_slower]
-        others = [cell for cell in here if cell is not best and cell.ratio is None]
+        # One round gives a ratio without bounds, which compares nothing.
+        others = [cell for cell in here if cell is not best and cell.ratio in (None, (None, None))]
+        known = [cell for cell in here if cell is not best and cell not in others]
+        ties = [cell.system for cell in known if not cell.surely_slower]
         unknown = [cell.system for cell in others if not cell.metg]
         apart = [cell.system for cell in others if cell.metg]
-        slower = len(here) - 1 - len(ties) - len(others)
+        slower = len(known) - len(ties)
         said = f"{workload}: {best.system}"
         if ties:
             said += f" has the smallest METG, but no difference to {_listed(ties)} is shown"

@@ -29,8 +29,8 @@ SENTENCES = {
     "many_outliers": "{outliers} of {repeats} repeats ({share:percent}) took far longer than the median of "
     "their size. The worst took {worst:.1f} times as long (round {round}, {iterations} iterations). All were "
     "kept. Stop other programs and measure again.",
-    "efficiency_above_one": "The efficiency reaches {efficiency:.0%} at {iterations} iterations. The "
-    "reference was disturbed, or ran on other cores or with another instruction set. Measure again on a "
+    "efficiency_above_one": "The efficiency reaches {efficiency:.0%} at {iterations:count iteration}. "
+    "The reference was disturbed, or ran on other cores or with another instruction set. Measure again on a "
     "quiet machine.",
     "no_bound": "The interval has no bound on one side. There were too few rounds, or the sizes end too near "
     "the crossing. Give this cell more rounds.",
@@ -57,6 +57,13 @@ SENTENCES = {
     "METG. Raise the budget, or measure on a quieter machine.",
     "rounds_before_precise": "After {rounds:count round} the interval was not within {precision:.0%} of "
     "METG, and more rounds would hardly narrow it. Measure on a quieter machine.",
+    "task_time_off": "The work of a task of {iterations:count iteration} took {took:seconds} alone, where "
+    "{asked:seconds} were asked for: a task has whole iterations, and the clock may have changed. The "
+    "efficiency is that of what was measured.",
+    "budget_before_efficiency": "The budget ended this cell before the efficiency was known to "
+    "{precision:.0%} of itself. Raise the budget, or measure on a quieter machine.",
+    "rounds_before_efficiency": "After {rounds:count round} the efficiency was not known to {precision:.0%} "
+    "of itself. Allow more rounds, or measure on a quieter machine.",
     # the runs
     "driver_crashed": "The driver crashed and was started again ({crashes:count time}). See its log.",
     "runs_disturbed": "{disturbed} of {runs} runs stayed disturbed by others on the cores, after "

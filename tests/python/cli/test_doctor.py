@@ -46,9 +46,14 @@ def test_a_group_is_shown_with_its_systems(
     monkeypatch.setenv("TASKGRAIN_PREFIX", str(systems.parent))  # only the package's own systems have groups
     for name in ("fast", "faulty"):
         file = systems / name / "system.toml"
-        file.write_text(file.read_text() + '[setup]\ngroup = "two"\nmegabytes = 7\n')
+        file.write_text(file.read_text() + '[setup]\ngroup = "two"\nmegabytes = 7\nminutes = 2\n')
     value = json.loads(taskgrain("doctor", "--json").out)
     install = "make setup GROUPS=two"
-    assert value["groups"]["two"] == {"systems": ["fast", "faulty"], "megabytes": 14, "install": install}
+    assert value["groups"]["two"] == {
+        "systems": ["fast", "faulty"],
+        "megabytes": 14,
+        "minutes": 4,
+        "install": install,
+    }
     (row,) = [line for line in taskgrain("doctor").out.splitlines() if line.startswith(" two ")]
-    assert re.split(r"  +", row.strip()) == ["two", "14 MB", install, "fast, faulty"]
+    assert re.split(r"  +", row.strip()) == ["two", "14 MB", "4 min", install, "fast, faulty"]

@@ -46,6 +46,7 @@ def test_the_name_of_the_file_says_the_format(taskgrain: Command, results: Path,
         (("{r}", "--format", "xlsx"), "--format: xlsx is not allowed; allowed: csv, parquet"),
         (("{r}", "-o", "{tmp}/t.xlsx"), "a name that ends in .csv or .parquet"),
         (("{r}", "-o", "{tmp}/no/t.csv"), "a file that can be written (No such file or directory)"),
+        (("{r}", "--format", "csv", "-o", "{tmp}/y.parquet"), "--format: csv does not fit {tmp}/y.parquet"),
         (("{r}", "--format", "csv", "-o", "{r}/runs.jsonl"), "a file that is not the results' own"),
         ((), "DIR"),
     ],
@@ -56,5 +57,5 @@ def test_refusals(
     before = (results / "runs.jsonl").read_bytes()
     refused = taskgrain("export", *(word.format(tmp=tmp_path, r=results) for word in words))
     assert (refused.code, refused.out, refused.err.count("\n")) == (2, "", 1)
-    assert message in refused.err
+    assert message.format(tmp=tmp_path) in refused.err
     assert (results / "runs.jsonl").read_bytes() == before

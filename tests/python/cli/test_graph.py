@@ -136,3 +136,10 @@ def test_bad_input_ends_with_code_2(
     code, out, err = call(capsys, *words)
     assert (code, out) == (2, "")
     assert message in err
+
+
+def test_a_step_that_is_too_wide_for_a_line_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    shape = ("--pattern", "fft", "--width", 100_000_000, "--steps", 1_000_000)
+    code, out, err = call(capsys, *shape)
+    assert (code, out) == (2, "")
+    assert "--width: 100000000 is not allowed; allowed: at most 4194304: a step is one line" in err

@@ -49,15 +49,11 @@ def test_an_error_ends_with_its_code_and_one_line(
     def fails(*_: object, **__: object) -> None:
         raise error
 
-    handler = signal.getsignal(signal.SIGINT)
     monkeypatch.setattr(module, "app", fails)
     with open(os.devnull, "w") as out:
         monkeypatch.setattr("sys.stdout", out)  # which an error of the system closes
-        try:
-            with pytest.raises(SystemExit) as seen:
-                module.main(["x"])
-        finally:
-            signal.signal(signal.SIGINT, handler)
+        with pytest.raises(SystemExit) as seen:
+            module.main(["x"])
     assert seen.value.code == code
     assert capfd.readouterr().err == f"taskgrain: {line}\n"
 
@@ -96,13 +92,8 @@ def test_a_full_disk_is_told(words: list[str]) -> None:
 
 
 def test_ctrl_c_ends_with_130_and_one_line() -> None:
-    def start() -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job's shell ignores it
-
     words = ["graph", "--steps", "1e6", "--width", "64"]
-    with subprocess.Popen(
-        program(words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=start
-    ) as child:
+    with subprocess.Popen(program(words), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None and child.stderr is not None
         assert child.stdout.readline().startswith('{"step":0')
         child.send_signal(signal.SIGINT)

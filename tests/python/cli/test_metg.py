@@ -22,7 +22,7 @@ def test_table_and_json_of_one_folder(taskgrain: Command, systems: Path, tmp_pat
     assert value["cells"][0]["metg"] == pytest.approx(2e-6, rel=0.1)
     other = taskgrain(*words, "--width", "12")
     assert other.code == 2
-    assert "differs in workloads" in other.err
+    assert "differs in workloads[0]." in other.err and " there, " in other.err
 
 
 @pytest.mark.parametrize("words", [["--sweep"], ["--experiment", "sweep"]], ids=" ".join)
@@ -79,3 +79,45 @@ def test_two_references_must_not_share_a_name(taskgrain: Command, tmp_path: Path
     result = taskgrain("metg", "--systems", tmp_path, "--system", "one,two")
     assert result.code == 2
     assert result.err == "taskgrain: two: launch.reference: peak is something else's name; rename it\n"
+
+
+def test_the_efficiency_at_task_times(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
+    words = ("metg", "--systems", systems, "--width", 4, "-q", "--at", "5us,50us", "-o", tmp_path / "out")
+    shown = taskgrain(*words)
+    assert shown.code == 0, shown.err
+    assert "5.00 µs (" in shown.out and "50.0 µs (" in shown.out and "METG" not in shown.out
+    value = json.loads(taskgrain(*words, "--json").out)
+    (cell,) = value["cells"]
+    assert (cell["ending"], cell["metg"], value["interrupted"]) == ("at", None, False)
+    for point, asked in zip(cell["at"], (5e-6, 50e-6), strict=True):
+        assert point["asked"] == asked and point["work"] == pytest.approx(asked, rel=0.05)
+        truth = asked / (asked + 1e-6)
+        assert point["low"] < point["efficiency"] < point["high"]
+        assert point["efficiency"] == pytest.approx(truth, rel=0.05)
+    other = taskgrain(*words[:-4], "--at", "6us", "-o", tmp_path / "out")
+    assert other.code == 2 and "differs in at" in other.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--at", "20"], "--at: 20 is not allowed; allowed: a time above 0 with its unit"),
+        (["--at", ""], "--at: '' is not allowed"),
+        (["--at", "20us", "--kernel", "empty"], "--at: needs tasks that work"),
+        (["--at", "20us", "--sweep"], "--at: give this or the experiment sweep, not both"),
+        (["--experiment", "at"], "--at: is missing; give the task times"),
+    ],
+)
+def test_bad_task_times(taskgrain: Command, systems: Path, words: list[str], message: str) -> None:
+    result = taskgrain("metg", "--systems", systems, *words)
+    assert (result.code, result.out) == (2, "") and message in result.err
+
+
+def test_neighbours_mean_others_and_a_pattern_that_counts_them(taskgrain: Command, systems: Path) -> None:
+    plan = taskgrain("metg", "--systems", systems, "--neighbours", 5, "--width", 16, "--dry-run", "--json")
+    (cell,) = json.loads(plan.out)["cells"]
+    assert cell["cell"] == "fast/nearest/radix=6/width=16"
+    narrow = taskgrain("metg", "--systems", systems, "--neighbours", 5, "--width", 5)
+    assert narrow.code == 2 and "--neighbours: 5 need a width of at least 6" in narrow.err
+    both = taskgrain("metg", "--systems", systems, "--neighbours", 5, "--radix", 5)
+    assert both.code == 2 and "give this or --" in both.err

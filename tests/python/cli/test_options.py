@@ -80,6 +80,15 @@ def test_the_width_may_be_for_each_core() -> None:
     assert GraphOptions({"tasks_per_core": "3", "cores": "1"}).workload.width == 3
 
 
+def test_an_imbalance_means_the_kernel_that_has_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert GraphOptions({"imbalance": "0.5"}).workload["kernel"] == "load_imbalance"
+    assert GraphOptions({"like": "particle-exchange", "imbalance": "1"}).workload["imbalance"] == 1.0
+    assert capsys.readouterr().err == ""
+    assert GraphOptions({"imbalance": "0.5", "kernel": "compute_bound"}).workload["kernel"] == "compute_bound"
+    said = "taskgrain: warning: --imbalance: kernel compute_bound does not use it\n"
+    assert capsys.readouterr().err == said
+
+
 def test_a_file_is_found_from_other_folders_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "g.json").write_text('{"step":0,"width":1,"dependences":[[]]}\n')

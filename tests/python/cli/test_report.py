@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import compared_folders
 import pytest
 import results_folder
 from command_line import Command
@@ -33,6 +34,28 @@ def test_figures_are_counted(taskgrain: Command, folder: Path, tmp_path: Path) -
     assert len([*figures.iterdir()]) == 3
 
 
+def test_the_terminal_and_programs_get_what_the_page_says(taskgrain: Command, folder: Path) -> None:
+    shown = taskgrain("report", folder, "--at", "20us", "--show")
+    assert shown.code == 0
+    assert "Times the best system" in shown.out and "Efficiency of tasks of 20 µs" in shown.out
+    made = json.loads(taskgrain("report", folder, "--at", "20us", "--json").out)
+    assert [one["cell"] for one in made["cells"]] == ["mpi/fft/width=16"]
+    assert made["at"]["seconds"] == 20e-6
+    assert made["checks"] and made["changes"] == {}
+    assert '"start":2e-05' in (folder / "report.html").read_text("utf-8")
+
+
+def test_folders_before_the_last_are_what_it_is_compared_with(taskgrain: Command, tmp_path: Path) -> None:
+    old = compared_folders.measured(tmp_path / "old", {"mpi": 40e-9})
+    new = compared_folders.measured(tmp_path / "new", {"mpi": 80e-9}, time=compared_folders.DAY)
+    made = json.loads(taskgrain("report", old, new, "--json").out)
+    assert made["report"] == str(new / "report.html")
+    alone = json.loads(taskgrain("compare", old, new, "--json").out)
+    assert made["changes"] == {str(old): alone}
+    assert "What changed?" in (new / "report.html").read_text("utf-8")
+    assert "What changed?" in taskgrain("report", old, new, "--show").out
+
+
 @pytest.mark.slow
 def test_json_names_every_file(taskgrain: Command, folder: Path, tmp_path: Path) -> None:
     done = taskgrain("report", folder, "--figures", tmp_path / "figures", "--format", "svg,pdf", "--json")
@@ -54,8 +77,12 @@ def test_json_names_every_file(taskgrain: Command, folder: Path, tmp_path: Path)
         (("{r}", "--format", "pdf"), "--format is for figures: give --figures DIR too"),
         (("{r}", "--figures", "{tmp}/f", "--format", "svg,gif"), "gif is not allowed; allowed: svg, png"),
         (("{r}", "--figures", "{tmp}/f", "--format", ","), "--format: , is not allowed"),
+        (("{r}", "--at", "20"), "--at: 20 is not allowed; allowed: a time above 0 with its unit"),
+        (("nowhere", "{r}"), "SIDE: nowhere is not allowed"),
         (("{r}", "-o", "{tmp}"), "cannot be written"),
         (("{r}", "-o", "{r}/runs.jsonl"), "allowed: a file that is not the results' own"),
+        (("{r}", "{r}", "-o", "{r}/runs.jsonl"), "allowed: a file that is not the results' own"),
+        (("{r}/x,{r}@mpi", "{r}", "-o", "{r}/x/runs.jsonl"), "allowed: a file that is not the results' own"),
         (("{r}", "-o", "{r}/../study/study.toml"), "allowed: a file that is not the results' own"),
     ],
 )  # fmt: skip
@@ -80,3 +107,15 @@ def test_what_is_odd_about_the_folder_is_printed(taskgrain: Command, tmp_path: P
         f"taskgrain: {folder}: runs.jsonl: lines of unknown cells, left out: mpi/fft/width=16 (1)",
         f"taskgrain: {folder}: study.toml: cannot be read: No such file or directory",
     ]
+
+
+def test_a_file_of_which_no_line_can_be_read_makes_no_report(taskgrain: Command, tmp_path: Path) -> None:
+    (tmp_path / "runs.jsonl").write_text("garbage\nmore")
+    for verb in ("report", "export"):
+        result = taskgrain(verb, tmp_path)
+        assert (result.code, result.out) == (2, "")
+        assert (
+            f"{tmp_path / 'runs.jsonl'}: not one line can be read; is {tmp_path} a results folder?"
+            in result.err
+        )
+    assert not (tmp_path / "report.html").exists()

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from command_line import Command
 
+from taskgrain.cli.run import _counters, _efficiency, _memory
+
 WORDS = ("run", "--iterations", "1e2", "--steps", "1e2", "--repeats", "3")
 
 
@@ -19,8 +21,21 @@ def test_prints_every_sample(taskgrain: Command, systems: Path) -> None:
     assert samples.count("µs") == 3
     told = {line.split()[0]: line.split(maxsplit=1)[1] for line in rest}
     assert told["tasks"] == "100 (all executed), 300 dependences"
-    assert told["granularity"].endswith("per task on 1 cores")
+    assert told["granularity"].endswith("per task on 1 core")
     assert told["memory"] == "1 MiB"
+
+
+def test_counters_where_there_are_none(taskgrain: Command, systems: Path) -> None:
+    shown = taskgrain(*WORDS, "--systems", systems, "--counters")
+    assert "  counters    not known: the system is a simulation\n" in shown.out
+
+
+def test_memory_and_counters_are_told_by_the_task() -> None:
+    one = {"peak_rss_bytes": 2**24, "growth_bytes": 2**20, "tasks_in_flight": 1024, "tasks": 1000}
+    assert _memory(one) == "16 MiB; 1 MiB came with the run, 1 KiB for each of 1024 tasks in flight"
+    one |= {"counters": {"instructions": 5e6, "cache_misses": 2500.0}, "seconds": [1.0] * 4, "warmup": 1}
+    told = "1e+03 instructions, 0.5 cache misses a task, preparation and warm-up included"
+    assert _counters(one) == told
 
 
 def test_json_has_the_numbers(taskgrain: Command, systems: Path) -> None:
@@ -77,3 +92,35 @@ def test_a_dry_run_starts_no_driver(taskgrain: Command, systems: Path, tmp_path:
     assert not mark.exists()
     plan = json.loads(taskgrain("run", "--systems", systems, "--dry-run", "--json").out)
     assert plan["seconds"] is None
+
+
+def test_a_task_time_in_the_place_of_iterations(taskgrain: Command, systems: Path) -> None:
+    words = ("run", "--systems", systems, "--steps", 100, "--iterations", "64us", "--cores", 1)
+    shown = taskgrain(*words)
+    assert (shown.code, shown.err) == (0, "")
+    told = {line.split()[0]: line.split(maxsplit=1)[1] for line in shown.out.splitlines()[2:]}
+    assert told["work"].startswith("64.0 µs asked for: ") and told["work"].endswith(" alone")
+    assert told["efficiency"].endswith("of the kernel alone, over the repeats of this one run")
+    (one,) = json.loads(taskgrain(*words, "--json").out)["runs"]
+    assert one["iterations"] == pytest.approx(1000, rel=0.05)
+    assert (one["asked_seconds"], one["task_seconds"]) == (64e-6, pytest.approx(64e-6, rel=0.05))
+    assert one["efficiency_low"] < one["efficiency"] < one["efficiency_high"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--iterations", "20xs"], "allowed: an integer at least 0, or a time"),
+        (["--iterations", "0us"], "--iterations: 0us is not allowed; allowed: a time above 0 with its unit"),
+        (["--iterations", "9us", "--kernel", "empty"], "--iterations: a time needs tasks that work"),
+    ],
+)
+def test_bad_task_times(taskgrain: Command, systems: Path, words: list[str], message: str) -> None:
+    result = taskgrain("run", "--systems", systems, *words)
+    assert (result.code, result.out) == (2, "") and message in result.err
+
+
+def test_an_interval_without_an_upper_bound_is_remarked_on() -> None:
+    known = {"efficiency": 0.8, "efficiency_low": 0.25, "efficiency_high": 2.55}
+    assert _efficiency(known).endswith("this one run; they differ too much for an upper bound")
+    assert _efficiency(known | {"efficiency_high": 1.02}).endswith("over the repeats of this one run")

@@ -57,13 +57,15 @@ def run(request: dict) -> None:
     if JOURNAL:
         with open(JOURNAL, "a", encoding="ascii") as journal:
             journal.write(f"{OVERHEAD} {graphs[0]['pattern']} {iterations} {graphs[0]['steps']}\n")
+    fault = request.get("fault")  # costs as much as the whole run, and three tasks more
     answer(
         event="result",
         id=request["id"],
-        seconds=[noisy(seconds) for _ in range(request["repeats"])],
+        seconds=[noisy(2 * seconds if fault else seconds) for _ in range(request["repeats"])],
         prepare_seconds=[],
         tasks=tasks,
-        executed=tasks,
+        executed=tasks + 3 if fault else tasks,
+        **({"strikes": fault["times"]} if fault else {}),
         dependencies=3 * tasks,
         flops=work,
         bytes=0.0,

@@ -11,12 +11,15 @@ from simulated_world import Simulated, World
 
 from taskgrain.drive.answers import DriverError, Ready
 from taskgrain.drive.system import REFERENCE, System
+from taskgrain.measure.driver import Driver, DriverName
 from taskgrain.measure.drivers import Drivers
-from taskgrain.measure.plan import Driver, Plan
+from taskgrain.measure.plan import Plan
 from taskgrain.measure.progress import Reporter
 from taskgrain.study.settings import Settings
 from taskgrain.words.errors import TaskgrainError, UsageError
 from taskgrain.words.warnings import notice
+
+FAST, SLOW = DriverName("fast"), DriverName("slow")
 
 
 class Notes(Reporter):
@@ -36,11 +39,11 @@ def drivers(world: World, systems: Mapping[str, System] | None = None) -> tuple[
 def test_a_driver_starts_once_and_is_parked() -> None:
     world = World()
     own, _ = drivers(world)
-    assert own.get("fast") is own.get("fast")
+    assert own.get(FAST) is own.get(FAST)
     assert world.started == {"fast": 1} and not world.awake
-    assert own.ready["fast"].cores == 2
-    own.get("fast").kill()
-    own.get("fast")
+    assert own.ready[FAST].cores == 2
+    own.get(FAST).kill()
+    own.get(FAST)
     assert world.started == {"fast": 2}
 
 
@@ -57,7 +60,7 @@ def test_what_a_driver_warns_of_is_said_in_words() -> None:
 
     world.make = lambda name: Shared(name, world)  # type: ignore[method-assign]
     own, said = drivers(world)
-    own.get("fast")
+    own.get(FAST)
     assert said == ["fast: Workers 0, 1 share processor 5. Give each worker a core of its own."]
 
 
@@ -65,7 +68,7 @@ def test_quick_drivers_start_afresh_as_often_as_an_eighth_of_the_time_allows() -
     world = World()
     world.starting = {"fast": 0.03, "slow": 0.3, "worker": 5.0}
     world.quitting = {"fast": 0.01}
-    names = ["fast", "slow", "worker"]
+    names = [FAST, SLOW, DriverName("worker")]
     own, _ = drivers(world)
     for name in names:
         own.get(name)
@@ -76,7 +79,7 @@ def test_quick_drivers_start_afresh_as_often_as_an_eighth_of_the_time_allows() -
             own.get(name)
     assert world.started["worker"] == 1
     assert 50 < world.started["fast"] <= 1 + 1000 * 0.1 / 8.0 / 0.03 and 5 < world.started["slow"] < 20
-    restarts = sum((world.started[one] - 1) * world.starting[one] for one in names)
+    restarts = sum((world.started[one.system] - 1) * world.starting[one.system] for one in names)
     assert restarts < world.now / 8.0
 
 
@@ -85,9 +88,9 @@ def test_a_driver_that_ends_slowly_is_not_started_afresh_again() -> None:
     world.starting, world.quitting = {"fast": 0.03}, {"fast": 2.0}
     own, _ = drivers(world)
     for _ in range(500):
-        own.get("fast")
+        own.get(FAST)
         world.now += 0.1
-        own.renew(["fast"])
+        own.renew([FAST])
     assert world.started == {"fast": 2}
 
 
@@ -96,7 +99,7 @@ def test_a_driver_goes_on_if_a_fresh_one_does_not_start(fault: str) -> None:
     world = World()
     world.starting = {"fast": 0.03}
     own, said = drivers(world)
-    first = own.get("fast")
+    first = own.get(FAST)
     if fault == "fails":
         world.faults["fast", "start"] = "system"
     else:
@@ -104,8 +107,8 @@ def test_a_driver_goes_on_if_a_fresh_one_does_not_start(fault: str) -> None:
     begin = world.now
     for _ in range(100):
         world.now += 0.1
-        own.renew(["fast"])
-    assert own.get("fast") is first and first.alive and world.started == {"fast": 2}
+        own.renew([FAST])
+    assert own.get(FAST) is first and first.alive and world.started == {"fast": 2}
     assert world.now - begin < 100 * 0.1 + 0.5 and not world.awake
     assert len(said) == 1 and said[0].startswith("fast: could not be started afresh, and goes on as it is: ")
 
@@ -117,11 +120,11 @@ def test_at_the_end_of_the_budget_a_fresh_start_is_given_up_in_silence() -> None
     own = Drivers(
         Plan([], {}, Settings(), world.make, clock=lambda: world.now, reporter=notes), lambda: left[0]
     )
-    first = own.get("fast")
+    first = own.get(FAST)
     world.hanging.add("fast")
     world.now, left[0] = world.now + 1.0, 0.0
-    own.renew(["fast"])
-    assert own.get("fast") is first and first.alive and not notes.said
+    own.renew([FAST])
+    assert own.get(FAST) is first and first.alive and not notes.said
 
 
 def test_a_driver_is_not_started_afresh_from_other_files(tmp_path: Path) -> None:
@@ -133,16 +136,16 @@ def test_a_driver_is_not_started_afresh_from_other_files(tmp_path: Path) -> None
     system = System("fast", tmp_path, "fast", command=("{dir}/driver",))
     own, said = drivers(world, {"fast": system})
     for _ in range(20):
-        own.get("fast")
+        own.get(FAST)
         world.now += 0.1
-        own.renew(["fast"])
+        own.renew([FAST])
     before = world.started["fast"]
     assert before > 2
     program.write_text("another build")
     for _ in range(20):
         world.now += 0.1
-        own.renew(["fast"])
-    assert world.started["fast"] == before and own.get("fast").alive
+        own.renew([FAST])
+    assert world.started["fast"] == before and own.get(FAST).alive
     assert said == ["fast: could not be started afresh, and goes on as it is: its files have changed"]
 
 
@@ -151,9 +154,9 @@ def test_a_runtime_that_compiles_while_it_runs_keeps_its_process(tmp_path: Path)
     world.starting = {"fast": 0.03}
     own, _ = drivers(world, {"fast": System("fast", tmp_path, "fast", fresh=False)})
     for _ in range(20):
-        own.get("fast")
+        own.get(FAST)
         world.now += 0.1
-        own.renew(["fast"])
+        own.renew([FAST])
     assert world.started == {"fast": 1}
 
 
@@ -162,7 +165,7 @@ def test_one_that_does_not_start_says_so() -> None:
     world.faults["slow", "start"] = "system"
     own, _ = drivers(world)
     with pytest.raises(DriverError) as caught:
-        own.get("slow")
+        own.get(SLOW)
     assert caught.value.at_start
 
 
@@ -185,20 +188,20 @@ def test_the_reference_is_asked_again_after_a_crash_and_then_given_up() -> None:
             raise DriverError("crash", "gone")
         return "answer"
 
-    assert own.ask_reference(ask) == "answer" and len(asked) == 3
+    assert own.ask_reference(ask, DriverName(REFERENCE)) == "answer" and len(asked) == 3
 
     def crash(driver: Driver) -> str:
         raise DriverError("crash", "gone")
 
     with pytest.raises(TaskgrainError, match="nothing can be measured without it"):
-        own.ask_reference(crash)
+        own.ask_reference(crash, DriverName(REFERENCE))
     with pytest.raises(DriverError, match="other: gone"):
-        own.ask_reference(crash, "other")
+        own.ask_reference(crash, DriverName("other"))
 
     def invalid(driver: Driver) -> str:
         raise DriverError("invalid", "kernel: unknown")
 
     with pytest.raises(UsageError, match=f"{REFERENCE}: kernel: unknown"):
-        own.ask_reference(invalid)
+        own.ask_reference(invalid, DriverName(REFERENCE))
     own.kill()
     assert not world.awake

@@ -23,7 +23,7 @@ METG: dict[str, Any] = {"cell": CELL.name, "ending": "budget", "threshold": 0.5,
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    record = Record([CELL], lambda: MetgSearch(CellSettings()), 2, {})
+    record = Record([CELL], lambda _: MetgSearch(CellSettings()), 2, {})
     with Store(tmp_path / "results", {}, {}) as store:
         yield Journal(store, record, lambda: 1.5)
 
@@ -57,7 +57,7 @@ def test_what_is_not_known_of_a_result_is_null(journal: Journal, tmp_path: Path)
 
 
 def test_a_session_stands_before_its_first_line(tmp_path: Path) -> None:
-    record = Record([CELL], lambda: MetgSearch(CellSettings()), 2, {})
+    record = Record([CELL], lambda _: MetgSearch(CellSettings()), 2, {})
     with Store(tmp_path / "results", {}, {}, session=SessionLine(session="5f")) as store:
         journal = Journal(store, record, lambda: 1.5)
         assert (tmp_path / "results/runs.jsonl").read_bytes() == b""

@@ -7,7 +7,7 @@ import inspect
 from simulated_world import Simulated
 
 from taskgrain.drive.session import Session
-from taskgrain.measure.plan import Driver
+from taskgrain.measure.driver import Driver
 
 
 def test_sessions_and_the_simulated_drivers_are_what_the_runner_needs() -> None:

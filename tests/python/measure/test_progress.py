@@ -36,3 +36,7 @@ def test_a_long_name_leaves_room_for_the_bar(width: int) -> None:
 @pytest.mark.parametrize(("taken", "left"), [(0.0, 0.0), (10.0, 0.0), (10.0, -1.0)])
 def test_nothing_left_is_all(taken: float, left: float) -> None:
     assert Standing(1, 1, taken, left, "").share == 1.0
+
+
+def test_it_is_not_all_while_cells_are_not_done() -> None:
+    assert str(Standing(0, 2, 600.0, 0.1, "mpi/fft")).startswith(" 99%, 0 of 2 cells")

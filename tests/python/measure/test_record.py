@@ -19,7 +19,7 @@ CELL = Cell("fast", Workload("stencil_1d", 4))
 Line = dict[str, Any]
 
 
-def search() -> Experiment:
+def search(_: Cell) -> Experiment:
     return MetgSearch(CellSettings(resamples=50))
 
 
@@ -34,7 +34,7 @@ def reference(**fields: Any) -> Line:
 
 def runs(count: int) -> list[Line]:
     """The first runs of the cell as lines."""
-    experiment, system, found = search(), SimulatedSystem(constant(1e-7)), []
+    experiment, system, found = search(CELL), SimulatedSystem(constant(1e-7)), []
     while len(found) < count:
         for request in experiment.next_round():
             samples = system.run(request)

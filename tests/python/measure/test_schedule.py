@@ -6,9 +6,10 @@ import pytest
 
 from taskgrain.drive.answers import DriverError
 from taskgrain.measure.budget import Budget
+from taskgrain.measure.driver import Driver
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.metg import MetgSearch
-from taskgrain.measure.plan import Driver, Plan
+from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
 from taskgrain.measure.schedule import Schedule
 from taskgrain.study.settings import Settings
@@ -38,7 +39,7 @@ class World:
         settings = Settings(cores=2, budget=budget)
         plan = Plan(cells, {}, settings, nobody, clock=lambda: self.now)
 
-        def experiment() -> Experiment:
+        def experiment(_: Cell) -> Experiment:
             return Standing(CellSettings.of(settings))
 
         self.record = Record(cells, experiment, 2, {})

@@ -104,10 +104,19 @@ def test_a_cell_and_its_reference() -> None:
     assert isinstance(cell, CellLine) and isinstance(old, ReferenceLine)
     assert (cell.workload["pattern"], cell.workload["width"], cell.steps) == ("fft", 16, 4000)
     assert "fraction" not in cell.workload
-    assert cell.reference_key == old.reference_key == ("taskgrain-reference", "compute_bound", 0, 16)
+    assert cell.reference_key == old.reference_key == ("taskgrain-reference", "compute_bound", 0, 16, 0)
     other = from_json(made.REFERENCE | {"program": "gpu-reference", "samples": 4})
     assert isinstance(other, ReferenceLine)
-    assert other.reference_key == ("gpu-reference", "compute_bound", 0, 4)
+    assert other.reference_key == ("gpu-reference", "compute_bound", 0, 4, 0)
+
+
+def test_the_cores_that_a_workload_asks_for_are_not_those_that_a_system_occupies() -> None:
+    line = from_json(made.cell_line("mpi", "fft") | {"cores": 1, "asked_cores": 2})
+    assert isinstance(line, CellLine) and (line.cores, line.workload["cores"]) == (1, 2)
+    assert (line.to_json()["cores"], line.to_json()["asked_cores"]) == (1, 2)
+    alone = from_json(made.REFERENCE | {"asked_cores": 2})
+    assert isinstance(alone, ReferenceLine)
+    assert line.reference_key == alone.reference_key == ("taskgrain-reference", "compute_bound", 0, 16, 2)
 
 
 def test_a_crash_and_a_failure() -> None:

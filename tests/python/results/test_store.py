@@ -126,8 +126,11 @@ def test_another_study_is_refused_by_field(tmp_path: Path) -> None:
     opened(tmp_path).close()
     with pytest.raises(UsageError, match=r"differs in cores \(2 there, 3 now\); choose another --output"):
         opened(tmp_path, STUDY | {"cores": 3})
-    with pytest.raises(UsageError, match=r"differs in workloads"):
+    with pytest.raises(UsageError, match=r"differs in workloads \(1 of them there, 0 now\)"):
         opened(tmp_path, STUDY | {"workloads": []})
+    other = [dict(STUDY["workloads"][0]) | {"width": 99, "fraction": 0.25}]
+    with pytest.raises(UsageError, match=r"differs in workloads\[0\]\.fraction \(absent there, 0.25 now\)"):
+        opened(tmp_path, STUDY | {"workloads": other})
     with pytest.raises(UsageError, match=r"differs in new \(absent there, 1 now\)"):
         opened(tmp_path, STUDY | {"new": 1})
     opened(tmp_path, STUDY | {"budget": 99.0}).close()

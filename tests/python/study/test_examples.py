@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def test_examples_have_the_cells_below_them(
 
 
 def test_every_block_of_the_how_to_is_run() -> None:
-    assert len(EXAMPLES) == 5
+    assert len(EXAMPLES) == 6
     assert len([block for block in BLOCKS if block[0] == "cells"]) == len(EXAMPLES)
 
 
@@ -121,6 +122,7 @@ def test_combinations_that_cannot_be_may_be_excluded(
 
 
 STUDIES = sorted((ROOT / "studies").glob("*.toml"))
+PAPERS = sorted((ROOT / "studies/papers").glob("*.toml"))
 
 
 @pytest.mark.parametrize("cores", [1, 2])
@@ -129,7 +131,51 @@ def test_the_repositorys_studies(
     capsys: pytest.CaptureFixture[str], systems: Path, file: Path, cores: int
 ) -> None:
     plan = dry_run(capsys, file, "--systems", systems, "--cores", cores)
-    workloads = {"default.toml": 3, "dependencies.toml": 10, "everything.toml": 4, "sweep.toml": 5}
+    workloads = {"default.toml": 3, "everything.toml": 4}
     assert len(plan["cells"]) == 2 * workloads[file.name]
     assert 0 < plan["seconds"] < 3600
     assert f"`studies/{file.name}`" in HOW_TO.read_text("utf-8")
+
+
+@pytest.fixture
+def every_system(tmp_path: Path) -> Path:
+    """The names of all systems of the repository, as if each could run here."""
+    for file in (ROOT / "systems").glob("*/system.toml"):
+        table = tomllib.loads(file.read_text("utf-8"))
+        lines = ["title = 'x'", f"default = {json.dumps(table.get('default', False))}"]
+        lines += ["[launch]", "command = ['x']"]
+        for name in table.get("variants", {}):
+            lines += [f"[variants.{json.dumps(name)}]", "title = 'x'"]
+        folder = tmp_path / "systems" / file.parent.name
+        folder.mkdir(parents=True)
+        (folder / "system.toml").write_text("\n".join(lines))
+    return tmp_path / "systems"
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("file", PAPERS, ids=lambda file: str(file.name))
+def test_the_studies_of_the_papers(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    every_system: Path,
+    file: Path,
+    cores: int,
+) -> None:
+    """Those of a node, too, which ask for more cores than there may be here."""
+    monkeypatch.setattr("taskgrain.cli.study.choose_cores", lambda wished, **_: list(range(wished)))
+    plan = dry_run(capsys, file, "--systems", every_system, "--cores", cores)
+    assert plan["cells"]
+    published = file.stem.endswith("-published")
+    assert 0 < plan["seconds"] < plan["budget"]
+    assert plan["budget"] <= (12 * 3600 if published else 600)
+
+
+@pytest.mark.parametrize("file", PAPERS, ids=lambda file: str(file.name))
+def test_a_page_has_the_command_of_each_study_of_the_papers(file: Path) -> None:
+    """The studies of the published size have none: they include the one that is on a page."""
+    if file.stem.endswith("-published"):
+        smaller = f"{file.stem.removesuffix('-published')}.toml"
+        assert tomllib.loads(file.read_text("utf-8"))["include"] == smaller
+    else:
+        pages = [page.read_text("utf-8") for page in (ROOT / "docs/papers").glob("*.md")]
+        assert any(f" STUDY={file.stem}\n" in page for page in pages)

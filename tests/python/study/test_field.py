@@ -53,7 +53,11 @@ def test_what_is_read(field: Field, value: object, read: object) -> None:
         (SHARE, 0, "a number above 0 and below 1"),
         (SHARE, 1.0, "a number above 0 and below 1"),
         (SIZE, 15, "an integer at least 16"),
-        (SIZE, "1KB", "bytes, at least 16, such as 4096, 64K, 1M (multiples of 1024)"),
+        (
+            SIZE,
+            "1KB",
+            "bytes, at least 16, such as 4096, 64K, 1M (multiples of 1024); write 1KiB for multiples of 1024",
+        ),
         (TIME, "soon", "seconds at least 0, such as 90, 90s, 10m, 2h"),
         (SWITCH, 1, "true or false"),
         (FILE, 3, "text"),
@@ -70,7 +74,7 @@ def test_what_is_refused(field: Field, value: object, allowed: str) -> None:
 def test_an_integer_reaches_as_far_as_the_protocol() -> None:
     wide = Field("seed", "integer", 0, "Of the random numbers")
     assert wide.read(2**63 - 1, "x") == 2**63 - 1
-    with pytest.raises(InputError, match="an integer at least 0"):
+    with pytest.raises(InputError, match="an integer from 0 to 9223372036854775807"):
         wide.read(2**63, "x")
 
 

@@ -54,8 +54,8 @@ def test_a_new_field_of_the_core_is_known_everywhere() -> None:
 
 def test_the_table_is_the_cores() -> None:
     assert list(CORE) == [one["name"] for one in fields()]
-    assert set(WORKLOAD) == {*CORE, "graphs"} - set(OF_A_RUN)
-    assert set(GIVEN) == {*WORKLOAD, "tasks_per_core"}
+    assert set(WORKLOAD) == {*CORE, "cores", "graphs"} - set(OF_A_RUN)
+    assert set(GIVEN) == {*WORKLOAD, "like", "tasks_per_core", "neighbours"}
     assert set(PLURALS.values()) <= set(WORKLOAD)
 
 
@@ -63,3 +63,5 @@ def test_rivals_say_the_same() -> None:
     assert rivals("width", {"tasks_per_core": 1, "radix": 3}) == ["tasks_per_core"]
     assert rivals("patterns", {"pattern": 1}) == ["pattern"]
     assert rivals("radix", {"radix": 3, "width": 1}) == []
+    assert rivals("like", {"pattern": 1, "radix": 3}) == ["pattern"]
+    assert rivals("neighbours", {"radix": 3}) == ["radix"]

@@ -56,7 +56,7 @@ def test_the_schema_has_the_parsers_keys() -> None:
 
 def test_the_schema_has_the_parsers_defaults_and_names() -> None:
     for key, value in asdict(Settings()).items():
-        assert SCHEMA["properties"][key]["default"] == value
+        assert definition(SCHEMA["properties"][key])["default"] == value
     given = {key: one["default"] for key, one in SCHEMA["definitions"].items() if "default" in one}
     assert given.pop("tasks_per_core") == 1
     fields = Workload("", 0).fields()
@@ -237,7 +237,7 @@ def test_the_stored_schema_is_the_one_that_is_printed() -> None:
     assert (ROOT / "studies/study.schema.json").read_text("utf-8") == schema_text()
 
 
-@pytest.mark.parametrize("file", sorted((ROOT / "studies").glob("*.toml")), ids=lambda file: str(file.name))
+@pytest.mark.parametrize("file", sorted((ROOT / "studies").rglob("*.toml")), ids=lambda file: str(file.name))
 def test_studies_name_the_schema(file: Path) -> None:
     first = file.read_text("utf-8").splitlines()[0]
     assert first.startswith("#:schema ")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskgrain.study.settings import SETTINGS, Settings, take_settings, with_new_keys
-from taskgrain.words.errors import InputError
+from taskgrain.words.errors import InputError, UsageError
 
 
 def take(**table: Any) -> Settings:
@@ -91,3 +91,12 @@ def test_the_table_has_every_setting_and_its_own_default_is_allowed() -> None:
     assert {name: one.default for name, one in SETTINGS.items()} == asdict(Settings())
     for name, one in SETTINGS.items():
         assert one.read(one.default, name) == one.default
+
+
+@pytest.mark.parametrize("name", ["threshold", "first_iterations"])
+def test_task_times_leave_nothing_to_what_is_for_metg(name: str) -> None:
+    value = 0.8 if name == "threshold" else 100
+    with pytest.raises(UsageError, match=f"{name}: is for METG, which at does not measure"):
+        take_settings({"at": "20us", name: value}, str)
+    stored = asdict(Settings(experiment="at", at="20us"))
+    assert take_settings(stored, str).task_seconds == (20e-6,)

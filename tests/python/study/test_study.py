@@ -110,6 +110,82 @@ def test_exclude() -> None:
     assert names(text) == ["omp/fft/width=2", "omp/fft/width=16", "mpi/dom/width=2", "omp/dom/width=2"]
 
 
+def test_a_list_of_cores_is_for_every_workload() -> None:
+    text = """
+    cores = [1, 2]
+    systems = ["mpi"]
+    [[workloads]]
+    pattern = "fft"
+    tasks_per_core = 8
+    [[workloads]]
+    pattern = "dom"
+    width = 6
+    [[workloads]]
+    pattern = "tree"
+    cores = 2
+    """
+    made = study(text)
+    assert [one.name for one in made.workloads] == [
+        "fft/width=8/cores=1",
+        "fft/width=16/cores=2",
+        "dom/width=6/cores=1",
+        "dom/width=6/cores=2",
+        "tree/width=2/cores=2",
+    ]
+    assert made.settings.cores == 2
+    assert (
+        parse(Document(tomllib.loads(tomli_w.dumps(made.table(["mpi"], 2)))), cores=7).workloads
+        == made.workloads
+    )
+
+
+def test_one_number_of_cores_at_the_top_is_what_the_study_has() -> None:
+    made = study('cores = 1\npatterns = ["fft"]\ntasks_per_core = 8')
+    assert (made.settings.cores, made.workloads[0].name) == (1, "fft/width=8")
+    swept = study('patterns = ["fft"]\n[defaults]\ncores = [1, 2]')
+    assert swept.settings.cores == 0 and [one.cores for one in swept.workloads] == [1, 2]
+    assert study('cores = [0]\npatterns = ["fft"]').settings.cores == 0, "all that there are"
+    with pytest.raises(InputError, match=r"cores\[0\]: 0 is not allowed; allowed: 1 and more in a list"):
+        study('cores = [0, 1]\npatterns = ["fft"]')
+
+
+def test_no_width_is_guessed_where_cores_differ() -> None:
+    with pytest.raises(
+        UsageError, match=r"exclude\[0\].tasks_per_core: is another width for each number of cores"
+    ):
+        study('cores = [1, 2]\npatterns = ["fft"]\nexclude = [{tasks_per_core = 1}]')
+    text = 'cores = [1, 2]\npatterns = ["fft"]\nexclude = [{tasks_per_core = 1, cores = 2}]'
+    assert names(text) == ["mpi/fft/width=1/cores=1", "omp/fft/width=1/cores=1"]
+    assert names('cores = 2\npatterns = ["fft"]\nexclude = [{cores = 2, system = "mpi"}]') == [
+        "omp/fft/width=2"
+    ]
+    text = 'cores = [1, 2]\npatterns = ["fft"]\nexclude = [{cores = 1, system = "mpi"}]'
+    assert names(text) == ["omp/fft/width=1/cores=1", "mpi/fft/width=2/cores=2", "omp/fft/width=2/cores=2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('experiment = "strong"', "cores: strong scaling compares numbers of cores; give a list"),
+        ('experiment = "weak"\ncores = 2', "cores: weak scaling compares numbers of cores; give a list"),
+        (
+            'experiment = "weak"\ncores = [1, 2]\nwidth = 8',
+            "tasks_per_core: weak scaling keeps the tasks of each",
+        ),
+    ],
+)
+def test_scaling_needs_workloads_that_scale(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        study('pattern = "fft"\n' + text)
+
+
+def test_workloads_that_scale_are_taken() -> None:
+    for text in ('experiment = "strong"\nwidth = 8', 'experiment = "weak"\ntasks_per_core = 4'):
+        made = study('pattern = "fft"\ncores = [1, 2]\n' + text)
+        table = tomllib.loads(tomli_w.dumps(made.table(["mpi"], 2)))
+        assert parse(Document(table), cores=2).workloads == made.workloads
+
+
 def test_exclude_reads_values_as_the_workloads_do() -> None:
     text = """
     patterns = ["fft"]
@@ -162,6 +238,12 @@ FFT = 'patterns = ["fft"]\n'
         ),
         (FFT + "widths = [0]", "s.toml:2:11: widths[0]: 0 is not"),
         (FFT + "widths = true", "s.toml:2:10: widths: True is not"),
+        (FFT + "cores = []", "s.toml:2:9: cores: [] is not allowed; allowed: at least one value"),
+        (FFT + "cores = [1, -1]", "s.toml:2:13: cores[1]: -1 is not allowed; allowed: an integer at least 0"),
+        (
+            FFT + "[defaults]\ncores = 3",
+            "s.toml:3:9: defaults.cores: 3 is not allowed; allowed: 1 to 2, what",
+        ),
         (FFT + 'widths = "x"', "s.toml:2:10: widths: x is not"),
         (
             FFT + "widths = [2]\ntasks_per_core = [1]",
@@ -196,7 +278,7 @@ FFT = 'patterns = ["fft"]\n'
         ("[[workloads]]\nwidth = 1", "s.toml:1:3: workloads[0].pattern: is missing"),
         (
             '[[workloads]]\npattern = "fft"\nwidht = 1',
-            "s.toml:3:1: workloads[0].key: widht is not allowed; allowed: pattern, width",
+            "s.toml:3:1: workloads[0].key: widht is not allowed; allowed: pattern, like, width",
         ),
         ('radix = 3\n[[workloads]]\npattern = "fft"', "s.toml: patterns: is missing"),
         (FFT + "[defaults]\nwidht = 3", "s.toml:3:1: defaults.key: widht is not allowed"),
@@ -288,3 +370,81 @@ def test_files_of_one_name_are_not_mixed_up(tmp_path: Path) -> None:
     file.write_text('patterns = "dag"\ndag = ["a/one.dag", "b/one.dag"]\n')
     with pytest.raises(UsageError, match=r"s\.toml:1:12: .*/width=2 names two workloads; rename one of the"):
         read(file, 2)
+
+
+def test_a_preset_is_a_key_of_a_workload() -> None:
+    text = """
+    [[workloads]]
+    like = ["halo-2d", "tree-reduction"]
+    output_bytes = [16, "4K"]
+    [[workloads]]
+    like = "halo-1d"
+    width = 5
+    """
+    assert [one.name for one in study(text).workloads] == [
+        "stencil_2d/width=16",
+        "stencil_2d/width=16/output_bytes=4096",
+        "v_cycle/width=16",
+        "v_cycle/width=16/output_bytes=4096",
+        "stencil_1d/width=5/output_bytes=1024",
+    ]
+    assert names('like = "fft"') == [f"{one}/fft/width=16/output_bytes=16384" for one in SYSTEMS]
+
+
+def test_a_preset_and_a_pattern_say_the_same() -> None:
+    with pytest.raises(UsageError, match=r"s.toml:1:8: like: give this or pattern, not both"):
+        study('like = "fft"\npattern = "fft"')
+    text = 'defaults.like = "fft"\n[[workloads]]\npattern = "tree"\n[[workloads]]\ngraphs = 2'
+    assert [one.pattern for one in study(text).workloads] == ["tree", "fft"]
+    with pytest.raises(InputError, match=r"s.toml:1:8: like: halo is not allowed.*Did you mean halo-1d"):
+        study('like = "halo"')
+    with pytest.raises(InputError, match=r"exclude.0..key: like is not allowed"):
+        study('like = "fft"\nexclude = [{like = "fft"}]')
+
+
+def test_neighbours_are_others_than_the_point_itself() -> None:
+    text = 'pattern = "nearest"\nwidth = 16\nneighbours = [0, 5]\nexclude = [{neighbours = 0, system="omp"}]'
+    assert names(text) == [
+        "mpi/nearest/radix=1/width=16",
+        "mpi/nearest/radix=6/width=16",
+        "omp/nearest/radix=6/width=16",
+    ]
+    with pytest.raises(UsageError, match=r"s.toml:2:14: neighbours: give this or radix, not both"):
+        study('pattern = "nearest"\nneighbours = 5\nradix = 5')
+    with pytest.raises(UsageError, match=r"neighbours: 5 need a width of at least 6, and it is 2"):
+        study('pattern = "nearest"\nneighbours = 5')
+    with pytest.raises(UsageError, match=r"pattern fft has neighbours of its own; choose one of near"):
+        study('pattern = "fft"\nwidth = 16\nneighbours = 5')
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ('pattern = "stencl_1d"', "stencil_1d"),
+        ('patern = "fft"', "pattern"),
+        (FFT + 'kernel = "compute"', "compute_bound"),
+        (FFT + "[defaults]\noutputbytes = 16", "output_bytes"),
+        (FFT + 'experiment = "swep"', "sweep"),
+    ],
+)
+def test_what_may_be_meant_is_asked(text: str, asked: str) -> None:
+    with pytest.raises(InputError, match=rf"Did you mean .*{asked}.*\?$"):
+        checked_experiment(study(text))
+
+
+def checked_experiment(found: Study) -> None:
+    """The experiment is checked where it is chosen."""
+    from taskgrain.measure.experiments.table import experiment_named
+
+    experiment_named(found.settings.experiment)
+
+
+def test_a_study_names_task_times() -> None:
+    found = study(FFT + 'at = "50us, 20us"').settings
+    assert (found.experiment, found.task_seconds) == ("at", (20e-6, 50e-6))
+    with pytest.raises(UsageError, match=r"s.toml:2:6: at: give this or the experiment metg, not both"):
+        study(FFT + 'at = "50us"\nexperiment = "metg"')
+    with pytest.raises(UsageError, match=r"at: is missing; give the task times"):
+        study(FFT + 'experiment = "at"')
+    with pytest.raises(InputError, match=r"s.toml:2:6: at: 50 is not allowed; allowed: a time above 0"):
+        study(FFT + 'at = "50"')

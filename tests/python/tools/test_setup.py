@@ -152,6 +152,11 @@ def test_what_setup_reads_needs_setup(checkout: Checkout) -> None:
     assert checkout.make("setup") == []
 
 
+def test_systems_of_the_user_need_setup(checkout: Checkout) -> None:
+    assert checkout.make("setup", "CMAKE_PREFIX_PATH=/opt/hpx") == ["setup", "build"]
+    assert checkout.make("setup", "CMAKE_PREFIX_PATH=/opt/hpx") == []
+
+
 def test_the_tools_of_tests_and_other_groups_need_setup(checkout: Checkout) -> None:
     assert checkout.make("setup-dev") == ["setup", "build"]
     assert checkout.make("setup") == []

@@ -22,3 +22,10 @@ def test_exit_codes() -> None:
     codes = {one: one("x").exit_code for one in (TaskgrainError, UsageError, OutputError, Interrupted)}
     assert codes == {TaskgrainError: 1, UsageError: 2, OutputError: 1, Interrupted: 130}
     assert InputError("x", 1, "2").exit_code == 2
+
+
+def test_names_that_are_allowed_are_listed_and_the_nearest_is_asked_for() -> None:
+    error = InputError("--system", "mpii", ["mpi", "tbb"])
+    assert str(error) == "--system: mpii is not allowed; allowed: mpi, tbb. Did you mean mpi?"
+    assert error.allowed == "mpi, tbb"
+    assert str(InputError("--x", "zzz", ("a", "b"))) == "--x: zzz is not allowed; allowed: a, b"

@@ -49,6 +49,17 @@ def test_bad_sizes(text: object) -> None:
         numbers.size(text, "x")
 
 
+@pytest.mark.parametrize(("text", "value"), [("5%", 0.05), (" 12.5 %", 0.125), ("0.05", 0.05), (0, 0.0)])
+def test_shares(text: object, value: float) -> None:
+    assert numbers.share(text, "x") == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["100%", "1", "-1%", "%", "5%%", "x", None, True, "5 percent"])
+def test_bad_shares(text: object) -> None:
+    with pytest.raises(InputError, match=r"a share from 0 to below 1, such as 0\.05 or 5%"):
+        numbers.share(text, "x")
+
+
 @settings(deadline=None)
 @given(st.one_of(st.text(max_size=50), st.floats(), st.integers(), st.booleans(), st.none()))
 def test_anything_is_a_number_or_a_named_error(value: object) -> None:
@@ -91,3 +102,45 @@ def test_words_and_flags_are_taken_as_they_are() -> None:
         numbers.text("fast", "x", ("auto", "avx2"))
     with pytest.raises(InputError, match="allowed: text"):
         numbers.text("two\nlines", "x")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("20us", 20e-6), ("20 µs", 20e-6), ("1.5ms", 1.5e-3), (" 500ns ", 500e-9), ("2s", 2.0), ("20μs", 20e-6)],
+)
+def test_durations_have_a_unit(text: str, value: float) -> None:
+    assert numbers.is_duration(text)
+    assert numbers.duration(text, "x") == value
+    assert numbers.durations(f"{text},1h".replace("1h", "3s"), "x") == tuple(sorted({value, 3.0}))
+
+
+@pytest.mark.parametrize("text", ["20", "0us", "-1us", "1e3us", "us", "", "9min", "٣us", "1.2.3us", 20, None])
+def test_bad_durations(text: object) -> None:
+    with pytest.raises(InputError, match=r"x: .* is not allowed; allowed: a time above 0 with its unit"):
+        numbers.duration(text, "x")
+
+
+def test_several_durations_ascend_and_come_once() -> None:
+    assert numbers.durations("50us,20us,50us", "x") == (20e-6, 50e-6)
+    assert numbers.durations("", "x") == ()
+    assert not numbers.is_duration("1e3") and not numbers.is_duration(20)
+    with pytest.raises(InputError, match="x: '' is not allowed"):
+        numbers.durations("50us,", "x")
+
+
+@pytest.mark.parametrize("value", [2.5e-9, 20e-6, 80e-6, 1e-3, 2.0, 1.25e-7])
+def test_a_duration_is_written_as_it_is_read(value: float) -> None:
+    text = numbers.duration_text(value)
+    assert numbers.duration(text, "x") == pytest.approx(value, rel=1e-3) and "e" not in text
+
+
+def test_what_is_too_large_is_told_the_upper_limit() -> None:
+    with pytest.raises(InputError, match=r"allowed: an integer from 1 to 9223372036854775807$"):
+        numbers.integer("1e19", "x", low=1)
+    with pytest.raises(InputError, match=r"allowed: an integer from 1 to 1000000000$"):
+        numbers.integer("2e9", "x", low=1, high=10**9)
+
+
+def test_who_writes_kb_is_told_what_to_write() -> None:
+    with pytest.raises(InputError, match=r"4KB is not allowed; .*; write 4KiB for multiples of 1024"):
+        numbers.size("4KB", "x")

@@ -62,3 +62,17 @@ def test_quantities() -> None:
 )
 def test_ratio_interval(value: float | None, low: float | None, high: float | None, text: str) -> None:
     assert quantity.ratio_interval(value, low, high) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "text"),
+    [
+        (0.62, 0.58, 0.66, "62 % (58 – 66)"),
+        (0.987, 0.984, 0.99, "98.7 % (98.4 – 99.0)"),
+        (0.62, None, 0.66, "62 % (? – 66)"),
+        (0.62, None, None, "62 %"),
+        (None, None, None, "–"),
+    ],
+)
+def test_percent_interval(value: float | None, low: float | None, high: float | None, text: str) -> None:
+    assert quantity.percent_interval(value, low, high) == text

@@ -57,6 +57,8 @@ def test_no_winner_without_a_ratio_that_clears_one() -> None:
     assert verdict(cells)[1].endswith("is shown; 1 other is slower.")
     cells.append(judged("e", metg=None, low=None, high=None))
     assert verdict(cells)[1].endswith("; without a number: e.")
+    cells.append(judged("f", ratio=(None, None)))
+    assert "; not compared: f;" in verdict(cells)[1]
 
 
 def test_who_was_not_compared_has_a_number_all_the_same() -> None:

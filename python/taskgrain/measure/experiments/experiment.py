@@ -56,6 +56,8 @@ class CellSettings:
     repeats: int = Settings.repeats
     warmup: int = 1
     first_iterations: int = Settings.first_iterations
+    task_seconds: tuple[float, ...] = ()  # that the work of a task shall take, for the experiment `at`
+    points: int = 0  # of a step of all graphs; 0: as many as its tasks
     run_seconds: float = 0.004  # how long one repeat at the crossing lasts
     steps: int | None = None  # fixed by the user, else chosen from run_seconds
     min_steps: int = 16
@@ -94,6 +96,7 @@ class CellSettings:
             repeats=settings.repeats,
             steps=settings.steps or None,
             first_iterations=settings.first_iterations,
+            task_seconds=settings.task_seconds,
         )
 
     def slow(self, run_seconds: float) -> bool:

@@ -42,6 +42,9 @@ _LONG_START, _MOST_LONGER = 0.2, 10.0
 """Share of a run that start and end take from which on runs become longer, and how many times at most."""
 _FULL = 0.1
 """How far its tasks a step may be from those of other runs: patterns that grow from step to step differ."""
+_MOST_WORK = 0.99
+"""The share of a task's time that its work takes, at most: where the bracket's short runs were faster than
+the reference, a task without work would last no time."""
 _PATIENT = 20
 """Rounds after which a search may end on disturbed runs."""
 _AHEAD, _GAIN = 10, 0.1
@@ -162,7 +165,7 @@ class Rounds(Experiment):
         granularity = float(np.interp(iterations, sizes, [known[n].granularity for n in sizes]))
         end = known[sizes[0] if iterations < sizes[0] else sizes[-1]]
         if not sizes[0] <= iterations <= sizes[-1]:  # only the work of a task changes with its size
-            granularity *= 1.0 + min(end.efficiency, 1.0) * (iterations / end.iterations - 1.0)
+            granularity *= 1.0 + min(end.efficiency, _MOST_WORK) * (iterations / end.iterations - 1.0)
         return granularity * end.tasks_per_step / end.cores
 
     def _steps(self, iterations: int) -> int:
@@ -217,10 +220,16 @@ class Rounds(Experiment):
             independent = self._round / verdict.inflation >= min(s.min_rounds, FEW_ROUNDS)
             ripe = not added and self._round >= s.min_rounds and enough and independent
             self._precise = ripe and verdict.half_width <= s.precision
-            decided = verdict.metg is None and verdict.ending != "budget"
-            settled = ripe and (self._precise or decided or self._gains_little(verdict))
-            self._done = settled or self._round >= s.max_rounds
+            self._done = (ripe and self._settled(verdict)) or self._round >= s.max_rounds
         self._pending = [] if self._done else self._round_requests()
+
+    def _settled(self, verdict: Metg) -> bool:
+        """Whether more rounds are not worth their time, once every size has enough of them."""
+        return self._precise or self._without_crossing(verdict) or self._gains_little(verdict)
+
+    def _without_crossing(self, verdict: Metg) -> bool:
+        """Whether the curve surely has no METG."""
+        return verdict.metg is None and verdict.ending != "budget"
 
     def _gains_little(self, verdict: Metg) -> bool:
         """Whether more rounds would hardly make the interval narrower: it shrinks with their square root."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from taskgrain.measure.experiments.at import At
 from taskgrain.measure.experiments.experiment import Experiment
 from taskgrain.measure.experiments.metg import MetgSearch
+from taskgrain.measure.experiments.strong import Strong
 from taskgrain.measure.experiments.sweep import Sweep
+from taskgrain.measure.experiments.weak import Weak
 from taskgrain.words import numbers
 
 EXPERIMENTS: dict[str, type[Experiment]] = {
     "metg": MetgSearch,
     "sweep": Sweep,
+    "weak": Weak,
+    "strong": Strong,
+    "at": At,
 }
 
 

@@ -69,6 +69,16 @@ def test_of_a_disturbed_run_only_the_fastest_repeat_counts() -> None:
     assert {point.repeats for point in found.curve if point.iterations in search.sizes} == {search.rounds}
 
 
+@pytest.mark.parametrize("made", [MetgSearch, Sweep])
+def test_a_system_that_is_faster_than_the_reference_has_a_floor_too(made: type[MetgSearch]) -> None:
+    """As a kernel is whose memory the caches hold in the short runs of the bracket."""
+    system = SimulatedSystem(lambda n: 1e-12 - 0.2e-9 * n)
+    search = made(FAST)
+    drive(search, system)
+    found = search.result(system.rates)
+    assert found.floor == pytest.approx(1e-12) and max(p.efficiency for p in found.curve) > 1.2
+
+
 def test_the_search_ends_where_more_rounds_would_gain_little() -> None:
     """An overhead that grows with the task keeps the sizes off the line, however many rounds there are."""
     system = SimulatedSystem(growing(3e-7, 0.8), Noise(run=0.002, repeat=0.0, reference=0.0))

@@ -1,0 +1,74 @@
+"""Answers of `taskgrain advise`, in a terminal and for programs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from taskgrain.cli.printer import Printer
+from taskgrain.measure.advice_words import efficiency, level, sentences
+from taskgrain.measure.advise import LEVELS, Answer, Question
+from taskgrain.words import quantity
+
+
+def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
+    """Prints the sentences, and the table if something is known."""
+    cores = quantity.counted(question.cores, "core")
+    work = f"{quantity.seconds(question.work, 2)} of work"
+    out.text(f"Tasks of {work} on {question.workload.name}, {cores}", "bold")
+    for sentence in sentences(question, answers):
+        out.text(sentence)
+    shown = [one for one in answers if one.curve]
+    if not shown:
+        return
+    columns = ["system", "efficiency", *(quantity.percent(one) for one in LEVELS), "measured"]
+    ranked = sorted(shown, key=lambda one: -(one.efficiency.found.value or one.efficiency.found.low or 0.0))
+    rows = [[one.system, efficiency(one.efficiency), *map(level, one.levels), source(one)] for one in ranked]
+    out.table(columns, rows)
+    out.text(
+        "Under 50, 80 and 90 %: whether the tasks reach this efficiency, and how many times as long as "
+        "needed they are. A task's time is what its work takes alone on one core, without the overhead that "
+        "METG contains. Intervals are of 95 %, each by itself."
+    )
+    if any("?" in cell for row in rows for cell in row[1:-1]):
+        out.text("?: the measured sizes set no bound on this side of the interval.")
+    if any(one.efficiency.how == "between" for one in shown):
+        out.text("≈: between two sizes that were measured.")
+
+
+def source(one: Answer) -> str:
+    """Where a number comes from: the folder, and the day."""
+    if one.curve is None:
+        return quantity.NOTHING
+    if one.measured_now:
+        return "now"
+    day = time.strftime("%Y-%m-%d", time.gmtime(one.curve.time)) if one.curve.time else "unknown day"
+    return f"{one.curve.folder.name or one.curve.folder}, {day}"
+
+
+def as_dict(question: Question, answers: Sequence[Answer], titles: Mapping[str, str]) -> dict[str, Any]:
+    """The same for programs: times in seconds, shares of one, null for what is not known."""
+    asked = {"at": question.work, "workload": question.workload.name, "cores": question.cores}
+    return {
+        "schema": 1,
+        "question": asked | {"fields": question.workload.fields(), "levels": list(LEVELS)},
+        "answers": [_answer(one, titles) for one in answers],
+    }
+
+
+def _answer(one: Answer, titles: Mapping[str, str]) -> dict[str, Any]:
+    curve = one.curve
+    found = None
+    if curve:
+        found = {"folder": None if one.measured_now else str(curve.folder), "time": curve.time}
+        found |= {"machine": curve.machine, "now": one.measured_now, "disturbed": curve.disturbed}
+    return {
+        "system": one.system,
+        "title": titles.get(one.system, one.system),
+        "efficiency": {"how": one.efficiency.how, **asdict(one.efficiency.found), "at": one.efficiency.at},
+        "levels": [asdict(each) for each in one.levels],
+        "source": found,
+        "problem": one.problem or None,
+    }

@@ -1,0 +1,223 @@
+"""`taskgrain compare`: whether one side is faster than another, or only seems so."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taskgrain.cli.options import (
+    GraphOptions,
+    Json,
+    Margin,
+    Systems,
+    Text,
+    graph_options,
+    setting,
+    split_names,
+)
+from taskgrain.words import numbers
+from taskgrain.words.errors import EXIT_FAILED, Interrupted, UsageError
+
+if TYPE_CHECKING:
+    from taskgrain.results.compare.cells import Comparison, Question
+
+_BUDGET = 120.0
+"""Seconds for two builds, if nobody says how many."""
+_PANEL = "Two builds"
+
+
+@graph_options
+def compare(
+    graph: GraphOptions,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SIDE...",
+            help="Results folders, each a side; the others are compared with the first. FOLDER@NAME is one "
+            "system, session or build of a folder; FOLDER,FOLDER is one side, measured several times.",
+        ),
+    ] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--system",
+            metavar="NAME",
+            help="Only these systems, with commas; of one folder they are the sides. You can repeat it.",
+        ),
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            metavar="NAME",
+            help="What verdicts are given by: metg, overhead, floor, rate, efficiency (default metg).",
+            show_default=False,
+        ),
+    ] = "metg",
+    margin: Margin = None,
+    fail: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-regression",
+            help="End with 1 if a cell is slower by more than the margin, or failed, or if nothing was "
+            "compared.",
+        ),
+    ] = False,
+    as_json: Json = False,
+    builds: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(
+            "--build",
+            metavar="OLD NEW",
+            help="Measure two builds side by side until it is decided: programs of drivers, or folders of "
+            "systems. The options of a graph say on which workload.",
+            rich_help_panel=_PANEL,
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        Text,
+        typer.Option(
+            "--budget",
+            metavar="TIME",
+            help="Time for measuring two builds: 90, 10m, 2h (default 2m).",
+            rich_help_panel=_PANEL,
+            show_default=False,
+        ),
+    ] = None,
+    threshold: Annotated[Text, setting("threshold")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="DIR", help="Keep what was measured here.", rich_help_panel=_PANEL
+        ),
+    ] = None,
+    folders: Systems = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
+) -> None:
+    """Compares results: for each cell a ratio with its interval, and faster, slower, same or undecided."""
+    from taskgrain.results.compare import cells
+
+    quantity = next(one for one in cells.QUANTITIES if one == numbers.text(by, "--by", cells.QUANTITIES))
+    share = cells.MARGIN if margin is None else numbers.share(margin, "--margin")
+    question = cells.Question(quantity, share)
+    chosen = split_names(names) if names else []
+    if builds is None:
+        given = [*graph.given, *_given(budget=budget, threshold=threshold, output=output, systems=folders)]
+        if given:
+            raise UsageError(f"--{given[0].replace('_', '-')} is for --build OLD NEW, which measures")
+        _show(_of_folders(words or [], chosen, question), as_json, {}, fail)
+        return
+    if words:
+        raise UsageError(f"{words[0]}: give results folders or --build OLD NEW, not both")
+    asked = _Measured(builds, chosen, question, budget, threshold, output, folders or [], quiet)
+    with tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True) as temporary:
+        found, interrupted, complete = asked.measure(graph, Path(temporary, "results"))
+    rest = {"output": output and str(output), "interrupted": bool(interrupted)}
+    _show(found, as_json, rest, fail and not interrupted)
+    if interrupted:
+        sys.stdout.flush()
+        raise Interrupted(interrupted)
+    if not complete:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _given(**options: object) -> list[str]:
+    return [name for name, value in options.items() if value]
+
+
+def _of_folders(words: list[str], names: list[str], question: Question) -> Comparison:
+    from taskgrain.results.compare.cells import compare
+    from taskgrain.results.compare.sides import refuse_the_same, sides
+    from taskgrain.results.takes import Opened, opened
+
+    said: set[str] = set()
+
+    def read(folder: Path, session: str | None) -> Opened:
+        """Opens a folder, and says what is odd about it, also where nothing is left to be compared."""
+        found = opened(folder, session)
+        for warning in found.warnings:
+            line = f"taskgrain: {folder}: {warning}\n"
+            if line not in said:
+                sys.stderr.write(line)
+            said.add(line)
+        return found
+
+    found = sides(words, names, read)
+    refuse_the_same(found)
+    return compare(found, question)
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """Two builds that are to be measured, as it was asked."""
+
+    places: tuple[Path, Path]
+    names: list[str]
+    question: Question
+    budget: str | None
+    threshold: str | None
+    output: Path | None
+    folders: list[Path]
+    quiet: bool
+
+    def measure(self, graph: GraphOptions, temporary: Path) -> tuple[Comparison, str, bool]:
+        """The comparison, what to tell a person who interrupted it, and whether nothing failed."""
+        from taskgrain.drive import catalogue
+        from taskgrain.measure import two_builds
+        from taskgrain.study.field import flag
+        from taskgrain.study.settings import take_settings
+        from taskgrain.words.warnings import grouped, read_notice
+
+        pairs = two_builds.pairs(self.places, self.names, catalogue.discover(self.folders))
+        table: dict[str, Any] = {"validate": graph.validate, "isa": graph.isa}
+        table["budget"] = _BUDGET if self.budget is None else self.budget
+        given = {"threshold": self.threshold, "steps": graph.given.get("steps")}
+        given |= {"first_iterations": graph.given.get("iterations")}
+        table |= {key: value for key, value in given.items() if value is not None}
+        settings = take_settings(
+            table, lambda name: "--iterations" if name == "first_iterations" else flag(name)
+        )
+        two_builds.check_programs(self.places, pairs, graph.cores)
+        folder = self.output or temporary
+        measured = two_builds.measure(
+            pairs,
+            graph.workload,
+            settings,
+            graph.cores,
+            folder,
+            self.question,
+            quiet=self.quiet,
+            kept=self.output is not None,
+        )
+        for failure in measured.failures:
+            sys.stderr.write(f"taskgrain: {failure['cell']}: {failure['error']}: {failure['message']}\n")
+        said = ((line["cell"], one) for line in measured.cells for one in map(read_notice, line["warnings"]))
+        for group in grouped((cell, one) for cell, one in said if one):
+            sys.stderr.write(f"taskgrain: {group.cells[0]}: {group.text}\n")
+        found = two_builds.compared(pairs, folder, self.places, self.question)
+        return found, measured.interrupted, measured.complete
+
+
+def _show(found: Comparison, as_json: bool, rest: dict[str, Any], fail: bool) -> None:
+    """Prints it. Ends with 1 if that is asked, and a cell became slower, or none was compared."""
+    from taskgrain.cli import compare_table
+    from taskgrain.cli.printer import print_json, printer
+
+    if as_json:
+        print_json(compare_table.as_json(found) | rest)
+    else:
+        compare_table.show(printer(), found)
+    if not fail:
+        return
+    if any(cell.regression for cell in found.cells):
+        raise typer.Exit(EXIT_FAILED)
+    if all(cell.verdict == "not comparable" for cell in found.cells):
+        sys.stdout.flush()
+        sys.stderr.write("taskgrain: --fail-on-regression: nothing was compared\n")
+        raise typer.Exit(EXIT_FAILED)

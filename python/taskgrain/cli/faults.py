@@ -1,0 +1,178 @@
+"""`taskgrain faults`: what systems make of a killed process, a failing task, or a core less or more."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taskgrain.cli.options import (
+    DryRun,
+    GraphOptions,
+    Json,
+    Names,
+    Systems,
+    Text,
+    graph_options,
+    split_names,
+)
+from taskgrain.words import numbers
+from taskgrain.words.errors import EXIT_FAILED, InputError, Interrupted, UsageError
+
+if TYPE_CHECKING:
+    from taskgrain.measure.faults import Fault
+
+_STEPS = 100
+_REPEATS = 3
+
+
+def _option(name: str, metavar: str, text: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=text, rich_help_panel="Fault", show_default=False)
+
+
+@graph_options
+def faults(
+    graph: GraphOptions,
+    names: Names = None,
+    kill: Annotated[
+        Text,
+        _option(
+            "--kill",
+            "STEP",
+            "Kill the process that executes a task of this step (default: of the step in the middle).",
+        ),
+    ] = None,
+    fail: Annotated[Text, _option("--fail", "STEP", "Let a task of this step fail.")] = None,
+    take_core: Annotated[
+        Text,
+        _option("--take-core", "STEP", "Take a core from the system as soon as a task of this step begins."),
+    ] = None,
+    give_core: Annotated[
+        Text,
+        _option("--give-core", "STEP", "Give the system a core only as soon as a task of this step begins."),
+    ] = None,
+    point: Annotated[
+        Text, _option("--point", "POINT", "The task's point (default: the last one of the step).")
+    ] = None,
+    times: Annotated[
+        Text, _option("--times", "N", "How often, the first times that the task is executed (default 1).")
+    ] = None,
+    repeats: Annotated[
+        Text, _option("--repeats", "N", f"Runs with the fault, and as many without (default {_REPEATS}).")
+    ] = None,
+    folders: Systems = None,
+    as_json: Json = False,
+    dry_run: DryRun = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
+) -> None:
+    """Runs a workload with and without a fault in turn, and shows which systems survive it, and at what cost.
+
+    That a system does not survive is a result: the exit code is 0. By default the graph has 100 steps.
+    """
+    from taskgrain.cli.dry_run import show_plan
+    from taskgrain.cli.faults_table import show
+    from taskgrain.cli.printer import print_json, printer
+    from taskgrain.drive import catalogue
+    from taskgrain.measure import dry_run as dry
+    from taskgrain.measure import faults as measured
+    from taskgrain.measure.call import interruptible
+
+    chosen = catalogue.select(catalogue.discover(folders or []), split_names(names))
+    if graph.given.get("validate", "full") != "full":
+        raise InputError("--validate", str(graph.given["validate"]), "full, for runs with a fault")
+    steps = graph.count("steps", _STEPS, low=1)
+    given = {"--kill": kill, "--fail": fail, "--take-core": take_core, "--give-core": give_core}
+    wanted = measured.Wanted(
+        workload=graph.workload,
+        steps=steps,
+        iterations=graph.count("iterations", 0),
+        fault=_fault(graph, steps, given, point, times),
+        repeats=numbers.integer(_REPEATS if repeats is None else repeats, "--repeats", low=1, high=1000),
+        isa=graph.isa,
+    )
+    if dry_run:
+        show_plan(dry.run(chosen, wanted.workload, graph.cores), as_json)
+        return
+    outcomes = []
+    interrupted = False
+    try:
+        with interruptible(), _Progress(quiet, len(chosen), wanted.repeats) as progress:
+            for one in chosen:
+                outcomes.append(measured.run(one, graph.cores, wanted, progress.of(one.name)))
+    except KeyboardInterrupt:
+        interrupted = True
+    if as_json:
+        print_json({"schema": 1, "interrupted": interrupted, "faults": outcomes})
+    elif outcomes:
+        show(printer(), outcomes)
+    if interrupted:
+        raise Interrupted("interrupted; systems that had not ended are left out")
+    if any("error" in outcome for outcome in outcomes):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _fault(graph: GraphOptions, steps: int, faults: Mapping[str, Text], point: Text, times: Text) -> Fault:
+    """The fault that the options describe: `faults` has the step of each. Raises `InputError` and
+    `UsageError`."""
+    from taskgrain._core import InvalidSpec, Run, Unsupported
+    from taskgrain.measure.faults import Fault
+
+    given = [option for option, step in faults.items() if step is not None]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]}: give this or {given[1]}, not both")
+    option = given[0] if given else "--kill"
+    moves_core = option in ("--take-core", "--give-core")
+    if moves_core and len(graph.cores) < 2:
+        raise InputError("--cores", str(len(graph.cores)), f"2 or more, for {option}")
+    if moves_core and times is not None:
+        raise UsageError(f"--times: {option} moves a core only once; leave it out")
+    try:
+        graphs = graph.workload.request(0, steps)[:1]
+        run = Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off"}))
+    except (InvalidSpec, Unsupported, MemoryError) as error:
+        raise UsageError(str(error) or "not enough memory for this graph") from error
+    steps = run.steps()  # a file gives its own
+    step = numbers.integer(faults[option] if given else steps // 2, option, high=steps - 1)
+    first, last = run.points(0, step)
+    if last < first:
+        raise InputError(option, str(step), "a step that has tasks")
+    chosen = last if point is None else numbers.integer(point, "--point", low=first, high=last)
+    kind = option.removeprefix("--").replace("-", "_")
+    return Fault(kind, step, chosen, numbers.integer(1 if times is None else times, "--times", low=1))
+
+
+class _Progress:
+    """How far it is, on standard error: all systems take as long, as far as anybody knows."""
+
+    def __init__(self, quiet: bool, systems: int, repeats: int) -> None:
+        from taskgrain.measure.progress import reporter
+
+        self._reporter = reporter(quiet)
+        self._systems, self._repeats = systems, repeats
+        self._done = 0
+        self._begin = time.monotonic()
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._reporter.close()
+
+    def of(self, name: str) -> Callable[[int], None]:
+        """What is told the number of runs of a system, which come one system after the other."""
+        before = self._done
+        self._done += 1
+
+        def done(runs: int) -> None:
+            from taskgrain.measure.progress import Standing
+
+            share = (before + runs / self._repeats) / self._systems
+            seconds = time.monotonic() - self._begin
+            left = seconds / share * (1.0 - share)
+            ended = before + (runs == self._repeats)
+            self._reporter.show(Standing(ended, self._systems, seconds, left, name))
+
+        return done

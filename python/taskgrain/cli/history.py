@@ -1,0 +1,252 @@
+"""`taskgrain history`: results of systems over commits or days, and what changed in them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from taskgrain.cli.options import Json, Margin, Text, split_names
+from taskgrain.words import numbers, quantity
+from taskgrain.words.errors import EXIT_FAILED, InputError, UsageError
+
+if TYPE_CHECKING:
+    from taskgrain.history.session import Session
+
+_ADD = "Add a session"
+_LONGEST = 100
+"""Characters of a label."""
+
+
+def history(
+    store: Annotated[
+        Path,
+        typer.Argument(metavar="STORE", help="The file of the history; --add makes it if it is not there."),
+    ],
+    add: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--add",
+            metavar="DIR",
+            help="Add what a results folder holds, as one session. You can repeat it.",
+            rich_help_panel=_ADD,
+        ),
+    ] = None,
+    label: Annotated[
+        Text,
+        typer.Option(
+            "--label",
+            metavar="COMMIT",
+            help="What the session is called (default: the git commit of the current folder).",
+            rich_help_panel=_ADD,
+            show_default=False,
+        ),
+    ] = None,
+    time: Annotated[
+        Text,
+        typer.Option(
+            "--time",
+            metavar="TIME",
+            help="Where it stands in the history: 2026-11-24, 2026-11-24T14:40Z (default: when it was "
+            "measured).",
+            rich_help_panel=_ADD,
+            show_default=False,
+        ),
+    ] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--system", metavar="NAME", help="Only these systems, with commas. You can repeat it."),
+    ] = None,
+    workloads: Annotated[
+        list[str] | None,
+        typer.Option("--workload", metavar="NAME", help="Only this workload. You can repeat it."),
+    ] = None,
+    since: Annotated[
+        Text,
+        typer.Option(
+            "--since",
+            metavar="WHEN",
+            help="Only sessions from this label, or this time, on.",
+            show_default=False,
+        ),
+    ] = None,
+    known: Annotated[
+        Text,
+        typer.Option(
+            "--known",
+            metavar="WHEN",
+            help="Changes up to this label, or this time, are known and no regressions.",
+            show_default=False,
+        ),
+    ] = None,
+    by: Annotated[
+        str,
+        typer.Option(
+            "--by",
+            metavar="NAME",
+            help="What verdicts are given by: metg, overhead, floor, rate (default metg).",
+            show_default=False,
+        ),
+    ] = "metg",
+    margin: Margin = None,
+    fail: Annotated[
+        bool,
+        typer.Option(
+            "--fail-on-regression",
+            help="End with 1 if the newest level of a cell is slower by more than the margin, or it failed.",
+        ),
+    ] = False,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Also write JUnit's XML for a CI server.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Also write the charts as one HTML file."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Keeps results over commits or days, and says which systems changed, when, and by how much."""
+    from taskgrain.history import store as stores
+    from taskgrain.history.series import series
+    from taskgrain.history.watch import QUANTITIES, watch
+    from taskgrain.results.compare.cells import MARGIN, Question
+
+    chosen = next(one for one in QUANTITIES if one == numbers.text(by, "--by", QUANTITIES))
+    question = Question(chosen, MARGIN if margin is None else numbers.share(margin, "--margin"))
+    if not add and (given := "--label" if label else "--time" if time else ""):
+        raise UsageError(f"{given} is for --add DIR")
+    for option, file in (("--junit", junit), ("--output", output)):
+        _check(option, file, store)
+    if junit and output and junit.resolve() == output.resolve():
+        raise InputError("--junit", str(junit), "another file than that of --output")
+    if add:
+        _add(store, add, label, time)
+    contents = stores.read(store)
+    for warning in contents.warnings():
+        sys.stderr.write(f"taskgrain: {store}: {warning}\n")
+    begin = _when("--since", since, contents.sessions, first=True)
+    end = _when("--known", known, contents.sessions, first=False)
+    every = series(one for one in contents.sessions if begin is None or one.time >= begin)
+    if not contents.sessions:
+        raise UsageError(f"{store}: has no sessions yet; --add DIR adds one")
+    if not every and since is not None:
+        last = max(one.time for one in contents.sessions)
+        raise InputError(
+            "--since", since, f"up to the last session, {datetime.fromtimestamp(last, UTC):%Y-%m-%d}"
+        )
+    wanted = split_names(names) if names else []
+    for option, words, found in (
+        ("--system", wanted, [one.system for one in every]),
+        ("--workload", workloads or [], [one.workload for one in every]),
+    ):
+        for word in words:
+            numbers.text(word, option, list(dict.fromkeys(found)))
+    every = [one for one in every if not wanted or one.system in wanted]
+    every = [one for one in every if not workloads or one.workload in workloads]
+    made = watch(every, question, end)
+    from taskgrain.cli import history_table
+    from taskgrain.cli.printer import print_json, printer
+
+    if junit:
+        from taskgrain.history import junit as xml
+
+        _write(junit, xml.junit(made))
+    if output:
+        from taskgrain.history import page
+
+        _write(output, page.render(made, store.stem))
+    if as_json:
+        print_json(history_table.as_json(made))
+    else:
+        history_table.show(printer(), made)
+    if fail and any(one.regression for one in made.watched):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _add(store: Path, folders: list[Path], label: str | None, time: str | None) -> None:
+    from taskgrain.history import store as stores
+    from taskgrain.history.measured import measured
+
+    if label is not None and (not label.strip() or len(label) > _LONGEST or not label.isprintable()):
+        raise InputError("--label", label, f"a text of 1 to {_LONGEST} characters")
+    at = None if time is None else _time("--time", time)
+    name = label or _commit()
+    found = []
+    for folder in folders:
+        if not folder.is_dir():
+            raise InputError("--add", str(folder), "a results folder")
+        session, warnings = measured(folder, name, at)
+        found.append(session)
+        for warning in warnings:
+            sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
+    done = stores.add(store, found)
+    for one in done.added:
+        cells = quantity.counted(len(one.cells), "cell")
+        sys.stderr.write(f"taskgrain: {store}: added {one.label}, {cells}\n")
+    for one in done.known:
+        sys.stderr.write(f"taskgrain: {store}: has this session already, as {one.label}; not added again\n")
+
+
+def _commit() -> str | None:
+    """The git commit of the current folder, with `-dirty` after changes."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None
+
+
+def _time(option: str, text: str) -> float:
+    """A Unix time; without a zone it is UTC."""
+    try:
+        found = datetime.fromisoformat(text.strip())
+        return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        raise InputError(option, text, "a date or a time, such as 2026-11-24 or 2026-11-24T14:40Z") from None
+
+
+def _when(option: str, text: str | None, sessions: tuple[Session, ...], *, first: bool) -> float | None:
+    """The time of the first or the last session with this label, or the time that the text is."""
+    if text is None:
+        return None
+    times = [one.time for one in sessions if one.label == text]
+    if times:
+        return min(times) if first else max(times)
+    try:
+        return _time(option, text)
+    except InputError:
+        labels = list(dict.fromkeys(one.label for one in sessions))
+        raise InputError(option, text, ["a date or a time", *labels]) from None
+
+
+def _check(option: str, file: Path | None, store: Path) -> None:
+    """Before anything is added: whether a file can be written there."""
+    if file is None:
+        return
+    from taskgrain.results.reader import FILES
+
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        raise InputError(option, str(file), "a file in a folder that there is")
+    if file.exists() and not file.is_file():
+        raise InputError(option, str(file), "a file")
+    if file.resolve() == store.resolve():
+        raise InputError(option, str(file), "a file that is not the store")
+    if file.name in FILES:
+        raise InputError(option, str(file), "a name that is not one of a results folder's own files")
+
+
+def _write(file: Path, text: str) -> None:
+    """The whole of it or nothing."""
+    file = file.resolve()  # where a link leads
+    draft = file.with_name(f".{file.name}.new")
+    try:
+        draft.write_text(text, "utf-8")
+        draft.replace(file)
+    except OSError as error:
+        draft.unlink(missing_ok=True)
+        raise UsageError(f"{file}: cannot be written: {error.strerror}") from None

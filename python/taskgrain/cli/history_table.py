@@ -1,0 +1,169 @@
+"""A history in a terminal, and for programs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from taskgrain.cli.compare_table import wrapped
+from taskgrain.cli.printer import Printer
+from taskgrain.estimate.drawn import Quantity
+from taskgrain.history.series import Point
+from taskgrain.history.session import UNITS, Number
+from taskgrain.history.watch import History, Watched
+from taskgrain.history.wording import called, session, summary, times, value, why
+from taskgrain.words import quantity
+
+_BARS = "▁▂▃▄▅▆▇█"
+_NOTHING, _FAILED = "·", "x"
+_NEWEST, _NARROW = 32, 16
+"""Sessions that a line of bars shows, on a wide terminal and on a narrow one."""
+_WIDE = 100
+"""Characters of a wide terminal."""
+_WHOLE = 1.25
+"""Bars of all heights mean this factor at least: noise is not to look like a mountain."""
+
+
+def show(out: Printer, history: History) -> None:
+    """A line for each series, then all changes, and what else there is to know."""
+    for sentence in summary(history):
+        out.text(sentence)
+    if not history.watched:
+        return
+    by = history.question.by
+    names = _names(history.watched)
+    wide = out.width >= _WIDE
+    most = _NEWEST if wide else _NARROW
+    heads = ["", called(by), "sessions", "verdict"]
+    rows = [
+        [name, value(_newest(one), by), bars(one, most), one.verdict]
+        for name, one in zip(names, history.watched, strict=True)
+    ]
+    bold = [[False, False, False, one.regression] for one in history.watched]
+    out.table(heads, wrapped(out, heads, rows), bold)
+    changes = [
+        [name, times(step.ratio), step.decision, *(_session(one, wide) for one in (step.before, step.after))]
+        for name, each in zip(names, history.watched, strict=True)
+        for step in each.steps
+    ]
+    if changes:
+        heads = ["changes", "ratio", "", "last before", "first after"]
+        out.table(heads, wrapped(out, heads, changes))
+    for said in _notes(history, names):
+        out.text(said)
+
+
+def _names(watched: Sequence[Watched]) -> list[str]:
+    """Names of series; those of one cell are numbered."""
+    found: list[str] = []
+    for one in watched:
+        number = 1 + sum(name.partition(" ")[0] == one.series.name for name in found)
+        found.append(one.series.name if number == 1 else f"{one.series.name} #{number}")
+    return found
+
+
+def _newest(one: Watched) -> float | None:
+    return one.levels[-1][2] if one.levels else None
+
+
+def _session(point: Point, wide: bool) -> str:
+    return session(point) if wide else point.session.label
+
+
+def bars(one: Watched, most: int) -> str:
+    """The newest sessions, so many at most, as bars on a logarithmic scale: the largest is the highest."""
+    logs = [_log(number) for number in one.numbers[-most:]]
+    failed = [point.failed for point in one.series.points[-most:]]
+    known = [one for one in logs if one is not None]
+    least, top = (min(known), max(known)) if known else (0.0, 0.0)
+    room = max(0.0, math.log(_WHOLE) - (top - least)) / 2.0
+    least, top = least - room, top + room
+    bar = (top - least) / len(_BARS)
+    steps = [
+        _NOTHING if log is None else _BARS[min(len(_BARS) - 1, int((log - least) / bar))] for log in logs
+    ]
+    return "".join(_FAILED if wrong else step for step, wrong in zip(steps, failed, strict=True))
+
+
+def _log(number: Number | None) -> float | None:
+    known = number and (number.value or number.low or number.high)
+    return math.log(known) if known else None
+
+
+def _notes(history: History, names: Sequence[str]) -> list[str]:
+    notes = [
+        f"{name} is apart: {one.series.apart}."
+        for name, one in zip(names, history.watched, strict=True)
+        if one.series.apart
+    ]
+    for name, one in zip(names, history.watched, strict=True):
+        if one.verdict == "failed" or one.known:
+            notes.append(f"{name}: {why(one, history)}.")
+        if one.outlying:
+            far = ", ".join(session(one.series.points[i]) for i in sorted(one.outlying))
+            notes.append(f"{name}: far from their level, and not counted: {far}.")
+    if any(one.verdict == "too few sessions" for one in history.watched):
+        notes.append(f"A change can be seen from {history.enough} sessions on.")
+    scatter = [one.scatter for one in history.watched if one.scatter is not None]
+    if scatter:
+        low, high = (quantity.percent(end, 1) for end in (min(scatter), max(scatter)))
+        notes.append(f"Sessions of a level scatter by {low} to {high} (standard deviation).")
+    return notes
+
+
+def as_json(history: History) -> dict[str, Any]:
+    """The history for programs (docs/reference/history.md)."""
+    by = history.question.by
+    return {
+        "schema": 1,
+        "by": by,
+        "unit": UNITS[by],
+        "margin": history.question.margin,
+        "confidence": history.question.confidence,
+        "interval_confidence": history.confidence,
+        "sessions_needed": history.enough,
+        "regressions": sum(one.regression for one in history.watched),
+        "series": [_series(one, by, history) for one in history.watched],
+    }
+
+
+def _series(one: Watched, by: Quantity, history: History) -> dict[str, Any]:
+    conditions = one.series.points[0].cell.take.conditions
+    places = {id(point): place for place, point in enumerate(one.series.points)}
+    return {
+        "system": one.series.system,
+        "workload": one.series.workload,
+        "machine": conditions.machine,
+        "apart": one.series.apart or None,
+        "iterations": one.series.size() if by == "rate" else None,
+        "verdict": one.verdict,
+        "why": why(one, history),
+        "regression": one.regression,
+        "known": one.known,
+        "scatter": one.scatter,
+        "levels": [{"first": first, "last": last, "value": mean} for first, last, mean in one.levels],
+        "changes": [
+            {
+                "before": places[id(step.before)],
+                "after": places[id(step.after)],
+                "ratio": {"value": step.ratio.value, "low": step.ratio.low, "high": step.ratio.high},
+                "verdict": step.decision,
+            }
+            for step in one.steps
+        ],
+        "sessions": [
+            {
+                "label": point.session.label,
+                "time": point.session.time,
+                "build": point.cell.take.build,
+                "version": point.cell.take.version,
+                "ending": point.cell.ending,
+                "error": point.cell.error,
+                "outlying": place in one.outlying,
+            }
+            | asdict(number or Number())
+            for place, (point, number) in enumerate(zip(one.series.points, one.numbers, strict=True))
+        ],
+    }

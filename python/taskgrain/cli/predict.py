@@ -1,0 +1,237 @@
+"""`taskgrain predict`: the time to solution of a program on more cores, from the curves of a folder."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from taskgrain.cli.options import Json, Text, split_names
+from taskgrain.words import numbers, quantity
+from taskgrain.words.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from taskgrain.cli.printer import Printer
+    from taskgrain.estimate.scaling import Program, Scaled, Span
+    from taskgrain.report.cells import Cell
+
+_MOST_DOUBLINGS = 40
+
+
+def predict(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A results folder.")],
+    work: Annotated[
+        str,
+        typer.Option("--work", metavar="TIME", help="All the work of the program, on one core: 90, 10m, 2h."),
+    ],
+    steps: Annotated[
+        str, typer.Option("--steps", metavar="N", help="Time steps that it does the work in.")
+    ] = "1000",
+    cores: Annotated[
+        Text,
+        typer.Option(
+            "--cores", metavar="LIST", help="Numbers of cores (default: doubled until it is no use)."
+        ),
+    ] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--system", metavar="NAMES", help="Systems of DIR (default: all that have a METG)."),
+    ] = None,
+    workload: Annotated[
+        Text,
+        typer.Option("--workload", metavar="NAME", help="Of DIR, if that has several: stencil_1d/width=16."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Predicts how a program with the tasks of a workload scales to more cores."""
+    if not folder.is_dir():
+        raise InputError("DIR", str(folder), "a results folder")
+    total = numbers.seconds(work, "--work")
+    number = numbers.integer(steps, "--steps", low=1)
+    given = (
+        [numbers.integer(one, "--cores", low=1) for one in split_names([cores], "--cores")] if cores else []
+    )
+    from taskgrain.cli.printer import print_json, printer
+    from taskgrain.report import data
+    from taskgrain.results import reader
+    from taskgrain.words.warnings import grouped
+
+    results = data.read(folder)
+    for warning in results.warnings:
+        sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
+    cells = _scaling(_chosen(results.cells, workload, names), reader.study(folder).table.get("cores"))
+    said = [] if as_json else grouped((cell.name, one) for cell in cells for one in cell.warnings)
+    for group in said:
+        sys.stderr.write(f"taskgrain: {', '.join(group.cells)}: {group.text}\n")
+    programs = [(cell, _program(cell, total, number)) for cell in cells]
+    counts = given or _doubled(programs)
+    if as_json:
+        print_json({"work": total, "steps": number, "cells": [_fields(*one, counts) for one in programs]})
+    else:
+        _show(printer(), programs, counts)
+
+
+def _chosen(cells: Sequence[Cell], workload: str | None, names: list[str] | None) -> list[Cell]:
+    """The cells of one workload that can be predicted from."""
+    known = list(dict.fromkeys(cell.workload for cell in cells))
+    if workload is None and len(known) > 1:
+        raise UsageError(f"--workload: DIR has several; give one of {', '.join(known)}")
+    if workload is not None and workload not in known:
+        raise InputError("--workload", workload, ", ".join(known))
+    here = [cell for cell in cells if workload in (None, cell.workload)]
+    systems = list(dict.fromkeys(cell.system for cell in here))
+    wished = split_names(names) if names else systems
+    for name in wished:
+        if name not in systems:
+            raise InputError("--system", name, ", ".join(systems))
+    found = [cell for cell in here if cell.system in wished]
+    usable = [cell for cell in found if cell.curve and cell.cores and cell.width]
+    if not usable:
+        raise UsageError(
+            "DIR has no curve to predict from: measure METG first (taskgrain metg, taskgrain study)"
+        )
+    if names is not None:
+        return usable
+    # One that leaves cores unused does not scale, and one without METG has no limit.
+    most = max(cell.cores or 0 for cell in usable)
+    return [cell for cell in usable if cell.cores == most and cell.metg is not None] or usable
+
+
+def _scaling(cells: list[Cell], given: object) -> list[Cell]:
+    """Those that use more than one core; says which of them do not, though `given` cores were there."""
+    from taskgrain.drive.system import REFERENCE
+
+    def several(cell: Cell) -> bool:
+        there = cell.fields.get("cores") or given
+        return isinstance(there, int) and there > 1
+
+    # Beside another reference, these are no cores but GPUs, say.
+    alone = [cell for cell in cells if several(cell) and cell.cores == 1 and cell.reference == REFERENCE]
+    names = ", ".join(dict.fromkeys(cell.system for cell in alone))
+    said = f"{names}: left out, because it used one core where there were several: more are no use to it"
+    if alone and len(alone) == len(cells):
+        raise UsageError(said)
+    if alone:
+        sys.stderr.write(f"taskgrain: {said}\n")
+    return [cell for cell in cells if cell not in alone]
+
+
+def _program(cell: Cell, work: float, steps: int) -> Program:
+    from taskgrain.estimate.scaling import Program, Span, TaskTime
+
+    curve = [
+        TaskTime(
+            point.efficiency * point.granularity,
+            Span(point.granularity, point.granularity_low, point.granularity_high),
+        )
+        for point in cell.curve
+    ]
+    if cell.floor is not None:
+        curve.append(TaskTime(0.0, Span(cell.floor, cell.floor_low, cell.floor_high)))
+    tasks = (cell.width or 1) * (cell.graphs or 1) / (cell.cores or 1)
+    return Program(work, steps, tasks, sorted(curve))
+
+
+def _doubled(programs: Iterable[tuple[Cell, Program]]) -> list[int]:
+    """Powers of two, from tasks that were measured until more cores are no use to any system."""
+    counts = [2**power for power in range(_MOST_DOUBLINGS)]
+    known = [count for count in counts if any(program.on(count).measured for _, program in programs)]
+    first = known[0] if known else 1
+    last = max((program.no_gain_beyond() or 0.0) for _, program in programs) or 1024.0 * first
+    return [one for one in counts if first <= one < 2 * last] or [first]
+
+
+def _until(cell: Cell, program: Program) -> Span | None:
+    from taskgrain.estimate.scaling import Span
+
+    return None if cell.metg is None else program.until(cell.threshold, Span(cell.metg, cell.low, cell.high))
+
+
+def _show(out: Printer, programs: Sequence[tuple[Cell, Program]], counts: Sequence[int]) -> None:
+    first = programs[0][0]
+    share = quantity.percent(first.threshold)
+    out.text(first.workload, "bold")
+    lines = []
+    for cell, program in programs:
+        until, least, beyond = _until(cell, program), program.at_least(), program.no_gain_beyond()
+        lines.append(
+            [
+                cell.system,
+                _cores(until) if until else quantity.NOTHING,
+                quantity.interval(*least) if least else quantity.NOTHING,
+                quantity.NOTHING if beyond is None else _count(beyond),
+            ]
+        )
+    out.table(["system", f"{share} efficient up to, cores", "shortest time", "no gain beyond, cores"], lines)
+    out.text("Time to solution, and efficiency")
+    columns = ["cores", "ideal", *(cell.system for cell, _ in programs)]
+    rows = [
+        [
+            str(count),
+            quantity.seconds(programs[0][1].work / count),
+            *(_time(program.on(count)) for _, program in programs),
+        ]
+        for count in counts
+    ]
+    if sum(max(len(row[k]) for row in [columns, *rows]) + 3 for k in range(len(columns))) <= out.width:
+        out.table(columns, rows, texts=0)
+    else:
+        for k, (cell, _) in enumerate(programs, start=2):
+            out.text(cell.system, "bold")
+            out.table(
+                ["cores", "ideal", "time, efficiency"], [[row[0], row[1], row[k]] for row in rows], texts=0
+            )
+    if any(not program.on(count).measured for _, program in programs for count in counts):
+        out.text("≈: no tasks of this size were measured")
+    measured = sorted({cell.cores for cell, _ in programs if cell.cores})
+    where = " and ".join(map(str, measured)) + (" core" if measured == [1] else " cores")
+    out.text(
+        f"Measured on {where}. For more of them, this supposes that the overhead of a task stays the "
+        "same, and that the work divides evenly. A network, or memory that more cores share, may cost more.",
+        "yellow",
+    )
+
+
+def _time(scaled: Scaled) -> str:
+    shown = f"{quantity.seconds(scaled.seconds.value)} {quantity.percent(scaled.efficiency.value):>5}"
+    return shown if scaled.measured else f"≈ {shown}"
+
+
+def _cores(span: Span) -> str:
+    bounds = " – ".join("?" if one is None else _count(one) for one in (span.low, span.high))
+    return f"{_count(span.value)} ({bounds})"
+
+
+def _count(value: float) -> str:
+    """Cores, to three digits: `12.5`, `1 230`, `45 600 000`."""
+    return (
+        f"{value:.3g}" if value < 100 else f"{round(value, 2 - len(str(int(value)))):,.0f}".replace(",", " ")
+    )
+
+
+def _fields(cell: Cell, program: Program, counts: Sequence[int]) -> dict[str, Any]:
+    until, least = _until(cell, program), program.at_least()
+    rows = [program.on(count) for count in counts]
+    return {
+        "system": cell.system,
+        "workload": cell.workload,
+        "measured_cores": cell.cores,
+        "warnings": [one.shown() for one in cell.warnings],
+        "threshold": cell.threshold,
+        "efficient_until": until and until._asdict(),
+        "shortest_seconds": least and least._asdict(),
+        "no_gain_beyond": program.no_gain_beyond(),
+        "scaled": [
+            {
+                "cores": count,
+                "task_seconds": row.task,
+                "seconds": row.seconds._asdict(),
+                "efficiency": row.efficiency._asdict(),
+                "measured": row.measured,
+            }
+            for count, row in zip(counts, rows, strict=True)
+        ],
+    }

@@ -1,0 +1,103 @@
+"""What the report says, in a terminal and for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from taskgrain.cli import scaling_table
+from taskgrain.cli.printer import Printer
+from taskgrain.measure.advise import LEVELS
+from taskgrain.report import matrix, rows, summary, task_times, trust
+from taskgrain.report.cells import Cell, Results
+from taskgrain.report.embed import finite
+from taskgrain.report.matrix import Entry
+from taskgrain.words import quantity
+
+
+def show(out: Printer, results: Results, at: float | None = None) -> None:
+    """The table of systems and workloads, whether tasks of `at` seconds are long enough, and the checks."""
+    found = matrix.of(results)
+    workloads = [column.workload for column in found.columns]
+    if state := summary.trust(results):
+        out.text(state)
+    for workload, sentences in summary.at_task_times(results):
+        out.text(f"{workload}: {' '.join(sentences)}")
+    out.text("\nTimes the best system, and METG", "bold")
+    lines: list[list[str]] = []
+    for kind, group in found.groups:
+        lines += [[f"{kind}:", *[""] * len(workloads)]]
+        lines += [[f"  {row.system}", *map(_shown, row.entries)] for row in group]
+    out.table(["system", *workloads], lines)
+    if at is not None:
+        out.text(f"\nEfficiency of tasks of {quantity.seconds(at, 2)}", "bold")
+        head = ["system", "workload", "efficiency", *map(quantity.percent, LEVELS)]
+        out.table(head, [_at_time(cell, at) for cell in results.cells], texts=2)
+    scaling_table.show(out, results)
+    out.text("\nCan I trust it?", "bold")
+    for check in trust.checks(results):
+        out.text(f"{check.level}: {check.title}: {check.said}")
+
+
+def _shown(entry: Entry | None) -> str:
+    if entry is None:
+        return quantity.NOTHING
+    return f"{entry.text}, {rows.short_result(entry.cell)}" if entry.ratio else entry.text
+
+
+def _at_time(cell: Cell, at: float) -> list[str]:
+    found = task_times.at(cell, at)
+    if found is None:
+        return [cell.system, cell.workload, "no curve", *[quantity.NOTHING] * len(LEVELS)]
+    return [cell.system, cell.workload, found.text, *found.words]
+
+
+def as_json(results: Results, at: float | None = None) -> dict[str, Any]:
+    """The same for programs: times in seconds, null for what is not known."""
+    found: dict[str, Any] = {
+        "title": results.title,
+        "state": summary.trust(results),
+        "cells": [_cell(entry) for entry in matrix.of(results).entries],
+        "checks": [asdict(check) for check in trust.checks(results)],
+    }
+    found["scaling"] = scaling_table.as_json(results)
+    if at is not None:
+        found["at"] = {"seconds": at, "cells": [_answer(cell, at) for cell in results.cells]}
+    plain = finite(found)
+    assert isinstance(plain, dict)
+    return plain
+
+
+def _cell(entry: Entry) -> dict[str, Any]:
+    cell, ratio = entry.cell, entry.ratio
+    return {
+        "cell": cell.name,
+        "system": cell.system,
+        "workload": cell.workload,
+        "metg": cell.metg,
+        "low": cell.low,
+        "high": cell.high,
+        "ending": cell.ending,
+        "text": rows.long_result(cell),
+        "place": entry.place,
+        "times_the_best": ratio and {"value": ratio.value, "low": ratio.low, "high": ratio.high},
+        "at": [
+            {
+                "asked": point.asked,
+                "efficiency": point.efficiency,
+                "low": point.efficiency_low,
+                "high": point.efficiency_high,
+            }
+            for point in cell.at
+        ],
+    }
+
+
+def _answer(cell: Cell, at: float) -> dict[str, Any]:
+    found = task_times.at(cell, at)
+    answer: dict[str, Any] = {"cell": cell.name, "efficiency": None, "levels": []}
+    if found:
+        verdicts = zip(LEVELS, found.verdicts, strict=True)
+        answer["efficiency"] = {"how": found.efficiency.how, **asdict(found.efficiency.found)}
+        answer["levels"] = [{"level": level, "verdict": verdict} for level, verdict in verdicts]
+    return answer

@@ -1,0 +1,143 @@
+"""Whether tasks of a given time are long enough, by what is known of each system, and what to measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from taskgrain.estimate import efficiency as measured
+from taskgrain.estimate.advice import Efficiency, Level, Verdict, efficiency_at, level_of, verdict_of
+from taskgrain.measure.experiments.at import At
+from taskgrain.measure.experiments.experiment import Experiment
+from taskgrain.results.curves import Curve
+from taskgrain.study.settings import Settings
+from taskgrain.study.study import Study
+from taskgrain.study.workload import Workload
+from taskgrain.words import numbers
+from taskgrain.words.quantity import counted
+
+LEVELS = (0.5, 0.8, 0.9)
+"""Of efficiency, that are asked for."""
+MOSTLY = 0.5
+"""The share of disturbed runs from which on a system may be more efficient than it seems."""
+_FRACTIONS = (0.125, 0.25, 0.5, 1.0)
+_MULTIPLES = ((2.0, 200e-6), (4.0, 50e-6))
+"""What is measured, to know by what margin a task time is long enough: these shares of it, and these
+multiples where it is not longer than so many seconds, because runs of long tasks take long."""
+_PRECISION, _MOST_ROUNDS = 0.1, 10_000
+"""The budget ends what is not known, not the number of rounds."""
+_APART = 1.4
+"""How many times its half-width an efficiency must be away from each level before the rounds end: who looks
+after every round, and stops once an interval of 95 % is on one side, errs more often than once in twenty."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """Which systems run these tasks efficiently?"""
+
+    work: float
+    """What the work of a task takes alone on one core, in seconds."""
+    workload: Workload
+    cores: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is known of one system."""
+
+    system: str
+    curve: Curve | None
+    """What it rests on."""
+    efficiency: Efficiency
+    levels: tuple[Level, ...]
+    problem: str = ""
+    """Why it could not be measured, if that was tried."""
+    measured_now: bool = False
+
+    @property
+    def known(self) -> bool:
+        """Whether the efficiency has a value, measured at the task time or between two others."""
+        return self.efficiency.found.value is not None
+
+
+def answer(
+    question: Question, system: str, curve: Curve | None, problem: str = "", *, now: bool = False
+) -> Answer:
+    """The answer for a system; without a curve nothing is known."""
+    points = curve.points if curve else ()
+    known = [level_of(points, question.work, one, curve.needed(one) if curve else None) for one in LEVELS]
+    levels = tuple(_doubted(one) for one in known) if _mostly_disturbed(curve) else tuple(known)
+    return Answer(system, curve, efficiency_at(points, question.work), levels, problem, now)
+
+
+def verdicts(curve: Curve, found: Efficiency) -> tuple[Verdict, ...]:
+    """Of each of `LEVELS`, those that `answer` gives for tasks of which the curve says so much."""
+    each = (verdict_of(found.found, level) for level in LEVELS)
+    return tuple(_doubt(one) if _mostly_disturbed(curve) else one for one in each)
+
+
+def _mostly_disturbed(curve: Curve | None) -> bool:
+    return curve is not None and (curve.disturbed or 0.0) > MOSTLY
+
+
+def _doubt(verdict: Verdict) -> Verdict:
+    """A verdict by runs that were mostly disturbed. That slows a run more than the reference beside it, which
+    counts by its better side: from such runs it does not follow that tasks are too short."""
+    return "unknown" if verdict == "no" else verdict
+
+
+def _doubted(level: Level) -> Level:
+    verdict = _doubt(level.verdict)
+    needed, margin = replace(level.needed, low=None), replace(level.margin, high=None)
+    return replace(level, verdict=verdict, needed=needed, margin=margin)
+
+
+def newest(curves: Iterable[Curve], question: Question) -> dict[str, Curve]:
+    """For each system, the last measured of the curves that are of the question's workload and cores."""
+    fitting = [one for one in curves if (one.workload, one.cores) == (question.workload, question.cores)]
+    return {one.system: one for one in sorted(fitting, key=lambda one: one.time or 0.0)}
+
+
+def differences(curve: Curve, question: Question) -> list[str]:
+    """What makes a curve one of another question, in words."""
+    own, asked = curve.workload.fields(), question.workload.fields()
+    found = [f"{name} {own[name]}" for name in own if own[name] != asked[name]]
+    return found + ([counted(curve.cores or 0, "core")] if curve.cores != question.cores else [])
+
+
+def missing(answers: Mapping[str, Answer]) -> list[str]:
+    """The systems whose efficiency at the task time was not measured."""
+    return [name for name, one in answers.items() if not one.known]
+
+
+def task_times(work: float) -> list[float]:
+    """What to measure for a task time: it, and others from which the margin follows."""
+    times = [share * work for share in _FRACTIONS]
+    return times + [times_as_long * work for times_as_long, most in _MULTIPLES if work <= most]
+
+
+def until_known(work: float) -> type[Experiment]:
+    """The experiment that goes on until it is known which levels tasks of so much work reach."""
+
+    class UntilKnown(At):
+        def _answers(self, found: Sequence[measured.Efficiency]) -> bool:
+            asked = min(self.asked, key=lambda one: abs(self.asked[one] - work))
+            return all(_clear(one) for one in found if one.iterations == asked)
+
+    return UntilKnown
+
+
+def _clear(found: measured.Efficiency) -> bool:
+    if found.low is None or found.high is None:
+        return False
+    low = found.efficiency * (found.low / found.efficiency) ** _APART
+    high = found.efficiency * (found.high / found.efficiency) ** _APART
+    return not any(low < level <= high for level in LEVELS)
+
+
+def study(question: Question, systems: Sequence[str], given: Settings) -> Study:
+    """The study that measures what the answer for these systems needs; `given` has budget and steps."""
+    at = ",".join(map(numbers.duration_text, task_times(question.work)))
+    fields = {one: getattr(given, one) for one in ("budget", "steps", "validate", "isa")}
+    settings = Settings(experiment="at", at=at, precision=_PRECISION, max_rounds=_MOST_ROUNDS, **fields)
+    return Study(tuple(systems), (question.workload,), settings)

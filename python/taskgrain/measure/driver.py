@@ -1,0 +1,47 @@
+"""What is asked of a driver, and what tells drivers apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from taskgrain.drive.answers import Peak, Ready, RunResult
+from taskgrain.machine.busy import Busy
+from taskgrain.words.quantity import counted
+
+
+class DriverName(NamedTuple):
+    """Which driver it is: that of a system, or a reference, on so many of the study's cores; 0: on all."""
+
+    system: str
+    cores: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.system} on {counted(self.cores, 'core')}" if self.cores else self.system
+
+
+class Driver(Protocol):
+    """What the runner needs of a `Session`."""
+
+    busy: Busy
+    time_left: Callable[[], float]
+
+    @property
+    def alive(self) -> bool: ...
+    def start(self) -> Ready: ...
+    def run(
+        self,
+        graphs: Sequence[Mapping[str, object]],
+        *,
+        repeats: int,
+        warmup: int,
+        validate: str,
+        isa: str,
+        expected_seconds: float | None,
+        most_seconds: float,
+    ) -> RunResult: ...
+    def peak(self, kernel: Mapping[str, object], seconds: float, isa: str) -> Peak: ...
+    def log_tail(self) -> str: ...
+    def park(self) -> None: ...
+    def close(self) -> None: ...
+    def kill(self) -> int | None: ...

@@ -1,0 +1,124 @@
+"""METG against lines of code and against constructs, with the frontiers, as figures for papers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+import vl_convert
+
+from taskgrain.productivity.frontier import EFFORTS, Effort, Measured, frontier
+from taskgrain.report import look
+from taskgrain.report.figures import FORMATS, PIXELS
+from taskgrain.report.look import PAPER, VEGALITE, Spec
+from taskgrain.words.errors import UsageError
+
+_TITLES: Mapping[Effort, str] = {"lines": "lines of code", "constructs": "constructs"}
+_WIDTH, _HEIGHT = 204, 150
+"""Of a panel, in points: two of them with their axes take both columns of a page."""
+_BESIDE = 90
+"""What the axes take, in points."""
+_SYMBOL, _LETTER = 16, 4.6
+"""How wide a legend's symbol with its distances is, and about how wide a letter of its names, in points."""
+
+
+def save(
+    workloads: Mapping[str, Sequence[Measured]], folder: Path, formats: Sequence[str] = FORMATS
+) -> list[Path]:
+    """Writes a figure for each workload with a METG into `folder`, made if need be; returns the files.
+
+    Raises `UsageError` if one cannot be written.
+    """
+    written: list[Path] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for workload, rows in workloads.items():
+            if not any(row.cell.metg for row in rows):
+                continue
+            spec = figure(rows)
+            stem = re.sub(r"[^A-Za-z0-9._=-]+", "-", f"productivity {workload}").strip(".-")[:120]
+            for kind in formats:
+                written.append(folder / f"{stem}.{kind}")
+                written[-1].write_bytes(_content(spec, kind))
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be written: {error.strerror}") from None
+    return written
+
+
+def figure(rows: Sequence[Measured]) -> Spec:
+    """The specification of a workload's figure: a panel for each kind of effort."""
+    known = [row for row in rows if row.cell.metg is not None]
+    spec = look.finish(alt.concat(*(_panel(known, kind) for kind in EFFORTS), columns=2, spacing=14), PAPER)
+    spec["config"]["background"] = "#ffffff"
+    spec["padding"] = 1
+    return spec
+
+
+def _panel(rows: Sequence[Measured], kind: Effort) -> alt.LayerChart | alt.FacetChart:
+    ends = look.domain(end for row in rows for end in look.near(row.cell.metg, row.cell.low, row.cell.high))
+    scale = look.log(*ends)
+    x = alt.X("metg:Q", scale=scale, axis=look.time_axis(*ends, "METG"))
+    y = alt.Y(
+        "effort:Q", axis=alt.Axis(title=_TITLES[kind], tickCount=6), scale=alt.Scale(zero=True, nice=True)
+    )
+    points, steps = _points(rows, kind, ends)
+    base = alt.Chart(alt.InlineData(values=points)).encode(y=y, color=_by_system(rows, alt.Color))
+    return alt.layer(
+        alt.Chart(alt.InlineData(values=steps))
+        .mark_line(interpolate="step-after", color=PAPER.muted, strokeDash=[3, 2], strokeWidth=0.8)
+        .encode(x=x, y=y),
+        base.mark_rule().encode(
+            x=alt.X("low:Q", scale=scale), x2="high:Q", opacity=alt.Opacity("sure:Q", scale=None, legend=None)
+        ),
+        base.mark_point(size=26, strokeWidth=1).encode(
+            x=x,
+            shape=_by_system(rows, alt.Shape),
+            fill=_by_system(rows, alt.Fill),
+            fillOpacity=alt.FillOpacity("filled:Q", scale=None, legend=None),
+        ),
+        width=_WIDTH,
+        height=_HEIGHT,
+    )
+
+
+def _points(
+    rows: Sequence[Measured], kind: Effort, ends: tuple[float, float]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The systems; and the corners of the frontier, which goes on to the end of the axis."""
+    unbeaten = frontier(rows, kind)
+    points: list[dict[str, Any]] = []
+    steps: list[dict[str, Any]] = []
+    filled = {True: 1.0, False: 0.35, None: 0.0}  # a paler one may be beaten, a hollow one is
+    for row in rows:
+        effort = row.effort(kind)
+        if effort is None:
+            continue
+        low, high = row.cell.low or ends[0], row.cell.high or ends[1]
+        point = {"system": row.system, "metg": row.cell.metg, "effort": effort, "low": low, "high": high}
+        sure = 0.2 if None in (row.cell.low, row.cell.high) else 0.6
+        points.append(point | {"filled": filled[unbeaten.get(row.system)], "sure": sure})
+        if unbeaten.get(row.system) and (not steps or effort < steps[-1]["effort"]):
+            steps.append({"metg": row.cell.metg, "effort": effort})
+    return points, [*steps, *({"metg": ends[1], "effort": one["effort"]} for one in steps[-1:])]
+
+
+def _by_system(rows: Sequence[Measured], channel: Any) -> Any:
+    """Colour or shape, which the legend below names."""
+    systems = [row.system for row in rows]
+    styles = [look.style(place, PAPER)[channel is alt.Shape] for place in range(len(systems))]
+    columns = max(1, int((2 * _WIDTH + _BESIDE) / (_SYMBOL + _LETTER * max(map(len, systems)))))
+    legend = alt.Legend(orient="bottom", columns=columns, symbolSize=26, symbolOpacity=1, symbolLimit=0)
+    return channel("system:N", scale=alt.Scale(domain=systems, range=styles), legend=legend)
+
+
+def _content(spec: Spec, kind: str) -> bytes:
+    if kind == "pdf":
+        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGALITE))
+    if kind == "png":
+        return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGALITE, scale=PIXELS / 72, ppi=72))
+    svg = str(vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE))
+    # A length without a unit would be in pixels, of which there are 96 in an inch.
+    return re.sub(r'( width="[\d.]+)(" height="[\d.]+)"', r'\1pt\2pt"', svg, count=1).encode()

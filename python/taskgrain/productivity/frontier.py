@@ -1,0 +1,68 @@
+"""Which systems no other beats both in METG and in what their drivers take."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from taskgrain.productivity.count import Count
+from taskgrain.report.cells import Cell
+
+Effort = Literal["lines", "constructs"]
+EFFORTS: tuple[Effort, ...] = ("lines", "constructs")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A driver, and what was measured of it on a workload."""
+
+    count: Count
+    cell: Cell
+
+    @property
+    def system(self) -> str:
+        return self.cell.system
+
+    def effort(self, kind: Effort) -> int | None:
+        """Lines of code or constructs; None if its `system.toml` does not say which names are constructs."""
+        return self.count.total if kind == "lines" else len(self.count.constructs) or None
+
+    def is_below(self, other: Measured) -> bool:
+        """Whether its METG is smaller."""
+        return (self.cell.metg or math.inf) < (other.cell.metg or math.inf)
+
+    def is_surely_below(self, other: Measured) -> bool:
+        """Whether its METG is smaller, whatever both are within their intervals."""
+        high, low = self.cell.high, other.cell.low
+        return high is not None and low is not None and high < low
+
+
+def by_workload(cells: Iterable[Cell], counts: Mapping[str, Count]) -> dict[str, list[Measured]]:
+    """The cells of the systems that were counted, by workload and METG; those without METG come last."""
+    found: dict[str, list[Measured]] = {}
+    for cell in sorted(cells, key=lambda one: (one.metg is None, one.metg or 0.0, one.system)):
+        if cell.system in counts:
+            found.setdefault(cell.workload, []).append(Measured(counts[cell.system], cell))
+    return found
+
+
+def frontier(rows: Sequence[Measured], kind: Effort) -> dict[str, bool]:
+    """The systems of a workload that no other surely beats in both, each with whether none seems to, either.
+
+    One beats another that takes no less and has a larger METG. A system that uses fewer cores than others can
+    is not compared with them.
+    """
+    most = max((row.cell.cores or 0 for row in rows), default=0)
+    able = [
+        (row, effort)
+        for row in rows
+        if row.cell.metg is not None and (row.cell.cores or 0) == most and (effort := row.effort(kind))
+    ]
+    found = {}
+    for row, effort in able:
+        rivals = [other for other, less in able if less <= effort and other.is_below(row)]
+        if not any(other.is_surely_below(row) for other in rivals):
+            found[row.system] = not rivals
+    return found

@@ -1,0 +1,95 @@
+"""Why two takes of different sessions cannot be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from taskgrain.results.takes import Conditions, Take
+from taskgrain.words import quantity
+
+_FARTHER = 3.0
+"""Two sides may be so many times as far apart in time as the sessions that show the scatter."""
+_LEAST_GAP = 3600.0
+"""Seconds between two sides that need no such look: whatever it is, it is the same hour."""
+
+
+def differences(first: Take, second: Take) -> Iterator[str]:
+    """What differs between the sessions of two takes so that no scatter between sessions explains it."""
+    one, other = first.conditions, second.conditions
+    if one.machine is None or other.machine is None:
+        yield "the machine of one side is not known"
+    elif one.machine != other.machine:
+        yield f"other machine ({_of_machine(one, other)})"
+    elif one.governor != other.governor:
+        yield f"other frequency governor ({one.governor or 'none'}, {other.governor or 'none'})"
+    if one.processors != other.processors:
+        yield f"other processors ({_listed(one.processors)}; {_listed(other.processors)})"
+    if one.reference != other.reference:
+        yield f"other reference ({one.reference}, {other.reference})"
+    elif one.reference_build is None or other.reference_build is None:
+        yield "the build of the reference of one side is not known"
+    elif one.reference_build != other.reference_build:
+        yield "another build of the reference"
+    if first.cores != second.cores:
+        yield f"other number of cores ({first.cores}, {second.cores})"
+    yield from _settings(one, other)
+
+
+def settings(first: Take, second: Take) -> Iterator[str]:
+    """Which settings differ; two takes of one folder have the same but for what their cells are."""
+    yield from _settings(first.conditions, second.conditions)
+
+
+def _settings(one: Conditions, other: Conditions) -> Iterator[str]:
+    for name in sorted(one.settings.keys() | other.settings.keys()):
+        values = one.settings.get(name), other.settings.get(name)
+        if None not in values and values[0] != values[1]:
+            yield f"other settings ({name}: {values[0]}, {values[1]})"
+
+
+def _of_machine(one: Conditions, other: Conditions) -> str:
+    for first, second in ((one.cpu, other.cpu), (one.kernel, other.kernel)):
+        if first and second and first != second:
+            return f"{first}; {second}"
+    return "other caches, cores or memory"
+
+
+def _listed(processors: Sequence[int] | None) -> str:
+    return ",".join(map(str, processors)) if processors else "not known"
+
+
+def too_far_apart(first: Sequence[Take], second: Sequence[Take], repeated: Sequence[Sequence[Take]]) -> str:
+    """Why the sessions that show the scatter tell nothing of the time between two sides; empty if they do.
+
+    `repeated` are groups of takes of one build. Sessions of one hour do not show how two days differ.
+    """
+    gap = min(
+        (
+            max(one.begin - other.end, other.begin - one.end, 0.0)
+            for one in first
+            for other in second
+            if one.begin is not None and other.begin is not None
+            if one.end is not None and other.end is not None
+        ),
+        default=0.0,
+    )
+    spans = [_span(group) for group in repeated if len(group) > 1]
+    longest = max(spans, default=0.0)
+    if gap <= max(_LEAST_GAP, _FARTHER * longest):
+        return ""
+    return (
+        f"the sides are {_time(gap)} apart, but the sessions of one build only {_time(longest)}, which does "
+        "not show how much the machine changes in between"
+    )
+
+
+def _span(takes: Sequence[Take]) -> float:
+    begins = [one.begin for one in takes if one.begin is not None]
+    return max(begins) - min(begins) if begins else 0.0
+
+
+def _time(seconds: float) -> str:
+    for length, noun in ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute")):
+        if seconds >= length:
+            return quantity.counted(round(seconds / length), noun)
+    return quantity.counted(round(seconds), "second")

@@ -1,0 +1,187 @@
+"""The sides of a comparison: what `FOLDER@NAME` names.
+
+A side is one results folder or several, with commas between them, of which each is one repetition. Behind
+each folder may stand the names of one of its systems, sessions and builds, each after an `@`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+from taskgrain.results.takes import Opened, Take, opened
+from taskgrain.words.errors import InputError, UsageError
+
+_SIGN, _COMMA = "@", ","
+_LEAST = 4
+"""Digits that a part of a build's or a session's name must have at least."""
+_SHOWN = 8
+"""Digits of a hash in a list of what is allowed."""
+
+Open = Callable[[Path, str | None], Opened]
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side: of each cell the takes that count, one for each folder that has it."""
+
+    label: str
+    """As the user wrote it."""
+    takes: tuple[Take, ...]
+    system: str | None = None
+    """The only system, if the user named one: it may then be compared with another one."""
+    warnings: tuple[str, ...] = ()
+
+    def of(self, system: str, workload: str) -> list[Take]:
+        return [one for one in self.takes if (one.system, one.workload) == (system, workload)]
+
+    @property
+    def cells(self) -> list[tuple[str, str]]:
+        """System and workload of all cells, in order."""
+        return list(dict.fromkeys((one.system, one.workload) for one in self.takes))
+
+
+def sides(words: Sequence[str], systems: Sequence[str] = (), read: Open = opened) -> list[Side]:
+    """The sides that the words name, two at least.
+
+    `systems` are the only ones that count; beside one word they are the sides. Raises `InputError` or
+    `UsageError`.
+    """
+    if len(words) == 1 and systems:
+        if len(systems) == 1:
+            raise UsageError(f"--system: give two systems of {words[0]} at least, or a second results folder")
+        return [
+            side(_COMMA.join(f"{part}{_SIGN}{one}" for part in _parts(words[0])), read) for one in systems
+        ]
+    if len(words) < 2:
+        found = [side(word, read) for word in words]
+        names = sorted({one.system for each in found for one in each.takes})
+        more = f" (there are {', '.join(names)})" if names else ""
+        raise UsageError(
+            f"give two sides at least: FOLDER FOLDER, or FOLDER --system A,B to compare its systems{more}"
+        )
+    found = [side(word, read) for word in words]
+    if systems:
+        known = list(dict.fromkeys(one.system for each in found for one in each.takes))
+        for name in systems:
+            if name not in known:
+                raise _unknown("--system", name, known)
+        found = [
+            Side(each.label, tuple(t for t in each.takes if t.system in systems), each.system, each.warnings)
+            for each in found
+        ]
+    return found
+
+
+def side(word: str, read: Open = opened) -> Side:
+    """The side that a word names. Raises `InputError` or `UsageError`."""
+    takes: list[Take] = []
+    warnings: list[str] = []
+    named: set[str | None] = set()
+    for part in _parts(word):
+        if not part:
+            raise InputError("SIDE", word, "results folders, several with one comma between two")
+        path, picks = _parted(part)
+        system, session, build = _picked(part, read(path, None), picks)
+        folder = read(path, session)
+        chosen = [
+            take
+            for take in folder.takes
+            if (system is None or take.system == system)
+            and (take.build == build if build else session is not None or not take.earlier)
+        ]
+        if not chosen:
+            raise UsageError(f"{part}: has no cells")
+        takes += chosen
+        warnings += [f"{path}: {said}" for said in folder.warnings]
+        named.add(system)
+    for number, take in enumerate(takes):
+        same = [one for one in takes[:number] if (one.system, one.workload) == (take.system, take.workload)]
+        if repeats(same, [take]):
+            raise UsageError(
+                f"{word}: has a session of {take.system} twice; is one folder a copy of another?"
+            )
+    only = next(iter(named)) if len(named) == 1 else None
+    return Side(word, tuple(takes), only, tuple(warnings))
+
+
+def refuse_the_same(found: Sequence[Side]) -> None:
+    """Raises `UsageError` if two sides are the same results, also by another path, or as a copy."""
+    for one, other in combinations(found, 2):
+        pairs = [(take, other.of(take.system, take.workload)) for take in one.takes]
+        if one.cells == other.cells and all(any(_same(take, each) for each in same) for take, same in pairs):
+            raise UsageError(
+                f"{one.label} and {other.label} are the same results: there is nothing to compare; give two "
+                "measurements, or sessions of one folder as FOLDER@SESSION"
+            )
+
+
+def _same(take: Take, other: Take) -> bool:
+    """Whether two takes of one cell are the same data."""
+    return repeats([take], [other]) and (take.build, set(take.sessions)) == (other.build, set(other.sessions))
+
+
+def repeats(first: Sequence[Take], second: Sequence[Take]) -> bool:
+    """Whether takes of one cell are of the same session: the same data, which must not count twice."""
+    return any(
+        not set(one.sessions).isdisjoint(other.sessions)
+        if one.sessions and other.sessions
+        else one.folder.resolve() == other.folder.resolve()
+        for one in first
+        for other in second
+    )
+
+
+def _parts(word: str) -> list[str]:
+    return [word] if Path(word).is_dir() else word.split(_COMMA)
+
+
+def _parted(part: str) -> tuple[Path, list[str]]:
+    """The folder, which may have the sign in its name, and what stands behind it."""
+    words = part.split(_SIGN)
+    for count in range(len(words), 0, -1):
+        path = Path(_SIGN.join(words[:count]))
+        if path.is_dir():
+            return path, words[count:]
+    raise InputError("SIDE", part, "a results folder, or FOLDER@NAME with a system, session or build of it")
+
+
+def _picked(part: str, folder: Opened, picks: Sequence[str]) -> tuple[str | None, str | None, str | None]:
+    """System, session and build that the names stand for."""
+    systems = list(dict.fromkeys(take.system for take in folder.takes))
+    found: dict[str, str] = {}
+    for pick in picks:
+        # A build is one of the system's, where that is named too: hashes of two systems may begin alike.
+        builds = dict.fromkeys(
+            take.build for take in folder.takes if take.build and found.get("system") in (None, take.system)
+        )
+        meant = [("system", one) for one in systems if one == pick]
+        meant += [("session", one) for one in _starting(folder.sessions, pick)]
+        meant += [("build", one) for one in _starting(builds, pick)]
+        if not meant:
+            shown = [*systems, *folder.sessions, *(one[:_SHOWN] for one in builds)]
+            raise _unknown(part, pick, shown)
+        if len(meant) > 1:
+            which = ", ".join(f"{kind} {one}" for kind, one in meant)
+            raise UsageError(f"{part}: {pick} may be {which}; give more digits")
+        kind, name = meant[0]
+        if kind in found:
+            raise UsageError(f"{part}: names two of a kind, the {kind}s {found[kind]} and {name}; give one")
+        found[kind] = name
+    return found.get("system"), found.get("session"), found.get("build")
+
+
+def _starting(names: Iterable[str], pick: str) -> list[str]:
+    every = list(names)
+    if pick in every:
+        return [pick]
+    return [one for one in every if len(pick) >= _LEAST and one.startswith(pick)]
+
+
+def _unknown(field: str, name: str, allowed: Sequence[str]) -> InputError:
+    close = difflib.get_close_matches(name, allowed, 1)
+    meant = f" (did you mean {close[0]}?)" if close else ""
+    return InputError(field, name, ", ".join(allowed) + meant)

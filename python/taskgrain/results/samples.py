@@ -1,0 +1,93 @@
+"""The samples of a cell, from the lines of its runs."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, geometric_mean
+
+from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.start import FEWEST_ROUNDS
+from taskgrain.estimate.table import FEW_ROUNDS
+from taskgrain.machine.busy import BUSY_SHARE
+from taskgrain.results.lines import RunLine
+
+_SHORT, _FLOOR = "start", "floor"
+_LOOKING = "bracket"
+"""Phases that are not rounds of the sizes that METG is read off."""
+
+
+def beside(line: RunLine, cores: int, disturbed: bool) -> float:
+    """The reference beside a run, averaged over its cores and over before and after. NaN if it has none.
+
+    Beside a disturbed run each core's better side counts, as the fastest repeat does.
+    """
+    sides = [row[:cores] for row in (line.reference_before, line.reference_after)]
+    known = [row for row in sides if len(row) == cores and None not in row]
+    if disturbed and known:
+        known = [tuple(map(max, zip(*known, strict=True)))]
+    return geometric_mean(fmean(row) for row in known) if known else math.nan  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _Run:
+    phase: str
+    samples: list[Sample]
+    disturbed: bool
+
+
+def counting(runs: Iterable[tuple[RunLine, int, float]]) -> list[Sample]:
+    """The samples that a cell's result rests on, with those of the empty kernel.
+
+    Each run comes with the number of its round, which may tell sessions apart, and with the last rate of the
+    reference before it, work per second and core, for runs that have none beside them. A run that makes no
+    sense is left out. A disturbed run counts only where its size has too few others, and then only with its
+    fastest repeat.
+    """
+    known: dict[tuple[bool, int], list[_Run]] = defaultdict(list)
+    for line, number, rate in runs:
+        run = _run(line, number, rate)
+        if run is not None:
+            known[run.phase == _SHORT, run.samples[0].iterations].append(run)
+    telling = _telling({size: _counting(some) for (short, size), some in known.items() if short})
+    return [
+        sample
+        for (short, size), some in sorted(known.items())
+        if not short or size == telling
+        for sample in _counting(some)
+    ]
+
+
+def _run(line: RunLine, number: int, rate: float) -> _Run | None:
+    seconds = [one for one in line.seconds if one is not None]
+    tasks, cores, iterations = line.tasks, line.cores, line.iterations
+    if not (line.phase and tasks and cores and iterations is not None) or len(seconds) != len(line.seconds):
+        return None
+    if line.phase == _LOOKING or not seconds or (iterations and not line.work):
+        return None
+    disturbed = (line.busy or 0.0) > BUSY_SHARE
+    peak = beside(line, cores, disturbed)
+    peak = rate if math.isnan(peak) else peak
+    if iterations and not 0.0 < peak < math.inf:
+        return None
+    size = 0 if line.phase == _FLOOR else iterations
+    whole = Sample(size, number, 1.0, line.work or 0.0, tasks, cores, peak, line.phase == _SHORT)
+    return _Run(line.phase, [replace(whole, seconds=one) for one in seconds], disturbed)
+
+
+def _counting(runs: Sequence[_Run]) -> list[Sample]:
+    quiet = [run for run in runs if not run.disturbed]
+    used = quiet if len(quiet) >= FEW_ROUNDS - 1 else runs
+    return [
+        sample
+        for run in used
+        for sample in ([min(run.samples, key=lambda one: one.seconds)] if run.disturbed else run.samples)
+    ]
+
+
+def _telling(shorts: dict[int, list[Sample]]) -> int | None:
+    """The size whose short runs tell start and end: the last one with enough of them."""
+    enough = [size for size, some in shorts.items() if len({one.round for one in some}) >= FEWEST_ROUNDS]
+    return enough[-1] if enough else next(reversed(shorts), None)

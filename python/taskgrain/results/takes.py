@@ -1,0 +1,240 @@
+"""What a results folder has of each cell to be compared by: samples, and what they were measured under.
+
+A take is one cell, of one build of its system, as one folder measured it: all of it or, if asked, one session
+of it. Rounds of two takes of one folder have the same number only if they were measured together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from taskgrain.drive.system import REFERENCE
+from taskgrain.estimate.reference import peak_beside
+from taskgrain.estimate.sample import Sample
+from taskgrain.machine import facts
+from taskgrain.results import reader
+from taskgrain.results.builds import placed
+from taskgrain.results.lines import (
+    CellLine,
+    FailureLine,
+    MetgLine,
+    OfCell,
+    ReferenceKey,
+    ReferenceLine,
+    RunLine,
+    SessionLine,
+)
+from taskgrain.results.samples import counting
+from taskgrain.study.workload import Workload
+
+_STRIDE = 10**6
+"""Between the numbers of rounds of two sessions."""
+_OF_A_STUDY = ("validate", "isa", "experiment")
+"""Settings of a study that change what is measured; a `cell` line has the others."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What a take was measured under: two can only be compared where that is the same. None: not known."""
+
+    machine: str | None = None
+    """The fingerprint."""
+    kernel: str | None = None
+    cpu: str | None = None
+    governor: str | None = None
+    processors: tuple[int, ...] | None = None
+    reference: str | None = None
+    """The program that efficiency is measured against."""
+    reference_build: str | None = None
+    harness: str | None = None
+    """Version and commit of taskgrain."""
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """Threshold, steps, and whatever else changes what is measured."""
+
+
+@dataclass(frozen=True)
+class Take:
+    """One cell of one build."""
+
+    folder: Path
+    system: str
+    workload: str
+    build: str | None = None
+    earlier: bool = False
+    """Whether it is of an earlier build than the folder's last."""
+    sessions: tuple[str, ...] = ()
+    conditions: Conditions = field(default_factory=Conditions)
+    cores: int | None = None
+    version: str | None = None
+    """That the driver said the runtime has."""
+    samples: tuple[Sample, ...] = ()
+    metg: MetgLine | None = None
+    """What it came to, as far as the folder says it."""
+    failure: FailureLine | None = None
+    """How it failed, if it did."""
+    begin: float | None = None
+    """Unix time of its first line."""
+    end: float | None = None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A results folder as far as comparing goes."""
+
+    folder: Path
+    takes: tuple[Take, ...]
+    sessions: tuple[str, ...]
+    """The names of all sessions, in order."""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass
+class _Session:
+    number: int
+    line: SessionLine
+    builds: Mapping[str, str]
+    """Of every system and reference that is known by now."""
+
+
+@dataclass
+class _Cell:
+    """One cell of one build, line by line."""
+
+    earlier: bool
+    first: _Session
+    line: CellLine | None = None
+    runs: list[tuple[RunLine, int, float]] = field(default_factory=list)
+    sessions: list[str] = field(default_factory=list)
+    metg: MetgLine | None = None
+    failure: FailureLine | None = None
+    times: list[float] = field(default_factory=list)
+
+    def take(self, line: OfCell, session: _Session, rates: Sequence[float]) -> None:
+        """Takes the next of its lines; `rates` are the last ones of its reference."""
+        name = session.line.session or ""
+        if name and name not in self.sessions:
+            self.sessions.append(name)
+        if line.time is not None:
+            self.times.append(line.time)
+        match line:
+            case CellLine():
+                self.line, self.failure = line, None
+            case RunLine() if line.round is not None:
+                rate = peak_beside([rates[: line.cores]]) if rates and line.cores else math.nan
+                self.runs.append((line, session.number * _STRIDE + line.round, rate))
+                self.metg = None
+            case MetgLine():
+                self.metg = line
+            case FailureLine():
+                self.failure, self.metg = line, None
+
+
+def opened(folder: Path, session: str | None = None) -> Opened:
+    """Reads a results folder; with `session` only the lines of this one.
+
+    Lines that the user had measured anew (`--restart`) do not count. Raises `UsageError` like the reader.
+    """
+    contents = reader.read(folder)
+    study, (machine, odd) = reader.study(folder), reader.machine(folder)
+    warnings = reader.warnings(contents, study, odd)
+    sessions = [line for line in contents.stored if isinstance(line, SessionLine)]
+    known: dict[str, str] = {}
+    for one in reversed(sessions):  # of lines before the first session, whatever names them first
+        known |= one.builds
+    now = _Session(0, SessionLine(machine=_fingerprint(machine)), dict(known) if sessions else {})
+    cells: dict[tuple[str, str | None], _Cell] = {}
+    rates: dict[ReferenceKey, list[float]] = {}
+    for place in placed(contents.stored):
+        line = place.line
+        if isinstance(line, SessionLine):
+            now = _Session(now.number + 1, line, {**now.builds, **line.builds})
+        elif isinstance(line, ReferenceLine):
+            rates[line.reference_key] = [] if None in line.rates else [one for one in line.rates if one]
+        elif isinstance(line, OfCell) and place.used and session in (None, now.line.session):
+            system = line.cell.partition("/")[0].partition("@")[0]
+            cell = cells.setdefault((line.cell, now.builds.get(system)), _Cell(place.earlier, now))
+            if isinstance(line, CellLine) and cell.line is None:
+                cell.first = now
+            cell.take(line, now, rates.get(cell.line.reference_key, []) if cell.line else [])
+    table = {name: study.table.get(name) for name in _OF_A_STUDY}
+    takes = [_take(folder, name, build, cell, machine, table) for (name, build), cell in cells.items()]
+    names = tuple(one.session for one in sessions if one.session)
+    return Opened(folder, tuple(takes), names, tuple(warnings))
+
+
+def _take(
+    folder: Path,
+    name: str,
+    build: str | None,
+    cell: _Cell,
+    machine: Mapping[str, Any],
+    study: Mapping[str, object],
+) -> Take:
+    system, _, workload = name.partition("/")
+    line, session = cell.line, cell.first
+    program = ((line.reference if line else None) or REFERENCE).partition("@")[0]
+    settings = dict(study)
+    if line:
+        settings |= {"threshold": line.threshold, "steps": line.steps} | _fields(line)
+    cpu = machine.get("cpu")
+    cpu = cpu if isinstance(cpu, dict) else {}
+    frequency = cpu.get("frequency")
+    governor = frequency.get("governor") if isinstance(frequency, dict) else None
+    return Take(
+        folder=folder,
+        system=system.partition("@")[0],
+        workload=workload,
+        build=build,
+        earlier=cell.earlier,
+        sessions=tuple(cell.sessions),
+        conditions=Conditions(
+            machine=session.line.machine,
+            kernel=_text(machine.get("kernel")),
+            cpu=_text(cpu.get("model")),
+            governor=_text(governor),
+            processors=session.line.cores or None,
+            reference=program,
+            reference_build=session.builds.get(program),
+            harness=" ".join(one for one in (session.line.taskgrain, session.line.commit) if one) or None,
+            settings=settings,
+        ),
+        cores=max((one.cores for one, _, _ in cell.runs if one.cores), default=line.cores if line else None),
+        version=_text((line.driver or {}).get("version")) if line else None,
+        samples=tuple(counting(cell.runs)),
+        metg=cell.metg,
+        failure=cell.failure,
+        begin=min(cell.times, default=None),
+        end=max(cell.times, default=None),
+    )
+
+
+def _fields(line: CellLine) -> dict[str, object]:
+    """The fields of the workload, with the defaults of those that an older line lacks."""
+    own = dict(line.workload)
+    return Workload(str(own.pop("pattern", "")), int(own.pop("width", 0)), **own).fields()
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _fingerprint(machine: Mapping[str, Any]) -> str | None:
+    """That of a folder whose lines do not name the machine."""
+    try:
+        return facts.fingerprint(machine)
+    except (KeyError, TypeError, AttributeError):
+        return None
+
+
+def together(first: Take, second: Take) -> bool:
+    """Whether the two were measured side by side: rounds with a number in common in one folder."""
+    same = first.folder.resolve() == second.folder.resolve()
+    return same and not _rounds(first).isdisjoint(_rounds(second))
+
+
+def _rounds(take: Take) -> set[int]:
+    return {one.round for one in take.samples}

@@ -1,0 +1,49 @@
+"""The names that a person who mistyped one may have meant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+_MOST = 3
+_ALIKE = 0.75
+"""How alike two names must be, from 0 to 1 as difflib counts it: one letter of three may be wrong."""
+_LONGEST = 60
+"""Of what is longer nobody mistyped a name, and to compare it would take long."""
+
+
+def nearest(value: object, names: Iterable[str]) -> list[str]:
+    """At most three of `names`, the likeliest first; none where nothing is alike.
+
+    `stencl_1d` is near to `stencil_1d`, and so is `Stencil-1D`; `openmp` is the beginning of two names.
+    """
+    if not isinstance(value, str) or not 1 < len(value) <= _LONGEST:
+        return []
+    bare = {name: _bare(name) for name in names}
+    wanted = _bare(value)
+    if not wanted:
+        return []
+    same = [name for name, one in bare.items() if one == wanted]
+    if same:
+        return same[:_MOST]
+    import difflib  # here, because hardly a command needs it
+
+    score = {name: difflib.SequenceMatcher(None, wanted, one).ratio() for name, one in bare.items()}
+    begun = [name for name, one in bare.items() if one.startswith(wanted) or (one and wanted.startswith(one))]
+    alike = [name for name, found in score.items() if found >= _ALIKE]
+    found = dict.fromkeys([*begun, *alike])
+    return sorted(found, key=lambda name: (-score[name], name))[:_MOST]
+
+
+def question(value: object, names: Iterable[str]) -> str:
+    """`Did you mean mpi or mpi_rma?`; empty where nothing is alike."""
+    found = nearest(value, names)
+    if not found:
+        return ""
+    *first, last = found
+    return f"Did you mean {', '.join(first)}{' or ' if first else ''}{last}?"
+
+
+def _bare(name: str) -> str:
+    """Without what people write in different ways: case, and what stands between words."""
+    return re.sub(r"[\s_.-]+", "", name).lower()

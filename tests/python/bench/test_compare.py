@@ -1,0 +1,51 @@
+"""Comparisons in simulated worlds: false alarms, and what is found (bench/compare.py counts many more)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from compared_worlds import Trial, until_decided, within
+from noisy_worlds import WORLDS
+
+SCRIPT = Path(__file__).parents[3] / "bench" / "compare.py"
+
+
+def alarms(trials: list[Trial]) -> int:
+    return sum(one.alarm for one in trials)
+
+
+def test_a_quiet_study_finds_a_fifth_and_raises_no_alarm() -> None:
+    same = [within(WORLDS["quiet"], 1.0, seed, cells=2) for seed in range(4)]
+    slower = [within(WORLDS["quiet"], 1.2, seed, cells=2) for seed in range(4)]
+    assert alarms(same) == 0
+    assert [one.share("slower") for one in slower] == [1.0] * 4
+    assert not any(one.wrong(1.2) for one in slower)
+
+
+def test_two_builds_are_decided() -> None:
+    for times, verdict in ((1.0, "same"), (1.2, "slower"), (1 / 1.2, "faster")):
+        found = until_decided(WORLDS["quiet"], times, 5)
+        assert [cell.verdict for cell in found.found.cells] == [verdict]
+        assert found.rounds < 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("world", ["noisy", "clock"])
+def test_false_alarms_are_at_most_one_in_twenty(world: str) -> None:
+    """Four of forty would be wrong by chance in 5 % of such tests if the share were 5 %."""
+    assert alarms([within(WORLDS[world], 1.0, seed, cells=3) for seed in range(40)]) <= 4
+
+
+def test_the_benchmark_names_what_it_does_not_know() -> None:
+    for option, name in (("--worlds", "calm"), ("--ways", "sideways"), ("--seeds", "0")):
+        done = subprocess.run(
+            [sys.executable, str(SCRIPT), option, name],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 2 and f"{name!r}" in done.stderr

@@ -1,0 +1,58 @@
+"""What `taskgrain advise` prints: a table, and the same for programs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from advice_answers import QUESTION, SIZES, WORKLOAD, found
+from rich.console import Console
+
+from taskgrain.cli import advice_table
+from taskgrain.cli.printer import Printer
+
+
+def test_the_table_says_how_each_number_is_known() -> None:
+    console = Console(width=140, record=True)
+    answers = [
+        found("quick", 0.5e-6),
+        found("between", 0.5e-6, (5e-6, 80e-6)),
+        found("small", 0.5e-6, (1e-6, 2e-6)),
+        found("large", 5e-6, (80e-6,)),
+        replace(found("now", 30e-6), measured_now=True),
+    ]
+    advice_table.show(Printer(console), QUESTION, answers)
+    text = console.export_text()
+    rows = {line.split()[0]: line for line in text.splitlines() if line.strip()}
+    assert "97.6 % (96.6 – 98.5)" in rows["quick"] and "day, 2023-11-14" in rows["quick"]
+    assert "≈ 98 % (95 – 100)" in rows["between"] and "≥ 79 %, that of 2.0 µs" in rows["small"]
+    assert "≤ 96 %, that of 80 µs" in rows["large"] and rows["large"].count("not known") == 3
+    assert rows["now"].split()[-1] == "now" and "no, × 0.6" in rows["now"]
+    assert "≈: between two sizes that were measured." in text
+
+
+def test_a_bound_that_is_not_known_is_explained() -> None:
+    texts = []
+    for sizes in (SIZES, (10e-6, 20e-6)):
+        console = Console(width=140, record=True)
+        open_ended = found("mpi", 18e-6, sizes, scatter=0.2)
+        advice_table.show(Printer(console), QUESTION, [open_ended])
+        texts.append(console.export_text())
+    assert "?" not in texts[0]
+    assert "(? –" in texts[1] or "– ?)" in texts[1]
+    assert "?: the measured sizes set no bound on this side of the interval." in texts[1]
+
+
+def test_programs_get_the_same() -> None:
+    value = advice_table.as_dict(QUESTION, [found("mpi", 3e-6)], {"mpi": "MPI"})
+    assert json.loads(json.dumps(value, allow_nan=False))["schema"] == 1
+    assert (value["question"]["at"], value["question"]["workload"]) == (20e-6, WORKLOAD.name)
+    (one,) = value["answers"]
+    assert (one["system"], one["title"], one["problem"]) == ("mpi", "MPI", None)
+    assert one["efficiency"]["how"] == "measured" and one["efficiency"]["low"] < one["efficiency"]["value"]
+    assert [(level["level"], level["verdict"]) for level in one["levels"]] == [
+        (0.5, "yes"),
+        (0.8, "yes"),
+        (0.9, "no"),
+    ]
+    assert one["source"]["folder"] == "results/day" and one["source"]["now"] is False

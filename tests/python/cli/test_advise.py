@@ -1,0 +1,147 @@
+"""`taskgrain advise`, with simulated systems: from folders, and by measuring."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import Command
+
+from taskgrain.cli.advise import with_defaults
+
+ASKED = ("advise", "--at", "20us", "--neighbours", "5", "--output-bytes", "4K")
+
+
+def answers(text: str) -> dict[str, Any]:
+    return {one["system"]: one for one in json.loads(text)["answers"]}
+
+
+def test_what_is_measured_is_kept_and_answers_again(
+    taskgrain: Command, systems: Path, tmp_path: Path
+) -> None:
+    words = (*ASKED, "--systems", systems)
+    measured = taskgrain(*words, "--measure", "-q", "-o", tmp_path / "kept")
+    assert measured.code == 0, measured.err
+    assert measured.out.splitlines()[1] == "Tasks of 20 µs reach 90 % with fast."
+    again = taskgrain(*words, "--from", tmp_path / "kept", "--json")
+    assert again.code == 0, again.err
+    value = json.loads(again.out)
+    assert value["question"]["workload"].startswith("nearest/radix=6/width=")
+    assert (value["notes"], value["interrupted"]) == ([], False)
+    fast = answers(again.out)["fast"]
+    assert fast["efficiency"]["value"] == pytest.approx(20 / 21, rel=0.03)
+    assert [one["verdict"] for one in fast["levels"]] == ["yes"] * 3
+    needed = fast["levels"][2]["needed"]
+    assert needed["low"] < 9e-6 < needed["high"] and fast["source"]["folder"] == str(tmp_path / "kept")
+
+
+def test_only_what_is_missing_is_measured(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
+    words = (*ASKED, "--systems", systems, "--json", "-q")
+    kept = tmp_path / "kept"
+    assert taskgrain(*words, "--measure", "--system", "fast", "-o", kept).code == 0
+    names = ("--system", "fast,faulty,absent")
+    both = taskgrain(*words, "--from", kept, "--measure", *names, "-o", tmp_path / "more")
+    assert both.code == 0, both.err
+    found = answers(both.out)
+    assert (found["fast"]["source"]["now"], found["faulty"]["source"]["now"]) == (False, True)
+    assert found["absent"]["problem"] == "it cannot run here: no program no-such-x"
+    lines = (tmp_path / "more" / "runs.jsonl").read_text()
+    assert "faulty/nearest" in lines and "fast/nearest" not in lines
+
+
+def test_what_is_odd_about_a_folder_is_said_as_everywhere(
+    taskgrain: Command, systems: Path, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept"
+    taskgrain(*ASKED, "--systems", systems, "--measure", "-q", "-o", kept)
+    with (kept / "runs.jsonl").open("a") as file:
+        file.write("garbage\n{")
+    words = (*ASKED, "--systems", systems, "--from", kept, "--from", kept)
+    said = taskgrain(*words)
+    assert said.code == 0
+    assert said.err == taskgrain("export", kept).err and said.err.count("\n") == 2
+    assert [f"taskgrain: {one}\n" for one in json.loads(taskgrain(*words, "--json").out)["notes"]] == (
+        said.err.splitlines(keepends=True)
+    )
+
+
+def test_an_interruption_is_no_end_of_the_budget(
+    taskgrain: Command, systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("taskgrain.measure.runner.Runner._measure_round", interrupt)
+    words = (*ASKED, "--systems", systems, "--measure", "-q")
+    ended = taskgrain(*words)
+    assert ended.code == 130
+    assert "Nothing is known of fast: it was interrupted before it was measured." in ended.out
+    assert ended.err == "taskgrain: interrupted; nothing is kept without --output\n"
+    kept = taskgrain(*words, "-o", tmp_path / "kept")
+    assert kept.err == "taskgrain: interrupted; the same command goes on from here\n"
+
+
+def test_a_failure_is_no_answer(taskgrain: Command, systems: Path) -> None:
+    words = ("advise", "--at", "20us", "--pattern", "tree", "--systems", systems, "--system", "faulty")
+    result = taskgrain(*words, "--measure", "-q")
+    assert result.code == 1
+    assert "Nothing is known of faulty: validation: pattern: tree is not allowed" in result.out
+
+
+def test_another_workload_is_not_taken_for_the_answer(
+    taskgrain: Command, systems: Path, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept"
+    taskgrain(*ASKED, "--systems", systems, "--measure", "-q", "-o", kept)
+    other = taskgrain("advise", "--at", "20us", "--like", "halo-2d", "--systems", systems, "--from", kept)
+    assert other.code == 1
+    assert "No folder has a result for these tasks." in other.out
+    assert f"{kept}: has nearest/radix=6/width=" in other.err and "not what was asked" in other.err
+
+
+def test_results_of_another_machine_do_not_stand_beside_what_is_measured(
+    taskgrain: Command, systems: Path, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept"
+    taskgrain(*ASKED, "--systems", systems, "--measure", "-q", "-o", kept)
+    lines = [json.loads(line) for line in (kept / "runs.jsonl").read_text().splitlines()]
+    moved = [one | {"machine": "elsewhere"} if one["kind"] == "session" else one for one in lines]
+    (kept / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in moved))
+    words = (*ASKED, "--systems", systems, "--from", kept, "--json", "-q")
+    value = json.loads(taskgrain(*words, "--measure").out)
+    assert value["notes"][0] == f"{kept}: is of another machine, and not used beside what is measured"
+    assert value["answers"][0]["source"]["now"] is True
+    alone = answers(taskgrain(*words).out)
+    assert alone["fast"]["source"]["now"] is False, "by itself it answers for its machine"
+
+
+def test_what_is_left_open_has_its_default() -> None:
+    assert with_defaults({}) == {"tasks_per_core": "8"}
+    assert with_defaults({"width": "3"}) == {"width": "3"}
+    assert with_defaults({"tasks_per_core": "2"}) == {"tasks_per_core": "2"}
+    assert with_defaults({"like": "fft"}) == {"like": "fft"}
+    assert with_defaults({"pattern": "dag"}) == {"pattern": "dag"}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "--at: is missing; give the time of a task, such as 20us"),
+        (["--at", "20"], "--at: 20 is not allowed; allowed: a time above 0 with its unit"),
+        (["--at", "20us"], "--from: give a results folder to answer from, or --measure"),
+        (["--at", "20us", "--from", "/nowhere"], "/nowhere/runs.jsonl: there is no such file"),
+        (["--at", "20us", "--iterations", "garbage"], "--iterations: --at says how long the tasks are"),
+        (["--at", "20us", "--from", "r", "--steps", "9"], "--steps is for --measure"),
+        (["--at", "20us", "--from", "r", "--isa", "avx2"], "--isa is for --measure"),
+        (["--at", "20us", "--budget", "9"], "--budget is for --measure"),
+        (["--at", "20us", "--output", "x"], "--output is for --measure"),
+        (["--at", "20us", "--measure", "--budget", "soon"], "--budget: soon"),
+        (["--at", "20us", "--measure", "--system", "fsat"], "--system: fsat is not allowed"),
+    ],
+)
+def test_refusals(taskgrain: Command, systems: Path, words: list[str], message: str) -> None:
+    result = taskgrain("advise", "--systems", systems, *words)
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err

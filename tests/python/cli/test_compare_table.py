@@ -1,0 +1,128 @@
+"""A comparison in a terminal: what fits, what is named, and the document for programs."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from taskgrain.cli.compare_table import as_json, labels, show, shown, summary
+from taskgrain.cli.printer import Printer
+from taskgrain.estimate.ratio import Ratio
+from taskgrain.estimate.sessions import Scatter
+from taskgrain.results.compare.cells import Compared, Comparison, Question, Verdict
+
+RATIOS = {
+    "metg": Ratio(1.234, 1.11, 1.37, 12),
+    "overhead": Ratio(1.2, 1.1, 1.3, 12),
+    "floor": Ratio(1.31, 1.28, 1.345, 4),
+    "rate": Ratio(0.91, 0.88, 0.935, 12),
+    "efficiency": Ratio(0.912, 0.881, 0.936, 12),
+}
+
+
+def cell(system: str = "mpi", workload: str = "stencil_1d/width=16", verdict: Verdict = "slower") -> Compared:
+    return Compared("new", "old", system, system, workload, verdict, ratios=RATIOS)  # type: ignore[arg-type]
+
+
+def comparison(*cells: Compared) -> Comparison:
+    return Comparison(Question(), 0.975, cells, ())
+
+
+def printed(found: Comparison, width: int = 80) -> str:
+    out = io.StringIO()
+    show(Printer(Console(file=out, width=width)), found)
+    return out.getvalue()
+
+
+LONG = cell("taskgrain_graph", "nearest/radix=5/width=16/graphs=4", "undecided")
+
+
+def test_eighty_columns_are_enough() -> None:
+    text = printed(comparison(cell(), LONG))
+    assert max(map(len, text.splitlines()[2:])) <= 80
+    assert "1.23 (1.11 – 1.37)" in text and "1.31 (1.28 – 1.34)" in text
+    (row,) = [line for line in text.splitlines() if "mpi/stencil_1d/width=16" in line]
+    assert row.split()[-1] == "slower"
+    assert "taskgrain_graph/nearest/" in text, "a long name goes on behind a slash"
+
+
+def test_a_wide_terminal_shows_one_table() -> None:
+    text = printed(comparison(cell(), LONG), 160)
+    (row,) = [line for line in text.splitlines() if "mpi/stencil_1d/width=16" in line]
+    assert row.count("(") == 4
+
+
+def test_the_deciding_ratio_stands_first() -> None:
+    text = printed(Comparison(Question("floor"), 0.95, (cell(),), ()), 160)
+    (head,) = [line.split() for line in text.splitlines() if "verdict" in line]
+    assert head == ["floor", "verdict", "METG", "rate", "efficiency"]
+
+
+def test_the_sentences_say_what_came_of_it_and_how_sure_it_is() -> None:
+    found = comparison(cell(), cell(workload="fft"), LONG)
+    assert summary(found) == [
+        "3 cells by METG: 2 slower, 1 undecided. The margin is 5 %.",
+        "All intervals of METG hold at once with 95 % (each with 97.50 %); the others hold with 95 % each.",
+    ]
+    assert summary(replace(found, question=Question(margin=0.025)))[0].endswith("The margin is 2.5 %.")
+    assert summary(comparison()) == ["The sides share no cell."]
+    nothing = replace(cell(verdict="not comparable"), why="other machine")
+    assert len(summary(comparison(nothing))) == 1
+
+
+def test_a_reason_is_given_once_for_all_its_cells() -> None:
+    cells = [
+        replace(cell(f"s{number}", verdict="not comparable"), why="other machine", ratios={})
+        for number in range(5)
+    ]
+    text = printed(comparison(*cells), 200)
+    assert "Not comparable: other machine: s0/stencil_1d/width=16" in text
+    assert "s2/stencil_1d/width=16 and 2 others." in text
+    assert "against" not in text, "no table without a ratio"
+
+
+def test_notes_follow() -> None:
+    between = Scatter(0.03**2, 1e-4, 3)
+    cells = [replace(cell(), between=between, notes=("b uses 1 of the cores, a 2",))] * 2
+    text = printed(replace(comparison(*cells), alone=(("old", 2),)), 200)
+    assert text.count("Note: b uses 1 of the cores, a 2.") == 1
+    assert "old has 2 cells that the other side lacks." in text
+    assert "scatter by 3.0 % to 3.0 % (standard deviation), known with 3 degrees of freedom" in text
+
+
+def test_names_leave_out_what_is_the_same() -> None:
+    assert labels([cell(), cell(workload="fft")]) == ["stencil_1d/width=16", "fft"]
+    assert labels([cell(), cell("limit")]) == ["mpi/stencil_1d/width=16", "limit/stencil_1d/width=16"]
+    assert labels([cell()]) == ["mpi/stencil_1d/width=16"]
+
+
+@pytest.mark.parametrize(
+    ("found", "text"),
+    [
+        (None, "–"),
+        (Ratio(1.0, None, 1.2, 3), "1.00 (? – 1.20)"),
+        (Ratio(None, 120.0, None, 3), "above 120 ×"),
+        (Ratio(None, None, 0.5, 3), "below 0.50 ×"),
+    ],
+)
+def test_a_missing_bound_is_a_question_mark(found: Ratio | None, text: str) -> None:
+    assert shown(found) == text
+
+
+def test_the_document_has_all_of_it() -> None:
+    between = Scatter(0.03**2, 1e-4, 3)
+    found = json.loads(
+        json.dumps(
+            as_json(comparison(replace(cell(), between=between, iterations=90), LONG)), allow_nan=False
+        )
+    )
+    assert found["confidence"] == 0.95 and found["interval_confidence"] == 0.975
+    assert found["regressions"] == 1
+    first, second = found["cells"]
+    assert first["scatter"] == {"deviation": pytest.approx(0.03), "freedom": 3} and second["scatter"] is None
+    assert first["ratios"]["floor"] == {"value": 1.31, "low": 1.28, "high": 1.345, "rounds": 4}
+    assert (first["why"], first["sessions"], first["iterations"]) == (None, [1, 1], 90)

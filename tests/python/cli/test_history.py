@@ -1,0 +1,136 @@
+"""`taskgrain history`: from results folders to the store, the table, the files and the exit code."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree
+
+import history_store as made
+import pytest
+from command_line import Command
+
+from taskgrain.history import store
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return made.folder(tmp_path / "results", made.metg("mpi", 1e-6, made.BEGIN))
+
+
+@pytest.fixture
+def slower(tmp_path: Path) -> Path:
+    path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.2)))
+    return made.grown(path, made.scattered((20, 1.0)), "limit")
+
+
+def test_a_session_is_added_and_shown(taskgrain: Command, folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "h.jsonl"
+    result = taskgrain("history", path, "--add", folder, "--label", "abc", "--time", "2026-11-24T14:40Z")
+    assert (result.code, result.err) == (0, f"taskgrain: {path}: added abc, 1 cell\n")
+    assert result.out.startswith("1 series by METG: 1 too few sessions. The margin is 5 %.\n")
+    (session,) = store.read(path).sessions
+    assert (session.label, session.time) == ("abc", 1795531200.0)
+    again = taskgrain("history", path, "--add", folder, "--label", "abc")
+    assert again.code == 0 and "has this session already, as abc; not added again" in again.err
+    assert len(store.read(path).sessions) == 1
+
+
+def test_the_label_is_the_commit_of_the_current_folder(
+    taskgrain: Command, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    taskgrain("history", tmp_path / "a", "--add", folder)
+    assert store.read(tmp_path / "a").sessions[0].label == "2026-05-28 20:26", "there is no commit"
+    who = ["-c", "user.name=me", "-c", "user.email=me@localhost"]
+    for words in (["init", "-q"], [*who, "commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", *words], check=True)
+    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout
+    taskgrain("history", tmp_path / "b", "--add", folder)
+    label = store.read(tmp_path / "b").sessions[0].label
+    assert len(label) == 12 and head.startswith(label)
+
+
+def test_a_change_is_shown_with_its_ratio_and_its_sessions(taskgrain: Command, slower: Path) -> None:
+    result = taskgrain("history", slower)
+    assert (result.code, result.err) == (0, "")
+    assert "2 series by METG: 1 slower, 1 no change." in result.out
+    (row,) = [line for line in result.out.splitlines() if "c15" in line and "slower" in line]
+    assert "c14 (2026-06-11)" in row and "c15 (2026-06-12)" in row and "slower" in row
+
+
+def test_a_regression_ends_with_1_if_asked(taskgrain: Command, slower: Path) -> None:
+    fail = "--fail-on-regression"
+    assert taskgrain("history", slower, fail).code == 1
+    assert taskgrain("history", slower, fail, "--margin", "30%").code == 0
+    assert taskgrain("history", slower, fail, "--system", "limit").code == 0
+    assert taskgrain("history", slower, fail, "--known", "c15").code == 0
+    assert taskgrain("history", slower, fail, "--known", "2026-06-13").code == 0
+    assert taskgrain("history", slower, fail, "--known", "c14").code == 1
+    assert taskgrain("history", slower, fail, "--since", "c15").code == 0
+
+
+def test_since_leaves_out_what_was_before(taskgrain: Command, slower: Path) -> None:
+    for since in ("c15", "2026-06-12"):
+        found = json.loads(taskgrain("history", slower, "--since", since, "--json", "--system", "mpi").out)
+        assert [one["label"] for one in found["series"][0]["sessions"]] == [f"c{n}" for n in range(15, 21)]
+
+
+def test_files_are_written(taskgrain: Command, slower: Path, tmp_path: Path) -> None:
+    xml, page = tmp_path / "junit.xml", tmp_path / "h.html"
+    words = ("--junit", xml, "-o", page, "--by", "overhead", "--workload", "stencil_1d/width=4")
+    result = taskgrain("history", slower, *words)
+    assert result.code == 0
+    assert ElementTree.parse(xml).getroot().get("failures") == "1"
+    assert "overhead is 1.2" in page.read_text()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["folders", "h.html", "h.jsonl", "junit.xml"]
+
+
+def test_what_is_odd_about_the_store_is_said(taskgrain: Command, slower: Path) -> None:
+    with slower.open("a") as file:
+        file.write('{"sch')
+    result = taskgrain("history", slower)
+    assert result.code == 0
+    assert result.err == f"taskgrain: {slower}: the last line is torn (5 bytes); it is skipped\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "Missing argument 'STORE'"),
+        (("nowhere",), "STORE: nowhere is not allowed; allowed: a history's store"),
+        (("{h}", "--by", "speed"), "--by: speed is not allowed; allowed: metg, overhead, floor, rate"),
+        (("{h}", "--margin", "2"), "--margin: 2 is not allowed; allowed: a share from 0"),
+        (("{h}", "--system", "limt"), "limt is not allowed; allowed: mpi, limit. Did you mean limit?"),
+        (("{h}", "--workload", "fft"), "--workload: fft is not allowed; allowed: stencil_1d/width=4"),
+        (("{h}", "--since", "c99"), "--since: c99 is not allowed; allowed: a date or a time, c0, c1"),
+        (("{h}", "--since", "2099-01-01"), "--since: 2099-01-01 is not allowed; allowed: up to the last"),
+        (("{h}", "--known", "soon"), "--known: soon is not allowed"),
+        (("{h}", "--label", "a"), "--label is for --add DIR"),
+        (("{h}", "--time", "2026-01-01"), "--time is for --add DIR"),
+        (("{h}", "--junit", "no/such/x.xml"), "--junit: no/such/x.xml is not allowed; allowed: a file"),
+        (("{h}", "-o", "{h}"), "--output: "),
+        (("{h}", "-o", "{r}/runs.jsonl"), "a name that is not one of a results folder's own files"),
+        (("{h}", "-o", "x", "--junit", "x"), "--junit: x is not allowed; allowed: another file than that of"),
+        (("{h}", "-o", "/dev/null"), "--output: /dev/null is not allowed; allowed: a file"),
+        (("{n}", "--add", "nowhere"), "--add: nowhere is not allowed; allowed: a results folder"),
+        (("{n}", "--add", "{r}", "--time", "noon"), "--time: noon is not allowed; allowed: a date or a time"),
+        (("{n}", "--add", "{r}", "--label", " "), "--label: is not allowed; allowed: a text of 1 to"),
+        (("{n}", "--add", "{r}", "--label", "x" * 101), "a text of 1 to 100 characters"),
+        (("{n}", "--add", "{r}", "--margin", "x"), "--margin: x"),
+        (("{n}", "--add", "{r}", "-o", "no/such.html"), "--output: no/such.html"),
+        (("{n}", "--add", "{r}", "--add", "{n}"), "--add: "),
+        (("{r}", "--add", "{r}"), "STORE: "),
+    ],
+)
+def test_refusals(
+    taskgrain: Command, slower: Path, folder: Path, tmp_path: Path, words: tuple[str, ...], message: str
+) -> None:
+    new, before = tmp_path / "new.jsonl", slower.read_bytes()
+    result = taskgrain("history", *(word.format(h=slower, r=folder, n=new) for word in words))
+    assert (result.code, result.out) == (2, "")
+    assert message in result.err
+    assert slower.read_bytes() == before and not new.exists(), "nothing was written"

@@ -1,0 +1,111 @@
+"""`taskgrain predict`: what it shows, and what it refuses."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+import results_folder
+from command_line import Command
+
+PATTERNS = ["fft", "dom"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return results_folder.big(tmp_path / "study", ["mpi", "starpu"], PATTERNS)
+
+
+def test_json_has_what_the_table_shows(taskgrain: Command, folder: Path) -> None:
+    words = ("predict", folder, "--workload", "fft/width=16", "--work", "1", "--steps", "10")
+    document = json.loads(taskgrain(*words, "--cores", "1000,2e3", "--json").out)
+    assert (document["work"], document["steps"]) == (1.0, 10)
+    assert [cell["system"] for cell in document["cells"]] == ["mpi", "starpu"]
+    first = document["cells"][0]
+    assert [row["cores"] for row in first["scaled"]] == [1000, 2000]
+    # 16 points on two cores are 8 tasks of a step on each.
+    assert first["scaled"][0]["task_seconds"] == pytest.approx(1.0 / 10 / 8 / 1000)
+    until = first["efficient_until"]
+    assert until["low"] < until["value"] < until["high"]
+    shown = taskgrain(*words, "--cores", "1000,2e3").out
+    for text in ("fft/width=16", "50 % efficient up to, cores", "1000", "2000", "Measured on 2 cores"):
+        assert text in shown
+
+
+def test_cores_double_until_more_are_no_use(taskgrain: Command, folder: Path) -> None:
+    words = ("predict", folder, "--workload", "fft/width=16", "--work", "10", "--json")
+    cells = json.loads(taskgrain(*words).out)["cells"]
+    counts = [row["cores"] for row in cells[0]["scaled"]]
+    assert all(after == 2 * before for before, after in itertools.pairwise(counts))
+    assert any(cell["scaled"][0]["measured"] for cell in cells)
+    assert max(cell["no_gain_beyond"] or 0 for cell in cells) <= counts[-1]
+
+
+def test_sizes_that_were_not_measured_are_marked(taskgrain: Command, folder: Path) -> None:
+    words = ("predict", folder, "--workload", "fft/width=16", "--work", "2h", "--system", "mpi")
+    shown = taskgrain(*words, "--cores", "1").out
+    assert "≈" in shown
+    assert "no tasks of this size were measured" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--workload", "fft/width=16"), "Missing option '--work'"),
+        (("--work", "1"), "--workload: DIR has several; give one of fft/width=16, dom/width=16"),
+        (
+            ("--work", "1", "--workload", "tree"),
+            "--workload: tree is not allowed; allowed: fft/width=16, dom",
+        ),
+        (("--work", "0", "--workload", "fft/width=16"), "--work: 0 is not allowed; allowed: seconds above 0"),
+        (("--work", "1", "--steps", "0"), "--steps: 0 is not allowed; allowed: an integer at least 1"),
+        (("--work", "1", "--cores", "2,x"), "--cores: x is not allowed"),
+        (("--work", "1", "--workload", "fft/width=16", "--system", "ray"), "--system: ray is not allowed"),
+    ],
+)
+def test_bad_input_is_refused(taskgrain: Command, folder: Path, words: tuple[str, ...], message: str) -> None:
+    done = taskgrain("predict", folder, *words)
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_the_warnings_of_its_cells_are_said(taskgrain: Command, folder: Path) -> None:
+    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().split("\n")[:-1]]
+    said = {"code": "runs_disturbed", "disturbed": 9, "runs": 9, "repeated": 3}
+    lines = [one | {"warnings": [said]} if one["kind"] == "metg" else one for one in lines]
+    (folder / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    words = ("predict", folder, "--work", "1", "--workload", "fft/width=16")
+    shown = taskgrain(*words)
+    cells = "mpi/fft/width=16, starpu/fft/width=16"
+    assert f"taskgrain: {cells}: 9 of 9 runs stayed disturbed" in shown.err
+    document = json.loads(taskgrain(*words, "--json").out)
+    assert [cell["warnings"][0]["code"] for cell in document["cells"]] == ["runs_disturbed"] * 2
+
+
+def test_a_system_that_uses_one_core_does_not_scale(taskgrain: Command, folder: Path) -> None:
+    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().split("\n")[:-1]]
+    for one in lines:
+        if one["kind"] == "cell" and one["system"] == "starpu":
+            one["cores"] = 1
+    (folder / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    study = folder / "study.toml"
+    study.write_text("cores = 2\n" + (study.read_text() if study.exists() else ""))
+    words = ("predict", folder, "--work", "1", "--workload", "fft/width=16")
+    both = taskgrain(*words, "--system", "mpi,starpu", "--json")
+    said = "starpu: left out, because it used one core where there were several: more are no use to it"
+    assert [cell["system"] for cell in json.loads(both.out)["cells"]] == ["mpi"]
+    assert f"taskgrain: {said}\n" in both.err
+    alone = taskgrain(*words, "--system", "starpu")
+    assert (alone.code, alone.out) == (2, "") and said in alone.err
+
+
+def test_a_folder_without_curves_is_refused(taskgrain: Command, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "runs.jsonl").write_text(json.dumps(results_folder.cell_line("mpi", "fft")) + "\n", "utf-8")
+    done = taskgrain("predict", bare, "--work", "1")
+    assert done.code == 2
+    assert "has no curve to predict from" in done.err
+    assert taskgrain("predict", tmp_path / "nowhere", "--work", "1").code == 2

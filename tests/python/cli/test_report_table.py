@@ -1,0 +1,65 @@
+"""What the report says, in a terminal and for programs."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+import results_folder
+from rich.console import Console
+
+from taskgrain.cli import report_table
+from taskgrain.cli.printer import Printer
+from taskgrain.report import data, matrix, task_times, trust
+from taskgrain.report.cells import Results
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    folder = results_folder.big(tmp_path_factory.mktemp("study"), ["limit", "mpi", "ray"], ["fft", "dom"])
+    return data.read(folder)
+
+
+def printed(results: Results, at: float | None = None) -> str:
+    console = Console(width=200, record=True, file=io.StringIO())
+    report_table.show(Printer(console), results, at)
+    return console.export_text()
+
+
+def test_the_terminal_has_the_words_of_the_page(results: Results) -> None:
+    text = printed(results, 20e-6)
+    found = matrix.of(results)
+    for kind, group in found.groups:
+        assert f"{kind}:" in text
+        for row in group:
+            line = next(one for one in text.splitlines() if one.split() and one.split()[0] == row.system)
+            assert all(entry is None or entry.text in line for entry in row.entries)
+    for cell in results.cells:
+        answer = task_times.at(cell, 20e-6)
+        assert answer is None or answer.text in text
+    assert all(check.said in text for check in trust.checks(results))
+
+
+def test_without_a_task_time_none_is_answered(results: Results) -> None:
+    assert "Efficiency of tasks" not in printed(results)
+    assert "at" not in report_table.as_json(results)
+
+
+def test_programs_get_every_number(results: Results) -> None:
+    found = json.loads(json.dumps(report_table.as_json(results, 20e-6), allow_nan=False))
+    assert len(found["cells"]) == len(results.cells) == len(found["at"]["cells"])
+    by_name = {cell.name: cell for cell in results.cells}
+    for one in found["cells"]:
+        assert (one["metg"], one["low"]) == (by_name[one["cell"]].metg, by_name[one["cell"]].low)
+    assert any(one["times_the_best"] and one["times_the_best"]["value"] > 1 for one in found["cells"])
+    (first, *_) = found["at"]["cells"]
+    assert [one["level"] for one in first["levels"]] == [0.5, 0.8, 0.9]
+    assert {one["verdict"] for one in first["levels"]} <= {"yes", "no", "unknown"}
+    assert [one["title"] for one in found["checks"]] == [one.title for one in trust.checks(results)]
+
+
+def test_infinities_of_a_hostile_folder_are_null(tmp_path: Path) -> None:
+    found = data.read(results_folder.hostile(tmp_path))
+    json.dumps(report_table.as_json(found, 1e-6), allow_nan=False)

@@ -1,0 +1,65 @@
+"""Scaling in a terminal and as JSON."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from report_cells import measured, point, results
+from rich.console import Console
+
+from taskgrain.cli import scaling_table
+from taskgrain.cli.printer import Printer
+from taskgrain.report.cells import Results
+
+
+def study(kind: str) -> Results:
+    cells = []
+    for cores in (1, 2):
+        iterations = 64 / cores if kind == "strong" else 64
+        granularity = {("strong", 2): 1.8e-6}.get((kind, cores), 3e-6)
+        fields = {"pattern": "fft", "width": 8 * cores, "cores": cores}
+        curve = (point(iterations, granularity, 0.5),)
+        workload = f"fft/width={8 * cores}/cores={cores}"
+        cells.append(
+            measured("mpi", 2e-6, workload, fields=fields, width=8 * cores, cores=cores, curve=curve)
+        )
+    return replace(results(*cells), settings={"experiment": kind})
+
+
+def shown(found: Results) -> str:
+    stream = io.StringIO()
+    scaling_table.show(Printer(Console(file=stream, width=160)), found)
+    return stream.getvalue()
+
+
+def test_strong_scaling_is_shown_with_the_limit_and_where_it_is_met() -> None:
+    text = shown(study("strong"))
+    for words in (
+        "strong scaling of fft/tasks_per_core=8", "limit of METG(50 %)", "512 iterations a step", "1 core",
+        "2 cores", "24.0 ms 100 %", "14.4 ms  83 %", "16.0 ms", "1.50 cores", "mean and standard deviation",
+    ):  # fmt: skip
+        assert words in text, words
+
+
+def test_weak_scaling_has_no_point_to_foretell() -> None:
+    text = shown(study("weak"))
+    assert "weak scaling of fft/tasks_per_core=8" in text and "64 iterations a task" in text
+    assert "Where the limit is met" not in text
+
+
+def test_programs_get_the_same() -> None:
+    (one,) = scaling_table.as_json(study("strong"))
+    assert (one["kind"], one["system"], one["steps"], one["threshold"]) == ("strong", "mpi", 1000, 0.5)
+    (size,) = one["sizes"]
+    times: list[dict[str, Any]] = size["times"]
+    assert [time["cores"] for time in times] == [1, 2]
+    assert [time["parallel_efficiency"] for time in times] == [1.0, pytest.approx(0.8333, rel=1e-3)]
+    assert size["limit_ideal"]["cores"] == pytest.approx(1.5) and size["limit_actual"]["cores"] > 1.5
+    assert scaling_table.as_json(results()) == []
+
+
+def test_where_cores_do_not_vary_nothing_is_said() -> None:
+    assert shown(results()) == ""

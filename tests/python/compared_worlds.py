@@ -1,0 +1,153 @@
+"""Comparisons in simulated worlds (`noisy_worlds`), where it is known which system is slower.
+
+A study has several cells, each a system and its rival in common rounds. Within a session both sides are
+measured together. Across sessions each side has sessions of its own, and each session of a cell is a machine
+of its own, on which the system is slower or faster by what sessions of one build differ by.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+from noisy_worlds import World
+from simulated_clock import Curve, Machine, System, Timeline
+
+from taskgrain.drive.system import System as Described
+from taskgrain.estimate.sample import Sample
+from taskgrain.measure.experiments.experiment import CellSettings, Experiment
+from taskgrain.measure.experiments.metg import MetgSearch
+from taskgrain.measure.experiments.side import Side as Search
+from taskgrain.measure.record import CellState
+from taskgrain.measure.two_builds import LOOKS, Judge, Pair
+from taskgrain.results.compare.cells import Comparison, Question, compare
+from taskgrain.results.compare.sides import Side
+from taskgrain.results.takes import Conditions, Take
+from taskgrain.study.workload import Cell, Workload
+
+BETWEEN = 0.05
+"""Standard deviation of what sessions of one build differ by, as a logarithm."""
+_CONDITIONS = Conditions("machine", processors=(0, 1), reference="kernel", reference_build="feed")
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of one study: its comparison, rounds of a cell, simulated seconds."""
+
+    found: Comparison
+    rounds: int
+    seconds: float
+
+    def wrong(self, times: float) -> bool:
+        """Whether a verdict of any cell says what is not so."""
+        most = 1.0 + self.found.question.margin
+        truth = "slower" if times > most else "faster" if times < 1.0 / most else "same"
+        return any(cell.verdict not in (truth, "undecided", "not comparable") for cell in self.found.cells)
+
+    @property
+    def alarm(self) -> bool:
+        """Whether any cell is called slower or faster."""
+        return any(cell.verdict in ("slower", "faster") for cell in self.found.cells)
+
+    def share(self, verdict: str) -> float:
+        return sum(cell.verdict == verdict for cell in self.found.cells) / len(self.found.cells)
+
+
+def within(world: World, times: float, seed: int, cells: int = 4, question: Question | None = None) -> Trial:
+    """A study of `cells` workloads with two systems, the second with METG `times` as large."""
+    sides: list[list[Take]] = [[], []]
+    rounds = seconds = 0.0
+    for number in range(cells):
+        pair, machine = _measured(world, [1.0, times], [seed, number])
+        for side, search in zip(sides, pair, strict=True):
+            side.append(_take(Path("r"), f"w{number}", "aaaa", search.samples()))
+        rounds += pair[0].rounds / cells
+        seconds += machine.now / cells
+    made = [Side(name, tuple(takes)) for name, takes in zip(("old", "new"), sides, strict=True)]
+    return Trial(compare(made, question), round(rounds), seconds)
+
+
+def across(
+    world: World,
+    times: float,
+    seed: int,
+    sessions: tuple[int, int] = (5, 1),
+    cells: int = 2,
+    between: float = BETWEEN,
+    question: Question | None = None,
+) -> Trial:
+    """Two builds in sessions of their own: so many of the old one, so many of the new one."""
+    rng = np.random.default_rng([seed, 77])
+    sides: list[Side] = []
+    seconds = 0.0
+    for name, count, factor in (("old", sessions[0], 1.0), ("new", sessions[1], times)):
+        takes = []
+        for session in range(count):
+            for number in range(cells):
+                slower = factor * math.exp(between * float(rng.standard_normal()))
+                (search,), machine = _measured(world, [slower], [seed, number, session, name == "new"])
+                build = "aaaa" if name == "old" else "bbbb"
+                folder = Path(f"{name}{session}")
+                takes.append(_take(folder, f"w{number}", build, search.samples()))
+                seconds += machine.now
+        sides.append(Side(name, tuple(takes)))
+    return Trial(compare(sides, question), 0, seconds)
+
+
+def until_decided(
+    world: World, times: float, seed: int, budget: float = 60.0, question: Question | None = None
+) -> Trial:
+    """Two builds measured side by side, looked at now and then, until it is decided."""
+    question = replace(question or Question(), looks=len(LOOKS))
+    settings = CellSettings(seed=seed, search_resamples=100, max_rounds=LOOKS[-1], precision=question.margin)
+    systems = _systems(world, [1.0, times], [seed])
+    machine = systems[0].machine
+    workload = Workload("fft", 4)
+    states = [CellState(Cell(name, workload), Search(settings), "kernel") for name in ("old", "new")]
+    described = [Described(name, Path(), name) for name in ("old", "new")]
+    judge = Judge([Pair("system", *described)], question, settings.threshold)
+    searches = [state.experiment for state in states]
+    while not all(search.done for search in searches) and machine.now < budget:
+        _round(searches, systems, world.pause)
+        judge(states)
+    sides = []
+    for name, search in zip(("old", "new"), searches, strict=True):
+        assert isinstance(search, Search)
+        sides.append(Side(name, (_take(Path("r"), "w", name, search.everything()),)))
+    return Trial(compare(sides, question), searches[0].rounds, machine.now)
+
+
+def _systems(world: World, factors: Sequence[float], seed: Sequence[int]) -> list[System]:
+    rng = np.random.default_rng(list(seed))
+    machine = Machine(world.machine, world.scatter, rng)
+    curves: list[Curve] = [world.curve.scaled(factor) for factor in factors]
+    return [System(machine, curve, Timeline(world.system(rng))) for curve in curves]
+
+
+def _measured(
+    world: World, factors: Sequence[float], seed: Sequence[int]
+) -> tuple[list[MetgSearch], Machine]:
+    """Searches of systems in common rounds, as a study makes them."""
+    systems = _systems(world, factors, seed)
+    searches = [MetgSearch(CellSettings(seed=seed[0], search_resamples=100)) for _ in systems]
+    while not all(search.done for search in searches):
+        _round(searches, systems, world.pause)
+    return searches, systems[0].machine
+
+
+def _round(searches: Sequence[Experiment], systems: Sequence[System], pause: float) -> None:
+    machine = systems[0].machine
+    machine.measure_reference()
+    for requests in zip_longest(*(search.next_round() for search in searches)):
+        for search, system, request in zip(searches, systems, requests, strict=True):
+            if request is not None:
+                search.tell(request, system.run(request), machine.rates)
+    machine.now += pause
+
+
+def _take(folder: Path, workload: str, build: str, samples: Sequence[Sample]) -> Take:
+    return Take(folder, "system", workload, build, conditions=_CONDITIONS, cores=2, samples=tuple(samples))

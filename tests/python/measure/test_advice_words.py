@@ -1,0 +1,57 @@
+"""How answers of `taskgrain advise` read: sentences, efficiencies, margins."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from advice_answers import QUESTION, found
+
+from taskgrain.estimate.advice import Efficiency, Level, Value
+from taskgrain.measure import advice_words
+from taskgrain.measure.advise import Answer, answer
+
+
+def said(*answers: Answer) -> list[str]:
+    return list(advice_words.sentences(QUESTION, answers))
+
+
+def test_systems_are_said_by_the_highest_efficiency_that_is_sure() -> None:
+    first, second, third, fourth, fifth = said(
+        found("quick", 0.5e-6),
+        found("good", 3e-6),
+        found("fair", 8e-6),
+        found("wide", 5.5e-6, scatter=0.1),
+        found("slow", 30e-6),
+    )
+    assert first == "Tasks of 20 µs reach 90 % with quick."
+    assert second == "Tasks of 20 µs reach 80 %, but not 90 %, with good."
+    assert third == "Tasks of 20 µs reach 50 %, but not 80 %, with fair."
+    assert fourth == "Tasks of 20 µs reach 50 % with wide; whether they reach 80 % is not known."
+    assert fifth.startswith("Tasks of 20 µs are too short for 50 % with slow: they reach 40")
+    assert fifth.endswith(" of work would be needed.")
+
+
+def test_what_is_not_known_is_said_to_be() -> None:
+    wide, nothing = found("wide", 18e-6, scatter=0.3), answer(QUESTION, "gone", None)
+    unknown, none = said(wide, nothing)
+    assert unknown.startswith("It is not known whether they reach 50 % with wide: 53 % (37 – 68)")
+    assert none == "Nothing is known of gone: there is no result for these tasks; --measure measures them."
+    assert said(answer(QUESTION, "gone", None, "it crashed")) == ["Nothing is known of gone: it crashed."]
+    assert said() == ["No folder has a result for these tasks. --measure measures them."]
+
+
+def test_a_disturbed_machine_is_said_first() -> None:
+    one = found("slow", 30e-6)
+    assert one.curve
+    first, second = said(answer(QUESTION, "slow", replace(one.curve, disturbed=0.8)))
+    assert first.startswith("Other programs disturbed up to 80 % of the runs")
+    assert second.startswith("It is not known whether they reach 50 % with slow")
+
+
+def test_a_margin_is_as_sure_as_its_bounds() -> None:
+    assert advice_words.level(Level(0.5, "yes", Value(), Value(3.0, 2.0, 4.0))) == "yes, × 3.0 (2.0 – 4.0)"
+    assert advice_words.level(Level(0.5, "yes", Value(), Value(low=8.0))) == "yes, over 8.0 ×"
+    assert advice_words.level(Level(0.5, "no", Value(), Value(high=0.25))) == "no, under 0.25 ×"
+    assert advice_words.level(Level(0.5, "unknown", Value(), Value())) == "not known"
+    assert advice_words.level(Level(0.5, "yes", Value(), Value(3.0))) == "yes, about 3.0 ×"
+    assert advice_words.efficiency(Efficiency("unknown")) == "not known"

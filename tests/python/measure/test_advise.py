@@ -1,0 +1,101 @@
+"""What is known of a system at a task time, and what is measured for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from simulated_system import Noise, SimulatedSystem, constant, drive
+
+from taskgrain.estimate.advice import Point, Value
+from taskgrain.measure import advise
+from taskgrain.measure.experiments.experiment import CellSettings
+from taskgrain.results.curves import Curve
+from taskgrain.study.settings import Settings
+from taskgrain.study.workload import Workload
+
+WORKLOAD = Workload("nearest", 16, radix=6)
+QUESTION = advise.Question(20e-6, WORKLOAD, 2)
+
+
+def curve(overhead: float = 5e-6, system: str = "mpi", time: float = 1.0) -> Curve:
+    points = []
+    for work in (5e-6, 10e-6, 20e-6, 40e-6):
+        efficiency = work / (work + overhead)
+        points.append(Point(work, efficiency, efficiency * 0.98, efficiency * 1.02))
+    return Curve(system, WORKLOAD, 2, tuple(points), None, Value(), Path("r"), "cpu", "f00d", time)
+
+
+def test_the_answer_has_every_level_with_its_margin() -> None:
+    found = advise.answer(QUESTION, "mpi", curve())
+    assert found.known and found.efficiency.how == "measured"
+    assert [one.level for one in found.levels] == [0.5, 0.8, 0.9]
+    assert [one.verdict for one in found.levels] == ["yes", "unknown", "no"]
+    assert found.levels[0].margin.low is not None and found.levels[0].margin.low >= 1.0
+
+
+def test_a_system_without_a_curve_is_not_known() -> None:
+    found = advise.answer(QUESTION, "mpi", None, "why")
+    assert not found.known and found.problem == "why"
+    assert {one.verdict for one in found.levels} == {"unknown"}
+
+
+def test_runs_that_others_mostly_disturbed_do_not_show_that_tasks_are_too_short() -> None:
+    busy = replace(curve(), disturbed=0.9)
+    found = advise.answer(QUESTION, "mpi", busy)
+    assert [one.verdict for one in found.levels] == ["yes", "unknown", "unknown"]
+    assert all(one.needed.low is None and one.margin.high is None for one in found.levels)
+
+
+def test_the_newest_curve_of_the_same_workload_and_cores_counts() -> None:
+    other = replace(curve(), workload=Workload("nearest", 32, radix=6), time=9.0)
+    fewer = replace(curve(), cores=1, time=9.0)
+    old, new, tbb = curve(time=1.0), curve(time=2.0), curve(system="tbb")
+    assert advise.newest([new, old, other, fewer, tbb], QUESTION) == {"mpi": new, "tbb": tbb}
+    assert advise.differences(other, QUESTION) == ["width 32"]
+    assert advise.differences(fewer, QUESTION) == ["1 core"]
+
+
+def test_what_is_missing_is_measured_at_the_task_time_and_around_it() -> None:
+    answers = {
+        "mpi": advise.answer(QUESTION, "mpi", curve()),
+        "tbb": advise.answer(QUESTION, "tbb", None),
+        "far": advise.answer(QUESTION, "far", replace(curve(), points=curve().points[:1])),
+    }
+    assert advise.missing(answers) == ["tbb", "far"]
+    assert advise.task_times(20e-6) == pytest.approx([2.5e-6, 5e-6, 10e-6, 20e-6, 40e-6, 80e-6])
+    assert max(advise.task_times(100e-6)) == 200e-6
+    assert max(advise.task_times(1e-3)) == 1e-3
+    study = advise.study(QUESTION, ["tbb"], Settings(budget=9.0, steps=50, isa="portable"))
+    assert (study.systems, study.workloads) == (("tbb",), (WORKLOAD,))
+    assert study.settings.task_seconds == pytest.approx(advise.task_times(20e-6))
+    assert (study.settings.budget, study.settings.steps, study.settings.isa) == (9.0, 50, "portable")
+
+
+def test_verdicts_of_one_efficiency_are_those_of_the_answer() -> None:
+    for disturbed in (0.0, 0.9):
+        one = replace(curve(), disturbed=disturbed)
+        found = advise.answer(QUESTION, "mpi", one)
+        assert advise.verdicts(one, found.efficiency) == tuple(level.verdict for level in found.levels)
+
+
+def system(efficiency: float) -> SimulatedSystem:
+    """One whose tasks of 20 µs are so efficient."""
+    return SimulatedSystem(constant(20e-6 * (1 / efficiency - 1)), Noise(run=0.06, repeat=0.03))
+
+
+def test_rounds_go_on_until_it_is_known_which_levels_are_reached() -> None:
+    """An overhead that makes tasks of 20 µs 82 % efficient: 10 % of that says nothing of 80 %."""
+    asked = advise.study(QUESTION, ["tbb"], Settings()).settings
+    settings = CellSettings.of(replace(asked, cores=2))
+    made = advise.until_known(20e-6)
+    near, far, still = made(settings), made(settings), made(settings)
+    drive(near, system(0.82), most_runs=3000)
+    drive(far, system(0.65), most_runs=3000)
+    assert far.done and far.rounds < 16 < near.rounds
+    level = system(0.8)
+    drive(still, level, most_runs=300)
+    assert not still.done and still.interval_width() < 0.1
+    early = still.result(level.rates, out_of_budget=True)
+    assert "budget_before_efficiency" not in [one.code for one in early.warnings]

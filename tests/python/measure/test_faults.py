@@ -1,0 +1,118 @@
+"""What comes of a fault, on real drivers: one that tries again, and one that does not."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from killable_study import FAKE
+
+from taskgrain.drive.system import System
+from taskgrain.measure.faults import Fault, Take, Wanted, run, summary
+from taskgrain.study.field import flag
+from taskgrain.study.study import workload
+from taskgrain.words.errors import UsageError
+
+CORES = tuple(sorted(os.sched_getaffinity(0))[:2])
+RETRYING = Path(__file__).parents[1] / "drivers" / "retrying.py"
+
+
+def system(folder: Path, *words: object, simulated: bool = False) -> System:
+    folder.mkdir()
+    command = (sys.executable, *map(str, words))
+    return System(folder.name, folder, folder.name, command=command, simulated=simulated)
+
+
+def wanted(kind: str, times: int = 1, repeats: int = 2, iterations: int = 10) -> Wanted:
+    graph = workload({"pattern": "stencil_1d", "width": 4}, len(CORES), flag)
+    return Wanted(graph, steps=10, iterations=iterations, fault=Fault(kind, 5, 1, times), repeats=repeats)
+
+
+@pytest.mark.parametrize(("kind", "times"), [("kill", 1), ("kill", 2), ("fail", 1), ("fail", 3)])
+def test_who_tries_again_survives(tmp_path: Path, kind: str, times: int) -> None:
+    told: list[int] = []
+    found = run(system(tmp_path / "retrying", RETRYING), CORES, wanted(kind, times), told.append)
+    assert (found["runs"], found["struck"], found["survived"], found["correct"]) == (2, 2, 2, 2)
+    assert found["again"] == {"median": times, "low": times, "high": times}
+    assert found["lost_seconds"]["low"] <= found["lost_seconds"]["median"] <= found["lost_seconds"]["high"]
+    assert (found["ended"], found["next_run"]) == ([], ["works"])
+    assert found["fault"] == {"kind": kind, "step": 5, "point": 1, "times": times}
+    assert told == [1, 2]
+
+
+def test_who_does_not_try_again_fails_and_serves_on(tmp_path: Path) -> None:
+    found = run(system(tmp_path / "retrying", RETRYING, 0), CORES, wanted("fail", repeats=1))
+    assert (found["struck"], found["survived"], found["correct"]) == (1, 0, 0)
+    (how,) = found["ended"]
+    assert how.startswith("system: RuntimeError: the fault that the run was asked for: task (5, 1) fails")
+    assert found["next_run"] == ["works"]
+    assert (found["again"], found["lost_seconds"]) == (None, None)
+
+
+def test_a_driver_that_is_killed_is_started_again(tmp_path: Path) -> None:
+    driver = tmp_path / "driver.py"
+    driver.write_text(
+        "from taskgrain.system import System, drive\n"
+        "class Serial(System):\n"
+        "    name, version, cores = 'serial', '1', 1\n"
+        "    def execute(self, run):\n"
+        "        before = {}\n"
+        "        for step in range(run.steps()):\n"
+        "            first, last = run.points(0, step)\n"
+        "            before = {i: run.execute(0, 0, step, i, [before[j] for j in run.deps(0, step, i)])\n"
+        "                      for i in range(first, last + 1)}\n"
+        "drive(Serial)\n"
+    )
+    found = run(system(tmp_path / "one", driver), CORES, wanted("kill"))
+    assert (found["struck"], found["survived"]) == (2, 0)
+    assert found["ended"] == ["crash: ended during run (killed by signal 9)"]
+    assert found["next_run"] == ["works in a new driver"]
+    (first, _) = found["takes"]
+    assert (first["struck"], first["correct"], first["seconds"]) == (None, None, None)
+
+
+@pytest.mark.skipif(len(CORES) < 2, reason="there is one core")
+@pytest.mark.parametrize("kind", ["take_core", "give_core"])
+def test_a_core_is_taken_or_given(tmp_path: Path, kind: str) -> None:
+    retrying = system(tmp_path / "retrying", RETRYING)
+    found = run(retrying, CORES, wanted(kind, repeats=1, iterations=1_000_000))
+    assert (found["struck"], found["survived"], found["correct"]) == (1, 1, 1)
+    assert (found["again"]["median"], found["next_run"]) == (0, ["works"])
+
+
+def test_a_system_that_leaves_the_task_out_survives_and_is_wrong(tmp_path: Path) -> None:
+    text = RETRYING.read_text().replace("        raise failure", "        return bytes(16)")
+    (tmp_path / "driver.py").write_text(text)
+    found = run(system(tmp_path / "careless", tmp_path / "driver.py", 0), CORES, wanted("fail", repeats=1))
+    assert (found["survived"], found["correct"]) == (1, 0)
+    assert found["ended"][0].startswith("validation: wrong_bytes: graph 0, step 6")
+
+
+def test_a_system_that_fails_without_a_fault_is_said_to(tmp_path: Path) -> None:
+    fake = system(tmp_path / "fake", FAKE, "1e-6", "0.02", "stencil_1d=system", simulated=True)
+    found = run(fake, CORES, wanted("kill"))
+    assert (found["error"], found["runs"], found["takes"]) == ("system", 0, [])
+    assert found["plain_seconds"] is None
+    fake = system(tmp_path / "picky", FAKE, "1e-6", "0.02", "stencil_1d=invalid", simulated=True)
+    with pytest.raises(UsageError, match="picky: pattern: stencil_1d is not allowed"):
+        run(fake, CORES, wanted("kill"))
+
+
+def test_only_runs_that_the_fault_struck_count() -> None:
+    takes = [
+        Take(1.0, True, True, True, seconds=1.5, again=2, next_run="works"),
+        Take(1.0, False, True, True, seconds=9.0, again=0, next_run="works"),
+        Take(3.0, None, False, ended="crash: x", next_run="works in a new driver"),
+        Take(2.0, None, True, False, ended="validation: y", next_run="works"),
+    ]
+    found = summary(takes)
+    assert (found["runs"], found["struck"], found["survived"], found["correct"]) == (4, 3, 3, 2)
+    assert found["lost_seconds"] == {"median": 0.5, "low": 0.5, "high": 0.5}
+    assert found["again"] == {"median": 2, "low": 2, "high": 2}
+    assert math.isclose(found["plain_seconds"], 1.5)
+    assert found["ended"] == ["crash: x", "validation: y"]
+    assert found["next_run"] == ["works", "works in a new driver"]
+    assert summary([])["plain_seconds"] is None

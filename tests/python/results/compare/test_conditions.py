@@ -1,0 +1,93 @@
+"""Why takes of two sessions cannot be compared."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taskgrain.results.compare.conditions import differences, settings, too_far_apart
+from taskgrain.results.takes import Conditions, Take
+
+KNOWN = Conditions(
+    machine="m",
+    kernel="6.1",
+    cpu="CPU 1",
+    governor="performance",
+    processors=(0, 1),
+    reference="taskgrain-reference",
+    reference_build="feed",
+    settings={"threshold": 0.5, "isa": "auto"},
+)
+TAKE = Take(Path("r"), "mpi", "fft/width=4", "aaaa", conditions=KNOWN, cores=2, begin=0.0, end=60.0)
+HOUR = 3600.0
+
+
+def test_the_same_conditions_have_no_differences() -> None:
+    assert list(differences(TAKE, replace(TAKE, folder=Path("s"), build="bbbb"))) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"machine": "n", "cpu": "CPU 2"}, "other machine (CPU 1; CPU 2)"),
+        ({"machine": "n", "kernel": "6.2"}, "other machine (6.1; 6.2)"),
+        ({"machine": "n"}, "other machine (other caches, cores or memory)"),
+        ({"machine": None}, "the machine of one side is not known"),
+        ({"governor": "powersave"}, "other frequency governor (performance, powersave)"),
+        ({"governor": None}, "other frequency governor (performance, none)"),
+        ({"processors": (0, 2)}, "other processors (0,1; 0,2)"),
+        ({"processors": None}, "other processors (0,1; not known)"),
+        ({"reference": "peak"}, "other reference (taskgrain-reference, peak)"),
+        ({"reference_build": "f00d"}, "another build of the reference"),
+        ({"reference_build": None}, "the build of the reference of one side is not known"),
+        (
+            {"settings": {"threshold": 0.8, "isa": "auto"}},
+            "other settings (threshold: 0.5, 0.8)",
+        ),
+        ({"settings": {"threshold": 0.5, "isa": "avx2"}}, "other settings (isa: auto, avx2)"),
+    ],
+    ids=str,
+)
+def test_each_difference_is_named(changes: dict[str, Any], said: str) -> None:
+    other = replace(TAKE, conditions=replace(KNOWN, **changes))
+    assert list(differences(TAKE, other)) == [said]
+    assert list(differences(other, TAKE)), "in both directions"
+
+
+def test_other_cores_are_a_difference() -> None:
+    assert list(differences(TAKE, replace(TAKE, cores=1))) == ["other number of cores (2, 1)"]
+
+
+def test_a_setting_that_is_not_known_is_no_difference() -> None:
+    other = replace(TAKE, conditions=replace(KNOWN, settings={"isa": None, "threshold": 0.8}))
+    assert list(settings(TAKE, other)) == ["other settings (threshold: 0.5, 0.8)"]
+
+
+def at(*hours: float) -> list[Take]:
+    return [replace(TAKE, begin=hour * HOUR, end=hour * HOUR + 60.0) for hour in hours]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "repeated"),
+    [
+        (at(0.0), at(0.9), [at(0.0)]),
+        (at(0.0, 24.0, 48.0), at(72.0), [at(0.0, 24.0, 48.0)]),
+        (at(0.0), at(72.0), [at(0.0, 24.0)]),
+        (at(72.0), at(0.0), [at(0.0, 24.0)]),
+        ([replace(TAKE, begin=None)], at(99.0), []),
+    ],
+)
+def test_sides_that_are_near_enough_in_time(
+    first: list[Take], second: list[Take], repeated: list[list[Take]]
+) -> None:
+    assert too_far_apart(first, second, repeated) == ""
+
+
+def test_sessions_of_one_hour_do_not_show_how_days_differ() -> None:
+    said = too_far_apart(at(0.0, 0.5), at(96.0), [at(0.0, 0.5), at(96.0)])
+    assert said.startswith("the sides are 4 days apart, but the sessions of one build only 30 minutes")
+    assert "1 hour" in too_far_apart(at(0.0), at(9.0), [at(0.0, 1.0)])
+    assert "0 seconds" in too_far_apart(at(0.0), at(9.0), [])

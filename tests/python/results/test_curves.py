@@ -1,0 +1,69 @@
+"""The efficiency curves of results folders."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from results_folder import MACHINE, cell_line, cell_name, metg_line, write
+
+from taskgrain.estimate.advice import Value
+from taskgrain.results import curves
+from taskgrain.words.errors import UsageError
+
+CELL = cell_name("mpi", "nearest/radix=5")
+SESSION = {"schema": 1, "kind": "session", "session": "a", "machine": "f00d", "cores": [0, 1], "systems": []}
+
+
+def ended(**changes: object) -> dict[str, object]:
+    return metg_line(CELL, 4e-6) | changes
+
+
+def folder(path: Path, *lines: dict[str, object]) -> Path:
+    return write(path, [SESSION, cell_line("mpi", "nearest/radix=5"), *lines])
+
+
+def test_a_curve_knows_its_cell_and_where_it_comes_from(tmp_path: Path) -> None:
+    (found,) = curves.read(folder(tmp_path, ended(disturbed_runs=3, runs=12)))
+    assert (found.system, found.workload.name) == ("mpi", "nearest/radix=5/width=16")
+    assert (found.cores, found.fingerprint, found.folder) == (2, "f00d", tmp_path)
+    assert found.machine == MACHINE["cpu"]["model"]  # type: ignore[index]
+    assert (found.time, found.disturbed, found.threshold) == (1.7e9, 0.25, 0.5)
+    for one in found.points:
+        assert one.low < one.efficiency < one.high
+        assert one.efficiency == pytest.approx(one.work / (one.work + 2e-6), rel=0.05)
+
+
+def test_what_a_search_was_for_is_known_better(tmp_path: Path) -> None:
+    (found,) = curves.read(folder(tmp_path, ended(low=3.9e-6, high=4.1e-6)))
+    assert found.needed(0.5) == Value(2e-6, 1.95e-6, 2.05e-6)
+    assert found.needed(0.8) is None
+    (none,) = curves.read(folder(tmp_path, ended(metg=None)))
+    assert none.needed(0.5) is None
+
+
+def test_the_last_line_of_a_cell_counts(tmp_path: Path) -> None:
+    (found,) = curves.read(folder(tmp_path, ended(), ended(metg=8e-6)))
+    assert found.metg.value == 8e-6
+
+
+def test_a_correlated_curve_has_wider_intervals(tmp_path: Path) -> None:
+    (narrow,) = curves.read(folder(tmp_path, ended()))
+    (wide,) = curves.read(folder(tmp_path, ended(inflation=4.0)))
+    for one, other in zip(narrow.points, wide.points, strict=True):
+        assert other.efficiency == one.efficiency
+        assert other.low / other.efficiency == pytest.approx((one.low / one.efficiency) ** 2)
+
+
+def test_a_size_without_an_interval_is_no_point(tmp_path: Path) -> None:
+    line = ended()
+    first, *others = line["curve"]  # type: ignore[misc]
+    bare = first | {"efficiency_low": None}
+    (found,) = curves.read(folder(tmp_path, line | {"curve": [bare, first | {"granularity": None}, *others]}))
+    assert len(found.points) == len(others)
+
+
+def test_a_cell_that_has_not_ended_has_no_curve(tmp_path: Path) -> None:
+    assert curves.read(folder(tmp_path)) == []
+    with pytest.raises(UsageError, match=r"is .* a results folder"):
+        curves.read(tmp_path / "nothing")

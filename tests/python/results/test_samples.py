@@ -1,0 +1,116 @@
+"""The samples of a cell: those that its search rested on, and nothing that makes no sense."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taskgrain.drive.system import REFERENCE
+from taskgrain.estimate.sample import Sample
+from taskgrain.measure.experiments.experiment import CellSettings
+from taskgrain.measure.experiments.metg import MetgSearch
+from taskgrain.measure.record import Record
+from taskgrain.results import reader
+from taskgrain.results.lines import CellLine, RunLine
+from taskgrain.results.samples import beside, counting
+from taskgrain.results.takes import opened
+from taskgrain.study.workload import Cell, Workload
+
+RESULTS = Path(__file__).parents[3] / "docs" / "results"
+RATE = 5e10
+
+
+def run(**changes: Any) -> RunLine:
+    known: dict[str, Any] = {
+        "cell": "a/fft", "phase": "measure", "round": 0, "iterations": 64, "steps": 100,
+        "seconds": (1e-3, 2e-3), "tasks": 800, "work": 64 * 128.0 * 800, "cores": 2, "busy": 0.0,
+        "reference_before": (RATE, RATE), "reference_after": (RATE, RATE),
+    }  # fmt: skip
+    return RunLine(**known | changes)
+
+
+def samples(*runs: RunLine, rate: float = math.nan) -> list[Sample]:
+    return counting((line, line.round or 0, rate) for line in runs)
+
+
+def test_each_repeat_is_a_sample() -> None:
+    first, second = samples(run())
+    assert (first.seconds, second.seconds) == (1e-3, 2e-3)
+    assert (first.iterations, first.tasks, first.cores, first.round) == (64, 800, 2, 0)
+    assert first.peak == pytest.approx(RATE)
+    assert first.work == run().work and not first.short
+
+
+def test_the_peak_is_that_of_the_cores_used_before_and_after() -> None:
+    line = run(reference_before=(1e9, 2e9, 9e9), reference_after=(3e9, 3e9, 9e9))
+    assert beside(line, 2, False) == pytest.approx(math.sqrt(1.5e9 * 3e9))
+    assert beside(line, 2, True) == pytest.approx(3e9)
+    assert math.isnan(beside(run(reference_before=(), reference_after=(1e9, None)), 2, False))
+
+
+def test_without_a_reference_beside_it_the_last_rate_counts() -> None:
+    bare = run(reference_before=(), reference_after=())
+    assert samples(bare, rate=7e9)[0].peak == 7e9
+    assert samples(bare) == []
+    floor = replace(bare, phase="floor", iterations=0, work=0.0)
+    assert [one.iterations for one in samples(floor)] == [0, 0], "the empty kernel needs none"
+
+
+def test_disturbed_runs_count_where_there_are_too_few_others() -> None:
+    quiet = [run(round=number) for number in range(5)]
+    loud = run(round=5, busy=0.2)
+    assert len(samples(*quiet, loud)) == 10
+    assert [one.seconds for one in samples(*quiet[:4], loud)][-1] == 1e-3, "its fastest repeat"
+    assert len(samples(*quiet[:4], loud)) == 9
+
+
+def test_short_runs_are_those_of_the_last_size_with_enough_of_them() -> None:
+    first = [run(round=number, phase="start", iterations=64) for number in range(6)]
+    second = [run(round=number, phase="start", iterations=32) for number in range(6, 9)]
+    assert {one.iterations for one in samples(*first, *second) if one.short} == {64}
+    more = [run(round=number, phase="start", iterations=32) for number in range(9, 12)]
+    assert {one.iterations for one in samples(*first, *second, *more) if one.short} == {32}
+    assert {one.iterations for one in samples(*second) if one.short} == {32}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"phase": None}, {"phase": "bracket"}, {"tasks": None}, {"tasks": 0}, {"cores": None},
+        {"seconds": ()},
+        {"seconds": (1e-3, None)}, {"iterations": None}, {"work": None}, {"work": 0.0},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_run_that_makes_no_sense_is_left_out(changes: dict[str, Any]) -> None:
+    assert samples(run(**changes)) == []
+
+
+@pytest.mark.parametrize("system", ["limit", "serial", "starpu"])
+def test_they_are_those_of_the_search(system: str) -> None:
+    """The study's own record of a folder has the same samples, and the same empty runs."""
+    folder = RESULTS / "2026-11-23-default"
+    lines = reader.read(folder).lines
+    first = next(one for one in lines if isinstance(one, CellLine) and one.system == system)
+    fields = dict(first.workload)
+    cell = Cell(system, Workload(fields.pop("pattern"), fields.pop("width"), **fields))
+    record = Record([cell], lambda _: MetgSearch(CellSettings()), 2, {system: REFERENCE})
+    for line in lines:
+        if getattr(line, "cell", cell.name) == cell.name:
+            record.take(line)
+    search = record.cells[cell.name].experiment
+    assert isinstance(search, MetgSearch)
+    (take,) = [
+        one for one in opened(folder).takes if (one.system, one.workload) == (cell.system, cell.workload.name)
+    ]
+
+    def key(one: Sample) -> tuple[object, ...]:
+        return one.short, one.iterations, one.round % 10**6, one.seconds, one.peak
+
+    assert sorted(key(one) for one in take.samples if one.iterations) == sorted(map(key, search.samples()))
+    empty = [one for one in take.samples if not one.iterations]
+    assert len({one.round for one in empty}) >= 4
