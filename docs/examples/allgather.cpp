@@ -10,10 +10,7 @@ using namespace taskgrain;
 
 class AllGather final : public ProcessSystem {
  public:
-  AllGather() : ProcessSystem(MPI_THREAD_SINGLE) {
-    const std::vector<int> processors = taskgrain::cores();
-    pin_this_thread(processors[static_cast<std::size_t>(rank_on_node()) % processors.size()]);
-  }
+  AllGather() : ProcessSystem(MPI_THREAD_SINGLE) { pin_this_thread(own_processors()[0]); }
 
   std::string name() const override { return "allgather"; }
   int cores() const override { return ranks(); }

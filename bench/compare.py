@@ -1,0 +1,104 @@
+"""How often `taskgrain compare` is wrong in simulated worlds, and how often it finds what there is.
+
+    python bench/compare.py --seeds 100 --worlds "quiet,noisy"
+
+Each seed is one study in one of the worlds of `tests/python/noisy_worlds.py`, compared in one of these ways:
+
+    within      two systems in the same rounds, four cells
+    5+1         five sessions of one build and one of another, two cells; sessions scatter by 5 %
+    5+5         the same with five of each
+    build       two builds of one cell side by side, looked at until it is decided (compare --build)
+
+The columns, of two systems that are the same, and of one whose METG is 1.2 times that of the other:
+
+    alarm       share of studies in which a cell of the same system is called slower or faster
+    same        share of cells of the same system that are called the same
+    wrong       share of studies of the 1.2 times larger METG in which a cell is called faster or the same
+    found       share of cells with the 1.2 times larger METG that are called slower
+    seconds     simulated seconds of a cell, of both kinds of study (median)
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from functools import partial
+from multiprocessing import Pool
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
+
+from compared_worlds import Trial, across, until_decided, within
+from noisy_worlds import WORLDS, World
+
+TIMES = 1.2
+
+
+def across_both(world: World, times: float, seed: int) -> Trial:
+    return across(world, times, seed, sessions=(5, 5))
+
+
+WAYS: dict[str, Callable[..., Trial]] = {
+    "within": within,
+    "5+1": across,
+    "5+5": across_both,
+    "build": until_decided,
+}
+
+
+def one(way: str, world: str, seed: int) -> tuple[Trial, Trial]:
+    """The same system twice, and one that is slower."""
+    study = WAYS[way]
+    return study(WORLDS[world], 1.0, seed), study(WORLDS[world], TIMES, seed + 10**6)
+
+
+def row(way: str, world: str, trials: list[tuple[Trial, Trial]]) -> str:
+    same, slower = zip(*trials, strict=True)
+    numbers = [
+        np.mean([each.alarm for each in same]),
+        np.mean([each.share("same") for each in same]),
+        np.mean([each.wrong(TIMES) for each in slower]),
+        np.mean([each.share("slower") for each in slower]),
+    ]
+    seconds = float(np.median([each.seconds for each in (*same, *slower)]))
+    return f"{way:8} {world:20} " + " ".join(f"{number:7.1%}" for number in numbers) + f" {seconds:8.1f}"
+
+
+def _names(allowed: list[str]) -> Callable[[str], list[str]]:
+    def names(text: str) -> list[str]:
+        for name in text.split(","):
+            if name not in allowed:
+                raise argparse.ArgumentTypeError(f"{name!r} is not allowed; allowed: {', '.join(allowed)}")
+        return text.split(",")
+
+    return names
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
+    return int(text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seeds", type=_count, default=100, help="studies of each kind in each world")
+    parser.add_argument(
+        "--worlds", type=_names(list(WORLDS)), default=list(WORLDS), help="with commas between"
+    )
+    parser.add_argument("--ways", type=_names(list(WAYS)), default=list(WAYS), help="with commas between")
+    parser.add_argument("--processes", type=_count, default=2)
+    options = parser.parse_args()
+    print(f"{'way':8} {'world':20}   alarm    same   wrong   found  seconds")
+    with Pool(options.processes) as pool:
+        for way in options.ways:
+            for world in options.worlds:
+                trials = pool.map(partial(one, way, world), range(options.seeds), 4)
+                print(row(way, world, trials), flush=True)
+
+
+if __name__ == "__main__":
+    main()
