@@ -2,17 +2,30 @@
 # make doctor  this machine and what can run on it           make test-fast   the everyday loop
 # make bench   what core and runtime cost, a report to open   make docs        the site, into build/site
 # make setup   what the others do first                       make models      the models of the lock-free parts
+# make figures STUDY=NAME   a study of studies/papers, and its figures
 # make bench-metg   what a METG costs and how well it repeats (over an hour)
 # make format  C and C++ as .clang-format says            make test-aarch64   the C++ tests for 64-bit Arm, in qemu
 
 SHELL := /bin/bash
+export CXX  # g++ unless somebody says otherwise: pip's builds and the others share what ccache keeps by the compiler's name
 taskgrain := .venv/bin/taskgrain
-.PHONY: study doctor setup setup-dev test test-fast test-cpp test-cpp-fast test-sanitized test-tsan test-asan test-aarch64 models lint format docs bench bench-metg clean
+.PHONY: study figures doctor setup setup-dev test test-fast test-cpp test-cpp-fast test-python test-python-fast test-sanitized test-tsan test-asan test-aarch64 models lint format docs bench bench-metg clean
 .DEFAULT_GOAL := study
 
 study: setup
 	$(taskgrain) study studies/default.toml --output results/default
 	$(taskgrain) report results/default
+
+# A study of studies/papers and all its plots: make figures STUDY=task-bench-figure-10-dependences
+figures: setup
+	$(taskgrain) study studies/papers/$(STUDY).toml --output results/$(STUDY)
+	$(taskgrain) report results/$(STUDY) --figures results/$(STUDY)/figures
+
+ifneq ($(filter figures,$(MAKECMDGOALS)),)
+ifeq ($(wildcard studies/papers/$(STUDY).toml),)
+$(error STUDY=$(STUDY): give the name of a file in studies/papers, without .toml)
+endif
+endif
 
 doctor: setup
 	$(taskgrain) doctor
@@ -29,9 +42,10 @@ GROUPS := default
 setup: .venv/.built.$(GROUPS)
 setup-dev: .venv/.built-dev.$(GROUPS)
 
-# The tables [setup] and the names of the modules: a file with the checksum of these in its name is as old as they are.
+# The tables [setup], the names of the modules, and where users' systems are: a file with the checksum of these in its name is as
+# old as they are.
 needs := $(shell { awk '/^\[/ { inside = /^\[setup/ } inside' systems/*/system.toml; \
-  find python systems -name '*.py' -o -name system.toml; } | sort | cksum | cut -d' ' -f1)
+  find python systems -name '*.py' -o -name system.toml; echo "$(CMAKE_PREFIX_PATH)"; } | sort | cksum | cut -d' ' -f1)
 .venv/.needs.$(needs):
 	@mkdir -p .venv && rm -f .venv/.needs.* && touch $@
 
@@ -39,7 +53,7 @@ needs := $(shell { awk '/^\[/ { inside = /^\[setup/ } inside' systems/*/system.t
 lost := $(if $(wildcard build/editable/CMakeCache.txt),,lost)
 .PHONY: lost
 .venv/.installed.$(GROUPS) .venv/.installed-dev.$(GROUPS): .venv/.installed%: \
-  pyproject.toml tools/setup tools/requirements.py systems/charmpp/setup .venv/.needs.$(needs) $(lost)
+  pyproject.toml tools/setup tools/requirements.py tools/build_once.sh $(wildcard systems/*/setup systems/*/Cargo.toml src/rust/*) .venv/.needs.$(needs) $(lost)
 	tools/setup $(if $(filter -dev.%,$*),--dev) --groups $(lastword $(subst ., ,$*))
 	@touch $@ $(subst -dev.,.,$@)
 
@@ -50,16 +64,17 @@ built := $(shell find CMakeLists.txt cmake include src systems -type f -not -nam
 	@cmake --install build/editable --prefix build/installed >/dev/null
 	@touch $@ $(subst -dev.,.,$@)
 
-test: lint test-cpp test-sanitized test-aarch64 models
-	.venv/bin/pytest
+test: lint test-cpp test-sanitized models test-python
+test-fast: lint test-cpp-fast test-python-fast
 
-# The drivers come last and one at a time, because each of them uses all cores.
-test-fast: lint test-cpp-fast
-	.venv/bin/pytest -m "not slow" --ignore tests/python/systems --numprocesses 2 --dist loadfile
-	.venv/bin/pytest -m "not slow" tests/python/systems
+# The drivers come last and one at a time, because each of them uses all cores; but two that mostly wait.
+test-python test-python-fast: test-python%: setup-dev
+	.venv/bin/pytest $(if $*,-m "not slow") --ignore tests/python/systems --numprocesses 2 --dist loadfile
+	.venv/bin/pytest -m "not waits$(if $*, and not slow)" tests/python/systems
+	$(if $*,,.venv/bin/pytest -m waits --numprocesses 2 tests/python/systems)
 
 lint: setup-dev
-	.venv/bin/ruff check python templates tests bench tools
+	.venv/bin/ruff check python templates tests bench tools apps
 	.venv/bin/mypy python/taskgrain
 	tools/check_rooms.py
 

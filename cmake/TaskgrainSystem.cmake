@@ -21,7 +21,7 @@ function(taskgrain_system name)
   add_executable(${target} ${system_SOURCES})
   target_link_libraries(${target} PRIVATE taskgrain::driver ${system_LIBRARIES})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${system_DRIVER} RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}
-    LINKER_LANGUAGE CXX)
+    LINKER_LANGUAGE CXX INSTALL_RPATH_USE_LINK_PATH ON)  # for libraries where the loader does not look by itself
   taskgrain_record_flags(${target})
   if(PROJECT_NAME STREQUAL "taskgrain")
     install(TARGETS ${target} DESTINATION ${TASKGRAIN_INSTALL_SYSTEMS}/${name})

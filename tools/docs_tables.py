@@ -57,6 +57,17 @@ def fields(table: Mapping[str, Any]) -> str:
     return "\n".join(["| key | default | meaning |", "| --- | --- | --- |", *rows])
 
 
+def presets() -> str:
+    """A table of the presets, in Markdown."""
+    from taskgrain.cli.presets import options
+    from taskgrain.study.presets import names, read
+
+    rows = [
+        f"| `{one.name}` | {one.title}. {one.text} | `{options(one.fields)}` |" for one in map(read, names())
+    ]
+    return "\n".join(["| preset | what it is | the same as |", "| --- | --- | --- |", *rows])
+
+
 def columns(table: Sequence[Any]) -> str:
     """A table of the columns of an exported table, in Markdown."""
     rows = []
@@ -75,6 +86,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     marks = {
         "<!-- the commands -->": commands,
         "<!-- the settings -->": partial(fields, SETTINGS | OLD_SETTINGS),
+        "<!-- the presets -->": presets,
         "<!-- the fields -->": partial(fields, GIVEN),
     }
     for name, table in {"every table": CELL, **TABLES}.items():

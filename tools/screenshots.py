@@ -18,13 +18,14 @@ IMAGES = ROOT / "docs" / "images"
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 import chromium  # noqa: E402
 
-CHOOSE = "document.querySelectorAll('#table tbody button')[8].click()"
+ASK = "document.getElementById('task').value = '20 us'; document.forms[0].requestSubmit()"
+CHOOSE = "document.querySelectorAll('#matrix td a')[5].click()"
 SHOTS = (
     # name, width, height, colours, what to do first, where to begin
-    ("report-desktop", 1100, 1050, "light", "", "body"),
-    ("report-dark", 1100, 900, "dark", CHOOSE, "#curves"),
-    ("report-phone", 390, 1220, "light", "", "#controls"),
-    ("report-table", 1100, 860, "light", "document.getElementById('columns').open = true", "#cells"),
+    ("report-desktop", 1100, 900, "light", "", "body"),
+    ("report-task", 1100, 560, "light", ASK, "#long-enough"),
+    ("report-dark", 1280, 900, "dark", CHOOSE, "#metg"),
+    ("report-phone", 390, 1000, "light", "", "body"),
 )
 """Sizes in pixels."""
 FIGURES = ("metg.svg", "efficiency-stencil_1d-width=16.svg")
