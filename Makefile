@@ -91,7 +91,7 @@ test-tsan test-asan: test-%: setup-dev
 	cmake --build --preset $*
 	ctest --preset $* >build/$*.log || { cat build/$*.log; exit 1; }
 
-# For 64-bit Arm, in qemu.
+# For 64-bit Arm, in qemu: not a part of `test`, for it takes a quarter of an hour.
 test-aarch64: setup-dev
 	tools/test_aarch64
 
