@@ -15,6 +15,7 @@
 #include "taskgrain/error.hpp"
 #include "taskgrain/outputs.hpp"
 #include "taskgrain/process_system.hpp"
+#include "taskgrain/step_tasks.hpp"
 
 namespace {
 
@@ -110,14 +111,11 @@ class Itoyori final : public ProcessSystem {
   void execute(Execution& run) override {
     ityr::root_exec([steps = run.most_steps()] {
       for (std::int64_t step = 0; step < steps; ++step) {
-        std::int64_t tasks = 0;
-        for (const Part& part : here.parts) tasks += part.graph.points(step).size();
-        ityr::for_each(ityr::execution::par, ityr::count_iterator(std::int64_t{0}), ityr::count_iterator(tasks),
+        const StepTasks tasks(here.run->graphs(), step);
+        ityr::for_each(ityr::execution::par, ityr::count_iterator(std::int64_t{0}), ityr::count_iterator(tasks.size()),
                        [step](std::int64_t number) {
-                         std::size_t g = 0;
-                         for (; number >= here.parts[g].graph.points(step).size(); ++g)
-                           number -= here.parts[g].graph.points(step).size();
-                         execute_task(g, step, here.parts[g].graph.points(step).first + number);
+                         const auto [graph, point] = StepTasks(here.run->graphs(), step)[number];
+                         execute_task(graph, step, point);
                        });
       }
     });

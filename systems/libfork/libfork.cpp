@@ -12,6 +12,7 @@
 #include "taskgrain/driver.hpp"
 #include "taskgrain/error.hpp"
 #include "taskgrain/outputs.hpp"
+#include "taskgrain/step_tasks.hpp"
 
 namespace {
 
@@ -27,9 +28,11 @@ inline constexpr auto call_on = [](auto, lf::worker_context* where, auto functio
 
 inline constexpr auto execute_steps = [](auto, const auto& system, Execution& run) -> lf::task<> {
   for (std::int64_t step = 0, steps = run.most_steps(); step < steps; ++step) {
-    const auto numbers = std::views::iota(0, system.tasks(run, step));
-    co_await lf::call(lf::for_each)(numbers.begin(), numbers.end(),
-                                    [&system, &run, step](int number) { system.execute_task(run, step, number); });
+    const StepTasks tasks(run.graphs(), step);
+    const auto numbers = std::views::iota(0, static_cast<int>(tasks.size()));
+    co_await lf::call(lf::for_each)(numbers.begin(), numbers.end(), [&system, &run, &tasks, step](int number) {
+      system.execute_task(run, step, tasks[number]);
+    });
     co_await lf::join;  // throws what a task has thrown
   }
 };
@@ -68,19 +71,11 @@ class Libfork final : public System {
 
   void execute(Execution& run) override { lf::sync_wait(pool_, execute_steps, *this, run); }
 
-  /// How many there are in a step, of all graphs.
-  int tasks(const Execution& run, std::int64_t step) const {
-    std::int64_t sum = 0;
-    for (const Graph& graph : run.graphs()) sum += graph.points(step).size();
-    return static_cast<int>(sum);
-  }
-  void execute_task(Execution& run, std::int64_t step, std::int64_t number) const {
-    std::size_t g = 0;
-    for (; number >= run.graphs()[g].points(step).size(); ++g) number -= run.graphs()[g].points(step).size();
-    const std::int64_t point = run.graphs()[g].points(step).first + number;
+  void execute_task(Execution& run, std::int64_t step, StepTasks::Task task) const {
+    const Outputs& outputs = outputs_[task.graph];
     thread_local std::vector<const std::byte*> space;
-    run.execute_point(*contexts_[worker], g, step, point, outputs_[g].at(step, point),
-                      outputs_[g].inputs(step, point, space));
+    run.execute_point(*contexts_[worker], task.graph, step, task.point, outputs.at(step, task.point),
+                      outputs.inputs(step, task.point, space));
   }
 
  private:

@@ -12,6 +12,7 @@
 
 #include "taskgrain/driver.hpp"
 #include "taskgrain/outputs.hpp"
+#include "taskgrain/step_tasks.hpp"
 
 namespace {
 
@@ -47,29 +48,23 @@ class Stdexec final : public System {
 
   void execute(Execution& run) override {
     std::int64_t step = 0;
-    auto one_step = stdexec::just() | stdexec::let_value([&] {
-                      return stdexec::schedule(pool_.get_scheduler()) |
-                             stdexec::bulk(stdexec::par, tasks(run, step),
-                                           [&](std::int64_t number) { execute_task(run, step, number); }) |
-                             stdexec::then([&] { ++step; });
-                    });
+    auto one_step =
+        stdexec::just() | stdexec::let_value([&] {
+          const StepTasks tasks(run.graphs(), step);
+          return stdexec::schedule(pool_.get_scheduler()) |
+                 stdexec::bulk(stdexec::par, tasks.size(),
+                               [&, tasks](std::int64_t number) { execute_task(run, step, tasks[number]); }) |
+                 stdexec::then([&] { ++step; });
+        });
     stdexec::sync_wait(std::move(one_step) | exec::repeat_n(static_cast<std::size_t>(run.most_steps())));
   }
 
  private:
-  /// How many there are in a step, of all graphs.
-  static std::int64_t tasks(const Execution& run, std::int64_t step) {
-    std::int64_t sum = 0;
-    for (const Graph& graph : run.graphs()) sum += graph.points(step).size();
-    return sum;
-  }
-  void execute_task(Execution& run, std::int64_t step, std::int64_t number) const {
-    std::size_t g = 0;
-    for (; number >= run.graphs()[g].points(step).size(); ++g) number -= run.graphs()[g].points(step).size();
-    const std::int64_t point = run.graphs()[g].points(step).first + number;
+  void execute_task(Execution& run, std::int64_t step, StepTasks::Task task) const {
+    const Outputs& outputs = outputs_[task.graph];
     thread_local std::vector<const std::byte*> space;
-    run.execute_point(*contexts_[worker], g, step, point, outputs_[g].at(step, point),
-                      outputs_[g].inputs(step, point, space));
+    run.execute_point(*contexts_[worker], task.graph, step, task.point, outputs.at(step, task.point),
+                      outputs.inputs(step, task.point, space));
   }
 
   const std::vector<int> processors_ = taskgrain::cores();
