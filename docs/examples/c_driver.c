@@ -69,9 +69,10 @@ static int execute(void* self, tg_run* run) {
 int main(int argc, char** argv) {
   static serial self;
   int processor;
-  if (tg_processors(&processor, 1) < 1 || tg_pin_this_thread(processor) != 0) {
+  const int count = tg_processors(&processor, 1);
+  if (count < 0 || tg_pin_this_thread(processor) != 0) {
     fprintf(stderr, "%s: %s\n", argv[0], tg_error());
-    return EXIT_FAILURE;
+    return count == -1 ? 2 : EXIT_FAILURE;
   }
   const tg_system system = {
       .self = &self,

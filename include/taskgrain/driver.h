@@ -34,7 +34,8 @@ typedef struct tg_system {
 /* Serves requests on standard input, runs a file of them, or runs what the flags say. Returns the exit code of the process. */
 int tg_drive(int argc, char** argv, const tg_system* system);
 
-/* The processors for the driver's workers: writes at most `capacity` of them and returns how many there are; -1 on failure. */
+/* The processors for the driver's workers: writes at most `capacity` of them and returns how many there are; on failure the negative of
+ * a code of taskgrain.h. -1 is a list in TASKGRAIN_CORES that is wrong, after which a program ends with exit code 2. */
 int tg_processors(int* processors, int capacity);
 int tg_pin_this_thread(int processor);
 /* As tg_processors: those that the calling thread may run on. */

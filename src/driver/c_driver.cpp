@@ -18,16 +18,16 @@ void check(int code) {
   if (code != 0) throw std::runtime_error(tg_error());
 }
 
-/// \returns how many there are, of which `capacity` were written; -1 if they cannot be had
+/// \returns how many there are, of which `capacity` were written; the negative code of what went wrong
 template <typename Ask>
 int write(const Ask& ask, int* out, int capacity) {
-  int count = -1;
-  guarded([&] {
+  int count = 0;
+  const int code = guarded([&] {
     const std::vector<int> found = ask();
     std::copy_n(found.begin(), std::min(found.size(), static_cast<std::size_t>(std::max(capacity, 0))), out);
     count = static_cast<int>(found.size());
   });
-  return count;
+  return code == 0 ? count : -code;
 }
 
 class CSystem final : public System {

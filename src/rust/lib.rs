@@ -62,6 +62,9 @@ mod ffi {
     }
 }
 
+/// As a code of taskgrain.h.
+const BAD_INPUT: c_int = 1;
+
 /// Why something failed: a code of taskgrain.h, and words.
 #[derive(Debug)]
 pub struct Error {
@@ -215,8 +218,9 @@ fn processors(ask: unsafe extern "C" fn(*mut c_int, c_int) -> c_int) -> Result<V
     let mut found = Vec::new();
     // SAFETY: `list` gives as much room as it says.
     let ask = |out, capacity| unsafe { ask(out, capacity as c_int) };
-    if ask(std::ptr::null_mut(), 0) < 0 {
-        return Err(Error::last(3));
+    let count = ask(std::ptr::null_mut(), 0);
+    if count < 0 {
+        return Err(Error::last(-count));
     }
     list(&mut found, |out, capacity| ask(out, capacity).max(0) as usize);
     Ok(found)
@@ -295,7 +299,7 @@ pub unsafe fn drive<S: System>(argc: c_int, argv: *mut *mut c_char) -> c_int {
         Ok(made) => made,
         Err(error) => {
             eprintln!("{}: {}", S::NAME, error.why);
-            return 1;
+            return if error.code == BAD_INPUT { 2 } else { 1 };
         }
     };
     let text = |text: &str| CString::new(text).unwrap();

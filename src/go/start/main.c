@@ -11,21 +11,23 @@
 
 int taskgrain_go_drive(int argc, char** argv);
 
-static int fail(const char* program) {
+/* The exit code after a failure with a code of taskgrain.h. */
+static int fail(const char* program, int code) {
   fprintf(stderr, "%s: %s\n", program, tg_error());
-  return EXIT_FAILURE;
+  return code == 1 ? 2 : EXIT_FAILURE;
 }
 
 int main(int argc, char** argv) {
   int processors[CPU_SETSIZE];
   const int count = tg_processors(processors, CPU_SETSIZE);
-  if (count < 0) return fail(argv[0]);
+  if (count < 0) return fail(argv[0], -count);
   cpu_set_t now, wanted;
   CPU_ZERO(&now);
   if (sched_getaffinity(0, sizeof now, &now) != 0) return perror(argv[0]), EXIT_FAILURE;
   CPU_ZERO(&wanted);
   for (int k = 0; k < count && k < CPU_SETSIZE; ++k) {
-    if (tg_pin_this_thread(processors[k]) != 0) return fail(argv[0]); /* it says what is wrong with this one */
+    const int code = tg_pin_this_thread(processors[k]);
+    if (code != 0) return fail(argv[0], code); /* it says what is wrong with this one */
     CPU_SET((size_t)processors[k], &wanted);
   }
   if (sched_setaffinity(0, sizeof wanted, &wanted) != 0) return perror(argv[0]), EXIT_FAILURE;
