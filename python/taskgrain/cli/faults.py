@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,7 +20,7 @@ from taskgrain.cli.options import (
     graph_options,
     split_names,
 )
-from taskgrain.words import numbers
+from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import EXIT_FAILED, InputError, Interrupted, UsageError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def faults(
     That a system does not survive is a result: the exit code is 0. By default the graph has 100 steps.
     """
     from taskgrain.cli.dry_run import show_plan
-    from taskgrain.cli.faults_table import show
+    from taskgrain.cli.faults_table import heading, show
     from taskgrain.cli.printer import print_json, printer
     from taskgrain.drive import catalogue
     from taskgrain.measure import dry_run as dry
@@ -94,7 +95,11 @@ def faults(
         isa=graph.isa,
     )
     if dry_run:
-        show_plan(dry.run(chosen, wanted.workload, graph.cores), as_json)
+        fault = {"fault": asdict(wanted.fault), "steps": steps, "repeats": wanted.repeats}
+        if not as_json:
+            runs = f"{quantity.counted(wanted.repeats, 'run')} with it, and as many without"
+            printer().text(f"{heading(wanted.workload.name, steps, asdict(wanted.fault))}; {runs}")
+        show_plan(dry.run(chosen, wanted.workload, graph.cores) | fault, as_json)
         return
     outcomes = []
     interrupted = False

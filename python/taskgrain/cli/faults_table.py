@@ -26,7 +26,7 @@ _KINDS = {
 def show(out: Printer, outcomes: Sequence[Mapping[str, Any]]) -> None:
     """A line for each system, and how those ended that did not survive."""
     first = outcomes[0]
-    out.text(f"{first['workload']}, {quantity.counted(first['steps'], 'step')}: {_told(first['fault'])}")
+    out.text(heading(first["workload"], first["steps"], first["fault"]))
     out.table(_HEADS, [row(one) for one in outcomes], texts=3)
     for one in outcomes:
         for how in _kinds(one["ended"]):
@@ -40,9 +40,11 @@ def show(out: Printer, outcomes: Sequence[Mapping[str, Any]]) -> None:
             out.text(f"{one['system']}: in {runs} {_missed(one['fault']['kind'])}")
 
 
-def _told(fault: Mapping[str, Any]) -> str:
+def heading(workload: str, steps: int, fault: Mapping[str, Any]) -> str:
+    """What is run, and what happens to it."""
     what = _KINDS[fault["kind"]].format(**fault)
-    return what if fault["times"] == 1 else f"{what}, {fault['times']} times"
+    told = what if fault["times"] == 1 else f"{what}, {fault['times']} times"
+    return f"{workload}, {quantity.counted(steps, 'step')}: {told}"
 
 
 def _kinds(ended: Sequence[str]) -> list[str]:

@@ -8,7 +8,17 @@ from typing import Any
 
 from taskgrain.cli.printer import Printer
 from taskgrain.report.cells import Results
-from taskgrain.report.scaling import STEPS, Problem, Scaling, Time, means, scalings, separations
+from taskgrain.report.scaling import (
+    STEPS,
+    Problem,
+    Scaling,
+    Time,
+    left_out,
+    means,
+    measured,
+    scalings,
+    separations,
+)
 from taskgrain.words import quantity
 
 
@@ -26,6 +36,8 @@ def show(out: Printer, results: Results) -> None:
             )
             lines += [["", one.named(problem), *_shown(one, problem, cores)] for problem in one.problems]
         out.table(["system", "size", *(quantity.counted(n, "core") for n in cores)], lines, texts=2)
+    for sentence in left_out(results):
+        out.text(sentence)
     apart = separations(results)
     if not apart:
         return
@@ -72,7 +84,7 @@ def as_json(results: Results) -> list[dict[str, Any]]:
             "limit": [_fields(time) for time in one.limit],
             "sizes": [_problem(one, problem) for problem in one.problems],
         }
-        for one in scalings(results)
+        for one in measured(results)
     ]
 
 

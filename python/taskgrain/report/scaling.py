@@ -97,7 +97,21 @@ class Separation:
 
 
 def scalings(results: Results) -> list[Scaling]:
-    """All of a folder, in the order of its workloads and systems; none of another experiment."""
+    """Those of a folder that scale, in the order of its workloads and systems; none of another experiment."""
+    return [one for one in measured(results) if one.problems]
+
+
+def left_out(results: Results) -> list[str]:
+    """A sentence for each system and workload of which nothing can be told."""
+    return [
+        f"{one.system} on {one.workload}: no size was measured on more than one number of cores"
+        for one in measured(results)
+        if not one.problems
+    ]
+
+
+def measured(results: Results) -> list[Scaling]:
+    """All of a folder, also those that have no size on several numbers of cores."""
     kind = results.settings.get("experiment")
     if kind not in ("weak", "strong"):
         return []
@@ -107,7 +121,7 @@ def scalings(results: Results) -> list[Scaling]:
         for sweep in sweeps(results)
         if sweep.field == "cores" and (chosen == "strong" or _keeps_each(sweep, results))
         for system in results.systems
-        if (one := _scaling(chosen, system, sweep.name, sweep.values, results)).problems
+        if (one := _scaling(chosen, system, sweep.name, sweep.values, results)).cells
     ]
 
 

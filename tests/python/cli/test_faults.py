@@ -69,6 +69,9 @@ def test_an_interrupt_shows_the_systems_that_have_ended(
 def test_a_plan_starts_nothing(taskgrain: Command, systems: Path) -> None:
     shown = taskgrain(*WORDS, "--systems", systems, "--dry-run")
     assert shown.code == 0 and "fast/stencil_1d" in shown.out and "survived" not in shown.out
+    assert "task (50, 3) is killed; 2 runs with it, and as many without" in shown.out
+    plan = json.loads(taskgrain(*WORDS, "--systems", systems, "--dry-run", "--json").out)
+    assert (plan["fault"]["kind"], plan["steps"], plan["repeats"]) == ("kill", 100, 2)
 
 
 @pytest.mark.parametrize(("option", "moved"), [("--take-core", "taken"), ("--give-core", "given")])

@@ -8,7 +8,7 @@ import pytest
 from report_cells import measured, point, results
 
 from taskgrain.report.cells import Cell, Results
-from taskgrain.report.scaling import STEPS, Means, means, scalings, separations
+from taskgrain.report.scaling import STEPS, Means, left_out, means, scalings, separations
 from taskgrain.words.quantity import NOTHING
 
 
@@ -77,6 +77,16 @@ def test_each_system_scales_by_itself_and_other_experiments_do_not() -> None:
     cells = [on(cores, (8, 3e-6), system=system) for cores in (1, 2) for system in ("a", "b")]
     assert [one.system for one in scalings(of("weak", *cells))] == ["a", "b"]
     assert scalings(of("sweep", *cells)) == scalings(of("weak", cells[0])) == []
+
+
+def test_a_system_that_works_on_one_number_of_cores_alone_is_named() -> None:
+    cells = [on(1, (8, 3e-6)), on(2, (8, 3e-6)), on(1, (8, 3e-6), system="b")]
+    failed = replace(on(2, system="b"), metg=None)
+    found = of("weak", *cells, failed)
+    assert [one.system for one in scalings(found)] == ["a"]
+    (sentence,) = left_out(found)
+    assert sentence == "b on fft/tasks_per_core=8: no size was measured on more than one number of cores"
+    assert not left_out(of("weak", *cells[:2]))
 
 
 def test_a_cell_without_metg_has_no_limit() -> None:

@@ -16,7 +16,17 @@ from taskgrain.report.charts.intervals import arrows, like
 from taskgrain.report.charts.lines import Chart, looks, page_spec, size, sized, tooltip
 from taskgrain.report.look import PAGE, PAPER, Theme
 from taskgrain.report.rows import Row, short
-from taskgrain.report.scaling import STEPS, Means, Scaling, Separation, Time, means, scalings, separations
+from taskgrain.report.scaling import (
+    STEPS,
+    Means,
+    Scaling,
+    Separation,
+    Time,
+    left_out,
+    means,
+    scalings,
+    separations,
+)
 from taskgrain.words import quantity
 
 _EVERY = 3
@@ -39,6 +49,8 @@ def _intro(results: Results) -> Markup:
         _KINDS[found[0].kind] if found else "",
         " or ".join(sorted({quantity.percent(one.threshold) for one in found})),
     )
+    for sentence in left_out(results):
+        text += Markup("<p>{}.</p>").format(sentence)
     return text + _separations(separations(results))
 
 
