@@ -158,7 +158,10 @@ def _notes(found: Comparison) -> list[str]:
         across = [one.between for one in found.cells if one.between and one.together == together]
         if not across:
             continue
-        low, high = (quantity.percent(end(one.deviation for one in across), 1) for end in (min, max))
+        known = [one.deviation for one in across if one.deviation is not None]
+        if not known:
+            continue
+        low, high = (quantity.percent(end(known), 1) for end in (min, max))
         freedom = min(one.freedom for one in across)
         notes.append(
             f"{what} scatter by {low} to {high} (standard deviation), known with "

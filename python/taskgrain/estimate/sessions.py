@@ -34,9 +34,9 @@ class Scatter:
     freedom: int
 
     @property
-    def deviation(self) -> float:
-        """As a share of the number."""
-        return math.sqrt(self.variance)
+    def deviation(self) -> float | None:
+        """As a share of the number; None where a session does not know what its own rounds scatter by."""
+        return math.sqrt(self.variance) if math.isfinite(self.variance) else None
 
 
 def scatter(groups: Sequence[Sequence[Alone]]) -> Scatter | None:

@@ -16,7 +16,6 @@ from taskgrain.estimate.course import Change, Level, Seen, course
 from taskgrain.estimate.decision import Decision, decision
 from taskgrain.estimate.drawn import Quantity
 from taskgrain.estimate.ratio import Ratio
-from taskgrain.estimate.sessions import Scatter
 from taskgrain.history.series import Point, Series, seen
 from taskgrain.history.session import Number
 from taskgrain.results.compare.cells import Question
@@ -106,7 +105,7 @@ def _watched(
         steps,
         tuple(_level(level, places, list(told.values())) for level in found.levels),
         frozenset(places[i] for i in found.outlying),
-        _scatter(found.between),
+        found.between.deviation if found.between else None,
         known is not None and bool(steps) and steps[-1].after.session.time <= known,
     )
 
@@ -119,11 +118,6 @@ def _step(one: Series, places: Sequence[int], change: Change, question: Question
 def _level(level: Level, places: Sequence[int], told: Sequence[Seen]) -> tuple[int, int, float | None]:
     value = math.exp(fmean(told[i].low for i in level.counted)) if level.counted else None
     return places[level.start], places[level.stop - 1], value
-
-
-def _scatter(between: Scatter | None) -> float | None:
-    """It is not known where no session has an interval."""
-    return between.deviation if between and math.isfinite(between.deviation) else None
 
 
 def verdicts(history: History) -> Mapping[Verdict, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from dataclasses import replace
 
 import pytest
@@ -92,6 +93,13 @@ def test_notes_follow() -> None:
     assert text.count("Note: b uses 1 of the cores, a 2.") == 1
     assert "old has 2 cells that the other side lacks." in text
     assert "scatter by 3.0 % to 3.0 % (standard deviation), known with 3 degrees of freedom" in text
+
+
+def test_a_scatter_that_is_not_known_is_left_out() -> None:
+    found = comparison(replace(cell(), between=Scatter(math.inf, math.inf, 3)))
+    assert "scatter" not in printed(found, 200)
+    (one,) = json.loads(json.dumps(as_json(found), allow_nan=False))["cells"]
+    assert one["scatter"] == {"deviation": None, "freedom": 3}
 
 
 def test_names_leave_out_what_is_the_same() -> None:

@@ -165,7 +165,7 @@ def test_workers_come_and_go_between_runs(tmp_path: Path, name: str, words: str)
                 env=os.environ | {"TASKGRAIN_DRIVER": victim.environ()["TASKGRAIN_DRIVER"]},
             )  # fmt: skip
             with stranger:
-                assert stranger.stdout and stranger.stdout.readline() == b"2\n"
+                assert stranger.stdout and int(stranger.stdout.readline()) >= len(CORES)
                 victim.kill()
                 victim.wait(20)
                 result = session.run([graph("stencil_1d")], repeats=2)
