@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,8 @@ from typing import Self
 
 _LOOK_SECONDS = 5e-4
 """Between two looks whether the time has come: so late the core may move."""
+_LOOKS = 10
+"""After so many the core is taken again, until it is given: threads bind themselves when a run begins."""
 
 
 class MovedCore:
@@ -43,7 +46,11 @@ class MovedCore:
         self._give()
 
     def _watch(self) -> None:
-        while not self._over.wait(_LOOK_SECONDS):
+        for look in itertools.count(1):
+            if self._over.wait(_LOOK_SECONDS):
+                return
+            if self._given and look % _LOOKS == 0:
+                self._take()
             with contextlib.suppress(OSError):  # the books are not there yet
                 with open(self._books, "rb") as file:
                     struck = any(file.read(8))
@@ -53,11 +60,13 @@ class MovedCore:
                     return
 
     def _take(self) -> None:
+        first = not self._before
         for _ in range(2):  # a thread may be starting another
             for thread in self._threads():
                 with contextlib.suppress(OSError):
                     now = os.sched_getaffinity(thread)
-                    self._before.setdefault(thread, now)
+                    if first or self._core in now:  # one that has started since has what its parent was left
+                        self._before.setdefault(thread, now)
                     if self._core in now:
                         os.sched_setaffinity(thread, now - {self._core} or self._rest)
 

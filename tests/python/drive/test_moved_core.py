@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -47,11 +47,15 @@ def binding(process: int) -> list[set[int]]:
     return [os.sched_getaffinity(thread) for thread in sorted(map(int, os.listdir(f"/proc/{process}/task")))]
 
 
-def wait_for(core: MovedCore) -> None:
+def wait_until(true: Callable[[], bool]) -> None:
     end = time.monotonic() + 20.0
-    while not core.moved and time.monotonic() < end:
+    while not true() and time.monotonic() < end:
         time.sleep(0.001)
-    assert core.moved
+    assert true()
+
+
+def wait_for(core: MovedCore) -> None:
+    wait_until(lambda: core.moved)
 
 
 def test_every_thread_loses_the_core_and_gets_back_what_it_had(process: int, tmp_path: Path) -> None:
@@ -72,6 +76,8 @@ def test_every_thread_is_without_the_core_until_it_is_given(process: int, tmp_pa
     before = [{*CORES}, {CORES[0]}, {CORES[1]}]
     with MovedCore(lambda: [process], CORES, books, given=True) as core:
         assert binding(process) == [{CORES[0]}] * 3
+        os.sched_setaffinity(process, set(CORES))  # as a thread does that binds itself when the run begins
+        wait_until(lambda: binding(process) == [{CORES[0]}] * 3)
         books.write_bytes(b"\1" + bytes(300))
         wait_for(core)
         assert binding(process) == before
