@@ -125,8 +125,8 @@ _LIBRARIES = {
     "C++'s library, the system's, and hwloc's": (
         "append arrive_and_wait assign at back begin c_str clear contains count count_down data emplace "
         "emplace_back empty end erase f_bavail f_frsize fetch_add fetch_sub find first for_each front get "
-        "insert last load logical_index pop_back push_back reset resize second size store subspan substr "
-        "swap try_emplace upper_bound what "
+        "get_future insert last load logical_index pop_back push_back reserve reset resize second set_value "
+        "size store subspan substr swap try_emplace upper_bound what "
     ),
     "Python's library, and numpy's": (
         "Barrier CDLL argtypes bit_length c_int c_void_p cpu_count difference_update environ frombuffer "
@@ -151,7 +151,7 @@ _LIBRARIES = {
         "context contexts cores dependence_set dependence_sets deps distribute drive each_after each_before "
         "executePoint execute_point far_after far_before firstPoint graph graphs index inputs kernel "
         "lastPoint most_steps output outputBytes output_bytes owner period pinThisThread pin_this_thread "
-        "points representatives reverseDeps reverse_deps roots shared steps taskgrain_enter tasks "
+        "point points representatives reverseDeps reverse_deps roots shared steps taskgrain_enter tasks "
         "uniform width "
     ),
 }
