@@ -14,18 +14,21 @@ from typing import Self
 _LOOK_SECONDS = 5e-4
 """Between two looks whether the time has come: so late the core may move."""
 _LOOKS = 10
-"""After so many the core is taken again, until it is given: threads bind themselves when a run begins."""
+"""After so many a core that is away is taken again: threads bind themselves when they begin to work."""
 
 
 class MovedCore:
     """A context manager. As soon as the books of a run with a fault say that it has struck, no thread of the
     driver may use the last of its cores any more; or, if the core is `given`, none may until then. At the end
-    each may again."""
+    each may again, as far as anybody knows what it was allowed before."""
 
     def __init__(
         self, pids: Callable[[], Sequence[int]], cores: Sequence[int], books: Path, given: bool
     ) -> None:
         self.moved = False
+        """Whether a thread has lost the core, or got it back, while the run went on."""
+        self.guessed = False
+        """Whether a thread was let use all cores because nobody knows whether it had bound itself before."""
         self._pids, self._books, self._given = pids, books, given
         self._all, self._rest, self._core = set(cores), set(cores[:-1]), cores[-1]
         self._before: dict[int, set[int]] = {}
@@ -46,21 +49,27 @@ class MovedCore:
         self._give()
 
     def _watch(self) -> None:
+        away = self._given
         for look in itertools.count(1):
             if self._over.wait(_LOOK_SECONDS):
                 return
-            if self._given and look % _LOOKS == 0:
-                self._take()
-            with contextlib.suppress(OSError):  # the books are not there yet
-                with open(self._books, "rb") as file:
-                    struck = any(file.read(8))
-                if struck:
-                    (self._give if self._given else self._take)()
-                    self.moved = not self._over.is_set()
+            if away and look % _LOOKS == 0:
+                self.moved |= self._take() and not self._given
+            if away == self._given and self._struck():
+                if self._given:
+                    self.moved = self._give() and not self._over.is_set()
                     return
+                away = True
+                self.moved = self._take() and not self._over.is_set()
 
-    def _take(self) -> None:
-        first = not self._before
+    def _struck(self) -> bool:
+        with contextlib.suppress(OSError), open(self._books, "rb") as file:
+            return any(file.read(8))
+        return False  # the books are not there yet
+
+    def _take(self) -> bool:
+        """Whether a thread had the core."""
+        first, had = not self._before, False
         for _ in range(2):  # a thread may be starting another
             for thread in self._threads():
                 with contextlib.suppress(OSError):
@@ -69,15 +78,23 @@ class MovedCore:
                         self._before.setdefault(thread, now)
                     if self._core in now:
                         os.sched_setaffinity(thread, now - {self._core} or self._rest)
+                        had = True
+        return had
 
-    def _give(self) -> None:
+    def _give(self) -> bool:
+        """Whether a thread got the core."""
+        got = False
         for thread in self._threads() if self._before else ():
             with contextlib.suppress(OSError):  # it has ended
                 now = os.sched_getaffinity(thread)
-                # One that has started since has what its parent had then.
-                before = self._before.get(thread, self._all if now == self._rest else now)
+                before = self._before.get(thread, now)
+                if thread not in self._before and now == self._rest:
+                    # It has started since: by itself it chose what its parent was left, or by inheritance.
+                    before, self.guessed = self._all, True
                 if now != before:
                     os.sched_setaffinity(thread, before)
+                    got |= self._core in before
+        return got
 
     def _threads(self) -> Iterator[int]:
         for pid in self._pids():

@@ -140,7 +140,8 @@ class Session:
 
     def pids(self) -> list[int]:
         """The driver's processes, all of them, without the supervisor."""
-        return self._tree.pids() if self._tree is not None else []
+        tree = self._tree  # another thread may kill the driver meanwhile
+        return tree.pids() if tree is not None else []
 
     @property
     def scratch(self) -> str:
@@ -292,7 +293,8 @@ class Session:
     def _patience(self, expected: float | None) -> float:
         if expected is None:
             return self._run_seconds
-        return max(min(self._run_seconds, 10.0 + 20.0 * expected), 3.0 * expected)
+        least = 10.0 * self.launch.patience
+        return max(min(self._run_seconds, least + 20.0 * expected), 3.0 * expected)
 
     def _ask(
         self,

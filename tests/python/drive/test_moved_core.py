@@ -68,7 +68,24 @@ def test_every_thread_loses_the_core_and_gets_back_what_it_had(process: int, tmp
         books.write_bytes(b"\1" + bytes(300))
         wait_for(core)
         assert binding(process) == [{CORES[0]}] * 3
-    assert binding(process) == before
+        os.sched_setaffinity(process, set(CORES))  # as a thread does that binds itself when it gets a task
+        wait_until(lambda: binding(process) == [{CORES[0]}] * 3)
+    assert binding(process) == before and not core.guessed
+
+
+def test_a_thread_that_starts_meanwhile_may_use_all_in_the_end(process: int, tmp_path: Path) -> None:
+    books = tmp_path / "books"
+    books.write_bytes(b"\1" + bytes(300))
+    others: list[int] = []
+    with MovedCore(lambda: [process, *others], CORES, books, given=False) as core:
+        wait_for(core)
+        bound = ["taskset", "--cpu-list", str(CORES[0]), "sleep", "60"]
+        with subprocess.Popen(bound) as other:
+            others.append(other.pid)
+            wait_until(lambda: binding(other.pid) == [{CORES[0]}])
+            core.__exit__(None, None, None)
+            assert binding(other.pid) == [{*CORES}] and core.guessed, "nobody knows what it may have had"
+            other.kill()
 
 
 def test_every_thread_is_without_the_core_until_it_is_given(process: int, tmp_path: Path) -> None:
@@ -96,4 +113,5 @@ def test_processes_that_have_ended_do_no_harm(tmp_path: Path) -> None:
     books = tmp_path / "books"
     books.write_bytes(b"\1" + bytes(7))
     with MovedCore(lambda: [2**22 + 1], CORES, books, given=False) as core:
-        wait_for(core)
+        time.sleep(0.02)
+    assert not core.moved, "nobody had it"
