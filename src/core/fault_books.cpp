@@ -73,8 +73,12 @@ void* mapped(const std::string& file, std::size_t bytes) {
       sized ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0) : MAP_FAILED;  // NOLINT
   const int why = errno;
   if (descriptor >= 0) close(descriptor);
-  if (memory == MAP_FAILED)
-    throw InvalidSpec("fault.file", file, std::string("a file that can be made (") + std::strerror(why) + ")");
+  if (memory == MAP_FAILED) {
+    const std::string reason = std::strerror(why);
+    if (why == ENOSPC || why == EDQUOT || why == ENOMEM)
+      throw Unsupported("fault: no room for its books in " + file + " (" + reason + ")");
+    throw InvalidSpec("fault.file", file, "a file that can be made (" + reason + ")");
+  }
   return memory;
 }
 

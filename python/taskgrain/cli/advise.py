@@ -36,7 +36,7 @@ _SHOWN = 5
 """Other workloads of a folder that are named."""
 
 
-@graph_options
+@graph_options()
 def advise(
     graph: GraphOptions,
     at: Annotated[

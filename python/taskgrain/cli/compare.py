@@ -31,7 +31,7 @@ _BUDGET = 120.0
 _PANEL = "Two builds"
 
 
-@graph_options
+@graph_options()
 def compare(
     graph: GraphOptions,
     words: Annotated[

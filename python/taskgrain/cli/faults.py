@@ -34,7 +34,7 @@ def _option(name: str, metavar: str, text: str) -> Any:
     return typer.Option(name, metavar=metavar, help=text, rich_help_panel="Fault", show_default=False)
 
 
-@graph_options
+@graph_options(without=["validate"], steps=_STEPS)
 def faults(
     graph: GraphOptions,
     names: Names = None,
@@ -82,46 +82,53 @@ def faults(
     from taskgrain.measure.call import interruptible
 
     chosen = catalogue.select(catalogue.discover(folders or []), split_names(names))
-    if graph.given.get("validate", "full") != "full":
-        raise InputError("--validate", str(graph.given["validate"]), "full, for runs with a fault")
-    steps = graph.count("steps", _STEPS, low=1)
     given = {"--kill": kill, "--fail": fail, "--take-core": take_core, "--give-core": give_core}
+    fault, steps = _fault(graph, graph.count("steps", _STEPS, low=1), given, point, times)
     wanted = measured.Wanted(
         workload=graph.workload,
         steps=steps,
         iterations=graph.count("iterations", 0),
-        fault=_fault(graph, steps, given, point, times),
+        fault=fault,
         repeats=numbers.integer(_REPEATS if repeats is None else repeats, "--repeats", low=1, high=1000),
         isa=graph.isa,
     )
     if dry_run:
-        fault = {"fault": asdict(wanted.fault), "steps": steps, "repeats": wanted.repeats}
+        details = {"fault": asdict(fault), "steps": steps, "repeats": wanted.repeats}
         if not as_json:
             runs = f"{quantity.counted(wanted.repeats, 'run')} with it, and as many without"
-            printer().text(f"{heading(wanted.workload.name, steps, asdict(wanted.fault))}; {runs}")
-        show_plan(dry.run(chosen, wanted.workload, graph.cores) | fault, as_json)
+            printer().text(f"{heading(wanted.workload.name, steps, asdict(fault))}; {runs}")
+        show_plan(dry.run(chosen, wanted.workload, graph.cores) | details, as_json)
         return
     outcomes = []
     interrupted = False
+    refused: UsageError | None = None  # by a system; what came before is shown all the same
     try:
         with interruptible(), _Progress(quiet, len(chosen), wanted.repeats) as progress:
             for one in chosen:
                 outcomes.append(measured.run(one, graph.cores, wanted, progress.of(one.name)))
     except KeyboardInterrupt:
         interrupted = True
+    except UsageError as error:
+        if not outcomes:
+            raise
+        refused = error
     if as_json:
         print_json({"schema": 1, "interrupted": interrupted, "faults": outcomes})
     elif outcomes:
         show(printer(), outcomes)
     if interrupted:
         raise Interrupted("interrupted; systems that had not ended are left out")
+    if refused:
+        raise refused
     if any("error" in outcome for outcome in outcomes):
         raise typer.Exit(EXIT_FAILED)
 
 
-def _fault(graph: GraphOptions, steps: int, faults: Mapping[str, Text], point: Text, times: Text) -> Fault:
-    """The fault that the options describe: `faults` has the step of each. Raises `InputError` and
-    `UsageError`."""
+def _fault(
+    graph: GraphOptions, steps: int, faults: Mapping[str, Text], point: Text, times: Text
+) -> tuple[Fault, int]:
+    """The fault that the options describe, and the steps that the graph really has: `faults` has the step of
+    each. Raises `InputError` and `UsageError`."""
     from taskgrain._core import InvalidSpec, Run, Unsupported
     from taskgrain.measure.faults import Fault
 
@@ -146,7 +153,7 @@ def _fault(graph: GraphOptions, steps: int, faults: Mapping[str, Text], point: T
         raise InputError(option, str(step), "a step that has tasks")
     chosen = last if point is None else numbers.integer(point, "--point", low=first, high=last)
     kind = option.removeprefix("--").replace("-", "_")
-    return Fault(kind, step, chosen, numbers.integer(1 if times is None else times, "--times", low=1))
+    return Fault(kind, step, chosen, numbers.integer(1 if times is None else times, "--times", low=1)), steps
 
 
 class _Progress:

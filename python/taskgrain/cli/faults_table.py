@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from taskgrain.cli.printer import Printer
+from taskgrain.machine.busy import BUSY_SHARE
 from taskgrain.words import quantity
 from taskgrain.words.quantity import NOTHING
+from taskgrain.words.warnings import notice
 
 _HEADS = ("", "survived", "correct", "run again", "without fault", "time lost", "next run")
 _LONGEST = 160
@@ -32,9 +34,10 @@ def show(out: Printer, outcomes: Sequence[Mapping[str, Any]]) -> None:
         for how in _kinds(one["ended"]):
             out.text(f"{one['system']}: {shortened(how)}")
         if "error" in one:
-            out.text(
-                f"{one['system']}, without any fault: {one['error']}: {shortened(one['message'])}", "red"
-            )
+            when = "" if one["error"] == "unsupported" else ", without any fault"
+            out.text(f"{one['system']}{when}: {one['error']}: {shortened(one['message'])}", "red")
+        if one["busy"] > BUSY_SHARE:
+            out.text(f"{one['system']}: {notice('run_disturbed', share=one['busy']).text}", "yellow")
         if missed := one["runs"] - one["struck"]:
             runs = f"{missed} of {quantity.counted(one['runs'], 'run')}"
             out.text(f"{one['system']}: in {runs} {_missed(one['fault']['kind'])}")
@@ -61,15 +64,16 @@ def _missed(kind: str) -> str:
 
 def row(one: Mapping[str, Any]) -> list[str]:
     """The cells of a system."""
-    runs, again = one["runs"], one["again"]
-    if not runs:
-        return [one["system"], "failed without a fault", *[NOTHING] * (len(_HEADS) - 2)]
+    struck, again = one["struck"], one["again"]
+    if not one["runs"]:
+        how = "unsupported" if one["error"] == "unsupported" else "failed without a fault"
+        return [one["system"], how, *[NOTHING] * (len(_HEADS) - 2)]
     plain = quantity.seconds(one["plain_seconds"])
-    if not one["struck"]:
+    if not struck:
         return [one["system"], "not struck", NOTHING, NOTHING, plain, NOTHING, _next(one)]
     return [
         one["system"],
-        _of(one["survived"], runs),
+        _of(one["survived"], struck),
         _of(one["correct"], one["survived"]),
         NOTHING if again is None else _spread(*(f"{again[k]:g}" for k in ("median", "low", "high"))),
         plain,

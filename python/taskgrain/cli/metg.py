@@ -19,7 +19,7 @@ from taskgrain.words import numbers
 from taskgrain.words.errors import UsageError
 
 
-@graph_options
+@graph_options()
 @measuring_options
 def metg(
     graph: GraphOptions,

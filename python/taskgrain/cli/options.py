@@ -1,8 +1,8 @@
-"""The options that several commands share. A command takes those of a graph with `@graph_options`, those of a
-measurement with `@measuring_options`:
+"""The options that several commands share. A command takes those of a graph with `@graph_options()`, those of
+a measurement with `@measuring_options`:
 
     @app.command()
-    @graph_options
+    @graph_options()
     @measuring_options
     def metg(graph: GraphOptions, how: Measuring, …) -> None:
 
@@ -45,9 +45,10 @@ _CHOSEN = {"steps": "chosen automatically", "iterations": "", "width": "one for 
 """Defaults that are no value."""
 
 
-def help_of(field: Field) -> str:
-    """The field's help on the command line: what it is, what is allowed, and its default."""
-    default = _CHOSEN.get(field.name, _DEFAULTS.get(field.name, field.default))
+def help_of(field: Field, defaults: Mapping[str, Any] = _CHOSEN) -> str:
+    """The field's help on the command line: what it is, what is allowed, and its default, which a command may
+    have of its own in `defaults`."""
+    default = (_DEFAULTS | dict(defaults)).get(field.name, field.default)
     zero_is_explained = field.name in ("period", "scratch_bytes", "budget", "cores")
     explained = zero_is_explained or field.type == "flag"
     if field.name == "iterations":
@@ -115,23 +116,27 @@ def _warn(ignored: Sequence[str], what: str) -> None:
         sys.stderr.write(f"taskgrain: warning: {options}: {what} does not use {them}\n")
 
 
-def graph_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Gives a command every graph option; it gets them as its parameter `graph`."""
-    parameters = [_option(one, _PANEL) for one in (GIVEN | _OF_A_RUN).values()]
+def graph_options(
+    *, without: Sequence[str] = (), **defaults: object
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command every graph option but those `without`; it gets them as its parameter `graph`. Its help
+    shows `defaults` of its own."""
+    fields = [one for one in (GIVEN | _OF_A_RUN).values() if one.name not in without]
+    parameters = [_option(one, _CHOSEN | defaults) for one in fields]
 
     def given(**values: Any) -> GraphOptions:
         return GraphOptions({name: value for name, value in values.items() if value not in (None, False)})
 
-    return _with_options(command, "graph", parameters, given)
+    return lambda command: _with_options(command, "graph", parameters, given)
 
 
-def _option(field: Field, panel: str) -> inspect.Parameter:
+def _option(field: Field, defaults: Mapping[str, Any]) -> inspect.Parameter:
     """The option of a field; its text is checked where it is used."""
     option = typer.Option(
         field.flag,
         metavar=field.metavar,
-        help=help_of(field),
-        rich_help_panel=panel,
+        help=help_of(field, defaults),
+        rich_help_panel=_PANEL,
         show_default=False,
         autocompletion=complete.one_of(field.choices) if field.choices else None,
     )

@@ -24,11 +24,14 @@ if TYPE_CHECKING:
     from taskgrain.cli.printer import Printer
 
 
+_STEPS = 1000
+
+
 def _run_option(name: str, text: str) -> Any:
     return typer.Option(name, metavar="N", help=text, rich_help_panel="Measuring", show_default=False)
 
 
-@graph_options
+@graph_options(steps=_STEPS)
 def run(
     graph: GraphOptions,
     names: Names = None,
@@ -63,7 +66,7 @@ def run(
         raise UsageError("--iterations: a time needs tasks that work; give another --kernel than empty")
     wanted = single.Wanted(
         workload=graph.workload,
-        steps=graph.count("steps", 1000, low=1),
+        steps=graph.count("steps", _STEPS, low=1),
         iterations=0 if task is not None else graph.count("iterations", 0, or_time=True),
         task_seconds=task,
         repeats=numbers.integer(5 if repeats is None else repeats, "--repeats", low=1, high=100_000),
@@ -75,12 +78,22 @@ def run(
     if dry_run:
         show_plan(dry.run(chosen, wanted.workload, graph.cores), as_json)
         return
-    with Alone(graph.cores, wanted.isa) as alone:
-        outcomes = [single.run(system, graph.cores, wanted, alone) for system in chosen]
+    outcomes: list[dict[str, Any]] = []
+    refused: UsageError | None = None  # by a system; what came before is shown all the same
+    try:
+        with Alone(graph.cores, wanted.isa) as alone:
+            for system in chosen:
+                outcomes.append(single.run(system, graph.cores, wanted, alone))
+    except UsageError as error:
+        if not outcomes:
+            raise
+        refused = error
     if as_json:
         print_json({"schema": 1, "runs": outcomes})
     else:
         _show(printer(), outcomes)
+    if refused:
+        raise refused
     if any("error" in outcome for outcome in outcomes):
         raise typer.Exit(EXIT_FAILED)
 

@@ -16,6 +16,9 @@ from taskgrain.drive.system import System
 from taskgrain.study.workload import Workload
 from taskgrain.words.errors import UsageError
 
+WORKS = "works"
+WORKS_ANEW = "works in a new driver"
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -28,6 +31,10 @@ class Fault:
     point: int
     times: int = 1
     """So often, the first times that the task is executed."""
+
+    @property
+    def moves_core(self) -> bool:
+        return self.kind in ("take_core", "give_core")
 
 
 @dataclass(frozen=True)
@@ -48,9 +55,11 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Take:
-    """One run without the fault, one with it, and another one without."""
+    """One run with the fault, and what the runs without it around it take."""
 
     plain_seconds: float
+    """The mean of one just before and, unless the driver had to be started again, one some time after: so a
+    driver that gets faster, or a machine that gets slower, is no loss or gain."""
     struck: bool | None
     """Whether the fault came; None: nobody could say, because the run ended without an answer."""
     survived: bool
@@ -65,6 +74,8 @@ class Take:
     """Executions that were begun beyond one for each task; None: not known."""
     next_run: str = ""
     """The run after the fault: `works`, `works in a new driver`, or what went wrong."""
+    busy: float = 0.0
+    """The largest share of the cores that others took during these runs."""
 
 
 def run(
@@ -77,11 +88,17 @@ def run(
     takes: list[Take] = []
     try:
         with Session(system.name, system.launch(cores)) as session:
-            session.start()
-            _plain(session, wanted)  # what is slow the first time is not what the fault costs
+            if wanted.fault.moves_core and len(session.launch.cores) < 2:
+                raise DriverError("unsupported", "this system uses one core, which stays")
+            before = _plain(session, wanted)
             for _ in range(wanted.repeats):
-                takes.append(_take(session, wanted))
+                takes.append(_take(session, wanted, before))
                 done(len(takes))
+                started_anew = not session.alive or takes[-1].next_run != WORKS
+                after = _plain(session, wanted)
+                if not started_anew:
+                    takes[-1] = _between(takes[-1], after)
+                before = after
     except DriverError as error:
         if error.kind == "invalid":
             raise UsageError(f"{system.name}: {error.message}") from None
@@ -90,15 +107,18 @@ def run(
 
 
 def summary(takes: Sequence[Take]) -> dict[str, Any]:
-    """How many takes there are, how many survived, were correct, and what that took."""
-    struck = [one for one in takes if one.struck and one.correct]
-    lost = [one.seconds - one.plain_seconds for one in struck if one.seconds is not None]
-    again = [one.again for one in struck if one.again is not None]
+    """How many takes there are, how many of those that the fault struck survived and were correct, and what
+    that took."""
+    struck = [one for one in takes if one.struck is not False]
+    right = [one for one in struck if one.correct]
+    lost = [one.seconds - one.plain_seconds for one in right if one.seconds is not None]
+    again = [one.again for one in right if one.again is not None]
     return {
         "runs": len(takes),
-        "struck": sum(one.struck is not False for one in takes),
-        "survived": sum(one.survived for one in takes),
-        "correct": sum(bool(one.correct) for one in takes),
+        "struck": len(struck),
+        "survived": sum(one.survived for one in struck),
+        "correct": len(right),
+        "busy": max((one.busy for one in takes), default=0.0),
         "plain_seconds": statistics.median(one.plain_seconds for one in takes) if takes else None,
         "again": _spread(again),
         "lost_seconds": _spread(lost),
@@ -114,39 +134,66 @@ def _spread(values: Sequence[float]) -> dict[str, float] | None:
     return {"median": statistics.median(values), "low": min(values), "high": max(values)}
 
 
-def _plain(session: Session, wanted: Wanted) -> float:
-    """Seconds of a run without the fault, with the same books and checks as one with it."""
+@dataclass(frozen=True)
+class _Plain:
+    """A run without the fault."""
+
+    seconds: float
+    busy: float
+    """Share of the cores that others took."""
+
+
+def _plain(session: Session, wanted: Wanted) -> _Plain:
+    """One with the same books and checks as a run with the fault."""
     none = asdict(wanted.fault) | {"kind": "note"}
-    return session.disturbed(wanted.graphs, none, isa=wanted.isa).result.seconds[0]
+
+    def seconds() -> float:
+        return session.disturbed(wanted.graphs, none, isa=wanted.isa).result.seconds[0]
+
+    if not session.alive:
+        session.start()
+        seconds()  # what is slow the first time is not what the fault costs
+    return _Plain(seconds(), _busy(session))
 
 
-def _disturbed(session: Session, wanted: Wanted, plain: float) -> Disturbed:
-    """A run with the fault, which takes `plain` seconds without it."""
+def _busy(session: Session) -> float:
+    """The share of the cores that others took in the last run."""
+    return 0.0 if session.launch.simulated else session.busy.share
+
+
+def _between(take: Take, after: _Plain) -> Take:
+    """The take with the run that came after it."""
+    plain = (take.plain_seconds + after.seconds) / 2.0
+    return replace(take, plain_seconds=plain, busy=max(take.busy, after.busy))
+
+
+def _disturbed(session: Session, wanted: Wanted, plain: float) -> tuple[Disturbed, bool]:
+    """A run with the fault, which takes `plain` seconds without it; and whether the driver should not be used
+    again."""
     fault = asdict(wanted.fault)
-    if wanted.fault.kind not in ("take_core", "give_core"):
-        return session.disturbed(wanted.graphs, fault, isa=wanted.isa, expected_seconds=plain)
+    if not wanted.fault.moves_core:
+        return session.disturbed(wanted.graphs, fault, isa=wanted.isa, expected_seconds=plain), False
     books = Path(session.scratch, f"moved-{time.monotonic_ns()}")
     fault |= {"kind": "note", "file": str(books)}
     given = wanted.fault.kind == "give_core"
     with MovedCore(session.pids, session.launch.cores, books, given) as core:
         found = session.disturbed(wanted.graphs, fault, isa=wanted.isa, expected_seconds=plain)
-        return replace(found, strikes=int(core.moved))
+    return replace(found, strikes=int(core.moved)), core.guessed
 
 
-def _take(session: Session, wanted: Wanted) -> Take:
-    if not session.alive:
-        session.start()
-    plain = _plain(session, wanted)
+def _take(session: Session, wanted: Wanted, before: _Plain) -> Take:
+    plain = before.seconds
     try:
-        found = _disturbed(session, wanted, plain)
+        found, spoilt = _disturbed(session, wanted, plain)
     except DriverError as error:
         if error.kind in ("invalid", "unsupported"):
             raise
         wrong = error.kind == "validation"
         how = f"{error.kind}: {error.message}"
         return Take(plain, None, wrong, False if wrong else None, how, next_run=_next(session, wanted, plain))
+    busy = max(before.busy, _busy(session))
     result = found.result
-    return Take(
+    take = Take(
         plain,
         struck=found.strikes > 0,
         survived=True,
@@ -154,15 +201,19 @@ def _take(session: Session, wanted: Wanted) -> Take:
         seconds=result.seconds[0],
         again=result.executed - result.tasks,
         next_run=_next(session, wanted, plain),
+        busy=busy,
     )
+    if spoilt:
+        session.kill()
+    return take
 
 
 def _next(session: Session, wanted: Wanted, plain: float) -> str:
     """What comes of an ordinary run after one with the fault; it takes about `plain` seconds."""
-    for works in ("works", "works in a new driver"):
+    for works in (WORKS, WORKS_ANEW):
         try:
             if not session.alive:
-                works = "works in a new driver"
+                works = WORKS_ANEW
                 session.start()
             session.run(wanted.graphs, repeats=1, validate="full", isa=wanted.isa, expected_seconds=plain)
             return works

@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from killable_study import FAKE
 
+from taskgrain.drive.answers import Disturbed
+from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 from taskgrain.measure.faults import Fault, Take, Wanted, run, summary
 from taskgrain.study.field import flag
@@ -37,7 +41,8 @@ def test_who_tries_again_survives(tmp_path: Path, kind: str, times: int) -> None
     found = run(system(tmp_path / "retrying", RETRYING), CORES, wanted(kind, times), told.append)
     assert (found["runs"], found["struck"], found["survived"], found["correct"]) == (2, 2, 2, 2)
     assert found["again"] == {"median": times, "low": times, "high": times}
-    assert found["lost_seconds"]["low"] <= found["lost_seconds"]["median"] <= found["lost_seconds"]["high"]
+    lost = sorted(one["seconds"] - one["plain_seconds"] for one in found["takes"])
+    assert found["lost_seconds"] == {"median": sum(lost) / 2, "low": lost[0], "high": lost[1]}
     assert (found["ended"], found["next_run"]) == ([], ["works"])
     assert found["fault"] == {"kind": kind, "step": 5, "point": 1, "times": times}
     assert told == [1, 2]
@@ -83,6 +88,30 @@ def test_a_core_is_taken_or_given(tmp_path: Path, kind: str) -> None:
     assert (found["again"]["median"], found["next_run"]) == (0, ["works"])
 
 
+def test_a_system_that_gets_one_core_alone_loses_none(tmp_path: Path) -> None:
+    one = replace(system(tmp_path / "one", RETRYING), most_cores=1)
+    found = run(one, CORES, wanted("take_core"))
+    assert (found["error"], found["runs"]) == ("unsupported", 0)
+    assert found["message"] == "this system uses one core, which stays"
+
+
+def test_what_is_lost_is_lost_to_the_runs_before_and_after(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver that gets quicker with each run loses nothing by that."""
+    seconds = iter([9.0, 8.0, 7.5, 7.0, 6.5, 6.0])
+    original = Session.disturbed
+
+    def disturbed(session: Session, *words: Any, **named: Any) -> Disturbed:
+        found = original(session, *words, **named)
+        return replace(found, result=replace(found.result, seconds=(next(seconds),)))
+
+    monkeypatch.setattr(Session, "disturbed", disturbed)
+    found = run(system(tmp_path / "retrying", RETRYING), CORES, wanted("fail"))
+    assert [one["plain_seconds"] for one in found["takes"]] == [7.5, 6.5]
+    assert found["lost_seconds"] == {"median": 0.0, "low": 0.0, "high": 0.0}
+
+
 def test_a_system_that_leaves_the_task_out_survives_and_is_wrong(tmp_path: Path) -> None:
     text = RETRYING.read_text().replace("        raise failure", "        return bytes(16)")
     (tmp_path / "driver.py").write_text(text)
@@ -104,15 +133,15 @@ def test_a_system_that_fails_without_a_fault_is_said_to(tmp_path: Path) -> None:
 def test_only_runs_that_the_fault_struck_count() -> None:
     takes = [
         Take(1.0, True, True, True, seconds=1.5, again=2, next_run="works"),
-        Take(1.0, False, True, True, seconds=9.0, again=0, next_run="works"),
+        Take(1.0, False, True, True, seconds=9.0, again=0, next_run="works", busy=0.5),
         Take(3.0, None, False, ended="crash: x", next_run="works in a new driver"),
         Take(2.0, None, True, False, ended="validation: y", next_run="works"),
     ]
     found = summary(takes)
-    assert (found["runs"], found["struck"], found["survived"], found["correct"]) == (4, 3, 3, 2)
+    assert (found["runs"], found["struck"], found["survived"], found["correct"]) == (4, 3, 2, 1)
     assert found["lost_seconds"] == {"median": 0.5, "low": 0.5, "high": 0.5}
     assert found["again"] == {"median": 2, "low": 2, "high": 2}
-    assert math.isclose(found["plain_seconds"], 1.5)
+    assert math.isclose(found["plain_seconds"], 1.5) and found["busy"] == 0.5
     assert found["ended"] == ["crash: x", "validation: y"]
     assert found["next_run"] == ["works", "works in a new driver"]
     assert summary([])["plain_seconds"] is None
