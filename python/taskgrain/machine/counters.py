@@ -49,8 +49,9 @@ class Counters:
         self._open.close()
 
     def read(self) -> dict[str, float]:
-        """What was counted so far."""
-        return {name: sum(map(_value, files)) for name, files in self._files.items()}
+        """What was counted so far, of the events that are known of every thread."""
+        values = {name: [_value(file) for file in files] for name, files in self._files.items()}
+        return {name: sum(filter(None, some)) for name, some in values.items() if None not in some}
 
 
 def _threads(pids: Iterable[int]) -> Iterator[int]:
@@ -86,6 +87,9 @@ def _event(thread: int, kind: int, number: int) -> int | None:
     raise Unreadable(os.strerror(code))
 
 
-def _value(file: int) -> float:
+def _value(file: int) -> float | None:
+    """None if the thread ran, and the processor had no counter free all the time."""
     value, enabled, counted = struct.unpack("=QQQ", os.read(file, 24))
-    return value * (enabled / counted) if counted else 0.0
+    if not counted:
+        return None if enabled else 0.0
+    return float(value * (enabled / counted))

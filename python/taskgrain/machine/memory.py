@@ -110,14 +110,20 @@ class Growth:
     """By how much the resident memory of processes grows at most, from the making of this on."""
 
     def __init__(self, pids: Iterable[int]) -> None:
-        self._before = {pid: _resident(pid) for pid in pids if _forget_peak(pid)}
+        self._before = {pid: _resident(pid) if _forget_peak(pid) else None for pid in pids}
 
     def bytes(self, pids: Iterable[int]) -> int | None:
         """The sum over the processes `pids`, which may have had their peaks at different times; None where
-        the kernel keeps no peak from a moment on."""
+        the kernel keeps no peak from a moment on. What processes held that have ended is not in it."""
         if not self._before:
             return None
-        return sum(max(0, _peak(pid) - self._before.get(pid, 0)) for pid in pids)
+        grown = 0
+        for pid in pids:
+            before = self._before.get(pid, 0)
+            if before is None:
+                return None
+            grown += max(0, _peak(pid) - before)
+        return grown
 
 
 def _forget_peak(pid: int) -> bool:

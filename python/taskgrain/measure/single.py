@@ -52,6 +52,8 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, alone: Alone) -> d
             ready = session.start()
             iterations = _iterations(system, session, wanted, alone)
             outcome |= {"iterations": iterations}
+            if wanted.task_seconds is not None:  # what a run took before would not come with this one
+                ready = session.start()
             before = _alone(system, session, ready, wanted, alone, iterations)
             growth = Growth(session.pids())
             with _counters(system, session, wanted) as counters:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 from taskgrain.machine import counters
 from taskgrain.measure.alone import Alone
@@ -41,6 +42,24 @@ def test_what_a_run_came_to(tmp_path: Path) -> None:
     cores, median = found["cores"], found["median_seconds"]
     assert found["granularity"] == pytest.approx(median * cores / 40)
     assert found["rate"] == pytest.approx(found["work"] / median)
+
+
+def test_the_measured_run_is_the_first_of_its_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Or memory that an earlier run took would not come with it."""
+    asked: list[str] = []
+    original = Session._ask
+
+    def ask(session: Session, request: Any, *words: Any, **named: Any) -> Any:
+        if session.name == "fast":
+            asked.append(request["op"])
+        return original(session, request, *words, **named)
+
+    monkeypatch.setattr(Session, "_ask", ask)
+    outcome(tmp_path)
+    assert asked.count("hello") == 1 and asked.count("run") == 1
+    asked.clear()
+    outcome(tmp_path, task=20e-6)
+    assert asked == ["hello", "run", "hello", "run"]
 
 
 def real(folder: Path, counters: bool = True, tasks: int = 4) -> Any:
