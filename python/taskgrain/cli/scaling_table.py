@@ -12,12 +12,14 @@ from taskgrain.report.scaling import (
     STEPS,
     Problem,
     Scaling,
+    Share,
     Time,
     left_out,
     means,
     measured,
     scalings,
     separations,
+    shown,
 )
 from taskgrain.words import quantity
 
@@ -38,7 +40,7 @@ def show(out: Printer, results: Results) -> None:
         out.table(["system", "size", *(quantity.counted(n, "core") for n in cores)], lines, texts=2)
     for sentence in left_out(results):
         out.text(sentence)
-    apart = separations(results)
+    apart, unmet = separations(results)
     if not apart:
         return
     out.text("\nWhere the limit is met", "bold")
@@ -60,13 +62,13 @@ def show(out: Printer, results: Results) -> None:
     )
     out.text("\nHow far the two lie apart, mean and standard deviation", "bold")
     out.table(
-        ["workload", "meetings", "cores", "time"],
+        ["workload", "meetings", "not met", "cores", "time"],
         [
             [
-                *(one.workload, str(one.count)),
+                *(one.workload, str(one.count), str(one.unmet)),
                 *(one.shown("cores"), one.shown("seconds")),
             ]
-            for one in means(apart)
+            for one in means(apart, unmet)
         ],
         texts=1,
     )
@@ -100,11 +102,17 @@ def _limits(one: Scaling, cores: list[int]) -> list[str]:
 def _shown(one: Scaling, problem: Problem, cores: list[int]) -> list[str]:
     known = {time.cores: time for time in problem.times}
     return [
-        f"{quantity.seconds(time.seconds)} {quantity.percent(one.efficiency(problem, time)):>5}"
+        f"{quantity.seconds(time.seconds)}  {shown(one.efficiency(problem, time))}"
         if (time := known.get(n))
         else quantity.NOTHING
         for n in cores
     ]
+
+
+def _efficiency(share: Share | None) -> dict[str, float | None]:
+    found = (share.value, share.low, share.high) if share else (None, None, None)
+    names = ("parallel_efficiency", "parallel_efficiency_low", "parallel_efficiency_high")
+    return dict(zip(names, found, strict=True))
 
 
 def _fields(time: Time) -> dict[str, Any]:
@@ -113,7 +121,7 @@ def _fields(time: Time) -> dict[str, Any]:
 
 def _problem(one: Scaling, problem: Problem) -> dict[str, Any]:
     met = one.meetings(problem) if one.kind == "strong" else (None, None)
-    times = [_fields(time) | {"parallel_efficiency": one.efficiency(problem, time)} for time in problem.times]
+    times = [_fields(time) | _efficiency(one.efficiency(problem, time)) for time in problem.times]
     return {
         "iterations": problem.iterations,
         "of": "task" if one.kind == "weak" else "step",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean, stdev
@@ -32,6 +33,15 @@ class Time:
     high: float | None
     efficiency: float | None
     """The share of what the kernel alone would do; of the limit, the threshold."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """Parallel efficiency, within the bounds of the two times that it is the ratio of: at least 95 % sure."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True)
@@ -69,11 +79,21 @@ class Scaling:
         number = quantity.counted(problem.iterations, "iteration")
         return f"{number} a {'task' if self.kind == 'weak' else 'step'}"
 
-    def efficiency(self, problem: Problem, time: Time) -> float:
-        """Parallel efficiency: relative to the fewest cores of the problem."""
+    def efficiency(self, problem: Problem, time: Time) -> Share | None:
+        """Parallel efficiency, relative to the fewest cores of any size; None if this size was not measured
+        there."""
         first = problem.times[0]
+        if first.cores > min(one.times[0].cores for one in self.problems):
+            return None
+        if time == first:
+            return Share(1.0)
         more = time.cores / first.cores if self.kind == "strong" else 1.0
-        return first.seconds / (time.seconds * more)
+
+        def share(one: float | None, other: float | None) -> float | None:
+            return one / (other * more) if one is not None and other else None
+
+        value = first.seconds / (time.seconds * more)
+        return Share(value, share(first.low, time.high), share(first.high, time.low))
 
     def meetings(self, problem: Problem) -> tuple[Meeting | None, Meeting | None]:
         """Where the limit meets the ideal time, and the actual one."""
@@ -94,6 +114,13 @@ class Separation:
     def factors(self) -> tuple[float, float]:
         """Of cores, and of time."""
         return self.ideal.apart(self.actual)
+
+
+def shown(share: Share | None) -> str:
+    """Parallel efficiency with its interval: `62 % (58 – 66)`."""
+    if share is None:
+        return quantity.NOTHING
+    return quantity.percent_interval(share.value, share.low, share.high)
 
 
 def scalings(results: Results) -> list[Scaling]:
@@ -125,15 +152,18 @@ def measured(results: Results) -> list[Scaling]:
     ]
 
 
-def separations(results: Results) -> list[Separation]:
-    """Of each problem that meets the limit both ways, the largest last."""
-    found = []
+def separations(results: Results) -> tuple[list[Separation], Counter[str]]:
+    """Those of each problem that meets the limit both ways, the largest last; and how many problems of each
+    workload do so only in their ideal times: their actual ones would farther on, or never."""
+    found, unmet = [], Counter[str]()
     for one in scalings(results):
         for problem in one.problems if one.kind == "strong" else ():
             foretold, actual = one.meetings(problem)
             if foretold is not None and actual is not None:
                 found.append(Separation(one, problem, foretold, actual))
-    return found
+            elif foretold is not None:
+                unmet[one.workload] += 1
+    return found, unmet
 
 
 @dataclass(frozen=True)
@@ -142,6 +172,8 @@ class Means:
 
     workload: str
     count: int
+    unmet: int
+    """Problems that are not among these, because their actual times do not meet the limit."""
     cores: float
     cores_deviation: float
     """Standard deviation of the sample; 0 of one alone."""
@@ -154,7 +186,7 @@ class Means:
         return f"{value:.2f} ×, {f'{deviation:.2f}' if self.count > 1 else quantity.NOTHING}"
 
 
-def means(found: list[Separation]) -> list[Means]:
+def means(found: list[Separation], unmet: Mapping[str, int]) -> list[Means]:
     """For each workload the means over its systems and sizes."""
     factors: dict[str, list[tuple[float, float]]] = {}
     for one in found:
@@ -163,6 +195,7 @@ def means(found: list[Separation]) -> list[Means]:
         Means(
             workload,
             len(some),
+            unmet.get(workload, 0),
             *(
                 value
                 for of in zip(*some, strict=True)

@@ -39,7 +39,8 @@ def test_strong_scaling_is_shown_with_the_limit_and_where_it_is_met() -> None:
     text = shown(study("strong"))
     for words in (
         "strong scaling of fft/tasks_per_core=8", "limit of METG(50 %)", "512 iterations a step", "1 core",
-        "2 cores", "24.0 ms 100 %", "14.4 ms  83 %", "16.0 ms", "1.50 cores", "mean and standard deviation",
+        "2 cores", "24.0 ms  100 %",
+        "14.4 ms  83 % (68 – 102)", "16.0 ms", "1.50 cores", "mean and standard deviation",
     ):  # fmt: skip
         assert words in text, words
 
@@ -57,6 +58,8 @@ def test_programs_get_the_same() -> None:
     times: list[dict[str, Any]] = size["times"]
     assert [time["cores"] for time in times] == [1, 2]
     assert [time["parallel_efficiency"] for time in times] == [1.0, pytest.approx(0.8333, rel=1e-3)]
+    assert times[0]["parallel_efficiency_low"] is None
+    assert times[1]["parallel_efficiency_low"] == pytest.approx(0.8333 * 0.9 / 1.1, rel=1e-3)
     assert size["limit_ideal"]["cores"] == pytest.approx(1.5) and size["limit_actual"]["cores"] > 1.5
     assert scaling_table.as_json(results()) == []
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
 import altair as alt
@@ -26,6 +26,7 @@ from taskgrain.report.scaling import (
     means,
     scalings,
     separations,
+    shown,
 )
 from taskgrain.words import quantity
 
@@ -51,10 +52,10 @@ def _intro(results: Results) -> Markup:
     )
     for sentence in left_out(results):
         text += Markup("<p>{}.</p>").format(sentence)
-    return text + _separations(separations(results))
+    return text + _separations(*separations(results))
 
 
-def _separations(found: list[Separation]) -> Markup:
+def _separations(found: list[Separation], unmet: Mapping[str, int]) -> Markup:
     """The table of where the limit is met; nothing if it is not met."""
     if not found:
         return Markup("")
@@ -75,8 +76,14 @@ def _separations(found: list[Separation]) -> Markup:
         '<div class="scroll hinted" tabindex="0" role="region" aria-label="{}"><table>'
         "<thead><tr>{}</tr></thead>\n<tbody>{}</tbody></table></div>"
     )
-    averages = Markup("\n").join(_row_of(_mean(one)) for one in means(found))
-    heads = ("workload", "meetings", "apart in cores: mean, deviation", "apart in time: mean, deviation")
+    averages = Markup("\n").join(_row_of(_mean(one)) for one in means(found, unmet))
+    heads = (
+        "workload",
+        "meetings",
+        "not met",
+        "apart in cores: mean, deviation",
+        "apart in time: mean, deviation",
+    )
     every = (
         "system",
         "workload",
@@ -87,7 +94,7 @@ def _separations(found: list[Separation]) -> Markup:
     )
     return Markup(
         "<p>The circle is where ideal scaling from the fewest cores meets the limit, the square where the "
-        "measured time does.</p>\n{}\n"
+        "measured time does; of the sizes under <em>not met</em> it does not.</p>\n{}\n"
         "<details><summary>Where each size meets the limit</summary>\n{}</details>"
     ).format(
         table.format("How far prediction and measurement lie apart", _head_of(heads), averages),
@@ -99,6 +106,7 @@ def _mean(one: Means) -> tuple[object, ...]:
     return (
         one.workload,
         one.count,
+        one.unmet,
         *(one.shown("cores"), one.shown("seconds")),
     )
 
@@ -152,7 +160,7 @@ def _by_cell(one: Scaling) -> dict[int, list[Row]]:
         named = place % _EVERY == 0 and problem.times[-1].seconds * _APART < lowest
         lowest = problem.times[-1].seconds if named else lowest
         for time in problem.times:
-            reached = quantity.percent(one.efficiency(problem, time))
+            reached = shown(one.efficiency(problem, time))
             row = _row("time", one, time, one.named(problem)) | {
                 "label": str(problem.iterations) if named and time is problem.times[-1] else "",
                 "parallel": reached,
