@@ -9,9 +9,7 @@ from pathlib import Path
 from taskgrain.drive.system import System
 from taskgrain.productivity import tokens
 from taskgrain.productivity.constructs import find, pattern
-from taskgrain.productivity.tokens import Source
-
-_BRACKETS = frozenset("(){}[];,")
+from taskgrain.productivity.tokens import BRACKETS, Source
 
 
 @dataclass(frozen=True)
@@ -61,7 +59,7 @@ def lines_of_code(source: Source) -> set[int]:
     """The lines that have more than comments, docstrings and brackets."""
     found = set(source.import_lines)
     for token in source.tokens:
-        if token.text not in _BRACKETS:
+        if token.text not in BRACKETS:
             found.update(range(token.first, token.last + 1))
     return found
 

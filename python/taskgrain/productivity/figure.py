@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import altair as alt
-import vl_convert
 
 from taskgrain.productivity.frontier import EFFORTS, Effort, Measured, frontier
 from taskgrain.report import look
-from taskgrain.report.figures import FORMATS, PIXELS
-from taskgrain.report.look import PAPER, VEGALITE, Spec
+from taskgrain.report.figures import FORMATS, content, free_file
+from taskgrain.report.look import PAPER, Spec
 from taskgrain.words.errors import UsageError
 
 _TITLES: Mapping[Effort, str] = {"lines": "lines of code", "constructs": "constructs"}
@@ -39,10 +37,10 @@ def save(
             if not any(row.cell.metg for row in rows):
                 continue
             spec = figure(rows)
-            stem = re.sub(r"[^A-Za-z0-9._=-]+", "-", f"productivity {workload}").strip(".-")[:120]
             for kind in formats:
-                written.append(folder / f"{stem}.{kind}")
-                written[-1].write_bytes(_content(spec, kind))
+                file = free_file(folder, f"productivity {workload}", kind, written)
+                file.write_bytes(content(spec, kind))
+                written.append(file)
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written: {error.strerror}") from None
     return written
@@ -112,13 +110,3 @@ def _by_system(rows: Sequence[Measured], channel: Any) -> Any:
     columns = max(1, int((2 * _WIDTH + _BESIDE) / (_SYMBOL + _LETTER * max(map(len, systems)))))
     legend = alt.Legend(orient="bottom", columns=columns, symbolSize=26, symbolOpacity=1, symbolLimit=0)
     return channel("system:N", scale=alt.Scale(domain=systems, range=styles), legend=legend)
-
-
-def _content(spec: Spec, kind: str) -> bytes:
-    if kind == "pdf":
-        return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGALITE))
-    if kind == "png":
-        return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGALITE, scale=PIXELS / 72, ppi=72))
-    svg = str(vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE))
-    # A length without a unit would be in pixels, of which there are 96 in an inch.
-    return re.sub(r'( width="[\d.]+)(" height="[\d.]+)"', r'\1pt\2pt"', svg, count=1).encode()

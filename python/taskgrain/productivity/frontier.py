@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -29,10 +28,6 @@ class Measured:
         """Lines of code or constructs; None if its `system.toml` does not say which names are constructs."""
         return self.count.total if kind == "lines" else len(self.count.constructs) or None
 
-    def is_below(self, other: Measured) -> bool:
-        """Whether its METG is smaller."""
-        return (self.cell.metg or math.inf) < (other.cell.metg or math.inf)
-
     def is_surely_below(self, other: Measured) -> bool:
         """Whether its METG is smaller, whatever both are within their intervals."""
         high, low = self.cell.high, other.cell.low
@@ -49,7 +44,7 @@ def by_workload(cells: Iterable[Cell], counts: Mapping[str, Count]) -> dict[str,
 
 
 def frontier(rows: Sequence[Measured], kind: Effort) -> dict[str, bool]:
-    """The systems of a workload that no other surely beats in both, each with whether none seems to, either.
+    """The systems of a workload that no other surely beats in both, each with whether surely none does.
 
     One beats another that takes no less and has a larger METG. A system that uses fewer cores than others can
     is not compared with them.
@@ -62,7 +57,7 @@ def frontier(rows: Sequence[Measured], kind: Effort) -> dict[str, bool]:
     ]
     found = {}
     for row, effort in able:
-        rivals = [other for other, less in able if less <= effort and other.is_below(row)]
+        rivals = [other for other, less in able if other is not row and less <= effort]
         if not any(other.is_surely_below(row) for other in rivals):
-            found[row.system] = not rivals
+            found[row.system] = all(row.is_surely_below(other) for other in rivals)
     return found

@@ -86,6 +86,10 @@ LANGUAGES: Mapping[str, Language] = {
 """By the ending of a file's name."""
 
 
+BRACKETS = frozenset("(){}[];,")
+"""A line of these alone is no line of code."""
+
+
 @dataclass(frozen=True)
 class Token:
     """A word, a sign, a text or a directive."""
@@ -108,7 +112,7 @@ class Source:
     tokens: tuple[Token, ...]
     """All but those of imports."""
     import_lines: frozenset[int]
-    """Lines that have tokens of imports."""
+    """Lines that have tokens of imports, and not only brackets."""
     imported: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The whole of what a name stands for: `np` for `("numpy",)`, `Event` for `("Realm", "Event")`."""
 
@@ -137,9 +141,9 @@ def parse(text: bytes, language: Language, file: Path = Path()) -> Source:
         if node.type in language.imports:
             imported |= _imported(_text(node), first=node.type == "import_statement")
         elif token := _token(node, language):
-            if of_import:
+            if of_import and token.text not in BRACKETS:
                 import_lines.update(range(token.first, token.last + 1))
-            else:
+            elif not of_import:
                 tokens.append(token)
     return Source(file, language, tuple(tokens), frozenset(import_lines), imported)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 import vl_convert
@@ -35,8 +35,8 @@ def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> li
         for figure in (one for chart in CHARTS for one in chart.on_paper(results)):
             spec, svg = _fitted(figure)
             for kind in formats:
-                path = _free(folder, figure.name, kind, written)
-                path.write_bytes(_content(spec, svg, kind))
+                path = free_file(folder, figure.name, kind, written)
+                path.write_bytes(content(spec, kind, svg))
                 written[path] = None
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written: {error.strerror}") from None
@@ -64,16 +64,18 @@ def _fitted(figure: Figure) -> tuple[Spec, str]:
     return spec, svg
 
 
-def _content(spec: Spec, svg: str, kind: str) -> bytes:
+def content(spec: Spec, kind: str, svg: str = "") -> bytes:
+    """A figure as a file of a format, from its specification, or from its SVG if that is drawn already."""
     if kind == "pdf":
         return bytes(vl_convert.vegalite_to_pdf(spec, vl_version=VEGALITE))
     if kind == "png":
         return bytes(vl_convert.vegalite_to_png(spec, vl_version=VEGALITE, scale=PIXELS / 72, ppi=72))
+    svg = svg or str(vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE))
     # A length without a unit would be in pixels, of which there are 96 in an inch.
     return re.sub(r'( width="[\d.]+)(" height="[\d.]+)"', r'\1pt\2pt"', svg, count=1).encode()
 
 
-def _free(folder: Path, name: str, kind: str, taken: dict[Path, None]) -> Path:
+def free_file(folder: Path, name: str, kind: str, taken: Container[Path]) -> Path:
     """A file for a figure; names come from results and may be anything."""
     stem = re.sub(r"[^A-Za-z0-9._=-]+", "-", name).strip(".-")[:120] or "figure"
     path, number = folder / f"{stem}.{kind}", 1

@@ -50,7 +50,7 @@ b)";
 
 def test_a_docstring_is_no_code_in_python() -> None:
     text = '"""About.\n\nMore."""\nfrom a import (\n    b,\n)\n\nX = 1\n"""What it is."""\n\nf(\n    X\n)\n'
-    assert lines(text, ".py") == [4, 5, 6, 8, 11, 12]
+    assert lines(text, ".py") == [4, 5, 8, 11, 12]
 
 
 BY_HAND = {

@@ -47,8 +47,9 @@ def test_who_is_beaten_only_perhaps_stays_and_is_marked(
     assert frontier([row("fast", 1.0, 10), row("slow", 2.0, 20, **fields)], "lines") == found
 
 
-def test_a_tie_leaves_both() -> None:
-    assert frontier([row("a", 1.0, 10), row("b", 1.0, 10)], "lines") == {"a": True, "b": True}
+def test_of_a_tie_both_may_be_beaten_or_the_longer_one() -> None:
+    assert frontier([row("a", 1.0, 10), row("b", 1.0, 10)], "lines") == {"a": False, "b": False}
+    assert frontier([row("a", 1.0, 60), row("b", 1.01, 50)], "lines") == {"a": False, "b": True}
 
 
 def test_who_uses_fewer_cores_or_has_no_number_is_not_compared() -> None:
