@@ -25,7 +25,7 @@ typedef struct tg_system {
   /* The processors that worker `worker` may run on, as it observed them itself: writes at most `capacity` of them and returns how many
    * there are; -1 if there is no such worker. */
   int (*binding)(void* self, int worker, int* processors, int capacity);
-  /* Prepares a run, once for all its repeats; not timed. `run` stays until the next prepare, or the end. */
+  /* Prepares a run, once for all its repeats; not timed. `run` stays until the request is answered. */
   int (*prepare)(void* self, tg_run* run);
   /* Executes every task of every graph once; timed. */
   int (*execute)(void* self, tg_run* run);

@@ -16,7 +16,8 @@ _PLAIN = Cell(
     threshold=0.5, ending="precise", metg=None, low=None, high=None, start=None, best=False, overhead=None,
     overhead_low=None, overhead_high=None, quiet=None, quiet_low=None, quiet_high=None, ratios=(),
     floor=None, floor_low=None,
-    floor_high=None, iterations=None, rounds=8, runs=20, repeated=0, disturbed=0, prepare=None, memory=None,
+    floor_high=None, iterations=None, rounds=8, runs=20, repeated=0, disturbed=0, prepare=None,
+    prepare_tasks=0, memory=None,
     peak_rate=1e9, best_rate=1e9, work_unit="flop", curve=(), known=None, warnings=(), error="",
 )  # fmt: skip
 

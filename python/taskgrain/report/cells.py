@@ -118,7 +118,9 @@ class Cell:
     disturbed: int | None
     """Runs that stayed disturbed."""
     prepare: float | None
-    """Seconds that a run spent on its graph before the clock started, per task: the median over its runs."""
+    """Seconds that a run spent on its graph before the clock started: the median of the longest runs."""
+    prepare_tasks: int
+    """Of each of these."""
     memory: int | None
     """Bytes, the largest process of its driver at its largest, since that was started."""
     peak_rate: float | None

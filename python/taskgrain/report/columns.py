@@ -80,7 +80,12 @@ def _floor(cell: Cell) -> tuple[str, float | None]:
 
 
 def _prepare(cell: Cell) -> tuple[str, float | None]:
-    return quantity.seconds(cell.prepare, 2), cell.prepare
+    if cell.prepare is None:
+        return quantity.NOTHING, None
+    return (
+        f"{quantity.seconds(cell.prepare, 2)} for {quantity.counted(cell.prepare_tasks, 'task')}",
+        cell.prepare,
+    )
 
 
 def _memory(cell: Cell) -> tuple[str, float | None]:
@@ -104,7 +109,7 @@ COLUMNS = (
     Column("Start and end of a run", False, True, lambda cell: (quantity.seconds(cell.start, 2), cell.start)),
     Column("METG on quiet cores", False, True, _quiet),
     Column("Floor", False, True, _floor),
-    Column("Graph made ahead, per task", False, True, _prepare),
+    Column("Graph made ahead", False, True, _prepare),
     Column("Memory of a process", True, True, _memory),
     Column("Ending", True, False, _text(ending)),
     Column("Rounds", True, True, lambda cell: _number(cell.rounds)),

@@ -57,8 +57,8 @@ class _Gathered:
     """Of the lines of runs, those that make no sense included."""
     longest: tuple[int, int, int] = (0, 0, 0)
     """Tasks, dependences and steps of the longest run."""
-    prepared: list[float] = field(default_factory=list)
-    """Seconds before the clock of each run, per task."""
+    prepared: dict[int, list[float]] = field(default_factory=dict)
+    """Seconds before the clock of the runs, by their tasks."""
     memory: int = 0
     """The largest that a run names, in bytes."""
     work_unit: str = ""
@@ -136,9 +136,8 @@ def _gather(cell: _Gathered, line: Line) -> None:
             cell.runs += _runs(line)
             if line.tasks and line.dependencies is not None:
                 cell.longest = max(cell.longest, (line.tasks, line.dependencies, line.steps or 0))
-            cell.prepared += [
-                one / line.tasks for one in line.prepare_seconds if one is not None and line.tasks
-            ]
+            seconds = [one for one in line.prepare_seconds if one is not None]
+            cell.prepared.setdefault(line.tasks or 0, []).extend(seconds)
             cell.memory = max(cell.memory, line.peak_rss_bytes or 0)
             if line.iterations:  # the empty kernel has a unit of its own
                 cell.work_unit = text(line.work_unit) or cell.work_unit
@@ -190,6 +189,7 @@ def _cell(
     reference = references.get(started.reference_key, _Reference())
     peak_rate = ended.peak_rate or peak(reference.rates, started.cores)
     tasks, dependences, steps = gathered.longest
+    prepared = max(gathered.prepared.items(), default=(0, []))
     return Cell(
         name=name,
         system=system,
@@ -228,7 +228,8 @@ def _cell(
         runs=gathered.count,
         repeated=ended.repeated_runs,
         disturbed=ended.disturbed_runs,
-        prepare=median(gathered.prepared) if gathered.prepared else None,
+        prepare=median(prepared[1]) if prepared[1] else None,
+        prepare_tasks=prepared[0],
         memory=gathered.memory or None,
         peak_rate=peak_rate,
         best_rate=ended.best_rate,

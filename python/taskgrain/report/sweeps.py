@@ -36,12 +36,12 @@ def sweeps(results: Results) -> list[Sweep]:
     for field in (one.name for one in WORKLOAD.values() if one.type in _NUMERIC):
         for number, cell in enumerate(results.cells):
             value = cell.fields.get(field)
-            known = isinstance(value, int | float) and not isinstance(value, bool)
-            if (
-                isinstance(value, int | float) and known and (value or field != "cores")
-            ):  # 0 is no number of cores
-                for name, others in _kept(field, cell):
-                    found.setdefault((field, *others), Sweep(field, name, {})).values[number] = value
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                continue
+            if field == "cores" and not value:  # it names no number
+                continue
+            for name, others in _kept(field, cell):
+                found.setdefault((field, *others), Sweep(field, name, {})).values[number] = value
     return [one for one in found.values() if len(set(one.values.values())) > 1]
 
 

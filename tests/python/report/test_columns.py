@@ -46,6 +46,7 @@ def test_columns_of_numbers_sort_by_numbers(column: object) -> None:
         floor_high=1.1e-6,
         iterations=120.0,
         prepare=2e-9,
+        prepare_tasks=1000,
         memory=2**20,
         start=1e-6,
         overhead=1e-6,
@@ -89,6 +90,7 @@ def test_an_ending_is_told_in_words_with_its_error() -> None:
     assert all(name and told for name, told in ENDINGS.values())
 
 
-def test_what_a_graph_takes_ahead_is_told_per_task() -> None:
-    assert content("Graph made ahead, per task", cell(prepare=1.26e-6)) == ("1.3 µs", 1.26e-6)
-    assert content("Graph made ahead, per task", cell())[0] == NOTHING
+def test_what_a_graph_takes_ahead_is_told_with_its_tasks() -> None:
+    found = content("Graph made ahead", cell(prepare=1.26e-6, prepare_tasks=320))
+    assert found == ("1.3 µs for 320 tasks", 1.26e-6)
+    assert content("Graph made ahead", cell())[0] == NOTHING
