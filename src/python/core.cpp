@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "../core/fault_books.hpp"
 #include "../core/request.hpp"
 #include "../driver/protocol.hpp"
 #include "taskgrain/binding.hpp"
@@ -352,6 +353,7 @@ NB_MODULE(_core, m) {
     for (const Field& field : fields()) all.append(as_dict(field));
     return all;
   });
+  m.attr("MOST_TASKS_WITH_FAULT") = FaultBooks::most_tasks;
   m.def("cores", &cores);
   m.def("pin_this_thread", &pin_this_thread, nb::arg("processor"));
   m.def("binding_of_this_thread", &binding_of_this_thread);

@@ -101,17 +101,18 @@ def faults(
         return
     outcomes = []
     interrupted = False
-    refused: UsageError | None = None  # by a system; what came before is shown all the same
+    refused = []  # by a system; what others did is shown all the same
     try:
         with interruptible(), _Progress(quiet, len(chosen), wanted.repeats) as progress:
             for one in chosen:
-                outcomes.append(measured.run(one, graph.cores, wanted, progress.of(one.name)))
+                try:
+                    outcomes.append(measured.run(one, graph.cores, wanted, progress.of(one.name)))
+                except UsageError as error:
+                    refused.append(str(error))
     except KeyboardInterrupt:
         interrupted = True
-    except UsageError as error:
-        if not outcomes:
-            raise
-        refused = error
+    if refused and not outcomes:
+        raise UsageError("; ".join(refused))
     if as_json:
         print_json({"schema": 1, "interrupted": interrupted, "faults": outcomes})
     elif outcomes:
@@ -119,8 +120,8 @@ def faults(
     if interrupted:
         raise Interrupted("interrupted; systems that had not ended are left out")
     if refused:
-        raise refused
-    if any("error" in outcome for outcome in outcomes):
+        raise UsageError("; ".join(refused))
+    if any(outcome.get("error", "unsupported") != "unsupported" for outcome in outcomes):
         raise typer.Exit(EXIT_FAILED)
 
 
@@ -129,7 +130,7 @@ def _fault(
 ) -> tuple[Fault, int]:
     """The fault that the options describe, and the steps that the graph really has: `faults` has the step of
     each. Raises `InputError` and `UsageError`."""
-    from taskgrain._core import InvalidSpec, Run, Unsupported
+    from taskgrain._core import MOST_TASKS_WITH_FAULT, InvalidSpec, Run, Unsupported
     from taskgrain.measure.faults import Fault
 
     given = [option for option, step in faults.items() if step is not None]
@@ -142,10 +143,13 @@ def _fault(
     if moves_core and times is not None:
         raise UsageError(f"--times: {option} moves a core only once; leave it out")
     try:
-        graphs = graph.workload.request(0, steps)[:1]
+        graphs = graph.workload.request(0, steps)
         run = Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off"}))
     except (InvalidSpec, Unsupported, MemoryError) as error:
         raise UsageError(str(error) or "not enough memory for this graph") from error
+    if run.tasks > MOST_TASKS_WITH_FAULT:
+        most = MOST_TASKS_WITH_FAULT
+        raise UsageError(f"a graph of {run.tasks} tasks: a run with a fault has at most {most}")
     steps = run.steps()  # a file gives its own
     step = numbers.integer(faults[option] if given else steps // 2, option, high=steps - 1)
     first, last = run.points(0, step)

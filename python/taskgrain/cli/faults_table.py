@@ -36,6 +36,8 @@ def show(out: Printer, outcomes: Sequence[Mapping[str, Any]]) -> None:
         if "error" in one:
             when = "" if one["error"] == "unsupported" else ", without any fault"
             out.text(f"{one['system']}{when}: {one['error']}: {shortened(one['message'])}", "red")
+            if one["log"]:
+                out.text(one["log"])
         if one["busy"] > BUSY_SHARE:
             out.text(f"{one['system']}: {notice('run_disturbed', share=one['busy']).text}", "yellow")
         if missed := one["runs"] - one["struck"]:
@@ -64,11 +66,10 @@ def _missed(kind: str) -> str:
 
 def row(one: Mapping[str, Any]) -> list[str]:
     """The cells of a system."""
-    struck, again = one["struck"], one["again"]
+    struck, again, plain = one["struck"], one["again"], quantity.seconds(one["plain_seconds"])
     if not one["runs"]:
         how = "unsupported" if one["error"] == "unsupported" else "failed without a fault"
-        return [one["system"], how, *[NOTHING] * (len(_HEADS) - 2)]
-    plain = quantity.seconds(one["plain_seconds"])
+        return [one["system"], how, NOTHING, NOTHING, plain, NOTHING, NOTHING]
     if not struck:
         return [one["system"], "not struck", NOTHING, NOTHING, plain, NOTHING, _next(one)]
     return [

@@ -12,7 +12,7 @@ import typer
 
 from taskgrain.cli.options import Json, Margin, Text, split_names
 from taskgrain.words import numbers, quantity
-from taskgrain.words.errors import EXIT_FAILED, InputError, UsageError
+from taskgrain.words.errors import EXIT_FAILED, InputError, UsageError, unwritable
 
 if TYPE_CHECKING:
     from taskgrain.history.session import Session
@@ -249,4 +249,4 @@ def _write(file: Path, text: str) -> None:
         draft.replace(file)
     except OSError as error:
         draft.unlink(missing_ok=True)
-        raise UsageError(f"{file}: cannot be written: {error.strerror}") from None
+        raise unwritable(file, error) from None

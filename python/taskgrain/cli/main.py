@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -11,7 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from taskgrain.cli.app import app
-from taskgrain.words.errors import EXIT_FAILED, EXIT_INPUT, EXIT_INTERRUPTED, TaskgrainError
+from taskgrain.words.errors import EXIT_FAILED, EXIT_INPUT, EXIT_INTERRUPTED, OutputError, TaskgrainError
 
 
 def _complain(text: str) -> None:
@@ -21,7 +22,11 @@ def _complain(text: str) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The program: exit code 0, 1 (something failed), 2 (bad input) or 130 (interrupted)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if sys.stderr is None:  # closed by who called
+        sys.stderr = open(os.devnull, "w")
     try:
+        if sys.stdout is None:
+            raise OutputError("standard output is closed")
         code = app(words, prog_name="taskgrain", standalone_mode=False)
         if code == EXIT_INTERRUPTED:  # typer makes this of a KeyboardInterrupt
             raise KeyboardInterrupt

@@ -79,21 +79,21 @@ def run(
         show_plan(dry.run(chosen, wanted.workload, graph.cores), as_json)
         return
     outcomes: list[dict[str, Any]] = []
-    refused: UsageError | None = None  # by a system; what came before is shown all the same
-    try:
-        with Alone(graph.cores, wanted.isa) as alone:
-            for system in chosen:
+    refused = []  # by a system; what others did is shown all the same
+    with Alone(graph.cores, wanted.isa) as alone:
+        for system in chosen:
+            try:
                 outcomes.append(single.run(system, graph.cores, wanted, alone))
-    except UsageError as error:
-        if not outcomes:
-            raise
-        refused = error
+            except UsageError as error:
+                refused.append(str(error))
+    if refused and not outcomes:
+        raise UsageError("; ".join(refused))
     if as_json:
         print_json({"schema": 1, "runs": outcomes})
     else:
         _show(printer(), outcomes)
     if refused:
-        raise refused
+        raise UsageError("; ".join(refused))
     if any("error" in outcome for outcome in outcomes):
         raise typer.Exit(EXIT_FAILED)
 

@@ -31,6 +31,8 @@ class DriverError(Exception):
         self.log_tail = log_tail
         self.at_start = False
         """Whether the driver did not even start."""
+        self.strikes = 0
+        """How often the fault had struck that the run was asked for."""
 
 
 class OutOfTime(Exception):
@@ -261,10 +263,16 @@ def result(
     )
 
 
-def disturbed(answer: Mapping[str, object], number: int, cores: Sequence[int], elapsed: float) -> Disturbed:
-    """Checks the `result` event of a run that was asked for a fault."""
+def disturbed(
+    answer: Mapping[str, object], number: int, cores: Sequence[int], elapsed: float, strikes: int
+) -> Disturbed:
+    """Checks the `result` event of a run that was asked for a fault, whose books say that it struck `strikes`
+    times."""
     found = result(answer, number, 1, cores, elapsed, again=True)
-    return Disturbed(found, _integer(answer, "strikes"))
+    told = _integer(answer, "strikes")
+    if told != strikes:
+        raise DriverError("protocol", f"says that the fault struck {told} times; its books say {strikes}")
+    return Disturbed(found, told)
 
 
 def peak(answer: Mapping[str, object], number: int, cores: int) -> Peak:

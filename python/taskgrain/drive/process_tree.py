@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import shutil
@@ -16,6 +17,7 @@ from typing import IO
 
 from taskgrain.drive import supervisor
 from taskgrain.machine.processes import cpu_seconds, descendants, runs
+from taskgrain.words.errors import InputError
 
 _MARK = "TASKGRAIN_TREE"
 """An environment variable by which the processes of a tree are found even if their supervisor was killed."""
@@ -108,18 +110,27 @@ class Tree:
             time.sleep(0.002)
 
 
+def _scratch(folder: str) -> str:
+    try:
+        return tempfile.mkdtemp(prefix="taskgrain-", dir=folder or None)
+    except OSError as error:
+        if not folder or error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE):
+            raise
+        raise InputError("TMPDIR", folder, f"a folder that can be written ({error.strerror})") from None
+
+
 def spawn(command: Sequence[str], env: Mapping[str, str], cores: Sequence[int] = ()) -> Tree:
     """Starts `command` on the processors `cores` (empty: any), its standard streams as pipes.
 
-    Its TMPDIR is a folder of its own, below that of `env`, which goes when its processes do. Raises `OSError`
-    where it cannot be made. A command that cannot be started ends with code 127 and a line on its standard
+    Its TMPDIR is a folder of its own, below that of `env`, which goes when its processes do. Raises
+    `InputError` where that is no folder to write to, and `OSError` where there is no room. A command that cannot be started ends with code 127 and a line on its standard
     error.
     """
     lifeline_end, lifeline = os.pipe()
     mark = secrets.token_hex(8)
     scratch = ""
     try:
-        scratch = tempfile.mkdtemp(prefix="taskgrain-", dir=env.get("TMPDIR") or None)
+        scratch = _scratch(env.get("TMPDIR", ""))
         words = [str(lifeline_end), scratch, ",".join(map(str, cores)), *command]
         process = subprocess.Popen(
             [sys.executable, "-I", "-S", supervisor.__file__, *words],

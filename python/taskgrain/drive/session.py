@@ -17,6 +17,7 @@ from typing import Self, TypeVar
 
 from taskgrain.drive import answers
 from taskgrain.drive.answers import Disturbed, DriverError, OutOfTime, Peak, Probe, Ready, RunResult
+from taskgrain.drive.books import Books
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.log import DriverLog
 from taskgrain.drive.process_tree import Tree, spawn
@@ -215,20 +216,23 @@ class Session:
         expected_seconds: float | None = None,
     ) -> Disturbed:
         """One `run` of one repeat, validated in full, that is asked for `fault`: the fields of the protocol's
-        `fault`. Its `file` may be left out."""
+        `fault`. Its `file` may be left out. A `DriverError` says in `strikes` how often the fault struck."""
         self._number += 1
         number = self._number
         request = {"op": "run", "id": number, "graphs": list(graphs), "repeats": 1, "warmup": 0}
         asked = {"file": f"{self.scratch}/fault-{number}"} | dict(fault)
         request |= {"validate": "full", "isa": isa, "fault": asked}
         begin = time.perf_counter()
-        try:
-            answer = self._ask(request, "result", number, self._patience(expected_seconds))
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(str(asked["file"]))
-        elapsed = math.inf if self.launch.simulated else time.perf_counter() - begin
-        return self._checked(lambda: answers.disturbed(answer, number, self.launch.cores, elapsed))
+        with Books(str(asked["file"])) as books:
+            try:
+                answer = self._ask(request, "result", number, self._patience(expected_seconds))
+                elapsed = math.inf if self.launch.simulated else time.perf_counter() - begin
+                return self._checked(
+                    lambda: answers.disturbed(answer, number, self.launch.cores, elapsed, books.strikes())
+                )
+            except DriverError as error:
+                error.strikes = books.strikes()
+                raise
 
     def peak(self, kernel: Mapping[str, object], seconds: float, isa: str = "auto") -> Peak:
         """One `peak`, which only the reference serves."""

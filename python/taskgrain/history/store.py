@@ -18,7 +18,7 @@ from typing import Any
 from taskgrain.history.session import SCHEMA, Session, from_json
 from taskgrain.results import values
 from taskgrain.words import quantity
-from taskgrain.words.errors import InputError, OutputError, UsageError
+from taskgrain.words.errors import InputError, OutputError, UsageError, unwritable
 
 _SHOWN = 5
 """Lines that a warning names."""
@@ -124,7 +124,7 @@ def add(path: Path, sessions: Sequence[Session]) -> Added:
         path.parent.mkdir(parents=True, exist_ok=True)
         file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from None
+        raise unwritable(path, error) from None
     try:
         _lock(path, file)
         contents = _contents(path, path.read_bytes())

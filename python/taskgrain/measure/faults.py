@@ -60,8 +60,8 @@ class Take:
     plain_seconds: float
     """The mean of one just before and, unless the driver had to be started again, one some time after: so a
     driver that gets faster, or a machine that gets slower, is no loss or gain."""
-    struck: bool | None
-    """Whether the fault came; None: nobody could say, because the run ended without an answer."""
+    struck: bool
+    """Whether the fault came."""
     survived: bool
     """Whether the run came to its end."""
     correct: bool | None = None
@@ -72,6 +72,8 @@ class Take:
     """With the fault."""
     again: int | None = None
     """Executions that were begun beyond one for each task; None: not known."""
+    log: str = ""
+    """The end of the driver's log, if it did not survive."""
     next_run: str = ""
     """The run after the fault: `works`, `works in a new driver`, or what went wrong."""
     busy: float = 0.0
@@ -82,34 +84,35 @@ def run(
     system: System, cores: Sequence[int], wanted: Wanted, done: Callable[[int], None] = lambda _: None
 ) -> dict[str, Any]:
     """Measures one system, and tells `done` how many takes there are. Raises `UsageError` if the system calls
-    the request invalid; if it fails without any fault, that is in the answer."""
+    the request invalid; if it fails without any fault, or cannot have one, that is in the answer."""
     outcome: dict[str, Any] = {"system": system.name, "workload": wanted.workload.name}
     outcome |= {"steps": wanted.steps, "iterations": wanted.iterations, "fault": asdict(wanted.fault)}
     takes: list[Take] = []
+    plain = []
     try:
         with Session(system.name, system.launch(cores)) as session:
             if wanted.fault.moves_core and len(session.launch.cores) < 2:
                 raise DriverError("unsupported", "this system uses one core, which stays")
-            before = _plain(session, wanted)
+            plain.append(_plain(session, wanted))
             for _ in range(wanted.repeats):
-                takes.append(_take(session, wanted, before))
+                takes.append(_take(session, wanted, plain[-1]))
                 done(len(takes))
                 started_anew = not session.alive or takes[-1].next_run != WORKS
-                after = _plain(session, wanted)
+                plain.append(_plain(session, wanted))
                 if not started_anew:
-                    takes[-1] = _between(takes[-1], after)
-                before = after
+                    takes[-1] = _between(takes[-1], plain[-1])
     except DriverError as error:
         if error.kind == "invalid":
             raise UsageError(f"{system.name}: {error.message}") from None
         outcome |= {"error": error.kind, "message": error.message, "log": error.log_tail}
-    return outcome | summary(takes) | {"takes": [asdict(one) for one in takes]}
+    seconds = [one.seconds for one in plain]
+    return outcome | summary(takes, seconds) | {"takes": [asdict(one) for one in takes]}
 
 
-def summary(takes: Sequence[Take]) -> dict[str, Any]:
+def summary(takes: Sequence[Take], plain: Sequence[float]) -> dict[str, Any]:
     """How many takes there are, how many of those that the fault struck survived and were correct, and what
-    that took."""
-    struck = [one for one in takes if one.struck is not False]
+    that took; `plain` are the seconds of the runs without it."""
+    struck = [one for one in takes if one.struck]
     right = [one for one in struck if one.correct]
     lost = [one.seconds - one.plain_seconds for one in right if one.seconds is not None]
     again = [one.again for one in right if one.again is not None]
@@ -119,7 +122,7 @@ def summary(takes: Sequence[Take]) -> dict[str, Any]:
         "survived": sum(one.survived for one in struck),
         "correct": len(right),
         "busy": max((one.busy for one in takes), default=0.0),
-        "plain_seconds": statistics.median(one.plain_seconds for one in takes) if takes else None,
+        "plain_seconds": statistics.median(plain) if plain else None,
         "again": _spread(again),
         "lost_seconds": _spread(lost),
         "ended": list(dict.fromkeys(one.ended for one in takes if one.ended)),
@@ -147,13 +150,14 @@ def _plain(session: Session, wanted: Wanted) -> _Plain:
     """One with the same books and checks as a run with the fault."""
     none = asdict(wanted.fault) | {"kind": "note"}
 
-    def seconds() -> float:
-        return session.disturbed(wanted.graphs, none, isa=wanted.isa).result.seconds[0]
-
-    if not session.alive:
-        session.start()
-        seconds()  # what is slow the first time is not what the fault costs
-    return _Plain(seconds(), _busy(session))
+    tasks = wanted.workload.exact_tasks(wanted.steps)
+    for _ in range(1 if session.alive else 2):  # what is slow the first time is not what the fault costs
+        if not session.alive:
+            session.start()
+        result = session.disturbed(wanted.graphs, none, isa=wanted.isa).result
+        if tasks not in (None, result.tasks):
+            raise DriverError("validation", f"counts {result.tasks} tasks; the graphs hold {tasks}")
+    return _Plain(result.seconds[0], _busy(session))
 
 
 def _busy(session: Session) -> float:
@@ -185,12 +189,24 @@ def _take(session: Session, wanted: Wanted, before: _Plain) -> Take:
     plain = before.seconds
     try:
         found, spoilt = _disturbed(session, wanted, plain)
+        again = found.result.executed - found.result.tasks
+        if not wanted.fault.moves_core and again < found.strikes:
+            how = f"{found.strikes} executions have not ended, and {again} were begun again"
+            raise DriverError("protocol", how)
     except DriverError as error:
         if error.kind in ("invalid", "unsupported"):
             raise
         wrong = error.kind == "validation"
         how = f"{error.kind}: {error.message}"
-        return Take(plain, None, wrong, False if wrong else None, how, next_run=_next(session, wanted, plain))
+        return Take(
+            plain,
+            struck=error.strikes > 0,
+            survived=wrong,
+            correct=False if wrong else None,
+            ended=how,
+            log=error.log_tail,
+            next_run=_next(session, wanted, plain),
+        )
     busy = max(before.busy, _busy(session))
     result = found.result
     take = Take(
@@ -199,7 +215,7 @@ def _take(session: Session, wanted: Wanted, before: _Plain) -> Take:
         survived=True,
         correct=True,
         seconds=result.seconds[0],
-        again=result.executed - result.tasks,
+        again=again,
         next_run=_next(session, wanted, plain),
         busy=busy,
     )

@@ -12,7 +12,7 @@ from taskgrain.productivity.frontier import EFFORTS, Effort, Measured, frontier
 from taskgrain.report import look
 from taskgrain.report.figures import FORMATS, content, free_file
 from taskgrain.report.look import PAPER, Spec
-from taskgrain.words.errors import UsageError
+from taskgrain.words.errors import unwritable
 
 _TITLES: Mapping[Effort, str] = {"lines": "lines of code", "constructs": "constructs"}
 _WIDTH, _HEIGHT = 204, 150
@@ -42,7 +42,7 @@ def save(
                 file.write_bytes(content(spec, kind))
                 written.append(file)
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error.strerror}") from None
+        raise unwritable(folder, error) from None
     return written
 
 

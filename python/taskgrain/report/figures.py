@@ -13,7 +13,7 @@ from taskgrain.report.cells import Results
 from taskgrain.report.charts.chart import Figure
 from taskgrain.report.charts.table import CHARTS
 from taskgrain.report.look import PAPER, VEGALITE, Spec
-from taskgrain.words.errors import InputError, UsageError
+from taskgrain.words.errors import InputError, unwritable
 
 FORMATS = ("svg", "png", "pdf")
 PIXELS = 600
@@ -39,7 +39,7 @@ def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> li
                 path.write_bytes(content(spec, kind, svg))
                 written[path] = None
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be written: {error.strerror}") from None
+        raise unwritable(folder, error) from None
     return list(written)
 
 

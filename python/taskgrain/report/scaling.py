@@ -40,8 +40,8 @@ class Share:
     """Parallel efficiency, within the bounds of the two times that it is the ratio of: at least 95 % sure."""
 
     value: float
-    low: float | None = None
-    high: float | None = None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Scaling:
         if first.cores > min(one.times[0].cores for one in self.problems):
             return None
         if time == first:
-            return Share(1.0)
+            return Share(1.0, 1.0, 1.0)
         more = time.cores / first.cores if self.kind == "strong" else 1.0
 
         def share(one: float | None, other: float | None) -> float | None:
@@ -117,9 +117,13 @@ class Separation:
 
 
 def shown(share: Share | None) -> str:
-    """Parallel efficiency with its interval: `62 % (58 – 66)`."""
+    """Parallel efficiency with its interval: `62 % (58 – 66)`, `62 % (?)` if nothing is known of it."""
     if share is None:
         return quantity.NOTHING
+    if share.low is None and share.high is None:
+        return f"{quantity.percent(share.value)} (?)"
+    if share.low == share.high:
+        return quantity.percent(share.value)
     return quantity.percent_interval(share.value, share.low, share.high)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from taskgrain.report import figures, page
 from taskgrain.report.cells import Results
 from taskgrain.report.changes import Changes
 from taskgrain.report.figures import FORMATS
-from taskgrain.words.errors import UsageError
+from taskgrain.words.errors import UsageError, unwritable
 
 
 def write(
@@ -24,10 +25,12 @@ def write(
     lies. Raises `UsageError` if `target` cannot be written.
     """
     target = results.folder / "report.html" if target is None else target
+    if target.parent.is_dir() and not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise UsageError(f"{target}: cannot be written: no permission, or a read-only file system")
     try:
         target.write_text(page.render(results, changes, at), "utf-8")
     except OSError as error:
-        raise UsageError(f"{target}: cannot be written: {error.strerror}") from None
+        raise unwritable(target, error) from None
     return target
 
 

@@ -22,7 +22,7 @@ from taskgrain.results import reader
 from taskgrain.results.builds import Choice, opened, placed
 from taskgrain.results.lines import Line, SessionLine
 from taskgrain.results.parse import from_json
-from taskgrain.words.errors import InputError, OutputError, UsageError
+from taskgrain.words.errors import InputError, OutputError, UsageError, unwritable
 
 _SYNC_SECONDS = 5.0
 _MAY_DIFFER = ("budget", "systems_folders")
@@ -99,7 +99,7 @@ class Store:
             self.contents = self._open(study, machine, completed)
         except OSError as error:
             self._give_up()
-            raise UsageError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
+            raise unwritable(error.filename or folder, error) from None
         except BaseException:
             self._give_up()
             raise
@@ -185,7 +185,7 @@ class Store:
         except OSError as error:
             with contextlib.suppress(OSError):
                 draft.unlink()
-            raise UsageError(f"{self.folder / name}: cannot be written: {error.strerror}") from None
+            raise unwritable(self.folder / name, error) from None
 
     def _mend(self, contents: reader.Contents) -> None:
         """Takes a torn tail out of the way of what will be appended, and keeps a copy in `runs.torn`."""

@@ -187,11 +187,11 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
         for chosen in itertools.product(*lists.values()):
             values = dict(zip(lists, chosen, strict=True))
             if "cores" in values and values["cores"].value == 0 and len(lists["cores"]) > 1:
-                raise InputError(given.value(*values["cores"].keys), 0, "1 and more in a list")
+                raise InputError(given.value(*values["cores"].keys), 0, "1 or more")
             named = partial(_named, given, at, {key: one.keys for key, one in values.items()})
             new = workload({key: one.value for key, one in values.items()}, cores, named)
             if new in made:
-                raise UsageError(f"{named('')}: {new.name} is there twice")
+                raise UsageError(f"{_repeated(lists, given) or named('')}: {new.name} is there twice")
             if new.name in taken:  # of a file, the name has only that of the file itself
                 raise UsageError(f"{named('')}: {new.name} names two workloads; rename one of the files")
             made[new] = named
@@ -215,25 +215,38 @@ _Lists = dict[str, list[_Value]]
 """The fields of a table; one value is a list of one."""
 
 
-def _check_scaling(made: Collection[Workload], cores: int, settings: Settings, given: Document) -> None:
-    """Raises `UsageError` for an experiment of scaling whose workloads do not scale."""
+def _repeated(lists: _Lists, given: Document) -> str:
+    """Where a list has a value that it had before; empty if none has."""
+    for values in lists.values():
+        for place, one in enumerate(values):
+            if one.value in [earlier.value for earlier in values[:place]]:
+                return given.value(*one.keys)
+    return ""
+
+
+def _check_scaling(made: Mapping[Workload, Named], cores: int, settings: Settings, given: Document) -> None:
+    """Raises `UsageError` for an experiment of scaling with a workload that does not scale."""
     kind = settings.experiment
     if kind not in ("weak", "strong"):
         return
-    whole: dict[tuple[object, ...], set[int]] = {}
-    each: dict[tuple[object, ...], set[int]] = {}
+    numbers_of: dict[tuple[object, ...], set[int]] = {}  # by what stays the same
+    keys: dict[Workload, tuple[tuple[object, ...], tuple[object, ...]]] = {}
     for one in made:
         used = one.cores or cores
-        key = one.fields() | {"cores": 0}
-        whole.setdefault((*key.values(),), set()).add(used)
-        each.setdefault((*(key | {"width": one.width / used}).values(),), set()).add(used)
-    keep_all, keep_each = (any(len(some) > 1 for some in group.values()) for group in (whole, each))
-    named = given.value("cores")
-    if not keep_all and not keep_each:
-        raise UsageError(f"{named}: {kind} scaling compares numbers of cores; give a list, such as [1, 2]")
-    if kind == "weak" and not keep_each:
-        named = given.value("tasks_per_core")
-        raise UsageError(f"{named}: weak scaling keeps the tasks of each core; give this, not a width")
+        same = one.fields() | {"cores": 0}
+        keys[one] = ("whole", *same.values()), ("each", *(same | {"width": one.width / used}).values())
+        for key in keys[one]:
+            numbers_of.setdefault(key, set()).add(used)
+    for one, named in made.items():
+        keeps_all, keeps_each = (len(numbers_of[key]) > 1 for key in keys[one])
+        if not keeps_all and not keeps_each:
+            place = named("cores")
+            raise UsageError(
+                f"{place}: {kind} scaling compares numbers of cores; give a list, such as [1, 2]"
+            )
+        if kind == "weak" and not keeps_each:
+            place = named("tasks_per_core")
+            raise UsageError(f"{place}: weak scaling keeps the tasks of each core; give this, not a width")
 
 
 def _take_cores(rest: dict[str, Any], given: Document) -> _Lists:

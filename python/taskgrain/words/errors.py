@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 
 from taskgrain.words.nearest import question
@@ -49,6 +50,12 @@ class UsageError(TaskgrainError):
 
 class OutputError(TaskgrainError):
     """What was measured could not be written: a full disk, say. Exit code 1."""
+
+
+def unwritable(path: object, error: OSError) -> TaskgrainError:
+    """What to raise where a file cannot be written: the fault is the user's unless there is no room."""
+    kind = OutputError if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else UsageError
+    return kind(f"{path}: cannot be written: {error.strerror}")
 
 
 class Interrupted(TaskgrainError):

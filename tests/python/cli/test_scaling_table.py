@@ -58,7 +58,7 @@ def test_programs_get_the_same() -> None:
     times: list[dict[str, Any]] = size["times"]
     assert [time["cores"] for time in times] == [1, 2]
     assert [time["parallel_efficiency"] for time in times] == [1.0, pytest.approx(0.8333, rel=1e-3)]
-    assert times[0]["parallel_efficiency_low"] is None
+    assert times[0]["parallel_efficiency_low"] == 1.0
     assert times[1]["parallel_efficiency_low"] == pytest.approx(0.8333 * 0.9 / 1.1, rel=1e-3)
     assert size["limit_ideal"]["cores"] == pytest.approx(1.5) and size["limit_actual"]["cores"] > 1.5
     assert scaling_table.as_json(results()) == []

@@ -56,10 +56,11 @@ def test_weak_scaling_joins_the_same_sizes_of_tasks() -> None:
     assert problem.iterations == 4 and one.named(problem) == "4 iterations a task"
     assert problem.line == {1: pytest.approx(8 * STEPS * 2e-6), 2: pytest.approx(8 * STEPS * 4e-6)}
     first, other = (one.efficiency(problem, time) for time in problem.times)
-    assert first == Share(1.0) and other is not None
+    assert first == Share(1.0, 1.0, 1.0) and other is not None
     # Half, of times that are known to a tenth.
     assert (other.value, other.low, other.high) == pytest.approx((0.5, 0.5 * 0.9 / 1.1, 0.5 * 1.1 / 0.9))
     assert (shown(first), shown(other), shown(None)) == ("100 %", "50 % (41 – 61)", NOTHING)
+    assert shown(Share(19.3, None, None)) == "1930 % (?)"
     assert [time.seconds for time in one.limit] == [pytest.approx(8 * STEPS * 2e-6)] * 2
     assert problem.times[0].low == pytest.approx(0.9 * problem.times[0].seconds)
     assert not any(separations(of("weak", on(1, (4, 2e-6)), on(2, (4, 4e-6)))))
