@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """The program: exit code 0, 1 (something failed), 2 (bad input) or 130 (interrupted)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if sys.stderr is None:  # closed by who called
-        sys.stderr = open(os.devnull, "w")
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
     try:
         if sys.stdout is None:
             raise OutputError("standard output is closed")

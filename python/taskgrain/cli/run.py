@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -115,7 +116,7 @@ def _memory(one: dict[str, Any]) -> str:
     held, grown, tasks = one["peak_rss_bytes"], one["growth_bytes"], one["tasks_in_flight"]
     if grown is None:
         return quantity.size(held)
-    each = f"{quantity.size(grown // tasks)} for each of {quantity.counted(tasks, 'task')} in flight"
+    each = f"{quantity.size(grown // tasks)} for each of the {quantity.counted(tasks, 'task')} of a step"
     return f"{quantity.size(held)}; {quantity.size(grown)} came with the run, {each}"
 
 
@@ -153,6 +154,9 @@ def _show(out: Printer, outcomes: Sequence[dict[str, Any]]) -> None:
             )
         out.text(f"  efficiency  {_efficiency(one)}")
         out.text(f"  rate        {quantity.rate(one['rate'], one['work_unit'])}")
+        if any(one["prepare_seconds"]):
+            ahead = quantity.seconds(statistics.median(one["prepare_seconds"]))
+            out.text(f"  prepared    in {ahead}, before the clock of a repeat")
         out.text(f"  memory      {_memory(one)}")
         if one["joules"] is not None:
             out.text(

@@ -123,8 +123,8 @@ def spawn(command: Sequence[str], env: Mapping[str, str], cores: Sequence[int] =
     """Starts `command` on the processors `cores` (empty: any), its standard streams as pipes.
 
     Its TMPDIR is a folder of its own, below that of `env`, which goes when its processes do. Raises
-    `InputError` where that is no folder to write to, and `OSError` where there is no room. A command that cannot be started ends with code 127 and a line on its standard
-    error.
+    `InputError` where that is no folder to write to, and `OSError` where there is no room. A command that
+    cannot be started ends with code 127 and a line on its standard error.
     """
     lifeline_end, lifeline = os.pipe()
     mark = secrets.token_hex(8)

@@ -196,7 +196,7 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
                 raise UsageError(f"{named('')}: {new.name} names two workloads; rename one of the files")
             made[new] = named
             taken.add(new.name)
-    _check_scaling(made, cores, settings, given)
+    _check_scaling(made, cores, settings)
     same = all(one.cores in (0, cores) for one in made)
     exclude = tuple(_rule(rule, cores, same, given, n) for n, rule in enumerate(rules))
     systems_named = tuple(given.value("systems", *([n] if listed else [])) for n in range(len(names)))
@@ -224,7 +224,7 @@ def _repeated(lists: _Lists, given: Document) -> str:
     return ""
 
 
-def _check_scaling(made: Mapping[Workload, Named], cores: int, settings: Settings, given: Document) -> None:
+def _check_scaling(made: Mapping[Workload, Named], cores: int, settings: Settings) -> None:
     """Raises `UsageError` for an experiment of scaling with a workload that does not scale."""
     kind = settings.experiment
     if kind not in ("weak", "strong"):

@@ -48,6 +48,20 @@ def test_what_fails_without_a_fault_is_an_error(taskgrain: Command, systems: Pat
     assert "2 of 2 cells" in shown.err
 
 
+def test_who_refuses_the_request_leaves_the_others_their_results(taskgrain: Command, systems: Path) -> None:
+    words = ("--system", "picky,fast", "--pattern", "dom", "--systems", systems, "--quiet")
+    shown = taskgrain(*WORDS, *words)
+    assert shown.code == 2 and shown.err == "taskgrain: picky: pattern: dom is not allowed; allowed: others\n"
+    assert "fast" in shown.out and "picky" not in shown.out
+
+
+def test_a_graph_with_too_many_tasks_is_refused_before_anything_starts(
+    taskgrain: Command, systems: Path
+) -> None:
+    shown = taskgrain("faults", "--systems", systems, "--steps", "1e9", "--dry-run")
+    assert shown.code == 2 and "a run with a fault has at most 67108864" in shown.err
+
+
 def test_an_interrupt_shows_the_systems_that_have_ended(
     taskgrain: Command, systems: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -99,3 +99,10 @@ def test_ctrl_c_ends_with_130_and_one_line() -> None:
         child.send_signal(signal.SIGINT)
         _, said = child.communicate(timeout=60)
     assert (child.returncode, said) == (130, "taskgrain: interrupted\n")
+
+
+@pytest.mark.parametrize("words", [["--version"], ["systems"]])
+def test_a_closed_output_is_an_error_and_no_stack_trace(words: list[str]) -> None:
+    command = ["sh", "-c", '"$0" "$@" >&-', *program(words)]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (1, "taskgrain: standard output is closed\n")

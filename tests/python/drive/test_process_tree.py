@@ -14,6 +14,7 @@ import pytest
 
 from taskgrain.drive.process_tree import Tree, spawn
 from taskgrain.machine.processes import runs
+from taskgrain.words.errors import InputError
 
 CORES = tuple(sorted(os.sched_getaffinity(0)))
 DAEMON = """
@@ -133,7 +134,7 @@ def test_its_temporary_files_go_with_it(start: Trees) -> None:
 
 def test_without_a_place_for_them_nothing_is_left(start: Trees, tmp_path: Path) -> None:
     before = os.listdir("/proc/self/fd")
-    with pytest.raises(FileNotFoundError, match="nowhere"):
+    with pytest.raises(InputError, match=r"TMPDIR: .*nowhere is not allowed; allowed: a folder that can be"):
         start("true", TMPDIR=str(tmp_path / "nowhere"))
     assert len(os.listdir("/proc/self/fd")) == len(before)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from dataclasses import replace
@@ -76,7 +75,7 @@ def test_a_driver_that_is_killed_is_started_again(tmp_path: Path) -> None:
     assert found["ended"] == ["crash: ended during run (killed by signal 9)"]
     assert found["next_run"] == ["works in a new driver"]
     (first, _) = found["takes"]
-    assert (first["struck"], first["correct"], first["seconds"]) == (None, None, None)
+    assert (first["struck"], first["correct"], first["seconds"]) == (True, None, None)
 
 
 @pytest.mark.skipif(len(CORES) < 2, reason="there is one core")
@@ -130,18 +129,46 @@ def test_a_system_that_fails_without_a_fault_is_said_to(tmp_path: Path) -> None:
         run(fake, CORES, wanted("kill"))
 
 
+def test_a_driver_that_lies_about_the_fault_is_not_believed(tmp_path: Path) -> None:
+    text = FAKE.read_text()
+    (tmp_path / "unstruck.py").write_text(text.replace('fault["times"].to_bytes(8, "little")', "bytes(8)"))
+    (tmp_path / "unfailed.py").write_text(text.replace("executed=tasks + 3", "executed=tasks"))
+    words = ("1e-6", "0.02", "=")
+    unstruck = system(tmp_path / "a", tmp_path / "unstruck.py", *words, simulated=True)
+    found = run(unstruck, CORES, wanted("kill"))
+    assert found["error"] == "protocol"
+    assert found["message"] == "says that the fault struck 1 times; its books say 0"
+    unfailed = system(tmp_path / "b", tmp_path / "unfailed.py", *words, simulated=True)
+    found = run(unfailed, CORES, wanted("fail"))
+    assert (found["struck"], found["survived"]) == (2, 0)
+    assert found["ended"] == ["protocol: 1 executions have not ended, and 0 were begun again"]
+
+
+def test_a_driver_that_ends_before_the_fault_is_not_struck(tmp_path: Path) -> None:
+    text = RETRYING.read_text().replace(
+        "        for g in range(run.graphs):\n",
+        "        if self.runs > 2:\n            import os; os.abort()\n        self.runs += 1\n"
+        "        for g in range(run.graphs):\n",
+    )
+    text = text.replace('name, version = "retrying", "1"', 'name, version, runs = "early", "1", 1')
+    (tmp_path / "driver.py").write_text(text)
+    found = run(system(tmp_path / "early", tmp_path / "driver.py"), CORES, wanted("fail", repeats=1))
+    assert (found["runs"], found["struck"], found["survived"]) == (1, 0, 0)
+    assert found["ended"] == ["crash: ended during run (killed by signal 6)"]
+
+
 def test_only_runs_that_the_fault_struck_count() -> None:
     takes = [
         Take(1.0, True, True, True, seconds=1.5, again=2, next_run="works"),
         Take(1.0, False, True, True, seconds=9.0, again=0, next_run="works", busy=0.5),
-        Take(3.0, None, False, ended="crash: x", next_run="works in a new driver"),
-        Take(2.0, None, True, False, ended="validation: y", next_run="works"),
+        Take(3.0, True, False, ended="crash: x", next_run="works in a new driver"),
+        Take(2.0, True, True, False, ended="validation: y", next_run="works"),
     ]
-    found = summary(takes)
+    found = summary(takes, [1.0, 1.0, 2.0, 2.0, 3.0])
     assert (found["runs"], found["struck"], found["survived"], found["correct"]) == (4, 3, 2, 1)
     assert found["lost_seconds"] == {"median": 0.5, "low": 0.5, "high": 0.5}
     assert found["again"] == {"median": 2, "low": 2, "high": 2}
-    assert math.isclose(found["plain_seconds"], 1.5) and found["busy"] == 0.5
+    assert (found["plain_seconds"], found["busy"]) == (2.0, 0.5)
     assert found["ended"] == ["crash: x", "validation: y"]
     assert found["next_run"] == ["works", "works in a new driver"]
-    assert summary([])["plain_seconds"] is None
+    assert summary([], [])["plain_seconds"] is None

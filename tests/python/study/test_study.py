@@ -145,7 +145,7 @@ def test_one_number_of_cores_at_the_top_is_what_the_study_has() -> None:
     swept = study('patterns = ["fft"]\n[defaults]\ncores = [1, 2]')
     assert swept.settings.cores == 0 and [one.cores for one in swept.workloads] == [1, 2]
     assert study('cores = [0]\npatterns = ["fft"]').settings.cores == 0, "all that there are"
-    with pytest.raises(InputError, match=r"cores\[0\]: 0 is not allowed; allowed: 1 and more in a list"):
+    with pytest.raises(InputError, match=r"cores\[0\]: 0 is not allowed; allowed: 1 or more"):
         study('cores = [0, 1]\npatterns = ["fft"]')
 
 
@@ -177,6 +177,12 @@ def test_no_width_is_guessed_where_cores_differ() -> None:
 def test_scaling_needs_workloads_that_scale(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         study('pattern = "fft"\n' + text)
+
+
+def test_each_workload_has_to_scale() -> None:
+    workloads = '[[workloads]]\npattern = "dom"\ncores = [1, 2]\n[[workloads]]\npattern = "fft"'
+    with pytest.raises(UsageError, match=r"workloads\[1\].cores: strong scaling compares numbers of cores"):
+        study('experiment = "strong"\n' + workloads)
 
 
 def test_workloads_that_scale_are_taken() -> None:
@@ -261,7 +267,7 @@ FFT = 'patterns = ["fft"]\n'
         ),
         (FFT + "min_rounds = 9\nmax_rounds = 3", "s.toml:2:14: min_rounds: 9"),
         (FFT + "sweep = 1", "s.toml:2:9: sweep: 1"),
-        ('patterns = ["fft", "fft"]', "s.toml:1:12: patterns: fft/width=2 is there twice"),
+        ('patterns = ["fft", "fft"]', "s.toml:1:20: patterns[1]: fft/width=2 is there twice"),
         (FFT + '[[workloads]]\npattern = "fft"', "s.toml:1:12: patterns: fft/width=2 is there twice"),
         (FFT + "exclude = [{colour = 1}]", "s.toml:2:13: exclude[0].key: colour"),
         (FFT + 'exclude = [{radix = "x"}]', "s.toml:2:21: exclude[0].radix: x"),
