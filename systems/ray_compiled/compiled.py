@@ -30,15 +30,15 @@ class CompiledSystem(RaySystem):
         self._start()
         self._shape: tuple[Any, ...] = ()
         self._compiled: Any = None
-        self._steps = 1
+        self._steps = self._in_flight = 1
 
     @abstractmethod
     def compile(self, *shape: Any) -> Any:
         """The compiled graph of a shape, whose input is the first step that it executes."""
 
-    def fit(self, *shape: Any, steps: int) -> None:
+    def fit(self, *shape: Any, steps: int, in_flight: int = MOST_IN_FLIGHT) -> None:
         """Compiles this shape, unless the compiled graph there is has it; an execution does so many steps."""
-        self._steps = steps
+        self._steps, self._in_flight = steps, in_flight
         if shape != self._shape:
             self._forget()
             self._compiled, self._shape = self.compile(*shape), shape
@@ -47,7 +47,7 @@ class CompiledSystem(RaySystem):
         under_way: deque[Any] = deque()
         try:
             for first in range(0, max(run.steps(g) for g in range(run.graphs)), self._steps):
-                if len(under_way) == MOST_IN_FLIGHT:
+                if len(under_way) == self._in_flight:
                     ray.get(under_way.popleft())
                 under_way.append(self._compiled.execute(first))
             for refs in under_way:
@@ -55,6 +55,12 @@ class CompiledSystem(RaySystem):
         except Exception:
             self._forget()
             raise
+
+    def renew(self) -> None:
+        """Gives the present run new actors."""
+        for actor in self.actors:
+            ray.kill(actor)
+        self._start()
 
     def _start(self) -> None:
         self.actors = [self.actor.remote(k, self.cores) for k in range(self.cores)]

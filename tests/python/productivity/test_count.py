@@ -130,8 +130,8 @@ _LIBRARIES = {
     ),
     "Python's library, and numpy's": (
         "Barrier CDLL argtypes bit_length c_int c_void_p cpu_count difference_update environ frombuffer "
-        "gettempdir items local map mkdtemp parents path pathsep popleft rmtree sched_setaffinity sleep "
-        "uint8 update values wait with_name "
+        "gettempdir items local map mkdtemp parents path pathsep popleft rmtree sched_setaffinity setdefault "
+        "sleep uint8 union update values wait with_name "
     ),
     "Scala's library, and Java's": (
         "MaxValue SECONDS SortedSet await clone countDown distinct err exit foldLeft getName getRuntime head "

@@ -73,6 +73,7 @@ def test_survives(name: str, kind: str) -> None:
         ("goroutines", "fail", "system: the fault that the run was asked for"),
         pytest.param("ray_actors", "kill", "system: ", marks=SLOW),
         pytest.param("ray_compiled", "fail", "system: ", marks=SLOW),
+        pytest.param("ray_compiled.each_task", "fail", "system: ", marks=SLOW),
         pytest.param("spark", "kill", "crash: ", marks=SLOW),
     ],
 )
