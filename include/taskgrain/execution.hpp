@@ -32,6 +32,7 @@ enum class Validation : std::uint8_t {
   full,    ///< every byte, before and after the kernel; producers' marks too
 };
 
+std::string_view name(Validation validation) noexcept;
 /// \throws InvalidSpec
 Validation validation_from_name(std::string_view name);
 
@@ -171,6 +172,9 @@ class Execution {
   std::span<const Graph> graphs() const noexcept { return graphs_; }
   const Kernel& kernel(std::size_t graph) const noexcept { return kernels_[graph]; }
   Validation validation() const noexcept { return validation_; }
+  /// As the request has it.
+  Isa isa() const noexcept { return isa_; }
+  const std::optional<Fault>& fault() const noexcept { return fault_; }
   /// Steps of the longest graph.
   std::int64_t most_steps() const noexcept;
   /// Tasks of all graphs.
@@ -246,6 +250,8 @@ class Execution {
   std::vector<std::unique_ptr<Ledger>> ledgers_;  ///< none with Validation::off, so that any graph can be counted
   std::unique_ptr<FaultBooks> books_;             ///< of a run with a fault; its ledgers remember nothing
   Validation validation_;
+  Isa isa_;
+  std::optional<Fault> fault_;
   bool distributed_ = false;
   std::int64_t tasks_ = 0;
   std::uint64_t checksum_ = 0;  ///< of all tasks

@@ -87,11 +87,15 @@ Cell first_wrong(const std::byte* data, std::size_t bytes, Cell expected) noexce
 
 }  // namespace
 
-Validation validation_from_name(std::string_view name) {
-  if (name == "off") return Validation::off;
-  if (name == "sample") return Validation::sample;
-  if (name == "full") return Validation::full;
-  throw InvalidSpec("validate", std::string(name), "off, sample, full");
+std::string_view name(Validation validation) noexcept {
+  constexpr std::array<std::string_view, 3> names{"off", "sample", "full"};
+  return names[static_cast<std::size_t>(validation)];
+}
+
+Validation validation_from_name(std::string_view wanted) {
+  for (const Validation one : {Validation::off, Validation::sample, Validation::full})
+    if (name(one) == wanted) return one;
+  throw InvalidSpec("validate", std::string(wanted), "off, sample, full");
 }
 
 std::string_view name(ViolationKind kind) noexcept {
@@ -113,7 +117,7 @@ std::string Violation::text() const {
 
 Execution::Execution(const std::vector<GraphSpec>& specs, Validation validation, Isa isa,
                      const std::optional<Fault>& fault)
-    : validation_(validation) {
+    : validation_(validation), isa_(isa), fault_(fault) {
   if (specs.empty()) throw InvalidSpec("graphs", "[]", "at least one graph");
   if (fault && validation != Validation::full)
     throw InvalidSpec("validate", validation == Validation::off ? "off" : "sample", "full in a run with a fault");

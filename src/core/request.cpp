@@ -192,4 +192,23 @@ RunRequest run_request(const Json& request) {
   return run;
 }
 
+Json request_of(const Execution& run) {
+  Json graphs = Json::array();
+  for (const Graph& graph : run.graphs()) {
+    Json& as_json = graphs.emplace_back(Json::object());
+    Json kernel = Json::object();
+    for (const Field& field : fields()) {
+      const bool of_kernel = field.of_kernel && field.name != "kernel";
+      Json& value = field.name == "kernel" ? kernel["name"] : (of_kernel ? kernel : as_json)[field.name];
+      std::visit([&](const auto& held) { value = held; }, field.get(graph.spec()));
+    }
+    as_json["kernel"] = kernel;
+  }
+  Json request{{"op", "run"}, {"graphs", graphs}, {"validate", name(run.validation())}, {"isa", name(run.isa())}};
+  if (const auto& fault = run.fault())
+    request["fault"] = {{"kind", fault->kind},   {"graph", fault->graph}, {"step", fault->step},
+                        {"point", fault->point}, {"times", fault->times}, {"file", fault->file}};
+  return request;
+}
+
 }  // namespace taskgrain

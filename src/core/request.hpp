@@ -25,6 +25,8 @@ struct RunRequest {
 
 /// \throws InvalidSpec naming the field
 RunRequest run_request(const nlohmann::json& request);
+/// A request for the same graphs in another process, which then has a part of the run.
+nlohmann::json request_of(const Execution& run);
 GraphSpec graph_spec(const nlohmann::json& graph);
 KernelSpec kernel_spec(const nlohmann::json& kernel);
 
