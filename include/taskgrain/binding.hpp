@@ -13,6 +13,9 @@ std::vector<int> cores();
 /// Binds the calling thread. \throws std::system_error
 void pin_this_thread(int processor);
 
+/// Binds all threads of this process, and with them those that they will start. \throws std::system_error
+void pin_this_process(int processor);
+
 /// The processors that the calling thread may run on, as the operating system reports them.
 std::vector<int> binding_of_this_thread();
 

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -49,6 +50,15 @@ std::vector<int> one_per_core() {
   return cores.empty() ? allowed : cores;
 }
 
+/// \param thread  0: the calling one. One that has ended by now needs nothing.
+void pin(pid_t thread, int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<std::size_t>(processor), &set);
+  if (sched_setaffinity(thread, sizeof set, &set) != 0 && errno != ESRCH)
+    throw std::system_error(errno, std::generic_category(), "cannot pin to processor " + std::to_string(processor));
+}
+
 }  // namespace
 
 std::vector<int> cores() {
@@ -56,12 +66,13 @@ std::vector<int> cores() {
   return list != nullptr ? parse(list) : one_per_core();
 }
 
-void pin_this_thread(int processor) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  CPU_SET(static_cast<std::size_t>(processor), &set);
-  if (sched_setaffinity(0, sizeof set, &set) != 0)
-    throw std::system_error(errno, std::generic_category(), "cannot pin to processor " + std::to_string(processor));
+void pin_this_thread(int processor) { pin(0, processor); }
+
+void pin_this_process(int processor) {
+  pin_this_thread(processor);
+  for (int round = 0; round < 2; ++round)  // a thread may be starting another
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
+      pin(std::stoi(thread.path().filename()), processor);
 }
 
 std::vector<int> binding_of_this_thread() {

@@ -4,6 +4,7 @@
 #include "taskgrain/driver.hpp"
 
 #include "jni.hpp"
+#include "part.hpp"
 #include "taskgrain/error.hpp"
 #include "taskgrain_Driver.h"
 
@@ -32,8 +33,31 @@ class JavaSystem final : public System {
     return all;
   }
 
-  void prepare(Execution& run) override { call("prepare", run); }
-  void execute(Execution& run) override { call("execute", run); }
+  void prepare(Execution& run) override {
+    part_.emplace(run);
+    const Frame frame(env_);
+    const jclass type = env_->FindClass("taskgrain/Run");
+    const jobject made = env_->NewObject(type, env_->GetMethodID(type, "<init>", "(J)V"), jvm::address(*part_));
+    check();
+    if (run_ != nullptr) env_->DeleteGlobalRef(run_);
+    run_ = env_->NewGlobalRef(made);
+    call("prepare");
+  }
+  void execute(Execution& /*run*/) override { call("execute"); }
+
+  std::optional<Violation> gather(const Execution& run, Accounts& accounts) override {
+    if (run.disturbed()) return System::gather(run, accounts);  // the books are those of all processes already
+    part_->others.reset();
+    call("gather");
+    if (!part_->others) return System::gather(run, accounts);
+    ProcessBooks all = ProcessBooks::of(run);
+    all.add(*part_->others);
+    accounts = all.accounts;
+    peak_rss_bytes_ = std::max(peak_rss_bytes_, all.peak_rss_bytes);
+    return all.verify(run);
+  }
+
+  std::int64_t peak_rss_bytes() override { return std::max(peak_rss_bytes_, System::peak_rss_bytes()); }
 
  private:
   /// References to Java's objects, gone with the block.
@@ -56,13 +80,9 @@ class JavaSystem final : public System {
     return jvm::text(env_, result);
   }
 
-  void call(const char* name, Execution& execution) {
+  void call(const char* name) {
     const Frame frame(env_);
-    const jclass type = env_->FindClass("taskgrain/Run");
-    const jobject run =
-        env_->NewObject(type, env_->GetMethodID(type, "<init>", "(J)V"), reinterpret_cast<jlong>(&execution));
-    check();
-    env_->CallVoidMethod(driver_, method(name, "(Ltaskgrain/Run;)V"), run);
+    env_->CallVoidMethod(driver_, method(name, "(Ltaskgrain/Run;)V"), run_);
     check();
   }
 
@@ -84,6 +104,9 @@ class JavaSystem final : public System {
 
   JNIEnv* env_;
   jobject driver_;
+  std::optional<jvm::Part> part_;  ///< of the present run
+  jobject run_ = nullptr;          ///< the same in Java
+  std::int64_t peak_rss_bytes_ = 0;
 };
 
 }  // namespace
@@ -106,6 +129,10 @@ jintArray Java_taskgrain_Driver_processors(JNIEnv* env, jclass) {
 
 void Java_taskgrain_Driver_pinThisThread(JNIEnv* env, jclass, jint processor) {
   jvm::guarded(env, [&] { pin_this_thread(processor); });
+}
+
+void Java_taskgrain_Driver_pinThisProcess(JNIEnv* env, jclass, jint processor) {
+  jvm::guarded(env, [&] { pin_this_process(processor); });
 }
 
 jintArray Java_taskgrain_Driver_bindingOfThisThread(JNIEnv* env, jclass) {

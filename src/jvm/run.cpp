@@ -1,7 +1,9 @@
 /// `taskgrain.Run`: the graphs of a run, and how their tasks are executed.
 
+#include <nlohmann/json.hpp>
+
 #include "jni.hpp"
-#include "taskgrain/execution.hpp"
+#include "part.hpp"
 #include "taskgrain_Run.h"
 
 namespace {
@@ -10,10 +12,12 @@ using namespace taskgrain;
 
 constexpr std::size_t line = 64;  // bytes; no two inputs share a cache line
 
-Execution& execution(JNIEnv* env, jobject run) {
-  static const jfieldID field = env->GetFieldID(env->GetObjectClass(run), "execution", "J");
-  return *reinterpret_cast<Execution*>(env->GetLongField(run, field));
+jvm::Part& part(JNIEnv* env, jobject run) {
+  static const jfieldID field = env->GetFieldID(env->GetObjectClass(run), "address", "J");
+  return jvm::part_at(env->GetLongField(run, field));
 }
+
+Execution& execution(JNIEnv* env, jobject run) { return part(env, run).execution; }
 
 const Graph& graph(JNIEnv* env, jobject run, jint g) {
   return execution(env, run).graphs()[static_cast<std::size_t>(g)];
@@ -33,6 +37,15 @@ jlongArray array(JNIEnv* env, const Points& points) {
 }  // namespace
 
 extern "C" {
+
+jlong Java_taskgrain_Run_create(JNIEnv* env, jclass, jstring request) {
+  return jvm::guarded(
+      env, [&] { return jvm::address(*new jvm::Part(run_request(nlohmann::json::parse(jvm::text(env, request))))); });
+}
+void Java_taskgrain_Run_destroy(JNIEnv*, jclass, jlong address) { delete &jvm::part_at(address); }
+jstring Java_taskgrain_Run_request(JNIEnv* env, jobject run) {
+  return env->NewStringUTF(request_of(execution(env, run)).dump().c_str());
+}
 
 jint Java_taskgrain_Run_graphs(JNIEnv* env, jobject run) {
   return static_cast<jint>(execution(env, run).graphs().size());
@@ -79,6 +92,29 @@ void Java_taskgrain_Run_executePoint(JNIEnv* env, jobject run, jint worker, jint
     all.execute_point(all.context(static_cast<std::size_t>(worker)), static_cast<std::size_t>(g), step, point,
                       memory.data(), places);
     env->SetByteArrayRegion(output, 0, size, reinterpret_cast<const jbyte*>(memory.data()));
+  });
+}
+
+jbyteArray Java_taskgrain_Run_books(JNIEnv* env, jobject run) {
+  return jvm::guarded(env, [&] {
+    const std::vector<std::uint8_t> bytes = ProcessBooks::of(execution(env, run)).bytes();
+    execution(env, run).clear();
+    const auto size = static_cast<jsize>(bytes.size());
+    const jbyteArray result = env->NewByteArray(size);
+    if (result != nullptr) env->SetByteArrayRegion(result, 0, size, reinterpret_cast<const jbyte*>(bytes.data()));
+    return result;
+  });
+}
+
+void Java_taskgrain_Run_add(JNIEnv* env, jobject run, jbyteArray books) {
+  jvm::guarded(env, [&] {
+    std::vector<std::uint8_t> bytes(static_cast<std::size_t>(env->GetArrayLength(books)));
+    env->GetByteArrayRegion(books, 0, static_cast<jsize>(bytes.size()), reinterpret_cast<jbyte*>(bytes.data()));
+    std::optional<ProcessBooks>& others = part(env, run).others;
+    if (others)
+      others->add(ProcessBooks::from(bytes));
+    else
+      others = ProcessBooks::from(bytes);
   });
 }
 

@@ -28,6 +28,12 @@ public abstract class Driver {
   public abstract void execute(Run run) throws Exception;
 
   /**
+   * Adds what other processes executed, each by {@link Run#add}; after each {@code execute}, not timed. A run with a fault has no need of
+   * it.
+   */
+  public void gather(Run run) throws Exception {}
+
+  /**
    * Serves the harness on standard input and output, or does what the flags say, and returns the exit code. Protocol, timing and
    * verification are those of the drivers in C++.
    */
@@ -37,6 +43,9 @@ public abstract class Driver {
   public static native int[] processors();
 
   public static native void pinThisThread(int processor);
+
+  /** Binds all threads of this process, and with them those that they will start. */
+  public static native void pinThisProcess(int processor);
 
   /** The processors that the calling thread may run on, as the operating system reports them. */
   public static native int[] bindingOfThisThread();

@@ -1,11 +1,13 @@
 package taskgrain;
 
 import java.io.Serializable;
+import java.lang.ref.Cleaner;
 
 /**
  * The graphs of one {@code run} request, and one execution of them; valid until the request is answered.
  *
- * <p>Safe from any thread. A copy that was serialised within this process is as good as the original.
+ * <p>Safe from any thread. It may be serialised: in the process that it came from, a copy is the run itself; in another, all copies are
+ * that process's part of the run.
  */
 public final class Run implements Serializable {
   static {
@@ -13,13 +15,37 @@ public final class Run implements Serializable {
   }
 
   private static final long serialVersionUID = 1;
+  private static final Cleaner CLEANER = Cleaner.create();
 
-  /** Address of the {@code taskgrain::Execution}. */
-  private final long execution;
+  /** Of what it stands for in C++. */
+  private final transient long address;
 
-  Run(long execution) {
-    this.execution = execution;
+  private final transient Copy copy;
+
+  /** Of the process that serves the request. */
+  Run(long address) {
+    this.address = address;
+    copy = Copy.of(this);
   }
+
+  /** Of another process: its part. */
+  Run(Copy copy) {
+    long made = create(copy.request());
+    CLEANER.register(this, () -> destroy(made));
+    address = made;
+    this.copy = copy;
+  }
+
+  private Object writeReplace() {
+    return copy;
+  }
+
+  private static native long create(String request);
+
+  private static native void destroy(long address);
+
+  /** For {@link #create}. */
+  native String request();
 
   public native int graphs();
 
@@ -48,4 +74,10 @@ public final class Run implements Serializable {
    * @param worker a small number, one for each of the threads that execute tasks at the same time
    */
   public native void executePoint(int worker, int graph, long step, long point, byte[] output, byte[][] inputs);
+
+  /** What this process has executed since it was last asked, for {@link #add}. */
+  public native byte[] books();
+
+  /** Adds the books of another process; to be called by {@link Driver#gather}. */
+  public native void add(byte[] books);
 }
