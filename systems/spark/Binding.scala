@@ -1,11 +1,9 @@
 package taskgrain.spark
 
-import java.util.concurrent.{CountDownLatch, TimeUnit}
-
 import scala.collection.mutable
 
 import org.apache.spark.TaskFailedReason
-import org.apache.spark.api.plugin.{DriverPlugin, ExecutorPlugin, PluginContext, SparkPlugin}
+import org.apache.spark.api.plugin.{DriverPlugin, ExecutorPlugin, SparkPlugin}
 import taskgrain.Driver
 
 /** Spark runs tasks on whichever thread of a pool is free, as many at a time as there are cores: so a task takes a core, and binds
@@ -13,11 +11,13 @@ import taskgrain.Driver
   */
 final class Binding extends SparkPlugin {
   override def driverPlugin(): DriverPlugin = null
-  override def executorPlugin(): ExecutorPlugin = new ExecutorPlugin {
-    override def onTaskStart(): Unit = Slot.take()
-    override def onTaskSucceeded(): Unit = Slot.give()
-    override def onTaskFailed(why: TaskFailedReason): Unit = Slot.give()
-  }
+  override def executorPlugin(): ExecutorPlugin = new TakesSlots
+}
+
+class TakesSlots extends ExecutorPlugin {
+  override def onTaskStart(): Unit = Slot.take()
+  override def onTaskSucceeded(): Unit = Slot.give()
+  override def onTaskFailed(why: TaskFailedReason): Unit = Slot.give()
 }
 
 /** The cores of this process, numbered. */
@@ -26,10 +26,16 @@ object Slot {
   private val idle = mutable.SortedSet.from(processors.indices)
   private val seen = processors.map(_ => Array.empty[Int])
   private val last = ThreadLocal.withInitial[Int](() => -1)
-  private val everyone = new CountDownLatch(number)
 
   def number: Int = processors.length
   def binding: Array[Array[Int]] = synchronized(seen.clone())
+
+  /** Leaves only one to this process, all threads of which are bound to it. */
+  def keep(slot: Int): Unit = synchronized {
+    idle.clear()
+    idle += slot
+    Driver.pinThisProcess(processors(slot))
+  }
 
   /** Of the task that the calling thread executes. */
   def mine: Int = last.get
@@ -49,11 +55,5 @@ object Slot {
   def give(): Unit = synchronized {
     idle += mine
     notify()
-  }
-
-  /** Waits for a task on every core. */
-  def meet(): Unit = {
-    everyone.countDown()
-    everyone.await(10, TimeUnit.SECONDS)
   }
 }

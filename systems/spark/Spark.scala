@@ -1,6 +1,8 @@
 package taskgrain.spark
 
-import org.apache.spark.{HashPartitioner, SparkConf, SparkContext}
+import scala.reflect.ClassTag
+
+import org.apache.spark.{BarrierTaskContext, HashPartitioner, SparkConf, SparkContext}
 import org.apache.spark.rdd.RDD
 import taskgrain.{Driver, Run}
 
@@ -43,19 +45,22 @@ object Dataset {
   type Output = (Long, Array[Byte])
 }
 
-final class Spark(context: SparkContext) extends Driver {
+class Spark(context: SparkContext) extends Driver {
   /** Steps between two actions. A lineage must be cut before it gets too long. */
   private val interval = 100L
 
   def name = "spark"
   def version = context.version
   def cores = Slot.number
-  def binding = Slot.binding
+  def binding: Array[Array[Int]] = Slot.binding
+
+  /** Bytes that tasks may keep. */
+  protected def memory: Double = Runtime.getRuntime.maxMemory.toDouble
 
   override def prepare(run: Run): Unit =
     for (graph <- 0 until run.graphs) {
       val kept = 2.0 * run.width(graph) * run.outputBytes(graph)
-      if (kept > Runtime.getRuntime.maxMemory || run.outputBytes(graph) > Int.MaxValue)
+      if (kept > memory || run.outputBytes(graph) > Int.MaxValue)
         throw new UnsupportedOperationException("not enough memory for these graphs")
     }
 
@@ -78,6 +83,10 @@ final class Spark(context: SparkContext) extends Driver {
 }
 
 object Spark {
+  /** Starts a task on each core at once. */
+  def everywhere[A: ClassTag](context: SparkContext)(action: => A): Array[A] =
+    context.parallelize(0 until Slot.number, Slot.number).barrier().mapPartitions(_ => Iterator(action)).collect()
+
   /** Runs stages of no tasks until the JVM has compiled the most of what they run: part of the start, as they all pay for it. */
   private def warmUp(context: SparkContext): Unit = {
     val end = System.nanoTime + 3_000_000_000L
@@ -88,12 +97,10 @@ object Spark {
       }.foreach(_ => ())
   }
 
-  def main(flags: Array[String]): Unit = {
+  /** Drives a system that is made of a context with these settings, and returns the exit code. */
+  def start(conf: SparkConf, make: SparkContext => Spark, flags: Array[String]): Int = {
     System.setOut(System.err)
-    val conf = new SparkConf()
-      .setAppName("taskgrain")
-      .setMaster(s"local[${Slot.number},4]") // a task may fail three times, as on a cluster
-      .set("spark.plugins", classOf[Binding].getName)
+    conf.setAppName("taskgrain")
       .set("spark.serializer", "org.apache.spark.serializer.KryoSerializer")
       .set("spark.ui.enabled", "false")
       .set("spark.log.level", "WARN")
@@ -101,10 +108,17 @@ object Spark {
       .set("spark.network.timeout", "30d")
       .set("spark.executor.heartbeatInterval", "1d")
     val context = new SparkContext(conf)
-    context.parallelize(0 until Slot.number, Slot.number).foreach(_ => Slot.meet())
+    everywhere(context)(BarrierTaskContext.get().barrier()) // none ends before all have taken a core
     warmUp(context)
-    val code = new Spark(context).drive(flags)
+    val code = make(context).drive(flags)
     context.stop()
-    System.exit(code)
+    code
+  }
+
+  def main(flags: Array[String]): Unit = {
+    val conf = new SparkConf()
+      .setMaster(s"local[${Slot.number},4]") // a task may fail three times, as on a cluster
+      .set("spark.plugins", classOf[Binding].getName)
+    System.exit(start(conf, new Spark(_), flags))
   }
 }

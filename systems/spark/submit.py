@@ -8,21 +8,37 @@ import sys
 import tempfile
 from pathlib import Path
 
+MAINS = {"process": "Spark", "cluster": "Cluster"}
+place = os.environ.get("TASKGRAIN_SPARK", "process")
+if place not in MAINS:
+    print(f"TASKGRAIN_SPARK: '{place}' is not allowed; allowed: {', '.join(MAINS)}", file=sys.stderr)
+    sys.exit(2)
 spark = importlib.util.find_spec("pyspark")
 assert spark is not None and spark.origin is not None
 home = Path(spark.origin).parent
+if place == "cluster":  # executors work in a folder of Spark's home, which shall not be the installation
+    installed, home = home, Path(tempfile.mkdtemp(prefix="spark-"))
+    for name in ("bin", "jars"):
+        (home / name).symlink_to(installed / name)
 here = Path(__file__).absolute().parent  # may be a link to the source; what is built lies beside the link
-jars = [here / "spark.jar", here.parents[1] / "jvm" / "taskgrain.jar"]
+jars = ":".join(map(str, [here / "spark.jar", here.parents[1] / "jvm" / "taskgrain.jar"]))
 os.environ |= {
     "SPARK_HOME": str(home),
     "SPARK_LOCAL_IP": "127.0.0.1",
     "SPARK_LOCAL_DIRS": tempfile.gettempdir(),
 }
+java = f"-Djava.io.tmpdir={tempfile.gettempdir()} -XX:-UsePerfData"
 options = {
-    "--class": "taskgrain.spark.Spark",
-    "--driver-class-path": ":".join(map(str, jars)),
-    "--driver-java-options": f"-Djava.io.tmpdir={tempfile.gettempdir()} -XX:-UsePerfData",
+    "--class": f"taskgrain.spark.{MAINS[place]}",
+    "--driver-class-path": jars,
+    "--driver-java-options": java,
+}
+settings = {
+    "spark.executor.extraClassPath": jars,
+    "spark.executor.extraJavaOptions": f"{java} -XX:ActiveProcessorCount=1",
 }
 command = [str(home / "bin" / "spark-submit"), *(word for pair in options.items() for word in pair)]
-# There is no jar to distribute: all runs in one process.
+for key, value in settings.items():
+    command += ["--conf", f"{key}={value}"]
+# There is no jar to distribute: all processes are on this machine.
 os.execv(command[0], [*command, "spark-internal", *sys.argv[1:]])

@@ -140,6 +140,9 @@ class DriverProcess:
         self._input.flush()
         return self._process.wait(self._patience * seconds)
 
+    def kill(self) -> None:
+        self._process.kill()
+
     def end(self) -> None:
         """Ends the driver by force if need be; mpirun ends its ranks when it is terminated."""
         for end in (self._process.terminate, self._process.kill):

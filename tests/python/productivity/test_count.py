@@ -75,12 +75,12 @@ BY_HAND = {
         "object_store_memory log_to_driver logging_level _system_config _temp_dir shutdown",
     ),
     "spark": (
-        {"Spark.scala": 77},
+        {"Spark.scala": 83},
         "SparkPlugin driverPlugin DriverPlugin executorPlugin ExecutorPlugin onTaskStart onTaskSucceeded "
         "onTaskFailed TaskFailedReason RDD flatMap partitionBy HashPartitioner mapPartitionsWithIndex "
         "SparkContext version defaultParallelism emptyRDD dependencies rdd localCheckpoint union foreach "
-        "unpersist cleanShuffleDependencies parallelize mapPartitions SparkConf setAppName setMaster set "
-        "stop",
+        "unpersist cleanShuffleDependencies parallelize barrier BarrierTaskContext get collect mapPartitions "
+        "SparkConf setAppName setMaster set stop",
     ),
     "tbb": (
         {},
@@ -134,8 +134,10 @@ _LIBRARIES = {
         "sleep uint8 union update values wait with_name "
     ),
     "Scala's library, and Java's": (
-        "MaxValue SECONDS SortedSet await clone countDown distinct err exit foldLeft getName getRuntime head "
-        "indices isEmpty iterator length max maxMemory min nanoTime setOut toInt toMap withInitial zip "
+        "MaxValue SortedSet asInstanceOf box clone current deleteQuietly distinct env err exit fill "
+        "foldLeft getName getRuntime head indexWhere indices isAlive isEmpty isPresent iterator keySet "
+        "length max maxMemory min nanoTime of pid setOut sortBy toDouble toInt toMap toSet toString "
+        "withInitial zip "
     ),
     "Rust's library": (
         "binary_search_by_key clear clone collect contains drain extend filter into_iter is_none iter len "
@@ -147,12 +149,12 @@ _LIBRARIES = {
         "Allocate Deps ExecutePoint First Free Graph Init Last Memory OutputBytes Shape Steps System Width "
     ),
     "taskgrain's, for drivers; and an op that one registers": (
-        "Unsupported address after assemble before bindingOfThisThread binding_of_this_thread book_failure "
-        "context contexts cores dependence_set dependence_sets deps distribute drive each_after each_before "
-        "executePoint execute_point far_after far_before firstPoint graph graphs index inputs kernel "
-        "lastPoint most_steps output outputBytes output_bytes owner period pinThisThread pin_this_thread "
-        "point points representatives reverseDeps reverse_deps roots shared steps taskgrain_enter tasks "
-        "uniform width "
+        "Unsupported add address after assemble before bindingOfThisThread binding_of_this_thread "
+        "book_failure context contexts cores dependence_set dependence_sets deps distribute drive each_after "
+        "each_before executePoint execute_point far_after far_before firstPoint graph graphs index inputs "
+        "kernel lastPoint most_steps output outputBytes output_bytes owner period pinThisProcess "
+        "pinThisThread pin_this_thread point points representatives reverseDeps reverse_deps roots shared "
+        "steps taskgrain_enter tasks uniform width "
     ),
 }
 OTHERS = frozenset(" ".join(_LIBRARIES.values()).split())

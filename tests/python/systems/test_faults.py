@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from driver_process import CORES, marked, runnable
+from driver_process import CORES, DriverProcess, marked, runnable
 
 from taskgrain.measure.faults import Fault, Wanted, run
 from taskgrain.study.field import flag
@@ -43,6 +44,8 @@ def outcome(name: str, kind: str) -> dict[str, Any]:
         pytest.param("ray_tasks", "kill", marks=SLOW),
         pytest.param("ray_tasks", "fail", marks=SLOW),
         pytest.param("spark", "fail", marks=SLOW),
+        pytest.param("spark.cluster", "kill", marks=SLOW),
+        pytest.param("spark.cluster", "fail", marks=SLOW),
     ],
 )
 @pytest.mark.timeout(300)
@@ -82,3 +85,20 @@ def test_does_not_survive_and_says_how(name: str, kind: str, how: str) -> None:
     found = outcome(name, kind)
     assert (found["survived"], found["correct"]) == (0, 0), found
     assert found["ended"][0].startswith(how)
+
+
+@pytest.mark.slow
+@pytest.mark.waits
+@pytest.mark.timeout(300)
+def test_executors_end_with_a_driver_that_is_killed(tmp_path: Path) -> None:
+    if "spark.cluster" not in SYSTEMS:
+        pytest.skip("spark.cluster is not set up")
+    with DriverProcess(SYSTEMS["spark.cluster"]) as driver:
+        driver.ask({"op": "hello"})
+        mark = f"taskgrain-test={tmp_path}"
+        assert len(marked(mark)) == 1 + len(CORES)
+        driver.kill()
+    end = time.monotonic() + 60.0
+    while marked(mark) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not marked(mark)
