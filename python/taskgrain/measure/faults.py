@@ -192,18 +192,19 @@ def _take(session: Session, wanted: Wanted, before: _Plain) -> Take:
         again = found.result.executed - found.result.tasks
         if not wanted.fault.moves_core and again < found.strikes:
             how = f"{found.strikes} executions have not ended, and {again} were begun again"
-            raise DriverError("protocol", how)
+            wrong = DriverError("protocol", how)
+            wrong.strikes = found.strikes
+            raise wrong
     except DriverError as error:
         if error.kind in ("invalid", "unsupported"):
             raise
-        wrong = error.kind == "validation"
-        how = f"{error.kind}: {error.message}"
+        ended = error.kind == "validation"
         return Take(
             plain,
             struck=error.strikes > 0,
-            survived=wrong,
-            correct=False if wrong else None,
-            ended=how,
+            survived=ended,
+            correct=False if ended else None,
+            ended=f"{error.kind}: {error.message}",
             log=error.log_tail,
             next_run=_next(session, wanted, plain),
         )

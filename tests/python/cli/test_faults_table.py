@@ -15,13 +15,13 @@ from taskgrain.measure.faults import Take, summary
 def outcome(*takes: Take, **more: Any) -> dict[str, Any]:
     fault = {"kind": "fail", "step": 5, "point": 1, "times": 2}
     named = {"system": "one", "workload": "stencil_1d", "steps": 9, "iterations": 0, "fault": fault}
-    return named | summary(takes) | more
+    return named | {"log": ""} | summary(takes, [one.plain_seconds for one in takes]) | more
 
 
 SURVIVED = Take(1.0, True, True, True, seconds=1.5, again=2, next_run="works")
 SLOWER = Take(1.0, True, True, True, seconds=3.0, again=5, next_run="works")
-CRASHED = Take(1.0, None, False, ended="crash: signal 9", next_run="works in a new driver")
-WRONG = Take(1.0, None, True, False, ended="validation: skipped", next_run="works")
+CRASHED = Take(1.0, True, False, ended="crash: signal 9", next_run="works in a new driver")
+WRONG = Take(1.0, True, True, False, ended="validation: skipped", next_run="works")
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,17 @@ WRONG = Take(1.0, None, True, False, ended="validation: skipped", next_run="work
             [Take(1.0, False, True, True, seconds=1.0, again=0, next_run="works")],
             ["not struck", "–", "–", "1.00 s", "–", "works"],
         ),
-        ([], ["failed without a fault", "–", "–", "–", "–", "–"]),
     ],
 )
 def test_rows(takes: list[Take], cells: list[str]) -> None:
     assert row(outcome(*takes)) == ["one", *cells]
+
+
+def test_a_row_without_a_run() -> None:
+    assert row(outcome(error="crash")) == ["one", "failed without a fault", *"–––––"]
+    assert row(outcome(error="unsupported", plain_seconds=0.5)) == [
+        "one", "unsupported", "–", "–", "500 ms", "–", "–",
+    ]  # fmt: skip
 
 
 def test_noise_may_be_larger_than_the_loss() -> None:
@@ -67,10 +73,17 @@ def test_what_is_said_beside_the_table(capsys: pytest.CaptureFixture[str]) -> No
     crashes = [replace(CRASHED, ended=f"crash: signal {number}") for number in (9, 6)]
     show(
         printer(),
-        [outcome(*crashes, WRONG), outcome(missed), outcome(error="system", message="it is broken")],
+        [
+            outcome(*crashes, WRONG, busy=0.25),
+            outcome(missed),
+            outcome(error="system", message="it is broken", log="a log"),
+            outcome(error="unsupported", message="no core to lose"),
+        ],
     )
     out = capsys.readouterr().out
     assert out.startswith("stencil_1d, 9 steps: task (5, 1) fails, 2 times\n")
     assert "one: crash: signal 9\none: validation: skipped\n" in out and "signal 6" not in out
     assert "one: in 1 of 1 run the fault does not reach where the tasks are executed" in out
-    assert "one, without any fault: system: it is broken" in out
+    assert "one, without any fault: system: it is broken\na log\n" in out
+    assert "one: unsupported: no core to lose" in out
+    assert "one: Others took 25% of the cores during the run." in out

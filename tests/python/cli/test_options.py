@@ -100,7 +100,7 @@ def test_a_file_is_found_from_other_folders_too(tmp_path: Path, monkeypatch: pyt
 def test_a_verb_gets_its_options_in_one_parameter() -> None:
     got = {}
 
-    @graph_options
+    @graph_options()
     @measuring_options
     def verb(graph: GraphOptions, how: Measuring, own: str = "x") -> None:
         got.update(graph=graph, how=how, own=own)

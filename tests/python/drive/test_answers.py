@@ -156,12 +156,14 @@ def test_a_result() -> None:
 
 def test_with_a_fault_tasks_may_be_executed_again_and_none_may_be_missing() -> None:
     once = RESULT | {"seconds": [0.5], "strikes": 1}
-    found = answers.disturbed(once | {"executed": 11}, 7, (0, 1), 1.0)
+    found = answers.disturbed(once | {"executed": 11}, 7, (0, 1), 1.0, 1)
     assert (found.strikes, found.result.tasks, found.result.executed) == (1, 8, 11)
     with pytest.raises(DriverError, match="7 tasks were executed; the graphs hold 8"):
-        answers.disturbed(once | {"executed": 7}, 7, (0, 1), 1.0)
+        answers.disturbed(once | {"executed": 7}, 7, (0, 1), 1.0, 1)
     with pytest.raises(DriverError, match="strikes"):
-        answers.disturbed(without(once, "strikes"), 7, (0, 1), 1.0)
+        answers.disturbed(without(once, "strikes"), 7, (0, 1), 1.0, 1)
+    with pytest.raises(DriverError, match="says that the fault struck 1 times; its books say 0"):
+        answers.disturbed(once | {"executed": 11}, 7, (0, 1), 1.0, 0)
     with pytest.raises(DriverError, match="11 tasks were executed; the graphs hold 8"):
         result(executed=11)
 

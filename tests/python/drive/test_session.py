@@ -20,6 +20,7 @@ from taskgrain.drive.answers import DriverError, OutOfTime
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 from taskgrain.machine.processes import cpu_seconds, descendants
+from taskgrain.words.errors import InputError
 
 HOSTILE = Path(__file__).parents[1] / "drivers" / "hostile.py"
 CORES = tuple(sorted(os.sched_getaffinity(0))[:2])
@@ -250,7 +251,7 @@ def test_without_a_place_for_temporary_files_nothing_starts(
     sessions: list[Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))
-    with pytest.raises(DriverError, match=r"cannot be started: .*No such file or directory.*nowhere"):
+    with pytest.raises(InputError, match=r"TMPDIR: .*nowhere is not allowed"):
         started(sessions, "good", tmp_path)
 
 

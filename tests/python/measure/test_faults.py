@@ -131,13 +131,12 @@ def test_a_system_that_fails_without_a_fault_is_said_to(tmp_path: Path) -> None:
 
 def test_a_driver_that_lies_about_the_fault_is_not_believed(tmp_path: Path) -> None:
     text = FAKE.read_text()
-    (tmp_path / "unstruck.py").write_text(text.replace('fault["times"].to_bytes(8, "little")', "bytes(8)"))
+    (tmp_path / "unstruck.py").write_text(text.replace('strikes.to_bytes(8, "little")', "bytes(8)"))
     (tmp_path / "unfailed.py").write_text(text.replace("executed=tasks + 3", "executed=tasks"))
     words = ("1e-6", "0.02", "=")
     unstruck = system(tmp_path / "a", tmp_path / "unstruck.py", *words, simulated=True)
     found = run(unstruck, CORES, wanted("kill"))
-    assert found["error"] == "protocol"
-    assert found["message"] == "says that the fault struck 1 times; its books say 0"
+    assert found["ended"] == ["protocol: says that the fault struck 1 times; its books say 0"]
     unfailed = system(tmp_path / "b", tmp_path / "unfailed.py", *words, simulated=True)
     found = run(unfailed, CORES, wanted("fail"))
     assert (found["struck"], found["survived"]) == (2, 0)

@@ -94,7 +94,7 @@ BY_HAND = {
         "num_threads build broadcast index install par_iter_mut try_for_each",
     ),
     "goroutines": (
-        {"goroutines.go": 141},
+        {"goroutines.go": 140},
         "chan go Int32 Pointer Add Load Store WaitGroup Done Wait",
     ),
     "taskgrain_graph": (
