@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from taskgrain.measure.faults import Fault
 
 _STEPS = 100
+_ITERATIONS = 10_000
+"""Some ten microseconds of work a task, beside which a loss can be seen."""
 _REPEATS = 3
 
 
@@ -34,7 +36,7 @@ def _option(name: str, metavar: str, text: str) -> Any:
     return typer.Option(name, metavar=metavar, help=text, rich_help_panel="Fault", show_default=False)
 
 
-@graph_options(without=["validate"], steps=_STEPS)
+@graph_options(without=["validate"], steps=_STEPS, iterations=_ITERATIONS)
 def faults(
     graph: GraphOptions,
     names: Names = None,
@@ -87,7 +89,7 @@ def faults(
     wanted = measured.Wanted(
         workload=graph.workload,
         steps=steps,
-        iterations=graph.count("iterations", 0),
+        iterations=graph.count("iterations", _ITERATIONS),
         fault=fault,
         repeats=numbers.integer(_REPEATS if repeats is None else repeats, "--repeats", low=1, high=1000),
         isa=graph.isa,

@@ -51,7 +51,7 @@ def help_of(field: Field, defaults: Mapping[str, Any] = _CHOSEN) -> str:
     default = (_DEFAULTS | dict(defaults)).get(field.name, field.default)
     zero_is_explained = field.name in ("period", "scratch_bytes", "budget", "cores")
     explained = zero_is_explained or field.type == "flag"
-    if field.name == "iterations":
+    if field.name == "iterations" and not default:
         return f"{field.text[:-1]}; `run` also takes the time of a task's work alone, such as 20us."
     return field.text if explained or default in (None, "") else f"{field.text[:-1]} (default {default})."
 

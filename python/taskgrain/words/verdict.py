@@ -116,6 +116,9 @@ def _orders(cells: Sequence[Judged]) -> Iterable[str]:
         said = f"{workload}: {best.system}"
         if ties:
             said += f" has the smallest METG, but no difference to {_listed(ties)} is shown"
+        elif apart and not slower:
+            said = f"{workload}: no system could be compared; {best.system} has the smallest value"
+            apart = []
         elif apart:
             said += " has the smallest METG"
         else:

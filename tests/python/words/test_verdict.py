@@ -64,7 +64,7 @@ def test_no_winner_without_a_ratio_that_clears_one() -> None:
 def test_who_was_not_compared_has_a_number_all_the_same() -> None:
     """As in an interrupted study, which has no ratios yet."""
     cells = [judged("a", best=True), judged("b"), judged("c", metg=None, low=None, high=None)]
-    said = "fft: a has the smallest METG; not compared: b; without a number: c."
+    said = "fft: no system could be compared; a has the smallest value; without a number: c."
     assert verdict(cells)[1] == said
     assert verdict([cells[0], cells[2]])[1] == "fft: a has the only METG; without a number: c."
 

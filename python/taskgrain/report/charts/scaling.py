@@ -43,8 +43,10 @@ _KINDS = {
 def _intro(results: Results) -> Markup:
     found = scalings(results)
     text = Markup(
-        "<p>How long {} time steps take on more cores, with {}. Each line is one size of problem. The dashed "
-        "line is the limit of METG: what lies below it is less than {} efficient.</p>"
+        "<p>How long {} time steps take on more cores, with {}. Each line is one size of problem, which the "
+        "number of iterations at its end tells. The dashed line is the limit of METG: below it, the cores do "
+        "less than {} of what the kernel alone would do on them. Parallel efficiency is another thing: it is "
+        "relative to the fewest cores, whatever these lose.</p>"
     ).format(
         STEPS,
         _KINDS[found[0].kind] if found else "",
