@@ -88,7 +88,7 @@ TEST_P(Failures, OfOneGraphLeaveTheOthers) {
   }
   CompiledGraph first(runtime_, std::move(bad), GetParam()), second(runtime_, std::move(good), GetParam()),
       third(runtime_, std::move(dependent), GetParam());
-  for (int round = 0; round < 50; ++round) {
+  for (std::int64_t round = 0; round < rounds(50); ++round) {
     ran = 0;
     const Event go;
     const auto goes_on = second.launch({.iterations = 1000});
