@@ -69,7 +69,7 @@ test-fast: lint test-cpp-fast test-python-fast
 
 # The drivers come last and one at a time, because each of them uses all cores; but two that mostly wait.
 test-python test-python-fast: test-python%: setup-dev
-	.venv/bin/pytest $(if $*,-m "not slow") --ignore tests/python/systems --numprocesses 2 --dist loadfile
+	.venv/bin/pytest $(if $*,-m "not slow") --ignore tests/python/systems --numprocesses 2 --dist loadfile --no-loadscope-reorder
 	.venv/bin/pytest -m "not waits$(if $*, and not slow)" tests/python/systems
 	$(if $*,,.venv/bin/pytest -m waits --numprocesses 2 tests/python/systems)
 

@@ -23,6 +23,7 @@ from taskgrain.drive.log import DriverLog
 from taskgrain.drive.process_tree import Tree, spawn
 from taskgrain.machine.busy import Busy, BusyWatch
 from taskgrain.machine.memory import MemoryWatch
+from taskgrain.words.errors import InputError
 
 T = TypeVar("T")
 PREFIX = b"@taskgrain "
@@ -158,6 +159,8 @@ class Session:
         self._log.note("start: " + " ".join(self.launch.command))
         try:
             self._tree = tree = spawn(self.launch.command, environment, cores=self.launch.cores)
+        except InputError:
+            raise
         except (OSError, ValueError) as error:
             raise DriverError("crash", f"cannot be started: {error}", self._log.tail()) from None
         stdin, stdout, stderr = tree.streams()

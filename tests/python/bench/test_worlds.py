@@ -27,13 +27,13 @@ BENCH = Path(__file__).parents[3] / "bench" / "worlds.py"
     ],
 )
 def test_intervals_hold_the_truth_and_a_system_is_like_itself(name: str) -> None:
-    trials = [trial(WORLDS[name], seed, resamples=200) for seed in range(25)]
+    trials = [trial(WORLDS[name], seed, resamples=200) for seed in range(10)]
     found = [one for each in trials for one in each.found]
     held = [holds(one.metg.low, one.metg.high, one.typical) for one in found if one.metg.metg is not None]
     assert len(held) == len(found)
     assert sum(held) >= 0.85 * len(held)
-    assert sum(each.same.decided for each in trials) <= 5
-    assert sum(holds(each.apart.low, each.apart.high, 1.5) for each in trials) >= 20
+    assert sum(each.same.decided for each in trials) <= 2
+    assert sum(holds(each.apart.low, each.apart.high, 1.5) for each in trials) >= 8
 
 
 EXACT = Scatter(0.0, 0.0, 0.0)

@@ -73,7 +73,7 @@ def coverage(noise: Noise, rounds: int, seeds: range) -> tuple[float, float, flo
     ],
 )
 def test_the_interval_holds_the_truth_in_nine_of_ten_cases_at_least(name: str, rounds: int) -> None:
-    held, width, furthest = coverage(SETTINGS[name], rounds, range(100))
+    held, width, furthest = coverage(SETTINGS[name], rounds, range(50))
     assert held >= 0.90
     assert furthest < 1.5, "an interval was wrong and narrow"
     assert width < {"quiet": 0.04, "uncertain reference": 0.2, "outliers": 0.1}.get(name, 0.3), "useless"
@@ -83,7 +83,7 @@ def test_the_interval_holds_the_truth_in_nine_of_ten_cases_at_least(name: str, r
 @pytest.mark.parametrize("rounds", [5, 12, 40])
 @pytest.mark.parametrize("name", SETTINGS)
 def test_coverage_study(name: str, rounds: int) -> None:
-    held, width, furthest = coverage(SETTINGS[name], rounds, range(100))
+    held, width, furthest = coverage(SETTINGS[name], rounds, range(50))
     print(f"| {name} | {rounds} | {held:.3f} | {width:.3f} | {furthest:.2f} |")
     assert held >= 0.90
 

@@ -277,7 +277,7 @@ def test_stopping_when_the_interval_is_narrow_does_not_spoil_it() -> None:
     ids=["ordinary", "noisy", "outliers", "two placements"],
 )
 def test_coverage_study(noise: Noise) -> None:
-    held, rounds = coverage(noise, range(100))
+    held, rounds = coverage(noise, range(50))
     print(f"| {noise} | {held:.3f} | {rounds:.1f} rounds |")
     assert held >= 0.90
 
