@@ -77,7 +77,8 @@ class Take:
     next_run: str = ""
     """The run after the fault: `works`, `works in a new driver`, or what went wrong."""
     busy: float = 0.0
-    """The largest share of the cores that others took during these runs."""
+    """The largest share of the cores that others took during the runs without the fault: what a process took
+    that the fault ended cannot be told from what others took."""
 
 
 def run(
@@ -157,12 +158,7 @@ def _plain(session: Session, wanted: Wanted) -> _Plain:
         result = session.disturbed(wanted.graphs, none, isa=wanted.isa).result
         if tasks not in (None, result.tasks):
             raise DriverError("validation", f"counts {result.tasks} tasks; the graphs hold {tasks}")
-    return _Plain(result.seconds[0], _busy(session))
-
-
-def _busy(session: Session) -> float:
-    """The share of the cores that others took in the last run."""
-    return 0.0 if session.launch.simulated else session.busy.share
+    return _Plain(result.seconds[0], 0.0 if session.launch.simulated else session.busy.share)
 
 
 def _between(take: Take, after: _Plain) -> Take:
@@ -208,7 +204,6 @@ def _take(session: Session, wanted: Wanted, before: _Plain) -> Take:
             log=error.log_tail,
             next_run=_next(session, wanted, plain),
         )
-    busy = max(before.busy, _busy(session))
     result = found.result
     take = Take(
         plain,
@@ -218,7 +213,7 @@ def _take(session: Session, wanted: Wanted, before: _Plain) -> Take:
         seconds=result.seconds[0],
         again=again,
         next_run=_next(session, wanted, plain),
-        busy=busy,
+        busy=before.busy,
     )
     if spoilt:
         session.kill()

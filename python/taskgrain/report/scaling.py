@@ -16,7 +16,7 @@ from taskgrain.words import quantity
 
 STEPS = 1000
 """Time steps of the program whose time is told: as many as in the Task Bench paper."""
-_SAME_WORK = 0.05
+_SAME_WORK = 0.02
 """The work of a step may be so far from a power of two, where iterations cannot meet it."""
 Kind = Literal["weak", "strong"]
 
