@@ -81,8 +81,8 @@ def test_a_thread_that_starts_meanwhile_may_use_all_in_the_end(process: int, tmp
         wait_for(core)
         bound = ["taskset", "--cpu-list", str(CORES[0]), "sleep", "60"]
         with subprocess.Popen(bound) as other:
-            others.append(other.pid)
             wait_until(lambda: binding(other.pid) == [{CORES[0]}])
+            others.append(other.pid)
             core.__exit__(None, None, None)
             assert binding(other.pid) == [{*CORES}] and core.guessed, "nobody knows what it may have had"
             other.kill()
