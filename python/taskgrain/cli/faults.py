@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _STEPS = 100
 _ITERATIONS = 10_000
-"""Some ten microseconds of work a task, beside which a loss can be seen."""
+"""Tens of microseconds of work a task, beside which a loss can be seen."""
 _REPEATS = 3
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import struct
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -69,6 +70,19 @@ def test_threads_and_processes_that_start_later_count(
     assert 2 * PAGES <= faults < 2 * PAGES + 2000
     assert after["task_clock"] > before["task_clock"]
     assert len(os.listdir("/proc/self/fd")) == files
+
+
+@pytest.mark.parametrize(
+    ("enabled", "counted", "value"), [(0, 0, 0.0), (8, 0, None), (8, 4, 20.0), (8, 8, 10.0)]
+)
+def test_what_had_no_counter_is_unknown_and_what_shared_one_is_scaled(
+    enabled: int, counted: int, value: float | None
+) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, struct.pack("=QQQ", 10, enabled, counted))
+    assert counters._value(reading) == value
+    os.close(reading)
+    os.close(writing)
 
 
 def test_a_process_that_has_ended_counts_nothing(kernel_events: None) -> None:
