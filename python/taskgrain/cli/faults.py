@@ -22,6 +22,7 @@ from taskgrain.cli.options import (
 )
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import EXIT_FAILED, InputError, Interrupted, UsageError
+from taskgrain.words.interrupts import interruptible
 
 if TYPE_CHECKING:
     from taskgrain.measure.faults import Fault
@@ -81,7 +82,6 @@ def faults(
     from taskgrain.drive import catalogue
     from taskgrain.measure import dry_run as dry
     from taskgrain.measure import faults as measured
-    from taskgrain.measure.call import interruptible
 
     chosen = catalogue.select(catalogue.discover(folders or []), split_names(names))
     given = {"--kill": kill, "--fail": fail, "--take-core": take_core, "--give-core": give_core}

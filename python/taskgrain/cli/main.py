@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 import typer
 from typer.exceptions import TyperException
@@ -18,12 +17,6 @@ from taskgrain.words.errors import EXIT_FAILED, EXIT_INPUT, EXIT_INTERRUPTED, Ou
 
 def _complain(text: str) -> None:
     sys.stderr.write("taskgrain: " + " ".join(text.split()) + "\n")
-
-
-def _interrupted() -> NoReturn:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be interrupted
-    _complain("interrupted")
-    sys.exit(EXIT_INTERRUPTED)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -50,12 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _complain(message)
         sys.exit(getattr(error, "exit_code", EXIT_INPUT))
     except (KeyboardInterrupt, typer.Abort):
-        _interrupted()
-    except RuntimeError as error:
-        # What Python 3.11 makes of an interrupt that comes while a class is being made.
-        if not isinstance(error.__cause__, KeyboardInterrupt):
-            raise
-        _interrupted()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be interrupted
+        _complain("interrupted")
+        sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(EXIT_FAILED)

@@ -6,12 +6,10 @@ import contextlib
 import json
 import os
 import secrets
-import signal
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
@@ -35,9 +33,9 @@ from taskgrain.study.settings import Settings, with_new_keys
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words.errors import Interrupted, UsageError
+from taskgrain.words.interrupts import interruptible
 
 Fields = Mapping[str, Any]
-_INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 REFERENCE_VARIABLE = "TASKGRAIN_REFERENCE"
 """Names another program than the package's own as the reference, for tests."""
 
@@ -268,24 +266,3 @@ def _of_earlier_builds(lines: Sequence[Line]) -> Iterator[Fields]:
                 "ratios": [],
             }
         )
-
-
-@contextlib.contextmanager
-def interruptible() -> Iterator[None]:
-    """Makes SIGTERM and SIGHUP end a measurement like Ctrl-C: in good order, which a second one, from an
-    impatient hand, does not disturb."""
-    before = {number: signal.getsignal(number) for number in _INTERRUPTS}
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        for each in _INTERRUPTS:
-            signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    for number, handler in before.items():
-        if handler != signal.SIG_IGN:  # as nohup wishes, or a shell for what runs in the background
-            signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

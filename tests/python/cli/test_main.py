@@ -24,13 +24,6 @@ def ended(words: list[str], out: TextIO) -> subprocess.CompletedProcess[str]:
     )
 
 
-def interrupted_class() -> RuntimeError:
-    """As Python 3.11 raises it where an interrupt comes in `__set_name__`."""
-    error = RuntimeError("Error calling __set_name__")
-    error.__cause__ = KeyboardInterrupt()
-    return error
-
-
 ENDINGS: list[tuple[BaseException, int, str]] = [
     (InputError("--x", "1", "2"), 2, "--x: 1 is not allowed; allowed: 2"),
     (UsageError("two lines\n  become one"), 2, "two lines become one"),
@@ -39,7 +32,6 @@ ENDINGS: list[tuple[BaseException, int, str]] = [
     (Interrupted("interrupted; go on later"), 130, "interrupted; go on later"),
     (KeyboardInterrupt(), 130, "interrupted"),
     (typer.Abort(), 130, "interrupted"),
-    (interrupted_class(), 130, "interrupted"),
     (FileNotFoundError(2, "No such file or directory", "a/b"), 1, "a/b: No such file or directory"),
     (OSError(28, "No space left on device"), 1, "No space left on device"),
     (OSError("no number"), 1, "no number"),

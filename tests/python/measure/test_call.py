@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
-import signal
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from taskgrain.drive.system import System
-from taskgrain.measure.call import checked_cells, completed, interruptible
+from taskgrain.measure.call import checked_cells, completed
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study, parse
 from taskgrain.study.toml import loads
@@ -63,15 +61,3 @@ def test_a_stored_study_means_the_defaults_of_what_it_does_not_say() -> None:
     (workload,) = completed({"workloads": [{"pattern": "fft", "width": 4}]})["workloads"]
     assert workload == Workload("fft", 4).fields()
     assert completed({"workloads": "odd"})["workloads"] == "odd"
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_second_interrupt_does_not_disturb_the_first(number: signal.Signals) -> None:
-    before = signal.getsignal(number)
-    with pytest.raises(KeyboardInterrupt), interruptible():
-        try:
-            os.kill(os.getpid(), number)
-        finally:
-            os.kill(os.getpid(), number)
-            assert signal.getsignal(number) == signal.SIG_IGN
-    assert signal.getsignal(number) == before
