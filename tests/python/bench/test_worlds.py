@@ -18,22 +18,22 @@ BENCH = Path(__file__).parents[3] / "bench" / "worlds.py"
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "seeds"),
     [
-        "quiet",
-        "tiny",
-        pytest.param("smt 10 ms", marks=pytest.mark.slow),
-        pytest.param("smt 30 s in a study", marks=pytest.mark.slow),
+        ("quiet", 10),
+        ("tiny", 10),
+        pytest.param("smt 10 ms", 5, marks=pytest.mark.slow),
+        pytest.param("smt 30 s in a study", 5, marks=pytest.mark.slow),
     ],
 )
-def test_intervals_hold_the_truth_and_a_system_is_like_itself(name: str) -> None:
-    trials = [trial(WORLDS[name], seed, resamples=200) for seed in range(10)]
+def test_intervals_hold_the_truth_and_a_system_is_like_itself(name: str, seeds: int) -> None:
+    trials = [trial(WORLDS[name], seed, resamples=200) for seed in range(seeds)]
     found = [one for each in trials for one in each.found]
     held = [holds(one.metg.low, one.metg.high, one.typical) for one in found if one.metg.metg is not None]
     assert len(held) == len(found)
     assert sum(held) >= 0.85 * len(held)
-    assert sum(each.same.decided for each in trials) <= 2
-    assert sum(holds(each.apart.low, each.apart.high, 1.5) for each in trials) >= 8
+    assert sum(each.same.decided for each in trials) <= 0.2 * seeds
+    assert sum(holds(each.apart.low, each.apart.high, 1.5) for each in trials) >= 0.8 * seeds
 
 
 EXACT = Scatter(0.0, 0.0, 0.0)
