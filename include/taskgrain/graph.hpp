@@ -52,6 +52,8 @@ struct GraphSpec {
   /// Size of what a task hands to its successors; at least 16.
   std::size_t output_bytes = 16;
   KernelSpec kernel;
+
+  friend bool operator==(const GraphSpec&, const GraphSpec&) = default;
 };
 
 /// The points that a task depends on (or that depend on it): intervals, disjoint and increasing.

@@ -35,6 +35,8 @@ struct KernelSpec {
 
   /// Size of a sample: whole pairs of doubles. \pre samples >= 1
   std::size_t sample_bytes() const noexcept { return scratch_bytes / static_cast<std::size_t>(samples) / 16 * 16; }
+
+  friend bool operator==(const KernelSpec&, const KernelSpec&) = default;
 };
 
 /// Which task a kernel runs for; `u` of the imbalance is hashed from it.

@@ -68,6 +68,17 @@ std::vector<int> cores() {
 
 void pin_this_thread(int processor) { pin(0, processor); }
 
+void keep_this_thread_on(const std::vector<int>& processors) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int processor : processors) {
+    pin_this_thread(processor);  // says which of them cannot be had
+    CPU_SET(static_cast<std::size_t>(processor), &set);
+  }
+  if (sched_setaffinity(0, sizeof set, &set) != 0)
+    throw std::system_error(errno, std::generic_category(), "cannot bind to the processors");
+}
+
 void pin_this_process(int processor) {
   pin_this_thread(processor);
   for (int round = 0; round < 2; ++round)  // a thread may be starting another

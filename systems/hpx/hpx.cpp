@@ -1,7 +1,6 @@
 /// A dataflow task for each point, which hands its output on in a future: HPX's way for a grid that goes from step to
 /// step.
 
-#include <sched.h>
 #include <unistd.h>
 #include <hpx/future.hpp>
 #include <hpx/init.hpp>
@@ -14,7 +13,6 @@
 #include <new>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "taskgrain/driver.hpp"
@@ -28,16 +26,6 @@ using Future = hpx::shared_future<Output>;
 /// Steps of which tasks are made before the first of them has run.
 constexpr std::int64_t look_ahead = 16;
 
-/// Binds this thread, and those that it starts, to a set of processors; HPX gives each of its workers one of them.
-void bind(const std::vector<int>& processors) {
-  std::ranges::for_each(processors, pin_this_thread);  // says which of them cannot be had
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int processor : processors) CPU_SET(static_cast<std::size_t>(processor), &set);
-  if (sched_setaffinity(0, sizeof set, &set) != 0)
-    throw std::system_error(errno, std::generic_category(), "cannot bind to the processors");
-}
-
 /// The tasks of one graph while they are made.
 struct Front {
   std::vector<Future> before, now;  ///< of two steps, by point
@@ -48,7 +36,7 @@ struct Front {
 class Hpx final : public System {
  public:
   Hpx() {
-    bind(processors_);
+    keep_this_thread_on(processors_);  // HPX gives each of its workers one of them
     hpx::register_thread_on_start_func([this](std::size_t worker, std::size_t, const char* pool, const char*) {
       if (std::string_view(pool) == "default") binding_[worker] = binding_of_this_thread();
     });

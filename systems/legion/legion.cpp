@@ -1,13 +1,16 @@
 /// A region for each graph, whose columns are the points and whose two fields are the outputs of even and of odd steps.
 /// A step is an index launch: each task writes its own column and reads a subregion of those it depends on. Legion
-/// infers their order, and memoizes it where steps repeat: each block of steps is a trace.
+/// infers their order, and memoizes it where steps repeat: each block of steps is a trace. Regions and traces are kept
+/// for later runs of like graphs, because Legion does not free all of what was made for a run.
 
 #include <algorithm>
 #include <deque>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "machine.hpp"
@@ -29,16 +32,11 @@ struct Call {
   std::int64_t step;
 };
 
-/// A graph of the run.
+/// A graph of the run, and of all later runs with like graphs.
 class Part {
  public:
-  Part(const LegionMachine& machine, Execution& run, std::size_t g)
-      : machine_(machine), run_(run), g_(g), graph_(run.graphs()[g]), classes_(graph_), memory_(graph_) {
-    for (int k = 0; k < machine.size(); ++k) contexts_.push_back(&run.context(static_cast<std::size_t>(k)));
-    if (subregions() > most_subregions)
-      throw Unsupported("more than " + std::to_string(most_subregions) + " subregions");
+  Part(const LegionMachine& machine, const Graph& graph) : machine_(machine), graph_(&graph), memory_(graph) {
     make_region();
-    for (const std::int64_t step : classes_.representatives()) launchers_.push_back(launcher(step));
   }
   ~Part() {
     Legion::Runtime& runtime = machine_.runtime();
@@ -52,11 +50,26 @@ class Part {
   Part(const Part&) = delete;
   Part& operator=(const Part&) = delete;
 
-  const Graph& graph() const { return graph_; }
-  const StepClasses& classes() const { return classes_; }
+  /// To be called at the begin of each run. The graph may have other steps and kernels than that of the run before.
+  void use(Execution& run, std::size_t g) {
+    run_ = &run, g_ = g, graph_ = &run.graphs()[g];
+    classes_.emplace(*graph_);
+    contexts_.clear();
+    for (int k = 0; k < machine_.size(); ++k) contexts_.push_back(&run.context(static_cast<std::size_t>(k)));
+    if (subregions() > most_subregions)
+      throw Unsupported("more than " + std::to_string(most_subregions) + " subregions");
+    kinds_.clear();
+    for (const std::int64_t step : classes_->representatives()) kinds_.push_back(kind_of(step));
+    std::ranges::fill(memory_.memory(), std::byte{0xff});  // no task's output: what runs early is caught
+  }
+
+  const Graph& graph() const { return *graph_; }
+  std::int64_t period() const { return classes_->period(); }
+  /// The same for all steps that are launched alike, in this run and in others.
+  std::size_t kind(std::int64_t step) const { return kinds_[(*classes_)[step]]; }
 
   void launch(std::int64_t step) {
-    IndexTaskLauncher& launcher = launchers_[classes_[step]];
+    IndexTaskLauncher& launcher = launchers_[kind(step)];
     if (launcher.launch_domain.empty()) return;
     const Call call{this, step};
     launcher.global_arg = {&call, sizeof call};
@@ -76,13 +89,13 @@ class Part {
   void execute_point(std::int64_t step, std::int64_t point, const std::vector<PhysicalRegion>& regions) const {
     thread_local std::vector<const std::byte*> inputs;
     inputs.clear();
-    Access input;
-    graph_.deps(step, point).for_each([&](Interval deps) {
+    const Access output(regions[0], field(step));
+    Access input = output;
+    graph_->deps(step, point).for_each([&](Interval deps) {
       if (deps.size() > 0 && inputs.empty()) input = Access(regions[1], field(step - 1));
       for (std::int64_t dep = deps.first; dep <= deps.last; ++dep) inputs.push_back(input.ptr(dep));
     });
-    run_.execute_point(*contexts_[machine_.place()], g_, step, point, Access(regions[0], field(step)).ptr(point),
-                       inputs);
+    run_->execute_point(*contexts_[machine_.place()], g_, step, point, output.ptr(point), inputs);
   }
 
   static constexpr std::size_t line = 64;  // of the cache, that columns are aligned to
@@ -93,9 +106,9 @@ class Part {
   void make_region() {
     Legion::Runtime& runtime = machine_.runtime();
     const Legion::Context context = machine_.context();
-    columns_ = runtime.create_index_space(context, rect({0, graph_.width() - 1}));
+    columns_ = runtime.create_index_space(context, rect({0, graph_->width() - 1}));
     fields_ = runtime.create_field_space(context);
-    const std::size_t column = static_cast<std::size_t>(memory_.at(0, 1) - memory_.at(0, 0));
+    const std::size_t column = Outputs::stride_of(*graph_, 0);
     runtime.create_field_allocator(context, fields_).allocate_field(column, field(0));
     runtime.create_field_allocator(context, fields_).allocate_field(column, field(1));
     region_ = runtime.create_logical_region(context, columns_, fields_);
@@ -106,14 +119,26 @@ class Part {
     const std::map<Legion::FieldID, std::size_t> alignments = {{field(0), line}, {field(1), line}};
     attach.initialize_constraints(true, true, both, &alignments);
     attach.privilege_fields.insert(both.begin(), both.end());
-    const Realm::ExternalMemoryResource memory(memory_.at(0, 0), 2 * column * static_cast<std::size_t>(graph_.width()));
+    const Realm::ExternalMemoryResource memory(memory_.at(0, 0),
+                                               2 * column * static_cast<std::size_t>(graph_->width()));
     attach.external_resource = &memory;
     attached_ = runtime.attach_external_resource(context, attach);
   }
 
-  /// Of all steps that are like this one.
+  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+  Key key(std::int64_t step) const {
+    const Interval now = graph_->points(step), before = graph_->points(step - 1);
+    return {graph_->dependence_set(step), now.first, now.last, before.first, before.last};
+  }
+
+  std::size_t kind_of(std::int64_t step) {
+    const auto [entry, fresh] = known_.try_emplace({field(step), key(step)}, launchers_.size());
+    if (fresh) launchers_.push_back(launcher(step));
+    return entry->second;
+  }
+
   IndexTaskLauncher launcher(std::int64_t step) {
-    IndexTaskLauncher launcher(point_task, Legion::Domain(rect(graph_.points(step))));
+    IndexTaskLauncher launcher(point_task, Legion::Domain(rect(graph_->points(step))));
     launcher.elide_future_return = true;
     launcher.add_region_requirement(
         Legion::RegionRequirement(written_, 0, LEGION_WRITE_DISCARD, LEGION_EXCLUSIVE, region_));
@@ -125,22 +150,16 @@ class Part {
     return launcher;
   }
 
-  using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
-  Key key(std::int64_t step) const {
-    const Interval now = graph_.points(step), before = graph_.points(step - 1);
-    return {graph_.dependence_set(step), now.first, now.last, before.first, before.last};
-  }
-
   /// For each point of a step the columns that it depends on; none if none depends on any.
   Legion::LogicalPartition dependences(std::int64_t step) {
     const auto [entry, fresh] = read_.try_emplace(key(step), Legion::LogicalPartition::NO_PART);
     if (!fresh) return entry->second;
     std::map<Legion::Point<1>, Legion::DomainT<1>> domains;
     bool any = false;
-    const Interval points = graph_.points(step);
+    const Interval points = graph_->points(step);
     for (std::int64_t point = points.first; point <= points.last; ++point) {
       std::vector<Rect<1>> rects;
-      for (const Interval deps : graph_.deps(step, point)) rects.push_back(rect(deps));
+      for (const Interval deps : graph_->deps(step, point)) rects.push_back(rect(deps));
       any = any || !rects.empty();
       domains[point] = rects.size() == 1 ? Legion::DomainT<1>(rects[0]) : Legion::DomainT<1>(rects, true);
     }
@@ -157,18 +176,18 @@ class Part {
 
   std::int64_t subregions() const {
     std::map<Key, std::int64_t> found;
-    for (const std::int64_t step : classes_.representatives()) found[key(step)] = graph_.points(step).size();
-    std::int64_t sum = graph_.width();
+    for (const std::int64_t step : classes_->representatives()) found[key(step)] = graph_->points(step).size();
+    std::int64_t sum = graph_->width();
     for (const auto& [key, size] : found) sum += size;
     return sum;
   }
   static constexpr std::int64_t most_subregions = 1 << 20;
 
   const LegionMachine& machine_;
-  Execution& run_;
-  const std::size_t g_;
-  const Graph& graph_;
-  const StepClasses classes_;
+  Execution* run_ = nullptr;
+  std::size_t g_ = 0;
+  const Graph* graph_;
+  std::optional<StepClasses> classes_;
   const Outputs memory_;  // of the region's only instance
   std::vector<ThreadContext*> contexts_;
   Legion::IndexSpaceT<1> columns_;
@@ -178,7 +197,9 @@ class Part {
   PhysicalRegion attached_;
   std::map<Key, Legion::LogicalPartition> read_;
   std::vector<IndexSpace> colors_;
-  std::vector<IndexTaskLauncher> launchers_;  // by class of steps
+  std::map<std::pair<Legion::FieldID, Key>, std::size_t> known_;  // kinds of steps
+  std::vector<std::size_t> kinds_;                                // by class of steps
+  std::vector<IndexTaskLauncher> launchers_;                      // by kind
 };
 
 class LegionSystem final : public System {
@@ -189,16 +210,23 @@ class LegionSystem final : public System {
   std::vector<std::vector<int>> binding() override { return machine_.binding(); }
 
   void prepare(Execution& run) override {
-    parts_.clear();
-    traces_.clear();
-    machine_.renew_context();
+    std::vector<GraphSpec> graphs;
+    for (const Graph& graph : run.graphs()) graphs.push_back(graph.spec());
+    if (!std::ranges::equal(graphs, graphs_, alike)) {
+      graphs_.clear();
+      parts_.clear();
+      traces_.clear();
+      machine_.renew_context();
+      for (const Graph& graph : run.graphs()) parts_.emplace_back(machine_, graph);
+      graphs_ = graphs;
+    }
     std::int64_t width = 0;
     steps_ = run.most_steps();
     length_ = 2;
-    for (std::size_t g = 0; g < run.graphs().size(); ++g) {
-      const Part& part = parts_.emplace_back(machine_, run, g);
-      width += part.graph().width();
-      length_ = std::min(steps_, std::lcm(length_, std::max<std::int64_t>(1, part.classes().period())));
+    for (std::size_t g = 0; g < parts_.size(); ++g) {
+      parts_[g].use(run, g);
+      width += parts_[g].graph().width();
+      length_ = std::min(steps_, std::lcm(length_, std::max<std::int64_t>(1, parts_[g].period())));
     }
     const std::int64_t wanted = tasks_of_trace / width;
     if (length_ < wanted) length_ = std::min(steps_, wanted / length_ * length_);
@@ -222,11 +250,18 @@ class LegionSystem final : public System {
  private:
   static constexpr std::int64_t tasks_of_trace = 64;
 
+  /// Whether all steps of the one are steps of the other, as far as both have them. A file may have changed.
+  static bool alike(const GraphSpec& one, GraphSpec other) {
+    other.steps = one.steps;
+    other.kernel = one.kernel;
+    return one.dag.empty() && one == other;
+  }
+
   /// Blocks of like steps have the same.
   Legion::TraceID trace_of(std::int64_t first, std::int64_t end) {
     kinds_.clear();
     for (std::int64_t step = first; step < end; ++step)
-      for (const Part& part : parts_) kinds_.push_back(step < part.graph().steps() ? part.classes()[step] + 1 : 0);
+      for (const Part& part : parts_) kinds_.push_back(step < part.graph().steps() ? part.kind(step) + 1 : 0);
     return traces_.try_emplace(kinds_, static_cast<Legion::TraceID>(traces_.size())).first->second;
   }
 
@@ -235,6 +270,7 @@ class LegionSystem final : public System {
     return true;
   }();
   LegionMachine machine_;
+  std::vector<GraphSpec> graphs_;  // of `parts_`
   std::deque<Part> parts_;
   std::int64_t steps_ = 0, length_ = 2;
   std::vector<std::size_t> kinds_;

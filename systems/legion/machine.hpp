@@ -5,13 +5,9 @@
 
 #include <legion.h>
 #include <mappers/default_mapper.h>
-#include <sched.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <future>
 #include <string>
-#include <system_error>
 #include <unordered_map>
 #include <vector>
 
@@ -25,8 +21,8 @@ class ColumnMapper final : public Legion::Mapping::DefaultMapper {
   /// Of tasks that are launched for a certain processor, whose place this tag is.
   static constexpr Legion::MappingTagID first_place = 1;
 
-  ColumnMapper(Legion::Mapping::MapperRuntime* runtime, const std::vector<Legion::Processor>& processors)
-      : DefaultMapper(runtime, Legion::Machine::get_machine(), processors.front(), "columns"), processors_(processors) {
+  ColumnMapper(Legion::Mapping::MapperRuntime* mappers, const std::vector<Legion::Processor>& processors)
+      : DefaultMapper(mappers, Legion::Machine::get_machine(), processors.front(), "columns"), processors_(processors) {
   }
 
   void select_task_options(Legion::Mapping::MapperContext, const Legion::Task& task, TaskOptions& options) override {
@@ -94,8 +90,6 @@ class LegionMachine {
   }
 
   LegionMachine() {
-    // What cannot be bound is said here: a task of Legion must not throw.
-    std::async(std::launch::async, [this] { std::ranges::for_each(cores_, taskgrain::pin_this_thread); }).get();
     add_task<bind>(bind_task, "bind");
     LegionMachine* self = this;
     Legion::Runtime::add_registration_callback(add_mapper, {&self, sizeof self}, false);
@@ -104,8 +98,8 @@ class LegionMachine {
     // as long. Outputs are attached in the memory of tasks, which has no instances but these; in Realm's own memory for
     // what is attached, tasks could not see them. Realm's allocations of cores may fail, for it wants cores of its own
     // for threads that sleep; so each processor is bound by a task, and all other threads stay on the cores that the
-    // driver is given.
-    stay_on_cores();
+    // driver is given. What cannot be bound is said here: a task of Legion must not throw.
+    taskgrain::keep_this_thread_on(cores_);
     std::vector<std::string> words = {
         "legion",         "-ll:cpu", std::to_string(size()), "-ll:util", "0",      "-ll:csize", "1",
         "-ll:ext_sysmem", "0",       "-ll:ib_rsize",         "0",        "-level", "5,gpu=6"};
@@ -171,14 +165,6 @@ class LegionMachine {
     std::erase_if(self.processors_, [](Legion::Processor one) { return one.kind() != Legion::Processor::LOC_PROC; });
     Legion::Runtime& runtime = *arguments.runtime;
     runtime.replace_default_mapper(new ColumnMapper(runtime.get_mapper_runtime(), self.processors_));
-  }
-
-  void stay_on_cores() const {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int core : cores_) CPU_SET(core, &set);
-    if (sched_setaffinity(0, sizeof set, &set) != 0)
-      throw std::system_error(errno, std::generic_category(), "TASKGRAIN_CORES");
   }
 
   void begin() { context_ = runtime().begin_implicit_task(top_task, 0, Legion::Processor::LOC_PROC, "top"); }

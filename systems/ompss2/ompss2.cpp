@@ -5,7 +5,6 @@
 #include <nanos6/bootstrap.h>
 #include <nanos6/debug.h>
 #include <nanos6/library-mode.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <functional>
@@ -13,7 +12,6 @@
 #include <latch>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "taskgrain/driver.hpp"
@@ -113,14 +111,7 @@ class Ompss2 final : public System {
  public:
   Ompss2() {
     // Nanos6 has a worker for each processor that the process may run on.
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    for (const int processor : processors_) {
-      pin_this_thread(processor);  // which says what is wrong with this one
-      CPU_SET(static_cast<std::size_t>(processor), &set);
-    }
-    if (sched_setaffinity(0, sizeof set, &set) != 0)
-      throw std::system_error(errno, std::generic_category(), "sched_setaffinity");
+    keep_this_thread_on(processors_);
     if (const char* const error = nanos6_library_mode_init(); error != nullptr) throw std::runtime_error(error);
     if (nanos6_get_num_cpus() != processors_.size())
       throw std::runtime_error("Nanos6 uses " + std::to_string(nanos6_get_num_cpus()) + " processors of " +
