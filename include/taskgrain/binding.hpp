@@ -13,11 +13,9 @@ std::vector<int> cores();
 /// Binds the calling thread. \throws std::system_error
 void pin_this_thread(int processor);
 
-/// Lets the calling thread, and those that it will start, run on these processors alone. \throws std::system_error
-void keep_this_thread_on(const std::vector<int>& processors);
-
-/// Binds all threads of this process, and with them those that they will start. \throws std::system_error
-void pin_this_process(int processor);
+/// Lets all threads of this process, and with them those that they will start, run on these processors alone.
+/// \throws std::system_error
+void pin_this_process(const std::vector<int>& processors);
 
 /// The processors that the calling thread may run on, as the operating system reports them.
 std::vector<int> binding_of_this_thread();

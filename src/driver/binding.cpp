@@ -50,13 +50,11 @@ std::vector<int> one_per_core() {
   return cores.empty() ? allowed : cores;
 }
 
-/// \param thread  0: the calling one. One that has ended by now needs nothing.
-void pin(pid_t thread, int processor) {
+cpu_set_t set_of(const std::vector<int>& processors) {
   cpu_set_t set;
   CPU_ZERO(&set);
-  CPU_SET(static_cast<std::size_t>(processor), &set);
-  if (sched_setaffinity(thread, sizeof set, &set) != 0 && errno != ESRCH)
-    throw std::system_error(errno, std::generic_category(), "cannot pin to processor " + std::to_string(processor));
+  for (const int processor : processors) CPU_SET(static_cast<std::size_t>(processor), &set);
+  return set;
 }
 
 }  // namespace
@@ -66,24 +64,19 @@ std::vector<int> cores() {
   return list != nullptr ? parse(list) : one_per_core();
 }
 
-void pin_this_thread(int processor) { pin(0, processor); }
-
-void keep_this_thread_on(const std::vector<int>& processors) {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  for (const int processor : processors) {
-    pin_this_thread(processor);  // says which of them cannot be had
-    CPU_SET(static_cast<std::size_t>(processor), &set);
-  }
+void pin_this_thread(int processor) {
+  const cpu_set_t set = set_of({processor});
   if (sched_setaffinity(0, sizeof set, &set) != 0)
-    throw std::system_error(errno, std::generic_category(), "cannot bind to the processors");
+    throw std::system_error(errno, std::generic_category(), "cannot pin to processor " + std::to_string(processor));
 }
 
-void pin_this_process(int processor) {
-  pin_this_thread(processor);
+void pin_this_process(const std::vector<int>& processors) {
+  for (const int processor : processors) pin_this_thread(processor);  // says which of them cannot be had
+  const cpu_set_t set = set_of(processors);
   for (int round = 0; round < 2; ++round)  // a thread may be starting another
     for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
-      pin(std::stoi(thread.path().filename()), processor);
+      if (sched_setaffinity(std::stoi(thread.path().filename()), sizeof set, &set) != 0 && errno != ESRCH)
+        throw std::system_error(errno, std::generic_category(), "cannot bind the threads of this process");
 }
 
 std::vector<int> binding_of_this_thread() {

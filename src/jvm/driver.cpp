@@ -132,7 +132,7 @@ void Java_taskgrain_Driver_pinThisThread(JNIEnv* env, jclass, jint processor) {
 }
 
 void Java_taskgrain_Driver_pinThisProcess(JNIEnv* env, jclass, jint processor) {
-  jvm::guarded(env, [&] { pin_this_process(processor); });
+  jvm::guarded(env, [&] { pin_this_process({processor}); });
 }
 
 jintArray Java_taskgrain_Driver_bindingOfThisThread(JNIEnv* env, jclass) {

@@ -36,7 +36,7 @@ struct Front {
 class Hpx final : public System {
  public:
   Hpx() {
-    keep_this_thread_on(processors_);  // HPX gives each of its workers one of them
+    pin_this_process(processors_);  // HPX gives each of its workers one of them
     hpx::register_thread_on_start_func([this](std::size_t worker, std::size_t, const char* pool, const char*) {
       if (std::string_view(pool) == "default") binding_[worker] = binding_of_this_thread();
     });

@@ -99,7 +99,7 @@ class LegionMachine {
     // what is attached, tasks could not see them. Realm's allocations of cores may fail, for it wants cores of its own
     // for threads that sleep; so each processor is bound by a task, and all other threads stay on the cores that the
     // driver is given. What cannot be bound is said here: a task of Legion must not throw.
-    taskgrain::keep_this_thread_on(cores_);
+    taskgrain::pin_this_process(cores_);
     std::vector<std::string> words = {
         "legion",         "-ll:cpu", std::to_string(size()), "-ll:util", "0",      "-ll:csize", "1",
         "-ll:ext_sysmem", "0",       "-ll:ib_rsize",         "0",        "-level", "5,gpu=6"};

@@ -111,7 +111,7 @@ class Ompss2 final : public System {
  public:
   Ompss2() {
     // Nanos6 has a worker for each processor that the process may run on.
-    keep_this_thread_on(processors_);
+    pin_this_process(processors_);
     if (const char* const error = nanos6_library_mode_init(); error != nullptr) throw std::runtime_error(error);
     if (nanos6_get_num_cpus() != processors_.size())
       throw std::runtime_error("Nanos6 uses " + std::to_string(nanos6_get_num_cpus()) + " processors of " +

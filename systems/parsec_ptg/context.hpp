@@ -1,6 +1,6 @@
 #pragma once
 
-/// PaRSEC's context: a thread on each core that the driver is given, the first of them the driver's own.
+/// PaRSEC's context: a thread on each core that the process is given, the first of them the process's own.
 
 #include <parsec.h>
 #include <parsec/execution_stream.h>
@@ -9,22 +9,19 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include <algorithm>
 #include <atomic>
-#include <future>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "taskgrain/driver.hpp"
 
-class ParsecContext : public taskgrain::System {
+class ParsecContext {
  public:
-  ParsecContext() {
+  /// PaRSEC's thread for messages, if there are other ranks, runs on any of the processors.
+  explicit ParsecContext(const std::vector<int>& processors) : processors_(processors) {
     // What cannot be bound is said here: a task must not throw.
-    std::async(std::launch::async, [this] { std::ranges::for_each(processors_, taskgrain::pin_this_thread); }).get();
-    // PaRSEC would count processors as hwloc does, and bind to the first ones. Here each thread binds itself.
-    setenv("PARSEC_MCA_bind_threads", "0", 1);
+    taskgrain::pin_this_process(processors_);
     setenv("PARSEC_MCA_runtime_warn_slow_binding", "0", 1);
     context_ = parsec_init(cores(), nullptr, nullptr);
     if (context_ == nullptr) throw std::runtime_error("PaRSEC does not start");
@@ -41,28 +38,23 @@ class ParsecContext : public taskgrain::System {
     parsec_context_wait(context_);
     parsec_taskpool_free(pool);
   }
-  ~ParsecContext() override { parsec_fini(&context_); }
+  ~ParsecContext() { parsec_fini(&context_); }
   ParsecContext(const ParsecContext&) = delete;
   ParsecContext& operator=(const ParsecContext&) = delete;
 
-  std::string version() const override {
+  static std::string version() {
     int major = 0, minor = 0, release = 0;
     parsec_version(&major, &minor, &release);
     return "PaRSEC " + std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(release);
   }
-  int cores() const override { return static_cast<int>(processors_.size()); }
-  std::vector<std::vector<int>> binding() override { return binding_; }
+  int cores() const { return static_cast<int>(processors_.size()); }
+  const std::vector<std::vector<int>>& binding() const { return binding_; }
+  parsec_context_t* get() const { return context_; }
 
   /// Lets the threads look for tasks.
-  void barrier() override { parsec_context_start(context_); }
+  void start() { parsec_context_start(context_); }
   /// Stops them: between runs they must not take cores from whatever else is measured.
-  std::optional<taskgrain::Violation> gather(const taskgrain::Execution& run, taskgrain::Accounts& accounts) override {
-    parsec_context_wait(context_);
-    return System::gather(run, accounts);
-  }
-
- protected:
-  parsec_context_t* context() const { return context_; }
+  void rest() { parsec_context_wait(context_); }
 
  private:
   /// Each thread gets one of these tasks, because none of them ends before all have begun.
@@ -76,8 +68,28 @@ class ParsecContext : public taskgrain::System {
     return PARSEC_HOOK_RETURN_DONE;
   }
 
-  const std::vector<int> processors_ = taskgrain::cores();
+  const std::vector<int> processors_;
   std::vector<std::vector<int>> binding_ = std::vector<std::vector<int>>(processors_.size());
   std::atomic<int> bound_{0};
   parsec_context_t* context_ = nullptr;
+};
+
+/// PaRSEC in one process.
+class ParsecSystem : public taskgrain::System {
+ public:
+  std::string version() const override { return ParsecContext::version(); }
+  int cores() const override { return context_.cores(); }
+  std::vector<std::vector<int>> binding() override { return context_.binding(); }
+
+  void barrier() override { context_.start(); }
+  std::optional<taskgrain::Violation> gather(const taskgrain::Execution& run, taskgrain::Accounts& accounts) override {
+    context_.rest();
+    return System::gather(run, accounts);
+  }
+
+ protected:
+  parsec_context_t* context() const { return context_.get(); }
+
+ private:
+  ParsecContext context_{taskgrain::cores()};
 };

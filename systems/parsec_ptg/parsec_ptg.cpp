@@ -62,7 +62,7 @@ T here(parsec_data_collection_t*, ...) {
   return 0;
 }
 
-class ParsecPtg final : public ParsecContext {
+class ParsecPtg final : public ParsecSystem {
  public:
   ParsecPtg() {
     parsec_data_collection_init(&place_, 1, 0);

@@ -1,0 +1,190 @@
+#pragma once
+
+/// Dynamic task discovery: PaRSEC infers the dependences of inserted tasks from the data that they read and write.
+
+#include <parsec/data.h>
+#include <parsec/data_distribution.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "../parsec_ptg/context.hpp"
+#include "taskgrain/error.hpp"
+#include "taskgrain/outputs.hpp"
+
+/// The ranks that share a graph.
+struct ParsecRanks {
+  int own = 0, number = 1;
+  /// Of each point; empty: all are of rank 0.
+  std::vector<int> owners{};
+  /// PaRSEC's number for messages of one output.
+  int region = 0;
+};
+
+/// The data of one graph: the outputs of a ring of steps.
+class ParsecPart : public parsec_data_collection_t {
+ public:
+  ParsecPart(taskgrain::Execution& run_, std::size_t g_, int cores, ParsecRanks ranks = {})
+      : run(run_), g(g_), graph(run.graphs()[g]), workers(run.contexts(cores)), ranks_(std::move(ranks)),
+        outputs_(graph, depth) {
+    const auto memory = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+    if (depth * graph.width() > memory / 1024)  // PaRSEC takes most of that for each, and does not look for its end
+      throw taskgrain::Unsupported(std::to_string(depth * graph.width()) + " data of PaRSEC do not fit into memory");
+    parsec_data_collection_init(this, ranks_.number, ranks_.own);
+    rank_of_key = [](parsec_data_collection_t* self, parsec_data_key_t at) {
+      const auto* part = static_cast<ParsecPart*>(self);
+      return static_cast<std::uint32_t>(part->owner(static_cast<std::int64_t>(at) % part->graph.width()));
+    };
+    data_of_key = [](parsec_data_collection_t* self, parsec_data_key_t at) {
+      return static_cast<ParsecPart*>(self)->data_[static_cast<std::size_t>(at)];
+    };
+    parsec_dtd_data_collection_init(this);
+    for (std::int64_t row = 0; row < depth; ++row)
+      for (std::int64_t point = 0; point < graph.width(); ++point) {
+        parsec_data_t*& datum = data_.emplace_back(nullptr);
+        if (owns(point))
+          parsec_data_create(&datum, this, data_.size() - 1, outputs_.at(row, point), graph.output_bytes(),
+                             PARSEC_DATA_FLAG_PARSEC_MANAGED);
+      }
+  }
+  ~ParsecPart() {
+    for (parsec_data_t* one : data_)
+      if (one != nullptr) parsec_data_destroy(one);
+    parsec_dtd_data_collection_fini(this);
+    parsec_data_collection_destroy(this);
+  }
+  ParsecPart(const ParsecPart&) = delete;
+  ParsecPart& operator=(const ParsecPart&) = delete;
+
+  int owner(std::int64_t point) const {
+    return ranks_.owners.empty() ? 0 : ranks_.owners[static_cast<std::size_t>(point)];
+  }
+  bool owns(std::int64_t point) const { return owner(point) == ranks_.own; }
+  int region() const { return ranks_.region; }
+
+  parsec_dtd_tile_t* output(std::int64_t step, std::int64_t point) {
+    return parsec_dtd_tile_of(this, static_cast<parsec_data_key_t>(step % depth * graph.width() + point));
+  }
+
+  /// More make it no faster, and PaRSEC never frees the tile and the task with which it flushes a datum, 1 KiB or so.
+  static constexpr std::int64_t depth = 2;
+
+  taskgrain::Execution& run;
+  const std::size_t g;
+  const taskgrain::Graph& graph;
+  const std::vector<taskgrain::ThreadContext*> workers;
+
+ private:
+  const ParsecRanks ranks_;
+  taskgrain::Outputs outputs_;
+  std::vector<parsec_data_t*> data_;  ///< null where another rank owns the point
+};
+
+/// Inserts tasks into a pool of a class for each number of inputs.
+class ParsecInsertion {
+ public:
+  /// Inputs that a task can have, besides its output.
+  static constexpr int most_inputs = MAX_PARAM_COUNT - 1;
+
+  explicit ParsecInsertion(parsec_context_t* context) : pool_(parsec_dtd_taskpool_new()) {
+    parsec_context_add_taskpool(context, pool_);
+    for (const Kind& kind : kinds) classes_.push_back(kind.make(pool_));
+  }
+  ~ParsecInsertion() {
+    for (parsec_task_class_t* one : classes_) parsec_dtd_task_class_release(pool_, one);
+    parsec_taskpool_free(pool_);
+  }
+  ParsecInsertion(const ParsecInsertion&) = delete;
+  ParsecInsertion& operator=(const ParsecInsertion&) = delete;
+
+  parsec_taskpool_t* pool() const { return pool_; }
+
+  /// Throws `Unsupported` if a task has too many inputs.
+  static void check(const taskgrain::Graph& graph) {
+    const std::int64_t last = graph.steps() - 1;
+    for (std::int64_t step = std::max<std::int64_t>(0, last + 1 - graph.dependence_sets()); step <= last; ++step)
+      for (std::int64_t point = graph.points(step).first; point <= graph.points(step).last; ++point)
+        if (graph.deps(step, point).count() > most_inputs)
+          throw taskgrain::Unsupported("a task of " + std::to_string(graph.deps(step, point).count()) +
+                                       " inputs; this PaRSEC was built for " + std::to_string(most_inputs) +
+                                       " (PARSEC_MAX_PARAM_COUNT)");
+  }
+
+  /// With `inputs` in the order that the graph gives them.
+  void insert(ParsecPart& part, std::int64_t step, std::int64_t point, const std::vector<parsec_dtd_tile_t*>& inputs) {
+    kinds[inputs.size()].insert(pool_, classes_[inputs.size()], {&part, step, point}, inputs);
+  }
+
+  /// Of all data, once its tasks are done: in each run, as PaRSEC's guide has it. Without, it crashes once in some
+  /// thousand runs where cores are taken.
+  void flush(ParsecPart& part) { parsec_dtd_data_flush_all(pool_, &part); }
+  /// Waits for all tasks and flushes.
+  void wait() { parsec_taskpool_wait(pool_); }
+
+ private:
+  /// What a task is told beside its data.
+  struct Call {
+    ParsecPart* part;
+    std::int64_t step, point;
+  };
+
+  /// A task of as many inputs as there are numbers K.
+  template <int... K>
+  static parsec_hook_return_t execute(parsec_execution_stream_t* stream, parsec_task_t* task) noexcept {
+    Call call;
+    std::byte* output = nullptr;
+    std::array<const std::byte*, sizeof...(K)> inputs;
+    parsec_dtd_unpack_args(task, &call, &output, &inputs[K]...);
+    call.part->run.execute_point(*call.part->workers[static_cast<std::size_t>(stream->th_id)], call.part->g, call.step,
+                                 call.point, output, inputs);
+    return PARSEC_HOOK_RETURN_DONE;
+  }
+
+  /// How to make the class of these tasks, and how to insert one.
+  struct Kind {
+    parsec_task_class_t* (*make)(parsec_taskpool_t*);
+    void (*insert)(parsec_taskpool_t*, parsec_task_class_t*, const Call&,
+                   const std::vector<parsec_dtd_tile_t*>& inputs);
+  };
+
+  template <int... K>
+  static constexpr Kind kind_of(std::integer_sequence<int, K...>) {
+    return {[](parsec_taskpool_t* pool) {
+              const auto make = [&](auto... inputs) {
+                return parsec_dtd_create_task_class(pool, "point", static_cast<int>(sizeof(Call)), PARSEC_VALUE,
+                                                    PASSED_BY_REF, PARSEC_OUTPUT | PARSEC_AFFINITY, inputs...,
+                                                    PARSEC_DTD_ARG_END);
+              };
+              parsec_task_class_t* made =
+                  std::apply(make, std::tuple_cat((void(K), std::tuple(PASSED_BY_REF, PARSEC_INPUT))...));
+              parsec_dtd_task_class_add_chore(pool, made, PARSEC_DEV_CPU, reinterpret_cast<void*>(execute<K...>));
+              return made;
+            },
+            [](parsec_taskpool_t* pool, parsec_task_class_t* kind, const Call& call,
+               [[maybe_unused]] const std::vector<parsec_dtd_tile_t*>& inputs) {
+              const int region = call.part->region();
+              const auto insert = [&](auto... in) {
+                parsec_dtd_insert_task_with_task_class(pool, kind, 0, PARSEC_DEV_CPU, PARSEC_DTD_EMPTY_FLAG, &call,
+                                                       region, call.part->output(call.step, call.point), in...,
+                                                       PARSEC_DTD_ARG_END);
+              };
+              std::apply(insert, std::tuple_cat(std::tuple(region, inputs[K])...));
+            }};
+  }
+
+  /// By number of inputs.
+  static const std::array<Kind, most_inputs + 1> kinds;
+
+  parsec_taskpool_t* pool_;
+  std::vector<parsec_task_class_t*> classes_;  ///< by number of inputs
+};
+
+inline constexpr std::array<ParsecInsertion::Kind, ParsecInsertion::most_inputs + 1> ParsecInsertion::kinds =
+    []<int... N>(std::integer_sequence<int, N...>) {
+      return std::array{kind_of(std::make_integer_sequence<int, N>())...};
+    }(std::make_integer_sequence<int, most_inputs + 1>());
