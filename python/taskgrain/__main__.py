@@ -11,10 +11,10 @@ def main() -> None:
     if before == signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from taskgrain.cli import main as cli  # a moment, in which an interrupt would end in a stack trace
-    from taskgrain.words.interrupts import raise_interrupt
+    from taskgrain.words.interrupts import Interrupt
 
     if before == signal.default_int_handler:
-        signal.signal(signal.SIGINT, raise_interrupt)
+        signal.signal(signal.SIGINT, Interrupt())
     cli.main()
 
 

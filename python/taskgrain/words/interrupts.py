@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 from collections.abc import Iterator
 from types import FrameType
 
@@ -16,19 +17,46 @@ _IMPORT = "<frozen importlib._bootstrap>"
 _AGAIN_SECONDS = 0.01
 
 
-def raise_interrupt(number: int, frame: FrameType | None) -> None:
-    """Handles a signal by a KeyboardInterrupt, as soon as no import is under way."""
-    if _importing(frame):
-        signal.signal(signal.SIGALRM, raise_interrupt)
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
-        return
-    raise KeyboardInterrupt
+class Interrupt:
+    """Handles signals by a KeyboardInterrupt: at once, or after the import that is under way."""
+
+    def __init__(self, *ignored: signal.Signals) -> None:
+        """The first interrupt lets those that are `ignored` be so from then on."""
+        self._ignored = ignored
+        self._around = _imports(sys._getframe())
+        """A program may itself be a module that is imported: such imports are not waited for."""
+        self._waits = False
+        self._alarm: object = None
+        """The handler of SIGALRM before."""
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        for one in self._ignored:
+            signal.signal(one, signal.SIG_IGN)
+        if _imports(frame) > self._around:
+            if not self._waits:
+                self._alarm = signal.signal(signal.SIGALRM, self)
+                self._waits = True
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+            return
+        self.forget()
+        raise KeyboardInterrupt
+
+    def forget(self) -> bool:
+        """Gives back the timer. Returns whether an interrupt was waiting, which is then raised no more."""
+        waited, self._waits = self._waits, False
+        if waited:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, self._alarm)  # type: ignore[arg-type]
+        return waited
 
 
-def _importing(frame: FrameType | None) -> bool:
-    while frame is not None and frame.f_code.co_filename != _IMPORT:
+def _imports(frame: FrameType | None) -> int:
+    """How many frames of imports there are."""
+    found = 0
+    while frame is not None:
+        found += frame.f_code.co_filename == _IMPORT
         frame = frame.f_back
-    return frame is not None
+    return found
 
 
 @contextlib.contextmanager
@@ -36,17 +64,15 @@ def interruptible() -> Iterator[None]:
     """Makes SIGTERM and SIGHUP end a measurement like Ctrl-C: in good order, which a second one, from an
     impatient hand, does not disturb."""
     before = {number: signal.getsignal(number) for number in _INTERRUPTS}
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        for each in _INTERRUPTS:
-            signal.signal(each, signal.SIG_IGN)
-        raise_interrupt(number, frame)
-
+    interrupt = Interrupt(*_INTERRUPTS)
     for number, handler in before.items():
         if handler != signal.SIG_IGN:  # as nohup wishes, or a shell for what runs in the background
             signal.signal(number, interrupt)
     try:
         yield
     finally:
+        waited = interrupt.forget()
         for number, handler in before.items():
             signal.signal(number, handler)
+        if waited:
+            raise KeyboardInterrupt

@@ -7,6 +7,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -25,16 +26,47 @@ def test_a_second_interrupt_does_not_disturb_the_first(number: signal.Signals) -
     assert signal.getsignal(number) == before
 
 
+KILL = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n"
+
+
+def imported(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> ModuleType:
+    name = f"of_{folder.name}"
+    (folder / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(folder)
+    return importlib.import_module(name)
+
+
 def test_an_interrupt_of_an_import_is_raised_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    throws_away = (
-        "import os, signal\ntry:\n    os.kill(os.getpid(), signal.SIGINT)\nexcept BaseException:\n    pass\n"
-    )
-    (tmp_path / "deaf_while_imported.py").write_text(throws_away + "whole = True\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    throws_away = f"try:\n    {KILL.replace(chr(10), '; ')}\nexcept BaseException:\n    pass\nwhole = True\n"
+    before = signal.getsignal(signal.SIGALRM)
     module = None
     with pytest.raises(KeyboardInterrupt), interruptible():
-        module = importlib.import_module("deaf_while_imported")
+        module = imported(tmp_path, monkeypatch, throws_away)
         time.sleep(10)
     assert module is not None and module.whole
+    assert signal.getsignal(signal.SIGALRM) == before
+
+
+def test_an_interrupt_that_waits_is_raised_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        imported(tmp_path, monkeypatch, KILL)
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0.0
+
+
+def test_a_program_that_is_being_imported_is_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = f"""from taskgrain.words.interrupts import interruptible
+try:
+    with interruptible():
+        {KILL.replace(chr(10), "; ")}
+        lost = True
+except KeyboardInterrupt:
+    heard = True
+"""
+    module = imported(tmp_path, monkeypatch, text)
+    assert module.heard and not hasattr(module, "lost")
