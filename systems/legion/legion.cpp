@@ -188,7 +188,7 @@ class Part {
   std::size_t g_ = 0;
   const Graph* graph_;
   std::optional<StepClasses> classes_;
-  const Outputs memory_;  // of the region's only instance
+  const Outputs memory_;  // of the region's only instance; only its addresses are used, as its graph may be gone
   std::vector<ThreadContext*> contexts_;
   Legion::IndexSpaceT<1> columns_;
   Legion::FieldSpace fields_;
@@ -212,13 +212,13 @@ class LegionSystem final : public System {
   void prepare(Execution& run) override {
     std::vector<GraphSpec> graphs;
     for (const Graph& graph : run.graphs()) graphs.push_back(graph.spec());
-    if (!std::ranges::equal(graphs, graphs_, alike)) {
-      graphs_.clear();
+    // What a run that failed has left may be half made.
+    const std::vector<GraphSpec> before = std::exchange(graphs_, {});
+    if (!std::ranges::equal(graphs, before, alike) || traces_.size() > most_traces) {
       parts_.clear();
       traces_.clear();
       machine_.renew_context();
       for (const Graph& graph : run.graphs()) parts_.emplace_back(machine_, graph);
-      graphs_ = graphs;
     }
     std::int64_t width = 0;
     steps_ = run.most_steps();
@@ -230,6 +230,7 @@ class LegionSystem final : public System {
     }
     const std::int64_t wanted = tasks_of_trace / width;
     if (length_ < wanted) length_ = std::min(steps_, wanted / length_ * length_);
+    graphs_ = std::move(graphs);
   }
 
   /// Steps 0 and 1 have nothing to wait for and are like no others.
@@ -249,8 +250,9 @@ class LegionSystem final : public System {
 
  private:
   static constexpr std::int64_t tasks_of_trace = 64;
+  static constexpr std::size_t most_traces = 256;  // that are kept: runs of other steps bring others
 
-  /// Whether all steps of the one are steps of the other, as far as both have them. A file may have changed.
+  /// Whether steps of the two with equal keys have equal dependences. A file may have changed.
   static bool alike(const GraphSpec& one, GraphSpec other) {
     other.steps = one.steps;
     other.kernel = one.kernel;

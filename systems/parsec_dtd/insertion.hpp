@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -17,58 +18,59 @@
 #include "taskgrain/error.hpp"
 #include "taskgrain/outputs.hpp"
 
-/// The ranks that share a graph.
-struct ParsecRanks {
-  int own = 0, number = 1;
-  /// Of each point; empty: all are of rank 0.
-  std::vector<int> owners{};
-  /// PaRSEC's number for messages of one output.
-  int region = 0;
+/// How ranks share the columns of a graph.
+struct ParsecShare {
+  int own = 0;
+  /// Of each rank; a single one has all.
+  std::vector<taskgrain::Interval> columns;
+  /// PaRSEC's number for size and layout of an output in messages.
+  int datatype = 0;
 };
 
 /// The data of one graph: the outputs of a ring of steps.
 class ParsecPart : public parsec_data_collection_t {
  public:
-  ParsecPart(taskgrain::Execution& run_, std::size_t g_, int cores, ParsecRanks ranks = {})
-      : run(run_), g(g_), graph(run.graphs()[g]), workers(run.contexts(cores)), ranks_(std::move(ranks)),
-        outputs_(graph, depth) {
+  ParsecPart(taskgrain::Execution& run_, std::size_t g_, int cores, ParsecShare share)
+      : run(run_), g(g_), graph(run.graphs()[g]), workers(run.contexts(cores)), share_(std::move(share)) {
     const auto memory = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
     if (depth * graph.width() > memory / 1024)  // PaRSEC takes most of that for each, and does not look for its end
       throw taskgrain::Unsupported(std::to_string(depth * graph.width()) + " data of PaRSEC do not fit into memory");
-    parsec_data_collection_init(this, ranks_.number, ranks_.own);
+    const std::size_t lines = taskgrain::Outputs::stride_of(graph, 0) / sizeof(Line);
+    const auto own = static_cast<std::size_t>(columns().size());
+    outputs_.resize(depth * own * lines);
+    data_.resize(depth * own);
+    parsec_data_collection_init(this, static_cast<int>(share_.columns.size()), share_.own);
     rank_of_key = [](parsec_data_collection_t* self, parsec_data_key_t at) {
       const auto* part = static_cast<ParsecPart*>(self);
       return static_cast<std::uint32_t>(part->owner(static_cast<std::int64_t>(at) % part->graph.width()));
     };
     data_of_key = [](parsec_data_collection_t* self, parsec_data_key_t at) {
-      return static_cast<ParsecPart*>(self)->data_[static_cast<std::size_t>(at)];
+      return static_cast<ParsecPart*>(self)->datum(static_cast<std::int64_t>(at));
     };
     parsec_dtd_data_collection_init(this);
     for (std::int64_t row = 0; row < depth; ++row)
-      for (std::int64_t point = 0; point < graph.width(); ++point) {
-        parsec_data_t*& datum = data_.emplace_back(nullptr);
-        if (owns(point))
-          parsec_data_create(&datum, this, data_.size() - 1, outputs_.at(row, point), graph.output_bytes(),
-                             PARSEC_DATA_FLAG_PARSEC_MANAGED);
+      for (std::int64_t point = columns().first; point <= columns().last; ++point) {
+        parsec_data_t*& made = datum(row * graph.width() + point);
+        const auto place = static_cast<std::size_t>(&made - data_.data());
+        parsec_data_create(&made, this, key(row, point), &outputs_[place * lines], graph.output_bytes(),
+                           PARSEC_DATA_FLAG_PARSEC_MANAGED);
       }
   }
   ~ParsecPart() {
-    for (parsec_data_t* one : data_)
-      if (one != nullptr) parsec_data_destroy(one);
+    for (parsec_data_t* one : data_) parsec_data_destroy(one);
     parsec_dtd_data_collection_fini(this);
     parsec_data_collection_destroy(this);
   }
   ParsecPart(const ParsecPart&) = delete;
   ParsecPart& operator=(const ParsecPart&) = delete;
 
-  int owner(std::int64_t point) const {
-    return ranks_.owners.empty() ? 0 : ranks_.owners[static_cast<std::size_t>(point)];
-  }
-  bool owns(std::int64_t point) const { return owner(point) == ranks_.own; }
-  int region() const { return ranks_.region; }
+  /// Of this rank.
+  taskgrain::Interval columns() const { return share_.columns[static_cast<std::size_t>(share_.own)]; }
+  bool owns(std::int64_t point) const { return columns().contains(point); }
+  int datatype() const { return share_.datatype; }
 
   parsec_dtd_tile_t* output(std::int64_t step, std::int64_t point) {
-    return parsec_dtd_tile_of(this, static_cast<parsec_data_key_t>(step % depth * graph.width() + point));
+    return parsec_dtd_tile_of(this, key(step % depth, point));
   }
 
   /// More make it no faster, and PaRSEC never frees the tile and the task with which it flushes a datum, 1 KiB or so.
@@ -80,9 +82,28 @@ class ParsecPart : public parsec_data_collection_t {
   const std::vector<taskgrain::ThreadContext*> workers;
 
  private:
-  const ParsecRanks ranks_;
-  taskgrain::Outputs outputs_;
-  std::vector<parsec_data_t*> data_;  ///< null where another rank owns the point
+  /// Of the cache: no two outputs share one.
+  struct alignas(64) Line {
+    std::array<std::uint8_t, 64> bytes;
+    Line() { bytes.fill(0xff); }  // no task's output: what runs early is caught
+  };
+
+  parsec_data_key_t key(std::int64_t row, std::int64_t point) const {
+    return static_cast<parsec_data_key_t>(row * graph.width() + point);
+  }
+  /// Ranks without columns come last.
+  std::size_t owner(std::int64_t point) const {
+    return static_cast<std::size_t>(std::ranges::lower_bound(share_.columns, point, {}, &taskgrain::Interval::last) -
+                                    share_.columns.begin());
+  }
+  parsec_data_t*& datum(std::int64_t at) {
+    const std::int64_t row = at / graph.width(), point = at % graph.width();
+    return data_[static_cast<std::size_t>(row * columns().size() + point - columns().first)];
+  }
+
+  const ParsecShare share_;
+  std::vector<Line> outputs_;
+  std::vector<parsec_data_t*> data_;  ///< by row and own column
 };
 
 /// Inserts tasks into a pool of a class for each number of inputs.
@@ -167,13 +188,13 @@ class ParsecInsertion {
             },
             [](parsec_taskpool_t* pool, parsec_task_class_t* kind, const Call& call,
                [[maybe_unused]] const std::vector<parsec_dtd_tile_t*>& inputs) {
-              const int region = call.part->region();
+              const int datatype = call.part->datatype();
               const auto insert = [&](auto... in) {
                 parsec_dtd_insert_task_with_task_class(pool, kind, 0, PARSEC_DEV_CPU, PARSEC_DTD_EMPTY_FLAG, &call,
-                                                       region, call.part->output(call.step, call.point), in...,
+                                                       datatype, call.part->output(call.step, call.point), in...,
                                                        PARSEC_DTD_ARG_END);
               };
-              std::apply(insert, std::tuple_cat(std::tuple(region, inputs[K])...));
+              std::apply(insert, std::tuple_cat(std::tuple(datatype, inputs[K])...));
             }};
   }
 

@@ -17,7 +17,7 @@ class ParsecDtd final : public ParsecSystem {
     parts_.clear();
     for (std::size_t g = 0; g < run.graphs().size(); ++g) {
       ParsecInsertion::check(run.graphs()[g]);
-      parts_.emplace_back(run, g, cores());
+      parts_.emplace_back(run, g, cores(), ParsecShare{.columns = {{0, run.graphs()[g].width() - 1}}});
     }
   }
 

@@ -22,6 +22,9 @@ class ParsecContext {
   explicit ParsecContext(const std::vector<int>& processors) : processors_(processors) {
     // What cannot be bound is said here: a task must not throw.
     taskgrain::pin_this_process(processors_);
+    // Else its thread for messages takes one of these for its own, and never sleeps. Where PaRSEC binds which thread
+    // is not said, so each binds itself once more.
+    setenv("PARSEC_MCA_bind_threads", "1", 1);
     setenv("PARSEC_MCA_runtime_warn_slow_binding", "0", 1);
     context_ = parsec_init(cores(), nullptr, nullptr);
     if (context_ == nullptr) throw std::runtime_error("PaRSEC does not start");
