@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,10 @@ class ProcessSystem : public System {
     MPI_Comm_free(&node);
     MPI_Allreduce(&first_on_node, &nodes_, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   }
-  ~ProcessSystem() override { MPI_Finalize(); }
+  /// A rank that fails while it starts just leaves. What started the ranks then ends the others, which may wait for it.
+  ~ProcessSystem() override {
+    if (std::uncaught_exceptions() == 0) MPI_Finalize();
+  }
   ProcessSystem(const ProcessSystem&) = delete;
   ProcessSystem& operator=(const ProcessSystem&) = delete;
 

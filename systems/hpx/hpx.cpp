@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +38,9 @@ struct Front {
 class Hpx final : public System {
  public:
   Hpx() {
-    pin_this_process(processors_);  // HPX gives each of its workers one of them
+    if (std::set(processors_.begin(), processors_.end()).size() != processors_.size())
+      throw std::runtime_error("TASKGRAIN_CORES names a processor twice, which HPX gives one worker only");
+    pin_this_process(processors_);
     hpx::register_thread_on_start_func([this](std::size_t worker, std::size_t, const char* pool, const char*) {
       if (std::string_view(pool) == "default") binding_[worker] = binding_of_this_thread();
     });

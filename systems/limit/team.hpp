@@ -22,8 +22,9 @@ inline void spin_pause() {
 class Team {
  public:
   explicit Team(std::vector<int> processors) : processors_(std::move(processors)) {
-    taskgrain::pin_this_thread(processors_[0]);
+    taskgrain::pin_this_process(processors_);  // says what cannot be bound: a thread must not throw
     for (int core = 1; core < size(); ++core) threads_.emplace_back([this, core] { serve(core); });
+    taskgrain::pin_this_thread(processors_[0]);
   }
   ~Team() {
     job_ = nullptr;

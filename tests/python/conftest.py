@@ -14,6 +14,8 @@ def _heard_interrupts() -> None:
     """A command that an earlier test has interrupted is deaf to more of it, as are a shell's background jobs;
     what a test starts would inherit that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Sequence
 
@@ -13,6 +12,7 @@ from typer.exceptions import TyperException
 
 from taskgrain.cli.app import app
 from taskgrain.words.errors import EXIT_FAILED, EXIT_INPUT, EXIT_INTERRUPTED, OutputError, TaskgrainError
+from taskgrain.words.interrupts import ignore
 
 
 def _complain(text: str) -> None:
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(code if isinstance(code, int) else 0)
     except TaskgrainError as error:
         if error.exit_code == EXIT_INTERRUPTED:
-            signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be interrupted
+            ignore()
         _complain(str(error))
         sys.exit(error.exit_code)
     except TyperException as error:
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _complain(message)
         sys.exit(getattr(error, "exit_code", EXIT_INPUT))
     except (KeyboardInterrupt, typer.Abort):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be interrupted
+        ignore()
         _complain("interrupted")
         sys.exit(EXIT_INTERRUPTED)
     except BrokenPipeError:

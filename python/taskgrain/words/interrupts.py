@@ -50,6 +50,13 @@ class Interrupt:
         return waited
 
 
+def ignore() -> None:
+    """To be called where nothing is left to be interrupted."""
+    for number in (*_INTERRUPTS, signal.SIGALRM):
+        signal.signal(number, signal.SIG_IGN)
+    signal.setitimer(signal.ITIMER_REAL, 0.0)
+
+
 def _imports(frame: FrameType | None) -> int:
     """How many frames of imports there are."""
     found = 0

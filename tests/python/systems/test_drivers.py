@@ -464,13 +464,13 @@ def test_a_list_of_cores_with_a_gap_ends_it_with_a_message(reads_flags: System) 
     assert "0,,1" in done.stderr
 
 
-@pytest.mark.parametrize("cores", ("x", "99999"))
+@pytest.mark.parametrize("cores", ("x", "99999", "0,99999"))
 def test_wrong_cores_end_it_with_a_message(by_hand: System, cores: str) -> None:
     done = called(by_hand, "--steps", "2", extra={"TASKGRAIN_CORES": cores})
     if done.returncode == 0:
         return  # it has another way to know its cores
     assert done.returncode in (1, 2), done.stderr
-    assert cores in done.stderr
+    assert cores.split(",")[-1] in done.stderr
     assert "terminate called" not in done.stderr
 
 
