@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,6 +22,14 @@ class Result:
 
 
 Command = Callable[..., Result]
+
+
+def hear_interrupts() -> None:
+    """A command that was interrupted in this process is deaf to more of it, as are a shell's background jobs;
+    what is started then would inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def process(*words: object, **env: str) -> Result:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import pytest
+from command_line import hear_interrupts
 from killable_study import FAKE
 
 
 @pytest.fixture(autouse=True)
 def _heard_interrupts() -> None:
-    """A command that an earlier test has interrupted is deaf to more of it, as are a shell's background jobs;
-    what a test starts would inherit that."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
-        signal.signal(number, signal.SIG_DFL)
+    hear_interrupts()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import Command, Result
+from command_line import Command, Result, hear_interrupts
 from killable_study import FAKE
 
 from taskgrain.cli.main import main
@@ -32,6 +32,7 @@ def taskgrain(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("COLUMNS", "100")
 
     def call(*words: object) -> Result:
+        hear_interrupts()
         with pytest.raises(SystemExit) as ended:
             main([str(word) for word in words])
         said = capsys.readouterr()
