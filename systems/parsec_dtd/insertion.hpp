@@ -141,10 +141,10 @@ class ParsecInsertion {
     kinds[inputs.size()].insert(pool_, classes_[inputs.size()], {&part, step, point}, inputs);
   }
 
-  /// Of all data, once its tasks are done: in each run, as PaRSEC's guide has it. Without, it crashes once in some
-  /// thousand runs where cores are taken.
+  /// Writes all data back once their tasks are done: in each run, as PaRSEC's guide has it. Without, it crashes once in
+  /// some thousand runs where cores are taken.
   void flush(ParsecPart& part) { parsec_dtd_data_flush_all(pool_, &part); }
-  /// Waits for all tasks and flushes.
+  /// Returns when all tasks are done.
   void wait() { parsec_taskpool_wait(pool_); }
 
  private:

@@ -21,7 +21,7 @@ class Interrupt:
     """Handles signals by a KeyboardInterrupt: at once, or after the import that is under way."""
 
     def __init__(self, *ignored: signal.Signals) -> None:
-        """The first interrupt lets those that are `ignored` be so from then on."""
+        """From the first interrupt on, the signals `ignored` are ignored."""
         self._ignored = ignored
         self._around = _imports(sys._getframe())
         """A program may itself be a module that is imported: such imports are not waited for."""
@@ -78,8 +78,7 @@ def interruptible() -> Iterator[None]:
     try:
         yield
     finally:
-        waited = interrupt.forget()
         for number, handler in before.items():
             signal.signal(number, handler)
-        if waited:
+        if interrupt.forget():
             raise KeyboardInterrupt

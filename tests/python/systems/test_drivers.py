@@ -474,6 +474,13 @@ def test_wrong_cores_end_it_with_a_message(by_hand: System, cores: str) -> None:
     assert "terminate called" not in done.stderr
 
 
+def test_a_processor_that_is_named_twice_is_used_or_refused(by_hand: System) -> None:
+    done = called(by_hand, "--steps", "2", extra={"TASKGRAIN_CORES": f"{CORES[0]},{CORES[0]}"})
+    assert done.returncode in (0, 1, 2), done.stderr
+    assert done.returncode == 0 or done.stderr
+    assert "terminate called" not in done.stderr
+
+
 def test_median_is_of_all_repeats(reads_flags: System) -> None:
     done = called(reads_flags, "--steps", "2", "--repeats", "3")
     assert "median of 3" in done.stdout
