@@ -42,26 +42,25 @@ GROUPS := default
 setup: .venv/.built.$(GROUPS)
 setup-dev: .venv/.built-dev.$(GROUPS)
 
-# The tables [setup], the names of the modules, and where users' systems are: a file with the checksum of these in its name is as
-# old as they are.
-needs := $(shell { awk '/^\[/ { inside = /^\[setup/ } inside' systems/*/system.toml; \
-  find python systems -name '*.py' -o -name system.toml; echo "$(CMAKE_PREFIX_PATH)"; } | sort | cksum | cut -d' ' -f1)
-.venv/.needs.$(needs):
-	@mkdir -p .venv && rm -f .venv/.needs.* && touch $@
+# The tables [setup]; the files of systems that are used where they lie, and where users' systems are. A file with the checksum
+# of these in its name is as old as they are.
+sum = $(shell { $(1); } | sort | cksum | cut -d' ' -f1)
+needs := .venv/.needs.$(call sum,awk '/^\[/ { inside = /^\[setup/ } inside' systems/*/system.toml)
+names := .venv/.names.$(call sum,find systems -name '*.py' -o -name system.toml; echo "$(CMAKE_PREFIX_PATH)")
+$(needs) $(names):
+	@mkdir -p .venv && rm -f $(basename $@).* && touch $@
 
-# Nothing works without the build folder, which is not in .venv.
-lost := $(if $(wildcard build/editable/CMakeCache.txt),,lost)
+# Nothing works without what is built, which is not in .venv.
+lost := $(if $(wildcard build/installed/taskgrain),,lost)
 .PHONY: lost
 .venv/.installed.$(GROUPS) .venv/.installed-dev.$(GROUPS): .venv/.installed%: \
-  pyproject.toml tools/setup tools/requirements.py tools/build_once.sh $(wildcard systems/*/setup systems/*/Cargo.toml src/rust/*) .venv/.needs.$(needs) $(lost)
+  pyproject.toml tools/setup tools/requirements.py tools/build_once.sh $(wildcard systems/*/setup systems/*/Cargo.toml src/rust/*) $(needs) $(lost)
 	tools/setup $(if $(filter -dev.%,$*),--dev) --groups $(lastword $(subst ., ,$*))
 	@touch $@ $(subst -dev.,.,$@)
 
-built := $(shell find CMakeLists.txt cmake include src systems -type f -not -name '*.py' -not -name system.toml)
-.venv/.built.$(GROUPS) .venv/.built-dev.$(GROUPS): .venv/.built%: .venv/.installed% $(built)
-	@cmake -S . -B build/editable >/dev/null
-	@cmake --build build/editable
-	@cmake --install build/editable --prefix build/installed >/dev/null
+built := $(shell find CMakeLists.txt cmake include src systems tools/build -type f -not -name '*.py' -not -name system.toml)
+.venv/.built.$(GROUPS) .venv/.built-dev.$(GROUPS): .venv/.built%: .venv/.installed% $(built) $(names)
+	@tools/build
 	@touch $@ $(subst -dev.,.,$@)
 
 test: lint test-cpp test-sanitized models test-python

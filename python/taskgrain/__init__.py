@@ -1,3 +1,8 @@
 """taskgrain: how small a task may get before a parallel runtime eats the gain."""
 
+from pathlib import Path
+
 __version__ = "0.1.0"
+
+# In a checkout, what is built lies apart from the modules, because `make setup` replaces it as a whole.
+__path__.append(str(Path(__file__).parents[2] / "build" / "installed" / "taskgrain"))

@@ -32,15 +32,19 @@ class CopiedPackage:
 
     def run(self, *words: object) -> subprocess.CompletedProcess[str]:
         """`taskgrain WORDS` with the copy; its output and errors as text."""
-        environment = os.environ | {"TASKGRAIN_PREFIX": str(package_folder())}
-        start = [
-            "import sys",
-            f"sys.path.insert(0, {str(self.folder.parent)!r})",
-            # An editable installation finds the package before the path does.
-            "sys.meta_path[:] = [one for one in sys.meta_path if 'Redirecting' not in type(one).__name__]",
-            "sys.argv[0] = 'taskgrain'",
-            "from taskgrain.__main__ import main",
-            "main()",
-        ]
-        command = [sys.executable, "-c", "; ".join(start), *map(str, words)]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        return run_from(self.folder.parent, *words, TASKGRAIN_PREFIX=str(package_folder()))
+
+
+def run_from(folder: Path, *words: object, **variables: str) -> subprocess.CompletedProcess[str]:
+    """`taskgrain WORDS` with the package that lies in `folder`; its output and errors as text."""
+    start = [
+        "import sys",
+        f"sys.path.insert(0, {str(folder)!r})",
+        # An editable installation finds the package before the path does.
+        "sys.meta_path[:] = [one for one in sys.meta_path if 'ScikitBuild' not in type(one).__name__]",
+        "sys.argv[0] = 'taskgrain'",
+        "from taskgrain.__main__ import main",
+        "main()",
+    ]
+    command = [sys.executable, "-c", "; ".join(start), *map(str, words)]
+    return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=120)

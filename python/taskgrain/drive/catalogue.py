@@ -54,7 +54,7 @@ def as_dict(system: System) -> dict[str, object]:
 def package_folder() -> Path:
     """Where the built drivers, `systems/`, and `bin/` lie; TASKGRAIN_PREFIX names another place.
 
-    They lie beside the extension, which an editable installation keeps apart from the Python modules.
+    They lie beside the extension, which a checkout keeps apart from the Python modules.
     """
     return Path(os.environ.get("TASKGRAIN_PREFIX") or Path(_core.__file__).parent)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -52,7 +53,7 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
     install = probe.text("install") or (make_setup(group) if own else "")
     system = System(
         name=name,
-        folder=folder.resolve(),
+        folder=Path(os.path.abspath(folder)),  # links stay: `make setup` has them lead to a new build
         title=table.text("title") or name,
         paradigm=table.text("paradigm"),
         parallelism=table.text("parallelism", ("explicit", "implicit")),
