@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 import typer
 from typer.exceptions import TyperException
@@ -46,6 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ignore()
         _complain("interrupted")
         sys.exit(EXIT_INTERRUPTED)
+    except ImportError as error:
+        built = find_spec("taskgrain._core") is not None
+        if built and error.name != "_core":
+            raise
+        what = f"cannot be loaded: {error}" if built else "is missing"
+        _complain(f"its core {what}; build the project (make setup)")
+        sys.exit(EXIT_FAILED)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(EXIT_FAILED)

@@ -1,4 +1,4 @@
-"""tools/build: a checkout keeps its installation while a new one is made."""
+"""tools/build: a checkout keeps its installation while a new one is made, and says so where it has none."""
 
 from __future__ import annotations
 
@@ -54,6 +54,19 @@ class Checkout:
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
+
+
+def test_without_what_is_built_the_command_says_what_to_do_in_one_line(checkout: Checkout) -> None:
+    done = checkout.run("systems")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "taskgrain: its core is missing; build the project (make setup)\n"
+    assert checkout.run("--version").returncode == 0, "it needs nothing built"
+    core = checkout.folder / "build" / "installed" / "taskgrain" / Path(_core.__file__).name
+    core.parent.mkdir(parents=True)
+    core.write_text("half a file")
+    done = checkout.run("systems")
+    assert done.returncode == 1
+    assert done.stderr.startswith("taskgrain: its core cannot be loaded: ") and done.stderr.count("\n") == 1
 
 
 def test_every_command_finds_what_is_installed_while_it_is_replaced(checkout: Checkout) -> None:
