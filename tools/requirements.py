@@ -5,7 +5,7 @@ tools/requirements.py groups               the groups there are
 tools/requirements.py debian GROUP …       lines: what shows it, package, systems
 tools/requirements.py pypi GROUP …         requirements of pip
 tools/requirements.py pypi_alone GROUP …   the same, to be installed without what they depend on
-tools/requirements.py constraints          versions that the harness needs and that these must keep to
+tools/requirements.py project [EXTRA …]    what the harness needs of pip
 tools/requirements.py program GROUP …      programs of systems that build what no registry has built
 """
 
@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SYSTEMS = REPOSITORY / "systems"
-WHAT = ("groups", "debian", "pypi", "pypi_alone", "constraints", "program")
+WHAT = ("groups", "debian", "pypi", "pypi_alone", "project", "program")
 
 
 def setups() -> dict[str, dict[str, Any]]:
@@ -29,33 +30,31 @@ def setups() -> dict[str, dict[str, Any]]:
     return found
 
 
-def main(what: str, *groups: str) -> None:
+def lines(what: str, *groups: str) -> Iterable[str]:
+    """What is printed for `what`."""
     chosen = {name: one for name, one in setups().items() if one.get("group", "default") in groups}
     match what:
         case "groups":
-            print(*sorted({one.get("group", "default") for one in setups().values()} | {"default"}), sep="\n")
+            return sorted({one.get("group", "default") for one in setups().values()} | {"default"})
         case "debian":
             needs: dict[tuple[str, str], list[str]] = {}
             for name, one in chosen.items():
                 for package, sign in one.get("debian", {}).items():
                     needs.setdefault((sign, package), []).append(name)
-            for (sign, package), names in needs.items():
-                print(sign, package, ",".join(names))
-        case "pypi" | "pypi_alone":
-            print(*sorted({word for one in chosen.values() for word in one.get(what, [])}), sep="\n")
-        case "constraints":
+            return [f"{sign} {package} {','.join(names)}" for (sign, package), names in needs.items()]
+        case "project":
             project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-            print(*project["dependencies"], sep="\n")
+            return sum((project["optional-dependencies"][extra] for extra in groups), project["dependencies"])
         case "program":
-            print(
-                *(SYSTEMS / name / one["program"] for name, one in chosen.items() if "program" in one),
-                sep="\n",
-            )
+            return [str(SYSTEMS / name / one["program"]) for name, one in chosen.items() if "program" in one]
+        case _:
+            return sorted({word for one in chosen.values() for word in one.get(what, [])})
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] and sys.argv[1] in WHAT:
-        main(*sys.argv[1:])
+        for line in lines(*sys.argv[1:]):
+            print(line)
     else:
         print(
             f"requirements: '{''.join(sys.argv[1:2])}' is not allowed; allowed: {', '.join(WHAT)}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -11,8 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-
-REPOSITORY = Path(__file__).parents[3]
+from driver_process import REPOSITORY, marked
 
 
 def requirements(*arguments: str) -> list[str]:
@@ -50,9 +50,11 @@ def test_every_group_and_its_needs_are_found() -> None:
         assert Path(program).stat().st_mode & 0o111, f"{program} can be run"
 
 
-def test_constraints_are_the_projects_own_pins() -> None:
+def test_the_projects_own_needs_are_its_pins() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-    assert requirements("constraints") == project["dependencies"]
+    assert requirements("project") == project["dependencies"]
+    dev = requirements("project", "dev")[len(project["dependencies"]) :]
+    assert dev == project["optional-dependencies"]["dev"]
 
 
 @pytest.mark.parametrize("arguments", ((), ("apt", "default")))
@@ -156,3 +158,124 @@ def test_the_tools_of_tests_and_other_groups_need_setup(checkout: Checkout) -> N
     assert checkout.make("setup-dev") == ["setup", "build"]
     assert checkout.make("setup") == []
     assert checkout.make("setup", "GROUPS=ray") == ["setup", "build"]
+
+
+MARK = "TASKGRAIN_TEST_SETUP"
+
+
+class Machine:
+    """tools/setup in a folder of its own, where pip, apt and what runs beside pip are scripts.
+
+    pip has everything but what is called `nowhere`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("setup", "requirements.py"):
+            self.program(f"tools/{name}", (REPOSITORY / "tools" / name).read_text())
+        self.write("pyproject.toml", "[project]\ndependencies = ['own==1']\n")
+        self.program("tools/build")
+        self.program(".venv/bin/python", 'echo "$*" >>pip.log; [[ $* != *nowhere* ]]')
+        for name in ("apt-get", "sudo"):
+            self.program(f"bin/{name}", "exit 1")
+        self.system("plain", "pypi = ['plain==1']")
+
+    def write(self, name: str, text: str) -> None:
+        (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / name).write_text(text)
+
+    def program(self, name: str, script: str = "") -> None:
+        self.write(name, script if script.startswith("#!") else f"#!/usr/bin/env bash\n{script}\n")
+        (self.folder / name).chmod(0o755)
+
+    def system(self, name: str, setup: str) -> None:
+        self.write(f"systems/{name}/system.toml", f"[setup]\n{setup}\n")
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
+        return subprocess.Popen(
+            [str(self.folder / "tools" / "setup"), *words],
+            env=os.environ | {"PATH": path, MARK: str(self.folder)},
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def set_up(self, *words: str) -> str:
+        """Runs it to its good end; returns what it says."""
+        self.write("pip.log", "")
+        with self.start(*words) as process:
+            _, said = process.communicate(timeout=250)
+        assert process.returncode == 0, said
+        return said
+
+    def installed(self) -> list[str]:
+        """What pip was told to install in the last run, call by call, without options."""
+        calls = (self.folder / "pip.log").read_text().splitlines()
+        return [line.split(" --no-compile ")[1] for line in calls[1:]]  # the first is what the build needs
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_one_call_of_pip_brings_all_groups(machine: Machine) -> None:
+    machine.system("large", "group = 'large'\npypi = ['large==1']\npypi_alone = ['library==1']")
+    machine.set_up("--groups", "all")
+    project = "--no-deps --no-build-isolation --editable ."
+    assert machine.installed() == ["own==1 large==1 plain==1", "--no-deps library==1", project]
+    machine.set_up()
+    assert machine.installed()[:2] == ["own==1 large==1 plain==1", "--no-deps library==1"], "groups stay"
+
+
+def test_a_group_that_pip_cannot_have_is_named_and_stops_no_other(machine: Machine) -> None:
+    machine.system("broken", "group = 'broken'\npypi = ['nowhere==1']")
+    machine.system("large", "group = 'large'\npypi_alone = ['library==1']")
+    said = machine.set_up("--groups", "all")
+    assert "systems of the group broken will be absent" in said
+    assert said.count("absent") == 1
+    assert {"own==1 plain==1", "--no-deps library==1"} <= set(machine.installed())
+
+
+def test_the_project_is_only_installed_again_where_it_has_changed(machine: Machine) -> None:
+    machine.set_up()
+    assert "--editable" in machine.installed()[-1]
+    machine.set_up()
+    assert "--editable" not in machine.installed()[-1]
+    machine.write("pyproject.toml", "[project]\ndependencies = ['own==2']\n")
+    machine.set_up()
+    assert "--editable" in machine.installed()[-1]
+
+
+def test_what_runs_beside_is_told_in_one_piece_and_may_fail(machine: Machine) -> None:
+    for name, end in (("good", 0), ("bad", 3)):
+        machine.system(name, "program = 'setup'")
+        script = f"for i in 1 2 3; do echo {name} $i; sleep 0.1; done; exit {end}"
+        machine.program(f"systems/{name}/setup", script)
+    said = machine.set_up()
+    assert "good 1\ngood 2\ngood 3\n" in said
+    bad = said[said.index("bad 1\nbad 2\nbad 3\n") :].splitlines()
+    assert "setting up bad failed; its system will be absent" in bad[3]
+    assert said.count("absent") == 1
+
+
+@pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGTERM))
+@pytest.mark.parametrize("where", ("pip", "waiting"))
+def test_an_interrupt_leaves_nothing_running(machine: Machine, number: int, where: str) -> None:
+    machine.system("slow", "program = 'setup'")
+    for name in ("systems/slow/setup", "tools/build"):
+        runs = machine.folder / f"{Path(name).name}-runs"
+        machine.program(name, f"(trap '' INT; sleep 1000) & touch {runs}; sleep 1000")
+    if where == "pip":
+        machine.program(".venv/bin/python", "[[ $* != *own* ]] || { touch pip-runs; sleep 1000; }")
+    awaited = ["setup-runs", "build-runs", "pip-runs" if where == "pip" else ".venv/.pyproject.toml"]
+    with machine.start() as process:
+        while not all((machine.folder / name).exists() for name in awaited):
+            assert process.poll() is None
+            time.sleep(0.02)
+        os.killpg(process.pid, number)
+        process.communicate()
+    assert process.returncode == 130
+    while marked(f"{MARK}={machine.folder}"):  # who was told to end may take a moment
+        time.sleep(0.02)
