@@ -112,8 +112,15 @@ class System:
         )
 
     def reference_launch(self, cores: Sequence[int]) -> Launch:
-        """The command that starts `reference`."""
-        return Launch(tuple(fill(word, self.folder, cores) for word in self.reference), {}, tuple(cores))
+        """The command that starts `reference`.
+
+        Systems in different folders may share one, so its path has no `..` that leads there from the folder.
+        """
+        words = [fill(word, self.folder, cores) for word in self.reference]
+        if self.reference[0].startswith("{dir}"):
+            program = Path(words[0])
+            words[0] = str(program.parent.resolve() / program.name)
+        return Launch(tuple(words), {}, tuple(cores))
 
 
 def _importable(name: str) -> bool:

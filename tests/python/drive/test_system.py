@@ -65,6 +65,15 @@ def test_the_command_is_filled_with_the_cores_that_the_system_can_use(tmp_path: 
     assert not reference.simulated
 
 
+def test_systems_in_different_folders_share_a_reference(tmp_path: Path) -> None:
+    systems = [
+        System(name, tmp_path / name, name, reference=("{dir}/../bin/peak",)) for name in ("one", "two")
+    ]
+    for system in systems:
+        system.folder.mkdir()
+    assert {one.reference_launch([0]).command for one in systems} == {(f"{tmp_path}/bin/peak",)}
+
+
 def test_the_reference_has_the_name_of_its_program(tmp_path: Path) -> None:
     assert System("it", tmp_path, "It").reference_name == REFERENCE
     assert System("it", tmp_path, "It", reference=("{dir}/bin/peak", "x")).reference_name == "peak"

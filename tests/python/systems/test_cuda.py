@@ -48,6 +48,10 @@ def test_the_reference_without_a_gpu(arguments: list[str]) -> None:
     assert "needs an NVIDIA GPU with its driver" in done.stderr
 
 
+def test_they_share_their_reference() -> None:
+    assert len({system.reference_launch([0, 1]).command for system in SYSTEMS.values()}) <= 1
+
+
 def test_the_probe_looks_for_a_gpu() -> None:
     if not SYSTEMS:
         pytest.skip("no systems are installed")
