@@ -1,0 +1,59 @@
+"""tools/gpu-check without a GPU: what it refuses, and that it goes on where steps fail."""
+
+from __future__ import annotations
+
+import json
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPT = Path(__file__).parents[3] / "tools" / "gpu-check"
+PARTS: dict[str, Any] = runpy.run_path(str(SCRIPT))
+
+
+@pytest.mark.parametrize(
+    "words", ((), ("run",), ("prepare",), ("run", "out", "--seconds", "soon"), ("pack", "out"))
+)
+def test_arguments_that_cannot_be(words: tuple[str, ...]) -> None:
+    command = [sys.executable, str(SCRIPT), *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "usage: gpu-check" in done.stderr
+
+
+def test_a_step_that_fails_does_not_stop_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check = PARTS["Check"](tmp_path / "out", 60)
+    check.work = tmp_path
+    check.step("first", lambda: check.call("false", limit=50))
+    check.step("second", lambda: check.call("echo", "found", limit=50).strip())
+    check.end = 0
+    check.step("third", lambda: "")
+    steps = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert [(one["step"], one["ok"]) for one in steps] == [
+        ("first", False),
+        ("second", True),
+        ("third", False),
+    ]
+    assert steps[1]["found"] == "found"
+    assert steps[2]["found"] == "no time was left"
+    assert "ok" in capsys.readouterr().out
+
+
+def test_a_command_that_fails_is_told_with_what_it_said(tmp_path: Path) -> None:
+    check = PARTS["Check"](tmp_path, 60)
+    check.work = tmp_path
+    with pytest.raises(RuntimeError, match="ended with 1: it is broken"):
+        check.call(sys.executable, "-c", "exit('it is broken')", limit=50)
+    assert "it is broken" in (tmp_path / "gpu-check.log").read_text()
+
+
+def test_the_lines_that_it_breaks_are_there() -> None:
+    for name, line in PARTS["BROKEN"].items():
+        source = SCRIPT.parents[1] / "systems" / name / f"{name}.cpp"
+        assert source.read_text("utf-8").count(line) == 1
