@@ -80,7 +80,7 @@ class FrugalDevice {
   std::thread thread_{[this] { serve(); }};
 };
 
-TEST(Memory, TasksAllocateNothingOnADevice) {
+TEST(GraphMemory, TasksAllocateNothingOnADevice) {
   for (const Policy policy : {Policy::in_order, Policy::ready_queue, Policy::stealing}) {
     Runtime runtime({.workers = 2, .pin = false});
     std::array<Meter, 2> meters;
@@ -123,7 +123,7 @@ TEST(Memory, TasksAllocateNothingOnADevice) {
   }
 }
 
-TEST(Memory, ThatEndsWhenADeviceIsGivenATaskEndsTheLaunch) {
+TEST(GraphMemory, ThatEndsWhenADeviceIsGivenATaskEndsTheLaunch) {
   for (const Policy policy : {Policy::in_order, Policy::ready_queue, Policy::stealing}) {
     Runtime runtime({.workers = 2});
     TaskGraph tasks;
