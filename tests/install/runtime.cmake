@@ -1,21 +1,19 @@
 # Builds the runtime alone and installs it into a folder of its own; builds and runs an example against what is there, and configures
-# it with the runtime as a part of its build. All of it anew but the objects of the runtime, which take longest.
+# it with the runtime as a part of its build.
 include(${CMAKE_CURRENT_LIST_DIR}/run.cmake)
 set(prefix ${BUILD}/prefix)
 file(REMOVE_RECURSE ${prefix} ${BUILD}/installed ${BUILD}/ranks ${BUILD}/wrong ${BUILD}/fetched)
 
 # What is not needed must not even be looked for.
 set(alone -DCMAKE_C_COMPILER=${CC} -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON -DCMAKE_DISABLE_FIND_PACKAGE_CLI11=ON)
-# As it compiles fastest: ccache, if there is one, has these objects already.
-find_program(CCACHE ccache)
-set(fastest -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0)
-set(configure ${CMAKE_COMMAND} -G ${GENERATOR} ${fastest})
-if(CCACHE)
-  set(fastest -DCMAKE_CXX_COMPILER=${CXX})
-endif()
-run(0 "" ${CMAKE_COMMAND} -G ${GENERATOR} ${fastest} ${alone} -DTASKGRAIN_RT_ONLY=ON -S ${SOURCE} -B ${BUILD}/runtime)
-run(0 "" ${CMAKE_COMMAND} --build ${BUILD}/runtime --parallel)
-run(0 "" ${CMAKE_COMMAND} --install ${BUILD}/runtime --prefix ${prefix})
+set(configure ${CMAKE_COMMAND} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG=-O0)
+# The runtime is compiled as in the build folder, and in one beside it: ccache, if there is one, has these objects already. It knows
+# sources by their paths from the build folder.
+set(runtime ${TREE}.runtime)
+run(0 "" ${CMAKE_COMMAND} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_BUILD_TYPE=${TYPE} ${alone} -DTASKGRAIN_RT_ONLY=ON
+  -S ${SOURCE} -B ${runtime})
+run(0 "" ${CMAKE_COMMAND} --build ${runtime} --parallel)
+run(0 "" ${CMAKE_COMMAND} --install ${runtime} --prefix ${prefix})
 run(0 "^hello hello $" ${prefix}/bin/taskgrain-run -n 2 echo hello)
 
 set(find ${configure} -DCMAKE_PREFIX_PATH=${prefix})
