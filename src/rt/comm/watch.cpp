@@ -22,7 +22,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds between_looks(500);
 /// The launcher learns at the same time how a process has ended.
 constexpr milliseconds time_for_words(200), between_glances(10);
 /// Looks, and not time: this process may have been stopped as well. That the other one has looked in between tells that
@@ -33,9 +32,9 @@ int open_handle(pid_t process) noexcept { return static_cast<int>(syscall(SYS_pi
 
 }  // namespace
 
-Watch::Watch(const Segment& segment, Lost lost, By by)
-    : segment_(segment), lost_(std::move(lost)), by_(by), namespace_(process_namespace()),
-      stop_(eventfd(0, EFD_CLOEXEC)) {
+Watch::Watch(const Segment& segment, Lost lost, By by, milliseconds between_looks)
+    : segment_(segment), lost_(std::move(lost)), by_(by), between_looks_(between_looks),
+      namespace_(process_namespace()), stop_(eventfd(0, EFD_CLOEXEC)) {
   if (!stop_) throw std::system_error(errno, std::system_category(), "cannot make an eventfd");
   for (int rank = 0; rank < segment.ranks(); ++rank)
     if (rank != segment.rank()) others_.push_back({.rank = rank});
@@ -61,7 +60,7 @@ void Watch::watch() {
   do {
     look_ = Clock::now() >= next_look_;
     if (look_) {
-      next_look_ = Clock::now() + between_looks;
+      next_look_ = Clock::now() + between_looks_;
       segment_.block(segment_.rank()).looks.fetch_add(1, std::memory_order_relaxed);
     }
     for (Other& other : others_)

@@ -14,7 +14,7 @@
 
 namespace taskgrain::rt::detail {
 
-/// A thread of its own, which sleeps until a process ends. Twice a second it also looks at what the blocks say, and
+/// A thread of its own, which sleeps until a process ends. Now and then it also looks at what the blocks say, and
 /// whether a process is stopped.
 class Watch {
  public:
@@ -24,12 +24,13 @@ class Watch {
   /// How it learns that a process has ended.
   enum class By {
     handle,  ///< from the kernel at once; where that refuses, as below
-    number,  ///< twice a second
+    number,  ///< when it looks
   };
 
   /// \param segment  lives longer
   /// \throws std::system_error
-  Watch(const Segment& segment, Lost lost, By by = By::handle);
+  Watch(const Segment& segment, Lost lost, By by = By::handle,
+        std::chrono::milliseconds between_looks = std::chrono::milliseconds(500));
   /// \pre not in the function `lost`
   ~Watch();
   Watch(const Watch&) = delete;
@@ -65,6 +66,7 @@ class Watch {
   const Segment& segment_;
   const Lost lost_;
   const By by_;
+  const std::chrono::milliseconds between_looks_;
   const std::uint64_t namespace_;
   const FileDescriptor stop_;  ///< the destructor writes it
   std::vector<Other> others_;

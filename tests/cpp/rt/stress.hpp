@@ -22,6 +22,9 @@ inline std::int64_t rounds(std::int64_t number) {
       1, factor == nullptr ? number : static_cast<std::int64_t>(static_cast<double>(number) * std::atof(factor)));
 }
 
+/// 256, or fewer if there are fewer rounds; always more than the 64 that have a bit of their own.
+inline int many_workers() { return static_cast<int>(std::clamp<std::int64_t>(rounds(256), 80, 256)); }
+
 /// The rounds of a race between threads that wait for one another. Where other programs want the processors, each wait
 /// may take milliseconds; so a race ends after some seconds, however many rounds that were.
 class Race {

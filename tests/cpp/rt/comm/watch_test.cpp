@@ -14,6 +14,7 @@
 namespace taskgrain::rt::detail {
 namespace {
 
+using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::Pair;
 
@@ -167,15 +168,16 @@ TEST_P(Watching, LosesAProcessThatStaysStopped) {
 TEST_P(Watching, LosesNobodyWhoGoesOnNowAndThen) {
   const auto losses = [&] { return segment_.block(0).words_bytes.load(); };  // a place that all see
   const auto watches = [&](Segment& own) {
-    static const Watch watch(own, [&](int, const std::string&) { ++segment_.block(0).words_bytes; }, GetParam());
+    static const Watch watch(
+        own, [&](int, const std::string&) { ++segment_.block(0).words_bytes; }, GetParam(), milliseconds(150));
   };
   const Process one = start(1, watches), two = start(2, watches);
-  const auto pause = [](int milliseconds) { std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds)); };
+  const auto pause = [](int number) { std::this_thread::sleep_for(milliseconds(number)); };
   for (const bool also_the_first : {true, false}) {
     for (int k = 0; k < 9; ++k) {  // the first goes on first each time, or all the time, and sees the other stopped
       if (also_the_first) one.send(SIGSTOP);
       two.send(SIGSTOP);
-      pause(600);
+      pause(170);
       one.send(SIGCONT);
       pause(20);
       two.send(SIGCONT);

@@ -18,7 +18,7 @@ namespace taskgrain::rt {
 namespace {
 
 class ManyWorkers : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Workers, ManyWorkers, testing::Values(9, 64, 256));
+INSTANTIATE_TEST_SUITE_P(Workers, ManyWorkers, testing::Values(9, 64, many_workers()));
 
 TEST_P(ManyWorkers, WriteToManyOthers) {
   // Task (step, k) of worker k follows those of step - 1 of k itself and the workers before it: more than there are

@@ -91,7 +91,7 @@ TEST_P(Stealing, GoesOnAfterTasksThatWereTooShort) {
 
 /// More workers than processors: tasks of one of them, in a tree, run once each.
 TEST(ManyWorkers, RunTheTasksOfOne) {
-  for (const int workers : {64, 256}) {
+  for (const int workers : {64, many_workers()}) {
     Runtime runtime({.workers = workers});
     const std::int64_t tasks = std::max<std::int64_t>(1000, rounds(20'000));
     std::vector<std::atomic<int>> ran(static_cast<std::size_t>(tasks));

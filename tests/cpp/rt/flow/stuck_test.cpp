@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "rt/stress.hpp"
 #include "taskgrain/rt.hpp"
 
 namespace taskgrain::rt {
@@ -116,12 +118,14 @@ TEST(Stuck, IsAsManyAsAreStuck) {
   Runtime runtime({.workers = 2});
   Taskflow<std::string> flow(runtime);
   flow.indegree([](const std::string&) { return 2; }).run([](const std::string&) {});
-  for (int k = 0; k < 100'000; ++k) flow.fulfill("a key that is too long for a small string " + std::to_string(k));
+  const std::int64_t many = rounds(100'000) + 10;
+  for (std::int64_t k = 0; k < many; ++k)
+    flow.fulfill("a key that is too long for a small string " + std::to_string(k));
   try {
     runtime.wait();
     FAIL() << "nothing was thrown";
   } catch (const Stuck& stuck) {
-    EXPECT_EQ(stuck.total(), 100'000U);
+    EXPECT_EQ(stuck.total(), static_cast<std::size_t>(many));
     EXPECT_EQ(stuck.tasks().size(), 10U);
   }
 }

@@ -216,13 +216,15 @@ TEST_P(Failures, HeldLaunchesAreNeverStuck) {
 
 TEST_P(Failures, AChainOfManyLaunchesEndsWithoutCallsWithinCalls) {
   std::vector<std::unique_ptr<CompiledGraph>> graphs;
+  OneLoop loop;
   const Event first;
   Event last = first;
-  for (int k = 0; k < 20'000; ++k) {
+  for (int k = 0; k < 600; ++k) {
     TaskGraph tasks;
     tasks.task(k % 3, [] { FAIL(); });
     graphs.push_back(std::make_unique<CompiledGraph>(runtime_, std::move(tasks), GetParam()));
     last = graphs.back()->launch({.after = {last}}).done;
+    last.then([&] { loop.call(); });
   }
   first.fail(nullptr);
   EXPECT_THROW(runtime_.wait(last), std::invalid_argument);
