@@ -1,22 +1,19 @@
-/// Counting (src/rt/comm/counting.hpp), Messenger (messenger.hpp) and compiled graphs (src/rt/graph/rank_edges.hpp), in
-/// so many simulated worlds of ranks each.
+/// Messenger (src/rt/comm/messenger.hpp) and compiled graphs (src/rt/graph/rank_edges.hpp), in so many simulated worlds
+/// of ranks each.
 ///
 ///     taskgrain-rank-schedules [SCHEDULES [FIRST [WHAT]]]    1000000 schedules, from seed FIRST = 0
 ///
-/// WHAT is `counting`, `messengers` or `graphs`; without it, it is all three. Or it is something wrong with the callers
-/// of Counting, by a name of tests/cpp/rt/comm/simulated_ranks.hpp, and must be noticed. It prints how many schedules
-/// ran in a second, and how many messages that were. A violation ends it with exit code 1 and the seed.
+/// WHAT is `messengers` or `graphs`; without it, it is both. It prints how many schedules ran in a second, and how many
+/// messages that were. A violation ends it with exit code 1 and the seed.
 
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "rt/comm/simulated_messengers.hpp"
-#include "rt/comm/simulated_ranks.hpp"
 #include "rt/graph/simulated_graphs.hpp"
 
 namespace {
@@ -41,23 +38,6 @@ void run(const char* name, const Schedules& schedules, const One& one, const Tot
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   std::printf("%s: %llu schedules, %.0f per second: %s\n", name, static_cast<unsigned long long>(schedules.number),
               static_cast<double>(schedules.number) / seconds.count(), total().c_str());
-}
-
-void run_counting(const Schedules& schedules, Fault fault) {
-  std::uint64_t epochs = 0, user = 0, counting = 0;
-  run(
-      "counting", schedules,
-      [&](std::uint64_t seed) {
-        const Simulated simulated = SimulatedRanks(seed, fault).run();
-        epochs += static_cast<std::uint64_t>(simulated.epochs);
-        user += simulated.user_messages;
-        counting += simulated.counting_messages;
-        return simulated.violation;
-      },
-      [&] {
-        return std::to_string(epochs) + " epochs, " + std::to_string(user) + " messages of users, " +
-               std::to_string(counting) + " of Counting";
-      });
 }
 
 void run_messengers(const Schedules& schedules) {
@@ -98,19 +78,11 @@ int main(int argc, char** argv) {
   if (argc > 1) schedules.number = std::strtoull(argv[1], nullptr, 10);
   if (argc > 2) schedules.first = std::strtoull(argv[2], nullptr, 10);
   const std::string_view what = argc > 3 ? argv[3] : "";
-  std::optional<Fault> fault;
-  if (what.empty() || what == "counting") fault = Fault::none;
-  for (const auto& [its, name] : fault_names)
-    if (what == name) fault = its;
-  if (schedules.number == 0 || argc > 4 || (!fault && what != "messengers" && what != "graphs")) {
+  if (schedules.number == 0 || argc > 4 || (!what.empty() && what != "messengers" && what != "graphs")) {
     std::fprintf(stderr,
-                 "rank-schedules: [SCHEDULES [FIRST [WHAT]]], a positive number, a number, and one of counting "
-                 "messengers graphs");
-    for (const auto& [its, name] : fault_names) std::fprintf(stderr, " %s", name);
-    std::fprintf(stderr, "\n");
+                 "rank-schedules: [SCHEDULES [FIRST [WHAT]]], a positive number, a number, and messengers or graphs\n");
     return 2;
   }
-  if (fault) run_counting(schedules, *fault);
   if (what.empty() || what == "messengers") run_messengers(schedules);
   if (what.empty() || what == "graphs") run_graphs(schedules);
 }

@@ -10,8 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "rt/comm/simulated_ranks.hpp"
-
 namespace taskgrain::rt {
 namespace {
 
@@ -201,10 +199,12 @@ TEST(Counting, KeepsWhatAFastRootAsksBeforeTheEndOfTheEpochIsKnown) {
 
 TEST(Counting, IgnoresWhatComesAgain) {
   Ranks ranks(7);
+  for (const int r : {1, 5, 6}) ranks.counts[static_cast<std::size_t>(r)] = {4, 1};
+  ranks.counts[0] = {1, 10};
   std::vector<Ranks::Packet> old;
   for (int epoch = 0; epoch < 3; ++epoch) {
     ranks.begin();
-    for (std::size_t k = 0; !ranks.all_done(); ++k) {
+    for (int k = 0; k < 100 && !ranks.all_done(); ++k) {
       for (int r = 0; r < 7; ++r) ranks.idle(r);
       for (const auto& packet : std::vector(ranks.packets)) {
         old.push_back(packet);
@@ -237,7 +237,7 @@ TEST(Counting, HoldsMoreThan32Bits) {
   ranks.begin();
   ranks.go_on();
   EXPECT_TRUE(ranks.all_done());
-  ranks.counts[5] = {2 * many, 0};  // 2^32 + 1 messages that nobody has processed are not none
+  ranks.counts[5] = {2 * many - 1, 0};  // 2^32 messages that nobody has processed are not none
   ranks.begin();
   ranks.go_on(300);
   EXPECT_FALSE(ranks[0].done());
@@ -280,32 +280,6 @@ TEST(Counting, CannotKnowThatCountsAreOfAMomentBeforeItHasAsked) {
   ranks.arrives(counts, 0);
   ranks.idle(0);
   EXPECT_TRUE(ranks[0].done());
-}
-
-TEST(SimulatedRanks, EndEachEpochOnceWhenNothingIsLeft) {
-  Simulated sum;
-  for (std::int64_t seed = 0; seed < rounds(4000); ++seed) {
-    const Simulated one = SimulatedRanks(static_cast<std::uint64_t>(seed), Fault::none).run();
-    ASSERT_EQ(one.violation, "") << "seed " << seed;
-    sum.epochs += one.epochs;
-  }
-  EXPECT_GT(sum.epochs, rounds(4000));  // of three for each, less those of ranks that stop
-}
-
-TEST(SimulatedRanks, EndEachEpochInATreeOfThreeLevels) {
-  for (std::int64_t seed = 0; seed < rounds(200); ++seed) {
-    const Simulated one =
-        SimulatedRanks(static_cast<std::uint64_t>(seed), Fault::none, {.most_ranks = 40, .epochs = 6}).run();
-    ASSERT_EQ(one.violation, "") << "seed " << seed;
-  }
-}
-
-TEST(SimulatedRanks, NoticeWhatIsWrongWithTheCaller) {
-  for (const auto& [fault, name] : fault_names) {
-    std::uint64_t seed = 0;
-    while (seed < 20000 && SimulatedRanks(seed, fault).run().violation.empty()) ++seed;
-    EXPECT_LT(seed, 20000u) << name;
-  }
 }
 
 }  // namespace

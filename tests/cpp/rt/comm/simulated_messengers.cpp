@@ -38,11 +38,6 @@ enum class Trouble {
   stuck,     ///< tasks wait for ever
 };
 
-class SimulatedCommunicator : public Communicator {
- public:
-  explicit SimulatedCommunicator(std::unique_ptr<detail::Messages> messages) : Communicator(std::move(messages)) {}
-};
-
 class World {
  public:
   World(std::uint64_t seed, const SimulatedRunSize& size);
@@ -234,11 +229,8 @@ World::World(std::uint64_t seed, const SimulatedRunSize& size)
   for (int r = 0; r < ranks; ++r) {
     Rank& me = ranks_.emplace_back();
     me.number = r;
-    std::unique_ptr<detail::Transport> transport;
-    if (ranks > 1) transport = std::make_unique<SimulatedTransport>(network_, r);
-    auto messenger = std::make_unique<Messenger>(std::move(transport), CommunicatorOptions{});
-    me.messenger = messenger.get();
-    me.comm = std::make_unique<SimulatedCommunicator>(std::move(messenger));
+    me.comm = std::make_unique<SimulatedCommunicator>(network_, r);
+    me.messenger = &me.comm->messenger();
     me.to_do = below(4);
     me.watches = chance(2) || (culprit_ >= 0 && r == (culprit_ + 1) % ranks);
     me.is_stuck = trouble_ == Trouble::stuck && (r == culprit_ || chance(3));

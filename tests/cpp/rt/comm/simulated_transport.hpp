@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/messenger.hpp"
 #include "comm/transport.hpp"
 #include "rt/comm/fiber.hpp"
 #include "rt/comm/simulated_repeated.hpp"
@@ -373,6 +374,16 @@ class SimulatedTransport final : public detail::Transport {
   const int rank_;
   std::size_t calls_ = 0;  ///< of repeated_numbers
   std::atomic<std::uint32_t> bell_{0};
+};
+
+/// The communicator of a simulated rank. One that is alone has no transport.
+class SimulatedCommunicator final : public Communicator {
+ public:
+  SimulatedCommunicator(SimulatedNetwork& network, int rank)
+      : Communicator(std::make_unique<detail::Messenger>(
+            network.ranks() > 1 ? std::make_unique<SimulatedTransport>(network, rank) : nullptr,
+            CommunicatorOptions{})) {}
+  detail::Messenger& messenger() { return static_cast<detail::Messenger&>(messages()); }
 };
 
 }  // namespace taskgrain::rt

@@ -28,11 +28,6 @@ using detail::Instruction;
 using detail::Messenger;
 using detail::RankEdges;
 
-class SimulatedCommunicator : public Communicator {
- public:
-  explicit SimulatedCommunicator(std::unique_ptr<detail::Messages> messages) : Communicator(std::move(messages)) {}
-};
-
 /// A body that all ranks compile, and launch so often.
 struct Plan {
   Body body;
@@ -171,9 +166,8 @@ class World {
     }
     for (int r = 0; r < network_.ranks(); ++r) {
       Rank& me = ranks_.emplace_back();
-      auto messenger = std::make_unique<Messenger>(std::make_unique<SimulatedTransport>(network_, r), options);
-      me.messenger = messenger.get();
-      me.comm = std::make_unique<SimulatedCommunicator>(std::move(messenger));
+      me.comm = std::make_unique<SimulatedCommunicator>(network_, r);
+      me.messenger = &me.comm->messenger();
       me.messenger->open();
     }
   }
@@ -206,7 +200,6 @@ class World {
     std::unique_ptr<Fiber> fiber;
     std::uint64_t steps = 0;
   };
-  static constexpr CommunicatorOptions options{};
 
   int below(int end) { return static_cast<int>(dice_.below(static_cast<std::uint64_t>(end))); }
   bool chance(int n) { return below(n) == 0; }
