@@ -1,14 +1,18 @@
-/// Tasks that throw: the exception arrives with the key, nothing runs after it has, nothing leaks, and the runtime goes
-/// on.
+/// Tasks that throw, in flows and in graphs: the exception arrives with the name of the task, nothing runs after it has,
+/// nothing leaks, and the runtime goes on.
 
 #include <gmock/gmock.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rt/stress.hpp"
@@ -18,9 +22,6 @@ namespace taskgrain::rt {
 namespace {
 
 using testing::HasSubstr;
-using testing::Property;
-using testing::StrEq;
-using testing::Throws;
 using testing::ThrowsMessage;
 using namespace std::chrono_literals;
 
@@ -28,36 +29,190 @@ struct OutOfPaper : std::runtime_error {
   OutOfPaper() : std::runtime_error("out of paper") {}
 };
 
-TEST(Failure, ArrivesWithItsKeyAndItsException) {
-  for (const int workers : {1, 2, 5}) {
-    Runtime runtime({.workers = workers});
-    Taskflow<std::pair<int, int>> flow(runtime, "print");
-    flow.indegree([](const auto&) { return 1; }).run([](const auto&) { throw OutOfPaper(); });
-    flow.fulfill({3, 4});
-    try {
-      runtime.wait();
-      FAIL() << "nothing was thrown";
-    } catch (const TaskFailed& failure) {
-      EXPECT_EQ(failure.task(), "print (3, 4)");
-      EXPECT_STREQ(failure.what(), "print (3, 4) failed: out of paper");
-      EXPECT_THROW(failure.rethrow_nested(), OutOfPaper);
+/// Where tasks run: in a flow, or in a compiled graph.
+using Place = std::optional<Policy>;
+
+/// So many tasks, "NAME 0" and so on, one after another or side by side. Task k is worker k's, modulo their number.
+class Tasks {
+ public:
+  enum Order { in_a_row, side_by_side };
+
+  Tasks(Place place, Runtime& runtime, const std::string& name, int number, Order order,
+        const std::function<void(int)>& body) {
+    const auto worker = [&runtime](int k) { return k % runtime.workers(); };
+    if (!place) {
+      flow_.emplace(runtime, name);
+      flow_->indegree([](int) { return 1; }).worker(worker).run([=, this](int k) {
+        body(k);
+        if (order == in_a_row && k + 1 < number) flow_->fulfill(k + 1);
+      });
+      start = [=, this] {
+        for (int k = 0; k < (order == in_a_row ? 1 : number); ++k) flow_->fulfill(k);
+      };
+      wait = [this] { flow_->wait(); };
+      return;
     }
-    runtime.wait();
+    TaskGraph tasks(name);
+    std::vector<TaskGraph::Node> nodes;
+    for (int k = 0; k < number; ++k) {
+      nodes.push_back(tasks.task(worker(k), [=] { body(k); }));
+      if (order == in_a_row && k > 0) tasks.edge(nodes[nodes.size() - 2], nodes.back());
+    }
+    graph_.emplace(runtime, std::move(tasks), *place);
+    start = [this] { done_ = graph_->launch().done; };
+    wait = [this, &runtime] { runtime.wait(done_); };
+  }
+  Tasks(const Tasks&) = delete;
+  Tasks& operator=(const Tasks&) = delete;
+
+  std::function<void()> start, wait;
+
+ private:
+  std::optional<Taskflow<int>> flow_;
+  std::optional<CompiledGraph> graph_;
+  Event done_;
+};
+
+class FailureOfATask : public testing::TestWithParam<Place> {};
+std::string place_name(const testing::TestParamInfo<Place>& info) {
+  return std::array{"AFlow", "InOrder", "ReadyQueue", "Stealing"}[info.index];
+}
+INSTANTIATE_TEST_SUITE_P(In, FailureOfATask,
+                         testing::Values(Place(), Policy::in_order, Policy::ready_queue, Policy::stealing), place_name);
+
+TEST_P(FailureOfATask, ArrivesWithItsNameAndWhateverWasThrown) {
+  for (const int workers : {1, 2, 5}) {
+    for (const bool is_exception : {true, false}) {
+      Runtime runtime({.workers = workers});
+      Tasks tasks(GetParam(), runtime, "print", 1, Tasks::in_a_row, [=](int) {
+        if (is_exception) throw OutOfPaper();
+        throw 42;
+      });
+      tasks.start();
+      try {
+        runtime.wait();
+        FAIL() << "nothing was thrown";
+      } catch (const TaskFailed& failure) {
+        EXPECT_EQ(failure.task(), "print 0");
+        EXPECT_THAT(failure.what(), HasSubstr(is_exception ? "print 0 failed: out of paper" : "print 0 failed"));
+        if (is_exception)
+          EXPECT_THROW(failure.rethrow_nested(), OutOfPaper);
+        else
+          EXPECT_THROW(failure.rethrow_nested(), int);
+      }
+      runtime.wait();
+    }
   }
 }
 
-TEST(Failure, MayBeAnythingThatIsThrown) {
-  Runtime runtime({.workers = 2});
-  Taskflow<int> flow(runtime);
-  flow.indegree([](int) { return 0; }).run([](int) { throw 42; });
-  flow.fulfill(1);
+TEST_P(FailureOfATask, EndsItsRunAndLeavesARuntimeThatWorks) {
+  Runtime runtime({.workers = 3});
+  std::atomic<int> ran{0};
+  std::atomic<bool> fails{false};
+  Tasks tasks(GetParam(), runtime, "step", 30, Tasks::in_a_row, [&](int k) {
+    ++ran;
+    if (fails && k == 11) throw OutOfPaper();
+  });
+  for (int n = 0; n < rounds(100); ++n) {
+    fails = n % 2 == 0;
+    ran = 0;
+    tasks.start();
+    if (fails) {
+      EXPECT_THROW(runtime.wait(), TaskFailed);
+      EXPECT_EQ(ran, 12);
+    } else {
+      runtime.wait();
+      EXPECT_EQ(ran, 30) << "something was left of the failed run";
+    }
+  }
+}
+
+TEST_P(FailureOfATask, IsTheFirstOfMany) {
+  Runtime runtime({.workers = 4});
+  Tasks tasks(GetParam(), runtime, "task", 500, Tasks::side_by_side,
+              [](int k) { throw std::runtime_error("of task " + std::to_string(k)); });
+  tasks.start();
   try {
     runtime.wait();
     FAIL() << "nothing was thrown";
   } catch (const TaskFailed& failure) {
-    EXPECT_THAT(failure.what(), HasSubstr("task 1 failed"));
-    EXPECT_THROW(failure.rethrow_nested(), int);
+    EXPECT_EQ(failure.what(), failure.task() + " failed: of " + failure.task());
   }
+  runtime.wait();
+}
+
+TEST_P(FailureOfATask, WaitsForTasksThatRun) {
+  Runtime runtime({.workers = 2});
+  std::atomic<bool> started{false}, ended{false};
+  Tasks tasks(GetParam(), runtime, "task", 2, Tasks::side_by_side, [&](int k) {
+    if (k == 1) {
+      started = true;
+      std::this_thread::sleep_for(50ms);
+      ended = true;
+    } else {
+      while (!started) std::this_thread::yield();
+      throw OutOfPaper();
+    }
+  });
+  tasks.start();
+  EXPECT_THROW(runtime.wait(), TaskFailed);
+  EXPECT_TRUE(ended);
+}
+
+TEST_P(FailureOfATask, LeavesTheOthers) {
+  for (const int workers : {1, 2, 4}) {
+    Runtime runtime({.workers = workers});
+    std::atomic<int> ran{0};
+    Tasks good(GetParam(), runtime, "good", 1000, Tasks::in_a_row, [&](int) { ++ran; });
+    Tasks bad(GetParam(), runtime, "bad", 3, Tasks::in_a_row, [](int) { throw OutOfPaper(); });
+    good.start();
+    bad.start();
+    EXPECT_THROW(runtime.wait(), TaskFailed);
+    EXPECT_EQ(ran, 1000);
+    runtime.wait();
+  }
+}
+
+TEST_P(FailureOfATask, BelongsToWhoWaitsForIt) {
+  Runtime runtime({.workers = 2});
+  std::atomic<bool> go_on{true};
+  Taskflow<int> endless(runtime, "endless");
+  endless.indegree([](int) { return 0; }).run([&](int k) {
+    if (go_on) endless.fulfill(k + 1);
+  });
+  Tasks bad(GetParam(), runtime, "bad", 5, Tasks::in_a_row, [](int k) {
+    if (k == 3) throw OutOfPaper();
+  });
+  endless.fulfill(0);
+  for (int n = 0; n < 20; ++n) {  // the other flow never ends meanwhile
+    bad.start();
+    EXPECT_THAT([&] { bad.wait(); }, ThrowsMessage<TaskFailed>(HasSubstr("bad 3 failed")));
+  }
+  go_on = false;
+  runtime.wait();
+}
+
+TEST_P(FailureOfATask, OfSeveralReachesEachThatWaits) {
+  Runtime runtime({.workers = 3});
+  for (int n = 0; n < rounds(100); ++n) {
+    std::vector<std::jthread> callers;
+    std::atomic<int> told{0};
+    for (int caller = 0; caller < 4; ++caller)
+      callers.emplace_back([&, name = "tasks " + std::to_string(caller)] {
+        Tasks tasks(GetParam(), runtime, name, 10, Tasks::side_by_side, [](int k) {
+          if (k == 5) throw OutOfPaper();
+        });
+        tasks.start();
+        try {
+          tasks.wait();
+        } catch (const TaskFailed& failure) {
+          told += failure.task() == name + " 5";
+        }
+      });
+    callers.clear();
+    ASSERT_EQ(told, 4);
+  }
+  runtime.wait();
 }
 
 /// Tasks that would never end: each fulfills two others. One in `one_in` of them throws.
@@ -103,32 +258,6 @@ TEST(Failure, DropsWhatHasNotStartedAndNothingRunsAfterIt) {
   }
 }
 
-TEST(Failure, LeavesARuntimeThatWorks) {
-  Runtime runtime({.workers = 3});
-  std::atomic<int> ran{0};
-  std::atomic<bool> fails{false};
-  Taskflow<int> flow(runtime);
-  flow.indegree([](int k) { return k == 0 ? 1 : 2; }).run([&](int k) {
-    ++ran;
-    if (fails && k == 40) throw OutOfPaper();
-    if (k == 100) return;
-    flow.fulfill(k + 1);
-    flow.fulfill(k + 1);
-  });
-  for (int n = 0; n < rounds(200); ++n) {
-    fails = n % 2 == 0;
-    ran = 0;
-    flow.fulfill(0);
-    if (fails) {
-      EXPECT_THROW(runtime.wait(), TaskFailed);
-      EXPECT_EQ(ran, 41);
-    } else {
-      runtime.wait();
-      EXPECT_EQ(ran, 101) << "something was left of the failed run";
-    }
-  }
-}
-
 TEST(Failure, DropsWhatWaitsForRoomInAMailbox) {
   constexpr int many = 5000;  // more than a mailbox holds; with keys on the heap, so that what is forgotten leaks
   Runtime runtime({.workers = 2});
@@ -157,44 +286,6 @@ TEST(Failure, DropsWhatWaitsForRoomInAMailbox) {
   flow.fulfill("send"), flow.fulfill("wait");
   runtime.wait();
   EXPECT_EQ(ran, many);
-}
-
-TEST(Failure, IsTheFirstOfMany) {
-  Runtime runtime({.workers = 4});
-  std::atomic<int> thrown{0};
-  Taskflow<int> flow(runtime);
-  flow.indegree([](int) { return 0; }).run([&](int k) {
-    ++thrown;
-    throw std::runtime_error("of task " + std::to_string(k));
-  });
-  for (int k = 0; k < 500; ++k) flow.fulfill(k);
-  try {
-    runtime.wait();
-    FAIL() << "nothing was thrown";
-  } catch (const TaskFailed& failure) {
-    EXPECT_EQ(failure.what(), failure.task() + " failed: of " + failure.task());
-  }
-  EXPECT_GE(thrown, 1);
-  runtime.wait();
-}
-
-TEST(Failure, WaitsForTasksThatRun) {
-  Runtime runtime({.workers = 2});
-  std::atomic<bool> started{false}, ended{false};
-  Taskflow<int> flow(runtime);
-  flow.indegree([](int) { return 0; }).worker([](int k) { return k; }).run([&](int k) {
-    if (k == 1) {
-      started = true;
-      std::this_thread::sleep_for(50ms);
-      ended = true;
-    } else {
-      while (!started) std::this_thread::yield();
-      throw OutOfPaper();
-    }
-  });
-  for (const int k : {0, 1}) flow.fulfill(k);
-  EXPECT_THROW(runtime.wait(), TaskFailed);
-  EXPECT_TRUE(ended);
 }
 
 TEST(Failure, OfAnyFunctionNamesTheTask) {
@@ -281,73 +372,6 @@ TEST(Failure, OfWorkThatOthersStartIsReportedToSomebody) {
   while (submitting) wait();
   wait();
   EXPECT_GT(failures, 0);
-  runtime.wait();
-}
-
-TEST(Failure, OfOneFlowLeavesTheOthers) {
-  for (const int workers : {1, 2, 4}) {
-    Runtime runtime({.workers = workers});
-    std::atomic<int> ran{0};
-    Taskflow<int> bad(runtime, "bad"), good(runtime, "good");
-    bad.indegree([](int) { return 0; }).run([](int) { throw OutOfPaper(); });
-    good.indegree([](int k) { return k == 0 ? 0 : 2; }).run([&](int k) {
-      ++ran;
-      if (k == 1000) return;
-      if (k == 10) bad.fulfill(1);
-      good.fulfill(k + 1);
-      good.fulfill(k + 1);
-    });
-    good.fulfill(0);
-    EXPECT_THROW(runtime.wait(), TaskFailed);
-    EXPECT_EQ(ran, 1001);
-    runtime.wait();
-  }
-}
-
-TEST(Failure, BelongsToWhoWaitsForTheFlow) {
-  Runtime runtime({.workers = 2});
-  std::atomic<bool> go_on{true};
-  Taskflow<int> bad(runtime, "bad"), endless(runtime, "endless");
-  endless.indegree([](int) { return 0; }).run([&](int k) {
-    if (go_on) endless.fulfill(k + 1);
-  });
-  bad.indegree([](int k) { return k == 0 ? 0 : 2; }).run([&](int k) {
-    if (k == 3) throw OutOfPaper();
-    bad.fulfill(k + 1);
-    bad.fulfill(k + 1);
-  });
-  endless.fulfill(0);
-  for (int n = 0; n < 20; ++n) {  // the other flow never ends meanwhile
-    bad.fulfill(7);               // is forgotten with the rest
-    bad.fulfill(0);
-    EXPECT_THAT([&] { bad.wait(); }, ThrowsMessage<TaskFailed>(HasSubstr("bad 3 failed")));
-    bad.wait();
-  }
-  go_on = false;
-  runtime.wait();
-}
-
-TEST(Failure, OfSeveralFlowsReachesEachThatWaits) {
-  Runtime runtime({.workers = 3});
-  for (int n = 0; n < rounds(100); ++n) {
-    std::vector<std::jthread> callers;
-    std::atomic<int> told{0};
-    for (int caller = 0; caller < 4; ++caller)
-      callers.emplace_back([&, caller] {
-        Taskflow<int> flow(runtime, "flow " + std::to_string(caller));
-        flow.indegree([](int) { return 0; }).run([](int k) {
-          if (k == 5) throw OutOfPaper();
-        });
-        for (int k = 0; k < 10; ++k) flow.fulfill(k);
-        try {
-          flow.wait();
-        } catch (const TaskFailed& failure) {
-          told += failure.task() == "flow " + std::to_string(caller) + " 5";
-        }
-      });
-    callers.clear();
-    ASSERT_EQ(told, 4);
-  }
   runtime.wait();
 }
 
