@@ -25,11 +25,12 @@ class Chains {
  public:
   static constexpr int most = 64, most_length = 4;
 
-  Chains(Runtime& runtime, Random& random) : flood(runtime, "drop"), flow(runtime, "link"), runtime_(runtime) {
+  /// \param floods  whether tasks of some chains send worker 0 more than its mailboxes take
+  Chains(Runtime& runtime, Random& random, bool floods)
+      : flood(runtime, "drop"), flow(runtime, "link"), runtime_(runtime) {
     // Bound, or worker 0 would wake thieves to steal them.
     flood.indegree([](int) { return 1; }).worker([](int) { return 0; }).bound([](int) { return true; });
     flood.run([this](int) { --drops_; });
-    const bool floods = below(random, 2) == 0;
     for (auto& chain : chains_) {
       chain.length = 1 + below(random, most_length);
       chain.far = below(random, 3) != 0;
@@ -142,7 +143,7 @@ TEST(Schedules, OfThreadsThatSubmitWaitJoinAndStart) {
   simulated::for_seeds("engine", 4000, [](std::uint64_t seed) {
     Random random = random_of(seed);
     Runtime runtime(options(random));
-    Chains chains(runtime, random);
+    Chains chains(runtime, random, below(random, 2) == 0);
     std::vector<std::thread> threads;
     for (int number = below(random, 4); number > 0; --number)
       threads.emplace_back([&, own = Random(static_cast<unsigned>(random()))]() mutable {
@@ -156,6 +157,39 @@ TEST(Schedules, OfThreadsThatSubmitWaitJoinAndStart) {
     runtime.wait();
     for (int chain = 0; chain < chains.begun(); ++chain) chains.check_done(chain, "all");
     chains.check_no_drops();
+  });
+}
+
+TEST(Schedules, OfWorkersThatSleepAtOnce) {
+  // Little is done but to become idle, or starved, and to wake one another. There may be a thread that waits for an
+  // event under a hold, for which worker 0 stays.
+  static_cast<void>(usable_cores());
+  simulated::for_seeds("sleep", 8000, [](std::uint64_t seed) {
+    Random random = random_of(seed);
+    const int workers = 2 + below(random, 3);
+    Runtime runtime({.workers = workers,
+                     .cores = std::vector<int>(static_cast<std::size_t>(workers), 0),
+                     .pin = false,
+                     .spin = 0ns});
+    Chains chains(runtime, random, true);
+    std::vector<std::thread> threads;
+    if (below(random, 2) == 0)
+      threads.emplace_back([&, rounds = 1 + below(random, 4)] {
+        for (int round = 0; round < rounds; ++round) {
+          const auto hold = runtime.hold();
+          const int chain = chains.begin();
+          runtime.wait(chains.end_of(chain));
+          chains.check_done(chain, "the wait for its event");
+        }
+      });
+    std::vector<int> mine;
+    for (int rounds = 1 + below(random, 6); rounds > 0; --rounds) {
+      for (int n = below(random, 4); n > 0; --n) mine.push_back(chains.begin());
+      if (below(random, 2) == 0) std::this_thread::sleep_for(std::chrono::microseconds(1 + below(random, 20)));
+      runtime.wait();
+      for (const int chain : mine) chains.check_done(chain, "all");
+    }
+    for (std::thread& thread : threads) thread.join();
   });
 }
 
