@@ -103,7 +103,7 @@ TEST_P(RefusedBarrier, LosesNoWakeUp) {
 }
 
 /// Without edges, the fast worker 0 waits for the window alone (under `in_order` for nothing). A lost wake-up is rare
-/// here: the next iteration of the other worker makes up for it. models/window.pml finds those that it does not.
+/// here: the next iteration of the other worker makes up for it. The simulated schedules find those that it does not.
 TEST_P(RefusedBarrier, LosesNoWakeUpOfTheWindow) {
   in_a_sandbox([](Runtime& runtime) { return race(runtime, GetParam(), false); });
 }
