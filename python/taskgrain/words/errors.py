@@ -35,7 +35,7 @@ class InputError(TaskgrainError, ValueError):
         """`allowed` says it in words, or is the names that are allowed."""
         asked = "" if isinstance(allowed, str) else question(value, allowed)
         allowed = allowed if isinstance(allowed, str) else ", ".join(allowed)
-        shown = value if isinstance(value, str) and value and value.isprintable() else repr(value)
+        shown = value if isinstance(value, str) and value.strip() and value.isprintable() else repr(value)
         super().__init__(f"{field}: {shown} is not allowed; allowed: {allowed}{asked and f'. {asked}'}")
         self.field = field
         self.value = value

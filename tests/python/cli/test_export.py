@@ -39,11 +39,6 @@ def test_the_name_of_the_file_says_the_format(taskgrain: Command, results: Path,
     ("words", "message"),
     [
         (("{tmp}",), "there is no such file"),
-        (
-            ("{r}", "--table", "x"),
-            "--table: x is not allowed; allowed: runs, cells, curve, reference, sessions",
-        ),
-        (("{r}", "--format", "xlsx"), "--format: xlsx is not allowed; allowed: csv, parquet"),
         (("{r}", "-o", "{tmp}/t.xlsx"), "a name that ends in .csv or .parquet"),
         (("{r}", "-o", "{tmp}/no/t.csv"), "a file that can be written (No such file or directory)"),
         (("{r}", "--format", "csv", "-o", "{tmp}/y.parquet"), "--format: csv does not fit {tmp}/y.parquet"),

@@ -103,7 +103,6 @@ def test_a_run_that_is_over_too_soon_is_said_to_be(
     ("words", "message"),
     [
         (["--kill", "100"], "--kill: 100 is not allowed; allowed: an integer from 0 to 99"),
-        (["--fail", "x"], "--fail: x is not allowed"),
         (["--fail", "2", "--steps", "2"], "--fail: 2 is not allowed; allowed: an integer from 0 to 1"),
         (["--kill", "1", "--fail", "1"], "--kill: give this or --fail, not both"),
         (["--kill", "1", "--take-core", "1"], "--kill: give this or --take-core, not both"),
@@ -113,11 +112,8 @@ def test_a_run_that_is_over_too_soon_is_said_to_be(
         (["--take-core", "1", "--cores", "2", "--times", "2"], "--times: --take-core moves a core only once"),
         (["--point", "4"], "--point: 4 is not allowed; allowed: an integer from 0 to 3"),
         (["--pattern", "tree", "--kill", "1", "--point", "2"], "--point: 2 is not allowed"),
-        (["--times", "0"], "--times: 0"),
-        (["--repeats", "0"], "--repeats: 0"),
         (["--validate", "sample"], "No such option: --validate"),
         (["--system", "fst"], "Did you mean fast?"),
-        (["--pattern", "stencl_1d"], "Did you mean stencil_1d"),
         (["--pattern", "dom", "--system", "picky"], "pattern: dom is not allowed; allowed: others"),
     ],
 )

@@ -106,20 +106,14 @@ def test_a_field_that_the_pattern_does_not_use_is_a_warning(capsys: pytest.Captu
     [
         (("--pattern", "nope"), "pattern: nope is not allowed; allowed: trivial"),
         (("--steps", "1.5"), "--steps: 1.5 is not allowed"),
-        (("--patern", "fft"), "No such option: --patern"),
-        (("--format", "gif"), "--format: gif is not allowed; allowed: json, svg, png"),
         (("--pattern", "spread", "--radix", 5, "--width", 16, "--period", 5), "allowed: at most 4"),
         (("--steps", "1e4", "--format", "svg"), "at most 4096 tasks in a drawing"),
         (("--pattern", "dag"), "dag:"),
         (("--format", "svg", "--stats"), "--stats: give this or a --format of drawings, not both"),
         (("--nodes", 2), "--nodes is for --stats: give that too"),
-        (("--nodes", 0, "--stats"), "--nodes: 0 is not allowed; allowed: an integer from 1 to 1e+09"),
-        (("--nodes", "", "--stats"), "--nodes: '' is not allowed"),
         (("-o", "graph.json"), "--output is for a drawing: give --format svg or --format png too"),
         (("-o", "stats.txt", "--stats"), "--output is for a drawing"),
         (("-o", "/nowhere/graph.svg", "--format", "svg"), "a file that can be written (No such file"),
-        (("--iterations", "nan"), "--iterations: nan is not allowed"),
-        (("--isa", "sse"), "--isa: sse is not allowed"),
         (("--width", 4, "--tasks-per-core", 4), "give this or --tasks-per-core, not both"),
         (("--pattern", "dom", "--steps", "1e18"), "at most 2^31 for pattern dom"),
         (
@@ -127,7 +121,6 @@ def test_a_field_that_the_pattern_does_not_use_is_a_warning(capsys: pytest.Captu
             "--steps x --width: 8000000000000000000 is not allowed; allowed: at most 4294967296 tasks",
         ),
         (("--steps", "1e12", "--stats"), "--steps x --width: 8000000000000 is not allowed; allowed: at most"),
-        (("--stats", "--nodes", "x"), "--nodes: x is not allowed; allowed: an integer from 1 to 1e+09"),
     ],
 )
 def test_bad_input_ends_with_code_2(

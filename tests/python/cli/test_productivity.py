@@ -90,18 +90,12 @@ def test_figures_are_named(taskgrain: Command, folder: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--system", "mpj"), "--system: mpj is not allowed; allowed: "),
-        (("--system", ","), "--system: , is not allowed; allowed: a name, or several with commas"),
         (("--workload", "fft"), "--workload is for RESULTS: give a results folder too"),
         (("--figures", "x"), "--figures is for RESULTS: give a results folder too"),
         (("--format", "svg"), "--format is for figures: give --figures DIR too"),
         (("--json", "--markdown"), "--markdown is for people, and --json for programs: give one of them"),
         (("no-such",), "RESULTS: no-such is not allowed; allowed: a results folder"),
         (("FOLDER", "--workload", "fft"), "--workload: fft is not allowed; allowed: fft/width=16, dom"),
-        (
-            ("FOLDER", "--figures", "x", "--format", "gif"),
-            "--format: gif is not allowed; allowed: svg, png, pdf",
-        ),
     ],
 )
 def test_bad_input_is_named_and_ends_with_2(

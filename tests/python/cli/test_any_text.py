@@ -1,0 +1,116 @@
+"""Any text as the value of any option is accepted, or refused in one line that names option, value and what
+is allowed. Refusals for a reason of their own have rows in the tests of their verbs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import compared_folders
+import history_store
+import pytest
+import results_folder
+import typer
+from command_line import Result
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from taskgrain.cli.app import EXAMPLES, app
+from taskgrain.cli.main import main
+
+Words = list[str]
+
+
+@pytest.fixture
+def words(systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Words]:
+    """What each verb is called with besides, so that it measures nothing."""
+    monkeypatch.chdir(tmp_path)
+    folder = str(compared_folders.measured(tmp_path / "r", {"limit": 1e-7, "mpi": 2e-7}))
+    store = str(history_store.grown(tmp_path / "h.jsonl", history_store.scattered((3, 1.0))))
+    (tmp_path / "s.toml").write_text('systems = "fast"\npatterns = ["fft"]\n')
+    plan = ["--systems", str(systems), "--dry-run"]
+    return {
+        "advise": ["--at", "20us", *plan[:2], "--from", folder],
+        "compare": [folder, folder + "@mpi"],
+        "export": [folder],
+        "faults": plan,
+        "graph": ["--stats", "--json"],
+        "history": [store],
+        "metg": plan,
+        "predict": [str(results_folder.big(tmp_path / "b", ["mpi"], ["fft"])), "--work", "1"],
+        "productivity": plan[:2],
+        "report": [folder, "--figures", str(tmp_path / "nothing" / "there")],
+        "run": plan,
+        "study": [str(tmp_path / "s.toml"), *plan],
+    }
+
+
+NO_TEXT = {"doctor", "open", "presets", "systems"}
+"""Verbs without options that take a text."""
+
+
+def options(verb: str) -> Words:
+    """The options of a verb that take a text, but for that of a file, and read it themselves."""
+    group: Any = typer.main.get_command(app)
+    found = [one for one in group.commands[verb].params if one.param_type_name == "option"]
+    names = [one.opts[0] for one in found if one.type.name == "str" and one.name != "dag"]
+    # A graph of any size would be counted, or printed.
+    return names if verb != "graph" else [one for one in names if one not in options("run")]
+
+
+NUMBER = r"[-+]?[0-9.]{0,4}(e[-+]?[0-9]{1,3})?(%|[KMG](iB|B)?|us|ms|[smh])?"
+TEXTS = (
+    st.sampled_from(
+        ["", " ", ",", "0", "1", "-1", "1.5", "nan", "1e999", "64KB", "٣", "a\nb", "mpy", "fast,", "--x"]
+    )
+    | st.from_regex(NUMBER, fullmatch=True)
+    | st.text(max_size=9)
+)
+
+
+def called(*words: str) -> Result:
+    """As the fixture `taskgrain`, which is for one call of a test."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
+        main(words)
+    return Result(int(ended.value.code or 0), out.getvalue(), err.getvalue())
+
+
+def shows(value: str, text: str) -> bool:
+    """Whether a value is the text, or one of the names or the number in it."""
+    return value in " ".join(f"{text} {text!r}".split()) or float(value) == float(text)
+
+
+def files(folder: Path) -> dict[Path, bytes]:
+    return {one: one.read_bytes() for one in folder.rglob("*") if one.is_file()}
+
+
+def test_every_verb_is_here(words: dict[str, Words]) -> None:
+    assert set(words) == set(EXAMPLES) - NO_TEXT
+    assert options("graph") == ["--format", "--nodes"] and "--output-bytes" in options("run")
+
+
+@pytest.mark.parametrize("verb", sorted(set(EXAMPLES) - NO_TEXT))
+def test_any_text_is_accepted_or_refused(verb: str, words: dict[str, Words], tmp_path: Path) -> None:
+    before = files(tmp_path)
+
+    @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(st.sampled_from(options(verb)), TEXTS)
+    def holds(option: str, text: str) -> None:
+        result = called(verb, *words[verb], f"{option}={text}")
+        assert result.code in (0, 1, 2), result
+        if result.code != 2:
+            return
+        *warnings, line = result.err.splitlines()
+        assert (result.out, files(tmp_path)) == ("", before)
+        assert all(one.startswith("taskgrain: ") for one in warnings)
+        name = option.strip("-").replace("-", "[-_]")
+        assert re.search(rf"^taskgrain: .*{name}", line), line
+        if "is not allowed" in line:
+            value = re.search(rf"{name}: (.*?) is not allowed; allowed: .", line)
+            assert value and shows(value[1].strip("'\""), text), line
+
+    holds()
