@@ -65,7 +65,7 @@ def test_the_probe_looks_for_a_gpu() -> None:
         assert "needs an NVIDIA GPU with its driver" in system.probe().install
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 def test_metg_with_the_host_in_place_of_a_gpu(tmp_path: Path) -> None:
     """Beside a system on the cores: each is held against its own reference."""
     driver, reference = (ON_HOST / f"taskgrain-{name}-on-host" for name in ("cuda_graph", "reference-cuda"))

@@ -21,16 +21,21 @@ def scratch() -> Iterator[Path]:
         yield Path(found)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "seconds", [pytest.param(2, marks=pytest.mark.slow), pytest.param(6, marks=pytest.mark.deep)]
+)
 @pytest.mark.timeout(900)
 @pytest.mark.skipif(not SYSTEMS, reason="no system is built")
-def test_metg_of_every_system(tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metg_of_every_system(
+    tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, seconds: int
+) -> None:
+    """`seconds` is the budget of each; a busy machine may need more, and then measures less."""
     mark = f"taskgrain-test={tmp_path}"
     monkeypatch.setenv(*mark.split("=", 1))
     monkeypatch.setenv("TMPDIR", str(scratch))
     study, out = tmp_path / "s.toml", tmp_path / "out"
     table = {"systems": "all", "patterns": ["stencil_1d"], "widths": [4], "min_rounds": 2, "max_rounds": 2}
-    table |= {"budget": 6 * len(SYSTEMS)}  # a busy machine may need more, and then measures less
+    table |= {"budget": seconds * len(SYSTEMS)}
     study.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items()))
     found = finish(["study", str(study), "-o", str(out)], timeout=850)
     assert {cell["system"] for cell in found["cells"]} == set(SYSTEMS)

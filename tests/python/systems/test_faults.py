@@ -14,7 +14,7 @@ from taskgrain.study.field import flag
 from taskgrain.study.study import workload
 
 SYSTEMS = runnable()
-SLOW = (pytest.mark.slow, pytest.mark.waits)
+DEEP = (pytest.mark.deep, pytest.mark.waits)
 
 
 @pytest.fixture(autouse=True)
@@ -39,13 +39,13 @@ def outcome(name: str, kind: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        pytest.param("dask", "kill", marks=SLOW),
-        pytest.param("dask", "fail", marks=SLOW),
-        pytest.param("ray_tasks", "kill", marks=SLOW),
-        pytest.param("ray_tasks", "fail", marks=SLOW),
-        pytest.param("spark", "fail", marks=SLOW),
-        pytest.param("spark.cluster", "kill", marks=SLOW),
-        pytest.param("spark.cluster", "fail", marks=SLOW),
+        pytest.param("dask", "kill", marks=DEEP),
+        pytest.param("dask", "fail", marks=DEEP),
+        pytest.param("ray_tasks", "kill", marks=DEEP),
+        pytest.param("ray_tasks", "fail", marks=DEEP),
+        pytest.param("spark", "fail", marks=DEEP),
+        pytest.param("spark.cluster", "kill", marks=DEEP),
+        pytest.param("spark.cluster", "fail", marks=DEEP),
     ],
 )
 @pytest.mark.timeout(300)
@@ -74,10 +74,10 @@ def test_survives(name: str, kind: str) -> None:
         ("rayon", "fail", "system: the fault that the run was asked for"),
         ("tokio", "fail", "system: the fault that the run was asked for"),
         ("goroutines", "fail", "system: the fault that the run was asked for"),
-        pytest.param("ray_actors", "kill", "system: ", marks=SLOW),
-        pytest.param("ray_compiled", "fail", "system: ", marks=SLOW),
-        pytest.param("ray_compiled.each_task", "fail", "system: ", marks=SLOW),
-        pytest.param("spark", "kill", "crash: ", marks=SLOW),
+        pytest.param("ray_actors", "kill", "system: ", marks=DEEP),
+        pytest.param("ray_compiled", "fail", "system: ", marks=DEEP),
+        pytest.param("ray_compiled.each_task", "fail", "system: ", marks=DEEP),
+        pytest.param("spark", "kill", "crash: ", marks=DEEP),
     ],
 )
 @pytest.mark.timeout(300)
@@ -87,7 +87,7 @@ def test_does_not_survive_and_says_how(name: str, kind: str, how: str) -> None:
     assert found["ended"][0].startswith(how)
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.waits
 @pytest.mark.timeout(300)
 def test_executors_end_with_a_driver_that_is_killed(tmp_path: Path) -> None:
