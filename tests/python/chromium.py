@@ -12,14 +12,11 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 BINARY = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
-NEEDED = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        BINARY is None or DRIVER is None,
-        reason="needs chromium and chromedriver (apt-get install chromium chromium-driver)",
-    ),
-]
-"""Marks of tests that open a page."""
+NEEDED = pytest.mark.skipif(
+    BINARY is None or DRIVER is None,
+    reason="needs chromium and chromedriver (apt-get install chromium chromium-driver)",
+)
+"""The mark of tests that open a page."""
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",

@@ -118,7 +118,7 @@ def test_programs_of_task_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     side.close()
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.skipif("dask" not in runnable(), reason="Dask is not set up")
 def test_an_ended_comparison_leaves_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mark = f"taskgrain-test={tmp_path}"

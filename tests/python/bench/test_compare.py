@@ -32,7 +32,7 @@ def test_two_builds_are_decided() -> None:
         assert found.rounds < 60
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize(("world", "seeds", "most"), [("noisy", 8, 1), ("clock", 16, 2)])
 def test_false_alarms_are_at_most_one_in_twenty(world: str, seeds: int, most: int) -> None:
     """More than one of eight, or two of sixteen, would come by chance in 6 or 4 % of such tests if the share

@@ -22,8 +22,8 @@ BENCH = Path(__file__).parents[3] / "bench" / "worlds.py"
     [
         ("quiet", 10),
         ("tiny", 10),
-        pytest.param("smt 10 ms", 5, marks=pytest.mark.slow),
-        pytest.param("smt 30 s in a study", 5, marks=pytest.mark.slow),
+        pytest.param("smt 10 ms", 5, marks=pytest.mark.deep),
+        pytest.param("smt 30 s in a study", 5, marks=pytest.mark.deep),
     ],
 )
 def test_intervals_hold_the_truth_and_a_system_is_like_itself(name: str, seeds: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from driver_process import runnable
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.submission
 SYSTEMS = ("serial", "limit", "openmp_for")
 VERDICTS = {"faster", "slower", "same", "undecided", "not comparable"}
 
@@ -29,19 +29,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     found = []
     for number in range(3):
         found.append(tmp_path_factory.mktemp("real") / f"r{number}")
-        words = (
-            "metg",
-            "--system",
-            ",".join(SYSTEMS),
-            "--width",
-            "8",
-            "--budget",
-            "8",
-            "-o",
-            found[-1],
-            "-q",
-        )
-        assert called(*words).returncode == 0
+        words = ("--system", ",".join(SYSTEMS), "--width", "8", "--budget", "4", "-o", found[-1], "-q")
+        assert called("metg", *words).returncode == 0
     return found
 
 
@@ -84,6 +73,6 @@ def test_one_driver_as_two_builds(folders: list[Path], tmp_path: Path) -> None:
     copy = tmp_path / "driver"
     copy.write_bytes(driver.read_bytes())
     copy.chmod(0o755)
-    found = document("--build", driver, copy, "--system", "limit", "--width", "8", "--budget", "8", "-q")
+    found = document("--build", driver, copy, "--system", "limit", "--width", "8", "--budget", "4", "-q")
     (cell,) = found["cells"]
     assert cell["verdict"] in VERDICTS and "the build is the same on both sides" in cell["notes"]

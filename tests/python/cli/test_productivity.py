@@ -79,7 +79,7 @@ def test_constructs_are_listed_and_markdown_is_a_page_s(taskgrain: Command, mine
     )
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 def test_figures_are_named(taskgrain: Command, folder: Path, tmp_path: Path) -> None:
     words = ("productivity", folder, "--figures", tmp_path / "figures", "--format", "svg")
     made = sorted(tmp_path / "figures" / f"productivity-{one}-width=16.svg" for one in ("dom", "fft"))

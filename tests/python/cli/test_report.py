@@ -56,7 +56,7 @@ def test_folders_before_the_last_are_what_it_is_compared_with(taskgrain: Command
     assert "What changed?" in taskgrain("report", old, new, "--show").out
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 def test_json_names_every_file(taskgrain: Command, folder: Path, tmp_path: Path) -> None:
     done = taskgrain("report", folder, "--figures", tmp_path / "figures", "--format", "svg,pdf", "--json")
     assert done.code == 0

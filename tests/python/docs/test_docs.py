@@ -12,9 +12,9 @@ A page is run from beginning to end in a folder of its own, which has the checko
 - `cells` is what a study's dry run shows (test_study_examples.py).
 
 Nothing else is allowed. A comment right before a block changes that: `<!-- not run: REASON -->` leaves it
-out, `<!-- slow -->` leaves it to the tests marked slow, `<!-- excerpt: FILE -->` holds it to the text of a
-file, `<!-- output -->` to what the block before it printed. A block with `<!-- checkout -->` is for a copy of
-the sources, where test_how_to_core.py follows the page.
+out, `<!-- excerpt: FILE -->` holds it to the text of a file, `<!-- output -->` to what the block before it
+printed. A block with `<!-- checkout -->` is for a copy of the sources, where test_how_to_core.py follows the
+page.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from pathlib import Path
 import pytest
 from markdown_blocks import Block, blocks, pages
 
-pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
 PAGES = [page.relative_to(ROOT).as_posix() for page in pages(ROOT)]
-SLOW = [page for page in PAGES if any("slow" in one.comments for one in blocks((ROOT / page).read_text()))]
+RINGS = {"docs/quick-start.md": "slow", "docs/tutorial.md": "deep", "docs/reference/report.md": "deep"}
+"""Which ring runs a page first, if it is not that of a submission."""
 MEASURED = min((ROOT / "docs" / "results").glob("*/runs.jsonl*")).parent
 LANGUAGES = ("sh", "python", "toml", "json", "c", "cpp", "cmake", "cells", "text")
 SECONDS = 120
@@ -118,7 +118,7 @@ def _check(block: Block, folder: Path, before: str) -> str:
     return ""
 
 
-def run_page(text: str, folder: Path, *, slow: bool) -> None:
+def run_page(text: str, folder: Path) -> None:
     """Everything on a page, in order. Raises PageError with the line of the block that is wrong."""
     for name in ("studies", "docs", "templates"):
         (folder / name).symlink_to(ROOT / name)
@@ -133,21 +133,16 @@ def run_page(text: str, folder: Path, *, slow: bool) -> None:
                 if not block.comments["not run"]:
                     raise PageError("'not run' needs a reason")
                 continue
-            if slow or "slow" not in block.comments:
-                printed = _check(block, folder, printed)
+            printed = _check(block, folder, printed)
         except (PageError, ValueError, OSError) as error:
             raise PageError(f"line {block.line}: {error}") from error
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page", [pytest.param(one, marks=getattr(pytest.mark, RINGS.get(one, "submission"))) for one in PAGES]
+)
 def test_page(page: str, tmp_path: Path) -> None:
-    run_page((ROOT / page).read_text(), tmp_path, slow=False)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("page", SLOW)
-def test_page_with_what_is_slow(page: str, tmp_path: Path) -> None:
-    run_page((ROOT / page).read_text(), tmp_path, slow=True)
+    run_page((ROOT / page).read_text(), tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +168,7 @@ def test_page_with_what_is_slow(page: str, tmp_path: Path) -> None:
 )
 def test_a_bad_page_is_found_out(page: str, complaint: str, tmp_path: Path) -> None:
     with pytest.raises((PageError, ValueError), match=re.escape(complaint)):
-        run_page(page, tmp_path, slow=False)
+        run_page(page, tmp_path)
 
 
 def test_a_good_page_is_run_in_order(tmp_path: Path) -> None:
@@ -193,15 +188,11 @@ word
 ```sh
 false
 ```
-<!-- slow -->
-```sh
-false
-```
 ```python
 assert __import__("pathlib").Path("b").exists()
 ```
 """
-    run_page(page, tmp_path, slow=False)
+    run_page(page, tmp_path)
     assert (tmp_path / "b").exists()
 
 
@@ -267,6 +258,7 @@ def test_links_of_the_readme_lead_somewhere() -> None:
         assert link.startswith("https://") or (ROOT / link).exists(), link
 
 
+@pytest.mark.slow
 def test_the_site_builds_and_needs_no_network(tmp_path: Path) -> None:
     """`--strict` finds links and anchors that lead nowhere, and pages that are not in the navigation."""
     site = tmp_path / "site"

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from markdown_blocks import Block, blocks, pages
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]  # without ccache, all of the core is compiled
+pytestmark = [pytest.mark.deep, pytest.mark.timeout(900)]  # without ccache, all of the core is compiled
 ROOT = Path(__file__).parents[3]
 PAGES = {
     page.stem: page.read_text()

@@ -20,7 +20,7 @@ from taskgrain.machine import memory
 from taskgrain.machine.processes import descendants
 
 HOSTILE = str(DRIVERS / "hostile.py")
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("no_own_systems")]
+pytestmark = pytest.mark.usefixtures("no_own_systems")
 
 # Mode of the driver: the failure's kind, and words of its message.
 MARKED = {
@@ -64,9 +64,9 @@ def study_of(folder: Path, modes: Mapping[str, object], good_runs: int) -> list[
 @pytest.mark.parametrize(
     ("modes", "good_runs"),
     [
-        (MARKED, 0),
-        pytest.param(MARKED, 10, marks=pytest.mark.slow),
-        pytest.param(SLOW, 10, marks=pytest.mark.slow),
+        pytest.param(MARKED, 0, marks=pytest.mark.slow),
+        pytest.param(MARKED, 10, marks=pytest.mark.deep),
+        pytest.param(SLOW, 10, marks=pytest.mark.submission),
     ],
 )
 def test_every_failure_is_contained(
@@ -98,6 +98,7 @@ def test_every_failure_is_contained(
 
 
 @pytest.mark.usefixtures("simulated")
+@pytest.mark.submission
 def test_the_table_of_a_failed_study_is_fit_for_any_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -131,6 +132,7 @@ def started(sessions: list[Session], mode: str, **rest: float | int | None) -> S
 GRAPH = {"pattern": "trivial", "steps": 4, "width": 2}
 
 
+@pytest.mark.submission
 def test_the_time_limit_follows_what_is_known(sessions: list[Session]) -> None:
     for known, least, most in ((0.001, 10.0, 10.1), (1.0, 30.0, 30.0), (1000.0, 3000.0, 3000.0)):
         session = Session("x", Launch((), {}, CORES))
@@ -155,6 +157,7 @@ session.close()
 """
 
 
+@pytest.mark.submission
 def test_a_harness_that_was_stopped_has_not_waited(tmp_path: Path) -> None:
     log = tmp_path / "log"
     words = [sys.executable, "-c", STOPPED, HOSTILE, "slow", str(CORES[0]), str(log)]
@@ -172,6 +175,7 @@ def test_a_harness_that_was_stopped_has_not_waited(tmp_path: Path) -> None:
 # -- memory -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.submission
 @pytest.mark.parametrize("mode", ["eats", "child_eats"])
 def test_a_driver_that_eats_memory_is_stopped_in_time(sessions: list[Session], mode: str) -> None:
     session = started(sessions, mode, memory_bytes=300 * 2**20)
@@ -184,6 +188,7 @@ def test_a_driver_that_eats_memory_is_stopped_in_time(sessions: list[Session], m
     session.start()
 
 
+@pytest.mark.submission
 def test_the_kernel_would_end_a_driver_before_the_harness(sessions: list[Session]) -> None:
     session = started(sessions, "good")
     scores = [int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in session.pids()]

@@ -78,7 +78,7 @@ def test_a_change_is_found_among_hundreds_of_series() -> None:
     assert change_points(numbers((20, 0.0), (20, 0.3)), ALARM / 200) == (20,)
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 def test_false_alarms_are_as_rare_as_they_were_asked_to_be() -> None:
     """Five in a hundred were asked for; above 27 of 300 would come by chance once in a thousand tests."""
     found = [change_points(numbers((16, 0.0), seed=seed), 0.05) for seed in range(300)]

@@ -18,7 +18,7 @@ import chromium
 from selenium import webdriver
 from selenium_axe_python import Axe
 
-pytestmark = chromium.NEEDED
+pytestmark = [chromium.NEEDED, pytest.mark.submission]
 
 
 @pytest.fixture(scope="module")

@@ -154,8 +154,10 @@ def test_a_reference_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert cells(finish(words, timeout=50)) == {"fast": ("budget", ["budget_before_first_run"])}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", REAL)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=pytest.mark.submission if one == REAL[0] else pytest.mark.deep) for one in REAL],
+)
 def test_an_enormous_run_of_a_real_system(name: str) -> None:
     """Refused where it cannot fit at all, else stopped; where the machine is very slow, even before that."""
     words = ["metg", "--system", name, "--pattern", "stencil_1d", "--width", "1e7", "--cores", "2"]

@@ -35,7 +35,7 @@ from killable_study import (
 from taskgrain.machine.processes import descendants
 from taskgrain.results import reader
 
-pytestmark = pytest.mark.slow
+SUBMISSION, DEEP = pytest.mark.submission, pytest.mark.deep
 
 
 class Killer:
@@ -109,7 +109,9 @@ def assert_the_record_implies(out: Path, words: Sequence[str], cells: list[objec
 
 
 @pytest.mark.usefixtures("simulated")
-@pytest.mark.parametrize(("kills", "rounds"), [(6, 8), pytest.param(100, 40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("kills", "rounds"), [pytest.param(6, 8, marks=pytest.mark.slow), pytest.param(100, 40, marks=DEEP)]
+)
 def test_killed_again_and_again_it_loses_nothing(tmp_path: Path, kills: int, rounds: int) -> None:
     words = write_study(tmp_path, min_rounds=rounds, max_rounds=rounds)
     out, journal = tmp_path / "out", tmp_path / "journal"
@@ -134,24 +136,30 @@ def test_killed_again_and_again_it_loses_nothing(tmp_path: Path, kills: int, rou
 REAL = [name for name in ("limit", "mpi", "openmp_task") if name in runnable()]
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("systems", "kills", "rounds"),
+    [pytest.param(REAL[:1], 3, 4, marks=SUBMISSION), pytest.param(REAL, 9, 6, marks=DEEP)],
+)
 @pytest.mark.skipif(not REAL, reason="no system is built")
-def test_real_systems_killed_lose_nothing(tmp_path: Path) -> None:
+def test_real_systems_killed_lose_nothing(
+    tmp_path: Path, systems: Sequence[str], kills: int, rounds: int
+) -> None:
     out = tmp_path / "out"
-    words = ["metg", "--system", ",".join(REAL), "--width", "8", "-o", str(out)]
-    words += ["--min-rounds", "6", "--max-rounds", "6"]
+    words = ["metg", "--system", ",".join(systems), "--width", "8", "-o", str(out)]
+    words += ["--min-rounds", str(rounds), "--max-rounds", str(rounds)]
     with Forker(os.environ, tmp_path / "errors") as forker:
         killer = Killer(out, forker, words, seed=5)
-        for number in range(9):
+        for number in range(kills):
             killer.kill(("harness", "driver", "group")[number % 3], 0.2)
     cells = table(finish(words))
     assert "Traceback" not in (tmp_path / "errors").read_text()
     assert_nothing_twice(out)
     assert not lines(out, "failure")
-    assert [cell["system"] for cell in cells if isinstance(cell, dict)] == REAL
+    assert [cell["system"] for cell in cells if isinstance(cell, dict)] == systems
     assert_the_record_implies(out, words, cells)
 
 
+@SUBMISSION
 @pytest.mark.usefixtures("simulated")
 def test_a_killed_driver_is_started_again_and_told_of(tmp_path: Path) -> None:
     words = write_study(tmp_path)
@@ -174,6 +182,7 @@ def test_a_killed_driver_is_started_again_and_told_of(tmp_path: Path) -> None:
     assert_nothing_twice(out)
 
 
+@SUBMISSION
 @pytest.mark.usefixtures("simulated")
 def test_nothing_outlives_a_killed_supervisor(tmp_path: Path) -> None:
     write_system(tmp_path, "bad", str(DRIVERS / "hostile.py"), "children", "1000000")
@@ -235,8 +244,12 @@ def stopped(
 @pytest.mark.usefixtures("simulated")
 @pytest.mark.parametrize(
     "numbers",
-    [(signal.SIGINT,), (signal.SIGTERM,), (signal.SIGHUP,), (signal.SIGINT,) * 5],
-    ids=["int", "term", "hup", "five"],
+    [
+        pytest.param((signal.SIGINT,), marks=pytest.mark.slow, id="int"),
+        pytest.param((signal.SIGTERM,), marks=SUBMISSION, id="term"),
+        pytest.param((signal.SIGHUP,), marks=DEEP, id="hup"),
+        pytest.param((signal.SIGINT,) * 5, marks=SUBMISSION, id="five"),
+    ],
 )
 def test_an_interrupt_says_how_to_go_on(tmp_path: Path, numbers: Sequence[signal.Signals]) -> None:
     words = write_study(tmp_path, min_rounds=40)
@@ -249,7 +262,9 @@ def test_an_interrupt_says_how_to_go_on(tmp_path: Path, numbers: Sequence[signal
 
 
 @pytest.mark.usefixtures("simulated")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=SUBMISSION), pytest.param(signal.SIGTERM, marks=DEEP)]
+)
 def test_an_interrupt_shows_the_table_so_far(tmp_path: Path, number: signal.Signals) -> None:
     write_system(tmp_path, "bad", str(DRIVERS / "hostile.py"), "hangs", "1000000")
     words = write_study(tmp_path, systems=["fast", "slow", "bad"], min_rounds=1000, max_rounds=1000)
@@ -272,6 +287,7 @@ def test_an_interrupt_shows_the_table_so_far(tmp_path: Path, number: signal.Sign
     assert_nothing_twice(tmp_path / "out")
 
 
+@SUBMISSION
 @pytest.mark.usefixtures("simulated")
 def test_what_was_not_measured_is_called_that(tmp_path: Path) -> None:
     write_system(tmp_path, "bad", str(DRIVERS / "hostile.py"), "hangs", "0")
@@ -284,6 +300,7 @@ def test_what_was_not_measured_is_called_that(tmp_path: Path) -> None:
     assert (cell["metg"], cell["curve"], cell["warnings"]) == (None, [], [])
 
 
+@SUBMISSION
 @pytest.mark.usefixtures("simulated")
 def test_an_interrupt_in_a_pipe_whose_reader_has_gone(tmp_path: Path) -> None:
     words = write_study(tmp_path, min_rounds=1000, max_rounds=1000)
@@ -299,6 +316,7 @@ def test_an_interrupt_in_a_pipe_whose_reader_has_gone(tmp_path: Path) -> None:
     assert said.endswith("taskgrain: interrupted; the same command goes on from here\n")
 
 
+@SUBMISSION
 @pytest.mark.usefixtures("simulated")
 @pytest.mark.parametrize("mode", ["hangs", "ignores_quit", "spinning", "hangs_at_start"])
 def test_an_interrupt_ends_drivers_that_do_not_listen(tmp_path: Path, mode: str) -> None:
@@ -308,6 +326,7 @@ def test_an_interrupt_ends_drivers_that_do_not_listen(tmp_path: Path, mode: str)
     assert "taskgrain: interrupted" in said
 
 
+@SUBMISSION
 @pytest.mark.usefixtures("simulated")
 def test_an_interrupt_of_a_single_run(tmp_path: Path) -> None:
     write_system(tmp_path, "bad", str(DRIVERS / "hostile.py"), "hangs", "0")
@@ -315,6 +334,7 @@ def test_an_interrupt_of_a_single_run(tmp_path: Path) -> None:
     assert interrupted(words, 3.0) == "taskgrain: interrupted\n"
 
 
+@SUBMISSION
 @pytest.mark.usefixtures("simulated")
 def test_without_a_folder_an_interrupt_says_that_nothing_is_kept(tmp_path: Path) -> None:
     words = write_study(tmp_path)
@@ -322,6 +342,7 @@ def test_without_a_folder_an_interrupt_says_that_nothing_is_kept(tmp_path: Path)
     assert "taskgrain: interrupted; nothing is kept without --output" in said
 
 
+@SUBMISSION
 @pytest.mark.usefixtures("simulated")
 def test_an_interrupt_at_any_moment_of_the_start(tmp_path: Path) -> None:
     words = write_study(tmp_path, min_rounds=100, max_rounds=100)
@@ -329,7 +350,7 @@ def test_an_interrupt_at_any_moment_of_the_start(tmp_path: Path) -> None:
         interrupted(words, seconds)
 
 
-@pytest.mark.slow
+@SUBMISSION
 @pytest.mark.skipif(not REAL, reason="no system is built")
 def test_an_interrupt_of_real_systems(tmp_path: Path) -> None:
     out = tmp_path / "out"

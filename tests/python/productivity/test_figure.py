@@ -54,7 +54,7 @@ def test_the_line_of_the_frontier_descends_and_goes_on() -> None:
     assert steps[-1]["metg"] > 9e-6
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 def test_each_workload_with_a_number_has_its_files(tmp_path: Path) -> None:
     workloads = {"fft/width=4": ROWS, "dom": [ROWS[-1]]}
     written = save(workloads, tmp_path / "made" / "here", ("svg", "png", "pdf"))

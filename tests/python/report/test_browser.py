@@ -1,4 +1,4 @@
-"""The report in a real browser (headless Chromium): what only a browser can tell."""
+"""The report in a real browser (headless Chromium), after the first look of test_browser_draws.py."""
 
 from __future__ import annotations
 
@@ -30,18 +30,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-pytestmark = chromium.NEEDED
-
-
-def test_draws_without_complaint_or_request(browser: webdriver.Chrome, report: str) -> None:
-    show(browser, report)
-    assert complaints(browser) == []
-    assert "cannot be drawn" not in browser.find_element(By.TAG_NAME, "main").text
-    charts = browser.find_elements(By.CSS_SELECTOR, ".chart svg")
-    assert len(charts) == 3 * len(results_folder.PATTERNS)
-    for chart in ("metg-0", "efficiency-0", "rate-0"):
-        assert len(marks(browser, chart)) > 4
-    assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
+pytestmark = [chromium.NEEDED, pytest.mark.submission]
 
 
 def test_text_stays_inside_the_charts(browser: webdriver.Chrome, report: str) -> None:

@@ -33,7 +33,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
-pytestmark = chromium.NEEDED
+pytestmark = [chromium.NEEDED, pytest.mark.submission]
 
 
 def test_few_systems_are_drawn_and_others_at_a_click(browser: webdriver.Chrome, report: str) -> None:

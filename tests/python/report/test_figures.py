@@ -27,8 +27,11 @@ def test_figures_of_one_cell(tmp_path: Path) -> None:
         assert ">mpi</text>" in one.read_text("utf-8")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("suffix", [".svg", ".pdf", ".png"])
+@pytest.mark.parametrize(
+    "suffix",
+    [pytest.param(".pdf", marks=pytest.mark.slow)]
+    + [pytest.param(one, marks=pytest.mark.submission) for one in (".svg", ".png")],
+)
 def test_figures_fit_their_columns(tmp_path: Path, suffix: str) -> None:
     drawn = draw(
         data.read(results_folder.of_radices(tmp_path / "study", (1, 5))),
@@ -54,7 +57,7 @@ def test_figures_fit_their_columns(tmp_path: Path, suffix: str) -> None:
         assert wished - 4 <= width <= wished + 1, one.name
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 def test_figures_name_what_they_show(tmp_path: Path) -> None:
     draw(data.read(results_folder.of_radices(tmp_path / "study", (1, 9))), tmp_path / "figures", ["svg"])
     for name, texts in {
@@ -70,7 +73,7 @@ def test_figures_name_what_they_show(tmp_path: Path) -> None:
     assert svg.count(">limit</text>") == 1  # the panels of a row share their names
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 def test_figures_of_hostile_results_stay_in_their_folder(tmp_path: Path) -> None:
     folder = results_folder.hostile(tmp_path / "study")
     drawn = draw(data.read(folder), tmp_path / "figures", ["svg", "svg"])

@@ -18,7 +18,7 @@ import chromium
 from chromium import show
 from selenium import webdriver
 
-pytestmark = chromium.NEEDED
+pytestmark = [chromium.NEEDED, pytest.mark.deep]
 
 CELLS = len(noisy_results.SYSTEMS) * len(noisy_results.PATTERNS)
 OUTSIDE = """

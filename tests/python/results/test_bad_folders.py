@@ -78,7 +78,7 @@ def test_a_full_disk(tmp_path: Path, disk: Callable[[str], Path]) -> None:
     assert not list(out.glob(".*"))
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 @pytest.mark.usefixtures("simulated")
 def test_a_limit_on_file_sizes(tmp_path: Path) -> None:
     words = write_study(tmp_path)
@@ -95,7 +95,7 @@ def test_a_limit_on_file_sizes(tmp_path: Path) -> None:
     assert_nothing_twice(tmp_path / "out")
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 @pytest.mark.usefixtures("simulated")
 def test_a_read_only_disk(tmp_path: Path, disk: Callable[[str], Path]) -> None:
     out = disk("size=20m") / "out"
@@ -107,7 +107,7 @@ def test_a_read_only_disk(tmp_path: Path, disk: Callable[[str], Path]) -> None:
     assert "/other: cannot be written: Read-only file system" in refused(other)
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 @pytest.mark.usefixtures("simulated")
 def test_standard_output_that_is_full(tmp_path: Path) -> None:
     words = write_study(tmp_path)
@@ -147,7 +147,7 @@ def test_whatever_a_kill_leaves_of_a_new_folder_opens(tmp_path: Path, left: tupl
 # -- two harnesses ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 @pytest.mark.usefixtures("simulated")
 def test_two_harnesses_on_one_folder(tmp_path: Path) -> None:
     words = write_study(tmp_path)
@@ -194,7 +194,11 @@ ODD: dict[str, object] = {
 
 @pytest.mark.parametrize(
     "place",
-    ["middle", pytest.param("first", marks=pytest.mark.slow), pytest.param("last", marks=pytest.mark.slow)],
+    [
+        "middle",
+        pytest.param("first", marks=pytest.mark.submission),
+        pytest.param("last", marks=pytest.mark.submission),
+    ],
 )
 def test_odd_lines_change_nothing_and_are_told_of(tmp_path: Path, place: str) -> None:
     expected = comparable(measure(tmp_path, World()))
@@ -210,7 +214,7 @@ def test_odd_lines_change_nothing_and_are_told_of(tmp_path: Path, place: str) ->
     assert any("stored lines do not fit" in note for note in world.notes)
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 @pytest.mark.parametrize("index", [0, 5, 100, -2])
 def test_a_run_that_is_lost_costs_that_run_alone(tmp_path: Path, index: int) -> None:
     expected = comparable(measure(tmp_path, World()))
@@ -264,7 +268,7 @@ def test_an_older_folder_opens(tmp_path: Path) -> None:
         measure(tmp_path, World())
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 def test_a_clock_set_back_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, backwards = tmp_path / "whole", tmp_path / "backwards"
     expected = comparable(measure(whole, World()))

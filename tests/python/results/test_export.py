@@ -109,7 +109,7 @@ def test_reference_has_every_rate() -> None:
     assert found[2]["measurement"] == 1
 
 
-@pytest.mark.parametrize("what", ["made", pytest.param("measured", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("what", ["made", pytest.param("measured", marks=pytest.mark.submission)])
 @pytest.mark.parametrize("table", TABLES)
 def test_round_trip(tmp_path: Path, table: str, what: str) -> None:
     """polars and the csv module read back exactly what the folder holds."""

@@ -150,8 +150,13 @@ def test_workers_that_ended_are_missed(pool: Session) -> None:
 STRANGER = "from taskgrain.system.processes import join; print(join().number, flush=True); input()"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "words"), [("dask", "spawn_main"), ("ray_tasks", "ray::IDLE")])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        pytest.param("dask", "spawn_main", marks=pytest.mark.submission),
+        pytest.param("ray_tasks", "ray::IDLE", marks=pytest.mark.deep),
+    ],
+)
 def test_workers_come_and_go_between_runs(tmp_path: Path, name: str, words: str) -> None:
     """As Ray has it, which now and then starts one too many, and ends others that are idle."""
     if name not in runnable():

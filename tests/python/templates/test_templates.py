@@ -18,7 +18,7 @@ from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.system import System
 from taskgrain.drive.system_file import read
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.timeout(600)
 
 
 def build(folder: Path, *flags: str) -> str:
@@ -37,7 +37,13 @@ def copy(template: str, folder: Path) -> Path:
     return shutil.copytree(REPOSITORY / "templates" / template, folder / "mine")
 
 
-@pytest.fixture(scope="module", params=("system-cpp", "system-python"))
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("system-cpp", marks=pytest.mark.submission),
+        pytest.param("system-python", marks=pytest.mark.slow),
+    ],
+)
 def mine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> System:
     folder = copy(request.param, tmp_path_factory.mktemp(request.param))
     if (folder / "CMakeLists.txt").exists():
@@ -86,6 +92,7 @@ def test_it_is_measured_and_its_command_finds_it_again(mine: System, tmp_path: P
     assert str(mine.folder) in " ".join(plan["commands"]["mine"])
 
 
+@pytest.mark.deep
 def test_a_driver_reports_the_flags_of_its_own_build(tmp_path: Path) -> None:
     folder = copy("system-cpp", tmp_path)
     build(folder, "-DCMAKE_CXX_FLAGS=-O1")

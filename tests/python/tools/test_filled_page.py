@@ -11,7 +11,7 @@ import pytest
 PAGES = [page for page in filled_page.ROOT.glob("docs/**/*.md") if "<!-- begin: " in page.read_text("utf-8")]
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 @pytest.mark.parametrize("page", PAGES, ids=lambda one: one.stem)
 def test_a_page_says_what_its_commands_print(page: Path) -> None:
     """If this fails, call tools/filled_page.py with the page, and draw the figures of the page anew."""

@@ -265,7 +265,7 @@ def test_stopping_when_the_interval_is_narrow_does_not_spoil_it() -> None:
     assert held >= 0.9 and rounds > FAST.min_rounds
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 @pytest.mark.parametrize(
     "noise",
     [

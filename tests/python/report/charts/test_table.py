@@ -67,7 +67,7 @@ def test_nothing_measured_draws_no_curve(chart: object, tmp_path: Path) -> None:
         assert figure.draw(100).to_dict()
 
 
-@pytest.mark.slow
+@pytest.mark.submission
 def test_a_chart_is_added_as_the_page_says(tmp_path: Path) -> None:
     package = CopiedPackage(tmp_path)
     named = {block.title: block.text for block in blocks(PAGE.read_text("utf-8")) if block.title}
