@@ -29,10 +29,7 @@ def test_the_benchmark_prints_a_row() -> None:
     assert row.split()[:2] == ["normal", "9"] and len(row.split()) == len(head.split())
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("--worlds", "calm"), ("--series", "0"), ("--sessions", "8"), ("--cells", "x")],
-)
-def test_options_that_cannot_be(option: str, value: str) -> None:
-    done = subprocess.run([sys.executable, SCRIPT, option, value], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 2 and f"{value!r}" in done.stderr
+def test_the_benchmark_names_what_it_does_not_know() -> None:
+    command = [sys.executable, SCRIPT, "--worlds", "calm"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "'calm'" in done.stderr

@@ -81,6 +81,5 @@ def test_the_bench_prints_a_row_for_each_world_and_names_what_it_does_not_know()
     head, *rows = done.stdout.splitlines()
     assert [row.split()[0] for row in rows] == ["quiet", "tiny"]
     assert all(len(row.split()) == len(head.split()) for row in rows)
-    for words in (("nowhere",), ("quiet", "--seeds", "0"), ("quiet", "--budget", "nan")):
-        done = subprocess.run([*command, *words], capture_output=True, text=True, timeout=60)
-        assert done.returncode == 2 and words[-1] in done.stderr
+    done = subprocess.run([*command, "nowhere"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and "nowhere" in done.stderr

@@ -108,7 +108,7 @@ def test_any_text_is_accepted_or_refused(verb: str, words: dict[str, Words], tmp
         assert (result.out, files(tmp_path)) == ("", before)
         assert all(one.startswith("taskgrain: ") for one in warnings)
         name = option.strip("-").replace("-", "[-_]")
-        assert re.search(rf"^taskgrain: .*{name}", line), line
+        assert re.search(rf"^taskgrain: .*{name}", line) and line.isprintable(), line
         if "is not allowed" in line:
             value = re.search(rf"{name}: (.*?) is not allowed; allowed: .", line)
             assert value and shows(value[1].strip("'\""), text), line

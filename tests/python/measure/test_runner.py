@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 
@@ -147,21 +146,3 @@ def test_a_cell_that_was_cut_before_its_result_keeps_to_its_own_cores(tmp_path: 
     assert world.runs == 0
     assert found == expected
     assert found[0]["peak_rate"] == pytest.approx(2e9)
-
-
-def test_lines_that_do_not_fit_are_ignored(tmp_path: Path) -> None:
-    measure(tmp_path, World())
-    runs = tmp_path / "runs.jsonl"
-    odd = [
-        {"kind": "run", "cell": "fast/nearest/width=4"},
-        {"kind": "run", "cell": "unknown/nearest/width=4"},
-        {"kind": "reference", "rates": "x", "kernel": []},
-        {"kind": "metg"},
-        {"kind": "from the future"},
-        {"kind": "run", "cell": {}},
-    ]
-    runs.write_text("".join(json.dumps(line) + "\n" for line in odd) + runs.read_text())
-    world = World()
-    states = measure(tmp_path, world)
-    assert world.runs == 0
-    assert all((state.metg or {})["ending"] == "precise" for state in states)

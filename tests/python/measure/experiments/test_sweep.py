@@ -1,12 +1,14 @@
-"""The sweep of a cell, driven by a simulated system."""
+"""The sweep of a cell, and those of weak and strong scaling, driven by a simulated system."""
 
 from __future__ import annotations
 
 import pytest
-from simulated_system import Noise, SimulatedSystem, constant, drive
+from simulated_system import QUIET, Noise, SimulatedSystem, constant, drive
 
 from taskgrain.measure.experiments.experiment import CellSettings
+from taskgrain.measure.experiments.strong import Strong
 from taskgrain.measure.experiments.sweep import SIZES, Sweep
+from taskgrain.measure.experiments.weak import Weak
 
 ORDINARY = Noise(run=0.03, repeat=0.015)
 
@@ -47,3 +49,25 @@ def test_a_sweep_of_a_system_that_never_gets_there_is_still_a_curve() -> None:
     found = sweep.result(system.rates)
     assert (found.ending, found.metg) == ("never_reached", None)
     assert len(found.curve) == len(sweep.sizes) == SIZES
+
+
+def test_for_weak_scaling_every_number_of_cores_has_the_same_sizes_of_tasks() -> None:
+    sizes = []
+    for cores in (1, 2, 3):
+        weak = Weak(CellSettings(resamples=50))
+        drive(weak, SimulatedSystem(constant(1e-6), QUIET, width=8 * cores, cores=cores))
+        sizes.append(set(weak.sizes))
+    shared = set.intersection(*sizes)
+    assert len(shared) >= 8 and all(size & (size - 1) == 0 for size in shared)
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 6])
+def test_for_strong_scaling_all_tasks_of_a_step_have_a_power_of_two_of_iterations(cores: int) -> None:
+    width = 8 * cores
+    strong = Strong(CellSettings(resamples=50, points=width))
+    system = SimulatedSystem(constant(1e-6), QUIET, width=width, cores=cores)
+    drive(strong, system)
+    assert 5 < len(strong.sizes) <= SIZES
+    assert set(strong.sizes) <= {round(2**k / width) for k in range(60)} - {0}
+    found = strong.result(system.rates)
+    assert found.metg == pytest.approx(2e-6, rel=0.1) and found.curve[-1].efficiency > 0.9
