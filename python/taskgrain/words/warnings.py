@@ -30,8 +30,8 @@ SENTENCES = {
     "their size. The worst took {worst:.1f} times as long (round {round}, {iterations} iterations). All were "
     "kept. Stop other programs and measure again.",
     "efficiency_above_one": "The efficiency reaches {efficiency:.0%} at {iterations:count iteration}. "
-    "The reference was disturbed, or ran on other cores or with another instruction set. Measure again on a "
-    "quiet machine.",
+    "The reference was disturbed, or ran on other cores or with another instruction set, or the system's "
+    "times are wrong. Measure again on a quiet machine.",
     "no_bound": "The interval has no bound on one side. There were too few rounds, or the sizes end too near "
     "the crossing. Give this cell more rounds.",
     "gap_at_crossing": "The crossing lies between {low:.0f} and {high:.0f} iterations, and no size between "

@@ -74,6 +74,33 @@ def test_a_run_carries_the_reference_before_and_after_it(tmp_path: Path) -> None
     assert changes in ([], [(quick, slow)]), "once at most"
 
 
+@pytest.mark.parametrize("times", [100.0, 1e5])
+def test_no_honest_system_is_refused_where_the_reference_was_starved(tmp_path: Path, times: float) -> None:
+    """It gets so little of a busy machine, before and beside all runs, that each of them seems too fast."""
+    world = World()
+    world.rates = tuple(rate / times for rate in world.rates)
+    states = measure(tmp_path, world)
+    assert not lines(tmp_path, "failure")
+    for state in states:
+        assert state.metg and "efficiency_above_one" in [one["code"] for one in state.metg["warnings"]]
+
+
+@pytest.mark.parametrize("starved", [1.0, 1e5])
+def test_no_processor_is_so_fast_however_little_the_reference_gets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, starved: float
+) -> None:
+    honest, world = Simulated.run, World()
+    world.rates = tuple(rate / starved for rate in world.rates)
+
+    def run(self: Simulated, *words: Any, **named: Any) -> RunResult:
+        result = honest(self, *words, **named)
+        return replace(result, seconds=tuple(1e-9 for _ in result.seconds))
+
+    monkeypatch.setattr(Simulated, "run", run)
+    assert {(state.metg or {})["ending"] for state in measure(tmp_path, world, table=ONE)} == {"failed"}
+    assert all("nobody 5.12e+12" in one["message"] for one in lines(tmp_path, "failure"))
+
+
 @pytest.mark.parametrize("wrong", ["tasks", "unit", "rate"])
 def test_an_answer_that_cannot_be_ends_its_cell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
