@@ -5,8 +5,8 @@
 
 A room imports only from itself and from the rooms below it. Each module of 80 lines and more has a test
 module of its own name: the tests of python/taskgrain/drive/session.py are in
-tests/python/drive/test_session.py. Smaller ones may be tested through their room. Prints what is not so, and
-ends with 1 if there is anything.
+tests/python/drive/test_session.py. Smaller ones may be tested through their room. Says what is not so on
+standard error, and ends with 1 if there is anything.
 """
 
 from __future__ import annotations
@@ -83,8 +83,12 @@ def main() -> int:
         print(__doc__, file=sys.stderr)
         return 2
     package, tests = map(Path, sys.argv[1:]) if sys.argv[1:] else (PACKAGE, TESTS)
-    found = list(complaints(package, tests))
-    print(*found, sep="\n", end="\n" if found else "")
+    try:
+        found = list(complaints(package, tests))
+    except (OSError, SyntaxError, ValueError) as error:  # a file that goes, or is written, at this moment
+        found = [f"check_rooms: a file cannot be read: {error}"]
+    if found:  # where it is seen also if standard output goes to a file or is closed, as errors are
+        print(*found, f"check_rooms: {len(found)} to be mended", sep="\n", file=sys.stderr or sys.stdout)
     return 1 if found else 0
 
 

@@ -116,7 +116,25 @@ def test_the_command(house: House) -> None:
     words = [str(house.package), str(house.tests)]
     done = subprocess.run([*command, *words], capture_output=True, text=True)
     assert done.returncode == 1
-    assert done.stdout.startswith(f"{house.package}/drive/tree.py: has 80 lines and no tests in")
+    assert f"{house.package}/drive/tree.py: has 80 lines and no tests in" in done.stderr
     done = subprocess.run([*command, *words[:1]], capture_output=True, text=True)
     assert done.returncode == 2
     assert "check_rooms.py [PACKAGE TESTS]" in done.stderr
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "1>/dev/full"])
+def test_it_says_why_whatever_its_output_is(house: House, closed: str) -> None:
+    house.module("helpers/all.py")
+    command = ["sh", "-c", f'"$@" {closed}', "sh", sys.executable, check_rooms.__file__]
+    done = subprocess.run([*command, house.package, house.tests], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert (done.stdout + done.stderr).endswith("check_rooms: 1 to be mended\n")
+
+
+@pytest.mark.parametrize(("text", "why"), [(b"def f(:\n", "invalid syntax"), (b"\xff", "invalid start byte")])
+def test_a_file_that_cannot_be_read_is_told(house: House, text: bytes, why: str) -> None:
+    (house.package / "words" / "numbers.py").write_bytes(text)
+    command = [sys.executable, check_rooms.__file__, house.package, house.tests]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert why in done.stderr and "Traceback" not in done.stderr
