@@ -20,7 +20,7 @@ namespace taskgrain::rt {
 
 /// Only what hangs takes so long.
 inline std::chrono::steady_clock::time_point hang() {
-  return std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  return std::chrono::steady_clock::now() + std::chrono::seconds(300);
 }
 
 /// Waits until `condition()`. False if that hangs.

@@ -22,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "rt/asleep.hpp"
 #include "rt/stress.hpp"
 #include "taskgrain/rt/error.hpp"
 
@@ -107,7 +108,7 @@ class Checker : public Transport::Receiver {
 /// Polls until that is so. A rank that waits too long ends all.
 template <typename Done>
 void poll_until(MpiTransport& transport, Transport::Receiver& receiver, const char* what, const Done& done) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto end = hang();
   while (!done()) {
     if (!transport.poll(receiver)) std::this_thread::yield();
     if (std::chrono::steady_clock::now() > end) {
@@ -316,7 +317,7 @@ TEST(MpiTransport, SendsForOtherThreads) {
   for (std::uint64_t k = 0; k < std::min<std::uint64_t>(number, bodies.size()); ++k)
     large += k % ranks == me ? ranks : 0;
   EXPECT_TRUE(transport.may_poll());
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto end = hang();
   while (checker.came_ < expected || checker.came_large_ < large) {
     if (const std::unique_lock guard(one_polls, std::try_to_lock); guard) transport.poll(checker);
     std::this_thread::yield();
@@ -357,7 +358,7 @@ TEST(MpiTransport, SaysThatThereIsSomethingToSend) {
   Checker checker(transport.ranks());
   transport.send(transport.rank(), labelled(transport.rank(), 0, 10));
   // Also a program that polls only then gets it.
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  const auto end = hang();
   while (checker.came_ == 0 && std::chrono::steady_clock::now() < end)
     if (transport.anything()) transport.poll(checker);
   EXPECT_EQ(checker.came_, 1u);

@@ -67,7 +67,7 @@ class Ranks {
 
   /// Waits until all have ended; those that have not after `most` are killed.
   /// \returns exit codes by rank: 1000 + the number of the signal for those that a signal has ended
-  std::vector<int> wait(std::chrono::milliseconds most = std::chrono::seconds(90)) {
+  std::vector<int> wait(std::chrono::milliseconds most = std::chrono::seconds(300)) {
     const auto until = std::chrono::steady_clock::now() + most;
     for (auto nap = std::chrono::microseconds(100); look(false); nap = std::min(2 * nap, longest_nap)) {
       if (std::chrono::steady_clock::now() > until) {

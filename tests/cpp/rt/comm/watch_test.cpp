@@ -172,16 +172,18 @@ TEST_P(Watching, LosesNobodyWhoGoesOnNowAndThen) {
         own, [&](int, const std::string&) { ++segment_.block(0).words_bytes; }, GetParam(), milliseconds(150));
   };
   const Process one = start(1, watches), two = start(2, watches);
-  const auto pause = [](int number) { std::this_thread::sleep_for(milliseconds(number)); };
+  const auto go_on = [&](const Process& process, int rank) {  // until it has looked
+    const std::uint32_t looks = segment_.block(rank).looks;
+    process.send(SIGCONT);
+    EXPECT_TRUE(eventually([&] { return segment_.block(rank).looks != looks; }));
+  };
   for (const bool also_the_first : {true, false}) {
     for (int k = 0; k < 9; ++k) {  // the first goes on first each time, or all the time, and sees the other stopped
       if (also_the_first) one.send(SIGSTOP);
       two.send(SIGSTOP);
-      pause(170);
-      one.send(SIGCONT);
-      pause(20);
-      two.send(SIGCONT);
-      pause(20);
+      std::this_thread::sleep_for(milliseconds(170));  // another one looks meanwhile
+      if (also_the_first) go_on(one, 1);
+      go_on(two, 2);
     }
     EXPECT_EQ(losses(), 0u) << also_the_first;
   }

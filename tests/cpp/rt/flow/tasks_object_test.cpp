@@ -19,6 +19,7 @@
 #include <tuple>
 #include <vector>
 
+#include "rt/asleep.hpp"
 #include "rt/stress.hpp"
 #include "taskgrain/rt.hpp"
 
@@ -232,7 +233,7 @@ struct Long {
   static constexpr std::size_t at_once = 64;
   static constexpr int together = 200;
   std::shared_ptr<std::atomic<int>> stolen = std::make_shared<std::atomic<int>>(0);
-  std::chrono::steady_clock::time_point too_late = std::chrono::steady_clock::now() + 60s;
+  std::chrono::steady_clock::time_point too_late = hang();
 
   int indegree(int) const { return 1; }
   int worker(int) const { return 0; }

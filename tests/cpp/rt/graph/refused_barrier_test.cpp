@@ -34,7 +34,7 @@ class RefusedBarrier : public testing::TestWithParam<Policy> {
     if (!detail::asymmetric_barriers) GTEST_SKIP() << "there is no barrier of the kernel";
     const pid_t child = fork();
     if (child == 0) {
-      alarm(100);  // a hang is a failure
+      alarm(300);  // a hang is a failure
       try {
         Runtime runtime({.workers = workers, .pin = false, .spin = 0us});  // all long waits are parked at once
         if (!forbid_membarrier()) _exit(no_filter);
