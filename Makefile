@@ -1,15 +1,16 @@
-# make study   measure every system that can run here        make test        all tests
+# make study   measure every system that can run here        make test        the tests, in a quarter of an hour
 # make doctor  this machine and what can run on it           make test-fast   the everyday loop
-# make bench   what core and runtime cost, a report to open   make docs        the site, into build/site
-# make setup   what the others do first                       make models      the models of the lock-free parts
+# make bench   what core and runtime cost, a report to open   make test-ci     what a submission needs besides `make test`
+# make setup   what the others do first                       make test-deep   all other tests, for hours
+# make docs    the site, into build/site                      make models      the models of the lock-free parts
 # make figures STUDY=NAME   a study of studies/papers, and its figures
 # make bench-metg   what a METG costs and how well it repeats (over an hour)
-# make format  C and C++ as .clang-format says            make test-aarch64   the C++ tests for 64-bit Arm, in qemu
+# make format  C and C++ as .clang-format says
 
 SHELL := /bin/bash
 export CXX  # g++ unless somebody says otherwise: pip's builds and the others share what ccache keeps by the compiler's name
 taskgrain := .venv/bin/taskgrain
-.PHONY: study figures doctor setup setup-dev test test-fast test-cpp test-cpp-fast test-python test-python-fast test-sanitized test-tsan test-asan test-aarch64 models lint format docs bench bench-metg clean
+.PHONY: study figures doctor setup setup-dev test test-ci test-deep test-fast test-cpp test-python test-drivers test-tsan test-asan test-aarch64 models lint format docs bench bench-metg clean
 .DEFAULT_GOAL := study
 
 study: setup
@@ -50,27 +51,48 @@ names := .venv/.names.$(call sum,find systems -name '*.py' -o -name system.toml;
 $(needs) $(names):
 	@mkdir -p .venv && rm -f $(basename $@).* && touch $@
 
+# Who has other groups has the default one, and who has set up for development has set up.
+touch = touch $(sort $@ $(basename $@).default $(subst -dev.,.,$@ $(basename $@).default))
+
 # Nothing works without what is built, which is not in .venv.
 lost := $(if $(wildcard build/installed/taskgrain),,lost)
 .PHONY: lost
 .venv/.installed.$(GROUPS) .venv/.installed-dev.$(GROUPS): .venv/.installed%: \
   pyproject.toml tools/setup tools/requirements.py tools/build_once.sh $(wildcard systems/*/setup systems/*/Cargo.toml src/rust/*) $(needs) $(lost)
 	tools/setup $(if $(filter -dev.%,$*),--dev) --groups $(lastword $(subst ., ,$*))
-	@touch $@ $(subst -dev.,.,$@)
+	@$(touch)
 
 built := $(shell find CMakeLists.txt cmake include src systems tools/build -type f -not -name '*.py' -not -name system.toml)
 .venv/.built.$(GROUPS) .venv/.built-dev.$(GROUPS): .venv/.built%: .venv/.installed% $(built) $(names)
 	@tools/build
-	@touch $@ $(subst -dev.,.,$@)
+	@$(touch)
 
-test: lint test-cpp test-sanitized models test-python
-test-fast: lint test-cpp-fast test-python-fast
+# The rings of tests: tools/rings.py says what each runs.
+test:
+	@tools/rings.py test --groups $(GROUPS)
+test-ci:
+	@tools/rings.py submission --groups $(GROUPS)
+test-deep:
+	@tools/rings.py deep --groups all
+test-fast: lint test-cpp
+	$(MAKE) test-python test-drivers RING=fast
 
-# The drivers come last and one at a time, because each of them uses all cores; but two that mostly wait.
-test-python test-python-fast: test-python%: setup-dev
-	.venv/bin/pytest $(if $*,-m "not slow") --ignore tests/python/systems --numprocesses 2 --dist loadfile --no-loadscope-reorder
-	.venv/bin/pytest -m "not waits$(if $*, and not slow)" tests/python/systems
-	$(if $*,,.venv/bin/pytest -m waits --numprocesses 2 tests/python/systems)
+# Whose tests the targets below run: those of `make test`, unless RING says fast, submission or deep.
+RING := test
+marked.fast := not (slow or submission or deep)
+marked.test := not (submission or deep)
+marked.submission := submission
+marked.deep := deep
+pytest := .venv/bin/pytest
+none_is_fine := || [ $$? = 5 ]  # which is what pytest ends with if no test is chosen
+
+test-python: setup-dev
+	$(pytest) -m "$(marked.$(RING))" --ignore tests/python/systems --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+# One driver at a time, because each uses all cores; but two of those that mostly wait.
+test-drivers: setup-dev
+	$(pytest) -m "not waits and $(marked.$(RING))" tests/python/systems $(none_is_fine)
+	$(pytest) -m "waits and $(marked.$(RING))" --numprocesses 2 tests/python/systems $(none_is_fine)
 
 lint: setup-dev
 	.venv/bin/ruff check python templates tests bench tools apps
@@ -78,19 +100,14 @@ lint: setup-dev
 	tools/check_rooms.py
 
 # Build folders, flags, and which tests they run: CMakePresets.json.
-test-cpp test-cpp-fast: test-cpp%: setup-dev
-	cmake --preset tests >/dev/null
-	cmake --build --preset tests
-	ctest --preset $(if $*,fast,tests) >build/tests.log || { cat build/tests.log; exit 1; }
+test-cpp: preset = tests$(addprefix -,$(filter submission deep,$(RING)))
+test-tsan test-asan: preset = $(@:test-%=%)$(addprefix -,$(filter deep,$(RING)))
+test-cpp test-tsan test-asan: setup-dev
+	cmake --preset $(preset) >/dev/null
+	cmake --build --preset $(preset)
+	ctest --preset $(preset)
 
-# The runtime under ThreadSanitizer, and under AddressSanitizer and UndefinedBehaviorSanitizer.
-test-sanitized: test-tsan test-asan
-test-tsan test-asan: test-%: setup-dev
-	cmake --preset $* >/dev/null
-	cmake --build --preset $*
-	ctest --preset $* >build/$*.log || { cat build/$*.log; exit 1; }
-
-# For 64-bit Arm, in qemu: not a part of `test`, for it takes a quarter of an hour.
+# For 64-bit Arm, in qemu.
 test-aarch64: setup-dev
 	tools/test_aarch64
 

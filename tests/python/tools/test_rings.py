@@ -1,0 +1,156 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import rings
+from rings import Ring, Stage
+
+
+@pytest.fixture(autouse=True)
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with two files and a set-up that works."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "one").write_text("1")
+    (tmp_path / "two").write_text("2")
+    (tmp_path / "Makefile").write_text("setup-dev:\n\t@echo set up $(GROUPS)\n")
+    (tmp_path / ".gitignore").write_text("/build/\n/ran\n")
+    commit(tmp_path, "init", "--quiet")
+    commit(tmp_path)
+    monkeypatch.setattr(rings, "ROOT", tmp_path)
+    monkeypatch.setattr(rings, "LOGS", tmp_path / "build")
+    monkeypatch.setenv("MAKEFLAGS", "")
+    return tmp_path
+
+
+def commit(folder: Path, *words: str) -> None:
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+    for command in [words] if words else [("add", "--all"), ("commit", "--quiet", "--message", "one")]:
+        subprocess.run([*git, *command], cwd=folder, check=True)
+
+
+def ran(folder: Path) -> list[str]:
+    """The stages that have run since the last call."""
+    file = folder / "ran"
+    found = file.read_text().split() if file.exists() else []
+    file.unlink(missing_ok=True)
+    return found
+
+
+def ring(name: str, *stages: Stage) -> dict[str, Ring]:
+    return {name: Ring(stages, "the moon")}
+
+
+def stage(name: str, *reads: str, then: str = "true") -> Stage:
+    return Stage(name, f"echo {name} >>ran; {then}", 1, reads or (".",))
+
+
+def test_every_stage_runs_and_failures_are_told_at_the_end(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stages = ring("test", stage("a", then="echo why; false"), stage("b", then="echo 12 passed in 3 s"))
+    assert rings.main(["test", "--groups", "ray"], stages) == 1
+    said = capsys.readouterr().out
+    assert ran(checkout) == ["a", "b"]
+    assert (checkout / "build" / "test-set-up.log").read_text() == "set up ray\n"
+    assert "why" in said and "12 passed in 3 s" in said and "the moon" in said
+    ends = said[said.index("\ntest:") :]
+    assert (
+        "a                        FAILED in 0:0" in ends and "b                        passed in 0:0" in ends
+    )
+
+
+def test_nothing_runs_without_a_set_up(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (checkout / "Makefile").write_text("setup-dev:\n\tfalse\n")
+    assert rings.main(["test"], ring("test", stage("a"))) == 1
+    assert ran(checkout) == []
+    assert "set-up                   FAILED" in capsys.readouterr().out
+
+
+def test_the_deep_ring_goes_on_where_it_was(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fails_once = stage("b", then="test -e build/second || { touch build/second; false; }")
+    stages = ring("deep", stage("a", "src"), fails_once)
+    assert rings.main(["deep"], stages) == 1
+    assert rings.main(["deep"], stages) == 0
+    assert ran(checkout) == ["a", "b", "b"]
+    assert "a                        has passed before" in capsys.readouterr().out
+    (checkout / "two").write_text("another")
+    assert rings.main(["deep"], stages) == 0
+    assert ran(checkout) == ["b"]  # which reads everything
+    (checkout / "src" / "three").write_text("new, and not known to git")
+    assert rings.main(["deep"], stages) == 0
+    assert ran(checkout) == ["a", "b"]
+    assert rings.main(["deep", "--anew"], stages) == 0
+    assert ran(checkout) == ["a", "b"]
+
+
+def test_a_submission_leaves_out_what_has_not_changed(
+    checkout: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stages = ring("submission", stage("a", "src"), stage("b", "two"))
+    assert rings.main(["submission"], stages) == 0
+    assert ran(checkout) == ["a", "b"]  # there is neither a tag nor another branch
+    commit(checkout, "tag", "v1")
+    assert rings.main(["submission"], stages) == 0
+    assert ran(checkout) == ["a", "b"]  # the tag is what is to be tested
+    (checkout / "two").write_text("another")
+    commit(checkout)
+    assert rings.main(["submission"], stages) == 0
+    assert ran(checkout) == ["b"]
+    assert "a                        left out: nothing that it reads has changed" in capsys.readouterr().out
+    assert rings.main(["submission", "--since", "nothing"], stages) == 0
+    assert ran(checkout) == ["a", "b"]
+
+
+def test_one_stage_alone(checkout: Path) -> None:
+    assert rings.main(["test", "b"], ring("test", stage("a"), stage("b"))) == 0
+    assert ran(checkout) == ["b"]
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["moon"], "invalid choice: 'moon'"),
+        (["test", "c"], "STAGE: 'c' is not allowed; allowed: a"),
+        (["test", "--since", "never"], "--since: 'never' is not allowed; allowed: a commit that git knows"),
+    ],
+)
+def test_refusals(words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        rings.main(words, ring("test", stage("a")))
+    assert ended.value.code == 2
+    assert complaint in capsys.readouterr().err
+
+
+def test_an_interrupt_leaves_nothing_running(checkout: Path) -> None:
+    """A stage whose processes are in its own group, as those of make are."""
+    program = (
+        "import rings, signal, sys\n"
+        "from pathlib import Path\n"
+        f"rings.ROOT = rings.LOGS = Path({str(checkout)!r})\n"
+        "ring = {'test': rings.Ring((rings.Stage('a', 'sleep 3600 & echo $! >ran; wait', 1),), '')}\n"
+        "rings.main(['test', 'a'], ring)\n"
+    )
+    path = str(Path(rings.__file__).parent)
+    with subprocess.Popen([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": path}) as process:
+        while not (started := ran(checkout)):
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(300) != 0
+    while Path(f"/proc/{started[0]}").exists():  # pytest's own limit of time ends this
+        time.sleep(0.01)
+
+
+def test_every_stage_of_the_rings_reads_something_and_can_be_called() -> None:
+    root = Path(rings.__file__).parents[1]
+    for one in rings.RINGS.values():
+        assert one.left_out
+        assert len({stage.name for stage in one.stages}) == len(one.stages)
+        for stage in one.stages:
+            assert all((root / path).exists() for path in stage.reads), stage.name
