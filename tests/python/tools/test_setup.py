@@ -268,7 +268,8 @@ def test_an_interrupt_leaves_nothing_running(machine: Machine, number: int, wher
         runs = machine.folder / f"{Path(name).name}-runs"
         machine.program(name, f"(trap '' INT; sleep 1000) & touch {runs}; sleep 1000")
     if where == "pip":
-        machine.program(".venv/bin/python", "[[ $* != *own* ]] || { touch pip-runs; sleep 1000; }")
+        # No program may end between the two: bash would take the interrupt for one that it has dealt with.
+        machine.program(".venv/bin/python", "[[ $* != *own* ]] || { : >pip-runs; exec sleep 1000; }")
     awaited = ["setup-runs", "build-runs", "pip-runs" if where == "pip" else ".venv/.pyproject.toml"]
     with machine.start() as process:
         while not all((machine.folder / name).exists() for name in awaited):
