@@ -47,4 +47,4 @@ def run_from(folder: Path, *words: object, **variables: str) -> subprocess.Compl
         "main()",
     ]
     command = [sys.executable, "-c", "; ".join(start), *map(str, words)]
-    return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, env=os.environ | variables, capture_output=True, text=True)

@@ -88,7 +88,7 @@ class DriverProcess:
     ) -> None:
         self.end()
 
-    def ask(self, request: Mapping[str, object] | str, seconds: float = 20.0) -> Answer:
+    def ask(self, request: Mapping[str, object] | str, seconds: float = 300.0) -> Answer:
         """The answer to one request; a text is sent as it is. Fails if there is none in time."""
         line = request if isinstance(request, str) else json.dumps(request)
         try:
@@ -130,12 +130,12 @@ class DriverProcess:
         request = {"op": "run", "id": 1, "graphs": list(graphs), "repeats": 1, "validate": "full"}
         return self.ask(request | fields)
 
-    def hang_up(self, seconds: float = 20.0) -> int:
+    def hang_up(self, seconds: float = 300.0) -> int:
         """Ends the driver's input and returns its exit code."""
         self._input.close()
         return self._process.wait(self._patience * seconds)
 
-    def quit(self, seconds: float = 20.0) -> int:
+    def quit(self, seconds: float = 300.0) -> int:
         self._input.write(b'{"op":"quit"}\n')
         self._input.flush()
         return self._process.wait(self._patience * seconds)
@@ -149,7 +149,7 @@ class DriverProcess:
             if self._process.poll() is None:
                 end()
                 try:
-                    self._process.wait(5.0)
+                    self._process.wait(60.0)
                 except subprocess.TimeoutExpired:
                     continue
         for stream in (self._input, self._output, self._errors):

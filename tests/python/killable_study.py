@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,8 +15,9 @@ from types import TracebackType
 from typing import Any, Self
 
 import psutil
+from waiting import wait_until
 
-from taskgrain.machine.processes import descendants
+from taskgrain.machine.processes import descendants, runs
 from taskgrain.results import reader
 
 DRIVERS = Path(__file__).parent / "drivers"
@@ -83,26 +83,12 @@ def size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
 
 
-def wait_for_growth(file: Path, beyond: int, seconds: float = 20.0) -> None:
-    end = time.monotonic() + seconds
-    while size(file) <= beyond:
-        assert time.monotonic() < end, f"{file} does not grow"
-        time.sleep(0.002)
+def wait_for_growth(file: Path, beyond: int) -> None:
+    wait_until(lambda: size(file) > beyond)
 
 
-def running(pid: int) -> bool:
-    """Whether it is more than a zombie that its parent has not yet collected."""
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
-
-
-def wait_for_none(pids: Sequence[int], seconds: float = 5.0) -> None:
-    end = time.monotonic() + seconds
-    while left := [pid for pid in pids if running(pid)]:
-        assert time.monotonic() < end, [psutil.Process(pid).cmdline() for pid in left]
-        time.sleep(0.005)
+def wait_for_none(pids: Sequence[int]) -> None:
+    wait_until(lambda: not any(map(runs, pids)))
 
 
 def drivers_below(harness: int) -> list[int]:

@@ -21,6 +21,8 @@ from taskgrain.words.errors import InputError
 
 _MARK = "TASKGRAIN_TREE"
 """An environment variable by which the processes of a tree are found even if their supervisor was killed."""
+_KILLED_SECONDS = 60.0
+"""For what was killed to be gone, on a busy machine."""
 
 
 class Tree:
@@ -86,7 +88,7 @@ class Tree:
             for pid in [*self.pids(), self.process.pid]:
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
-            code = self.wait(timeout)
+            code = self.wait(_KILLED_SECONDS)
         if code is None or code < 0:
             self._kill_orphans()
             shutil.rmtree(self.scratch, ignore_errors=True)
@@ -95,7 +97,7 @@ class Tree:
     def _kill_orphans(self) -> None:
         """Kills what a supervisor that was itself killed could not."""
         killed: set[int] = set()
-        end = time.monotonic() + 10.0
+        end = time.monotonic() + _KILLED_SECONDS
         while time.monotonic() < end:
             found = False
             for name in filter(str.isdigit, os.listdir("/proc")):

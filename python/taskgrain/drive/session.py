@@ -23,6 +23,7 @@ from taskgrain.drive.log import DriverLog
 from taskgrain.drive.process_tree import Tree, spawn
 from taskgrain.machine.busy import Busy, BusyWatch
 from taskgrain.machine.memory import MemoryWatch
+from taskgrain.machine.processes import runs
 from taskgrain.words.errors import InputError
 
 T = TypeVar("T")
@@ -35,6 +36,8 @@ QUIT_SECONDS = 2.0
 """How long a driver may take to quit before it is killed."""
 _LOOK_SECONDS = 0.1
 """How often a driver that lets itself be waited for is looked after; runs are mostly shorter."""
+_SUPERVISOR_SECONDS = 60.0
+"""For a supervisor on a busy machine to say how a driver has ended whose processes are gone."""
 _LOG_SECONDS = 0.05
 """For what a living driver printed before it answered: it may come by the other stream, and later."""
 _LOOK_SHARE = 0.005
@@ -398,6 +401,8 @@ class Session:
         """Completes the error with the log, and ends a driver that cannot be trusted to go on."""
         if error.kind == "crash" and self._tree is not None:
             code = self._tree.wait(1.0)
+            if code is None and not any(map(runs, self._tree.pids())):
+                code = self._tree.wait(_SUPERVISOR_SECONDS)
             if code is None:
                 error.message += " (closed its standard streams but runs on)"
             else:

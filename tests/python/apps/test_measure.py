@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 APPS = Path(__file__).resolve().parents[3] / "apps"
@@ -21,12 +20,10 @@ def interrupt():
     signal.pthread_kill(threading.get_ident(), signal.SIGINT)
 
 threading.Thread(target=interrupt).start()
-measure.run(["sleep", "100"], 60)
+measure.run(["sleep", "1000"], 1000)
 """
 
 
 def test_an_interrupt_just_before_a_wait_is_not_missed() -> None:
-    begin = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", MISSED], capture_output=True, text=True, timeout=90)
+    done = subprocess.run([sys.executable, "-c", MISSED], capture_output=True, text=True)
     assert done.stderr.endswith("KeyboardInterrupt\n")
-    assert time.monotonic() - begin < 50, "it has not waited for its time's end"

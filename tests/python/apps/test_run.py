@@ -7,11 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 from apps_programs import LINE, install, prints, right
+from waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
 RUN = [sys.executable, str(ROOT / "apps" / "run.py")]
@@ -20,7 +20,7 @@ RUN = [sys.executable, str(ROOT / "apps" / "run.py")]
 def run(program: str, tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     own = ["--programs", str(tmp_path / "programs"), "--rounds", "2", "--cores", "2"]
     return subprocess.run(
-        [*RUN, program, str(tmp_path / "out"), *own, *words], capture_output=True, text=True, timeout=120
+        [*RUN, program, str(tmp_path / "out"), *own, *words], capture_output=True, text=True
     )
 
 
@@ -95,11 +95,9 @@ def test_ctrl_c_keeps_what_was_measured(overhead: Path, tmp_path: Path) -> None:
     words = [*RUN, "overhead", str(out), "--programs", str(overhead), "--spins", "1", "--cores", "1"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     lines = out / "overhead.jsonl"
-    end = time.monotonic() + 60
-    while not (lines.exists() and "insertion apart" in lines.read_text()) and time.monotonic() < end:
-        time.sleep(0.05)
+    wait_until(lambda: lines.exists() and "insertion apart" in lines.read_text())
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    output, _ = process.communicate()
     assert process.returncode == 130
     assert "100 (100 to 100)" in output and "interrupted" in output
 
@@ -144,7 +142,7 @@ def test_runs_ranks_by_mpirun(tmp_path: Path) -> None:
     ]
     done = subprocess.run(
         [*RUN, "cholesky", str(tmp_path / "out"), "--programs", str(programs), *small],
-        env=os.environ | {"PATH": path}, capture_output=True, text=True, timeout=120,
+        env=os.environ | {"PATH": path}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "NOT MEASURED: ScaLAPACK" in done.stdout

@@ -6,12 +6,12 @@ import importlib
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 from driver_process import marked, runnable
+from waiting import wait_until
 
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.study.workload import Workload
@@ -20,7 +20,7 @@ BENCH = Path(__file__).parents[3] / "bench"
 
 
 def refused(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
@@ -58,7 +58,7 @@ def test_a_driver_that_is_no_program(tmp_path: Path) -> None:
 def test_calls_are_counted_in_every_language() -> None:
     assert "--rounds: '0'" in refused(sys.executable, str(BENCH / "calls.py"), "--rounds", "0")
     command = [sys.executable, str(BENCH / "calls.py"), "--rounds", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     first, *rows = done.stdout.splitlines()
     assert first.startswith("nanoseconds a call")
     assert [row.split()[0] for row in rows] in (["C++", "Python"], ["C++", "Python", "Java"])
@@ -129,10 +129,7 @@ def test_an_ended_comparison_leaves_no_cluster(tmp_path: Path, monkeypatch: pyte
     command = [sys.executable, str(BENCH / "versus_task_bench.py"), str(tmp_path), "--systems", "dask"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as bench:
         try:
-            end = time.monotonic() + 120.0
-            while not ran.exists():
-                assert bench.poll() is None and time.monotonic() < end
-                time.sleep(0.05)
+            wait_until(lambda: ran.exists() or bench.poll() is not None)
             own = marked(mark)
             commands = [
                 " ".join(one.info["cmdline"] or [])
@@ -142,7 +139,7 @@ def test_an_ended_comparison_leaves_no_cluster(tmp_path: Path, monkeypatch: pyte
             assert any("dask_scheduler" in words for words in commands)
         finally:
             bench.terminate()
-            _, said = bench.communicate(timeout=60)
+            _, said = bench.communicate()
     assert bench.returncode == 128 + signal.SIGTERM, said
     assert "Traceback" not in said
     assert not marked(mark)

@@ -23,7 +23,7 @@ def test_false_alarms_are_rare_and_a_fifth_is_found(world: str) -> None:
 
 def test_the_benchmark_prints_a_row() -> None:
     words = ["--series", "2", "--sessions", "9", "--worlds", "normal", "--processes", "1"]
-    done = subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     head, row = done.stdout.splitlines()
     assert row.split()[:2] == ["normal", "9"] and len(row.split()) == len(head.split())
@@ -31,5 +31,5 @@ def test_the_benchmark_prints_a_row() -> None:
 
 def test_the_benchmark_names_what_it_does_not_know() -> None:
     command = [sys.executable, SCRIPT, "--worlds", "calm"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2 and "'calm'" in done.stderr

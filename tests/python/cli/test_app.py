@@ -67,9 +67,7 @@ def modules_after(*words: str) -> set[str]:
         "atexit.register(lambda: print('\\n' + ' '.join(sys.modules)))\n"
         f"from taskgrain.__main__ import main; sys.argv[1:] = {list(words)!r}; main()"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return set(done.stdout.splitlines()[-1].split())
 
 

@@ -19,9 +19,7 @@ from taskgrain.words.errors import InputError, Interrupted, OutputError, Taskgra
 
 def ended(words: list[str], out: TextIO) -> subprocess.CompletedProcess[str]:
     """The end of a command that prints into `out`."""
-    return subprocess.run(
-        program(words), stdout=out, stderr=subprocess.PIPE, text=True, timeout=60, check=False
-    )
+    return subprocess.run(program(words), stdout=out, stderr=subprocess.PIPE, text=True, check=False)
 
 
 ENDINGS: list[tuple[BaseException, int, str]] = [
@@ -97,12 +95,12 @@ def test_ctrl_c_ends_with_130_and_one_line() -> None:
         assert child.stdout is not None and child.stderr is not None
         assert child.stdout.readline().startswith('{"step":0')
         child.send_signal(signal.SIGINT)
-        _, said = child.communicate(timeout=60)
+        _, said = child.communicate()
     assert (child.returncode, said) == (130, "taskgrain: interrupted\n")
 
 
 @pytest.mark.parametrize("words", [["--version"], ["systems"]])
 def test_a_closed_output_is_an_error_and_no_stack_trace(words: list[str]) -> None:
     command = ["sh", "-c", '"$0" "$@" >&-', *program(words)]
-    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "taskgrain: standard output is closed\n")

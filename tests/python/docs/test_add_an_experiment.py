@@ -59,6 +59,5 @@ def test_the_page_tries_it_without_a_system(added: Path) -> None:
         cwd=added.parent,
         capture_output=True,
         text=True,
-        timeout=60,
     )
     assert (done.returncode, done.stdout) == (0, output.text), done.stderr

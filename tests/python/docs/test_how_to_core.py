@@ -19,14 +19,14 @@ from pathlib import Path
 import pytest
 from markdown_blocks import Block, blocks, pages
 
-pytestmark = [pytest.mark.deep, pytest.mark.timeout(900)]  # without ccache, all of the core is compiled
+pytestmark = [pytest.mark.deep, pytest.mark.timeout(3600)]  # without ccache, all of the core is compiled
 ROOT = Path(__file__).parents[3]
 PAGES = {
     page.stem: page.read_text()
     for page in pages(ROOT)
     if any("checkout" in one.comments for one in blocks(page.read_text()))
 }
-SECONDS = 600
+SECONDS = 3000
 """The longest that a block may take."""
 _PLACE = re.compile(r"^(?P<file>[^,]+), (?P<where>above|at the end of) (?P<text>.+)$")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -138,19 +137,16 @@ def test_the_time_limit_follows_what_is_known(sessions: list[Session]) -> None:
         session = Session("x", Launch((), {}, CORES))
         assert least <= session._patience(known) <= most
     session = started(sessions, "hangs", run_seconds=0.5)
-    begin = time.monotonic()
-    with pytest.raises(DriverError, match="no answer to run within"):
+    with pytest.raises(DriverError, match=r"no answer to run within 0\.5 s"):
         session.run([GRAPH], repeats=1)
-    assert time.monotonic() - begin < 3.0
 
 
 STOPPED = """
-import sys
-from pathlib import Path
+import os, sys
 from taskgrain.drive.session import Session
 from taskgrain.drive.launch.launch import Launch
-launch = Launch((sys.executable, *sys.argv[1:3]), {}, (int(sys.argv[3]),))
-session = Session("x", launch, Path(sys.argv[4]), run_seconds=2.5)
+launch = Launch((sys.executable, *sys.argv[1:3]), {"HARNESS": str(os.getpid())}, (int(sys.argv[3]),))
+session = Session("x", launch, run_seconds=2.5)
 session.start()
 print(session.run([{"pattern": "trivial", "steps": 4, "width": 2}], repeats=1).tasks, flush=True)
 session.close()
@@ -158,18 +154,10 @@ session.close()
 
 
 @pytest.mark.submission
-def test_a_harness_that_was_stopped_has_not_waited(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    words = [sys.executable, "-c", STOPPED, HOSTILE, "slow", str(CORES[0]), str(log)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as harness:
-        assert harness.stdout is not None
-        while not log.exists() or "last words" not in log.read_text():
-            time.sleep(0.01)
-        process = psutil.Process(harness.pid)
-        process.suspend()
-        time.sleep(3.0)  # longer than a run may take
-        process.resume()
-        assert harness.stdout.readline() == "8\n"
+def test_a_harness_that_was_stopped_has_not_waited() -> None:
+    """Its driver stops it for longer than a run may take."""
+    words = [sys.executable, "-c", STOPPED, HOSTILE, "stops_harness", str(CORES[0])]
+    assert subprocess.run(words, capture_output=True, text=True, check=True).stdout == "8\n"
 
 
 # -- memory -----------------------------------------------------------------------------------------------

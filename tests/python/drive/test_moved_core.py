@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import wait_until
 
 from taskgrain.drive.moved_core import MovedCore
 
@@ -47,13 +48,6 @@ def binding(process: int) -> list[set[int]]:
     return [os.sched_getaffinity(thread) for thread in sorted(map(int, os.listdir(f"/proc/{process}/task")))]
 
 
-def wait_until(true: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20.0
-    while not true() and time.monotonic() < end:
-        time.sleep(0.001)
-    assert true()
-
-
 def wait_for(core: MovedCore) -> None:
     wait_until(lambda: core.moved)
 
@@ -79,7 +73,7 @@ def test_a_thread_that_starts_meanwhile_may_use_all_in_the_end(process: int, tmp
     others: list[int] = []
     with MovedCore(lambda: [process, *others], CORES, books, given=False) as core:
         wait_for(core)
-        bound = ["taskset", "--cpu-list", str(CORES[0]), "sleep", "60"]
+        bound = ["taskset", "--cpu-list", str(CORES[0]), "sleep", "1000"]
         with subprocess.Popen(bound) as other:
             wait_until(lambda: binding(other.pid) == [{CORES[0]}])
             others.append(other.pid)

@@ -6,11 +6,12 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from waiting import HANG, wait_until
 
 from taskgrain.drive.process_tree import Tree, spawn
 from taskgrain.machine.processes import runs
@@ -76,26 +77,19 @@ def start(tmp_path: Path) -> Iterator[Trees]:
     assert not list(made.scratch.iterdir())
 
 
-def soon(true: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 10.0
-    while not true() and time.monotonic() < end:
-        time.sleep(0.01)
-    return true()
-
-
 def test_streams_and_exit_code(start: Trees) -> None:
     tree = start("sh", "-c", "read line; echo got $line; echo wrong >&2; exit 3")
     stdin, stdout, stderr = tree.streams()
     stdin.write(b"this\n")
     assert (stdout.read(), stderr.read()) == (b"got this\n", b"wrong\n")
-    assert tree.wait(10.0) == 3
+    assert tree.wait(HANG) == 3
     assert tree.kill() == 3
     assert tree.pids() == []
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGSEGV, 139), (signal.SIGKILL, 137)])
 def test_a_command_that_a_signal_ended(start: Trees, number: int, code: int) -> None:
-    assert start("sh", "-c", f"kill -{int(number)} $$").wait(10.0) == code
+    assert start("sh", "-c", f"kill -{int(number)} $$").wait(HANG) == code
 
 
 def test_a_command_that_cannot_be_started(start: Trees, tmp_path: Path) -> None:
@@ -106,13 +100,13 @@ def test_a_command_that_cannot_be_started(start: Trees, tmp_path: Path) -> None:
     ):
         tree = start(name)
         assert tree.streams()[2].read().decode() == f"taskgrain: cannot start {name}: {why}\n"
-        assert tree.wait(10.0) == 127
+        assert tree.wait(HANG) == 127
 
 
 def test_a_name_that_is_no_unicode_cannot_be_started_either(start: Trees) -> None:
     tree = start(os.fsdecode(b"/nowhere/\xff"))
     assert tree.streams()[2].read() == b"taskgrain: cannot start /nowhere/\xff: No such file or directory\n"
-    assert tree.wait(10.0) == 127
+    assert tree.wait(HANG) == 127
 
 
 def test_it_runs_where_it_is_told(start: Trees) -> None:
@@ -127,7 +121,7 @@ def test_its_temporary_files_go_with_it(start: Trees) -> None:
     tree = start("sh", "-c", 'echo $TMPDIR; mkdir -p "$TMPDIR/a/b"; touch "$TMPDIR/a/b/c"; sleep 1000')
     folder = Path(tree.streams()[1].readline().decode().strip())
     assert folder.parent == start.scratch
-    assert soon((folder / "a/b/c").exists)
+    wait_until((folder / "a/b/c").exists)
     tree.kill()
     assert not folder.exists()
 
@@ -151,12 +145,12 @@ def test_no_descriptor_stays_open(start: Trees) -> None:
 def test_a_daemon_is_stopped_goes_on_and_is_killed(start: Trees) -> None:
     tree = start.python(DAEMON)
     assert tree.streams()[1].readline() == b"daemon\n"
-    assert soon(lambda: len(tree.pids()) == 2)
+    wait_until(lambda: len(tree.pids()) == 2)
     pids = tree.pids()
     tree.stop()
-    assert soon(lambda: all(psutil.Process(pid).status() == psutil.STATUS_STOPPED for pid in pids))
+    wait_until(lambda: all(psutil.Process(pid).status() == psutil.STATUS_STOPPED for pid in pids))
     tree.go_on()
-    assert soon(lambda: all(psutil.Process(pid).status() != psutil.STATUS_STOPPED for pid in pids))
+    wait_until(lambda: all(psutil.Process(pid).status() != psutil.STATUS_STOPPED for pid in pids))
     tree.stop()
     assert tree.kill() == 137
     assert not any(map(runs, pids))
@@ -167,19 +161,19 @@ def test_none_that_is_started_meanwhile_escapes(start: Trees) -> None:
     assert tree.streams()[1].readline() == b"ready\n"
     tree.stop()
     held_up = (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)  # one that had ended is not collected meanwhile
-    assert soon(lambda: all(psutil.Process(pid).status() in held_up for pid in tree.pids()))
+    wait_until(lambda: all(psutil.Process(pid).status() in held_up for pid in tree.pids()))
     held = tree.pids()
     time.sleep(0.1)  # ten times what it takes to start one more
     assert tree.pids() == held
     tree.go_on()
-    assert soon(lambda: tree.pids() != held)
+    wait_until(lambda: tree.pids() != held)
     tree.kill()
     assert not any(map(runs, held))
 
 
 def test_processor_time_is_that_of_all(start: Trees) -> None:
     tree = start.python("import os, time\nos.fork()\nwhile time.process_time() < 0.1: pass\ntime.sleep(1000)")
-    assert soon(lambda: tree.cpu_seconds() >= 0.2)
+    wait_until(lambda: tree.cpu_seconds() >= 0.2)
     tree.kill()
     assert tree.cpu_seconds() == 0.0
 
@@ -187,17 +181,17 @@ def test_processor_time_is_that_of_all(start: Trees) -> None:
 def test_what_a_killed_supervisor_leaves_is_killed(start: Trees) -> None:
     tree = start.python(DAEMON)
     assert tree.streams()[1].readline() == b"daemon\n"
-    assert soon(lambda: len(tree.pids()) == 2)
+    wait_until(lambda: len(tree.pids()) == 2)
     pids = tree.pids()
     os.kill(tree.process.pid, signal.SIGKILL)
-    assert tree.wait(10.0) == -signal.SIGKILL
+    assert tree.wait(HANG) == -signal.SIGKILL
     tree.kill()
     assert not any(map(runs, pids)), "they are gone, not only about to go"
 
 
 def test_a_stopped_supervisor_cannot_keep_its_processes(start: Trees) -> None:
     tree = start("sleep", "1000")
-    assert soon(lambda: len(tree.pids()) == 1)
+    wait_until(lambda: len(tree.pids()) == 1)
     pids = tree.pids()
     os.kill(tree.process.pid, signal.SIGSTOP)
     assert tree.kill(timeout=2.0) == -signal.SIGKILL

@@ -15,11 +15,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from waiting import HANG, wait_until
 
 from taskgrain.drive.answers import DriverError, OutOfTime
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
-from taskgrain.machine.processes import cpu_seconds, descendants
+from taskgrain.machine.processes import cpu_seconds, descendants, runs
 from taskgrain.words.errors import InputError
 
 HOSTILE = Path(__file__).parents[1] / "drivers" / "hostile.py"
@@ -121,11 +122,9 @@ def test_failures_are_named(sessions: list[Session], tmp_path: Path, mode: str) 
 @pytest.mark.parametrize("mode", ["hangs", "endless", "long"])
 def test_timeouts(sessions: list[Session], tmp_path: Path, mode: str) -> None:
     session = started(sessions, mode, tmp_path, run_seconds=1.0)
-    begin = time.monotonic()
     with pytest.raises(DriverError, match=r"no answer to run within 1 s|not JSON") as caught:
         session.run([GRAPH], repeats=1)
     assert caught.value.kind in ("timeout", "protocol")
-    assert time.monotonic() - begin < 5.0
     assert not session.alive
     assert (tmp_path / "logs" / f"{mode}.log").stat().st_size < 5 * 2**20
 
@@ -135,7 +134,7 @@ def test_what_is_under_way_when_its_time_is_up_is_stopped(sessions: list[Session
     pids = session.pids()
     with pytest.raises(OutOfTime):
         session.run([GRAPH], repeats=1, most_seconds=0.2)
-    assert not session.alive and not any(running(pid) for pid in pids)
+    assert not session.alive and not any(runs(pid) for pid in pids)
     session.start()
     end = time.monotonic() + 0.3
     session.time_left = lambda: end - time.monotonic()
@@ -158,13 +157,13 @@ def test_a_gigabyte_of_output_fills_neither_disk_nor_memory(sessions: list[Sessi
 
 def test_start_failures(sessions: list[Session], tmp_path: Path) -> None:
     cases = {
-        "exits_at_once": ("crash", "exit code 7"),
-        "hangs_at_start": ("timeout", "no answer to hello"),
-        "protocol2": ("protocol", "speaks protocol 2; this harness speaks 1"),
+        "exits_at_once": ("crash", "exit code 7", HANG),
+        "hangs_at_start": ("timeout", "no answer to hello", 1.0),
+        "protocol2": ("protocol", "speaks protocol 2; this harness speaks 1", HANG),
     }
-    for mode, (kind, words) in cases.items():
+    for mode, (kind, words, seconds) in cases.items():
         with pytest.raises(DriverError) as caught:
-            started(sessions, mode, tmp_path, start_seconds=1.0)
+            started(sessions, mode, tmp_path, start_seconds=seconds)
         assert caught.value.kind == kind
         assert words in caught.value.message
         if mode == "exits_at_once":
@@ -210,9 +209,7 @@ def test_what_is_no_answer_is_log(sessions: list[Session], tmp_path: Path) -> No
 def test_a_driver_that_ignores_quit_is_killed(sessions: list[Session], tmp_path: Path) -> None:
     session = started(sessions, "ignores_quit", tmp_path)
     pids = session.pids()
-    begin = time.monotonic()
     session.close()
-    assert time.monotonic() - begin < 5.0
     assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
@@ -244,7 +241,18 @@ def test_a_killed_supervisor_leaves_nothing(sessions: list[Session], tmp_path: P
     (supervisor,) = psutil.Process().children()
     supervisor.kill()
     session.kill()
-    assert not any(running(pid) for pid in pids)
+    assert not any(runs(pid) for pid in pids)
+
+
+def test_a_supervisor_that_gets_no_core_is_waited_for(sessions: list[Session], tmp_path: Path) -> None:
+    session = started(sessions, "exits", tmp_path)
+    (supervisor,) = psutil.Process().children()
+    supervisor.suspend()
+    later = threading.Timer(2.0, supervisor.resume)
+    later.start()
+    with pytest.raises(DriverError, match="exit code 3"):
+        session.run([GRAPH], repeats=1)
+    later.join()
 
 
 def test_without_a_place_for_temporary_files_nothing_starts(
@@ -267,26 +275,17 @@ def test_a_parked_driver_takes_no_cpu_and_goes_on(sessions: list[Session], tmp_p
     session = started(sessions, "spinning", tmp_path)
     pids = session.pids()
     session.park()
-    time.sleep(0.05)
+    wait_until(lambda: all(psutil.Process(pid).status() == psutil.STATUS_STOPPED for pid in pids))
     before = [cpu_seconds(pid) for pid in pids]
     time.sleep(0.3)
     assert [cpu_seconds(pid) for pid in pids] == before
     assert session.run([GRAPH], repeats=1).tasks == 8
     assert not session.parked
-    time.sleep(0.3)
-    assert sum(cpu_seconds(pid) for pid in pids) > sum(before) + 0.05
+    wait_until(lambda: sum(map(cpu_seconds, pids)) > sum(before) + 0.05)
     for _ in range(20):
         session.park()
         session.resume()
     session.park()
-
-
-def running(pid: int) -> bool:
-    """Whether it is more than a zombie that its new parent has not yet collected."""
-    try:
-        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-    except psutil.NoSuchProcess:
-        return False
 
 
 HARNESS = """
@@ -316,8 +315,4 @@ def test_nothing_outlives_a_killed_harness(mode: str, state: str, scratch: Path)
         assert list(scratch.iterdir())
         harness.send_signal(signal.SIGKILL)
         harness.wait()
-    end = time.monotonic() + 3.0
-    while time.monotonic() < end and any(running(pid) for pid in pids):
-        time.sleep(0.02)
-    assert not any(running(pid) for pid in pids)
-    assert not list(scratch.iterdir())
+    wait_until(lambda: not any(map(runs, pids)) and not list(scratch.iterdir()))

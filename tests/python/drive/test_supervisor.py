@@ -6,12 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from waiting import wait_until
 
 from taskgrain.drive import supervisor
 from taskgrain.machine import processes
@@ -57,7 +57,7 @@ class Supervised:
             self._lifeline = -1
 
     def finish(self, words: bytes = b"") -> tuple[int, bytes, bytes]:
-        out, err = self.process.communicate(words, timeout=60)
+        out, err = self.process.communicate(words)
         return self.process.returncode, out, err
 
 
@@ -74,13 +74,6 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Supervised]]:
         one.let_go()
         one.finish()
         assert not one.scratch.exists()
-
-
-def soon(true: Callable[[], bool]) -> bool:
-    end = time.monotonic() + 10.0
-    while not true() and time.monotonic() < end:
-        time.sleep(0.01)
-    return true()
 
 
 @pytest.mark.parametrize(
@@ -106,7 +99,7 @@ def test_when_the_harness_is_gone_every_descendant_is_killed(start: Callable[...
     one = start(sys.executable, "-c", STUBBORN)
     assert one.process.stdout is not None
     daemon = psutil.Process(int(one.process.stdout.readline()))
-    assert soon(lambda: daemon.status() == psutil.STATUS_STOPPED)
+    wait_until(lambda: daemon.status() == psutil.STATUS_STOPPED)
     below = psutil.Process(one.process.pid).children(recursive=True)
     assert daemon in below
     one.let_go()

@@ -2,7 +2,8 @@
 
     hostile.py MODE [GOOD]
 
-The first GOOD runs are answered properly, as by a system with an overhead of 1 µs a task.
+The first GOOD runs are answered properly, as by a system with an overhead of 1 µs a task. The file that
+HOSTILE_JOURNAL names is written when the first one begins that is not.
 """
 
 import json
@@ -15,6 +16,7 @@ from pathlib import Path
 
 MODE = sys.argv[1]
 GOOD = int(sys.argv[2]) if len(sys.argv) > 2 else 0
+JOURNAL = os.environ.get("HOSTILE_JOURNAL")
 runs = 0
 CORES = [int(core) for core in os.environ["TASKGRAIN_CORES"].split(",")]
 Path(tempfile.mkdtemp(), "left").touch()
@@ -50,12 +52,12 @@ def hello() -> None:
 
 
 def eat() -> None:
-    """Takes and touches memory, but no more than a test machine can bear."""
+    """Takes and touches memory, but no more than a test machine can bear, and waits for what comes of it."""
     held = []
-    while len(held) < 64:
+    while len(held) < 24:
         held.append(b"x" * 2**25)
         time.sleep(0.04)
-    os._exit(9)
+    time.sleep(1000)
 
 
 def run(request: dict) -> None:
@@ -75,11 +77,18 @@ def run(request: dict) -> None:
         answer(**fields)
         return
     os.write(2, f"last words of {MODE}\n".encode())
+    if JOURNAL:
+        Path(JOURNAL).write_text(MODE)
     match MODE:
         case "hangs":
             time.sleep(1000)
-        case "slow":
-            time.sleep(3.7)
+        case "stops_harness":
+            harness = int(os.environ["HARNESS"])
+            os.kill(harness, signal.SIGSTOP)
+            time.sleep(3.0)
+            answer(**fields)
+            os.kill(harness, signal.SIGCONT)
+            return
         case "dies":
             os.kill(os.getpid(), signal.SIGSEGV)
         case "exits":
@@ -196,3 +205,5 @@ while True:
             answer(event="probe", id=request["id"], issue_rates=[1e9] * len(CORES), hop_seconds=5e-8)
         case "quit" if MODE != "ignores_quit":
             break
+        case "quit":
+            os.write(2, b"asked to quit\n")

@@ -81,18 +81,17 @@ def test_the_noise_of_a_core_and_the_affinity_afterwards() -> None:
 
 def test_a_core_that_is_taken_away_shows_as_a_gap() -> None:
     program = (
-        "import json, sys; from dataclasses import asdict; from taskgrain.machine.facts import noise\n"
-        "print('ready', flush=True); print(json.dumps(asdict(noise(int(sys.argv[1]), 2.0))))"
+        "import json, os, signal, sys, threading; from dataclasses import asdict\n"
+        "from taskgrain.machine.facts import noise\n"
+        "threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGSTOP)).start()\n"
+        "print(json.dumps(asdict(noise(int(sys.argv[1]), 1.0))))"
     )
     core = str(max(os.sched_getaffinity(0)))
     with subprocess.Popen([sys.executable, "-c", program, core], stdout=subprocess.PIPE) as one:
         assert one.stdout is not None
-        one.stdout.readline()
-        for _ in range(3):  # one would do, were it certain that the spinning has begun
-            time.sleep(0.2)
-            os.kill(one.pid, signal.SIGSTOP)
-            time.sleep(0.3)
-            os.kill(one.pid, signal.SIGCONT)
+        os.waitid(os.P_PID, one.pid, os.WSTOPPED)
+        time.sleep(0.3)
+        os.kill(one.pid, signal.SIGCONT)
         found = json.loads(one.stdout.read())
     assert found["largest_gap"] >= 0.25
     assert found["lost"] >= 0.1

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
 import pytest
+from waiting import wait_until
 
 from taskgrain.machine import memory
 from taskgrain.machine.memory import Growth, MemoryWatch
@@ -35,13 +35,13 @@ def test_memory_that_is_shared_counts_once() -> None:
         "held = mmap.mmap(-1, 2**26)\n"
         "held.write(b'x' * 2**26)\n"
         "for _ in range(3):\n"
-        "    if os.fork() == 0: sum(held[::4096]); time.sleep(100)\n"
-        "sum(held[::4096]); print('now', flush=True); time.sleep(100)\n"
+        "    if os.fork() == 0: break\n"
+        "sum(held[::4096]); os.write(1, b'now\\n'); time.sleep(1000)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as one:
         assert one.stdout is not None
-        one.stdout.readline()
-        time.sleep(0.5)
+        for _ in range(4):
+            assert one.stdout.readline() == b"now\n"
         pids = [one.pid, *descendants(one.pid)]
         assert len(pids) == 4
         assert MemoryWatch(2**27).excess(pids) is None
@@ -74,9 +74,8 @@ def test_growth_is_the_peak_since_then_and_no_earlier_one() -> None:
         assert one.stdout.readline() == b"done\n"
         assert growth.bytes([one.pid]) == pytest.approx(2**25, abs=2**22)
         with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as another:
-            time.sleep(0.5)
-            found = growth.bytes([one.pid, another.pid])  # of a new process all counts
-            assert found is not None and found > 2**25 + 2**22
+            pids = [one.pid, another.pid]  # of a new process all counts
+            wait_until(lambda: (growth.bytes(pids) or 0) > 2**25 + 2**22)
             another.kill()
         one.kill()
     assert growth.bytes([one.pid]) == 0

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import psutil
 import pytest
+from waiting import wait_until
 
 from taskgrain.machine import processes
 from taskgrain.machine.processes import cpu_seconds, descendants, runs
@@ -52,10 +53,8 @@ def running(program: str) -> Iterator[int]:
 
 def count(root: int, wanted: int) -> list[int]:
     """The descendants as soon as there are so many: a child is there a moment after its fork."""
-    end = time.monotonic() + 10.0
-    while len(found := descendants(root)) < wanted and time.monotonic() < end:
-        time.sleep(0.01)
-    return found
+    wait_until(lambda: len(descendants(root)) >= wanted)
+    return descendants(root)
 
 
 def test_descendants_in_sessions_of_their_own_nearest_first() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -113,17 +113,28 @@ def cells(found: Mapping[str, Any]) -> dict[str, tuple[str, list[str]]]:
     }
 
 
+def with_enough(
+    words: list[str], enough: Callable[[Mapping[str, tuple[str, list[str]]]], bool]
+) -> tuple[list[str], dict[str, tuple[str, list[str]]]]:
+    """The command with a budget within which this machine, busy as it is, gets so far; and its cells."""
+    for budget in (1.5, 12, 100):
+        found = cells(finish(more := [*words, "--budget", str(budget)]))
+        if enough(found):
+            break
+    return more, found
+
+
 @pytest.mark.usefixtures("simulated")
 def test_a_run_under_way_is_stopped_and_its_driver_ended(tmp_path: Path) -> None:
     write_system(tmp_path, "bad", str(DRIVERS / "hostile.py"), "hangs", "0")
-    words = write_study(tmp_path, systems=["bad"], patterns=["stencil_1d"], budget=1.5)
-    found = cells(finish(words, timeout=60))
+    words = write_study(tmp_path, systems=["bad"], patterns=["stencil_1d"])
+    words, found = with_enough(words, lambda found: "budget_before_first_run" not in found["bad"][1])
     assert found == {"bad": ("budget", ["run_stopped"])}
     assert not lines(tmp_path / "out", "run", "failure", "crash")
     content = (tmp_path / "out" / "runs.jsonl").read_bytes()
     # Spent, it shows what it came to, and starts nothing.
     logs = {file: file.stat().st_mtime_ns for file in (tmp_path / "out" / "logs").iterdir()}
-    assert cells(finish(words, timeout=60)) == found
+    assert cells(finish(words)) == found
     assert {file: file.stat().st_mtime_ns for file in (tmp_path / "out" / "logs").iterdir()} == logs
     assert (tmp_path / "out" / "runs.jsonl").read_bytes() == content
 
@@ -131,17 +142,17 @@ def test_a_run_under_way_is_stopped_and_its_driver_ended(tmp_path: Path) -> None
 @pytest.mark.usefixtures("simulated")
 def test_others_go_on_after_a_run_that_takes_too_much(tmp_path: Path) -> None:
     write_system(tmp_path, "bad", str(DRIVERS / "hostile.py"), "hangs", "0")
-    words = write_study(tmp_path, systems=["bad", "fast"], patterns=["stencil_1d"], budget=12)
-    found = cells(finish(words, timeout=60))
+    words = write_study(tmp_path, systems=["bad", "fast"], patterns=["stencil_1d"])
+    _, found = with_enough(words, lambda found: len(lines(tmp_path / "out", "run")) > 10)
     assert found["bad"] == ("budget", ["run_stopped"])
-    assert found["fast"][0] in ("precise", "budget") and len(lines(tmp_path / "out", "run")) > 10
+    assert found["fast"][0] in ("precise", "budget")
 
 
 @pytest.mark.usefixtures("simulated")
 def test_a_start_is_stopped(tmp_path: Path) -> None:
     write_system(tmp_path, "bad", str(DRIVERS / "hostile.py"), "hangs_at_start", "0")
     words = write_study(tmp_path, systems=["bad"], patterns=["stencil_1d"], budget=1)
-    assert cells(finish(words, timeout=50)) == {"bad": ("budget", ["budget_before_first_run"])}
+    assert cells(finish(words)) == {"bad": ("budget", ["budget_before_first_run"])}
 
 
 @pytest.mark.usefixtures("simulated")
@@ -151,7 +162,7 @@ def test_a_reference_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     program.chmod(0o755)
     monkeypatch.setenv("TASKGRAIN_REFERENCE", str(program))
     words = write_study(tmp_path, systems=["fast"], patterns=["stencil_1d"], budget=1)
-    assert cells(finish(words, timeout=50)) == {"fast": ("budget", ["budget_before_first_run"])}
+    assert cells(finish(words)) == {"fast": ("budget", ["budget_before_first_run"])}
 
 
 @pytest.mark.parametrize(
@@ -161,6 +172,6 @@ def test_a_reference_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_an_enormous_run_of_a_real_system(name: str) -> None:
     """Refused where it cannot fit at all, else stopped; where the machine is very slow, even before that."""
     words = ["metg", "--system", name, "--pattern", "stencil_1d", "--width", "1e7", "--cores", "2"]
-    assert cells(finish([*words, "--budget", "1"], timeout=60)) == {name: ("budget", ["run_beyond_budget"])}
-    ending, (code,) = cells(finish([*words, "--budget", "4"], timeout=60))[name]
+    assert cells(finish([*words, "--budget", "1"])) == {name: ("budget", ["run_beyond_budget"])}
+    ending, (code,) = cells(finish([*words, "--budget", "4"]))[name]
     assert ending == "budget" and code in ("run_stopped", "run_beyond_budget", "budget_before_first_run")

@@ -24,7 +24,6 @@ from killable_study import (
     finish,
     lines,
     program,
-    running,
     size,
     wait_for_growth,
     wait_for_none,
@@ -32,7 +31,7 @@ from killable_study import (
     write_system,
 )
 
-from taskgrain.machine.processes import descendants
+from taskgrain.machine.processes import descendants, runs
 from taskgrain.results import reader
 
 SUBMISSION, DEEP = pytest.mark.submission, pytest.mark.deep
@@ -51,14 +50,14 @@ class Killer:
 
     def kill(self, what: str, most_wait: float) -> None:
         """Kills the `harness`, a `driver`, or the whole `group` at some moment."""
-        runs = self._out / "runs.jsonl"
-        before = size(runs)
+        record = self._out / "runs.jsonl"
+        before = size(record)
         if not self._harness:
             self._harness = self._forker.start(self._words)
         if self._dice.random() < 0.7:  # else perhaps before it has measured anything
-            wait_for_growth(runs, before)
+            wait_for_growth(record, before)
         time.sleep(self._dice.uniform(0.0, most_wait))
-        assert running(self._harness), "the study is too short for so many kills"
+        assert runs(self._harness), "the study is too short for so many kills"
         self.runs_at_risk += 1
         if what == "driver":
             if drivers := drivers_below(self._harness):
@@ -170,7 +169,7 @@ def test_a_killed_driver_is_started_again_and_told_of(tmp_path: Path) -> None:
         wait_for_growth(out / "runs.jsonl", 20_000)
         for pid in drivers_below(harness.pid):  # the reference too
             os.kill(pid, signal.SIGKILL)
-        _, said = harness.communicate(timeout=60)
+        _, said = harness.communicate()
     assert harness.returncode == 0, said
     crashes = lines(out, "crash")
     assert 1 <= len(crashes) <= len(OVERHEADS)
@@ -192,7 +191,7 @@ def test_nothing_outlives_a_killed_supervisor(tmp_path: Path) -> None:
         below = descendants(harness.pid)
         for pid in set(below) - set(drivers_below(harness.pid)):
             os.kill(pid, signal.SIGKILL)
-        assert harness.wait(60) == 0
+        assert harness.wait() == 0
     wait_for_none(below)
     assert len({line["system"] for line in lines(tmp_path / "out", "cell")}) == 3
 
@@ -208,7 +207,7 @@ def interrupted(
 ) -> str:
     """Interrupts the command once the file `moment` has got so many lines, or after so many seconds.
 
-    Returns what it says. It must end within two seconds and leave no process.
+    Returns what it says. It must end without asking its drivers, and leave no process.
     """
     return stopped(words, moment, numbers, lines)[1]
 
@@ -229,15 +228,14 @@ def stopped(
             moment = 0.3
         time.sleep(moment)
         below = descendants(harness.pid)
-        begin = time.monotonic()
         for number in numbers:
             harness.send_signal(number)
             time.sleep(0.02)
-        shown, said = harness.communicate(timeout=20)
-        assert time.monotonic() - begin < 2.0
+        shown, said = harness.communicate()
     assert harness.returncode in (130, -signal.SIGINT), said
-    assert "Traceback" not in said
-    wait_for_none(below, 0.5)
+    # Python itself ends with a trace until it has come to the program.
+    assert "Traceback" not in said or "taskgrain/__main__.py" not in said
+    wait_for_none(below)
     return shown, said
 
 
@@ -310,7 +308,7 @@ def test_an_interrupt_in_a_pipe_whose_reader_has_gone(tmp_path: Path) -> None:
         wait_for_growth(tmp_path / "out" / "runs.jsonl", 3_000)
         os.close(read)
         harness.send_signal(signal.SIGINT)
-        _, said = harness.communicate(timeout=20)
+        _, said = harness.communicate()
     assert harness.returncode == 130, said
     assert "Traceback" not in said and "Exception" not in said
     assert said.endswith("taskgrain: interrupted; the same command goes on from here\n")
@@ -324,21 +322,28 @@ def test_an_interrupt_ends_drivers_that_do_not_listen(tmp_path: Path, mode: str)
     words = write_study(tmp_path, systems=["bad"], min_rounds=1000, max_rounds=1000)
     said = interrupted(words, tmp_path / "out" / "runs.jsonl", lines=1)
     assert "taskgrain: interrupted" in said
+    assert not lines(tmp_path / "out", "failure"), "it has not waited until their time was over"
+    logs = [file.read_text() for file in (tmp_path / "out" / "logs").iterdir()]
+    assert logs and not any("asked to quit" in log for log in logs)
 
 
 @SUBMISSION
 @pytest.mark.usefixtures("simulated")
-def test_an_interrupt_of_a_single_run(tmp_path: Path) -> None:
+def test_an_interrupt_of_a_single_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_system(tmp_path, "bad", str(DRIVERS / "hostile.py"), "hangs", "0")
     words = ["run", "--system", "bad", "--systems", str(tmp_path / "systems")]
-    assert interrupted(words, 3.0) == "taskgrain: interrupted\n"
+    monkeypatch.setenv("HOSTILE_JOURNAL", str(tmp_path / "journal"))
+    assert interrupted(words, tmp_path / "journal", lines=1) == "taskgrain: interrupted\n"
 
 
 @SUBMISSION
 @pytest.mark.usefixtures("simulated")
-def test_without_a_folder_an_interrupt_says_that_nothing_is_kept(tmp_path: Path) -> None:
-    words = write_study(tmp_path)
-    said = interrupted(["metg", *words[4:], "--min-rounds", "1000", "--max-rounds", "1000"], 3.0)
+def test_without_a_folder_an_interrupt_says_that_nothing_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["metg", *write_study(tmp_path)[4:], "--min-rounds", "1000", "--max-rounds", "1000"]
+    monkeypatch.setenv("FAKE_JOURNAL", str(tmp_path / "journal"))
+    said = interrupted(words, tmp_path / "journal")
     assert "taskgrain: interrupted; nothing is kept without --output" in said
 
 

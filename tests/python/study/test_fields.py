@@ -41,7 +41,7 @@ print(json.dumps({
 
 
 def test_a_new_field_of_the_core_is_known_everywhere() -> None:
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["name"] == "stencil_1d/width=4/stride=3"

@@ -13,11 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 from driver_process import runnable
+from waiting import wait_until
 
 from taskgrain import _core
 from taskgrain.drive.answers import DriverError
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
+from taskgrain.machine.processes import runs
 
 CORES = tuple(sorted(os.sched_getaffinity(0))[:2])
 DRIVER = """
@@ -128,8 +130,7 @@ def test_workers_end_with_a_driver_that_is_killed(tmp_path: Path) -> None:
     assert len(children) >= len(CORES)
     driver.send_signal(signal.SIGKILL)
     driver.wait()
-    _, alive = psutil.wait_procs(children, 20)
-    assert not alive
+    wait_until(lambda: not any(runs(one.pid) for one in children))
 
 
 def workers_of(session: Session, words: str) -> list[psutil.Process]:
@@ -172,9 +173,9 @@ def test_workers_come_and_go_between_runs(tmp_path: Path, name: str, words: str)
             with stranger:
                 assert stranger.stdout and int(stranger.stdout.readline()) >= len(CORES)
                 victim.kill()
-                victim.wait(20)
+                victim.wait()
                 result = session.run([graph("stencil_1d")], repeats=2)
-                assert stranger.wait(20)
+                assert stranger.wait()
             assert [list(processors) for processors in result.binding] == [[core] for core in CORES]
 
 

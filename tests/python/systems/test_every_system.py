@@ -24,7 +24,7 @@ def scratch() -> Iterator[Path]:
 @pytest.mark.parametrize(
     "seconds", [pytest.param(2, marks=pytest.mark.slow), pytest.param(6, marks=pytest.mark.deep)]
 )
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 @pytest.mark.skipif(not SYSTEMS, reason="no system is built")
 def test_metg_of_every_system(
     tmp_path: Path, scratch: Path, monkeypatch: pytest.MonkeyPatch, seconds: int
@@ -37,7 +37,7 @@ def test_metg_of_every_system(
     table = {"systems": "all", "patterns": ["stencil_1d"], "widths": [4], "min_rounds": 2, "max_rounds": 2}
     table |= {"budget": seconds * len(SYSTEMS)}
     study.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in table.items()))
-    found = finish(["study", str(study), "-o", str(out)], timeout=850)
+    found = finish(["study", str(study), "-o", str(out)])
     assert {cell["system"] for cell in found["cells"]} == set(SYSTEMS)
     assert not lines(out, "failure")
     assert {line["cell"].split("/")[0] for line in lines(out, "run")} == set(SYSTEMS)

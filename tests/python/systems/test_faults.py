@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from driver_process import CORES, DriverProcess, marked, runnable
+from waiting import wait_until
 
 from taskgrain.measure.faults import Fault, Wanted, run
 from taskgrain.study.field import flag
@@ -48,7 +48,6 @@ def outcome(name: str, kind: str) -> dict[str, Any]:
         pytest.param("spark.cluster", "fail", marks=DEEP),
     ],
 )
-@pytest.mark.timeout(300)
 def test_survives(name: str, kind: str) -> None:
     found = outcome(name, kind)
     assert (found["survived"], found["correct"]) == (1, 1), found
@@ -80,7 +79,6 @@ def test_survives(name: str, kind: str) -> None:
         pytest.param("spark", "kill", "crash: ", marks=DEEP),
     ],
 )
-@pytest.mark.timeout(300)
 def test_does_not_survive_and_says_how(name: str, kind: str, how: str) -> None:
     found = outcome(name, kind)
     assert (found["survived"], found["correct"]) == (0, 0), found
@@ -89,7 +87,6 @@ def test_does_not_survive_and_says_how(name: str, kind: str, how: str) -> None:
 
 @pytest.mark.deep
 @pytest.mark.waits
-@pytest.mark.timeout(300)
 def test_executors_end_with_a_driver_that_is_killed(tmp_path: Path) -> None:
     if "spark.cluster" not in SYSTEMS:
         pytest.skip("spark.cluster is not set up")
@@ -98,7 +95,4 @@ def test_executors_end_with_a_driver_that_is_killed(tmp_path: Path) -> None:
         mark = f"taskgrain-test={tmp_path}"
         assert len(marked(mark)) == 1 + len(CORES)
         driver.kill()
-    end = time.monotonic() + 60.0
-    while marked(mark) and time.monotonic() < end:
-        time.sleep(0.1)
-    assert not marked(mark)
+    wait_until(lambda: not marked(mark))

@@ -64,7 +64,6 @@ def shell(folder: Path, script: str, **variables: str) -> subprocess.CompletedPr
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
     )
 
 

@@ -18,8 +18,6 @@ from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.system import System
 from taskgrain.drive.system_file import read
 
-pytestmark = pytest.mark.timeout(600)
-
 
 def build(folder: Path, *flags: str) -> str:
     """Builds the driver as docs/how-to/add-a-system.md does; returns what CMake says."""

@@ -17,9 +17,7 @@ def setup(
     script.write_text(f'#!/usr/bin/env bash\nsource {TOOL}\nbegin engine 1.0 "$@"\n{build}\n')
     script.chmod(0o755)
     environment = os.environ | {"XDG_CACHE_HOME": cache or str(tmp_path / "cache")}
-    return subprocess.run(
-        [script, *words], env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=60
-    )
+    return subprocess.run([script, *words], env=environment, cwd=tmp_path, capture_output=True, text=True)
 
 
 def kept(tmp_path: Path) -> list[str]:

@@ -18,7 +18,7 @@ from driver_process import REPOSITORY, marked
 def requirements(*arguments: str) -> list[str]:
     """The lines that are not empty."""
     command = [sys.executable, str(REPOSITORY / "tools" / "requirements.py"), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     return [line for line in done.stdout.split("\n") if line]
 
 
@@ -32,7 +32,7 @@ def requirements(*arguments: str) -> list[str]:
 )
 def test_arguments_that_cannot_be(arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
     setup = REPOSITORY / "tools" / "setup"
-    done = subprocess.run([str(setup), *arguments], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([str(setup), *arguments], capture_output=True, text=True)
     assert done.returncode == 2
     for word in words:
         assert word in done.stderr
@@ -60,7 +60,7 @@ def test_the_projects_own_needs_are_its_pins() -> None:
 @pytest.mark.parametrize("arguments", ((), ("apt", "default")))
 def test_requirements_that_nobody_has(arguments: tuple[str, ...]) -> None:
     command = [sys.executable, str(REPOSITORY / "tools" / "requirements.py"), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert "allowed: groups, debian, pypi" in done.stderr
 
@@ -108,7 +108,7 @@ class Checkout:
         outer = ("MAKEFLAGS", "MFLAGS")  # of the make that runs the tests
         environment = {name: value for name, value in os.environ.items() if name not in outer}
         self.write("did")
-        subprocess.run(["make", *arguments], cwd=self.folder, env=environment, check=True, timeout=60)
+        subprocess.run(["make", *arguments], cwd=self.folder, env=environment, check=True)
         return (self.folder / "did").read_text().split()
 
 

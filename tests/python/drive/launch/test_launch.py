@@ -59,9 +59,9 @@ def test_only_a_simulated_system_may_need_longer_than_has_passed() -> None:
 
 
 def test_patience_multiplies_how_long_an_answer_is_waited_for() -> None:
-    hasty = launch(2.0, simulated=True)
+    hasty = launch(1000.0, simulated=True)
     assert kinds(hasty, run_seconds=0.2) == ["timeout"] * 2
-    assert kinds(launch(0.4, simulated=True, patience=100), run_seconds=0.2) == ["1000"] * 2
+    assert kinds(launch(0.4, simulated=True, patience=1000), run_seconds=0.2) == ["1000"] * 2
 
 
 @pytest.mark.parametrize("park", [True, False])
