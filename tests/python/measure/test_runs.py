@@ -85,6 +85,15 @@ def test_no_honest_system_is_refused_where_the_reference_was_starved(tmp_path: P
         assert state.metg and "efficiency_above_one" in [one["code"] for one in state.metg["warnings"]]
 
 
+def test_what_the_reference_said_while_it_was_starved_is_forgotten(tmp_path: Path) -> None:
+    class Starved(World):
+        def peak(self, rates: tuple[float, ...]) -> tuple[float, ...]:
+            return tuple(rate / 77.0 for rate in rates) if self.now < 0.3 else rates
+
+    for state in measure(tmp_path, Starved(), table=ONE):
+        assert state.metg and (state.metg["ending"], state.metg["warnings"]) == ("precise", [])
+
+
 @pytest.mark.parametrize("starved", [1.0, 1e5])
 def test_no_processor_is_so_fast_however_little_the_reference_gets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, starved: float
