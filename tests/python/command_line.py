@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import subprocess
@@ -10,6 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from killable_study import FAKE
+from rich.console import Console
+
+from taskgrain.cli.printer import Printer
 
 
 @dataclass(frozen=True)
@@ -39,3 +43,10 @@ def process(*words: object, **env: str) -> Result:
     command = [sys.executable, "-m", "taskgrain", *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+def on_terminal(show: Callable[[Printer], None], width: int = 200) -> str:
+    """What is shown on a terminal of this width."""
+    out = io.StringIO()
+    show(Printer(Console(file=out, width=width)))
+    return out.getvalue()

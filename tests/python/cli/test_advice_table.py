@@ -6,14 +6,12 @@ import json
 from dataclasses import replace
 
 from advice_answers import QUESTION, SIZES, WORKLOAD, found
-from rich.console import Console
+from command_line import on_terminal
 
 from taskgrain.cli import advice_table
-from taskgrain.cli.printer import Printer
 
 
 def test_the_table_says_how_each_number_is_known() -> None:
-    console = Console(width=140, record=True)
     answers = [
         found("quick", 0.5e-6),
         found("between", 0.5e-6, (5e-6, 80e-6)),
@@ -21,8 +19,7 @@ def test_the_table_says_how_each_number_is_known() -> None:
         found("large", 5e-6, (80e-6,)),
         replace(found("now", 30e-6), measured_now=True),
     ]
-    advice_table.show(Printer(console), QUESTION, answers)
-    text = console.export_text()
+    text = on_terminal(lambda terminal: advice_table.show(terminal, QUESTION, answers))
     rows = {line.split()[0]: line for line in text.splitlines() if line.strip()}
     assert "97.6 % (96.6 – 98.5)" in rows["quick"] and "day, 2023-11-14" in rows["quick"]
     assert "≈ 98 % (95 – 100)" in rows["between"] and "≥ 79 %, that of 2.0 µs" in rows["small"]
@@ -34,10 +31,10 @@ def test_the_table_says_how_each_number_is_known() -> None:
 def test_a_bound_that_is_not_known_is_explained() -> None:
     texts = []
     for sizes in (SIZES, (10e-6, 20e-6)):
-        console = Console(width=140, record=True)
-        open_ended = found("mpi", 18e-6, sizes, scatter=0.2)
-        advice_table.show(Printer(console), QUESTION, [open_ended])
-        texts.append(console.export_text())
+        answers = [found("mpi", 18e-6, sizes, scatter=0.2)]
+        texts.append(
+            on_terminal(lambda terminal, known=answers: advice_table.show(terminal, QUESTION, known))
+        )
     assert "?" not in texts[0]
     assert "(? –" in texts[1] or "– ?)" in texts[1]
     assert "?: the measured sizes set no bound on this side of the interval." in texts[1]

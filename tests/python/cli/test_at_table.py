@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.console import Console
+from command_line import on_terminal
 
 from taskgrain.cli import at_table
-from taskgrain.cli.printer import Printer
 
 TITLES = {"mpi": "MPI"}
 
@@ -29,9 +28,7 @@ def row(system: str, *points: tuple[float, float | None], ending: str = "at", it
 
 
 def shown(rows: list[Any], *asked: float) -> str:
-    console = Console(width=120, record=True)
-    at_table.show(Printer(console), rows, TITLES, asked)
-    return console.export_text()
+    return on_terminal(lambda terminal: at_table.show(terminal, rows, TITLES, asked), 120)
 
 
 def test_one_time_has_its_iterations_and_how_long_a_task_takes() -> None:

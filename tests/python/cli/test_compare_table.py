@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from dataclasses import replace
 
 import pytest
-from rich.console import Console
+from command_line import on_terminal
 
 from taskgrain.cli.compare_table import as_json, labels, show, shown, summary
-from taskgrain.cli.printer import Printer
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.estimate.sessions import Scatter
 from taskgrain.results.compare.cells import Compared, Comparison, Question, Verdict
@@ -34,9 +32,7 @@ def comparison(*cells: Compared) -> Comparison:
 
 
 def printed(found: Comparison, width: int = 80) -> str:
-    out = io.StringIO()
-    show(Printer(Console(file=out, width=width)), found)
-    return out.getvalue()
+    return on_terminal(lambda terminal: show(terminal, found), width)
 
 
 LONG = cell("taskgrain_graph", "nearest/radix=5/width=16/graphs=4", "undecided")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import history_store as made
 import pytest
+from command_line import on_terminal
 from rich.console import Console
 
 from taskgrain.cli.history_table import as_json, bars, show
@@ -23,9 +24,7 @@ def history(path: Path) -> History:
 
 
 def printed(found: History, width: int) -> list[str]:
-    out = io.StringIO()
-    show(Printer(Console(file=out, width=width)), found)
-    return out.getvalue().splitlines()
+    return on_terminal(lambda terminal: show(terminal, found), width).splitlines()
 
 
 @pytest.fixture

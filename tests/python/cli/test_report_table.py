@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
 import pytest
 import results_folder
-from rich.console import Console
+from command_line import on_terminal
 
 from taskgrain.cli import report_table
-from taskgrain.cli.printer import Printer
 from taskgrain.report import data, matrix, task_times, trust
 from taskgrain.report.cells import Results
 
@@ -23,9 +21,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 def printed(results: Results, at: float | None = None) -> str:
-    console = Console(width=200, record=True, file=io.StringIO())
-    report_table.show(Printer(console), results, at)
-    return console.export_text()
+    return on_terminal(lambda terminal: report_table.show(terminal, results, at))
 
 
 def test_the_terminal_has_the_words_of_the_page(results: Results) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from typing import Any
 
 import pytest
+from command_line import on_terminal
 from report_cells import measured, point, results
-from rich.console import Console
 
 from taskgrain.cli import scaling_table
-from taskgrain.cli.printer import Printer
 from taskgrain.report.cells import Results
 
 
@@ -30,9 +28,7 @@ def study(kind: str) -> Results:
 
 
 def shown(found: Results) -> str:
-    stream = io.StringIO()
-    scaling_table.show(Printer(Console(file=stream, width=160)), found)
-    return stream.getvalue()
+    return on_terminal(lambda terminal: scaling_table.show(terminal, found), 160)
 
 
 def test_strong_scaling_is_shown_with_the_limit_and_where_it_is_met() -> None:

@@ -1,4 +1,4 @@
-"""The program that runs one command and leaves nothing of it behind."""
+"""The program that runs one command and leaves nothing of it behind (see test_process_tree.py too)."""
 
 from __future__ import annotations
 
@@ -76,11 +76,6 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Supervised]]:
         assert not one.scratch.exists()
 
 
-@pytest.mark.parametrize(
-    ("script", "code"), [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -11 $$", 139)]
-)
-def test_it_ends_as_the_command_ends(start: Callable[..., Supervised], script: str, code: int) -> None:
-    assert start("sh", "-c", script).finish() == (code, b"", b"")
 
 
 def test_the_streams_are_the_commands(start: Callable[..., Supervised]) -> None:
@@ -131,19 +126,6 @@ def test_the_kernel_ends_the_command_before_others_when_memory_is_short(
 ) -> None:
     one = start("cat", "/proc/self/oom_score_adj")
     assert one.finish()[1] == b"1000\n"
-
-
-def test_it_runs_on_the_processors_that_it_is_given(start: Callable[..., Supervised]) -> None:
-    core = max(os.sched_getaffinity(0))
-    one = start("grep", "Cpus_allowed_list", "/proc/self/status", cores=str(core))
-    assert one.finish()[1].split() == [b"Cpus_allowed_list:", str(core).encode()]
-    code, _, err = start("true", cores="99999").finish()
-    assert (code, err) == (127, b"taskgrain: cannot start true: Invalid argument\n")
-
-
-def test_a_command_that_is_not_there(start: Callable[..., Supervised]) -> None:
-    code, _, err = start("/nowhere/it").finish()
-    assert (code, err) == (127, b"taskgrain: cannot start /nowhere/it: No such file or directory\n")
 
 
 def test_descendants_have_any_name_and_are_those_that_the_harness_sees(tmp_path: Path) -> None:
