@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import tomllib
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import pytest
 import typer
 
 from taskgrain.cli.app import app
-from taskgrain.report import data
 from taskgrain.report.repeat import command
+from taskgrain.results import reader
+from taskgrain.results.lines import CellLine
 from taskgrain.study.settings import Settings
 
 STORED = sorted((Path(__file__).parents[3] / "docs" / "results").glob("*/"))
@@ -50,7 +52,9 @@ def test_numbers_are_as_short_as_a_person_writes_them() -> None:
 
 @pytest.mark.parametrize("folder", STORED, ids=lambda one: one.name)
 def test_the_commands_of_stored_results_have_options_that_there_are(folder: Path) -> None:
-    commands = [cell.command for cell in data.read(folder).cells if cell.command]
+    study = tomllib.loads((folder / "study.toml").read_text("utf-8"))
+    cells = [line for line in reader.read(folder).lines if isinstance(line, CellLine) and line.command]
+    commands = [command(str(line.command), study) for line in cells]
     assert commands
     group: Any = typer.main.get_command(app)
     parent = group.make_context("taskgrain", ["metg"])
