@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -37,35 +36,43 @@ def test_the_least_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "launch.command: nothing"),
-        (
-            LEAST + "comand = 1\n",
-            "launch.key: comand is not allowed; allowed: command, env, reference, fresh, park",
-        ),
-        (LEAST + 'reference = ["{there}/peak"]\n', "launch.reference: {there} is not allowed"),
-        (LEAST + 'reference = "peak"\n', "launch.reference: peak is not allowed"),
-        ("colour = 1\n" + LEAST, "colour is not allowed"),
-        (LEAST + "[probe]\nprogrammes = []\n", "probe.key: programmes"),
-        (LEAST + "[limits]\ncores = 1.5\n", "limits.cores: 1.5"),
-        (LEAST + "[limits]\ncores = 0\n", "limits.cores: 0"),
-        ("default = 1\n" + LEAST, "default: 1 is not allowed; allowed: true or false"),
-        ("parallelism = 'both'\n" + LEAST, "parallelism: both is not allowed; allowed: explicit, implicit"),
-        ("sources = 'a'\n" + LEAST, "sources: a is not allowed; allowed: a list of texts"),
-        (LEAST + "patience = 0\n", "launch.patience: 0 is not allowed; allowed: an integer at least 1"),
-        ("launch = 1\n", "launch: 1 is not allowed; allowed: a table"),
-        ('[launch]\ncommand = ["{core}"]\n', "launch.command: {core} is not allowed"),
-        ("[launch\n", "is not TOML"),
-        ("a = " + "[" * 100_000, "is nested too deeply"),
-        (LEAST + "[setup]\nmegabytes = false\n", "setup.megabytes: False is not allowed"),
-        (LEAST + "[setup]\nmegabytes = ''\n", "setup.megabytes: '' is not allowed"),
+        ("", " launch.command: nothing"),
+        ("[launch\n", "1:8: is not TOML"),
+        ("a = " + "[" * 100_000, " is nested too deeply"),
+        ("launch = 1\n", "1:10: launch: 1 is not allowed; allowed: a table"),
+        ('[launch]\ncommand = [""]\n', "2:12: launch.command[0]: '' is not allowed"),
+        ("[launch]\ncommand = ['true', 3]\n", "2:20: launch.command[1]: 3 is not allowed"),
+        ('[launch]\ncommand = ["{core}"]\n', "2:11: launch.command: {core} is not allowed"),
+        (LEAST + "comand = 1\n", "3:1: launch.key: comand is not allowed; allowed: command, env, reference,"),
+        (LEAST + 'reference = ["{there}/peak"]\n', "3:13: launch.reference: {there} is not allowed"),
+        (LEAST + "reference = [' ']\n", "3:14: launch.reference[0]"),
+        (LEAST + "patience = 0\n", "3:12: launch.patience: 0 is not allowed; allowed: an integer at least 1"),
+        (LEAST + "[launch.env]\n'A=B' = '1'\n", "4:1: launch.env.key: A=B is not allowed; allowed: letters"),
+        (LEAST + "env = { 1A = '1' }\n", "3:9: launch.env.key: 1A"),
+        ("colour = 1\n" + LEAST, "1:1: key: colour is not allowed"),
+        ("default = 1\n" + LEAST, "1:11: default: 1 is not allowed; allowed: true or false"),
+        ("parallelism = 'both'\n" + LEAST, "1:15: parallelism: both is not allowed; allowed: explicit, impl"),
+        ("sources = 'a'\n" + LEAST, "1:11: sources: a is not allowed; allowed: a list of texts"),
+        (LEAST + "[probe]\nprogrammes = []\n", "4:1: probe.key: programmes"),
+        (LEAST + "[limits]\ncores = 0\n", "4:9: limits.cores: 0"),
+        (LEAST + "[setup]\nmegabytes = ''\n", "4:13: setup.megabytes: '' is not allowed"),
+        (LEAST + "[setup]\ndebian = { a = 3 }\n", "4:16: setup.debian.a: 3"),
+        (LEAST + "[setup]\ndebian = 'a'\n", "4:10: setup.debian: a"),
+        (LEAST + "[setup]\npypi_alone = 'a'\n", "4:14: setup.pypi_alone: a"),
+        (LEAST + "[setup]\napt = []\n", "4:1: setup.key: apt"),
+        (LEAST + "[variants]\na = 1\n", "4:5: variants.a: 1"),
+        (LEAST + "[variants.'a.b']\n", "3:11: variants.key: a.b is not allowed; allowed: letters, digits"),
+        (LEAST + "[variants.a]\ncommand = 'x'\n", "4:11: variants.a.command: x"),
+        (LEAST + "[variants.a]\ncommand = ['']\n", "4:12: variants.a.command[0]: ''"),
+        (LEAST + "[variants.a]\npatterns = ['fft']\n", "4:1: variants.a.key: patterns"),
+        (LEAST + "[variants.a]\nenv = { X = 1 }\n", "4:13: variants.a.env.X: 1"),
     ],
 )
-def test_bad_files_name_file_and_key(tmp_path: Path, text: str, words: str) -> None:
+def test_errors_name_file_line_and_key(tmp_path: Path, text: str, words: str) -> None:
     folder = make(tmp_path / "bad", text)
     with pytest.raises((InputError, UsageError)) as caught:
         read(folder)
-    assert words in str(caught.value)
-    assert str(folder / "system.toml") in str(caught.value)
+    assert str(caught.value).startswith(f"{folder}/system.toml:{words}")
     assert caught.value.exit_code == 2
 
 
@@ -86,40 +93,6 @@ def test_a_variant_may_be_distributed(tmp_path: Path) -> None:
     assert (ranks.distributed, ranks.network, ranks.sources) == (True, "a network", ("b.cpp",))
     assert (same.distributed, same.network, same.sources) == (False, "", ("a.cpp",))
     assert (ranks.paradigm, same.paradigm) == ("", "other")
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[variants.a]\ncommand = 'x'\n", "variants.a.command"),
-        ("[variants.a]\npatterns = ['fft']\n", "variants.a.key: patterns"),
-        ("[variants.'a b']\n", "a b"),
-        ("[variants]\na = 1\n", "variants.a"),
-        ("[variants.a]\nenv = { X = 1 }\n", "variants.a.env.X"),
-    ],
-)
-def test_wrong_variants_are_named(tmp_path: Path, text: str, said: str) -> None:
-    (tmp_path / "system.toml").write_text(f'[launch]\ncommand = ["one"]\n{text}')
-    with pytest.raises(InputError, match=re.escape(said)):
-        read(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("line", "key", "value"),
-    (
-        ("debian = { a = 3 }", "setup.debian.a", "3"),
-        ('debian = "a"', "setup.debian", "a"),
-        ('pypi = "a"', "setup.pypi", "a"),
-        ('pypi_alone = "a"', "setup.pypi_alone", "a"),
-        ("megabytes = -1", "setup.megabytes", "-1"),
-        ("minutes = 0.5", "setup.minutes", "0.5"),
-        ("apt = []", "setup.key", "apt"),
-    ),
-)
-def test_a_set_up_that_is_wrong(tmp_path: Path, line: str, key: str, value: str) -> None:
-    with pytest.raises(InputError, match=re.escape(key)) as error:
-        read(make(tmp_path / "it", f"{LEAST}[setup]\n{line}\n"))
-    assert value in str(error.value)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
@@ -154,24 +127,3 @@ def test_only_the_projects_own_systems_are_set_up(
 ) -> None:
     system = read(make(tmp_path / "it", LEAST + setup), own=own)
     assert (system.group, system.install) == (group, install)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('[launch]\ncommand = [""]\n', "2:12: launch.command[0]: '' is not allowed"),
-        ("[launch]\ncommand = ['true', 3]\n", "2:20: launch.command[1]: 3 is not allowed"),
-        (LEAST + "reference = [' ']\n", "3:14: launch.reference[0]"),
-        (LEAST + "[launch.env]\n'A=B' = '1'\n", "4:1: launch.env.key: A=B is not allowed; allowed: letters"),
-        (LEAST + "env = { 1A = '1' }\n", "3:9: launch.env.key: 1A"),
-        (LEAST + "[variants.'a.b']\n", "3:11: variants.key: a.b is not allowed; allowed: letters, digits"),
-        (LEAST + "[variants.a]\ncommand = ['']\n", "4:12: variants.a.command[0]: ''"),
-        ("[launch\n", "1:8: is not TOML"),
-    ],
-)
-def test_errors_name_the_line(tmp_path: Path, text: str, words: str) -> None:
-    folder = make(tmp_path / "bad", text)
-    with pytest.raises((InputError, UsageError)) as caught:
-        read(folder)
-    assert f"{folder}/system.toml:{words}" in str(caught.value)
-    assert caught.value.exit_code == 2
