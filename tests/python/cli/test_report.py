@@ -9,6 +9,10 @@ import compared_folders
 import pytest
 import results_folder
 from command_line import Command
+from report_page import Page
+
+from taskgrain.cli import compare_table
+from taskgrain.estimate.ratio import Ratio
 
 
 @pytest.fixture
@@ -46,13 +50,28 @@ def test_the_terminal_and_programs_get_what_the_page_says(taskgrain: Command, fo
 
 
 def test_folders_before_the_last_are_what_it_is_compared_with(taskgrain: Command, tmp_path: Path) -> None:
-    old = compared_folders.measured(tmp_path / "old", {"mpi": 40e-9})
-    new = compared_folders.measured(tmp_path / "new", {"mpi": 80e-9}, time=compared_folders.DAY)
-    made = json.loads(taskgrain("report", old, new, "--json").out)
-    assert made["report"] == str(new / "report.html")
-    alone = json.loads(taskgrain("compare", old, new, "--json").out)
-    assert made["changes"] == {str(old): alone}
-    assert "What changed?" in (new / "report.html").read_text("utf-8")
+    old, again = (
+        compared_folders.measured(tmp_path / name, {"mpi": 40e-9, "tbb": 90e-9}, time=time)
+        for name, time in (("old", 0.0), ("again", compared_folders.DAY))
+    )
+    slower, later = {"mpi": 80e-9, "tbb": 90e-9}, 2 * compared_folders.DAY
+    new = compared_folders.measured(tmp_path / "new", slower, build="b" * 16, time=later)
+    for baseline in (f"{old},{again}", str(old)):
+        made = json.loads(taskgrain("report", baseline, new, "--json").out)
+        assert made["report"] == str(new / "report.html")
+        alone = json.loads(taskgrain("compare", baseline, new, "--json").out)
+        assert made["changes"] == {baseline: alone}
+        said, text = (
+            taskgrain("compare", baseline, new).out,
+            Page((new / "report.html").read_text("utf-8")).text,
+        )
+        assert "What changed?" in text and said.splitlines()[0] in text
+        for cell in alone["cells"]:
+            assert cell["verdict"] in text and (cell["why"] or "") in text
+            for name in ("metg", "rate"):
+                ratio = cell["ratios"].get(name)
+                assert ratio is None or compare_table.shown(Ratio(**ratio)) in text
+    assert [one["verdict"] for one in alone["cells"]] == ["not comparable"] * 2
     assert "What changed?" in taskgrain("report", old, new, "--show").out
 
 

@@ -9,7 +9,6 @@ from report_cells import cell, measured, point, results
 from taskgrain.report.charts import efficiency
 
 CURVE = (point(10, 1e-6, 0.2), point(100, 2e-6, 0.6), point(1000, 9e-6, 0.9))
-SAMPLED = (point(10, 1e-6, 0.5, samples=(1e-6, 1.1e-6), disturbed=(3e-6,)),)
 FULL = results(
     measured("a", 1.5e-6, curve=CURVE, threshold=0.5),
     measured("b", 2.5e-6, curve=CURVE[1:], threshold=0.7),
@@ -52,11 +51,6 @@ def test_every_point_has_its_intervals(drawn: DrawnChart) -> None:
 def test_the_legend_names_systems_that_have_a_curve(drawn: DrawnChart) -> None:
     assert {"a", "b"} <= set(drawn.texts)
     assert "c" not in drawn.texts
-
-
-def test_a_figure_holds_no_samples() -> None:
-    (figure,) = efficiency.on_paper(results(measured("a", 1e-6, curve=SAMPLED)))
-    assert figure.data["samples"] == []
 
 
 def test_a_panel_has_the_line_of_each_threshold() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from drawn_chart import draw
-from report_cells import cell, measured, point, results
+from report_cells import measured, point, results
 
 from taskgrain.report.charts import rate
 
@@ -59,7 +59,3 @@ def test_the_axis_of_the_page_ends_above_the_fastest_of_its_workload() -> None:
     slow = results(measured("b", 1.5e-6, curve=CURVE, peak_rate=1e6))
     (plot,) = rate.on_page(slow)
     assert plot.most < 1.2e6
-
-
-def test_nothing_is_drawn_without_a_curve() -> None:
-    assert [*rate.on_page(results(cell()))] == [*rate.on_paper(results(cell()))] == []
