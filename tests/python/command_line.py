@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import signal
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from killable_study import FAKE
 from rich.console import Console
 
+from taskgrain.cli.main import main
 from taskgrain.cli.printer import Printer
 
 
@@ -35,6 +37,19 @@ def hear_interrupts() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
+
+
+def called(*words: object) -> Result:
+    """Calls the command in this process."""
+    hear_interrupts()
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="", write_through=True) for _ in range(2))
+    code: object = None
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            main([str(word) for word in words])
+        except SystemExit as ended:
+            code = ended.code
+    return Result(int(str(code or 0)), *(one.buffer.getvalue().decode() for one in (out, err)))  # type: ignore[attr-defined]
 
 
 def process(*words: object, **env: str) -> Result:

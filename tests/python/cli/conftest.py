@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import Command, Result, hear_interrupts
+from command_line import Command, called
 from killable_study import FAKE
-
-from taskgrain.cli.main import main
 
 
 @pytest.fixture
@@ -26,16 +24,8 @@ def systems(tmp_path: Path, no_own_systems: None) -> Path:
 
 
 @pytest.fixture
-def taskgrain(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """Calls the command in this process and returns how it ended."""
+def taskgrain(monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Calls the command in this process, with a simulated reference, and returns how it ended."""
     monkeypatch.setenv("TASKGRAIN_REFERENCE", str(FAKE))
     monkeypatch.setenv("COLUMNS", "100")
-
-    def call(*words: object) -> Result:
-        hear_interrupts()
-        with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
-        said = capsys.readouterr()
-        return Result(int(ended.value.code or 0), said.out, said.err)
-
-    return call
+    return called

@@ -3,8 +3,6 @@ is allowed. Refusals for a reason of their own have rows in the tests of their v
 
 from __future__ import annotations
 
-import contextlib
-import io
 import re
 from pathlib import Path
 from typing import Any
@@ -14,12 +12,11 @@ import history_store
 import pytest
 import results_folder
 import typer
-from command_line import Result
+from command_line import called
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from taskgrain.cli.app import EXAMPLES, app
-from taskgrain.cli.main import main
 
 Words = list[str]
 
@@ -69,14 +66,6 @@ TEXTS = (
     | st.from_regex(NUMBER, fullmatch=True)
     | st.text(max_size=9)
 )
-
-
-def called(*words: str) -> Result:
-    """As the fixture `taskgrain`, which is for one call of a test."""
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
-        main(words)
-    return Result(int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 
 def shows(value: str, text: str) -> bool:

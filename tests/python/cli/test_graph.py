@@ -6,27 +6,26 @@ import json
 from pathlib import Path
 
 import pytest
+from command_line import called
 
 from taskgrain.cli.main import main
 
 Lines = list[dict[str, object]]
 
 
-def call(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as ended:
-        main(["graph", *map(str, words)])
-    said = capsys.readouterr()
-    return int(ended.value.code or 0), said.out, said.err
+def call(*words: object) -> tuple[int, str, str]:
+    done = called("graph", *words)
+    return done.code, done.out, done.err
 
 
-def steps(capsys: pytest.CaptureFixture[str], *words: object) -> Lines:
-    code, out, _ = call(capsys, *words)
+def steps(*words: object) -> Lines:
+    code, out, _ = call(*words)
     assert code == 0
     return [json.loads(line) for line in out.splitlines()]
 
 
-def test_a_line_a_step_with_both_directions(capsys: pytest.CaptureFixture[str]) -> None:
-    assert steps(capsys, "--pattern", "tree", "--steps", 3, "--width", 3) == [
+def test_a_line_a_step_with_both_directions() -> None:
+    assert steps("--pattern", "tree", "--steps", 3, "--width", 3) == [
         {
             "step": 0, "first_point": 0, "width": 1, "dependence_set": 0,
             "dependences": [[]], "reverse_dependences": [[0, 1]],
@@ -42,28 +41,26 @@ def test_a_line_a_step_with_both_directions(capsys: pytest.CaptureFixture[str]) 
     ]  # fmt: skip
 
 
-def test_a_printed_graph_is_a_dag_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_printed_graph_is_a_dag_file(tmp_path: Path) -> None:
     shape = ("--steps", 6, "--width", 7, "--radix", 3)
-    _, out, _ = call(capsys, "--pattern", "random_nearest", *shape)
+    _, out, _ = call("--pattern", "random_nearest", *shape)
     (tmp_path / "graph.json").write_text(out)
-    again = steps(capsys, "--pattern", "dag", "--dag", tmp_path / "graph.json")
+    again = steps("--pattern", "dag", "--dag", tmp_path / "graph.json")
     edges = [(line["dependences"], line["reverse_dependences"]) for line in again]
     assert edges == [(s["dependences"], s["reverse_dependences"]) for s in map(json.loads, out.splitlines())]
 
 
-def test_stats_count_what_crosses_nodes(capsys: pytest.CaptureFixture[str]) -> None:
-    _, out, _ = call(
-        capsys, "--pattern", "stencil_1d", "--steps", 3, "--width", 4, "--stats", "--nodes", 2, "--json"
-    )
+def test_stats_count_what_crosses_nodes() -> None:
+    _, out, _ = call("--pattern", "stencil_1d", "--steps", 3, "--width", 4, "--stats", "--nodes", 2, "--json")
     assert json.loads(out) == {
         "tasks": 12, "dependences": 20, "local": 16, "remote": 4, "most_dependences": 3, "nodes": 2,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "start"), [("svg", b"<svg"), ("png", b"\x89PNG")])
-def test_a_drawing(capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str, start: bytes) -> None:
+def test_a_drawing(tmp_path: Path, kind: str, start: bytes) -> None:
     file = tmp_path / f"graph.{kind}"
-    code, _, _ = call(capsys, "--pattern", "fft", "--format", kind, "--output", file)
+    code, _, _ = call("--pattern", "fft", "--format", kind, "--output", file)
     assert code == 0
     assert file.read_bytes().startswith(start)
 
@@ -77,28 +74,28 @@ def test_a_drawing_on_standard_output(capfdbinary: pytest.CaptureFixture[bytes])
     assert drawn.count(b"<circle") == 3 and drawn.count(b'class="edge"') == 2
 
 
-def test_stats_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+def test_stats_for_people() -> None:
     words = ("--pattern", "stencil_1d", "--steps", 3, "--width", 4, "--stats")
-    code, out, err = call(capsys, *words, "--nodes", 2)
+    code, out, err = call(*words, "--nodes", 2)
     assert (code, err) == (0, "")
     assert [line.split("  ")[0] for line in out.splitlines()] == [
         "tasks", "dependences", "a task has", "local of 2 nodes", "remote"
     ]  # fmt: skip
     assert "1.67 on average, at most 3" in out
-    assert "local of 1 node " in call(capsys, *words)[1]
+    assert "local of 1 node " in call(*words)[1]
 
 
-def test_tasks_per_core_is_a_width(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = call(capsys, "--tasks-per-core", 3, "--cores", 1, "--steps", 5, "--stats", "--json")
+def test_tasks_per_core_is_a_width() -> None:
+    code, out, err = call("--tasks-per-core", 3, "--cores", 1, "--steps", 5, "--stats", "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["tasks"] == 15
 
 
-def test_a_field_that_the_pattern_does_not_use_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, err = call(capsys, "--pattern", "tree", "--radix", 5, "--fraction", 0.1)
+def test_a_field_that_the_pattern_does_not_use_is_a_warning() -> None:
+    code, out, err = call("--pattern", "tree", "--radix", 5, "--fraction", 0.1)
     assert (code, len(out.splitlines())) == (0, 8)
     assert err == "taskgrain: warning: --radix, --fraction: pattern tree does not use them\n"
-    assert call(capsys, "--pattern", "nearest", "--radix", 5)[2] == ""
+    assert call("--pattern", "nearest", "--radix", 5)[2] == ""
 
 
 @pytest.mark.parametrize(
@@ -123,16 +120,14 @@ def test_a_field_that_the_pattern_does_not_use_is_a_warning(capsys: pytest.Captu
         (("--steps", "1e12", "--stats"), "--steps x --width: 8000000000000 is not allowed; allowed: at most"),
     ],
 )
-def test_bad_input_ends_with_code_2(
-    capsys: pytest.CaptureFixture[str], words: tuple[object, ...], message: str
-) -> None:
-    code, out, err = call(capsys, *words)
+def test_bad_input_ends_with_code_2(words: tuple[object, ...], message: str) -> None:
+    code, out, err = call(*words)
     assert (code, out) == (2, "")
     assert message in err
 
 
-def test_a_step_that_is_too_wide_for_a_line_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_step_that_is_too_wide_for_a_line_is_refused() -> None:
     shape = ("--pattern", "fft", "--width", 100_000_000, "--steps", 1_000_000)
-    code, out, err = call(capsys, *shape)
+    code, out, err = call(*shape)
     assert (code, out) == (2, "")
     assert "--width: 100000000 is not allowed; allowed: at most 4194304: a step is one line" in err

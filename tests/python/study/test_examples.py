@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from taskgrain.cli.main import main
+from command_line import called
 
 ROOT = Path(__file__).parents[3]
 HOW_TO = ROOT / "docs/how-to/write-a-study.md"
@@ -34,24 +33,22 @@ def systems(tmp_path: Path) -> Path:
     return tmp_path / "systems"
 
 
-def dry_run(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
-    with pytest.raises(SystemExit) as ended:
-        main(["study", *map(str, words), "--dry-run", "--json"])
-    said = capsys.readouterr()
-    assert (ended.value.code, said.err) == (0, "")
-    plan: dict[str, Any] = json.loads(said.out)
+def dry_run(*words: object) -> dict[str, Any]:
+    done = called("study", *words, "--dry-run", "--json")
+    assert (done.code, done.err) == (0, "")
+    plan: dict[str, Any] = json.loads(done.out)
     return plan
 
 
 @pytest.mark.parametrize(("text", "cells"), EXAMPLES, ids=range(len(EXAMPLES)))
 def test_examples_have_the_cells_below_them(
-    capsys: pytest.CaptureFixture[str], systems: Path, tmp_path: Path, text: str, cells: list[str]
+    systems: Path, tmp_path: Path, text: str, cells: list[str]
 ) -> None:
     for kind, name, content in BLOCKS:
         if kind == "toml" and name:
             (tmp_path / name).write_text(content)
     (tmp_path / "mine.toml").write_text(text)
-    plan = dry_run(capsys, tmp_path / "mine.toml", "--systems", systems, "--cores", 2)
+    plan = dry_run(tmp_path / "mine.toml", "--systems", systems, "--cores", 2)
     assert [cell["cell"] for cell in plan["cells"]] == cells
     assert plan["seconds"] == pytest.approx(sum(cell["seconds"] for cell in plan["cells"]))
 
@@ -61,23 +58,19 @@ def test_every_block_of_the_how_to_is_run() -> None:
     assert len([block for block in BLOCKS if block[0] == "cells"]) == len(EXAMPLES)
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *words: object) -> str:
-    with pytest.raises(SystemExit) as ended:
-        main(["study", *map(str, words), "--dry-run"])
-    said = capsys.readouterr()
-    assert (ended.value.code, said.out) == (2, "")
-    return said.err
+def refusal(*words: object) -> str:
+    done = called("study", *words, "--dry-run")
+    assert (done.code, done.out) == (2, "")
+    return done.err
 
 
-def test_the_error_of_the_reference(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_error_of_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs/reference/study.md").read_text("utf-8")
     match = re.search(r"```toml\n(patterns.*?)```\n\nwith\n\n```\n(.*?)```", text, re.DOTALL)
     assert match
     monkeypatch.chdir(tmp_path)
     Path("s.toml").write_text(match[1])
-    assert refusal(capsys, "s.toml") == match[2]
+    assert refusal("s.toml") == match[2]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +89,6 @@ def test_the_error_of_the_reference(
     ],
 )
 def test_what_is_found_later_is_placed_too(
-    capsys: pytest.CaptureFixture[str],
     systems: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -106,19 +98,17 @@ def test_what_is_found_later_is_placed_too(
     """What only the core or the systems here can refuse."""
     monkeypatch.chdir(tmp_path)
     Path("s.toml").write_text(text)
-    said = refusal(capsys, "s.toml", "--systems", systems)
+    said = refusal("s.toml", "--systems", systems)
     assert said.startswith(f"taskgrain: {words}")
     assert said.count("\n") == 1
 
 
-def test_combinations_that_cannot_be_may_be_excluded(
-    capsys: pytest.CaptureFixture[str], systems: Path, tmp_path: Path
-) -> None:
+def test_combinations_that_cannot_be_may_be_excluded(systems: Path, tmp_path: Path) -> None:
     file = tmp_path / "s.toml"
     file.write_text('patterns = ["spread"]\nwidths = 16\nradix = [1, 5]\nperiod = [3, 9]\n')
-    assert "period[1]" in refusal(capsys, file, "--systems", systems)
+    assert "period[1]" in refusal(file, "--systems", systems)
     file.write_text(file.read_text() + "exclude = [{ radix = 5, period = 9 }]\n")
-    assert len(dry_run(capsys, file, "--systems", systems)["cells"]) == 2 * 3
+    assert len(dry_run(file, "--systems", systems)["cells"]) == 2 * 3
 
 
 STUDIES = sorted((ROOT / "studies").glob("*.toml"))
@@ -127,10 +117,8 @@ PAPERS = sorted((ROOT / "studies/papers").glob("*.toml"))
 
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: str(file.name))
-def test_the_repositorys_studies(
-    capsys: pytest.CaptureFixture[str], systems: Path, file: Path, cores: int
-) -> None:
-    plan = dry_run(capsys, file, "--systems", systems, "--cores", cores)
+def test_the_repositorys_studies(systems: Path, file: Path, cores: int) -> None:
+    plan = dry_run(file, "--systems", systems, "--cores", cores)
     workloads = {"default.toml": 3, "everything.toml": 4}
     assert len(plan["cells"]) == 2 * workloads[file.name]
     assert 0 < plan["seconds"] < 3600
@@ -155,7 +143,6 @@ def every_system(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize("file", PAPERS, ids=lambda file: str(file.name))
 def test_the_studies_of_the_papers(
-    capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     every_system: Path,
     file: Path,
@@ -163,7 +150,7 @@ def test_the_studies_of_the_papers(
 ) -> None:
     """Those of a node, too, which ask for more cores than there may be here."""
     monkeypatch.setattr("taskgrain.cli.study.choose_cores", lambda wished, **_: list(range(wished)))
-    plan = dry_run(capsys, file, "--systems", every_system, "--cores", cores)
+    plan = dry_run(file, "--systems", every_system, "--cores", cores)
     assert plan["cells"]
     published = file.stem.endswith("-published")
     assert 0 < plan["seconds"] < plan["budget"]
