@@ -57,6 +57,7 @@ def test_metg_stands_beside_the_counts(taskgrain: Command, folder: Path) -> None
     for text in (WORKLOAD, "frontier", "METG", "mpi", "starpu", "lines, constructs"):
         assert text in shown
     assert "dom" not in shown
+    assert taskgrain(*words, "--markdown").out.startswith(f"**{WORKLOAD}**\n\n| system |")
 
 
 def test_several_folders_may_have_one_workload(taskgrain: Command, folder: Path, tmp_path: Path) -> None:

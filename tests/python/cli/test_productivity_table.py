@@ -6,7 +6,7 @@ from pathlib import Path
 
 import report_cells
 
-from taskgrain.cli.productivity_table import Table, as_json, markdown, tables
+from taskgrain.cli.productivity_table import as_json, tables
 from taskgrain.drive.system import System
 from taskgrain.productivity.count import Count
 from taskgrain.productivity.frontier import Measured
@@ -45,17 +45,6 @@ def test_who_may_be_beaten_has_a_question_mark() -> None:
     ]
     (table,) = tables([], {"fft": rows}, False)
     assert [row[1] for row in table.rows] == ["lines, constructs", "lines ?, constructs ?"]
-
-
-def test_constructs_come_last() -> None:
-    *_, last = tables([LONG, BARE], {}, True)
-    assert last.rows == [("long", "a b"), ("bare", "–")]
-
-
-def test_markdown_has_a_title_and_numbers_at_the_right() -> None:
-    assert markdown(Table("fft", ("system", "lines"), [("a", "1")], 1)) == (
-        "**fft**\n\n| system | lines |\n| --- | --: |\n| `a` | 1 |\n"
-    )
 
 
 def test_json_says_who_is_beaten() -> None:

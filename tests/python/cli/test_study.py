@@ -66,13 +66,6 @@ def test_refusals(taskgrain: Command, systems: Path, study: Path, words: list[st
     assert not (study.parent / "results").exists()
 
 
-def test_an_unknown_system_is_told_by_its_place(taskgrain: Command, systems: Path, study: Path) -> None:
-    study.write_text('patterns = ["fft"]\nsystems = ["fast", "nope"]\n')
-    result = taskgrain("study", study, "--systems", systems)
-    assert result.code == 2
-    assert str(study) in result.err and "nope is not allowed; allowed: absent, fast" in result.err
-
-
 def test_the_schema_is_printed_for_editors(taskgrain: Command) -> None:
     result = taskgrain("study", "--schema")
     assert (result.code, result.out, result.err) == (0, schema_text(), "")

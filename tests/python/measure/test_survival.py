@@ -246,7 +246,7 @@ def stopped(
         pytest.param((signal.SIGINT,), marks=pytest.mark.slow, id="int"),
         pytest.param((signal.SIGTERM,), marks=SUBMISSION, id="term"),
         pytest.param((signal.SIGHUP,), marks=DEEP, id="hup"),
-        pytest.param((signal.SIGINT,) * 5, marks=SUBMISSION, id="five"),
+        pytest.param((signal.SIGINT,) * 5, marks=DEEP, id="five"),
     ],
 )
 def test_an_interrupt_says_how_to_go_on(tmp_path: Path, numbers: Sequence[signal.Signals]) -> None:
