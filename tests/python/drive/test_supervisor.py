@@ -76,8 +76,6 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Supervised]]:
         assert not one.scratch.exists()
 
 
-
-
 def test_the_streams_are_the_commands(start: Callable[..., Supervised]) -> None:
     one = start("sh", "-c", "cat; echo wrong >&2")
     assert one.finish(b"in\n") == (0, b"in\n", b"wrong\n")
