@@ -97,49 +97,27 @@ void PrintTo(const Case& what, std::ostream* out) { *out << what.name; }
 
 class Failures : public testing::TestWithParam<Case> {};
 
+/// Makes the rank do that in the task with fifty steps before it.
+std::function<void(Carousel&)> at_fifty(void (*what)()) {
+  return [what](Carousel& of) {
+    of.at = [what](int k) {
+      if (k == 50) what();
+    };
+  };
+}
+void is_killed() { raise(SIGKILL); }
+void throws() { throw std::runtime_error("at fifty"); }
+
+const char* const thrown = "turn 50 failed: at fifty; on its worker 0 1 task waits: turn -2";
 const Case cases[] = {
-    {"Killed", 1,
-     [](Carousel& of) {
-       of.at = [](int k) {
-         if (k == 50) raise(SIGKILL);
-       };
-     },
-     "ended by signal 9", 1000 + SIGKILL},
-    {"KilledWithoutALauncher", 1,
-     [](Carousel& of) {
-       of.at = [](int k) {
-         if (k == 50) raise(SIGKILL);
-       };
-     },
+    {"Killed", 1, at_fifty(is_killed), "ended by signal 9", 1000 + SIGKILL},
+    {"KilledWithoutALauncher", 1, at_fifty(is_killed),
      "its process has ended; it has not said which tasks were pending", 1000 + SIGKILL, Ranks::Launcher::none},
-    {"SegmentationFault", 2,
-     [](Carousel& of) {
-       of.at = [](int k) {
-         if (k == 50) signal(SIGSEGV, SIG_DFL), raise(SIGSEGV);
-       };
-     },
-     "ended by signal 11", 1000 + SIGSEGV},
-    {"Exit", 0,
-     [](Carousel& of) {
-       of.at = [](int k) {
-         if (k == 50) end(3);
-       };
-     },
-     "ended with exit code 3", 3},
-    {"TaskThrows", 1,
-     [](Carousel& of) {
-       of.at = [](int k) {
-         if (k == 50) throw std::runtime_error("at fifty");
-       };
-     },
-     "turn 50 failed: at fifty; on its worker 0 1 task waits: turn -2", -1},
-    {"TaskThrowsWithoutALauncher", 1,
-     [](Carousel& of) {
-       of.at = [](int k) {
-         if (k == 50) throw std::runtime_error("at fifty");
-       };
-     },
-     "turn 50 failed: at fifty; on its worker 0 1 task waits: turn -2", -1, Ranks::Launcher::none},
+    {"SegmentationFault", 2, at_fifty([] { signal(SIGSEGV, SIG_DFL), raise(SIGSEGV); }), "ended by signal 11",
+     1000 + SIGSEGV},
+    {"Exit", 0, at_fifty([] { end(3); }), "ended with exit code 3", 3},
+    {"TaskThrows", 1, at_fifty(throws), thrown, -1},
+    {"TaskThrowsWithoutALauncher", 1, at_fifty(throws), thrown, -1, Ranks::Launcher::none},
 };
 
 std::string name_of(const testing::TestParamInfo<Case>& info) { return info.param.name; }
@@ -192,23 +170,17 @@ TEST_P(Failures, EndAWaitForAnEvent) {
 }
 
 /// What happens to rank 1 of 3; the others wait for everything.
-std::vector<int> others_while(const std::string& words, const std::function<void(int rank)>& one, int rank_of_one = 1,
-                              Ranks::Launcher launcher = Ranks::Launcher::test,
-                              const std::function<void(Ranks&)>& meanwhile = {}) {
-  Ranks ranks(
-      3,
-      [&](int rank) {
-        if (rank == rank_of_one) return one(rank);
-        int code = 0;
-        {
-          Communicator comm;
-          Runtime runtime(with(comm));
-          code = expect_told(rank_of_one, words, [&] { runtime.wait(); });
-        }
-        end(code);
-      },
-      launcher);
-  if (meanwhile) meanwhile(ranks);
+std::vector<int> others_while(const std::string& words, const std::function<void()>& one) {
+  Ranks ranks(3, [&](int rank) {
+    if (rank == 1) return one();
+    int code = 0;
+    {
+      Communicator comm;
+      Runtime runtime(with(comm));
+      code = expect_told(1, words, [&] { runtime.wait(); });
+    }
+    end(code);
+  });
   return ranks.wait();
 }
 
@@ -341,7 +313,7 @@ TEST(Failures, OfARankWithoutACommunicatorAreToldToTheOthers) {
 }
 
 TEST(Failures, OfARankThatLeavesEarlyAreToldToTheOthers) {
-  const auto codes = others_while("it has ended its communicator, while this rank waits", [](int) {
+  const auto codes = others_while("it has ended its communicator, while this rank waits", [] {
     Communicator comm;
     Runtime runtime(with(comm));
   });
@@ -373,12 +345,12 @@ TEST(Failures, OfNobodyAreWhatARankDoesNotTakeThatHasLeft) {
 }
 
 TEST(Failures, OfARankThatNeverComesAreToldToTheOthers) {
-  const auto codes = others_while("ended with exit code 0", [](int) {});
+  const auto codes = others_while("ended with exit code 0", [] {});
   EXPECT_THAT(codes, testing::ElementsAre(told, Ranks::well, told));
 }
 
 TEST(Failures, OfARankWhoseProgramThrowsBetweenWaitsAreToldToTheOthers) {
-  const auto codes = others_while("an exception has ended its communicator", [](int) {
+  const auto codes = others_while("an exception has ended its communicator", [] {
     Communicator comm;
     Runtime runtime(with(comm));
     Taskflow<int> flow(runtime, "waits");
