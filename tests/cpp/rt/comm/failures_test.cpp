@@ -247,20 +247,18 @@ TEST(Failures, OfReusableAndProcessAreToldToAll) {
 }
 
 TEST(Failures, OfARankThatIsStoppedAreToldToTheOthers) {
-  for (const auto launcher : {Ranks::Launcher::test, Ranks::Launcher::none}) {
-    Ranks ranks(
-        3,
-        [](int rank) {
-          Communicator comm;
-          Runtime runtime(with(comm));
-          comm.barrier();
-          if (rank == 1) raise(SIGSTOP);
-          end(expect_told(1, "stopped", [&] { runtime.wait(); }));
-        },
-        launcher);
-    ASSERT_TRUE(eventually([&] { return ranks.ended(0) && ranks.ended(2); }));
-    ranks.kill_rank(1, SIGKILL);
-    EXPECT_THAT(ranks.wait(), testing::ElementsAre(told, 1000 + SIGKILL, told));
+  const auto is_stopped = [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    comm.barrier();
+    if (rank == 1) raise(SIGSTOP);
+    end(expect_told(1, "stopped", [&] { runtime.wait(); }));
+  };
+  Ranks with_launcher(3, is_stopped), without(3, is_stopped, Ranks::Launcher::none);
+  for (Ranks* ranks : {&with_launcher, &without}) {
+    ASSERT_TRUE(eventually([&] { return ranks->ended(0) && ranks->ended(2); }));
+    ranks->kill_rank(1, SIGKILL);
+    EXPECT_THAT(ranks->wait(), testing::ElementsAre(told, 1000 + SIGKILL, told));
   }
 }
 

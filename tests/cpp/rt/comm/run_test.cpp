@@ -101,17 +101,23 @@ TEST(Run, GivesTheInputToRankZero) {
 TEST(Run, EndsWithTheCodeOfTheFirstRankThatFails) {
   EXPECT_EQ(Launched(shell("1", "exit 5")).exit_code(), 5);
   EXPECT_EQ(Launched(shell("1", "kill -9 $$")).exit_code(), 137);
-  Launched run(shell("2", "test $TASKGRAIN_RANK = 1 && exit 3; trap 'exit 7' TERM; while :; do sleep 0.1; done"));
-  EXPECT_EQ(run.exit_code(), 3);
-  EXPECT_THAT(run.output(), AllOf(HasSubstr("rank 1 (process "), HasSubstr(") ended with exit code 3\n"),
-                                  HasSubstr("sends signal 15 (Terminated) to the ranks that have not ended: 0\n")));
 }
 
-TEST(Run, KillsRanksThatDoNotEnd) {
-  Launched run(shell("2", "test $TASKGRAIN_RANK = 0 && kill -9 $$; trap '' TERM; while :; do sleep 0.1; done"));
-  EXPECT_EQ(run.exit_code(), 137);
-  EXPECT_THAT(run.output(), AllOf(HasSubstr(") ended by signal 9 (Killed)\n"),
-                                  HasSubstr("sends signal 9 (Killed) to the ranks that have not ended: 1\n")));
+TEST(Run, EndsRanksThatDoNotEnd) {  // side by side: each of them takes five seconds or more
+  Launched ends(shell("2", "test $TASKGRAIN_RANK = 1 && exit 3; trap 'exit 7' TERM; while :; do sleep 0.1; done"));
+  Launched stays(shell("2", "test $TASKGRAIN_RANK = 0 && kill -9 $$; trap '' TERM; while :; do sleep 0.1; done"));
+  Launched stopped(ranks_program("2", "1", "stop"));
+  EXPECT_EQ(ends.exit_code(), 3);
+  EXPECT_THAT(ends.output(), AllOf(HasSubstr("rank 1 (process "), HasSubstr(") ended with exit code 3\n"),
+                                   HasSubstr("sends signal 15 (Terminated) to the ranks that have not ended: 0\n")));
+  EXPECT_EQ(stays.exit_code(), 137);
+  EXPECT_THAT(stays.output(), AllOf(HasSubstr(") ended by signal 9 (Killed)\n"),
+                                    HasSubstr("sends signal 9 (Killed) to the ranks that have not ended: 1\n")));
+  EXPECT_EQ(stopped.exit_code(), 137);
+  EXPECT_THAT(stopped.output(),
+              AllOf(HasSubstr("rank 0 loses 1: its process is stopped (SIGSTOP)\n"),
+                    HasSubstr(") ended with exit code 0, because rank 1 has failed: its process is stopped "
+                              "(SIGSTOP)\n")));
 }
 
 TEST(Run, TellsTheOthersThatARankIsKilled) {
@@ -119,15 +125,6 @@ TEST(Run, TellsTheOthersThatARankIsKilled) {
   EXPECT_EQ(run.exit_code(), 137);
   EXPECT_THAT(run.output(), AllOf(HasSubstr("rank 0 loses 1: ended by signal 9 (Killed)\n"),
                                   HasSubstr("rank 2 loses 1: ended by signal 9 (Killed)\n")));
-}
-
-TEST(Run, EndsAStoppedRankThatTheOthersHaveLost) {
-  Launched run(ranks_program("2", "1", "stop"));
-  EXPECT_EQ(run.exit_code(), 137);
-  EXPECT_THAT(run.output(),
-              AllOf(HasSubstr("rank 0 loses 1: its process is stopped (SIGSTOP)\n"),
-                    HasSubstr(") ended with exit code 0, because rank 1 has failed: its process is stopped "
-                              "(SIGSTOP)\n")));
 }
 
 TEST(Run, TellsTheOthersTheLastWordsOfARank) {
