@@ -150,8 +150,8 @@ def _fault(
     except (InvalidSpec, Unsupported, MemoryError) as error:
         raise UsageError(str(error) or "not enough memory for this graph") from error
     if run.tasks > MOST_TASKS_WITH_FAULT:
-        most = MOST_TASKS_WITH_FAULT
-        raise UsageError(f"a graph of {run.tasks} tasks: a run with a fault has at most {most}")
+        size, most = "--steps, --width, --tasks-per-core, --graphs", MOST_TASKS_WITH_FAULT
+        raise UsageError(f"{size}: a graph of {run.tasks} tasks; a run with a fault has at most {most}")
     steps = run.steps()  # a file gives its own
     step = numbers.integer(faults[option] if given else steps // 2, option, high=steps - 1)
     first, last = run.points(0, step)

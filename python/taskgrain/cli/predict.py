@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from taskgrain.estimate.scaling import Program, Scaled, Span
     from taskgrain.report.cells import Cell
 
+_MOST_SECONDS = 1e15
+"""Of work; numbers of cores for more would be beyond all counting."""
 _MOST_DOUBLINGS = 40
 
 
@@ -50,6 +52,8 @@ def predict(
     if not folder.is_dir():
         raise InputError("DIR", str(folder), "a results folder")
     total = numbers.seconds(work, "--work")
+    if total > _MOST_SECONDS:
+        raise InputError("--work", work, f"at most {_MOST_SECONDS:g} seconds")
     number = numbers.integer(steps, "--steps", low=1)
     given = (
         [numbers.integer(one, "--cores", low=1) for one in split_names([cores], "--cores")] if cores else []

@@ -130,6 +130,8 @@ def _measured(
             found[name if name not in found else f"{name} ({folder})"] = rows
     if workload is None:
         return found
+    if not found:
+        raise UsageError("--workload: no system of RESULTS is counted here; give its folder with --systems")
     if workload not in found:
         raise InputError("--workload", workload, list(found))
     return {workload: found[workload]}

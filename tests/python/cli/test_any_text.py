@@ -28,6 +28,8 @@ def words(systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dic
     folder = str(compared_folders.measured(tmp_path / "r", {"limit": 1e-7, "mpi": 2e-7}))
     store = str(history_store.grown(tmp_path / "h.jsonl", history_store.scattered((3, 1.0))))
     (tmp_path / "s.toml").write_text('systems = "fast"\npatterns = ["fft"]\n')
+    curves = str(results_folder.big(tmp_path / "b", ["mpi"], ["fft"]))
+    figures = ["--figures", str(tmp_path / "nothing" / "there")]
     plan = ["--systems", str(systems), "--dry-run"]
     return {
         "advise": ["--at", "20us", *plan[:2], "--from", folder],
@@ -37,9 +39,9 @@ def words(systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dic
         "graph": ["--stats", "--json"],
         "history": [store],
         "metg": plan,
-        "predict": [str(results_folder.big(tmp_path / "b", ["mpi"], ["fft"])), "--work", "1"],
-        "productivity": plan[:2],
-        "report": [folder, "--figures", str(tmp_path / "nothing" / "there")],
+        "predict": [curves, "--work", "1"],
+        "productivity": [curves, *plan[:2], *figures],
+        "report": [folder, *figures],
         "run": plan,
         "study": [str(tmp_path / "s.toml"), *plan],
     }
@@ -84,11 +86,10 @@ def test_every_verb_is_here(words: dict[str, Words]) -> None:
 
 @pytest.mark.parametrize("verb", sorted(set(EXAMPLES) - NO_TEXT))
 def test_any_text_is_accepted_or_refused(verb: str, words: dict[str, Words], tmp_path: Path) -> None:
-    before = files(tmp_path)
-
     @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(st.sampled_from(options(verb)), TEXTS)
     def holds(option: str, text: str) -> None:
+        before = files(tmp_path)
         result = called(verb, *words[verb], f"{option}={text}")
         assert result.code in (0, 1, 2), result
         if result.code != 2:

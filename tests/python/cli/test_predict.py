@@ -56,6 +56,10 @@ def test_sizes_that_were_not_measured_are_marked(taskgrain: Command, folder: Pat
         (("--workload", "fft/width=16"), "Missing option '--work'"),
         (("--work", "1"), "--workload: DIR has several; give one of fft/width=16, dom/width=16"),
         (("--work", "1", "--cores", "2,x"), "--cores: x is not allowed"),
+        (
+            ("--work", "1e303", "--workload", "fft/width=16"),
+            "--work: 1e303 is not allowed; allowed: at most 1e",
+        ),
     ],
 )
 def test_bad_input_is_refused(taskgrain: Command, folder: Path, words: tuple[str, ...], message: str) -> None:
