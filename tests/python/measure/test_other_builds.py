@@ -182,7 +182,7 @@ def test_an_old_folder_goes_on_with_a_note(tmp_path: Path) -> None:
     assert "unknown builds" not in again.stderr
 
 
-@pytest.mark.submission
+@pytest.mark.deep
 def test_a_compiled_driver_that_was_linked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()  # of the simulated systems
     system = runnable().get("limit")

@@ -30,7 +30,7 @@ def test_figures_of_one_cell(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "suffix",
     [pytest.param(".pdf", marks=pytest.mark.slow)]
-    + [pytest.param(one, marks=pytest.mark.submission) for one in (".svg", ".png")],
+    + [pytest.param(one, marks=pytest.mark.deep) for one in (".svg", ".png")],
 )
 def test_figures_fit_their_columns(tmp_path: Path, suffix: str) -> None:
     drawn = draw(
