@@ -10,7 +10,7 @@
 SHELL := /bin/bash
 export CXX  # g++ unless somebody says otherwise: pip's builds and the others share what ccache keeps by the compiler's name
 taskgrain := .venv/bin/taskgrain
-.PHONY: study figures doctor setup setup-dev test test-ci test-deep test-fast test-cpp test-python test-drivers test-tsan test-asan test-aarch64 models lint format docs bench bench-metg clean
+.PHONY: study figures doctor setup setup-dev test test-ci test-deep test-fast test-cpp test-python test-drivers test-schedules test-tsan test-asan test-aarch64 models lint format docs bench bench-metg clean
 .DEFAULT_GOAL := study
 
 study: setup
@@ -106,6 +106,13 @@ test-cpp test-tsan test-asan: setup-dev
 	cmake --preset $(preset) >/dev/null
 	cmake --build --preset $(preset)
 	ctest --preset $(preset)
+
+# Simulated schedules and ranks in all rounds: those of a fifth, in test-cpp, find less.
+test-schedules: setup-dev
+	cmake --preset tests >/dev/null
+	cmake --build --preset tests --target rt_schedule_tests rt_comm_tests
+	TASKGRAIN_TEST_ROUNDS=1 build/tests/tests/cpp/rt/schedule/rt_schedule_tests --gtest_brief=1 & \
+	  TASKGRAIN_TEST_ROUNDS=1 build/tests/tests/cpp/rt/comm/rt_comm_tests --gtest_brief=1 && wait $$!
 
 # For 64-bit Arm, in qemu.
 test-aarch64: setup-dev

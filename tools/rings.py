@@ -77,6 +77,7 @@ RINGS = {
                 3,
                 (*RUNTIME, "src", "include", "apps"),
             ),
+            Stage("schedules", "make test-schedules", 0.7, RUNTIME),
             Stage("ThreadSanitizer", "make test-tsan", 5, RUNTIME),
             Stage("AddressSanitizer", "make test-asan", 5, RUNTIME),
             Stage("models", "make models", 1.5, ("models",)),
