@@ -20,7 +20,7 @@ LEFT_OUT = "numpy|polars|altair|vl-convert|zstandard|tree-sitter-(?!toml)"
 """Of what the harness needs: large, and there or only for reports."""
 
 
-def pack(archive: Path, version: str) -> None:
+def pack(archive: Path, version: str) -> int:
     """Makes `archive`, for a version of Python."""
     folder = archive.parent
     shutil.rmtree(folder / "pack", ignore_errors=True)
@@ -56,3 +56,4 @@ def pack(archive: Path, version: str) -> None:
         tar.add(usr, "usr")
     shutil.rmtree(folder / "pack")
     print(f"{archive.relative_to(REPOSITORY)}: {archive.stat().st_size / 1e6:.1f} MB, for Python {version}")
+    return 0
