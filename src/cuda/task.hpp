@@ -264,6 +264,9 @@ TASKGRAIN_LANE double compute(const Task& task, std::int64_t lane, std::int64_t 
 /// lanes of a block are through, the block counts itself in `finished`.
 TASKGRAIN_LANE void execute(const Task& task, std::int64_t lane, std::int64_t lanes) {
   check_inputs(task, lane, lanes);
+#ifdef __CUDA_ARCH__
+  __syncwarp();  // The lanes that have found nothing to check wait for the others: else a warp may compute twice, in two halves.
+#endif
   // Never taken, but no compiler knows: this is what keeps the computation from being dropped. It also takes what is
   // not a number.
   if (const double value = compute(task, lane, lanes); !(value < 0)) *task.shared.sink = value;
