@@ -83,6 +83,9 @@ marked.fast := not (slow or submission or deep)
 marked.test := not (submission or deep)
 marked.submission := submission
 marked.deep := deep
+ifndef marked.$(RING)
+$(error RING=$(RING): '$(RING)' is not allowed; allowed: fast, test, submission, deep)
+endif
 pytest := .venv/bin/pytest
 none_is_fine := || [ $$? = 5 ]  # which is what pytest ends with if no test is chosen
 
@@ -107,12 +110,11 @@ test-cpp test-tsan test-asan: setup-dev
 	cmake --build --preset $(preset)
 	ctest --preset $(preset)
 
-# Simulated schedules and ranks in all rounds: those of a fifth, in test-cpp, find less.
+test-schedules: build = tests$(addprefix -,$(filter deep,$(RING)))
 test-schedules: setup-dev
-	cmake --preset tests >/dev/null
-	cmake --build --preset tests --target rt_schedule_tests rt_comm_tests
-	TASKGRAIN_TEST_ROUNDS=1 build/tests/tests/cpp/rt/schedule/rt_schedule_tests --gtest_brief=1 & \
-	  TASKGRAIN_TEST_ROUNDS=1 build/tests/tests/cpp/rt/comm/rt_comm_tests --gtest_brief=1 && wait $$!
+	cmake --preset $(build) >/dev/null
+	cmake --build --preset $(build)
+	ctest --preset schedules$(addprefix -,$(filter deep,$(RING)))
 
 # For 64-bit Arm, in qemu.
 test-aarch64: setup-dev

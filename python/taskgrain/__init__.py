@@ -4,5 +4,7 @@ from pathlib import Path
 
 __version__ = "0.1.0"
 
-# In a checkout, what is built lies apart from the modules, because `make setup` replaces it as a whole.
-__path__.append(str(Path(__file__).parents[2] / "build" / "installed" / "taskgrain"))
+_CHECKOUT = Path(__file__).parents[2]
+if (_CHECKOUT / "tools" / "build").exists():
+    # What is built lies apart from the modules, because `make setup` replaces it as a whole.
+    __path__.append(str(_CHECKOUT / "build" / "installed" / "taskgrain"))

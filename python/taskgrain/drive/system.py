@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -118,8 +119,7 @@ class System:
         """
         words = [fill(word, self.folder, cores) for word in self.reference]
         if self.reference[0].startswith("{dir}"):
-            program = Path(words[0])
-            words[0] = str(program.parent.resolve() / program.name)
+            words[0] = os.path.normpath(words[0])
         return Launch(tuple(words), {}, tuple(cores))
 
 

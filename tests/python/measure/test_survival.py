@@ -234,7 +234,7 @@ def stopped(
         shown, said = harness.communicate()
     assert harness.returncode in (130, -signal.SIGINT), said
     # Python itself ends with a trace until it has come to the program.
-    assert "Traceback" not in said or "taskgrain/__main__.py" not in said
+    assert "Traceback" not in said or "python/taskgrain/" not in said
     wait_for_none(below)
     return shown, said
 

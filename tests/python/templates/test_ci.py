@@ -84,8 +84,10 @@ def kept(folder: Path) -> list[str]:
     return [one.label for one in store.read(file).sessions]
 
 
-@pytest.mark.submission
-@pytest.mark.parametrize("script", [github, pytest.param(gitlab, marks=pytest.mark.deep)])
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(github, marks=pytest.mark.submission), pytest.param(gitlab, marks=pytest.mark.deep)],
+)
 def test_a_job_measures_and_keeps_the_session_of_each_commit(repository: Path, script: object) -> None:
     assert callable(script)
     labels = []

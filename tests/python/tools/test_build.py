@@ -43,7 +43,7 @@ class Checkout:
     def build(self, *words: str) -> str:
         """Runs the tool; returns what it prints."""
         command = [str(self.folder / "tools" / "build"), *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=250)
+        done = subprocess.run(command, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -37,8 +39,10 @@ def commit(folder: Path, *words: str) -> None:
 def ran(folder: Path) -> list[str]:
     """The stages that have run since the last call."""
     file = folder / "ran"
-    found = file.read_text().split() if file.exists() else []
-    file.unlink(missing_ok=True)
+    if not file.exists() or not file.read_text().endswith("\n"):
+        return []
+    found = file.read_text().split()
+    file.unlink()
     return found
 
 
@@ -147,10 +151,36 @@ def test_an_interrupt_leaves_nothing_running(checkout: Path) -> None:
         time.sleep(0.01)
 
 
-def test_every_stage_of_the_rings_reads_something_and_can_be_called() -> None:
+def test_every_stage_of_the_rings_can_be_called() -> None:
+    """What it reads is there, and make, CMake and CTest know what it asks for."""
     root = Path(rings.__file__).parents[1]
+    presets = json.loads((root / "CMakePresets.json").read_text())
+    kinds = {"cmake --preset": "configure", "cmake --build --preset": "build", "ctest --preset": "test"}
     for one in rings.RINGS.values():
         assert one.left_out
         assert len({stage.name for stage in one.stages}) == len(one.stages)
         for stage in one.stages:
             assert all((root / path).exists() for path in stage.reads), stage.name
+            program, *words = stage.command.split()
+            if program != "make":
+                assert os.access(root / program, os.X_OK), stage.name
+                continue
+            done = subprocess.run(["make", "-n", *words], cwd=root, capture_output=True, text=True)
+            assert done.returncode == 0, done.stderr
+            for command, kind in kinds.items():
+                for name in re.findall(rf"^{command} (\S+)", done.stdout, re.M):
+                    assert name in {preset["name"] for preset in presets[f"{kind}Presets"]}, stage.name
+
+
+def test_a_ring_that_make_does_not_know() -> None:
+    root = Path(rings.__file__).parents[1]
+    done = subprocess.run(["make", "-n", "lint", "RING=moon"], cwd=root, capture_output=True, text=True)
+    assert "RING=moon: 'moon' is not allowed; allowed: fast, test, submission, deep" in done.stderr
+
+
+def test_what_has_tested_nothing_has_not_passed(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stages = ring("deep", stage("a", then="echo 'aarch64: NOT TESTED, no qemu'"))
+    for _ in range(2):
+        assert rings.main(["deep"], stages) == 0
+        assert ", but NOT TESTED" in capsys.readouterr().out
+    assert ran(checkout) == ["a", "a"]
