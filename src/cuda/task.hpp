@@ -265,7 +265,7 @@ TASKGRAIN_LANE double compute(const Task& task, std::int64_t lane, std::int64_t 
 TASKGRAIN_LANE void execute(const Task& task, std::int64_t lane, std::int64_t lanes) {
   check_inputs(task, lane, lanes);
 #ifdef __CUDA_ARCH__
-  __syncwarp();  // The lanes that have found nothing to check wait for the others: else a warp may compute twice, in two halves.
+  __syncwarp();  // Lanes without an input to check wait for the others: else a warp may compute twice, in two halves.
 #endif
   // Never taken, but no compiler knows: this is what keeps the computation from being dropped. It also takes what is
   // not a number.
