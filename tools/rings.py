@@ -259,7 +259,7 @@ def main(words: Sequence[str] | None = None, rings: Mapping[str, Ring] = RINGS) 
     if not asked.stages:
         stages.insert(0, Stage(SET_UP, "make setup-dev", 5))
     # What each stage calls of `make` sees it, and nothing of the `make` that has called this.
-    os.environ["MAKEFLAGS"] = f"GROUPS={asked.groups}"
+    os.environ["MAKEFLAGS"] = f"--no-print-directory GROUPS={asked.groups}"
     return run_all(asked.ring, stages, None if since == "nothing" else since, asked.anew, ring.left_out)
 
 
