@@ -55,7 +55,7 @@ $(needs) $(names):
 touch = touch $(sort $@ $(basename $@).default $(subst -dev.,.,$@ $(basename $@).default))
 
 # Nothing works without what is built, which is not in .venv.
-lost := $(if $(wildcard build/installed/taskgrain),,lost)
+lost := $(if $(and $(wildcard build/installed/taskgrain),$(wildcard .venv/bin/python)),,lost)
 .PHONY: lost
 .venv/.installed.$(GROUPS) .venv/.installed-dev.$(GROUPS): .venv/.installed%: \
   pyproject.toml tools/setup tools/requirements.py tools/build_once.sh $(wildcard systems/*/setup systems/*/Cargo.toml src/rust/*) $(needs) $(lost)
@@ -69,9 +69,9 @@ built := $(shell find CMakeLists.txt cmake include src systems tools/build -type
 
 # The rings of tests: tools/rings.py says what each runs.
 test:
-	@tools/rings.py test --groups $(GROUPS)
+	@tools/rings.py test --groups '$(GROUPS)'
 test-ci:
-	@tools/rings.py submission --groups $(GROUPS)
+	@tools/rings.py submission --groups '$(GROUPS)'
 test-deep:
 	@tools/rings.py deep --groups all
 test-fast: lint test-cpp
@@ -83,7 +83,7 @@ marked.fast := not (slow or submission or deep)
 marked.test := not (submission or deep)
 marked.submission := submission
 marked.deep := deep
-ifndef marked.$(RING)
+ifeq ($(marked.$(RING)),)
 $(error RING=$(RING): '$(RING)' is not allowed; allowed: fast, test, submission, deep)
 endif
 pytest := .venv/bin/pytest

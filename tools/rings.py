@@ -13,6 +13,8 @@ has failed.
 from __future__ import annotations
 
 import argparse
+import ctypes
+import fcntl
 import hashlib
 import json
 import os
@@ -31,8 +33,14 @@ ROOT = Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "rings"
 SHOWN = 1000
 """How many lines of a stage that failed are shown."""
-COUNTED = re.compile(r"\d+ passed|tests passed|^(models|aarch64): ")
+COUNTED = re.compile(r"\b\d{1,9} passed|tests passed|^(models|aarch64): ")
 """A line in which a tool says how much it has tested."""
+FAILED = re.compile(
+    r"^(FAILED|ERROR) |\((Failed|Timeout|Not Run|SEGFAULT|Subprocess aborted)\)|\berror:|NOT FOUND|WRONG"
+)
+"""A line in which a tool names what has failed."""
+OTHERS = re.compile(r"(GTEST|PYTEST|TASKGRAIN_TEST|MAKE|CTEST)")
+"""How the names of variables begin that would change what the tests do."""
 NOTHING = re.compile(r"NOT (TESTED|CHECKED)")
 """What a tool says that lacks what it needs, and ends without an error."""
 SET_UP = "set-up"
@@ -60,6 +68,8 @@ class Ring:
     left_out: str
 
 
+NAMES = {"test-ci": "submission", "ci": "submission", "test-deep": "deep"}
+"""What the targets of make call the rings."""
 RINGS = {
     "test": Ring(
         (
@@ -107,25 +117,33 @@ def digest(stage: Stage) -> str:
     Empty where git does not know them.
     """
     names = git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *stage.reads)
-    if names is None:
+    if not names:
         return ""
     groups = ROOT / ".venv" / ".groups"
     found = hashlib.sha256(stage.command.encode())
     for file in [groups, *(ROOT / name for name in sorted(names.split("\0")) if name)]:
         if file.is_file():
-            found.update(f"{file}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+            contents = hashlib.sha256(file.read_bytes()).digest()
+            found.update(os.fsencode(f"{file}\0{file.stat().st_mode}\0") + contents)
     return found.hexdigest()
 
 
 def git(*words: str) -> str | None:
-    """What git says, if it says it without an error."""
-    done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else None
+    """What git says of this checkout, if it says it without an error."""
+    try:
+        where, done = (
+            subprocess.run(["git", *one], cwd=ROOT, capture_output=True, text=True, errors="surrogateescape")
+            for one in (("rev-parse", "--show-toplevel"), words)
+        )
+    except OSError:
+        return None
+    known = where.returncode == 0 and Path(where.stdout.rstrip("\n")).samefile(ROOT)
+    return done.stdout.strip() if known and done.returncode == 0 else None
 
 
 def tested_before() -> str | None:
-    """The last commit that is known to have passed: a tag, or where this branch left the default one."""
-    tag = git("describe", "--tags", "--abbrev=0")
+    """The last commit that is known to have passed: a version, or where this branch left the default one."""
+    tag = git("describe", "--tags", "--abbrev=0", "--match", "v[0-9]*")
     commit = git("rev-parse", f"{tag}^{{commit}}") if tag else git("merge-base", "HEAD", "origin/HEAD")
     return None if commit == git("rev-parse", "HEAD") else commit
 
@@ -137,92 +155,157 @@ def unchanged(stage: Stage, since: str) -> bool:
 
 def clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02}"
+    return f"{minutes}:{rest:02} min"
 
 
-def run(stage: Stage, log: Path) -> tuple[bool, float, float]:
-    """Whether a stage passes, and its seconds: by the clock, and of processors."""
+def run(stage: Stage, log: Path, environment: Mapping[str, str], lock: int) -> tuple[bool, float, float]:
+    """Whether a stage passes, and its seconds: by the clock, and of processors. It keeps `lock` open."""
     begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     with log.open("wb") as out:
-        words = ["bash", "-euo", "pipefail", "-c", stage.command]
         process = subprocess.Popen(
-            words,
+            ["bash", "-euo", "pipefail", "-c", stage.command],
             cwd=ROOT,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=(lock,),
         )
         try:
             passed = process.wait() == 0
-        except KeyboardInterrupt:
+        except BaseException:
+            for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(sign, signal.SIG_IGN)
             with suppress(ProcessLookupError, subprocess.TimeoutExpired):
                 os.killpg(process.pid, signal.SIGINT)
                 process.wait(10)
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # also what does not hear interrupts
+            kill_orphans()
             raise
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return passed, time.monotonic() - begun, used
 
 
-def told(log: Path, passed: bool) -> str:
-    """What the last lines of a stage say, if it passed; else its output."""
-    lines = log.read_text("utf-8", errors="replace").splitlines()
-    if passed:
-        return "".join(f"\n      {line.strip('= ')}" for line in lines if COUNTED.search(line.strip("= ")))
-    left = f"… {len(lines) - SHOWN} lines more in {log}\n" if len(lines) > SHOWN else ""
-    return "\n" + left + "\n".join(lines[-SHOWN:])
+def adopt_orphans() -> None:
+    """From now on, what a stage has started and left behind is a child of this process (Linux)."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
-def run_all(name: str, stages: Sequence[Stage], since: str | None, anew: bool, left_out: str) -> int:
-    """Runs stages but those that are known to pass, and tells how each has ended."""
-    LOGS.mkdir(parents=True, exist_ok=True)
-    memory = LOGS / "deep.json"
-    passed_before: dict[str, str] = {}
-    if name == "deep" and not anew and memory.exists():
-        passed_before = json.loads(memory.read_text())
-    ended: list[tuple[str, str]] = []
-    left = 60 * sum(stage.minutes for stage in stages)
-    for number, stage in enumerate(stages, 1):
-        heading = f"{number}/{len(stages)} {stage.name}"
-        left -= 60 * stage.minutes
-        now = digest(stage) if name == "deep" and stage.name != SET_UP else ""
-        if now and passed_before.get(stage.name) == now:
-            ended.append((stage.name, "has passed before"))
-        elif since and unchanged(stage, since):
-            ended.append((stage.name, f"left out: nothing that it reads has changed since {since[:12]}"))
-        else:
-            takes = f"about {clock(60 * stage.minutes)}, then {clock(left)}"
-            print(f"{heading}: `{stage.command}`, {takes}", flush=True)
-            log = LOGS / f"{name}-{stage.name.replace(' ', '-')}.log"
-            passed, seconds, used = run(stage, log)
-            took = f"in {clock(seconds)}, with {clock(used)} of processor time"
-            how = f"{'passed' if passed else 'FAILED'} {took}"
-            print(f"    {how}{told(log, passed)}", flush=True)
-            lacking = passed and NOTHING.search(log.read_text("utf-8", errors="replace"))
-            ended.append((stage.name, f"{how}, but {lacking[0]}" if lacking else how))
-            if now and passed and not lacking:
-                passed_before[stage.name] = now
-                whole = memory.with_suffix(".part")
-                whole.write_text(json.dumps(passed_before, indent=1))
-                whole.replace(memory)
-            if stage.name == SET_UP and not passed:
-                break
-    print(f"\n{name}:")
-    print(*(f"  {stage:24} {how}" for stage, how in ended), sep="\n")
-    print(f"Not tested here: {left_out}")
-    return 1 if any(how.startswith("FAILED") for _, how in ended) else 0
+def kill_orphans() -> None:
+    """Kills what an interrupted stage has left in sessions of its own, and what that has started."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    with suppress(OSError):
+        while left := children.read_text().split():
+            for number in map(int, left):
+                with suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
+                with suppress(ChildProcessError):
+                    os.waitpid(number, 0)
 
 
-def main(words: Sequence[str] | None = None, rings: Mapping[str, Ring] = RINGS) -> int:
+def lines_of(log: Path, pattern: re.Pattern[str]) -> list[str]:
+    found = (line.strip("= ")[:200] for line in printable(log))
+    return [line for line in found if pattern.search(line)]
+
+
+def printable(log: Path) -> list[str]:
+    lines = log.read_text("utf-8", errors="replace").split("\n")
+    return ["".join(one if one.isprintable() else " " for one in line[:2000]) for line in lines]
+
+
+def remembered(file: Path) -> dict[str, str]:
+    """The digests of stages that have passed, or nothing if the file does not have them."""
+    with suppress(OSError, ValueError):
+        found = json.loads(file.read_text())
+        if isinstance(found, dict):
+            return {str(name): str(one) for name, one in found.items()}
+    return {}
+
+
+def remember(file: Path, passed: dict[str, str]) -> None:
+    whole = file.with_suffix(".part")
+    try:
+        whole.write_text(json.dumps(passed, indent=1))
+        whole.replace(file)
+    except OSError as error:
+        print(f"    cannot be remembered: {error}")
+
+
+class Call:
+    """One call: runs stages, and tells how each has ended."""
+
+    def __init__(self, name: str, left_out: str, groups: str) -> None:
+        self.name, self.left_out = name, left_out
+        self.ended: list[tuple[str, str]] = []
+        self.environment = {key: one for key, one in os.environ.items() if not OTHERS.match(key)}
+        for key in sorted({*os.environ} - {*self.environment}):
+            if not key.startswith("MAKE"):
+                print(f"{key} of your shell does not count here")
+        # What each stage calls of `make` sees it, and nothing of the `make` that has called this.
+        self.environment["MAKEFLAGS"] = f"--no-print-directory GROUPS={groups}"
+
+    def run(self, stages: Sequence[Stage], since: str | None, chosen: bool, anew: bool, lock: int) -> None:
+        """All but those that are known to pass, unless they are `chosen` by name."""
+        memory = LOGS / "deep.json"
+        passed_before = remembered(memory)
+        left = 60 * sum(stage.minutes for stage in stages)
+        for number, stage in enumerate(stages, 1):
+            left -= 60 * stage.minutes
+            before = digest(stage) if self.name == "deep" and stage.name != SET_UP else ""
+            if before and passed_before.get(stage.name) == before and not (chosen or anew):
+                self.ended.append((stage.name, "has passed before"))
+            elif since and stage.name != SET_UP and unchanged(stage, since):
+                why = f"left out: nothing that it reads has changed since {since[:12]}"
+                self.ended.append((stage.name, why))
+            else:
+                log = LOGS / f"{self.name}-{stage.name.replace(' ', '-')}.log"
+                print(f"{number}/{len(stages)} {stage.name}: `{stage.command}` >{log.relative_to(ROOT)}")
+                print(f"    takes about {clock(60 * stage.minutes)}, and then {clock(left)}", flush=True)
+                self.ended.append((stage.name, "INTERRUPTED"))
+                passed, seconds, used = run(stage, log, self.environment, lock)
+                self.tell(stage, log, passed, f"in {clock(seconds)}, with {clock(used)} of processor time")
+                if passed_before.pop(stage.name, ""):
+                    remember(memory, passed_before)
+                if before and self.ended[-1][1].startswith("passed") and digest(stage) == before:
+                    passed_before[stage.name] = before
+                    remember(memory, passed_before)
+                if stage.name == SET_UP and not passed:
+                    break
+
+    def tell(self, stage: Stage, log: Path, passed: bool, took: str) -> None:
+        how = f"{'passed' if passed else 'FAILED'} {took}"
+        print(f"    {how}", *lines_of(log, COUNTED), sep="\n      ")
+        if not passed:
+            lines = printable(log)
+            if len(lines) > SHOWN:
+                print(f"… {len(lines) - SHOWN} lines more in {log}")
+            print(*lines[-SHOWN:], sep="\n", flush=True)
+            how = "\n      ".join([f"{how}: {log}", *lines_of(log, FAILED)[:20]])
+        elif lacking := lines_of(log, NOTHING):
+            how = f"NOT TESTED: {lacking[0]}"
+        self.ended[-1] = (stage.name, how)
+
+    def summary(self) -> int:
+        print(f"\n{self.name}:")
+        print(*(f"  {stage:24} {how}" for stage, how in self.ended), sep="\n")
+        print(f"Not tested here: {self.left_out}", flush=True)
+        return 1 if any(how.startswith("FAILED") for _, how in self.ended) else 0
+
+
+def arguments(words: Sequence[str] | None, rings: Mapping[str, Ring]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("ring", choices=rings)
+    parser.add_argument("ring", choices=rings, type=lambda name: NAMES.get(name, name))
     parser.add_argument(
-        "stages", nargs="*", metavar="STAGE", help="only these of its stages, without a set-up"
+        "stages",
+        nargs="*",
+        metavar="STAGE",
+        help="only these of its stages, in any case and without a set-up",
     )
     parser.add_argument(
         "--list", action="store_true", help="show the stages, how long each takes, and what it runs"
@@ -234,39 +317,61 @@ def main(words: Sequence[str] | None = None, rings: Mapping[str, Ring] = RINGS) 
         "--since",
         metavar="COMMIT",
         help="in a submission, leave out each stage that reads no file which has changed since then; by "
-        "default since the last tag, or since this branch has left that of `origin`; `nothing`: none",
+        "default since the last version, or since this branch has left that of `origin`; `nothing`: none",
     )
-    parser.add_argument("--anew", action="store_true", help="in the deep ring, forget what has passed")
-    asked = parser.parse_args(words)
-    ring = rings[asked.ring]
-    names = [stage.name for stage in ring.stages]
+    parser.add_argument("--anew", action="store_true", help="in the deep ring, also run what has passed")
+    asked = parser.parse_intermixed_args(words)
+    names = [stage.name for stage in rings[asked.ring].stages]
     for name in asked.stages:
         if name not in names:
             parser.error(f"STAGE: '{name}' is not allowed; allowed: {', '.join(names)}")
-    stages = [stage for stage in ring.stages if not asked.stages or stage.name in asked.stages]
-    if asked.list:
-        print(
-            *(f"{one.name:24} {clock(60 * one.minutes):>6} min   {one.command}" for one in stages), sep="\n"
+    if not re.fullmatch(r"[a-z0-9_]+(,[a-z0-9_]+)*", asked.groups):
+        parser.error(f"--groups: '{asked.groups}' is not allowed; allowed: `all`, and names with commas")
+    asked.since = asked.since or (tested_before() if asked.ring == "submission" else None)
+    if asked.since == "nothing":
+        asked.since = None
+    elif asked.since and git("rev-parse", "--verify", "--quiet", f"{asked.since}^{{commit}}") is None:
+        parser.error(
+            f"--since: '{asked.since}' is not allowed; allowed: `nothing`, and a commit that git knows"
         )
-        return 0
-    since = asked.since or (tested_before() if asked.ring == "submission" else None)
-    if (
-        since
-        and since != "nothing"
-        and git("rev-parse", "--verify", "--quiet", f"{since}^{{commit}}") is None
-    ):
-        parser.error(f"--since: '{since}' is not allowed; allowed: a commit that git knows, and `nothing`")
+    return asked
+
+
+def main(words: Sequence[str] | None = None, rings: Mapping[str, Ring] = RINGS) -> int:
+    asked = arguments(words, rings)
+    ring = rings[asked.ring]
+    stages = [stage for stage in ring.stages if not asked.stages or stage.name in asked.stages]
     if not asked.stages:
         stages.insert(0, Stage(SET_UP, "make setup-dev", 5))
-    # What each stage calls of `make` sees it, and nothing of the `make` that has called this.
-    os.environ["MAKEFLAGS"] = f"--no-print-directory GROUPS={asked.groups}"
-    return run_all(asked.ring, stages, None if since == "nothing" else since, asked.anew, ring.left_out)
+    if asked.list:
+        for one in [*stages, Stage("all", "", sum(stage.minutes for stage in stages))]:
+            print(f"{one.name:24} {clock(60 * one.minutes):>10}   {one.command}")
+        return 0
+    LOGS.mkdir(parents=True, exist_ok=True)
+    with (LOGS / "lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("rings: another ring runs in this checkout, or what one has left", file=sys.stderr)
+            return 1
+        call = Call(asked.ring, ring.left_out, asked.groups)
+        adopt_orphans()
+        try:
+            call.run(stages, asked.since, bool(asked.stages), asked.anew, lock.fileno())
+        except KeyboardInterrupt:
+            call.summary()
+            raise
+        return call.summary()
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for sign in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(sign, signal.default_int_handler)
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
         sys.exit(main())
     except KeyboardInterrupt:
-        print("interrupted; the deep ring goes on from here if you call it again", file=sys.stderr)
+        print("rings: interrupted", file=sys.stderr)
         sys.exit(130)
+    except OSError as error:
+        sys.exit(f"rings: {error}")

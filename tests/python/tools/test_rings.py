@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
@@ -91,6 +92,47 @@ def test_the_deep_ring_goes_on_where_it_was(checkout: Path, capsys: pytest.Captu
     assert ran(checkout) == ["a", "b"]
     assert rings.main(["deep", "--anew"], stages) == 0
     assert ran(checkout) == ["a", "b"]
+    assert rings.main(["deep", "a"], stages) == 0
+    assert ran(checkout) == ["a"]
+    (checkout / "two").chmod(0o755)
+    (checkout / "build" / "deep.json").write_text('{"a": "torn')
+    assert rings.main(["deep"], stages) == 0
+    assert ran(checkout) == ["a", "b"]
+
+
+def test_what_changes_while_it_is_tested_has_not_passed(checkout: Path) -> None:
+    stages = ring("deep", stage("a", "src", then="echo 3 >src/one"))
+    assert rings.main(["deep"], stages) == 0
+    (checkout / "src" / "one").write_text("1")
+    assert rings.main(["deep"], stages) == 0
+    assert ran(checkout) == ["a", "a"]
+
+
+def test_a_folder_that_another_repository_ignores_is_not_known(checkout: Path) -> None:
+    inner = checkout / "build" / "inner"
+    inner.mkdir(parents=True)
+    commit(checkout, "tag", "v1")
+    (checkout / "two").write_text("another")
+    commit(checkout)
+    rings.ROOT = inner
+    assert (rings.tested_before(), rings.digest(stage("a"))) == (None, "")
+
+
+def test_variables_of_the_shell_do_not_count(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("GTEST_FILTER", "None.*")
+    assert rings.main(["test", "a"], ring("test", stage("a", then="test -z ${GTEST_FILTER-}"))) == 0
+    assert "GTEST_FILTER of your shell does not count here" in capsys.readouterr().out
+
+
+def test_two_rings_at_once(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (checkout / "build").mkdir()
+    with (checkout / "build" / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert rings.main(["test"], ring("test", stage("a"))) == 1
+    assert "another ring runs in this checkout" in capsys.readouterr().err
+    assert ran(checkout) == []
 
 
 def test_a_submission_leaves_out_what_has_not_changed(
@@ -121,7 +163,9 @@ def test_one_stage_alone(checkout: Path) -> None:
     [
         (["moon"], "invalid choice: 'moon'"),
         (["test", "c"], "STAGE: 'c' is not allowed; allowed: a"),
-        (["test", "--since", "never"], "--since: 'never' is not allowed; allowed: a commit that git knows"),
+        (["test", "--since", "never"], "--since: 'never' is not allowed; allowed: `nothing`, and a commit"),
+        (["test", "--groups", "ray -n"], "--groups: 'ray -n' is not allowed; allowed: `all`, and names"),
+        (["test-ci"], "'submission'"),
     ],
 )
 def test_refusals(words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -137,7 +181,7 @@ def test_an_interrupt_leaves_nothing_running(checkout: Path) -> None:
         "import rings, signal, sys\n"
         "from pathlib import Path\n"
         f"rings.ROOT = rings.LOGS = Path({str(checkout)!r})\n"
-        "ring = {'test': rings.Ring((rings.Stage('a', 'sleep 3600 & echo $! >ran; wait', 1),), '')}\n"
+        "ring = {'test': rings.Ring((rings.Stage('a', 'setsid sleep 3600 & echo $! >ran; wait', 1),), '')}\n"
         "rings.main(['test', 'a'], ring)\n"
     )
     path = str(Path(rings.__file__).parent)
@@ -182,5 +226,5 @@ def test_what_has_tested_nothing_has_not_passed(checkout: Path, capsys: pytest.C
     stages = ring("deep", stage("a", then="echo 'aarch64: NOT TESTED, no qemu'"))
     for _ in range(2):
         assert rings.main(["deep"], stages) == 0
-        assert ", but NOT TESTED" in capsys.readouterr().out
+        assert "NOT TESTED: aarch64: NOT TESTED" in capsys.readouterr().out
     assert ran(checkout) == ["a", "a"]
