@@ -54,6 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         what = f"cannot be loaded: {error}" if built else "is missing"
         _complain(f"its core {what}; build the project (make setup)")
         sys.exit(EXIT_FAILED)
+    except AttributeError as error:
+        if error.obj is not sys.modules.get("taskgrain._core"):
+            raise
+        _complain("its core is older than its modules; build the project (make setup)")
+        sys.exit(EXIT_FAILED)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(EXIT_FAILED)

@@ -13,6 +13,7 @@ import typer
 from command_line import Command
 from killable_study import program
 
+from taskgrain import _core
 from taskgrain.cli import main as module
 from taskgrain.words.errors import InputError, Interrupted, OutputError, TaskgrainError, UsageError
 
@@ -33,6 +34,11 @@ ENDINGS: list[tuple[BaseException, int, str]] = [
     (FileNotFoundError(2, "No such file or directory", "a/b"), 1, "a/b: No such file or directory"),
     (OSError(28, "No space left on device"), 1, "No space left on device"),
     (OSError("no number"), 1, "no number"),
+    (
+        AttributeError("has no 'x'", name="x", obj=_core),
+        1,
+        "its core is older than its modules; build the project (make setup)",
+    ),
 ]
 
 
@@ -56,12 +62,13 @@ def test_an_error_ends_with_its_code_and_one_line(
     assert capfd.readouterr().err == f"taskgrain: {line}\n"
 
 
-def test_a_mistake_of_the_program_keeps_its_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", (ZeroDivisionError(), AttributeError("x", obj=module)))
+def test_a_mistake_of_the_program_keeps_its_trace(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def fails(*_: object, **__: object) -> None:
-        raise ZeroDivisionError
+        raise error
 
     monkeypatch.setattr(module, "app", fails)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(type(error)):
         module.main(["x"])
 
 
