@@ -73,23 +73,23 @@ NAMES = {"test-ci": "submission", "ci": "submission", "test-deep": "deep"}
 RINGS = {
     "test": Ring(
         (
-            Stage("lint", "make lint", 0.5),
+            Stage("lint", "make lint", 0.3),
             Stage("C++", "make test-cpp", 5),
             Stage("Python", "make test-python", 4),
-            Stage("drivers", "make test-drivers", 2),
+            Stage("drivers", "make test-drivers", 3),
         ),
         "`make test-ci`: sanitizers, models, apps/, installations, most slow tests and slow systems. "
         "`make test-deep`: rare schedules, the other MPI, statistics, many kills, mutations, 64-bit Arm.",
     ),
     "submission": Ring(
         (
-            Stage("apps and installations", "make test-cpp RING=submission", 3),
-            Stage("schedules", "make test-schedules", 0.7, RUNTIME),
-            Stage("ThreadSanitizer", "make test-tsan", 5, RUNTIME),
+            Stage("apps and installations", "make test-cpp RING=submission", 1.5),
+            Stage("schedules", "make test-schedules", 1, RUNTIME),
+            Stage("ThreadSanitizer", "make test-tsan", 4, RUNTIME),
             Stage("AddressSanitizer", "make test-asan", 5, RUNTIME),
-            Stage("models", "make models", 1.5, ("models",)),
-            Stage("Python", "make test-python RING=submission", 2),
-            Stage("drivers", "make test-drivers RING=submission", 4),
+            Stage("models", "make models", 0.7, ("models",)),
+            Stage("Python", "make test-python RING=submission", 2.5),
+            Stage("drivers", "make test-drivers RING=submission", 1.5),
         ),
         "`make test-deep`: rare schedules, sanitizers with more rounds, the other MPI, statistics, many "
         "kills, mutations, 64-bit Arm.",
