@@ -209,7 +209,7 @@ class Runs:
         of_one = _MOST_OF_CORE if state.kernel[0] == REFERENCE else _MOST_OF_DEVICE
         most = max(of_one * reference.shape[1], _DOUBTFUL * peak)
         if rate > most:
-            known = f"the kernel alone reaches {peak:.3g} on all cores, which cannot reach more than {most:.3g}"
+            known = f"the kernel alone reaches {peak:.3g} on all cores, which cannot exceed {most:.3g}"
             raise DriverError("protocol", f"reports {rate:.3g} {unit}/s; {known}")
 
 
