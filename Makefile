@@ -55,7 +55,7 @@ $(needs) $(names):
 touch = touch $(sort $@ $(basename $@).default $(subst -dev.,.,$@ $(basename $@).default))
 
 # Nothing works without what is built, which is not in .venv.
-lost := $(if $(and $(wildcard build/installed/taskgrain),$(wildcard .venv/bin/python)),,lost)
+lost := $(shell [ -e build/installed/taskgrain ] && [ -e .venv/bin/python ] || echo lost)
 .PHONY: lost
 .venv/.installed.$(GROUPS) .venv/.installed-dev.$(GROUPS): .venv/.installed%: \
   pyproject.toml tools/setup tools/requirements.py tools/build_once.sh $(wildcard systems/*/setup systems/*/Cargo.toml src/rust/*) $(needs) $(lost)
