@@ -1,5 +1,5 @@
-/// Tasks that throw, in flows and in graphs: the exception arrives with the name of the task, nothing runs after it has,
-/// nothing leaks, and the runtime goes on.
+/// Tasks that throw, in flows and in graphs: the exception arrives with the name of the task, nothing runs after it
+/// has, nothing leaks, and the runtime goes on.
 
 #include <gmock/gmock.h>
 
