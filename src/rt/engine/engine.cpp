@@ -84,6 +84,7 @@ Engine::~Engine() {
   stop_threads();
   if (peers_ != nullptr) peers_->leave();
   while (inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
+  for (const auto& handler : handlers_) handler->leave();
   try {
     if (trace_) trace_->write(options_.trace);
   } catch (const std::exception& error) {  // nobody waits any more

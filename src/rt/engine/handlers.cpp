@@ -38,8 +38,11 @@ void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
   drop_retired();
   print_untold(handler.get());
   const bool done = handler->done();  // or there were no threads to wait with
-  const std::lock_guard lock(mutex_);
-  done ? forget(handler) : retired_.push_back(handler);
+  {
+    const std::lock_guard lock(mutex_);
+    done ? forget(handler) : retired_.push_back(handler);
+  }
+  if (done) handler->leave();
 }
 
 void Engine::forget(const std::shared_ptr<Handler>& handler) noexcept {
@@ -56,13 +59,16 @@ void Engine::drop_retired() noexcept {
   }
   // Nor are they asked under it: a graph has its own, under which it asks the engine.
   std::erase_if(done, [](const auto& handler) { return !handler->done(); });
-  const std::lock_guard lock(mutex_);
-  for (const auto& handler : done) {
-    const auto of = [&](const auto& failure) { return failure->of == handler.get(); };
-    if (std::ranges::any_of(failures_, of)) continue;  // the next wait tells of it
-    std::erase(retired_, handler);
-    forget(handler);
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(done, [this](const auto& handler) {
+      const auto of = [&](const auto& failure) { return failure->of == handler.get(); };
+      if (std::ranges::any_of(failures_, of)) return true;  // the next wait tells of it
+      return std::erase(retired_, handler) == 0;            // another thread has dropped it
+    });
+    for (const auto& handler : done) forget(handler);
   }
+  for (const auto& handler : done) handler->leave();
 }
 
 std::vector<std::shared_ptr<Handler>> Engine::unwaited() {

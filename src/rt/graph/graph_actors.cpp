@@ -18,6 +18,8 @@ GraphActors::GraphActors(Runtime& runtime, Outline outline, std::unique_ptr<Rank
 
 GraphActors::~GraphActors() = default;
 
+void GraphActors::leave() noexcept { rank_edges_.reset(); }
+
 std::span<const std::byte> GraphActors::received(TaskGraph::Node node, const Turn& turn, int back) const {
   const auto found = std::ranges::lower_bound(outline_.receives, node.index);
   if (found == outline_.receives.end() || *found != node.index || (node.graph != 0 && node.graph != outline_.graph))
@@ -29,7 +31,7 @@ std::span<const std::byte> GraphActors::received(TaskGraph::Node node, const Tur
 }
 
 CompiledGraph::Launch GraphActors::launch(CompiledGraph::LaunchOptions options) {
-  if (rank_edges_ != nullptr && runtime_.options().communicator->messages().failed())
+  if (across_ranks_ && runtime_.options().communicator->messages().failed())
     runtime_.options().communicator->messages().raise();
   if (spent_.load())
     throw UsageError(outline_.names.graph() +
@@ -151,7 +153,7 @@ void GraphActors::meet_if_running(std::uint64_t number, std::size_t k) {
 
 /// An event that a launch waits for has failed: what it sends to other ranks, they would wait for for ever.
 void GraphActors::tell_ranks(const std::exception_ptr& why) noexcept {
-  if (rank_edges_ == nullptr) return;
+  if (!across_ranks_) return;
   Messages& ranks = runtime_.options().communicator->messages();
   constexpr const char* what = "an event that a launch waits for has failed";
   try {

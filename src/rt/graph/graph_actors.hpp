@@ -53,7 +53,8 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   bool idle() const noexcept final;
   bool done() const noexcept final;
   std::size_t waiting(int worker, std::vector<StuckTask>& tasks, std::size_t most) const final;
-  bool across_ranks() const noexcept final { return rank_edges_ != nullptr; }
+  bool across_ranks() const noexcept final { return across_ranks_; }
+  void leave() noexcept final;
   bool broken() const noexcept final { return false; }  // a failed launch ends by itself
   void stop(const std::exception_ptr& why) noexcept final;
   void forget(int) noexcept final {}
@@ -115,7 +116,8 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   Engine& engine_;
   const Outline outline_;
   const std::vector<int>& members_ = outline_.members;
-  std::unique_ptr<RankEdges> rank_edges_;  // null if no edge crosses ranks
+  std::unique_ptr<RankEdges> rank_edges_;  // null if no edge crosses ranks, and once it has left
+  const bool across_ranks_ = rank_edges_ != nullptr;
 
  private:
   struct Queued {

@@ -91,6 +91,9 @@ class Handler {
 
   /// Whether it ends by itself when other ranks do their part.
   virtual bool across_ranks() const noexcept { return false; }
+  /// Ends what it has beside its own memory. Called once it is done and forgotten: a thread outside may hold it for
+  /// longer than the engine and the ranks are there.
+  virtual void leave() noexcept {}
   /// Another one, which has a number while this one has, and nothing else of its own; null if there is none.
   virtual Handler* aside() noexcept { return nullptr; }
 
