@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 
 from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
+from taskgrain.words.interval import Interval
 
 How = Literal["measured", "between", "above", "below", "unknown"]
 """Measured at this time; between two that were; above the largest, or below the smallest, of them."""
@@ -40,20 +41,11 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
-    """A number with its interval; what is not known is None."""
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Efficiency:
     """The efficiency at a task time, and how it is known."""
 
     how: How
-    found: Value = Value()
+    found: Interval = Interval()
     at: tuple[float, ...] = ()
     """The work of the points that it rests on, in seconds."""
 
@@ -64,9 +56,9 @@ class Level:
 
     level: float
     verdict: Verdict
-    needed: Value
+    needed: Interval
     """Work of the shortest task that reaches it, in seconds."""
-    margin: Value
+    margin: Interval
     """The task time divided by that: above 1 it is longer than needed."""
 
 
@@ -81,8 +73,8 @@ def efficiency_at(points: Sequence[Point], work: float) -> Efficiency:
         if near:
             return Efficiency("measured", _moved(nearest, work), (nearest.work,))
         if work > curve[-1].work:
-            return Efficiency("above", Value(low=max(one.low for one in curve)), (curve[-1].work,))
-        return Efficiency("below", Value(high=min(one.high for one in curve)), (curve[0].work,))
+            return Efficiency("above", Interval(low=max(one.low for one in curve)), (curve[-1].work,))
+        return Efficiency("below", Interval(high=min(one.high for one in curve)), (curve[0].work,))
     small, large = next(
         ((a, b) for a, b in pairwise(curve) if a.work <= work <= b.work), (curve[0], curve[0])
     )
@@ -92,18 +84,18 @@ def efficiency_at(points: Sequence[Point], work: float) -> Efficiency:
     return Efficiency("between", found, (small.work, large.work))
 
 
-def _moved(point: Point, work: float) -> Value:
+def _moved(point: Point, work: float) -> Interval:
     """The efficiency a little beside a point, if the overhead is the same; it may be twice as far off."""
     value = 1.0 / (1.0 + max(1.0 / point.efficiency - 1.0, 0.0) * point.work / work)
     shift = value / point.efficiency
     low, high = value * point.low / point.efficiency, value * point.high / point.efficiency
-    return Value(value, low * min(1.0, shift), high * max(1.0, shift))
+    return Interval(value, low * min(1.0, shift), high * max(1.0, shift))
 
 
-def _between(small: Point, large: Point, work: float) -> Value:
+def _between(small: Point, large: Point, work: float) -> Interval:
     """The efficiency between two points; the nearer to one of them, the surer."""
     if small.work == large.work:
-        return Value(small.efficiency, small.low, small.high)
+        return Interval(small.efficiency, small.low, small.high)
     share = (1.0 / work - 1.0 / large.work) / (1.0 / small.work - 1.0 / large.work)
     way = math.log(work / small.work) / math.log(large.work / small.work)
 
@@ -114,17 +106,17 @@ def _between(small: Point, large: Point, work: float) -> Value:
     unsure = _UNKNOWN * abs(math.log(large.efficiency / small.efficiency)) * 2.0 * min(way, 1.0 - way)
     low = value - math.hypot(value - at(small.low, large.low), unsure)
     high = value + math.hypot(at(small.high, large.high) - value, unsure)
-    return Value(math.exp(value), math.exp(low), math.exp(high))
+    return Interval(math.exp(value), math.exp(low), math.exp(high))
 
 
-def needed(points: Sequence[Point], level: float) -> Value:
+def needed(points: Sequence[Point], level: float) -> Interval:
     """The work of the shortest task that reaches a level of efficiency, as far as the points enclose it.
 
     Where all points reach it, there is only an upper bound, and where none does, only a lower one.
     """
     curve = sorted(points, key=lambda one: one.work)
     if not curve:
-        return Value()
+        return Interval()
     works = np.array([one.work for one in curve])
     rows = np.array([[getattr(one, name) for one in curve] for name in ("efficiency", "low", "high")])
     middle, late, early = (_reaches(works, row, level) for row in rows)
@@ -132,11 +124,11 @@ def needed(points: Sequence[Point], level: float) -> Value:
     if not math.isfinite(middle):
         low = None if early == -math.inf else min(early / _unsure(works, early), last)
         high = None if late == math.inf else max(late * _unsure(works, late), first)
-        return Value(None, low, high)
+        return Interval(None, low, high)
     unsure = math.log(_unsure(works, middle))
     low = middle * math.exp(-math.hypot(math.log(middle / early), unsure)) if early > 0.0 else None
     high = middle * math.exp(math.hypot(math.log(late / middle), unsure)) if late < math.inf else None
-    return Value(middle, low, high)
+    return Interval(middle, low, high)
 
 
 def _reaches(works: Floats, efficiency: Floats, level: float) -> float:
@@ -158,28 +150,27 @@ def _unsure(works: Floats, at: float) -> float:
     return float((works[k] / works[k - 1]) ** _UNKNOWN)
 
 
-def _agreeing(least: Value, work: float, verdict: Verdict) -> Value:
+def _agreeing(least: Interval, work: float, verdict: Verdict) -> Interval:
     """The work that is needed, where the task time itself is known to be enough, or not to be."""
     value, low, high = least.value, least.low, least.high
     if verdict == "yes":
         high = work if high is None else min(high, work)
-        return Value(value if value is not None and value <= work else None, low, high)
+        return Interval(value if value is not None and value <= work else None, low, high)
     if verdict == "no":
         low = work if low is None else max(low, work)
-        return Value(value if value is not None and value >= work else None, low, high)
+        return Interval(value if value is not None and value >= work else None, low, high)
     return least
 
 
-def verdict_of(found: Value, level: float) -> Verdict:
+def verdict_of(found: Interval, level: float) -> Verdict:
     """Whether an efficiency that is known so well reaches a level."""
     if found.low is not None and found.low >= level:
         return "yes"
     return "no" if found.high is not None and found.high < level else "unknown"
 
 
-def level_of(points: Sequence[Point], work: float, level: float, known: Value | None = None) -> Level:
+def level_of(points: Sequence[Point], work: float, level: float, known: Interval | None = None) -> Level:
     """Whether tasks of so much work reach a level; `known` is the work that is needed, if a search told."""
     verdict = verdict_of(efficiency_at(points, work).found, level)
     least = _agreeing(known or needed(points, level), work, verdict)
-    margin = Value(*(None if one is None else work / one for one in (least.value, least.high, least.low)))
-    return Level(level, verdict, least, margin)
+    return Level(level, verdict, least, least.inverse(work))

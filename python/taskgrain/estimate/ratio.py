@@ -17,17 +17,14 @@ from taskgrain.estimate.drawn import Quantity, drawn, rounds_of
 from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.line import inflated
 from taskgrain.estimate.sample import Sample
+from taskgrain.words.interval import Interval
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(Interval):
     """The first side divided by the second; `value` is None where one of the two has no number."""
 
-    value: float | None
-    low: float | None
-    high: float | None
-    """The interval; None where the data sets no bound."""
-    rounds: int
+    rounds: int = 0
     """That both sides have."""
 
     @property

@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taskgrain.estimate.advice import Point, Value
+from taskgrain.estimate.advice import Point
 from taskgrain.results import reader
-from taskgrain.results.lines import CellLine, CurvePoint, Line, MetgLine, SessionLine
+from taskgrain.results.cell import Cell, cells
+from taskgrain.results.lines import CurvePoint, MetgLine
 from taskgrain.study.fields import WORKLOAD
 from taskgrain.study.workload import Workload
+from taskgrain.words.interval import Interval
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Curve:
     points: tuple[Point, ...]
     """Of the sizes whose efficiency has an interval."""
     threshold: float | None
-    metg: Value
+    metg: Interval
     folder: Path
     machine: str
     """Its processor, as `machine.json` says it."""
@@ -41,13 +43,12 @@ class Curve:
     cell: str = ""
     """Its name in the folder."""
 
-    def needed(self, level: float) -> Value | None:
+    def needed(self, level: float) -> Interval | None:
         """The work that an efficiency needs, if METG was searched for it: at METG, work is that share of a
         task."""
         if self.threshold is None or self.metg.value is None or not math.isclose(level, self.threshold):
             return None
-        known = (self.metg.value, self.metg.low, self.metg.high)
-        return Value(*(None if one is None else level * one for one in known))
+        return self.metg.times(level)
 
 
 def read(folder: Path) -> list[Curve]:
@@ -59,45 +60,31 @@ def opened(folder: Path) -> tuple[list[Curve], list[str]]:
     """The same, and what is odd about the folder, in words."""
     contents, study = reader.read(folder), reader.study(folder)
     facts, odd = reader.machine(folder)
-    curves = of_lines(contents.shown, folder, facts, study.table)
-    return curves, reader.warnings(contents, study, odd)
+    found = (of(cell, folder, facts, study.table) for cell in cells(contents.shown).values())
+    return [one for one in found if one], reader.warnings(contents, study, odd)
 
 
-def of_lines(
-    lines: tuple[Line, ...], folder: Path, machine: Mapping[str, Any], study: Mapping[str, Any]
-) -> list[Curve]:
-    """The curves of a folder that has been read; `machine` and `study` are its tables of these names."""
+def of(cell: Cell, folder: Path, machine: Mapping[str, Any], study: Mapping[str, Any]) -> Curve | None:
+    """The curve of a cell that has a result; `machine` and `study` are the tables of these names."""
+    started, line = cell.started, cell.result
+    if started is None or line is None or not started.system:
+        return None
     cpu, cores = machine.get("cpu"), study.get("cores")
-    name = str(cpu.get("model") or "") if isinstance(cpu, dict) else ""
-    found = _of_lines(lines, folder, name, cores if isinstance(cores, int) else None)
-    return list({(one.system, one.workload, one.cores): one for one in found}.values())
-
-
-def _of_lines(lines: tuple[Line, ...], folder: Path, machine: str, cores: int | None) -> Iterator[Curve]:
-    started: dict[str, CellLine] = {}
-    session = SessionLine()
-    for line in lines:
-        match line:
-            case SessionLine():
-                session = line
-            case CellLine():
-                started[line.cell] = line
-            case MetgLine() if (cell := started.get(line.cell)) and cell.system:
-                asked = cell.workload.get("cores") or len(session.cores) or cores or cell.cores
-                yield Curve(
-                    cell.system,
-                    _workload(cell.workload),
-                    asked,
-                    tuple(_points(line)),
-                    line.threshold,
-                    Value(line.metg, line.low, line.high),
-                    folder,
-                    machine,
-                    session.machine,
-                    line.time,
-                    None if line.disturbed_runs is None or not line.runs else line.disturbed_runs / line.runs,
-                    cell.cell,
-                )
+    asked = started.workload.get("cores") or len(cell.session.cores)
+    return Curve(
+        started.system,
+        _workload(started.workload),
+        asked or (cores if isinstance(cores, int) else None) or started.cores,
+        tuple(_points(line)),
+        line.threshold,
+        cell.metg,
+        folder,
+        str(cpu.get("model") or "") if isinstance(cpu, dict) else "",
+        cell.session.machine,
+        line.time,
+        cell.disturbed,
+        cell.name,
+    )
 
 
 def _workload(fields: Mapping[str, Any]) -> Workload:

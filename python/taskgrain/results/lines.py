@@ -17,6 +17,8 @@ from taskgrain.drive.system import REFERENCE
 from taskgrain.results import values
 from taskgrain.study.fields import WORKLOAD as FIELDS
 from taskgrain.study.workload import Workload
+from taskgrain.words.endings import Ending
+from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import read_notice
 
 SCHEMA = 1
@@ -31,6 +33,7 @@ _Read = Callable[[Any], Any]
 
 _KINDS: dict[_Read, Kind] = {
     values.text: "text",
+    values.ending: "text",
     values.integer: "integer",
     values.flag: "flag",
     values.number: "number",
@@ -334,6 +337,10 @@ class FailureLine(OfCell):
     message: str | None = _text("its message")
     log: str | None = _text("the last lines that the driver printed")
 
+    def text(self) -> str:
+        """The failure in a line."""
+        return f"{self.cell}: {self.error or 'unknown'}: {self.message or ''}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class CurvePoint:
@@ -355,7 +362,9 @@ class MetgLine(OfCell):
     """What a cell came to."""
 
     kind: ClassVar[str] = "metg"
-    ending: str | None = _text("why the cell ended (see the results folder), or unfinished")
+    ending: Ending | None = _field(  # noqa: RUF009 - as all fields here
+        values.ending, "why the cell ended (see the results folder), or unfinished"
+    )
     threshold: float | None = _field(values.share, "the efficiency that METG is for")
     metg: float | None = _positive("METG", "s", always=True)
     low: float | None = _positive("lower end of its 95 % interval", "s", always=True)
@@ -392,6 +401,11 @@ class MetgLine(OfCell):
     disturbed_runs: int | None = _integer("runs that stayed disturbed")
     runs: int | None = _integer("runs of the cell")
 
+    def number(self, name: str) -> Interval:
+        """A quantity with its interval: `metg`, `overhead`, `quiet`, `floor` or `start`."""
+        prefix = "" if name == "metg" else f"{name}_"
+        return Interval(getattr(self, name), getattr(self, f"{prefix}low"), getattr(self, f"{prefix}high"))
+
 
 @dataclass(frozen=True, kw_only=True)
 class RatioLine(OfCell):
@@ -403,6 +417,11 @@ class RatioLine(OfCell):
     low: float | None = _positive("lower end of its 95 % interval", always=True)
     high: float | None = _positive("upper end of its 95 % interval", always=True)
     rounds: int | None = _integer("rounds that both cells have")
+
+    @property
+    def ratio(self) -> Interval:
+        """The ratio with its interval."""
+        return Interval(self.value, self.low, self.high)
 
 
 TYPES: dict[str, type[Line]] = {

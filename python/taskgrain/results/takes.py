@@ -6,6 +6,7 @@ of it. Rounds of two takes of one folder have the same number only if they were 
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,10 +19,9 @@ from taskgrain.estimate.sample import Sample
 from taskgrain.machine import facts
 from taskgrain.results import reader
 from taskgrain.results.builds import placed
+from taskgrain.results.cell import Cell
 from taskgrain.results.lines import (
     CellLine,
-    FailureLine,
-    MetgLine,
     OfCell,
     ReferenceKey,
     ReferenceLine,
@@ -72,10 +72,8 @@ class Take:
     version: str | None = None
     """That the driver said the runtime has."""
     samples: tuple[Sample, ...] = ()
-    metg: MetgLine | None = None
-    """What it came to, as far as the folder says it."""
-    failure: FailureLine | None = None
-    """How it failed, if it did."""
+    stands: Cell = field(default_factory=lambda: Cell(""))
+    """What its lines say of it."""
     begin: float | None = None
     """Unix time of its first line."""
     end: float | None = None
@@ -106,11 +104,9 @@ class _Cell:
 
     earlier: bool
     first: _Session
-    line: CellLine | None = None
+    stands: Cell
     runs: list[tuple[RunLine, int, float]] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
-    metg: MetgLine | None = None
-    failure: FailureLine | None = None
     times: list[float] = field(default_factory=list)
 
     def take(self, line: OfCell, session: _Session, rates: Sequence[float]) -> None:
@@ -120,17 +116,11 @@ class _Cell:
             self.sessions.append(name)
         if line.time is not None:
             self.times.append(line.time)
-        match line:
-            case CellLine():
-                self.line, self.failure = line, None
-            case RunLine() if line.round is not None:
-                rate = peak_beside([rates[: line.cores]]) if rates and line.cores else math.nan
-                self.runs.append((line, session.number * _STRIDE + line.round, rate))
-                self.metg = None
-            case MetgLine():
-                self.metg = line
-            case FailureLine():
-                self.failure, self.metg = line, None
+        with contextlib.suppress(ValueError):
+            self.stands.take(line)
+        if isinstance(line, RunLine) and line.round is not None:
+            rate = peak_beside([rates[: line.cores]]) if rates and line.cores else math.nan
+            self.runs.append((line, session.number * _STRIDE + line.round, rate))
 
 
 def opened(folder: Path, session: str | None = None) -> Opened:
@@ -156,10 +146,12 @@ def opened(folder: Path, session: str | None = None) -> Opened:
             rates[line.reference_key] = [] if None in line.rates else [one for one in line.rates if one]
         elif isinstance(line, OfCell) and place.used and session in (None, now.line.session):
             system = line.cell.partition("/")[0].partition("@")[0]
-            cell = cells.setdefault((line.cell, now.builds.get(system)), _Cell(place.earlier, now))
-            if isinstance(line, CellLine) and cell.line is None:
+            key = line.cell, now.builds.get(system)
+            cell = cells.setdefault(key, _Cell(place.earlier, now, Cell(line.cell)))
+            if isinstance(line, CellLine) and cell.stands.started is None:
                 cell.first = now
-            cell.take(line, now, rates.get(cell.line.reference_key, []) if cell.line else [])
+            started = line if isinstance(line, CellLine) else cell.stands.started
+            cell.take(line, now, rates.get(started.reference_key, []) if started else [])
     table = {name: study.table.get(name) for name in _OF_A_STUDY}
     takes = [_take(folder, name, build, cell, machine, table) for (name, build), cell in cells.items()]
     names = tuple(one.session for one in sessions if one.session)
@@ -175,7 +167,7 @@ def _take(
     study: Mapping[str, object],
 ) -> Take:
     system, _, workload = name.partition("/")
-    line, session = cell.line, cell.first
+    line, session = cell.stands.started, cell.first
     program = ((line.reference if line else None) or REFERENCE).partition("@")[0]
     settings = dict(study)
     if line:
@@ -205,8 +197,7 @@ def _take(
         cores=max((one.cores for one, _, _ in cell.runs if one.cores), default=line.cores if line else None),
         version=_text((line.driver or {}).get("version")) if line else None,
         samples=tuple(counting(cell.runs)),
-        metg=cell.metg,
-        failure=cell.failure,
+        stands=cell.stands,
         begin=min(cell.times, default=None),
         end=max(cell.times, default=None),
     )

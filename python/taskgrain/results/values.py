@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 
+from taskgrain.words.endings import Ending
+
 LARGEST = 2**63
 """Integers are below it, as in the driver protocol."""
 
@@ -16,6 +18,11 @@ def text(value: object) -> str | None:
     if not isinstance(value, str):
         return None
     return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def ending(value: object) -> Ending | None:
+    """Why a cell ended."""
+    return next((one for one in Ending if one == value), None)
 
 
 def flag(value: object) -> bool | None:

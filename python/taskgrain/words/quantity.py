@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 
+from taskgrain.words.interval import Interval
+
 NOTHING = "–"
 """What stands in the place of a number that there is not."""
 
@@ -29,7 +31,7 @@ def seconds(value: float | None, digits: int = 3) -> str:
     return f"{_fixed(value, scale, place)} {unit}"
 
 
-def around(value: float | None, low: float | None, high: float | None) -> tuple[str, str]:
+def around(number: Interval) -> tuple[str, str]:
     """A duration and its interval (seconds), to the same place: `("0.41 µs", "0.39 – 0.44 µs")`.
 
     A bound that is not known is a question mark.
@@ -37,6 +39,7 @@ def around(value: float | None, low: float | None, high: float | None) -> tuple[
     The interval's width says how many digits mean something: two digits of the width if it starts below 3.5,
     else one (the rule of the Particle Data Group), but two or three digits of the value.
     """
+    value, low, high = number.value, number.low, number.high
     if value is None or (low is None and high is None):
         return seconds(value), NOTHING
     if (low or value) * _APART < value or value * _APART < (high or value):
@@ -48,9 +51,9 @@ def around(value: float | None, low: float | None, high: float | None) -> tuple[
     return f"{_fixed(value, scale, place)} {unit}", f"{span} {unit}"
 
 
-def interval(value: float | None, low: float | None, high: float | None) -> str:
+def interval(number: Interval) -> str:
     """A duration with its interval (seconds): `0.41 µs (0.39 – 0.44)`."""
-    middle, span = around(value, low, high)
+    middle, span = around(number)
     if span == NOTHING:
         return middle
     unit = f" {span.rsplit(' ', 1)[-1]}"
@@ -78,11 +81,12 @@ def percent(value: float | None, digits: int = 0) -> str:
     return NOTHING if value is None else f"{100 * value:.{digits}f} %"
 
 
-def percent_interval(value: float | None, low: float | None, high: float | None) -> str:
+def percent_interval(share: Interval) -> str:
     """A share with its interval: `62 % (58 – 66)`; a bound that is not known is a question mark.
 
     With one decimal where the whole interval would be one number.
     """
+    value, low, high = share.value, share.low, share.high
     if value is None or (low is None and high is None):
         return percent(value)
     digits = 1 if low is not None and high is not None and high - low < 0.02 else 0
@@ -103,9 +107,10 @@ def ratio(value: float | None) -> str:
     return f"{int(text):,} ×".replace(",", " ") if text.isdigit() else f"{text} ×"
 
 
-def ratio_interval(value: float | None, low: float | None, high: float | None) -> str:
+def ratio_interval(number: Interval) -> str:
     """How many times as much, with its interval: `1.30 (1.21 – 1.42)`; a bound that is not known is a
     question mark."""
+    value, low, high = number.value, number.low, number.high
     if value is None or (low is None and high is None):
         return ratio(value)
     place = _place(value, value if low is None else low, value if high is None else high)

@@ -160,11 +160,6 @@ def read_notice(value: object) -> Notice | None:
     return None
 
 
-def in_words(listed: Iterable[object]) -> list[dict[str, Any]]:
-    """The warnings of a line of `runs.jsonl` for programs: codes, values and words."""
-    return [found.shown() for one in listed if (found := read_notice(one))]
-
-
 @dataclass(frozen=True)
 class Group:
     """Warnings of one code, said once: the words are those of the first of them."""

@@ -12,7 +12,7 @@ import results_folder as made
 from taskgrain.report import data
 from taskgrain.results import reader
 from taskgrain.results.builds import Choice, opened, placed
-from taskgrain.results.export import Tables
+from taskgrain.results.export import frame
 from taskgrain.results.lines import Build, Line, OfCell, ReferenceLine, SessionLine
 from taskgrain.results.parse import from_json
 from taskgrain.words.errors import UsageError
@@ -151,14 +151,14 @@ def test_the_user_is_told_of_unknown_builds_and_of_another_machine() -> None:
 def test_no_reader_mixes_builds(tmp_path: Path) -> None:
     lines = [session(ONE), *measured(1e-6, "mpi", "tbb"), session(TWO), *measured(9e-6, "mpi")]
     folder = made.write(tmp_path, lines)
-    tables = Tables(reader.read(folder))
-    metgs = dict(tables.table("cells").select("cell", "metg").iter_rows())
+    contents = reader.read(folder)
+    metgs = dict(frame(contents, "cells").select("cell", "metg").iter_rows())
     assert metgs == {OLD_MPI: 1e-6, TBB: 1e-6, MPI: 9e-6}
-    runs = tables.table("runs").filter(tables.table("runs")["cell"] == MPI)
+    runs = frame(contents, "runs").filter(frame(contents, "runs")["cell"] == MPI)
     assert runs["granularity"].min() > 8e-6
-    assert tables.table("sessions")["build"].to_list() == [ONE, ONE, ONE, TWO, ONE, ONE]
+    assert frame(contents, "sessions")["build"].to_list() == [ONE, ONE, ONE, TWO, ONE, ONE]
     cells = {cell.name: cell for cell in data.read(folder).cells}
-    assert {name: (cell.system, cell.metg, cell.runs) for name, cell in cells.items()} == {
+    assert {name: (cell.system, cell.metg.value, len(cell.stored.runs)) for name, cell in cells.items()} == {
         OLD_MPI: ("mpi@11111111", 1e-6, 1), TBB: ("tbb", 1e-6, 1), MPI: ("mpi", 9e-6, 1),
     }  # fmt: skip
 
@@ -167,7 +167,7 @@ def test_no_reader_uses_what_was_measured_anew(tmp_path: Path) -> None:
     lines = [session(ONE), *measured(1e-6, "mpi", "tbb"), session(TWO, restarted=["mpi"])]
     lines += [made.cell_line("mpi", "fft"), run()]
     folder = made.write(tmp_path, lines)
-    found = Tables(reader.read(folder)).table("cells").to_dicts()
+    found = frame(reader.read(folder), "cells").to_dicts()
     assert [(row["cell"], row["ending"]) for row in found] == [
         (TBB, "precise"), (MPI, "unfinished"),
     ]  # fmt: skip

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from results_folder import MACHINE, cell_line, cell_name, metg_line, write
 
-from taskgrain.estimate.advice import Value
 from taskgrain.results import curves
 from taskgrain.words.errors import UsageError
+from taskgrain.words.interval import Interval
 
 CELL = cell_name("mpi", "nearest/radix=5")
 SESSION = {"schema": 1, "kind": "session", "session": "a", "machine": "f00d", "cores": [0, 1], "systems": []}
@@ -36,9 +36,9 @@ def test_a_curve_knows_its_cell_and_where_it_comes_from(tmp_path: Path) -> None:
 
 def test_what_a_search_was_for_is_known_better(tmp_path: Path) -> None:
     (found,) = curves.read(folder(tmp_path, ended(low=3.9e-6, high=4.1e-6)))
-    assert found.needed(0.5) == Value(2e-6, 1.95e-6, 2.05e-6)
+    assert found.needed(0.5) == Interval(2e-6, 1.95e-6, 2.05e-6)
     assert found.needed(0.8) is None
-    (none,) = curves.read(folder(tmp_path, ended(metg=None)))
+    (none,) = curves.read(folder(tmp_path, ended(metg=None, ending="budget")))
     assert none.needed(0.5) is None
 
 

@@ -17,11 +17,12 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taskgrain.results import reader
+from taskgrain.results import export, reader
 from taskgrain.results.columns import TABLES
-from taskgrain.results.export import FORMULA, Tables, write
+from taskgrain.results.export import write
+from taskgrain.results.tables import FORMULA
 from taskgrain.words.errors import InputError, UsageError
-from taskgrain.words.warnings import in_words
+from taskgrain.words.warnings import read_notice
 
 ROOT = Path(__file__).parents[3]
 MEASURED = ROOT / "docs/results/2026-11-21-epyc-2"
@@ -42,7 +43,7 @@ def rows(folder: Path, table: str) -> list[dict[str, Any]]:
 
 
 def frame(folder: Path, table: str) -> pl.DataFrame:
-    return Tables(reader.read(folder)).table(table)
+    return export.frame(reader.read(folder), table)
 
 
 def test_runs_has_every_sample() -> None:
@@ -76,12 +77,17 @@ def test_cells_and_their_curves() -> None:
         for key in ("ending", "metg", "low", "high", "floor", "rounds", "peak_rate", "repeated_runs"):
             assert row[key] == line[key]
         assert row["crossing_iterations"] == line["iterations"]
-        assert row["warnings"] == (" | ".join(one["text"] for one in in_words(line["warnings"])) or None)
+        assert row["warnings"] == (_in_words(line["warnings"]) or None)
         assert row["runs"] == runs[name]
         assert (row["compiler"], row["work_unit"], row["failure"]) == ("GCC 12.2.0", "flop", None)
     points = [point for line in ended.values() for point in line["curve"]]
     curve = rows(MEASURED, "curve")
-    assert [{key: row[key] for key in points[0]} for row in curve] == points
+    shown = [{key: row[key] for key in points[0]} for row in curve]
+    assert sorted(shown, key=str) == sorted(points, key=str)
+
+
+def _in_words(warnings: list[object]) -> str:
+    return " | ".join(said.text for one in warnings if (said := read_notice(one)))
 
 
 def test_the_reference_beside_a_run_is_that_of_its_cores(tmp_path: Path) -> None:
@@ -220,11 +226,11 @@ def test_any_lines_make_tables(tmp_path_factory: pytest.TempPathFactory, odd: li
     folder = tmp_path_factory.mktemp("odd")
     begun: made.Line = {"kind": "cell", "cell": "a/fft"}
     made.write(folder, [begun, *({"cell": "a/fft"} | fields | {"kind": kind} for kind, fields in odd)])
-    tables = Tables(reader.read(folder))
-    assert tables.table("cells").height == 1
-    assert tables.table("runs").height == sum(map(samples, odd))
+    contents = reader.read(folder)
+    assert export.frame(contents, "cells").height == 1
+    assert export.frame(contents, "runs").height == sum(map(samples, odd))
     for table in ("curve", "reference", "sessions"):
-        assert set(tables.table(table).columns) == {column.name for column in TABLES[table]}
+        assert set(export.frame(contents, table).columns) == {column.name for column in TABLES[table]}
 
 
 def samples(line: tuple[str, Any]) -> int:

@@ -26,6 +26,7 @@ from taskgrain.results.lines import (
     RunLine,
 )
 from taskgrain.results.parse import Odd, from_json
+from taskgrain.words.endings import Ending
 
 ROOT = Path(__file__).parents[3]
 CELL = made.cell_name("mpi", "fft")
@@ -33,6 +34,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 INTEGERS = st.integers(0, values.LARGEST - 1)
 PLAIN: dict[Callable[[Any], Any], st.SearchStrategy[Any]] = {
     values.text: st.text(max_size=5),
+    values.ending: st.sampled_from(Ending),
     values.flag: st.booleans(),
     values.integer: INTEGERS,
     values.number: FINITE,

@@ -114,9 +114,9 @@ def test_runs_of_a_cell_that_neither_begins_nor_ends(tmp_path: Path, said: Said)
     folder = made.write(tmp_path / "r", [*GOOD, stray, crash, stray, result])
     assert said(folder) == ["runs.jsonl: lines of unknown cells, left out: mpi/nowhere/width=4 (3)"]
     assert [cell.name for cell in data.read(folder).cells] == [MPI, "mpi/dom/width=4"]
-    tables = export.Tables(reader.read(folder))
-    assert tables.table("cells")["cell"].to_list() == [MPI, "mpi/dom/width=4"]
-    assert set(tables.table("runs")["cell"]) == {MPI}
+    contents = reader.read(folder)
+    assert export.frame(contents, "cells")["cell"].to_list() == [MPI, "mpi/dom/width=4"]
+    assert set(export.frame(contents, "runs")["cell"]) == {MPI}
     assert len(reader.read(folder).lines) == 7  # a study that goes on may know the cell
 
 
@@ -125,7 +125,7 @@ def test_a_file_without_lines_is_a_study_without_results(tmp_path: Path, said: S
     folder = made.write(tmp_path / "r", [])
     assert said(folder) == []
     assert data.read(folder).cells == ()
-    assert export.Tables(reader.read(folder)).table("cells").height == 0
+    assert export.frame(reader.read(folder), "cells").height == 0
 
 
 NEWER = "was written by a newer taskgrain (schema 99; this one knows up to 1)"
@@ -139,8 +139,8 @@ def test_a_newer_schema_is_read_as_far_as_it_is_known(tmp_path: Path, said: Said
         f"runs.jsonl: line 2 {NEWER}: parts may be missing",
         "runs.jsonl: lines of no known kind, left out: 1",
     ]
-    assert data.read(folder).cells[0].metg == 1e-6
-    assert export.Tables(reader.read(folder)).table("cells")["metg"].to_list() == [1e-6]
+    assert data.read(folder).cells[0].metg.value == 1e-6
+    assert export.frame(reader.read(folder), "cells")["metg"].to_list() == [1e-6]
     before = (folder / "runs.jsonl").read_bytes()
     with pytest.raises(UsageError, match=r"line 2 was written by a newer taskgrain .*: upgrade taskgrain"):
         Store(folder, reader.study(folder).table, {})
@@ -149,12 +149,12 @@ def test_a_newer_schema_is_read_as_far_as_it_is_known(tmp_path: Path, said: Said
 
 def test_compressed_lines_mean_the_same(tmp_path: Path) -> None:
     folder = made.big(tmp_path / "r", ["mpi", "ray"], ["fft", "dom"])
-    plain, table = reader.read(folder), export.Tables(reader.read(folder)).table("runs")
+    plain, table = reader.read(folder), export.frame(reader.read(folder), "runs")
     compress(folder)
     found = reader.read(folder)
     assert (found.lines, found.raw, found.torn) == (plain.lines, plain.raw, plain.torn)
     assert found.warnings() == ["the last line of runs.jsonl.zst is torn (28 bytes); it is skipped"]
-    assert export.Tables(found).table("runs").equals(table)
+    assert export.frame(found, "runs").equals(table)
     assert data.read(folder).raw == plain.raw
 
 

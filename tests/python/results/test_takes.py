@@ -95,13 +95,13 @@ def test_how_a_cell_ended(tmp_path: Path) -> None:
         return take
 
     name = "a/fft/width=4"
-    ended = {"kind": "metg", "cell": name, "ending": "precise", "metg": 1e-7, "threshold": 0.5}
+    ended = {"kind": "metg", "cell": name, "ending": "precise", "metg": 1e-7, "low": 9e-8, "high": 2e-7}
     failed = {"kind": "failure", "cell": name, "error": "crash", "message": "it did"}
     some = made.runs("a", "fft", 1e-7, rounds=range(1))
-    assert (found := last(*some, ended)).metg is not None and found.failure is None
-    assert last(*some, ended, *some).metg is None, "it went on"
-    assert (found := last(*some, ended, failed)).metg is None and found.failure is not None
-    assert last(failed, made.cell("a", "fft", 9.0), *some, ended).failure is None, "it tried again"
+    assert last(*some, ended).stands.ending == "precise"
+    assert last(*some, ended, *some).stands.ending == "unfinished", "it went on"
+    assert last(*some, ended, failed).stands.ending == "failed"
+    assert last(failed, made.cell("a", "fft", 9.0), *some, ended).stands.ending == "precise", "it tried again"
 
 
 def test_an_old_folder_has_no_sessions(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from taskgrain.words import quantity
+from taskgrain.words.interval import Interval
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,7 @@ from taskgrain.words import quantity
     ],
 )
 def test_interval(value: float | None, low: float | None, high: float | None, shown: str) -> None:
-    assert quantity.interval(value, low, high) == shown
+    assert quantity.interval(Interval(value, low, high)) == shown
 
 
 def test_quantities() -> None:
@@ -61,7 +62,7 @@ def test_quantities() -> None:
     ],
 )
 def test_ratio_interval(value: float | None, low: float | None, high: float | None, text: str) -> None:
-    assert quantity.ratio_interval(value, low, high) == text
+    assert quantity.ratio_interval(Interval(value, low, high)) == text
 
 
 @pytest.mark.parametrize(
@@ -75,4 +76,4 @@ def test_ratio_interval(value: float | None, low: float | None, high: float | No
     ],
 )
 def test_percent_interval(value: float | None, low: float | None, high: float | None, text: str) -> None:
-    assert quantity.percent_interval(value, low, high) == text
+    assert quantity.percent_interval(Interval(value, low, high)) == text

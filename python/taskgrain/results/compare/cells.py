@@ -15,10 +15,11 @@ from taskgrain.estimate.decision import Decision, decision
 from taskgrain.estimate.drawn import AT_A_SIZE, Alone, Quantity, alone, shared_size
 from taskgrain.estimate.ratio import Ratio, ratio
 from taskgrain.estimate.sessions import Scatter, ratio_of_pairs, ratio_of_sessions, scatter
+from taskgrain.results.cell import Cell
 from taskgrain.results.compare.conditions import differences, settings, too_far_apart
 from taskgrain.results.compare.sides import Side, repeats
-from taskgrain.results.lines import MetgLine
 from taskgrain.results.takes import Take, together
+from taskgrain.words.endings import Ending
 
 Verdict = Decision | Literal["not comparable"]
 QUANTITIES: tuple[Quantity, ...] = ("metg", "overhead", "floor", "rate", "efficiency")
@@ -145,7 +146,7 @@ class _Pair:
     def of(cls, side: Side, baseline: Side, over: list[Take], under: list[Take], every: list[Take]) -> _Pair:
         matched = _matched(over, under)
         groups = [] if matched else _groups(over, under, every)
-        failed = any(one.failure for one in over) and not any(one.failure for one in under)
+        failed = any(map(_failed, over)) and not any(map(_failed, under))
         why = _ends(over, side) or _ends(under, baseline) or _incomparable(over, under, groups, matched)
         blank = Compared(
             side.label,
@@ -224,7 +225,7 @@ class _Pair:
         if between is None:
             return None, None
         if not all(sides):
-            beyond = _bounds(self.over[0].metg, self.under[0].metg) if quantity == "metg" else None
+            beyond = _bounds(self.over[0].stands, self.under[0].stands) if quantity == "metg" else None
             return beyond, between
         return ratio_of_sessions(*sides, between, confidence), between
 
@@ -234,7 +235,7 @@ class _Pair:
         """The ratio from those of the sessions in which both sides were measured together."""
         if len(each) == 1:
             if each[0].value is None and quantity == "metg":
-                return _bounds(self.over[0].metg, self.under[0].metg), None
+                return _bounds(self.over[0].stands, self.under[0].stands), None
             return (None if each[0].value is None else each[0]), None
         logs = [
             Alone.within(math.log(one.value), _log(one.low), _log(one.high))
@@ -249,8 +250,9 @@ class _Pair:
             return "the sides have no size of task in common"
         for takes, label in ((self.over, self.blank.side), (self.under, self.blank.baseline)):
             for one in takes:
-                if one.metg and one.metg.metg is None and one.metg.ending:
-                    why = "no crossing was found" if one.metg.ending == "budget" else one.metg.ending
+                ending = one.stands.ending
+                if ending.final and one.stands.metg.value is None:
+                    why = "no crossing was found" if ending is Ending.BUDGET else ending
                     return f"no METG in {label} ({why})"
         return f"too few rounds for a ratio of {quantity}"
 
@@ -258,8 +260,8 @@ class _Pair:
 def _ends(takes: Sequence[Take], side: Side) -> str:
     """Why a side has no number at all."""
     for one in takes:
-        if one.failure:
-            return f"failed in {side.label} ({one.failure.error or 'unknown'})"
+        if _failed(one):
+            return f"failed in {side.label} ({one.stands.error})"
     return "" if any(one.samples for one in takes) else f"not measured in {side.label}"
 
 
@@ -320,12 +322,16 @@ def _groups(over: Sequence[Take], under: Sequence[Take], every: Sequence[Take]) 
     return list(groups.values())
 
 
-def _bounds(over: MetgLine | None, under: MetgLine | None) -> Ratio | None:
+def _failed(take: Take) -> bool:
+    return take.stands.ending is Ending.FAILED
+
+
+def _bounds(over: Cell, under: Cell) -> Ratio | None:
     """The ratio where METG of one side, or of both, lies beyond all sizes of task: it has one bound at most.
 
     The ends of METG's own interval are taken twice as far away as they are.
     """
-    if over is None or under is None or (over.metg and under.metg):
+    if over.result is None or under.result is None or (over.metg.value and under.metg.value):
         return None
     ends, under_ends = _ends_of(over), _ends_of(under)
     if ends is None or under_ends is None:
@@ -333,17 +339,17 @@ def _bounds(over: MetgLine | None, under: MetgLine | None) -> Ratio | None:
     (low, high), (under_low, under_high) = ends, under_ends
     least = low / under_high if low and under_high else None
     most = high / under_low if high and under_low else None
-    rounds = min(over.rounds or 0, under.rounds or 0)
+    rounds = min(over.result.rounds or 0, under.result.rounds or 0)
     return Ratio(None, least, most, rounds) if least or most else None
 
 
-def _ends_of(line: MetgLine) -> tuple[float | None, float | None] | None:
-    if line.ending not in ("precise", "budget", "never_reached", "always_reached"):
+def _ends_of(cell: Cell) -> tuple[float | None, float | None] | None:
+    if cell.ending not in (Ending.PRECISE, Ending.BUDGET, Ending.NEVER_REACHED, Ending.ALWAYS_REACHED):
         return None
-    if line.metg is None:
-        return line.low, line.high
-    low, high = line.low, line.high
-    return low and low**2 / line.metg, high and high**2 / line.metg
+    value, low, high = cell.metg.value, cell.metg.low, cell.metg.high
+    if value is None:
+        return low, high
+    return low and low**2 / value, high and high**2 / value
 
 
 def _notes(over: Sequence[Take], under: Sequence[Take]) -> Iterator[str]:

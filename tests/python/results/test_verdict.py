@@ -5,21 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from stored_cells import stored
 
-from taskgrain.words.verdict import Judged, verdict
-
-PLAIN: dict[str, Any] = {
-    "workload": "fft", "cores": 2, "metg": 1e-6, "low": 0.9e-6, "high": 1.1e-6, "best": False,
-    "ratio": None, "slowdown": 1.0, "disturbed": 0.0,
-}  # fmt: skip
+from taskgrain.results.cell import Cell
+from taskgrain.results.verdict import verdict
+from taskgrain.words.endings import Ending
 
 
-def judged(system: str, **fields: Any) -> Judged:
-    return Judged(**{**PLAIN, "system": system, **fields})
+def judged(
+    system: str,
+    workload: str = "fft",
+    ratio: tuple[float | None, float | None] | None = None,
+    **fields: Any,
+) -> Cell:
+    """A cell; `ratio` are the bounds of that to system a."""
+    ratios = {"a": (1.5, *ratio)} if ratio else {}
+    metg = 1e-6 if system == "a" else 1.5e-6
+    plain = {"metg": metg, "low": 0.9 * metg, "high": 1.1 * metg, "ending": Ending.BUDGET}
+    if "slowdown" in fields:
+        fields |= {"peak_rate": 1.0, "best_rate": fields.pop("slowdown")}
+    if "disturbed" in fields:
+        fields["disturbed_runs"] = round(100 * fields.pop("disturbed"))
+    return stored(system, workload, ratios=ratios, **(plain | fields))
 
 
 def test_a_quiet_machine_and_a_winner() -> None:
-    cells = [judged("a", best=True), judged("b", ratio=(1.9, 2.1)), judged("c", ratio=(2.8, 3.2))]
+    cells = [judged("a"), judged("b", ratio=(1.9, 2.1)), judged("c", ratio=(2.8, 3.2))]
     first, second = verdict(cells)
     assert first == (
         "The machine seemed quiet. METG is known within ±11 %, and its ratio to the best system within ±6 % "
@@ -37,7 +48,7 @@ def test_a_quiet_machine_and_a_winner() -> None:
     ],
 )
 def test_a_busy_machine(fields: dict[str, float], said: str) -> None:
-    (first, _) = verdict([judged("a", best=True, **fields), judged("b", ratio=(1.9, 2.1), **fields)])
+    (first, _) = verdict([judged("a", **fields), judged("b", ratio=(1.9, 2.1), **fields)])
     assert first.startswith("The machine was busy: ") and said in first
 
 
@@ -51,7 +62,7 @@ def test_what_is_hardly_known_is_a_factor_or_has_no_bounds() -> None:
 
 
 def test_no_winner_without_a_ratio_that_clears_one() -> None:
-    cells = [judged("a", best=True), judged("b", ratio=(0.9, 2.1)), judged("c", ratio=(None, 9.0))]
+    cells = [judged("a"), judged("b", ratio=(0.9, 2.1)), judged("c", ratio=(None, 9.0))]
     assert verdict(cells)[1] == "fft: a has the smallest METG, but no difference to b and c is shown."
     cells.append(judged("d", ratio=(1.1, None)))
     assert verdict(cells)[1].endswith("is shown; 1 other is slower.")
@@ -63,27 +74,27 @@ def test_no_winner_without_a_ratio_that_clears_one() -> None:
 
 def test_who_was_not_compared_has_a_number_all_the_same() -> None:
     """As in an interrupted study, which has no ratios yet."""
-    cells = [judged("a", best=True), judged("b"), judged("c", metg=None, low=None, high=None)]
+    cells = [judged("a"), judged("b"), judged("c", metg=None, low=None, high=None)]
     said = "fft: no system could be compared; a has the smallest value; without a number: c."
     assert verdict(cells)[1] == said
     assert verdict([cells[0], cells[2]])[1] == "fft: a has the only METG; without a number: c."
 
 
 def test_where_most_runs_were_disturbed_an_order_is_in_doubt() -> None:
-    cells = [judged("a", best=True, disturbed=0.9), judged("b", ratio=(1.9, 2.1), disturbed=0.9)]
+    cells = [judged("a", disturbed=0.9), judged("b", ratio=(1.9, 2.1), disturbed=0.9)]
     assert "Measure again before you rely on an order of systems." in verdict(cells)[0]
     (only,) = verdict([judged("a", metg=None, low=None, high=None, disturbed=0.9)])
     assert only.startswith("The machine was busy: other programs disturbed 90 % of the runs.")
 
 
 def test_a_system_on_fewer_cores_is_no_match() -> None:
-    cells = [judged("serial", cores=1, metg=1e-8), judged("a", best=True), judged("b", ratio=(1.9, 2.1))]
+    cells = [judged("serial", cores=1, metg=1e-8), judged("a"), judged("b", ratio=(1.9, 2.1))]
     assert verdict(cells)[1] == "fft: a is the best of 2."
 
 
 def test_each_workload_has_its_order_and_nothing_is_said_of_nothing() -> None:
-    cells = [judged(name, workload=one, best=name == "a", ratio=None if name == "a" else (2.0, 3.0))
+    cells = [judged(name, workload=one, ratio=None if name == "a" else (2.0, 3.0))
              for one in ("fft", "dom") for name in ("a", "b")]  # fmt: skip
     assert [one.partition(":")[0] for one in verdict(cells)[1:]] == ["fft", "dom"]
-    assert verdict([judged("a", metg=None)]) == [] == verdict([])
-    assert len(verdict([judged("a", best=True)])) == 1, "alone there is no order"
+    assert verdict([judged("a", metg=None, low=None, high=None)]) == [] == verdict([])
+    assert len(verdict([judged("a")])) == 1, "alone there is no order"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
 
+from taskgrain.results import ranking
+from taskgrain.results.cell import Cell
 from taskgrain.words import quantity
 
 _BUSY = 1.1
@@ -19,43 +20,18 @@ _FACTOR = 1.5
 """What is known worse than within this factor is said as a factor."""
 
 
-@dataclass(frozen=True)
-class Judged:
-    """One cell, as far as a verdict goes; the fields are those of its `metg` and `ratio` lines."""
-
-    system: str
-    workload: str
-    cores: int | None
-    metg: float | None
-    low: float | None
-    high: float | None
-    best: bool
-    """Whether it has the smallest METG of its workload, so that the others are compared with it."""
-    ratio: tuple[float | None, float | None] | None
-    """The interval of its ratio to the best; None without a ratio, two None of a single round."""
-    slowdown: float | None
-    """Its best rate over its peak rate."""
-    disturbed: float | None
-    """The share of its runs that others disturbed."""
-
-    @property
-    def surely_slower(self) -> bool:
-        """Whether the ratio's interval lies above 1."""
-        return self.ratio is not None and (self.ratio[0] or 0.0) > 1.0
-
-
-def verdict(cells: Sequence[Judged]) -> list[str]:
+def verdict(cells: Sequence[Cell]) -> list[str]:
     """The sentences; none where nothing was measured on a machine that seemed quiet."""
     return [first, *_orders(cells)] if (first := state_of_the_machine(cells)) else []
 
 
-def state_of_the_machine(cells: Sequence[Judged]) -> str:
+def state_of_the_machine(cells: Sequence[Cell]) -> str:
     """How busy the machine was, and how well METG and ratios are known.
 
     Empty where there is nothing to say of either.
     """
-    slowdown = median([cell.slowdown for cell in cells if cell.slowdown] or [1.0])
-    disturbed = median([cell.disturbed for cell in cells if cell.disturbed is not None] or [0.0])
+    slowdown = median([times for cell in cells if (times := _slowdown(cell))] or [1.0])
+    disturbed = median([share for cell in cells if (share := cell.disturbed) is not None] or [0.0])
     busy = []
     if slowdown > _BUSY:
         busy.append(
@@ -66,26 +42,29 @@ def state_of_the_machine(cells: Sequence[Judged]) -> str:
     machine = f"The machine was busy: {', and '.join(busy)}." if busy else "The machine seemed quiet."
     if disturbed > _MOSTLY:
         machine += " Measure again before you rely on an order of systems."
-    known = [cell for cell in cells if cell.metg]
+    known = [cell for cell in cells if cell.metg.value]
     if not known:
         return machine if busy else ""
-    said = f"METG is known {_within(_factor(cell) for cell in known)}"
-    ratios = [_spread(*cell.ratio) for cell in known if cell.ratio]
+    said = f"METG is known {_within(cell.metg.reach for cell in known)}"
+    best = {name: ranking.best(here) for name, here in by_workload(cells).items()}
+    ratios = [one for cell in known if (top := best[cell.workload]) and (one := cell.ratio_to(top.name))]
     if ratios:
-        said += f", and its ratio to the best system {_within(ratios)}"
+        said += f", and its ratio to the best system {_within(math.sqrt(one.factor) for one in ratios)}"
     return f"{machine} {said} (medians over the cells)."
 
 
-def _factor(cell: Judged) -> float:
-    """By what factor METG's interval reaches further on its longer side; infinite without a bound."""
-    if not (cell.metg and cell.low and cell.high):
-        return math.inf
-    return max(cell.high / cell.metg, cell.metg / cell.low)
+def by_workload(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
+    """The cells of each workload, in order."""
+    found: dict[str, list[Cell]] = {}
+    for cell in cells:
+        found.setdefault(cell.workload, []).append(cell)
+    return found
 
 
-def _spread(low: float | None, high: float | None) -> float:
-    """How far an interval reaches to either side of its middle, as a factor; infinite without a bound."""
-    return math.sqrt(high / low) if low and high else math.inf
+def _slowdown(cell: Cell) -> float | None:
+    """Its best rate over its peak rate."""
+    line = cell.result
+    return line.best_rate / line.peak_rate if line and line.best_rate and line.peak_rate else None
 
 
 def _within(factors: Iterable[float]) -> str:
@@ -97,21 +76,21 @@ def _within(factors: Iterable[float]) -> str:
     return f"within a factor of {float(f'{factor:.2g}'):g}"
 
 
-def _orders(cells: Sequence[Judged]) -> Iterable[str]:
+def _orders(cells: Sequence[Cell]) -> Iterable[str]:
     """Who is the best on each workload, as far as ratios tell."""
-    for workload in dict.fromkeys(cell.workload for cell in cells):
-        here = [cell for cell in cells if cell.workload == workload]
-        most = max((cell.cores for cell in here if cell.cores), default=None)
-        here = [cell for cell in here if cell.cores == most]
-        best = next((cell for cell in here if cell.best), None)
+    for workload, every in by_workload(cells).items():
+        here = ranking.contest(every)
+        best = ranking.best(here)
         if best is None or len(here) < 2:
             continue
         # One round gives a ratio without bounds, which compares nothing.
-        others = [cell for cell in here if cell is not best and cell.ratio in (None, (None, None))]
-        known = [cell for cell in here if cell is not best and cell not in others]
-        ties = [cell.system for cell in known if not cell.surely_slower]
-        unknown = [cell.system for cell in others if not cell.metg]
-        apart = [cell.system for cell in others if cell.metg]
+        ratios = {cell.name: cell.ratio_to(best.name) for cell in here if cell is not best}
+        bounded = {name: one for name, one in ratios.items() if one and (one.low or one.high)}
+        others = [cell for cell in here if cell is not best and cell.name not in bounded]
+        known = [cell for cell in here if cell.name in bounded]
+        ties = [cell.system for cell in known if bounded[cell.name].ends[0] <= 1.0]
+        unknown = [cell.system for cell in others if not cell.metg.value]
+        apart = [cell.system for cell in others if cell.metg.value]
         slower = len(known) - len(ties)
         said = f"{workload}: {best.system}"
         if ties:

@@ -1,0 +1,194 @@
+"""What the lines of a results folder say of a cell: the one place where they are taken together.
+
+Whoever wants to know how a cell stands asks a `Cell`: the harness that goes on with a study, and every
+command that reads its folder. They agree because there is nothing else to ask.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from taskgrain.results.lines import (
+    CellLine,
+    CrashLine,
+    CurvePoint,
+    FailureLine,
+    Line,
+    MetgLine,
+    OfCell,
+    RatioLine,
+    RejectedLine,
+    RunLine,
+    SessionLine,
+)
+from taskgrain.words.endings import Ending
+from taskgrain.words.interval import Interval
+from taskgrain.words.warnings import Notice, read_notice
+
+UNKNOWN_ERROR = "unknown"
+"""The kind of a failure of which no line says one."""
+
+
+@dataclass
+class Cell:
+    """One cell of one build, after the lines that it has taken."""
+
+    name: str
+    """The system, its hash where it is of an earlier build, and the workload."""
+    started: CellLine | None = None
+    """Its last `cell` line."""
+    result: MetgLine | None = None
+    """What it came to; None if it was measured, failed or began again after that."""
+    failure: FailureLine | None = None
+    """What ended it, if it failed."""
+    ratios: dict[str, RatioLine] = field(default_factory=dict)
+    """METG divided by that of another cell, by the other's name, from all of its runs."""
+    runs: list[RunLine] = field(default_factory=list)
+    rejected: int = 0
+    """Runs that were repeated because others disturbed them."""
+    problems: list[FailureLine | CrashLine] = field(default_factory=list)
+    """All failures and crashes, whether they ended it or not."""
+    begin: float | None = None
+    """Unix time of its first line."""
+    last: OfCell | None = None
+    """Its last line."""
+    session: SessionLine = SessionLine()
+    """That of its last line."""
+
+    @property
+    def system(self) -> str:
+        """The first part of its name."""
+        return self.name.partition("/")[0]
+
+    @property
+    def workload(self) -> str:
+        """Its name without the system."""
+        return self.name.partition("/")[2]
+
+    @property
+    def ending(self) -> Ending:
+        """Why it ended, or that it has not."""
+        if self.failure is not None:
+            return Ending.FAILED
+        ending = self.result.ending if self.result else None
+        return ending or Ending.UNFINISHED
+
+    @property
+    def error(self) -> str:
+        """The kind of the failure that ended it; empty if none did."""
+        if self.ending is not Ending.FAILED:
+            return ""
+        return (self.failure.error if self.failure else None) or UNKNOWN_ERROR
+
+    @property
+    def metg(self) -> Interval:
+        """METG in seconds, or the bound that is known of it, or nothing."""
+        return self.number("metg")
+
+    def number(self, name: str) -> Interval:
+        """A quantity of its result by name: `metg`, `overhead`, `quiet`, `floor` or `start`."""
+        if self.result is None or self.ending is Ending.FAILED:
+            return Interval()
+        return self.result.number(name)
+
+    def ratio_to(self, other: str) -> Interval | None:
+        """METG divided by that of another cell, by its name; None if that was not compared."""
+        line = self.ratios.get(other)
+        return line.ratio if line else None
+
+    @property
+    def disturbed(self) -> float | None:
+        """The share of its runs that others disturbed."""
+        line = self.result
+        if line is None or line.disturbed_runs is None:
+            return None
+        runs = line.runs or len(self.runs)
+        return line.disturbed_runs / runs if runs else None
+
+    @property
+    def cores(self) -> int | None:
+        """Those that the system occupies."""
+        last = self.runs[-1].cores if self.runs else None
+        return last or (self.started.cores if self.started else None)
+
+    @property
+    def curve(self) -> tuple[CurvePoint, ...]:
+        """The efficiency curve of its result."""
+        return self.result.curve if self.result else ()
+
+    @property
+    def warnings(self) -> list[Notice]:
+        """What to know of its result."""
+        stored = self.result.warnings if self.result else ()
+        return [said for one in stored if (said := read_notice(one))]
+
+    def to_json(self, threshold: float) -> dict[str, Any]:
+        """The cell for programs: its `metg` line, and what it is compared with."""
+        line = self.result or MetgLine(cell=self.name, ending=self.ending, threshold=threshold, rounds=0)
+        names = ("to", "value", "low", "high", "rounds")
+        return line.to_json() | {
+            "system": self.system,
+            "workload": self.workload,
+            "cores": self.cores or 0,
+            "warnings": [one.shown() for one in self.warnings],
+            "ratios": [{name: getattr(one, name) for name in names} for one in self.ratios.values()],
+        }
+
+    def take(self, line: OfCell) -> None:
+        """Takes its next line. Raises `ValueError` for one that makes no sense, which tells nothing."""
+        if self.begin is None:
+            self.begin = line.time
+        self.last = line
+        match line:
+            case CellLine():
+                if self.failure is not None:  # it begins again
+                    self.forget()
+                self.started = line
+            case RunLine():
+                self.forget()
+                self.runs.append(line)
+            case RejectedLine():
+                self.rejected += 1
+            case CrashLine():
+                self.problems.append(line)
+            case FailureLine():
+                self.forget()
+                self.failure = line
+                self.problems.append(line)
+            case MetgLine():
+                self._end(line)
+            case RatioLine():
+                if line.to is None or line.value is None:
+                    raise ValueError("a ratio of nothing")
+                self.ratios[line.to] = line
+
+    def forget(self) -> None:
+        """It goes on after it has ended."""
+        self.result, self.failure, self.ratios = None, None, {}
+
+    def _end(self, line: MetgLine) -> None:
+        if line.ending is None:
+            raise ValueError("a cell that ended nobody knows how")
+        if line.ending is Ending.PRECISE and not line.number("metg").known:
+            raise ValueError("a METG that is known precisely, without its interval")
+        if line.ending is not Ending.FAILED:
+            self.failure = None
+        self.result = line
+
+
+def cells(lines: Iterable[Line]) -> dict[str, Cell]:
+    """The cells of a results folder by name; its lines come under the names of their builds."""
+    found: dict[str, Cell] = {}
+    session = SessionLine()
+    for line in lines:
+        if isinstance(line, SessionLine):
+            session = line
+        elif isinstance(line, OfCell):
+            cell = found.setdefault(line.cell, Cell(line.cell))
+            cell.session = session
+            with contextlib.suppress(ValueError):
+                cell.take(line)
+    return found

@@ -1,0 +1,90 @@
+"""How the systems on a workload stand to each other: the one place where they are compared by their METG."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from taskgrain.words.interval import Interval
+
+
+class Ranked(Protocol):
+    """A cell, as far as ranking goes."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def cores(self) -> int | None: ...
+    @property
+    def metg(self) -> Interval: ...
+    def ratio_to(self, other: str) -> Interval | None:
+        """METG divided by that of another cell, from the rounds of both; None if that was not compared."""
+
+
+C = TypeVar("C", bound=Ranked)
+
+
+@dataclass(frozen=True)
+class Standing(Generic[C]):
+    """Cells of one workload by METG, the smallest first."""
+
+    ties: tuple[C, ...]
+    """Those that may be the best, as far as the intervals tell. A winner stands here alone."""
+    behind: tuple[C, ...]
+    """Those that are slower: than the first of `ties` by their ratio to it, or than all of them as no
+    intervals overlap."""
+    unknown: tuple[C, ...]
+    """Those that have neither a METG nor a bound of it."""
+
+
+def contest(cells: Sequence[C]) -> list[C]:
+    """Those cells of a workload that use all of its cores: a system that leaves cores unused wastes these
+    whatever its METG is, and is no match for the others."""
+    most = max((cell.cores for cell in cells if cell.cores), default=None)
+    return [cell for cell in cells if most is None or cell.cores == most]
+
+
+def best(cells: Sequence[C]) -> C | None:
+    """The cell of a workload that the others are compared with: that of the smallest METG."""
+    known = [cell for cell in contest(cells) if cell.metg.value is not None]
+    return min(known, key=lambda cell: cell.metg.value or math.inf, default=None)
+
+
+def standing(cells: Sequence[C]) -> Standing[C]:
+    """Compares the cells of one workload with the first of them: by ratios from common rounds where there are
+    any, else by intervals. A bound that is missing is infinite."""
+    known = sorted((cell for cell in cells if cell.metg.about is not None), key=_middle)
+    # Who begins below the smallest upper bound may be the best. The first is there even if it has no bounds.
+    least = min((cell.metg.ends[1] for cell in known), default=math.inf)
+
+    def ties_with_first(cell: C) -> bool:
+        ratio = cell.ratio_to(known[0].name)
+        return cell is known[0] or (cell.metg.ends[0] <= least if ratio is None else ratio.ends[0] <= 1.0)
+
+    ties = tuple(filter(ties_with_first, known))
+    end = max((cell.metg.ends[1] for cell in ties), default=math.inf)
+
+    def behind_all_ties(cell: C) -> bool:
+        compared = cell.ratio_to(known[0].name) is not None
+        return cell not in ties and (compared or cell.metg.ends[0] > end)
+
+    return Standing(
+        ties=ties,
+        behind=tuple(filter(behind_all_ties, known)),
+        unknown=tuple(cell for cell in cells if cell.metg.about is None),
+    )
+
+
+def ratio(cell: Ranked, to: Ranked) -> Interval | None:
+    """From common rounds if there are any, else of the two METGs or bounds, and then without an interval."""
+    own, other = cell.metg.about, to.metg.about
+    if own is None or other is None:
+        return None
+    return cell.ratio_to(to.name) or Interval(own / other)
+
+
+def _middle(cell: Ranked) -> float:
+    """A METG, or an upper bound, comes before a lower bound."""
+    return cell.metg.value or cell.metg.high or math.inf

@@ -1,0 +1,48 @@
+"""Why a cell of a study ended."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Ending(StrEnum):
+    """Each as the results folder spells it."""
+
+    PRECISE = "precise"
+    BUDGET = "budget"
+    NEVER_REACHED = "never_reached"
+    ALWAYS_REACHED = "always_reached"
+    SEVERAL_CROSSINGS = "several_crossings"
+    AT = "at"
+    FAILED = "failed"
+    UNFINISHED = "unfinished"
+
+    @property
+    def final(self) -> bool:
+        """Whether the cell needs no more runs."""
+        return self is not Ending.UNFINISHED
+
+    @property
+    def shown(self) -> str:
+        """The ending as a column of a table names it."""
+        return _TEXTS[self][0]
+
+    @property
+    def meaning(self) -> str:
+        """The ending in a sentence without its capital and its stop."""
+        return _TEXTS[self][1]
+
+
+_TEXTS = {
+    Ending.PRECISE: ("precise", "the interval is as narrow as was asked"),
+    Ending.BUDGET: ("out of time", "time ran out first; the interval says how well the number is known"),
+    Ending.NEVER_REACHED: ("never reached", "even the largest task tried is below the threshold"),
+    Ending.ALWAYS_REACHED: ("always reached", "even the smallest task tried is above the threshold"),
+    Ending.SEVERAL_CROSSINGS: (
+        "several crossings",
+        "the curve crosses the threshold more than once: no one METG",
+    ),
+    Ending.AT: ("task times", "the efficiency at given task times was measured, and no METG searched for"),
+    Ending.FAILED: ("failed", "the cell failed; see the failures"),
+    Ending.UNFINISHED: ("unfinished", "the measurement stopped before the cell came to an end"),
+}

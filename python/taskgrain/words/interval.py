@@ -1,0 +1,67 @@
+"""A number with its interval: what every estimate comes to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A number and the 95 % interval around it, in the unit of its quantity.
+
+    A bound that is not known is None: as far as anybody knows, it is infinitely far away. Without a value, a
+    bound is all that is known; without anything, nothing is.
+    """
+
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def known(self) -> bool:
+        """Whether there are a value and both bounds."""
+        return self.value is not None and self.low is not None and self.high is not None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The bounds of a quantity that is not negative."""
+        return self.low or 0.0, math.inf if self.high is None else self.high
+
+    @property
+    def about(self) -> float | None:
+        """The value, or the one bound that is known of it, the upper one first."""
+        return next((one for one in (self.value, self.high, self.low) if one is not None), None)
+
+    @property
+    def reach(self) -> float:
+        """By what factor it reaches further from its value on its longer side."""
+        if not (self.value and self.low and self.high):
+            return math.inf
+        return max(self.high / self.value, self.value / self.low)
+
+    @property
+    def factor(self) -> float:
+        """The upper bound divided by the lower one."""
+        low, high = self.ends
+        return high / low if low else math.inf
+
+    @property
+    def half_width(self) -> float:
+        """Half the interval relative to the value."""
+        if self.value is None or self.low is None or self.high is None:
+            return math.inf
+        return (self.high - self.low) / (2.0 * self.value)
+
+    def contains(self, value: float) -> bool:
+        """Whether the value may be this one."""
+        low, high = self.ends
+        return low <= value <= high
+
+    def times(self, factor: float) -> Interval:
+        """The same in another unit; `factor` is above 0."""
+        return Interval(*(None if one is None else factor * one for one in (self.value, self.low, self.high)))
+
+    def inverse(self, of: float = 1.0) -> Interval:
+        """`of` divided by it."""
+        return Interval(*(of / one if one else None for one in (self.value, self.high, self.low)))

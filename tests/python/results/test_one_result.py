@@ -1,0 +1,194 @@
+"""Whoever reads a results folder says the same of each cell: its ending, METG, and the interval.
+
+The logs are made at random from all kinds of lines, honest or not, and cut at any byte.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import results_folder as make
+
+from taskgrain.cli import report_table
+from taskgrain.history.measured import measured
+from taskgrain.measure.experiments.experiment import CellSettings
+from taskgrain.measure.experiments.metg import MetgSearch
+from taskgrain.measure.record import Record
+from taskgrain.report import data
+from taskgrain.results import curves, reader
+from taskgrain.results.builds import placed
+from taskgrain.results.cell import Cell, cells
+from taskgrain.results.compare.cells import compare
+from taskgrain.results.compare.sides import Side
+from taskgrain.results.export import frame
+from taskgrain.results.takes import opened
+from taskgrain.study.workload import Cell as Asked
+from taskgrain.study.workload import Workload
+from taskgrain.words.endings import Ending
+from taskgrain.words.errors import UsageError
+
+STORED = Path(__file__).parents[3] / "docs/results"
+LOGS = int(os.environ.get("TASKGRAIN_TEST_LOGS", "400"))
+SYSTEMS = ("mpi", "ray")
+Said = tuple[str, float | None, float | None, float | None]
+"""Ending, METG, low, high."""
+
+
+def log(noise: random.Random) -> list[dict[str, Any]]:
+    """Lines of two cells and two builds in any order, and some that make no sense."""
+    machine = {"machine": "m", "cores": [0, 1]}
+    found: list[dict[str, Any]] = []
+    if noise.random() < 0.9:
+        builds = [{"name": name, "build": "1" * 16} for name in (*SYSTEMS, "reference")]
+        found.append({"kind": "session", "session": "first", "systems": builds} | machine)
+    found += [make.REFERENCE, *(make.cell_line(one, "fft", 4) for one in SYSTEMS)]
+    for _ in range(noise.randrange(12)):
+        system = noise.choice(SYSTEMS)
+        cell = make.cell_name(system, "fft", 4)
+        match noise.randrange(11):
+            case 0:
+                found.append(make.cell_line(system, "fft", 4))
+            case 1:
+                found.append(make.failure_line(cell, noise.choice(["crash", "unsupported"])))
+            case 2:
+                found.append({"kind": "crash", "cell": cell, "message": "ended"})
+            case 3:
+                found.append(make.run_line(cell) | {"kind": noise.choice(["run", "rejected"])})
+            case 4:
+                other = make.cell_name(SYSTEMS[system == SYSTEMS[0]], "fft", 4)
+                found.append({"kind": "ratio", "cell": cell, "to": other, "value": 1.5, "low": 1.2})
+            case 5:
+                build = noise.choice("12") * 16
+                restarted = [system] if noise.random() < 0.3 else []
+                named = [{"name": system, "build": build}]
+                line = {"kind": "session", "session": f"s{len(found)}", "systems": named}
+                found.append(line | machine | {"restarted": restarted})
+            case 6:
+                found.append(
+                    {"kind": "metg", "cell": cell, "ending": noise.choice(["", 3, "new", "precise"])}
+                )
+            case _:
+                found.append(make.metg_line(cell, noise.uniform(1e-7, 1e-5), noise.choice(list(Ending))))
+                if noise.random() < 0.2:
+                    del found[-1][noise.choice(["metg", "low", "high", "curve", "threshold", "rounds"])]
+    return found
+
+
+def said(cell: Cell) -> Said:
+    return str(cell.ending), cell.metg.value, cell.metg.low, cell.metg.high
+
+
+def by_harness(folder: Path) -> dict[str, Said]:
+    """As `metg` and `study` would go on."""
+    asked = [Asked(one, Workload("fft", 4)) for one in SYSTEMS]
+    record = Record(asked, lambda _: MetgSearch(CellSettings()), 2, {})
+    for one in placed(reader.read(folder).stored):
+        if not one.earlier:
+            try:
+                record.take(one.line)
+            except ValueError:
+                continue
+    return {name: said(state.stored) for name, state in record.cells.items()}
+
+
+def by_export(folder: Path) -> dict[str, Said]:
+    table = frame(reader.read(folder), "cells").with_columns(pl.col("ending").fill_null(""))
+    return {row["cell"]: (row["ending"], row["metg"], row["low"], row["high"]) for row in table.to_dicts()}
+
+
+def by_report(folder: Path) -> dict[str, Said]:
+    found = report_table.as_json(data.read(folder))["cells"]
+    return {row["cell"]: (row["ending"], row["metg"], row["low"], row["high"]) for row in found}
+
+
+def by_curves(folder: Path) -> dict[str, Said]:
+    """As `advise` and `predict` know them: only cells that have a result."""
+    every = curves.read(folder)
+    return {one.cell: ("", one.metg.value, one.metg.low, one.metg.high) for one in every}
+
+
+def by_history(folder: Path) -> dict[str, Said]:
+    """Only cells that have ended; of those that failed, no number."""
+    try:
+        session, _ = measured(folder, "now", 1.0)
+    except UsageError:
+        return {}
+    found = {}
+    for one in session.cells:
+        number = one.numbers.get("metg")
+        name = f"{one.take.system}/{one.take.workload}"
+        found[name] = str(one.ending), *((number.value, number.low, number.high) if number else (None,) * 3)
+    return found
+
+
+def check(folder: Path) -> None:
+    """Holds all readers to one."""
+    contents = reader.read(folder)
+    one = cells(contents.shown)
+    truth = {name: said(cell) for name, cell in one.items()}
+    assert by_export(folder) == truth
+    reported = by_report(folder)
+    for name, expected in truth.items():
+        assert reported[name] == expected, name
+    for name, (_, *numbers) in by_curves(folder).items():
+        assert one[name].result is not None and numbers == list(truth[name][1:]), name
+    takes = {(take.system, take.workload): take for take in opened(folder).takes if not take.earlier}
+    for (system, workload), take in takes.items():
+        name = f"{system}/{workload}"
+        if name in truth:
+            assert said(take.stands) == truth[name], name
+    for name, expected in by_history(folder).items():
+        assert expected == truth[name] and truth[name][0] != Ending.UNFINISHED, name
+
+
+def check_comparison(folder: Path) -> None:
+    """A comparison leaves out what has failed, and nothing else for that reason."""
+    truth = {name: said(cell) for name, cell in cells(reader.read(folder).shown).items()}
+    takes = [take for take in opened(folder).takes if not take.earlier]
+    both = compare([Side("a", tuple(takes)), Side("b", tuple(takes))])
+    for compared in both.cells:
+        name = f"{compared.system}/{compared.workload}"
+        assert not compared.failed and (truth.get(name, [""])[0] == "failed") <= ("failed" in compared.why)
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_any_log_is_read_alike_by_all(tmp_path: Path, part: int) -> None:
+    for number in range(LOGS // 10):
+        noise = random.Random(f"{part} {number}")
+        folder = make.write(tmp_path / "results", log(noise))
+        whole = (folder / "runs.jsonl").read_bytes()
+        (folder / "runs.jsonl").write_bytes(whole[: noise.randint(whole.find(b"\n") + 1, len(whole))])
+        check(folder)
+        check_comparison(folder)
+        truth = {name: said(one) for name, one in cells(reader.read(folder).shown).items()}
+        for name, expected in by_harness(folder).items():
+            assert expected == truth.get(name, ("unfinished", None, None, None)), f"{part} {number}: {name}"
+
+
+@pytest.mark.parametrize("name", [one.name for one in sorted(STORED.glob("2*"))])
+def test_stored_results_are_read_alike_by_all(tmp_path: Path, name: str) -> None:
+    raw = reader.read(STORED / name).raw
+    noise = random.Random(name)
+    for cut in (len(raw), noise.randrange(len(raw))):
+        folder = make.write(tmp_path / "results", [])
+        (folder / "runs.jsonl").write_bytes(raw[:cut])
+        check(folder)
+
+
+def test_a_cell_that_goes_on_is_unfinished(tmp_path: Path) -> None:
+    """It ended on its budget, a second call measured more, and was interrupted."""
+    cell = make.cell_name("mpi", "fft", 4)
+    begun: list[Mapping[str, Any]] = [make.REFERENCE, make.cell_line("mpi", "fft", 4), make.run_line(cell)]
+    lines = [*begun, make.metg_line(cell, 1e-6, "budget"), make.run_line(cell)]
+    folder = make.write(tmp_path / "results", json.loads(json.dumps(lines)))
+    assert by_report(folder)[cell] == ("unfinished", None, None, None)
+    assert by_export(folder) == by_report(folder)
+    assert by_harness(folder)[cell] == by_report(folder)[cell]
+    assert by_curves(folder) == {}

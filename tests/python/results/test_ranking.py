@@ -1,0 +1,69 @@
+"""Which systems may be the best: a bound that is missing is infinite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from taskgrain.results.cell import Cell
+from taskgrain.results.lines import MetgLine, RatioLine
+from taskgrain.results.ranking import standing
+from taskgrain.words.endings import Ending
+from taskgrain.words.interval import Interval
+
+
+def cell(system: str, metg: Interval, to_a: Interval | None = None) -> Cell:
+    name, first = f"{system}/fft", "a/fft"
+    line = MetgLine(cell=name, ending=Ending.BUDGET, metg=metg.value, low=metg.low, high=metg.high)
+    ratios = {}
+    if to_a is not None:
+        ratios[first] = RatioLine(cell=name, to=first, value=to_a.value, low=to_a.low, high=to_a.high)
+    return Cell(name, result=line, ratios=ratios)
+
+
+def systems(cells: tuple[Cell, ...]) -> list[str]:
+    return [cell.system for cell in cells]
+
+
+@pytest.mark.parametrize(
+    ("metgs", "ties", "behind"),
+    [
+        ({"a": (1e-6, 0.9e-6, 1.1e-6), "b": (2e-6, 1.5e-6, 3e-6)}, ["a"], ["b"]),
+        ({"a": (1e-6, 0.9e-6, 1.1e-6), "b": (2e-6, 1.0e-6, 3e-6)}, ["a", "b"], []),
+        ({"a": (1e-6, 0.9e-6, None), "b": (2e-6, 1.5e-6, 3e-6)}, ["a", "b"], []),
+        ({"a": (1e-6, 0.9e-6, 1.1e-6), "b": (2e-6, None, 3e-6)}, ["a", "b"], []),
+        ({"a": (1e-6, 0.9e-6, 1.1e-6), "b": (2e-6, 1.5e-6, None)}, ["a"], ["b"]),
+        ({"a": (1e-6, None, None), "b": (2e-6, 1.9e-6, 2.1e-6), "c": (9e-6, 8e-6, 9e-6)}, ["a", "b"], []),
+        # b may be better than a, and c worse than both: it is neither among the best nor behind all of them.
+        (
+            {"a": (1e-6, 0.9e-6, 1.1e-6), "b": (2e-6, 1e-6, 9e-6), "c": (3e-6, 2e-6, 4e-6)},
+            ["a", "b"],
+            [],
+        ),
+        # Bounds alone.
+        ({"a": (1e-6, 0.9e-6, 1.1e-6), "b": (None, None, 9e-6), "c": (None, 2e-6, None)}, ["a", "b"], []),
+        ({"a": (1e-6, 0.9e-6, 1.1e-6), "b": (None, 2e-6, None)}, ["a"], ["b"]),
+    ],
+)
+def test_a_missing_bound_is_infinite(
+    metgs: Mapping[str, tuple[float | None, float | None, float | None]], ties: list[str], behind: list[str]
+) -> None:
+    found = standing([cell(system, Interval(*metg)) for system, metg in metgs.items()])
+    assert (systems(found.ties), systems(found.behind)) == (ties, behind)
+
+
+def test_nothing_known_is_no_standing() -> None:
+    nothing = cell("ray", Interval())
+    found = standing([nothing])
+    assert (found.ties, found.behind, found.unknown) == ((), (), (nothing,))
+
+
+def test_a_ratio_decides_where_intervals_overlap() -> None:
+    first = cell("a", Interval(1e-6, 0.9e-6, 1.1e-6))
+    slower = cell("b", Interval(1.2e-6, 0.5e-6, 3e-6), Interval(1.2, 1.1, 1.3))
+    tied = cell("c", Interval(1.3e-6, 0.5e-6, 3e-6), Interval(1.3, 0.9, 1.8))
+    unbounded = cell("d", Interval(1.4e-6, 0.5e-6, 3e-6), Interval(1.4, None, 1.8))
+    found = standing([unbounded, tied, slower, first])
+    assert systems(found.ties) == ["a", "c", "d"]
+    assert systems(found.behind) == ["b"]
