@@ -21,6 +21,7 @@ from taskgrain.measure.plan import Plan
 from taskgrain.measure.progress import Reporter, Standing
 from taskgrain.measure.record import CellState
 from taskgrain.measure.runner import Runner
+from taskgrain.results.lines import MetgLine
 from taskgrain.results.store import Store
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import parse
@@ -184,4 +185,11 @@ def measure(
 
 
 def comparable(states: Sequence[CellState]) -> list[Any]:
-    return [{k: v for k, v in (s.metg or {}).items() if k not in ("time", "elapsed")} for s in states]
+    lines = [s.result.to_json() if s.result else {} for s in states]
+    return [{k: v for k, v in line.items() if k not in ("time", "elapsed")} for line in lines]
+
+
+def result(state: CellState) -> MetgLine:
+    """What a cell came to."""
+    assert state.result is not None
+    return state.result

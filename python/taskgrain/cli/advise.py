@@ -204,7 +204,7 @@ def _measured(
     from taskgrain.measure import call
     from taskgrain.results import curves
     from taskgrain.study.settings import take_settings
-    from taskgrain.words.warnings import grouped, read_notice
+    from taskgrain.words.warnings import grouped
 
     problems: dict[str, str] = {}
     for name in lacking:
@@ -231,15 +231,13 @@ def _measured(
         )
         interrupted = measured.interrupted
         found = curves.read(folder)
-        problems |= {
-            one["cell"].partition("/")[0]: f"{one['error']}: {one['message']}" for one in measured.failures
-        }
-        said = [(line["cell"], read_notice(one)) for line in measured.cells for one in line["warnings"]]
+        problems |= {one.cell.partition("/")[0]: f"{one.error}: {one.message}" for one in measured.failures}
         # The answer is for the time that was asked for, whatever exactly was measured.
-        said = [(cell, one) for cell, one in said if one and one.code != "task_time_off"]
+        said = [(cell.name, one) for cell in measured.cells for one in cell.warnings]
+        said = [(cell, one) for cell, one in said if one.code != "task_time_off"]
         notes += [
             f"{group.cells[0].partition('/')[0]}{' and others' if len(group.cells) > 1 else ''}: {group.text}"
-            for group in grouped((cell, one) for cell, one in said if one)
+            for group in grouped(said)
         ]
     newest = advice.newest(found, question)
     ended = "it was interrupted" if interrupted else "the budget ended"

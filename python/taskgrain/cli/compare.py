@@ -172,7 +172,7 @@ class _Measured:
         from taskgrain.measure import two_builds
         from taskgrain.study.field import flag
         from taskgrain.study.settings import take_settings
-        from taskgrain.words.warnings import grouped, read_notice
+        from taskgrain.words.warnings import grouped
 
         pairs = two_builds.pairs(self.places, self.names, catalogue.discover(self.folders))
         table: dict[str, Any] = {"validate": graph.validate, "isa": graph.isa}
@@ -196,9 +196,8 @@ class _Measured:
             kept=self.output is not None,
         )
         for failure in measured.failures:
-            sys.stderr.write(f"taskgrain: {failure['cell']}: {failure['error']}: {failure['message']}\n")
-        said = ((line["cell"], one) for line in measured.cells for one in map(read_notice, line["warnings"]))
-        for group in grouped((cell, one) for cell, one in said if one):
+            sys.stderr.write(f"taskgrain: {failure.text()}\n")
+        for group in grouped((cell.name, one) for cell in measured.cells for one in cell.warnings):
             sys.stderr.write(f"taskgrain: {group.cells[0]}: {group.text}\n")
         found = two_builds.compared(pairs, folder, self.places, self.question)
         return found, measured.interrupted, measured.complete

@@ -108,7 +108,7 @@ def shown(found: Ratio | None) -> str:
     if found is None:
         return quantity.NOTHING
     if found.value is not None:
-        return quantity.ratio_interval(found.value, found.low, found.high)
+        return quantity.ratio_interval(found)
     low, high = (None if one is None else quantity.ratio(one) for one in (found.low, found.high))
     return f"above {low}" if low else f"below {high}"
 

@@ -11,10 +11,11 @@ from taskgrain.cli.compare_table import wrapped
 from taskgrain.cli.printer import Printer
 from taskgrain.estimate.drawn import Quantity
 from taskgrain.history.series import Point
-from taskgrain.history.session import UNITS, Number
+from taskgrain.history.session import UNITS
 from taskgrain.history.watch import History, Watched
 from taskgrain.history.wording import called, session, summary, times, value, why
 from taskgrain.words import quantity
+from taskgrain.words.interval import Interval
 
 _BARS = "▁▂▃▄▅▆▇█"
 _NOTHING, _FAILED = "·", "x"
@@ -87,7 +88,7 @@ def bars(one: Watched, most: int) -> str:
     return "".join(_FAILED if wrong else step for step, wrong in zip(steps, failed, strict=True))
 
 
-def _log(number: Number | None) -> float | None:
+def _log(number: Interval | None) -> float | None:
     known = number and (number.value or number.low or number.high)
     return math.log(known) if known else None
 
@@ -163,7 +164,7 @@ def _series(one: Watched, by: Quantity, history: History) -> dict[str, Any]:
                 "error": point.cell.error,
                 "outlying": place in one.outlying,
             }
-            | asdict(number or Number())
+            | asdict(number or Interval())
             for place, (point, number) in enumerate(zip(one.series.points, one.numbers, strict=True))
         ],
     }

@@ -19,7 +19,6 @@ from taskgrain.measure import dry_run as dry
 from taskgrain.results.builds import Choice
 from taskgrain.study.study import Study
 from taskgrain.words.errors import EXIT_FAILED, Interrupted, UsageError
-from taskgrain.words.warnings import in_words
 
 
 def measure(
@@ -53,23 +52,24 @@ def measure(
 
 def _show(measured: call.Measured, study: Study, chosen: Sequence[System], how: Measuring) -> None:
     """Prints what was measured, as JSON or as a table."""
-    output = how.output
+    output, every = how.output, [*measured.cells, *measured.earlier]
     if how.as_json:
         folder = str(output) if output else None
-        cells = [{**line, "warnings": in_words(line["warnings"])} for line in measured.cells]
+        threshold = study.settings.threshold
+        cells = [one.to_json(threshold) for one in every]
         if study.settings.at:
-            cells = [{**line, "at": at_table.points(line)} for line in cells]
+            cells = [cell | {"at": at_table.points(one)} for cell, one in zip(cells, every, strict=True)]
         found = {"schema": 1, "output": folder, "interrupted": bool(measured.interrupted)}
-        print_json(found | {"cells": cells, "failures": measured.failures})
+        print_json(found | {"cells": cells, "failures": [one.to_json() for one in measured.failures]})
     else:
         out = printer()
         titles = {one.name: one.title for one in chosen}
         if study.settings.at:
-            at_table.show(out, measured.cells, titles, study.settings.task_seconds)
+            at_table.show(out, every, titles, study.settings.task_seconds)
         else:
-            metg_table.show(out, measured.cells, titles, study.settings.threshold)
-        metg_table.show_warnings(out, measured.cells)
+            metg_table.show(out, every, titles, study.settings.threshold)
+        metg_table.show_warnings(out, every)
         for failure in measured.failures:
-            out.text(f"{failure['cell']}: {failure['error']}: {failure['message']}", "red")
+            out.text(failure.text(), "red")
         if output is not None:
             out.text(f"results: {output}; `taskgrain report {shlex.quote(str(output))}` makes the report")

@@ -3,115 +3,81 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from taskgrain.cli.printer import Printer
+from taskgrain.results import ranking
+from taskgrain.results.cell import Cell
+from taskgrain.results.verdict import by_workload, verdict
 from taskgrain.words import quantity
-from taskgrain.words.verdict import Judged, verdict
-from taskgrain.words.warnings import grouped, read_notice
+from taskgrain.words.endings import Ending
+from taskgrain.words.warnings import grouped
 
 _WORDS = {
-    "never_reached": "never",
-    "several_crossings": "several",
-    "failed": "failed",
-    "budget": quantity.NOTHING,
-    "precise": quantity.NOTHING,
-    "unfinished": quantity.NOTHING,
+    Ending.NEVER_REACHED: "never",
+    Ending.SEVERAL_CROSSINGS: "several",
+    Ending.FAILED: "failed",
 }
-Row = Mapping[str, Any]
 
 
-def value(row: Row) -> str:
+def value(cell: Cell) -> str:
     """A cell's METG with its interval, or why there is none."""
-    if row["metg"] is not None:
-        return quantity.interval(row["metg"], row["low"], row["high"])
-    if row["ending"] == "always_reached":
-        return f"≤ {quantity.seconds(row['high'], 2)}"
-    if row["ending"] == "unfinished" and not row["curve"]:
+    metg = cell.metg
+    if metg.value is not None:
+        return quantity.interval(metg)
+    if cell.ending is Ending.ALWAYS_REACHED:
+        return f"≤ {quantity.seconds(metg.high, 2)}"
+    if cell.ending is Ending.UNFINISHED and not cell.curve:
         return "not measured"
-    return _WORDS.get(str(row["ending"]), str(row["ending"]))
+    return _WORDS.get(cell.ending, quantity.NOTHING)
 
 
-def best(rows: Sequence[Row]) -> float | None:
-    """The smallest METG of a workload among the systems that use all of its cores: half of a machine is no
-    match for the whole of it."""
-    most = max((row["cores"] for row in rows), default=0)
-    metgs = (row["metg"] for row in rows if row["cores"] == most)
-    return min((metg for metg in metgs if metg is not None), default=None)
-
-
-def best_cell(rows: Sequence[Row]) -> Row | None:
-    """The cell of a workload that the others are compared with: that of the smallest METG."""
-    smallest = best(rows)
-    return next((row for row in rows if smallest is not None and row["metg"] == smallest), None)
-
-
-def judged(rows: Sequence[Row]) -> list[Judged]:
-    """The cells for a verdict."""
-    found = []
-    for row in rows:
-        top = best_cell([one for one in rows if one["workload"] == row["workload"]])
-        ratio = ratio_to(row, top)
-        rate, peak = row.get("best_rate"), row.get("peak_rate")
-        disturbed, runs = row.get("disturbed_runs"), row.get("runs")
-        found.append(
-            Judged(
-                system=row["system"],
-                workload=row["workload"],
-                cores=row["cores"],
-                metg=row["metg"],
-                low=row["low"],
-                high=row["high"],
-                best=row is top,
-                ratio=(ratio["low"], ratio["high"]) if ratio else None,
-                slowdown=rate / peak if rate and peak else None,
-                disturbed=disturbed / runs if disturbed is not None and runs else None,
-            )
-        )
-    return found
-
-
-def ratio_to(row: Row, other: Row | None) -> Row | None:
-    """The ratio of METG to that of another cell, if it is known."""
-    return next((one for one in row["ratios"] if other is not None and one["to"] == other["cell"]), None)
-
-
-def times(row: Row, top: Row | None) -> str:
+def times(cell: Cell, top: Cell | None) -> str:
     """The ratio to the best with its interval."""
-    if row is top:
+    if cell is top:
         return "best"
-    found = ratio_to(row, top)
-    return quantity.ratio_interval(found["value"], found["low"], found["high"]) if found else quantity.NOTHING
+    found = cell.ratio_to(top.name) if top else None
+    return quantity.ratio_interval(found) if found else quantity.NOTHING
 
 
-def show(out: Printer, rows: Sequence[Row], titles: Mapping[str, str], threshold: float) -> None:
+def show(out: Printer, cells: Sequence[Cell], titles: Mapping[str, str], threshold: float) -> None:
     """METG of systems (rows) and workloads (columns); one table a workload where they would not fit."""
-    workloads = list(dict.fromkeys(row["workload"] for row in rows))
-    systems = list(dict.fromkeys(row["system"] for row in rows))
-    found = {(row["system"], row["workload"]): row for row in rows}
-    smallest = {name: best([row for row in rows if row["workload"] == name]) for name in workloads}
+    workloads = by_workload(cells)
+    systems = _by_metg(cells)
+    found = {(cell.system, cell.workload): cell for cell in cells}
+    best = {name: ranking.best(here) for name, here in workloads.items()}
     share = f"{100 * threshold:g} %"
-    for sentence in verdict(judged(rows)):
+    for sentence in verdict(cells):
         out.text(sentence)
     out.text(f"METG({share}): the smallest task of {share} efficiency, with 95 % intervals")
     lines: list[list[str]] = []
     marks: list[list[bool]] = []
     for system in systems:
-        cells = [found.get((system, name)) for name in workloads]
-        lines.append(
-            [titles.get(system, system), *(value(cell) if cell else quantity.NOTHING for cell in cells)]
-        )
-        marks.append([False, *(_is_best(cell, smallest) for cell in cells)])
-    if len(workloads) == 1 or not _fits(out, ["system", *workloads], lines):
-        _one_by_one(out, workloads, systems, found, titles, smallest)
-    else:
-        out.table(["system", *workloads], lines, marks)
+        row = [found.get((system, name)) for name in workloads]
+        lines.append([titles.get(system, system), *(value(one) if one else quantity.NOTHING for one in row)])
+        marks.append([False, *(one is not None and one is best[one.workload] for one in row)])
+    columns = ["system", *workloads]
+    if len(workloads) > 1 and _fits(out, columns, lines):
+        out.table(columns, lines, marks)
+        return
+    for name, here in workloads.items():
+        lines, marks = [], []
+        for cell in sorted(here, key=lambda one: systems.index(one.system)):
+            # Alone, a workload has room for what cross-checks METG.
+            overhead = quantity.seconds(cell.number("overhead").value, 2)
+            title = titles.get(cell.system, cell.system)
+            lines.append([title, value(cell), overhead, times(cell, best[name]), cell.ending])
+            marks.append([False, cell is best[name], False, False, False])
+        out.text("\n" + name, "bold")
+        out.table(["system", "METG", "overhead", "times the best", "ending"], lines, marks)
 
 
-def show_warnings(out: Printer, rows: Sequence[Row]) -> None:
+def _by_metg(cells: Sequence[Cell]) -> list[str]:
+    return list(dict.fromkeys(cell.system for cell in cells))
+
+
+def show_warnings(out: Printer, cells: Sequence[Cell]) -> None:
     """What to know of the numbers above, each kind of warning once."""
-    found = ((row["cell"], said) for row in rows for one in row["warnings"] if (said := read_notice(one)))
-    for group in grouped(found):
+    for group in grouped((cell.name, one) for cell in cells for one in cell.warnings):
         first, *others = group.cells
         more = quantity.counted(len(others), "more cell")
         where = f"{first} (and, with other numbers, {more})" if others else first
@@ -121,31 +87,3 @@ def show_warnings(out: Printer, rows: Sequence[Row]) -> None:
 def _fits(out: Printer, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     widths = [max(len(line[index]) for line in [columns, *rows]) for index in range(len(columns))]
     return sum(widths) + 3 * len(widths) <= out.width
-
-
-def _one_by_one(
-    out: Printer,
-    workloads: Sequence[str],
-    systems: Sequence[str],
-    found: Mapping[tuple[str, str], Row],
-    titles: Mapping[str, str],
-    smallest: Mapping[str, float | None],
-) -> None:
-    for name in workloads:
-        here = [row for row in found.values() if row["workload"] == name]
-        top = best_cell(here)
-        lines, marks = [], []
-        for system in systems:
-            if row := found.get((system, name)):
-                # Alone, a workload has room for what cross-checks METG.
-                overhead = quantity.seconds(row.get("overhead"), 2)
-                lines.append(
-                    [titles.get(system, system), value(row), overhead, times(row, top), row["ending"]]
-                )
-                marks.append([False, _is_best(row, smallest), False, False, False])
-        out.text("\n" + name, "bold")
-        out.table(["system", "METG", "overhead", "times the best", "ending"], lines, marks)
-
-
-def _is_best(row: Row | None, smallest: Mapping[str, float | None]) -> bool:
-    return row is not None and row["metg"] is not None and row["metg"] == smallest[row["workload"]]

@@ -12,6 +12,7 @@ import typer
 from taskgrain.cli.options import Json, Text, split_names
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import InputError, UsageError
+from taskgrain.words.interval import Interval
 
 if TYPE_CHECKING:
     from taskgrain.cli.printer import Printer
@@ -101,7 +102,7 @@ def _chosen(cells: Sequence[Cell], workload: str | None, names: list[str] | None
         return usable
     # One that leaves cores unused does not scale, and one without METG has no limit.
     most = max(cell.cores or 0 for cell in usable)
-    return [cell for cell in usable if cell.cores == most and cell.metg is not None] or usable
+    return [cell for cell in usable if cell.cores == most and cell.metg.value is not None] or usable
 
 
 def _scaling(cells: list[Cell], given: object) -> list[Cell]:
@@ -133,8 +134,8 @@ def _program(cell: Cell, work: float, steps: int) -> Program:
         )
         for point in cell.curve
     ]
-    if cell.floor is not None:
-        curve.append(TaskTime(0.0, Span(cell.floor, cell.floor_low, cell.floor_high)))
+    if cell.floor.value is not None:
+        curve.append(TaskTime(0.0, Span(cell.floor.value, cell.floor.low, cell.floor.high)))
     tasks = (cell.width or 1) * (cell.graphs or 1) / (cell.cores or 1)
     return Program(work, steps, tasks, sorted(curve))
 
@@ -151,7 +152,10 @@ def _doubled(programs: Iterable[tuple[Cell, Program]]) -> list[int]:
 def _until(cell: Cell, program: Program) -> Span | None:
     from taskgrain.estimate.scaling import Span
 
-    return None if cell.metg is None else program.until(cell.threshold, Span(cell.metg, cell.low, cell.high))
+    metg = cell.metg
+    if metg.value is None:
+        return None
+    return program.until(cell.threshold, Span(metg.value, metg.low, metg.high))
 
 
 def _show(out: Printer, programs: Sequence[tuple[Cell, Program]], counts: Sequence[int]) -> None:
@@ -165,7 +169,7 @@ def _show(out: Printer, programs: Sequence[tuple[Cell, Program]], counts: Sequen
             [
                 cell.system,
                 _cores(until) if until else quantity.NOTHING,
-                quantity.interval(*least) if least else quantity.NOTHING,
+                quantity.interval(Interval(*least)) if least else quantity.NOTHING,
                 quantity.NOTHING if beyond is None else _count(beyond),
             ]
         )

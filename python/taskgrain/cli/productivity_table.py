@@ -50,7 +50,7 @@ def _beside_metg(workload: str, measured: Sequence[Measured]) -> Table:
             for kind in EFFORTS
             if one.system in frontiers[kind]
         ]
-        metg = quantity.interval(one.cell.metg, one.cell.low, one.cell.high)
+        metg = quantity.interval(one.cell.metg)
         cores = quantity.NOTHING if one.cell.cores is None else str(one.cell.cores)
         rows.append((one.system, ", ".join(unbeaten), cores, metg, *_numbers(one.count)))
     columns = ("system", "frontier", "cores", "METG", "lines", "with constructs", "constructs")
@@ -110,9 +110,9 @@ def _cells(measured: Sequence[Measured]) -> list[dict[str, Any]]:
         {
             "system": one.system,
             "cores": one.cell.cores,
-            "metg": one.cell.metg,
-            "low": one.cell.low,
-            "high": one.cell.high,
+            "metg": one.cell.metg.value,
+            "low": one.cell.metg.low,
+            "high": one.cell.metg.high,
             "unbeaten": {
                 kind: {True: "yes", False: "unknown", None: "no"}[frontiers[kind].get(one.system)]
                 for kind in EFFORTS

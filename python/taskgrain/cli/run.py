@@ -20,6 +20,7 @@ from taskgrain.cli.options import (
 )
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import EXIT_FAILED, UsageError
+from taskgrain.words.interval import Interval
 
 if TYPE_CHECKING:
     from taskgrain.cli.printer import Printer
@@ -105,9 +106,9 @@ def _efficiency(one: dict[str, Any]) -> str:
 
     if one["efficiency"] is None:
         return f"not known: {one['efficiency_unknown']}"
-    value = one["efficiency"], one["efficiency_low"], one["efficiency_high"]
-    told = f"{quantity.percent_interval(*value)} of the kernel alone, over the repeats of this one run"
-    beyond = value[0] <= 1.0 and (value[2] or 0.0) > ABOVE_ONE
+    share = Interval(one["efficiency"], one["efficiency_low"], one["efficiency_high"])
+    told = f"{quantity.percent_interval(share)} of the kernel alone, over the repeats of this one run"
+    beyond = one["efficiency"] <= 1.0 and (share.high or 0.0) > ABOVE_ONE
     return f"{told}; they differ too much for an upper bound" if beyond else told
 
 

@@ -12,7 +12,6 @@ from taskgrain.report.scaling import (
     STEPS,
     Problem,
     Scaling,
-    Share,
     Time,
     left_out,
     means,
@@ -22,6 +21,7 @@ from taskgrain.report.scaling import (
     shown,
 )
 from taskgrain.words import quantity
+from taskgrain.words.interval import Interval
 
 
 def show(out: Printer, results: Results) -> None:
@@ -109,7 +109,7 @@ def _shown(one: Scaling, problem: Problem, cores: list[int]) -> list[str]:
     ]
 
 
-def _efficiency(share: Share | None) -> dict[str, float | None]:
+def _efficiency(share: Interval | None) -> dict[str, float | None]:
     found = (share.value, share.low, share.high) if share else (None, None, None)
     names = ("parallel_efficiency", "parallel_efficiency_low", "parallel_efficiency_high")
     return dict(zip(names, found, strict=True))

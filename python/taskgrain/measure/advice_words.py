@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from taskgrain.estimate.advice import Efficiency, Level, Value, Verdict
+from taskgrain.estimate.advice import Efficiency, Level, Verdict
 from taskgrain.measure.advise import LEVELS, MOSTLY, Answer, Question
 from taskgrain.words import quantity
+from taskgrain.words.interval import Interval
 
 VERDICTS: dict[Verdict, str] = {"yes": "yes", "no": "no", "unknown": "not known"}
 """Whether a level of efficiency is reached, in words."""
@@ -64,7 +65,7 @@ def _shortfall(one: Answer) -> str:
     needs = one.levels[0].needed
     said = f"they reach {efficiency(one.efficiency)}"
     if needs.value is not None:
-        shown = quantity.interval(needs.value, needs.low, needs.high)
+        shown = quantity.interval(needs)
         return f"{said}, and {shown} of work would be needed"
     if needs.low is None:
         return said
@@ -75,7 +76,7 @@ def efficiency(one: Efficiency) -> str:
     """With its interval, or the bound that the measured sizes set, rounded so that it stays one."""
     found = one.found
     if found.value is not None:
-        shown = quantity.percent_interval(found.value, found.low, found.high)
+        shown = quantity.percent_interval(found)
         return shown if one.how == "measured" else f"≈ {shown}"
     if found.low is not None:
         return f"≥ {quantity.percent(math.floor(100 * found.low) / 100)}, that of {_time(one.at[0])}"
@@ -91,11 +92,11 @@ def level(one: Level) -> str:
     return f"{word}, {margin}" if margin else word
 
 
-def _margin(one: Value) -> str:
+def _margin(one: Interval) -> str:
     if one.value is not None:
         if one.low is None and one.high is None:
             return f"about {quantity.ratio(one.value)}"
-        return f"× {quantity.ratio_interval(one.value, one.low, one.high)}"
+        return f"× {quantity.ratio_interval(one)}"
     if one.low is not None:
         return f"over {quantity.ratio(one.low)}"
     return f"under {quantity.ratio(one.high)}" if one.high is not None else ""

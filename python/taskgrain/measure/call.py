@@ -7,7 +7,7 @@ import json
 import os
 import secrets
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import REFERENCE, System
 from taskgrain.machine import facts as machine
-from taskgrain.measure import progress, spent
+from taskgrain.measure import progress
 from taskgrain.measure.driver import DriverName
 from taskgrain.measure.experiments.experiment import Experiment
 from taskgrain.measure.experiments.table import experiment_named
@@ -27,12 +27,14 @@ from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState
 from taskgrain.measure.runner import Runner
 from taskgrain.results.builds import Choice
-from taskgrain.results.lines import Build, CellLine, Line, MetgLine, OfCell, SessionLine
+from taskgrain.results.cell import Cell as StoredCell
+from taskgrain.results.cell import cells as of_lines
+from taskgrain.results.lines import Build, FailureLine, SessionLine
 from taskgrain.results.store import Store
 from taskgrain.study.settings import Settings, with_new_keys
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Cell, Workload
-from taskgrain.words.errors import Interrupted, UsageError
+from taskgrain.words.errors import Interrupted, OutputError, UsageError
 from taskgrain.words.interrupts import interruptible
 
 Fields = Mapping[str, Any]
@@ -44,16 +46,22 @@ REFERENCE_VARIABLE = "TASKGRAIN_REFERENCE"
 class Measured:
     """The end of a call."""
 
-    cells: tuple[Fields, ...]
-    """The `metg` line of every cell, those of earlier builds last."""
-    failures: tuple[Fields, ...]
+    cells: tuple[StoredCell, ...]
+    """What is known of every cell."""
+    earlier: tuple[StoredCell, ...] = ()
+    """Those of earlier builds."""
     interrupted: str = ""
     """What to tell a person who interrupted it; empty if nobody did."""
 
     @property
     def complete(self) -> bool:
         """Whether every cell that its system supports came to an end other than a failure."""
-        return all(line["error"] == "unsupported" for line in self.failures)
+        return all(one.error == "unsupported" for one in self.failures)
+
+    @property
+    def failures(self) -> list[FailureLine]:
+        """What ended the cells that failed."""
+        return [one.failure for one in self.cells if one.failure]
 
 
 def reference_launch(cores: Sequence[int]) -> Launch:
@@ -136,11 +144,11 @@ def measure(
             judge=judge,
             commands=commands,
         )
-        own = [one.line for one in store.history if not one.earlier]
-        if not retry and (ends := spent.ended(own, cells, study.settings.budget)):
+        stored = _stored(store, cells)
+        if not retry and _spent(store, stored.cells, study.settings.budget):
             for warning in store.warnings:
                 plan.reporter.note(warning)
-            return _with_earlier(_of_lines(cells, ends), store)
+            return stored
         runner: Runner | None = None
         said = ""
         try:
@@ -154,45 +162,29 @@ def measure(
             if runner is None:
                 raise Interrupted(said) from None
         try:
-            with interruptible():
-                return _with_earlier(_measured(runner, said), store)
+            with interruptible(), contextlib.suppress(OutputError):
+                if said:
+                    runner.interrupt()
         except KeyboardInterrupt:
             raise Interrupted(said or "interrupted") from None
+        found = tuple(state.stored for state in runner.record.cells.values())
+        return replace(stored, cells=found, interrupted=said)
 
 
-def _measured(runner: Runner, interrupted: str) -> Measured:
-    states = runner.record.cells.values()
-    pairs = zip(runner.as_they_stand(), states, strict=True)
-    shown = tuple(_shown(line, one.cell, one.cores, one.compared.values()) for line, one in pairs)
-    return Measured(shown, tuple(one.failure for one in states if one.failure), interrupted)
+def _stored(store: Store, cells: Sequence[Cell]) -> Measured:
+    """What earlier calls have found out."""
+    used = [one for one in store.history if one.used]
+    found = of_lines(one.line for one in used if not one.earlier)
+    earlier = of_lines(one.line for one in used if one.earlier)
+    own = (found.get(cell.name) or StoredCell(cell.name) for cell in cells)
+    return Measured(tuple(own), tuple(earlier.values()))
 
 
-def _of_lines(cells: Sequence[Cell], ends: Sequence[spent.Ended]) -> Measured:
-    pairs = list(zip(cells, ends, strict=True))
-    shown = tuple(
-        _shown(one.metg.to_json(), cell, one.cores, [line.to_json() for line in one.compared.values()])
-        for cell, one in pairs
-        if one.metg
-    )
-    return Measured(shown, tuple(one.failure.to_json() for one in ends if one.failure))
-
-
-def _shown(line: Fields, cell: Cell, cores: int, ratios: Iterable[Fields]) -> Fields:
-    """A `metg` line with what a table needs to know of its cell."""
-    names = ("to", "value", "low", "high", "rounds")
-    found = [{name: one.get(name) for name in names} for one in ratios]
-    return dict(line) | {
-        "system": cell.system,
-        "workload": cell.workload.name,
-        "cores": cores,
-        "ratios": found,
-    }
-
-
-def _with_earlier(measured: Measured, store: Store) -> Measured:
-    """The same with the cells of earlier builds that are kept."""
-    earlier = [one.line for one in store.history if one.earlier and one.used]
-    return replace(measured, cells=(*measured.cells, *_of_earlier_builds(earlier)))
+def _spent(store: Store, cells: Sequence[StoredCell], budget: float) -> bool:
+    """Whether all cells have ended, and the budget (0: none) is spent: nothing has to be worked out again."""
+    own = (one.line for one in store.history if not one.earlier)
+    spent = max((line.elapsed or 0.0 for line in own), default=0.0)
+    return 0.0 < budget <= spent and all(one.result and one.ending.final for one in cells)
 
 
 def _launches(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Launch]:
@@ -246,23 +238,3 @@ def _thrown_away() -> tempfile.TemporaryDirectory[str]:
         return tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True)
     except OSError as error:
         raise UsageError(f"no folder for what is measured: {error.strerror}; give --output") from None
-
-
-def _of_earlier_builds(lines: Sequence[Line]) -> Iterator[Fields]:
-    """What came of the cells of earlier builds; those that did not come to an end are `unfinished`."""
-    started = {line.cell: line for line in lines if isinstance(line, CellLine)}
-    ended = {line.cell: line for line in lines if isinstance(line, MetgLine)}
-    for name in dict.fromkeys(line.cell for line in lines if isinstance(line, OfCell)):
-        system, _, workload = name.partition("/")
-        cores = started[name].cores if name in started else None
-        line = ended.get(name, MetgLine(cell=name)).to_json()
-        yield (
-            {"ending": "unfinished", "rounds": 0}
-            | line
-            | {
-                "system": system,
-                "workload": workload,
-                "cores": cores or 0,
-                "ratios": [],
-            }
-        )

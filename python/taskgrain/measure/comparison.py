@@ -18,13 +18,13 @@ def compare(states: Sequence[CellState], threshold: float, journal: Journal) -> 
     """Writes the ratios that are not written yet, from the rounds that two cells have in common."""
     workloads = defaultdict(list)
     for state in states:
-        if state.metg and state.metg.get("metg") and state.experiment.samples():
+        if state.stored.metg.value and state.experiment.samples():
             workloads[state.cell.workload].append(state)
     for group in workloads.values():
         for under in _denominators(group):
             samples = under.experiment.samples()
             for over in group:
-                if over is under or under.cell.name in over.compared:
+                if over is under or under.cell.name in over.stored.ratios:
                     continue
                 found = ratio(over.experiment.samples(), samples, threshold=threshold, resamples=_RESAMPLES)
                 if found.value is not None:
@@ -43,6 +43,6 @@ def _denominators(group: Sequence[CellState]) -> Iterator[CellState]:
     """The cell of the smallest METG among those that use all of the workload's cores, and that of the
     limit."""
     most = max(state.cores for state in group)
-    best = min((one for one in group if one.cores == most), key=lambda one: one.metg["metg"])  # type: ignore[index]
+    best = min((one for one in group if one.cores == most), key=lambda one: one.stored.metg.value or 0.0)
     yield best
     yield from (one for one in group if one.cell.system == LIMIT and one is not best)

@@ -10,7 +10,7 @@ from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
-from taskgrain.results.parse import from_json
+from taskgrain.words.endings import Ending
 from taskgrain.words.errors import UsageError
 from taskgrain.words.warnings import Notice, notice
 
@@ -57,7 +57,9 @@ class Ends:
         if state.problem and state.failure is None:
             self.fail(state, "protocol", state.problem)
             return
-        if state.metg is not None and (not state.cut or state.cut.fields() in state.metg["warnings"]):
+        known = state.result
+        ended = known is not None and known.ending is not Ending.UNFINISHED
+        if known and ended and (not state.cut or state.cut.fields() in known.warnings):
             return
         if not state.begun:
             self.begin(state)
@@ -69,22 +71,20 @@ class Ends:
             return
         self._journal.append("metg", cell=state.cell.name, **fields)
 
-    def as_it_stands(self, state: CellState) -> dict[str, Any]:
-        """The `metg` line of a cell; of one that has not ended as it would be, but `unfinished`."""
-        if state.metg is not None:
-            return dict(state.metg)
-        fields = self._nothing(state)
-        with contextlib.suppress(ValueError):
+    def interrupt(self, state: CellState) -> None:
+        """Writes what is known of a cell that was measured and has not ended."""
+        if state.stored.ending is not Ending.UNFINISHED or state.result or not state.runs:
+            return
+        with contextlib.suppress(ValueError):  # of the little that is known nothing can be said
             fields = self._result(state)
-        if not state.done:
             # The budget had not ended.
             said = [one for one in fields["warnings"] if not str(one.get("code")).startswith("budget_")]
-            fields |= {"ending": "unfinished", "warnings": said}
-        return from_json({"kind": "metg", "cell": state.cell.name, **fields}).to_json()
+            fields |= {"ending": Ending.UNFINISHED, "warnings": said}
+            self._journal.append("metg", cell=state.cell.name, **fields)
 
     def _nothing(self, state: CellState) -> dict[str, Any]:
         """The fields of a `metg` line where nothing was measured."""
-        ending = "failed" if state.failure is not None else "budget"
+        ending = Ending.BUDGET if state.failure is None else Ending.FAILED
         fields = {"ending": ending, "threshold": self._plan.settings.threshold, "metg": None}
         return fields | {"low": None, "high": None, "rounds": 0, "curve": [], "warnings": []}
 
@@ -99,7 +99,7 @@ class Ends:
         said += [*_notices(state), *([state.cut] if state.cut else [])]
         fields["warnings"] = [*fields["warnings"], *(one.fields() for one in said)]
         return fields | {
-            "repeated_runs": state.rejected,
+            "repeated_runs": state.stored.rejected,
             "disturbed_runs": state.disturbed,
             "runs": state.runs,
         }
@@ -112,6 +112,8 @@ def _notices(state: CellState) -> list[Notice]:
         found.append(notice("driver_crashed", crashes=state.crashes))
     if state.disturbed > 0.1 * state.runs:
         found.append(
-            notice("runs_disturbed", disturbed=state.disturbed, runs=state.runs, repeated=state.rejected)
+            notice(
+                "runs_disturbed", disturbed=state.disturbed, runs=state.runs, repeated=state.stored.rejected
+            )
         )
     return found

@@ -18,6 +18,7 @@ from taskgrain.estimate.sample import Sample
 from taskgrain.machine.busy import BUSY_SHARE
 from taskgrain.measure.driver import DriverName
 from taskgrain.measure.experiments.experiment import Experiment, Request
+from taskgrain.results import cell as stored
 from taskgrain.results import lines
 from taskgrain.results.lines import (
     CellLine,
@@ -26,7 +27,6 @@ from taskgrain.results.lines import (
     Line,
     MetgLine,
     OfCell,
-    RatioLine,
     ReferenceLine,
     RejectedLine,
     RunLine,
@@ -89,11 +89,8 @@ class CellState:
         self.kernel: ReferenceKey = (reference, *cell.workload.reference().values(), cell.workload.cores)
         self.begun = False
         """Whether its `cell` line is written."""
-        self.failure: Mapping[str, Any] | None = None
-        self.metg: Mapping[str, Any] | None = None
-        """Its last `metg` line, if it was neither measured nor has failed since."""
-        self.compared: dict[str, Mapping[str, Any]] = {}
-        """Its last `ratio` lines, by the cell that it is compared with, if it was not measured since."""
+        self.stored = stored.Cell(cell.name)
+        """What its lines say, as everybody reads them who opens the folder."""
         self.problem = ""
         """Why its answers make no sense, if they do not: a failure that is not yet written."""
         self.cut: Notice | None = None
@@ -105,8 +102,6 @@ class CellState:
         """Seconds of the study that its runs took, with waiting and with those that were repeated."""
         self.run_seconds = 0.0
         """Seconds of the runs that count, without all that."""
-        self.rejected = 0
-        """Runs that were repeated as others disturbed them."""
         self.disturbed = 0
         """Runs that stayed disturbed after all repeats."""
         self.crashes = 0
@@ -120,6 +115,16 @@ class CellState:
         self._step_work = 0.0
         """Work of a step of one iteration a task."""
         self._early: dict[RunKey, _Answer] = {}
+
+    @property
+    def failure(self) -> FailureLine | None:
+        """What ended it, if it failed."""
+        return self.stored.failure
+
+    @property
+    def result(self) -> MetgLine | None:
+        """Its last `metg` line, if it was neither measured nor has failed since."""
+        return self.stored.result
 
     @property
     def done(self) -> bool:
@@ -158,11 +163,10 @@ class CellState:
         own = self.spent / self.run_seconds if self.run_seconds else pace
         return 0.0 if self.done else own * self.experiment.expected_seconds_left()
 
-    def begin(self) -> None:
-        """Takes a `cell` line: the cell starts, or starts again after a failure."""
-        if self.failure is not None:
-            self.failure, self.problem, self.metg = None, "", None
-        self.begun = True
+    def try_again(self) -> None:
+        """Takes it for a cell that has not failed, and that has yet to begin."""
+        self.stored.forget()
+        self.problem, self.begun = "", False
 
     def take_run(self, line: RunLine, reference: NDArray[np.float64]) -> None:
         """Takes a `run` line; `reference` are the rates known before it.
@@ -181,7 +185,6 @@ class CellState:
     def _tell(self, answer: _Answer, reference: NDArray[np.float64]) -> None:
         request = next(one for one in self.experiment.next_round() if one.key == answer.key)
         self.runs += 1
-        self.metg, self.compared = None, {}
         self.cores = answer.cores
         self.reference = reference[:, : answer.cores]
         self.disturbed += answer.disturbed
@@ -280,23 +283,15 @@ class Record:
         self.work_units[key] = unit
 
     def _take_of_cell(self, state: CellState, line: OfCell) -> None:
+        failed = state.failure is not None
+        state.stored.take(line)
         match line:
             case CellLine():
-                state.begin()
+                state.begun = True
+                state.problem = "" if failed else state.problem
             case RunLine():
                 state.take_run(line, self.reference(state.kernel))
-            case RejectedLine():
-                state.rejected += 1
             case CrashLine():
                 state.crashes += 1
             case FailureLine():
                 _known(line, "error", "message")
-                state.failure, state.metg = line.to_json(), None
-            case RatioLine():
-                to, _ = _known(line, "to", "value")
-                state.compared[to] = line.to_json()
-            case MetgLine():
-                _known(line, "ending", "threshold", "rounds")
-                if line.ending == "precise":
-                    _known(line, "metg", "low", "high")
-                state.metg = line.to_json()

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from taskgrain.drive.answers import DriverError, OutOfTime
 from taskgrain.measure.budget import Budget
@@ -96,15 +95,15 @@ class Runner:
             self._plan.reporter.close()
         return states
 
-    def as_they_stand(self) -> list[dict[str, Any]]:
-        """What the cells come to by what is known of them; nothing is written."""
-        return [self._ends.as_it_stands(state) for state in self.record.cells.values()]
+    def interrupt(self) -> None:
+        """Writes what is known of the cells that have not ended."""
+        for state in self.record.cells.values():
+            self._ends.interrupt(state)
 
     def _check(self, state: CellState) -> None:
         """Lets a failed cell try again if wished."""
         if state.failure is not None and self._plan.retry:
-            state.begin()
-            state.begun = False
+            state.try_again()
 
     def _measure_round(self, group: Sequence[CellState]) -> None:
         order = self._schedule.in_turn(group)

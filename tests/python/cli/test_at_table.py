@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from command_line import on_terminal
+from stored_cells import stored
 
 from taskgrain.cli import at_table
+from taskgrain.results.cell import Cell
+from taskgrain.results.lines import CurvePoint
+from taskgrain.words.endings import Ending
 
 TITLES = {"mpi": "MPI"}
 
 
-def row(system: str, *points: tuple[float, float | None], ending: str = "at", iterations: int = 100) -> Any:
+def row(system: str, *points: tuple[float, float | None], ending: str = "at", iterations: int = 100) -> Cell:
     """`points` are asked times and efficiencies; None is one without an interval."""
-    curve = [
-        {
-            "asked": asked,
-            "iterations": iterations,
-            "granularity": asked / (efficiency or 0.5),
-            "efficiency": efficiency or 0.5,
-            "efficiency_low": efficiency and efficiency - 0.05,
-            "efficiency_high": efficiency and efficiency + 0.05,
-        }
+    curve = tuple(
+        CurvePoint(
+            asked=asked,
+            iterations=iterations,
+            granularity=asked / (efficiency or 0.5),
+            efficiency=efficiency or 0.5,
+            efficiency_low=efficiency and efficiency - 0.05,
+            efficiency_high=efficiency and efficiency + 0.05,
+        )
         for asked, efficiency in points
-    ]
-    return {"system": system, "workload": "tree/width=4", "ending": ending, "curve": curve}
+    )
+    return stored(system, "tree/width=4", None, ending=Ending(ending), curve=curve)
 
 
-def shown(rows: list[Any], *asked: float) -> str:
+def shown(rows: list[Cell], *asked: float) -> str:
     return on_terminal(lambda terminal: at_table.show(terminal, rows, TITLES, asked), 120)
 
 
@@ -59,4 +61,4 @@ def test_systems_with_different_iterations_have_none_in_the_heading() -> None:
 def test_points_for_programs_have_the_work_of_a_task_alone() -> None:
     (point,) = at_table.points(row("mpi", (20e-6, 0.8)))
     assert point["work"] == 20e-6 and (point["low"], point["high"]) == (0.8 - 0.05, 0.8 + 0.05)
-    assert at_table.points({"curve": [{"asked": None}, {}]}) == []
+    assert at_table.points(stored(curve=(CurvePoint(), CurvePoint(iterations=3)))) == []

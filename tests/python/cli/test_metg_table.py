@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import io
-from typing import Any
 
 import pytest
 from rich.console import Console
+from stored_cells import stored
 
 from taskgrain.cli import metg_table
 from taskgrain.cli.printer import Printer
+from taskgrain.results.cell import Cell
+from taskgrain.words.endings import Ending
 from taskgrain.words.warnings import notice
 
-Row = dict[str, Any]
 
-
-def row(
-    system: str, workload: str, metg: float | None = 1e-6, ending: str = "precise", **rest: object
-) -> Row:
-    spread = 0.0 if metg is None else metg / 50
-    low, high = (None, None) if metg is None else (metg - spread, metg + spread)
-    return {
-        "cell": f"{system}/{workload}", "system": system, "workload": workload, "ending": ending,
-        "metg": metg, "low": low, "high": high, "overhead": 5e-7, "rounds": 7, "cores": 2, "warnings": [],
-        "ratios": [],
-    } | rest  # fmt: skip
-
-
-def shown(rows: list[Row], width: int = 100, threshold: float = 0.5, styled: bool = False) -> str:
+def shown(rows: list[Cell], width: int = 100, threshold: float = 0.5, styled: bool = False) -> str:
     file = io.StringIO()
     console = Console(
         file=file, width=width, force_terminal=styled, color_system="standard" if styled else None
@@ -45,29 +33,21 @@ def shown(rows: list[Row], width: int = 100, threshold: float = 0.5, styled: boo
         (None, "never_reached", "never"),
         (None, "several_crossings", "several"),
         (None, "failed", "failed"),
-        (None, "from_the_future", "from_the_future"),
     ],
 )
 def test_a_cell_is_a_number_or_the_reason_for_none(metg: float | None, ending: str, text: str) -> None:
-    assert metg_table.value(row("a", "fft", metg, ending)) == text
+    assert metg_table.value(stored(metg=metg, ending=Ending(ending))) == text
 
 
 def test_a_cell_may_be_only_bounded() -> None:
-    assert metg_table.value(row("a", "fft", None, "always_reached", high=2.5e-7)) == "≤ 0.25 µs"
-
-
-def test_the_best_uses_all_cores() -> None:
-    rows = [row("a", "fft", 3e-6), row("b", "fft", 2e-6), row("c", "fft", 1e-6, cores=1)]
-    assert metg_table.best(rows) == 2e-6
-    assert metg_table.best(rows[2:]) == 1e-6
-    assert metg_table.best([row("a", "fft", None, "failed"), row("b", "fft", 1e-6, cores=1)]) is None
-    assert metg_table.best([]) is None
+    assert metg_table.value(stored(metg=None, ending=Ending.ALWAYS_REACHED, high=2.5e-7)) == "≤ 0.25 µs"
 
 
 def test_one_workload_has_room_for_the_overhead_and_the_ratio() -> None:
-    ratio = {"to": "a/fft", "value": 1.3, "low": 1.21, "high": 1.42, "rounds": 7}
+    ratios = {"a": (1.3, 1.21, 1.42)}
+    never = stored("c", metg=None, ending=Ending.NEVER_REACHED)
     text = shown(
-        [row("a", "fft"), row("b", "fft", 1.3e-6, ratios=[ratio]), row("c", "fft", None, "never_reached")]
+        [stored("a", overhead=5e-7), stored("b", "fft", 1.3e-6, ratios=ratios, overhead=5e-7), never]
     )
     assert "METG(50 %): the smallest task of 50 % efficiency" in text
     lines = [" ".join(line.split()) for line in text.splitlines()]
@@ -78,16 +58,15 @@ def test_one_workload_has_room_for_the_overhead_and_the_ratio() -> None:
 
 
 def test_the_verdict_comes_first() -> None:
-    ratio = {"to": "a/fft", "value": 1.3, "low": 0.9, "high": 1.9, "rounds": 7}
-    slow = {"best_rate": 2.0, "peak_rate": 1.0, "runs": 50, "disturbed_runs": 2}
-    rows = [row("a", "fft", **slow), row("b", "fft", 1.3e-6, ratios=[ratio], **slow)]
+    slow = {"best_rate": 2.0, "peak_rate": 1.0, "disturbed_runs": 2}
+    rows = [stored("a", "fft", **slow), stored("b", "fft", 1.3e-6, ratios={"a": (1.3, 0.9, 1.9)}, **slow)]
     first, second, *_ = shown(rows, width=300).splitlines()
     assert first.startswith("The machine was busy: beside the runs the kernel alone reached 50 % of its")
     assert second == "fft: a has the smallest METG, but no difference to b is shown."
 
 
 def test_several_workloads_stand_side_by_side_if_they_fit() -> None:
-    rows = [row("a", "fft"), row("a", "dom", 2e-6), row("b", "dom", 3e-6)]
+    rows = [stored("a", "fft"), stored("a", "dom", 2e-6), stored("b", "dom", 3e-6)]
     wide = [line.split() for line in shown(rows).splitlines()]
     assert ["system", "fft", "dom"] in wide
     (second,) = [line for line in wide if line[:2] == ["System", "B"]]
@@ -99,7 +78,12 @@ def test_several_workloads_stand_side_by_side_if_they_fit() -> None:
 
 
 def test_the_best_of_each_workload_is_bold() -> None:
-    rows = [row("a", "fft", 1e-6), row("b", "fft", 2e-6), row("a", "dom", 4e-6), row("b", "dom", 3e-6)]
+    rows = [
+        stored("a", "fft", 1e-6),
+        stored("b", "fft", 2e-6),
+        stored("a", "dom", 4e-6),
+        stored("b", "dom", 3e-6),
+    ]
     for width in (100, 50):
         text = shown(rows, width, styled=True)
         bold = [part for part in text.split("\x1b[1m")[1:] if "µs" in part[:12]]
@@ -111,15 +95,15 @@ def test_the_best_of_each_workload_is_bold() -> None:
     [(0.5, "METG(50 %)"), (0.125, "METG(12.5 %)"), (0.999, "METG(99.9 %)"), (0.07, "METG(7 %)")],
 )
 def test_the_threshold_is_not_rounded(threshold: float, text: str) -> None:
-    assert f"\n{text}: " in shown([row("a", "fft")], threshold=threshold)
+    assert f"\n{text}: " in shown([stored("a", "fft")], threshold=threshold)
 
 
 def test_each_kind_of_warning_is_shown_once() -> None:
     few = [notice("few_rounds", rounds=n, needed=6).fields() for n in (3, 4)]
     rows = [
-        row("a", "fft", warnings=[few[0], "an old sentence"]),
-        row("b", "fft", warnings=[few[1]]),
-        row("b", "dom", warnings=[few[1], 5]),
+        stored("a", "fft", warnings=(few[0], "an old sentence")),
+        stored("b", "fft", warnings=(few[1],)),
+        stored("b", "dom", warnings=(few[1],)),
     ]
     file = io.StringIO()
     metg_table.show_warnings(Printer(Console(file=file, width=60)), rows)

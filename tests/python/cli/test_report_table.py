@@ -48,7 +48,7 @@ def test_programs_get_every_number(results: Results) -> None:
     assert len(found["cells"]) == len(results.cells) == len(found["at"]["cells"])
     by_name = {cell.name: cell for cell in results.cells}
     for one in found["cells"]:
-        assert (one["metg"], one["low"]) == (by_name[one["cell"]].metg, by_name[one["cell"]].low)
+        assert (one["metg"], one["low"]) == (by_name[one["cell"]].metg.value, by_name[one["cell"]].metg.low)
     assert any(one["times_the_best"] and one["times_the_best"]["value"] > 1 for one in found["cells"])
     (first, *_) = found["at"]["cells"]
     assert [one["level"] for one in first["levels"]] == [0.5, 0.8, 0.9]

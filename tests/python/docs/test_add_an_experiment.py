@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from killable_study import OVERHEADS
 from markdown_blocks import blocks
-from simulated_world import ITERATION, STUDY, World, comparable, measure
+from simulated_world import ITERATION, STUDY, World, comparable, measure, result
 
 from taskgrain.measure.experiments.experiment import Experiment
 from taskgrain.measure.experiments.table import EXPERIMENTS
@@ -39,13 +39,13 @@ def test_a_study_measures_it(tmp_path: Path, added: Path) -> None:
     world = World()
     states = measure(tmp_path / "out", world, SETTINGS, STUDY)
     for state in states:
-        assert state.metg is not None and state.metg["metg"] is None
-        (point,) = state.metg["curve"]
+        assert result(state).metg is None
+        (point,) = result(state).curve
         work = 100 * ITERATION
         expected = work / (work + OVERHEADS[state.cell.system])
-        assert (point["iterations"], point["repeats"]) == (100, 3 * state.metg["rounds"])
-        assert point["efficiency"] == pytest.approx(expected, rel=0.03)
-        assert state.metg["ending"] == ("always_reached" if expected >= 0.5 else "never_reached")
+        assert (point.iterations, point.repeats) == (100, 3 * (result(state).rounds or 0))
+        assert point.efficiency == pytest.approx(expected, rel=0.03)
+        assert result(state).ending == ("always_reached" if expected >= 0.5 else "never_reached")
     again = World()
     assert comparable(measure(tmp_path / "out", again, SETTINGS, STUDY)) == comparable(states)
     assert again.runs == 0, "what is stored is told again"

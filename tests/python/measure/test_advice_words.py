@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from advice_answers import QUESTION, found
 
-from taskgrain.estimate.advice import Efficiency, Level, Value
+from taskgrain.estimate.advice import Efficiency, Level
 from taskgrain.measure import advice_words
 from taskgrain.measure.advise import Answer, answer
+from taskgrain.words.interval import Interval
 
 
 def said(*answers: Answer) -> list[str]:
@@ -49,9 +50,11 @@ def test_a_disturbed_machine_is_said_first() -> None:
 
 
 def test_a_margin_is_as_sure_as_its_bounds() -> None:
-    assert advice_words.level(Level(0.5, "yes", Value(), Value(3.0, 2.0, 4.0))) == "yes, × 3.0 (2.0 – 4.0)"
-    assert advice_words.level(Level(0.5, "yes", Value(), Value(low=8.0))) == "yes, over 8.0 ×"
-    assert advice_words.level(Level(0.5, "no", Value(), Value(high=0.25))) == "no, under 0.25 ×"
-    assert advice_words.level(Level(0.5, "unknown", Value(), Value())) == "not known"
-    assert advice_words.level(Level(0.5, "yes", Value(), Value(3.0))) == "yes, about 3.0 ×"
+    assert (
+        advice_words.level(Level(0.5, "yes", Interval(), Interval(3.0, 2.0, 4.0))) == "yes, × 3.0 (2.0 – 4.0)"
+    )
+    assert advice_words.level(Level(0.5, "yes", Interval(), Interval(low=8.0))) == "yes, over 8.0 ×"
+    assert advice_words.level(Level(0.5, "no", Interval(), Interval(high=0.25))) == "no, under 0.25 ×"
+    assert advice_words.level(Level(0.5, "unknown", Interval(), Interval())) == "not known"
+    assert advice_words.level(Level(0.5, "yes", Interval(), Interval(3.0))) == "yes, about 3.0 ×"
     assert advice_words.efficiency(Efficiency("unknown")) == "not known"

@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from simulated_system import Noise, SimulatedSystem, constant, drive
 
-from taskgrain.estimate.advice import Point, Value
+from taskgrain.estimate.advice import Point
 from taskgrain.measure import advise
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.results.curves import Curve
 from taskgrain.study.settings import Settings
 from taskgrain.study.workload import Workload
+from taskgrain.words.interval import Interval
 
 WORKLOAD = Workload("nearest", 16, radix=6)
 QUESTION = advise.Question(20e-6, WORKLOAD, 2)
@@ -24,7 +25,7 @@ def curve(overhead: float = 5e-6, system: str = "mpi", time: float = 1.0) -> Cur
     for work in (5e-6, 10e-6, 20e-6, 40e-6):
         efficiency = work / (work + overhead)
         points.append(Point(work, efficiency, efficiency * 0.98, efficiency * 1.02))
-    return Curve(system, WORKLOAD, 2, tuple(points), None, Value(), Path("r"), "cpu", "f00d", time)
+    return Curve(system, WORKLOAD, 2, tuple(points), None, Interval(), Path("r"), "cpu", "f00d", time)
 
 
 def test_the_answer_has_every_level_with_its_margin() -> None:

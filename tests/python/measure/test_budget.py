@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from driver_process import runnable
 from killable_study import DRIVERS, finish, lines, write_study, write_system
-from simulated_world import World, measure
+from simulated_world import World, measure, result
 
 from taskgrain.measure.budget import Budget, least_seconds
 from taskgrain.measure.experiments.experiment import Request
@@ -52,7 +52,7 @@ def test_any_graph_can_be_counted() -> None:
 
 
 def codes(states: Sequence[CellState]) -> list[list[str]]:
-    return [[one["code"] for one in state.metg["warnings"]] for state in states if state.metg]
+    return [[one["code"] for one in result(state).warnings] for state in states]
 
 
 def test_a_first_run_too_large_for_the_budget_starts_nothing(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_a_first_run_too_large_for_the_budget_starts_nothing(tmp_path: Path) -> 
     states = measure(tmp_path, world, Settings(cores=2, budget=3.0), table)
     assert not world.started and world.runs == 0 and world.now < 3.0
     assert codes(states) == [["run_beyond_budget"]] * 2
-    told = states[0].metg["warnings"][0] if states[0].metg else {}
+    told: Any = result(states[0]).warnings[0]
     assert told["tasks"] == 16 * width and told["budget"] == 3.0
     assert told["needed"] == pytest.approx(least_seconds(2 * 16 * width, 2), rel=0.05)
     assert not lines(tmp_path, "run", "reference")
@@ -90,7 +90,7 @@ def test_no_run_is_begun_that_would_end_beyond_the_budget(tmp_path: Path) -> Non
 
 
 def said(state: CellState, code: str) -> list[Mapping[str, Any]]:
-    return [one for one in (state.metg or {})["warnings"] if one["code"] == code]
+    return [one for one in result(state).warnings if one["code"] == code]
 
 
 def test_what_is_larger_than_the_runs_before_is_expected_to_take_longer(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_what_is_compared_is_not_compared_again(tmp_path: Path) -> None:
     before = (tmp_path / "runs.jsonl").read_bytes()
     states = measure(tmp_path, World(), table=TABLE)
     assert (tmp_path / "runs.jsonl").read_bytes() == before
-    assert [len(state.compared) for state in states] == [0, 1, 0, 1]
+    assert [len(state.stored.ratios) for state in states] == [0, 1, 0, 1]
 
 
 def test_a_failed_cell_is_compared_with_none(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from killable_study import OVERHEADS, assert_nothing_twice, lines
-from simulated_world import World, comparable, measure
+from simulated_world import World, comparable, measure, result
 
 from taskgrain.drive.system import REFERENCE
 from taskgrain.measure.driver import DriverName
@@ -33,8 +33,8 @@ def test_each_number_of_cores_has_its_drivers_and_its_reference(tmp_path: Path) 
         "slow/stencil_1d/width=8/cores=2",
     ]
     for state in states:
-        assert state.metg is not None and state.metg["ending"] == "precise"
-        assert state.metg["metg"] == pytest.approx(2 * OVERHEADS[state.cell.system], rel=0.05)
+        assert result(state).ending == "precise"
+        assert result(state).metg == pytest.approx(2 * OVERHEADS[state.cell.system], rel=0.05)
     assert world.started == {REFERENCE: 2, "fast": 2, "slow": 2}
     assert {(one["asked_cores"], len(one["rates"])) for one in lines(tmp_path, "reference")} == {
         (1, 1),
@@ -70,5 +70,5 @@ def test_one_that_does_not_start_on_some_cores_goes_on_with_others(tmp_path: Pat
 
     world.make = failing  # type: ignore[method-assign]
     states = measure(tmp_path, world, Settings(cores=2), table=TABLE)
-    endings = [state.metg["ending"] for state in states if state.metg]
+    endings = [result(state).ending for state in states]
     assert endings == ["failed", "precise", "precise", "precise"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from killable_study import assert_nothing_twice, lines
-from simulated_world import World, measure
+from simulated_world import World, measure, result
 
 from taskgrain.words.errors import UsageError
 
@@ -15,7 +15,7 @@ def test_a_failing_cell_is_marked_and_the_rest_goes_on(tmp_path: Path) -> None:
     world = World()
     world.faults = {("slow", "nearest"): "validation", ("fast", "stencil_1d"): "crash"}
     states = measure(tmp_path, world)
-    endings = {state.cell.name: (state.metg or {})["ending"] for state in states}
+    endings = {state.cell.name: result(state).ending for state in states}
     assert endings == {
         "fast/stencil_1d/width=4": "failed",
         "slow/stencil_1d/width=4": "precise",
@@ -29,7 +29,7 @@ def test_a_failing_cell_is_marked_and_the_rest_goes_on(tmp_path: Path) -> None:
     measure(tmp_path, again)
     assert again.runs == 0  # a failure is not tried again by itself
     states = measure(tmp_path, World(), retry=True)
-    assert all((state.metg or {})["ending"] == "precise" for state in states)
+    assert all(result(state).ending == "precise" for state in states)
     assert_nothing_twice(tmp_path)
 
 
@@ -66,7 +66,7 @@ def test_crashes_and_disturbed_runs_are_warned_of(tmp_path: Path) -> None:
     codes = {
         one["code"]
         for state in measure(tmp_path, world)
-        for one in (state.metg or {})["warnings"]
-        if (state.metg or {})["disturbed_runs"]
+        for one in result(state).warnings
+        if result(state).disturbed_runs
     }
     assert "runs_disturbed" in codes

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from killable_study import OVERHEADS, lines
-from simulated_world import FLOP, ITERATION, World, comparable, measure
+from simulated_world import FLOP, ITERATION, World, comparable, measure, result
 
 from taskgrain.drive.system import REFERENCE, System
 from taskgrain.study.settings import Settings
@@ -32,9 +32,8 @@ def test_a_system_elsewhere_has_its_own_reference(tmp_path: Path) -> None:
     systems = {"slow": on_another_processor(tmp_path)}
     states = measure(tmp_path, world, systems=systems)
     for state in states:
-        assert state.metg is not None
         overheads = 1.25 if state.cell.system == "slow" else 2.0
-        assert state.metg["metg"] == pytest.approx(overheads * OVERHEADS[state.cell.system], rel=0.05)
+        assert result(state).metg == pytest.approx(overheads * OVERHEADS[state.cell.system], rel=0.05)
     assert world.started == {REFERENCE: 1, "other": 1, "fast": 1, "slow": 1}
     assert {(line["program"], len(line["rates"])) for line in lines(tmp_path, "reference")} == {
         (REFERENCE, 2),
@@ -66,7 +65,7 @@ def test_another_reference_that_fails_stops_only_who_needs_it(
         measure(tmp_path, world, Settings(cores=2, budget=0.3), systems=systems)
         world.rates_of["other"] *= rates
     states = measure(tmp_path, world, systems=systems)
-    assert [state.metg["ending"] for state in states if state.metg] == ["precise", "failed"] * 2
+    assert [result(state).ending for state in states] == ["precise", "failed"] * 2
     assert all(words in line["message"] for line in lines(tmp_path, "failure"))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from killable_study import OVERHEADS, assert_nothing_twice, lines
-from simulated_world import STUDY, World, comparable, measure
+from simulated_world import STUDY, World, comparable, measure, result
 
 from taskgrain.drive.system import REFERENCE, System
 from taskgrain.study.settings import Settings
@@ -24,10 +24,9 @@ def test_finds_metg_of_every_cell(tmp_path: Path) -> None:
         "slow/nearest/width=4",
     ]
     for state in states:
-        assert state.metg is not None
-        assert state.metg["ending"] == "precise"
-        assert state.metg["metg"] == pytest.approx(2 * OVERHEADS[state.cell.system], rel=0.05)
-        assert state.metg["floor"] == pytest.approx(OVERHEADS[state.cell.system], rel=0.05)
+        assert result(state).ending == "precise"
+        assert result(state).metg == pytest.approx(2 * OVERHEADS[state.cell.system], rel=0.05)
+        assert result(state).floor == pytest.approx(OVERHEADS[state.cell.system], rel=0.05)
     assert_nothing_twice(tmp_path)
     assert world.started == {REFERENCE: 1, "fast": 1, "slow": 1}
     assert not world.awake
@@ -64,13 +63,13 @@ def test_the_budget_ends_it_and_more_budget_goes_on(tmp_path: Path) -> None:
     world = World()
     states = measure(tmp_path, world, Settings(cores=2, budget=0.6))
     assert 0.5 < world.now < 0.8
-    assert {state.metg["ending"] for state in states if state.metg} <= {"budget", "precise"}
-    assert any(state.metg["ending"] == "budget" for state in states if state.metg)
+    assert {result(state).ending for state in states} <= {"budget", "precise"}
+    assert any(result(state).ending == "budget" for state in states)
     again = World()
     measure(tmp_path, again, Settings(cores=2, budget=0.6))
     assert again.runs == 0
     states = measure(tmp_path, World(), Settings(cores=2, budget=1000.0))
-    assert all(state.metg and state.metg["ending"] == "precise" for state in states)
+    assert all(result(state).ending == "precise" for state in states)
     assert_nothing_twice(tmp_path)
 
 
@@ -88,7 +87,7 @@ def test_no_system_takes_more_than_its_share_of_the_budget(tmp_path: Path) -> No
     world = World()
     world.overheads["slow"] = 2e-3  # one round of it takes a third of the budget
     states = measure(tmp_path, world, Settings(cores=2, budget=12.0))
-    endings = {state.cell.name: (state.metg or {})["ending"] for state in states}
+    endings = {state.cell.name: result(state).ending for state in states}
     assert {name.split("/")[0] for name, ending in endings.items() if ending == "precise"} == {"fast"}
     assert list(endings.values()).count("precise") == 2
     fast = sum(state.spent for state in states if state.cell.system == "fast")
@@ -101,7 +100,7 @@ def test_no_system_takes_more_than_its_share_of_the_budget(tmp_path: Path) -> No
 
 def test_a_budget_that_ends_before_the_first_run(tmp_path: Path) -> None:
     states = measure(tmp_path, World(), Settings(cores=2, budget=1e-3))
-    endings = [(state.metg or {}).get("ending") for state in states]
+    endings = [state.stored.ending for state in states]
     assert set(endings) == {"budget"}
 
 

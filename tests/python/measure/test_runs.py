@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from killable_study import assert_nothing_twice, lines
-from simulated_world import Simulated, World, measure
+from simulated_world import Simulated, World, measure, result
 
 from taskgrain.drive.answers import RunResult
 from taskgrain.study.settings import Settings
@@ -22,9 +22,9 @@ def test_disturbed_runs_are_repeated_and_counted(tmp_path: Path) -> None:
     assert [line["busy"] for line in rejected] == [0.5, 0.2, 0.1]
     first = lines(tmp_path, "run")[:2]
     assert [(line["busy"], line["attempts"]) for line in first] == [(0.0, 2), (0.1, 3)]
-    assert sum(state.rejected for state in states) == 3
-    assert sum((state.metg or {})["repeated_runs"] for state in states) == 3
-    assert sum((state.metg or {})["disturbed_runs"] for state in states) == 1
+    assert sum(state.stored.rejected for state in states) == 3
+    assert sum(result(state).repeated_runs for state in states) == 3
+    assert sum(result(state).disturbed_runs for state in states) == 1
     assert_nothing_twice(tmp_path)
 
 
@@ -38,11 +38,11 @@ def test_a_slower_machine_is_seen_through(tmp_path: Path, share: float) -> None:
     world.slowdown = lambda now: 1.8 if now > 0.5 and (now / 0.1) % 1.0 < share else 1.0
     expected = measure(tmp_path / "quiet", quiet, table=ONE)
     for state, other in zip(measure(tmp_path / "noisy", world, table=ONE), expected, strict=True):
-        found, right = state.metg or {}, (other.metg or {})["metg"]
-        assert right <= found["metg"] * 1.05 and found["metg"] <= 1.9 * right
-        assert found["iterations"] == pytest.approx((other.metg or {})["iterations"], rel=0.2)
+        found, right = result(state), result(other).metg
+        assert right <= found.metg * 1.05 and found.metg <= 1.9 * right
+        assert found.iterations == pytest.approx(result(other).iterations, rel=0.2)
         if share == 1.0:
-            assert found["quiet_low"] <= right <= found["quiet_high"]
+            assert found.quiet_low <= right <= found.quiet_high
 
 
 def test_repeating_stops_where_it_does_not_help(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_no_honest_system_is_refused_where_the_reference_was_starved(tmp_path: P
     states = measure(tmp_path, world)
     assert not lines(tmp_path, "failure")
     for state in states:
-        assert state.metg and "efficiency_above_one" in [one["code"] for one in state.metg["warnings"]]
+        assert "efficiency_above_one" in [one["code"] for one in result(state).warnings]
 
 
 def test_what_the_reference_said_while_it_was_starved_is_forgotten(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_what_the_reference_said_while_it_was_starved_is_forgotten(tmp_path: Pat
             return tuple(rate / 77.0 for rate in rates) if self.now < 0.3 else rates
 
     for state in measure(tmp_path, Starved(), table=ONE):
-        assert state.metg and (state.metg["ending"], state.metg["warnings"]) == ("precise", [])
+        assert (result(state).ending, result(state).warnings) == ("precise", ())
 
 
 @pytest.mark.parametrize("starved", [1.0, 1e5])
@@ -106,7 +106,7 @@ def test_no_processor_is_so_fast_however_little_the_reference_gets(
         return replace(result, seconds=tuple(1e-9 for _ in result.seconds))
 
     monkeypatch.setattr(Simulated, "run", run)
-    assert {(state.metg or {})["ending"] for state in measure(tmp_path, world, table=ONE)} == {"failed"}
+    assert {result(state).ending for state in measure(tmp_path, world, table=ONE)} == {"failed"}
     assert all("cannot exceed 5.12e+12" in one["message"] for one in lines(tmp_path, "failure"))
 
 
@@ -128,7 +128,7 @@ def test_an_answer_that_cannot_be_ends_its_cell(
 
     monkeypatch.setattr(Simulated, "run", run)
     states = measure(tmp_path, World(), table=ONE)
-    assert [(state.metg or {})["ending"] for state in states] == ["precise", "failed"]
+    assert [result(state).ending for state in states] == ["precise", "failed"]
     (failure,) = lines(tmp_path, "failure")
     said = {"tasks": "the graphs hold", "unit": "not some flop", "rate": "the kernel alone reaches"}[wrong]
     assert said in failure["message"]

@@ -106,13 +106,14 @@ def test_a_study_gives_all_systems_the_same_iterations_and_goes_on_where_it_stop
     states = world.measure(tmp_path / "out", world.World(), settings)
     sizes = set()
     for state in states:
-        assert state.metg is not None and state.metg["ending"] == "at"
-        for point in state.metg["curve"]:
-            work = point["iterations"] * world.ITERATION
-            assert work == pytest.approx(point["asked"], rel=0.05)
+        assert world.result(state).ending == "at"
+        for point in world.result(state).curve:
+            assert point.iterations
+            work = point.iterations * world.ITERATION
+            assert work == pytest.approx(point.asked, rel=0.05)
             truth = work / (work + OVERHEADS[state.cell.system])
-            assert point["efficiency"] == pytest.approx(truth, rel=0.03)
-        sizes.add(tuple(point["iterations"] for point in state.metg["curve"]))
+            assert point.efficiency == pytest.approx(truth, rel=0.03)
+        sizes.add(tuple(point.iterations for point in world.result(state).curve))
     assert len(sizes) == 1
     again = world.World()
     repeated = world.measure(tmp_path / "out", again, settings)
