@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from taskgrain.estimate.advice import Point, Value
+from taskgrain.estimate.advice import Point
 from taskgrain.measure.advise import Answer, Question, answer
 from taskgrain.results.curves import Curve
 from taskgrain.study.workload import Workload
+from taskgrain.words.interval import Interval
 
 WORKLOAD = Workload("nearest", 16, radix=6)
 QUESTION = Question(20e-6, WORKLOAD, 2)
@@ -21,6 +22,6 @@ def found(system: str, overhead: float, sizes: Sequence[float] = SIZES, scatter:
         efficiency = work / (work + overhead)
         points.append(Point(work, efficiency, efficiency * (1 - scatter), efficiency * (1 + scatter)))
     curve = Curve(
-        system, WORKLOAD, 2, tuple(points), None, Value(), Path("results/day"), "cpu", "f00d", 1.7e9
+        system, WORKLOAD, 2, tuple(points), None, Interval(), Path("results/day"), "cpu", "f00d", 1.7e9
     )
     return answer(QUESTION, system, curve)

@@ -2,29 +2,54 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from taskgrain.report.cells import Cell, Point, Results
+from taskgrain.results import cell as stored
+from taskgrain.results.lines import CellLine, FailureLine, MetgLine, RatioLine, RunLine
+from taskgrain.results.reader import Contents
+from taskgrain.words.endings import Ending
+from taskgrain.words.interval import Interval
 
 _PLAIN = Cell(
-    name="a/fft/width=4", system="a", workload="fft/width=4", pattern="fft", width=4, radix=None, graphs=1,
-    output_bytes=16, kernel="compute_bound",
-    fields={"pattern": "fft", "width": 4}, dependences=2.0, tasks_per_step=None,
-    command="", cores=2, reference="reference",
-    threshold=0.5, ending="precise", metg=None, low=None, high=None, start=None, best=False, overhead=None,
-    overhead_low=None, overhead_high=None, quiet=None, quiet_low=None, quiet_high=None, ratios=(),
-    floor=None, floor_low=None,
-    floor_high=None, iterations=None, rounds=8, runs=20, repeated=0, disturbed=0, prepare=None,
-    prepare_tasks=0, memory=None,
-    peak_rate=1e9, best_rate=1e9, work_unit="flop", curve=(), known=None, warnings=(), error="",
+    stored=stored.Cell(""), name="", system="", workload="", pattern="fft", width=4, radix=None, graphs=1,
+    output_bytes=16, kernel="compute_bound", fields={"pattern": "fft", "width": 4}, dependences=2.0,
+    tasks_per_step=None, command="", reference="reference", best=False, prepare=None, prepare_tasks=0,
+    memory=None, peak_rate=1e9, work_unit="flop", curve=(), known=None, warnings=(), to_best=None,
 )  # fmt: skip
+_OF_THE_REPORT = {one.name for one in dataclasses.fields(Cell)}
 
 
-def cell(system: str = "a", workload: str = "fft/width=4", **fields: Any) -> Cell:
-    """A cell without numbers, but for `fields`."""
-    return replace(_PLAIN, name=f"{system}/{workload}", system=system, workload=workload, **fields)
+def cell(
+    system: str = "a",
+    workload: str = "fft/width=4",
+    *,
+    cores: int | None = 2,
+    ending: str = "precise",
+    error: str = "",
+    ratios: Mapping[str, Interval] | None = None,
+    runs: int = 20,
+    **fields: Any,
+) -> Cell:
+    """A cell without numbers, but for `fields`: those of `Cell`, and those of its `metg` line."""
+    name = f"{system}/{workload}"
+    shown = {one: value for one, value in fields.items() if one in _OF_THE_REPORT}
+    ended = {"threshold": 0.5, "rounds": 8} | {one: fields[one] for one in fields if one not in shown}
+    known = stored.Cell(
+        name,
+        started=CellLine(cell=name, cores=cores),
+        result=MetgLine(cell=name, ending=Ending(ending), **ended),
+        failure=FailureLine(cell=name, error=error) if error else None,
+        ratios={
+            to: RatioLine(cell=name, to=to, value=one.value, low=one.low, high=one.high)
+            for to, one in (ratios or {}).items()
+        },
+        runs=[RunLine(cell=name)] * runs,
+    )
+    return dataclasses.replace(_PLAIN, stored=known, name=name, system=system, workload=workload, **shown)
 
 
 def measured(system: str, metg: float, workload: str = "fft/width=4", **fields: Any) -> Cell:
@@ -45,4 +70,4 @@ def point(iterations: float, granularity: float, efficiency: float, **fields: An
 
 def results(*cells: Cell) -> Results:
     """A folder's results with these cells."""
-    return Results(Path("results"), "title", "", {}, {}, cells, (), (), b"")
+    return Results(Path("results"), "title", "", {}, {}, cells, (), (), Contents(Path(), b""))

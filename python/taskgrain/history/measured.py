@@ -7,12 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from taskgrain.estimate.drawn import Quantity
-from taskgrain.history.session import Cell, Number, Session
+from taskgrain.history.session import Cell, Session
 from taskgrain.results.lines import MetgLine
 from taskgrain.results.takes import Take, opened
 from taskgrain.words import quantity
+from taskgrain.words.endings import Ending
 from taskgrain.words.errors import UsageError
+from taskgrain.words.interval import Interval
 
+_KEPT: tuple[Quantity, ...] = ("metg", "overhead", "floor")
 _THRESHOLD = 0.5
 """Where an older folder does not say it."""
 _NEAR = (0.5, 1.5)
@@ -28,12 +31,12 @@ def measured(folder: Path, label: str | None = None, time: float | None = None) 
     found = opened(folder)
     warnings = list(found.warnings)
     takes = [one for one in found.takes if not one.earlier]
-    unsupported = [one for one in takes if one.failure and one.failure.error == "unsupported"]
+    unsupported = [one for one in takes if one.stands.error == "unsupported"]
     takes = [one for one in takes if one not in unsupported]
     if unsupported:
         missing = quantity.counted(len(unsupported), "cell")
         warnings.append(f"{missing} that the system does not support, left out")
-    kept = [one for one in takes if one.metg or one.failure]
+    kept = [one for one in takes if one.stands.ending.final]
     if len(kept) < len(takes):
         missing = quantity.counted(len(takes) - len(kept), "cell")
         warnings.append(f"{missing} without a result yet, left out")
@@ -62,25 +65,18 @@ def _cell(take: Take) -> Cell:
         Path(), take.system, take.workload, take.build, conditions=take.conditions, cores=take.cores,
         version=take.version,
     )  # fmt: skip
-    line = take.metg
-    if take.failure or line is None:
-        return Cell(bare, "failed", (take.failure.error if take.failure else None) or "unknown")
-    return Cell(bare, line.ending, None, dict(_numbers(line)), dict(_rates(line, take.cores)))
+    stands, line = take.stands, take.stands.result
+    if stands.ending is Ending.FAILED or line is None:
+        return Cell(bare, "failed", stands.error)
+    numbers = {name: stands.number(name) for name in _KEPT}
+    known = {name: one for name, one in numbers.items() if one != Interval()}
+    return Cell(bare, line.ending, None, known, dict(_rates(line, take.cores)))
 
 
-def _numbers(line: MetgLine) -> Iterator[tuple[Quantity, Number]]:
-    every: dict[Quantity, Number] = {
-        "metg": Number(line.metg, line.low, line.high),
-        "overhead": Number(line.overhead, line.overhead_low, line.overhead_high),
-        "floor": Number(line.floor, line.floor_low, line.floor_high),
-    }
-    yield from ((name, one) for name, one in every.items() if one != Number())
-
-
-def _rates(line: MetgLine, cores: int | None) -> Iterator[tuple[int, Number]]:
+def _rates(line: MetgLine, cores: int | None) -> Iterator[tuple[int, Interval]]:
     low, high = (times * (line.threshold or _THRESHOLD) for times in _NEAR)
     for point in line.curve:
         near = point.efficiency is not None and low <= point.efficiency <= high
         if near and cores and point.iterations and point.granularity:
             ends = (end and cores / end for end in (point.granularity_high, point.granularity_low))
-            yield round(point.iterations), Number(cores / point.granularity, *ends)
+            yield round(point.iterations), Interval(cores / point.granularity, *ends)

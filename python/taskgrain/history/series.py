@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 
 from taskgrain.estimate.course import Seen
 from taskgrain.estimate.drawn import Alone, Quantity
-from taskgrain.history.session import Cell, Number, Session
+from taskgrain.history.session import Cell, Session
 from taskgrain.results.compare.conditions import differences
+from taskgrain.words.interval import Interval
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Series:
         known = sorted(size for size, count in counts.items() if count == most)
         return known[len(known) // 2] if known else None
 
-    def numbers(self, quantity: Quantity) -> list[Number | None]:
+    def numbers(self, quantity: Quantity) -> list[Interval | None]:
         """One for each session; None where it has none."""
         if quantity != "rate":
             return [point.cell.numbers.get(quantity) for point in self.points]
@@ -69,7 +70,7 @@ def series(sessions: Iterable[Session]) -> list[Series]:
     return [one for each in found.values() for one in each]
 
 
-def seen(numbers: Sequence[Number | None]) -> dict[int, Seen]:
+def seen(numbers: Sequence[Interval | None]) -> dict[int, Seen]:
     """What each session says of a quantity, by its place; those that say nothing are left out."""
     found = {}
     for place, one in enumerate(numbers):

@@ -14,6 +14,7 @@ from typing import Any
 from taskgrain.estimate.drawn import Quantity
 from taskgrain.results import values
 from taskgrain.results.takes import Conditions, Take
+from taskgrain.words.interval import Interval
 
 SCHEMA = 1
 """The newest schema that this version knows, and the one that it writes."""
@@ -27,15 +28,6 @@ _OF_CONDITIONS = tuple(one.name for one in dataclasses.fields(Conditions) if one
 
 
 @dataclass(frozen=True)
-class Number:
-    """A number with its 95 % interval, in the unit of its quantity; without a value, bounds of it."""
-
-    value: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True)
 class Cell:
     """One cell as a session measured it."""
 
@@ -45,9 +37,9 @@ class Cell:
     """Why it ended, as the results say it."""
     error: str | None = None
     """The kind of its failure, if it failed."""
-    numbers: Mapping[Quantity, Number] = field(default_factory=dict)
+    numbers: Mapping[Quantity, Interval] = field(default_factory=dict)
     """METG, overhead and floor, as far as they are known."""
-    rates: Mapping[int, Number] = field(default_factory=dict)
+    rates: Mapping[int, Interval] = field(default_factory=dict)
     """By the iterations of a task, near the threshold."""
 
 
@@ -165,8 +157,8 @@ def _processors(value: object) -> tuple[int, ...] | None:
     return found or None
 
 
-def _number(table: Mapping[str, Any]) -> Number:
-    return Number(*(values.positive(table.get(name)) for name in ("value", "low", "high")))
+def _number(table: Mapping[str, Any]) -> Interval:
+    return Interval(*(values.positive(table.get(name)) for name in ("value", "low", "high")))
 
 
 def _table(value: object) -> Mapping[str, Any]:

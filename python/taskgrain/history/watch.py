@@ -17,8 +17,8 @@ from taskgrain.estimate.decision import Decision, decision
 from taskgrain.estimate.drawn import Quantity
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.history.series import Point, Series, seen
-from taskgrain.history.session import Number
 from taskgrain.results.compare.cells import Question
+from taskgrain.words.interval import Interval
 
 Verdict = Decision | Literal["no change", "too few sessions", "failed"]
 QUANTITIES: tuple[Quantity, ...] = ("metg", "overhead", "floor", "rate")
@@ -44,7 +44,7 @@ class Watched:
     """A series and what happened in it."""
 
     series: Series
-    numbers: tuple[Number | None, ...]
+    numbers: tuple[Interval | None, ...]
     """One for each session."""
     verdict: Verdict
     """About the newest level against the one before, or the newest session if that failed."""

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from taskgrain.estimate.drawn import AT_A_SIZE, Quantity
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.history.series import Point, Series
-from taskgrain.history.session import Number
 from taskgrain.history.watch import History, Step, Watched, verdicts
 from taskgrain.words import quantity
+from taskgrain.words.interval import Interval
 
 
 def called(by: Quantity) -> str:
@@ -38,12 +38,12 @@ def value(number: float | None, by: Quantity) -> str:
     return quantity.rate(number, "task") if by in AT_A_SIZE else quantity.seconds(number)
 
 
-def measured(number: Number | None, by: Quantity) -> str:
+def measured(number: Interval | None, by: Quantity) -> str:
     """What a session says of a quantity, with its interval."""
     if number is None:
         return quantity.NOTHING
     if number.value is not None and by not in AT_A_SIZE:
-        return quantity.interval(number.value, number.low, number.high)
+        return quantity.interval(number)
     if number.value is not None:
         return value(number.value, by)
     ends = [(number.low, "above"), (number.high, "below")]
@@ -53,7 +53,7 @@ def measured(number: Number | None, by: Quantity) -> str:
 def times(ratio: Ratio) -> str:
     """A ratio with its interval."""
     if ratio.value is not None:
-        return quantity.ratio_interval(ratio.value, ratio.low, ratio.high)
+        return quantity.ratio_interval(ratio)
     if ratio.low:
         return f"above {quantity.ratio(ratio.low)}"
     return f"below {quantity.ratio(ratio.high)}"

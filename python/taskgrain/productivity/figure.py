@@ -34,7 +34,7 @@ def save(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for workload, rows in workloads.items():
-            if not any(row.cell.metg for row in rows):
+            if not any(row.cell.metg.value for row in rows):
                 continue
             spec = figure(rows)
             for kind in formats:
@@ -48,7 +48,7 @@ def save(
 
 def figure(rows: Sequence[Measured]) -> Spec:
     """The specification of a workload's figure: a panel for each kind of effort."""
-    known = [row for row in rows if row.cell.metg is not None]
+    known = [row for row in rows if row.cell.metg.value is not None]
     spec = look.finish(alt.concat(*(_panel(known, kind) for kind in EFFORTS), columns=2, spacing=14), PAPER)
     spec["config"]["background"] = "#ffffff"
     spec["padding"] = 1
@@ -56,7 +56,9 @@ def figure(rows: Sequence[Measured]) -> Spec:
 
 
 def _panel(rows: Sequence[Measured], kind: Effort) -> alt.LayerChart | alt.FacetChart:
-    ends = look.domain(end for row in rows for end in look.near(row.cell.metg, row.cell.low, row.cell.high))
+    ends = look.domain(
+        end for row in rows for end in look.near(row.cell.metg.value, row.cell.metg.low, row.cell.metg.high)
+    )
     scale = look.log(*ends)
     x = alt.X("metg:Q", scale=scale, axis=look.time_axis(*ends, "METG"))
     y = alt.Y(
@@ -94,12 +96,18 @@ def _points(
         effort = row.effort(kind)
         if effort is None:
             continue
-        low, high = row.cell.low or ends[0], row.cell.high or ends[1]
-        point = {"system": row.system, "metg": row.cell.metg, "effort": effort, "low": low, "high": high}
-        sure = 0.2 if None in (row.cell.low, row.cell.high) else 0.6
+        low, high = row.cell.metg.low or ends[0], row.cell.metg.high or ends[1]
+        point = {
+            "system": row.system,
+            "metg": row.cell.metg.value,
+            "effort": effort,
+            "low": low,
+            "high": high,
+        }
+        sure = 0.2 if None in (row.cell.metg.low, row.cell.metg.high) else 0.6
         points.append(point | {"filled": filled[unbeaten.get(row.system)], "sure": sure})
         if unbeaten.get(row.system) and (not steps or effort < steps[-1]["effort"]):
-            steps.append({"metg": row.cell.metg, "effort": effort})
+            steps.append({"metg": row.cell.metg.value, "effort": effort})
     return points, [*steps, *({"metg": ends[1], "effort": one["effort"]} for one in steps[-1:])]
 
 

@@ -30,14 +30,14 @@ class Measured:
 
     def is_surely_below(self, other: Measured) -> bool:
         """Whether its METG is smaller, whatever both are within their intervals."""
-        high, low = self.cell.high, other.cell.low
+        high, low = self.cell.metg.high, other.cell.metg.low
         return high is not None and low is not None and high < low
 
 
 def by_workload(cells: Iterable[Cell], counts: Mapping[str, Count]) -> dict[str, list[Measured]]:
     """The cells of the systems that were counted, by workload and METG; those without METG come last."""
     found: dict[str, list[Measured]] = {}
-    for cell in sorted(cells, key=lambda one: (one.metg is None, one.metg or 0.0, one.system)):
+    for cell in sorted(cells, key=lambda one: (one.metg.value is None, one.metg.value or 0.0, one.system)):
         if cell.system in counts:
             found.setdefault(cell.workload, []).append(Measured(counts[cell.system], cell))
     return found
@@ -53,7 +53,7 @@ def frontier(rows: Sequence[Measured], kind: Effort) -> dict[str, bool]:
     able = [
         (row, effort)
         for row in rows
-        if row.cell.metg is not None and (row.cell.cores or 0) == most and (effort := row.effort(kind))
+        if row.cell.metg.value is not None and (row.cell.cores or 0) == most and (effort := row.effort(kind))
     ]
     found = {}
     for row, effort in able:

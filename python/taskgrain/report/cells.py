@@ -6,9 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from taskgrain.results import cell as stored
 from taskgrain.results.curves import Curve
+from taskgrain.results.lines import MetgLine
+from taskgrain.results.reader import Contents
+from taskgrain.words.endings import Ending
+from taskgrain.words.interval import Interval
+from taskgrain.words.plain import text
 from taskgrain.words.warnings import Notice
 
+_NOTHING = MetgLine(cell="")
 Fields = Mapping[str, object]
 
 
@@ -31,6 +38,16 @@ class Point:
     asked: float | None = None
     """What the work of a task was to take alone, in seconds, if the efficiency at this time was asked for."""
 
+    @property
+    def time(self) -> Interval:
+        """The granularity with its interval."""
+        return Interval(self.granularity, self.granularity_low, self.granularity_high)
+
+    @property
+    def share(self) -> Interval:
+        """The efficiency with its interval."""
+        return Interval(self.efficiency, self.efficiency_low, self.efficiency_high)
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -45,25 +62,11 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Ratio:
-    """METG of a cell over that of another, from the rounds in which both ran."""
-
-    to: str
-    """The name of the other."""
-    value: float
-    low: float | None
-    high: float | None
-
-    @property
-    def surely_larger(self) -> bool:
-        """Whether the interval lies above 1."""
-        return self.low is not None and self.low > 1.0
-
-
-@dataclass(frozen=True)
 class Cell:
     """One system on one workload, and what came of it; times in seconds, rates in `work_unit` per second."""
 
+    stored: stored.Cell
+    """What its lines say: how it ended, and its numbers."""
     name: str
     system: str
     workload: str
@@ -82,41 +85,10 @@ class Cell:
     """The mean over its longest run."""
     command: str
     """What measures this cell alone in the same way; empty if that was not recorded."""
-    cores: int | None
-    """That it occupies; or GPUs, where the reference measures these."""
     reference: str
     """The program that efficiency is measured against."""
-    threshold: float
-    ending: str
-    """As in the results, or `unfinished` where there is no `metg` line."""
-    metg: float | None
-    low: float | None
-    high: float | None
-    start: float | None
-    """Start and end of a run, in seconds; METG is without them."""
-    overhead: float | None
-    """Of a task: what remains at no work."""
-    overhead_low: float | None
-    overhead_high: float | None
-    quiet: float | None
-    """METG on quiet cores, where the machine was busy."""
-    quiet_low: float | None
-    quiet_high: float | None
-    ratios: tuple[Ratio, ...]
-    """To the best of the workload, and to the limit."""
     best: bool
     """Whether it has the smallest METG of the cells of its workload that use all cores."""
-    floor: float | None
-    floor_low: float | None
-    floor_high: float | None
-    iterations: float | None
-    """Of a task at METG."""
-    rounds: int | None
-    runs: int
-    repeated: int | None
-    """Runs that were repeated because others took too much of the cores."""
-    disturbed: int | None
-    """Runs that stayed disturbed."""
     prepare: float | None
     """Seconds that a run spent on its graph before the clock started: the median of the longest runs."""
     prepare_tasks: int
@@ -124,37 +96,73 @@ class Cell:
     memory: int | None
     """Bytes, the largest process of its driver at its largest, since that was started."""
     peak_rate: float | None
-    best_rate: float | None
     work_unit: str
     curve: tuple[Point, ...]
     known: Curve | None
     """The same as `advise` takes it; None if the cell did not come to its end."""
     warnings: tuple[Notice, ...]
-    error: str
-    """The kind of its last failure, if that ended it."""
+    to_best: Interval | None
+    """The ratio of its METG to the best one's, unless it is the best or was not compared."""
 
     @property
-    def to_best(self) -> Ratio | None:
-        """The ratio to the best of the workload; the best itself has one to the limit at most."""
-        apart = [] if self.best else sorted(self.ratios, key=lambda one: one.to.startswith("limit/"))
-        return apart[0] if apart else None
+    def ending(self) -> Ending:
+        """Why it ended."""
+        return self.stored.ending
+
+    @property
+    def error(self) -> str:
+        """The kind of the failure that ended it; empty if none did."""
+        return text(self.stored.error)
+
+    @property
+    def cores(self) -> int | None:
+        """That it occupies; or GPUs, where the reference measures these."""
+        return self.stored.started.cores if self.stored.started else None
+
+    @property
+    def threshold(self) -> float:
+        """The efficiency that METG is for."""
+        lines = (self.stored.result, self.stored.started)
+        return next((one.threshold for one in lines if one and one.threshold), 0.5)
+
+    @property
+    def metg(self) -> Interval:
+        """METG, or the bound that is known of it."""
+        return self.stored.metg
+
+    @property
+    def overhead(self) -> Interval:
+        """Of a task: what remains at no work."""
+        return self.stored.number("overhead")
+
+    @property
+    def quiet(self) -> Interval:
+        """METG on quiet cores, where the machine was busy."""
+        return self.stored.number("quiet")
+
+    @property
+    def floor(self) -> Interval:
+        """The time of an empty task."""
+        return self.stored.number("floor")
+
+    @property
+    def start(self) -> Interval:
+        """Start and end of a run; METG is without them."""
+        return self.stored.number("start")
+
+    @property
+    def result(self) -> MetgLine:
+        """What it came to; without any field if it has not ended."""
+        return self.stored.result or _NOTHING
+
+    def ratio_to(self, other: str) -> Interval | None:
+        """METG divided by that of the cell of this name."""
+        return self.stored.ratio_to(other)
 
     @property
     def at(self) -> tuple[Point, ...]:
         """The points at the task times that were asked for."""
         return tuple(point for point in self.curve if point.asked)
-
-    @property
-    def at_most(self) -> float | None:
-        """The upper bound of a METG that lies below the smallest task tried."""
-        return self.high if self.ending == "always_reached" else None
-
-    @property
-    def at_least(self) -> float | None:
-        """The lower bound of a METG that lies above the largest task tried."""
-        if self.ending != "never_reached":
-            return None
-        return max((point.granularity for point in self.curve), default=self.low)
 
 
 @dataclass(frozen=True)
@@ -172,8 +180,13 @@ class Results:
     failures: tuple[Failure, ...]
     warnings: tuple[str, ...]
     """What is wrong with the folder itself."""
-    raw: bytes
-    """The content of runs.jsonl, decompressed."""
+    contents: Contents
+    """The lines of runs.jsonl."""
+
+    @property
+    def raw(self) -> bytes:
+        """The content of runs.jsonl, decompressed."""
+        return self.contents.raw
 
     @property
     def systems(self) -> tuple[str, ...]:

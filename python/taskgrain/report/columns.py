@@ -2,25 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from taskgrain.report.cells import Cell
-from taskgrain.report.rows import bound, long_result, short_result, span
+from taskgrain.report.rows import long_result, short_result
 from taskgrain.words import quantity
-
-ENDINGS = {
-    "precise": ("precise", "the interval is as narrow as was asked"),
-    "budget": ("out of time", "time ran out first; the interval says how well the number is known"),
-    "never_reached": ("never reached", "even the largest task tried is below the threshold"),
-    "always_reached": ("always reached", "even the smallest task tried is above the threshold"),
-    "several_crossings": ("several crossings", "the curve crosses the threshold more than once: no one METG"),
-    "at": ("task times", "the efficiency at given task times was measured, and no METG searched for"),
-    "failed": ("failed", "the cell failed; see the failures"),
-    "unfinished": ("unfinished", "the measurement stopped before the cell came to an end"),
-}
-"""What an ending is called in the table, and what it means."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +23,11 @@ class Column:
 
 
 def ending(cell: Cell) -> str:
-    name = ENDINGS.get(cell.ending, (cell.ending.replace("_", " "), ""))[0]
-    return f"{name}: {cell.error}" if cell.error else name
+    return f"{cell.ending.shown}: {cell.error}" if cell.error else cell.ending.shown
 
 
 def _metg(cell: Cell) -> tuple[str, float | None]:
-    value = bound(cell)
+    value = cell.metg.about
     return (quantity.NOTHING, None) if value is None else (short_result(cell), value)
 
 
@@ -52,31 +38,32 @@ def _asked(cell: Cell) -> tuple[str, float | None]:
 
 def _interval(cell: Cell) -> tuple[str, float | None]:
     """Sorted by how many times as large its upper end is: infinitely if one is missing."""
-    if cell.metg is None:
+    if cell.metg.value is None:
         return quantity.NOTHING, None
-    low, high = span(cell)
-    return quantity.around(cell.metg, cell.low, cell.high)[1], high / low if low else math.inf
+    return quantity.around(cell.metg)[1], cell.metg.factor
 
 
 def to_best(cell: Cell) -> tuple[str, float | None]:
     if cell.best:
         return "best", 1.0
     found = cell.to_best
-    if found is None:
-        return quantity.NOTHING, None
-    return quantity.ratio_interval(found.value, found.low, found.high), found.value
+    return (quantity.NOTHING, None) if found is None else (quantity.ratio_interval(found), found.value)
 
 
 def _overhead(cell: Cell) -> tuple[str, float | None]:
-    return quantity.around(cell.overhead, cell.overhead_low, cell.overhead_high)[0], cell.overhead
+    return quantity.around(cell.overhead)[0], cell.overhead.value
 
 
 def _quiet(cell: Cell) -> tuple[str, float | None]:
-    return quantity.interval(cell.quiet, cell.quiet_low, cell.quiet_high), cell.quiet
+    return quantity.interval(cell.quiet), cell.quiet.value
+
+
+def _start(cell: Cell) -> tuple[str, float | None]:
+    return quantity.seconds(cell.start.value, 2), cell.start.value
 
 
 def _floor(cell: Cell) -> tuple[str, float | None]:
-    return quantity.around(cell.floor, cell.floor_low, cell.floor_high)[0], cell.floor
+    return quantity.around(cell.floor)[0], cell.floor.value
 
 
 def _prepare(cell: Cell) -> tuple[str, float | None]:
@@ -106,16 +93,16 @@ COLUMNS = (
     Column("Times the best", True, True, to_best),
     Column("Efficiency at task times", False, True, _asked),
     Column("Overhead of a task", True, True, _overhead),
-    Column("Start and end of a run", False, True, lambda cell: (quantity.seconds(cell.start, 2), cell.start)),
+    Column("Start and end of a run", False, True, _start),
     Column("METG on quiet cores", False, True, _quiet),
     Column("Floor", False, True, _floor),
     Column("Graph made ahead", False, True, _prepare),
     Column("Memory of a process", True, True, _memory),
     Column("Ending", True, False, _text(ending)),
-    Column("Rounds", True, True, lambda cell: _number(cell.rounds)),
+    Column("Rounds", True, True, lambda cell: _number(cell.result.rounds)),
     Column("Warnings", True, True, lambda cell: _number(len(cell.warnings))),
     Column("Threshold", False, True, lambda cell: (quantity.percent(cell.threshold), cell.threshold)),
-    Column("Iterations at METG", False, True, lambda cell: _number(cell.iterations, ".3g")),
+    Column("Iterations at METG", False, True, lambda cell: _number(cell.result.iterations, ".3g")),
     Column(
         "Peak rate per core",
         False,
@@ -124,9 +111,9 @@ COLUMNS = (
     ),
     Column("Cores", False, True, lambda cell: _number(cell.cores)),
     Column("Reference", False, False, _text(lambda cell: cell.reference)),
-    Column("Runs", False, True, lambda cell: _number(cell.runs)),
-    Column("Repeated runs", False, True, lambda cell: _number(cell.repeated)),
-    Column("Disturbed runs", False, True, lambda cell: _number(cell.disturbed)),
+    Column("Runs", False, True, lambda cell: _number(len(cell.stored.runs))),
+    Column("Repeated runs", False, True, lambda cell: _number(cell.result.repeated_runs)),
+    Column("Disturbed runs", False, True, lambda cell: _number(cell.result.disturbed_runs)),
     Column("Pattern", False, False, _text(lambda cell: cell.pattern)),
     Column("Width", False, True, lambda cell: _number(cell.width, "d")),
     Column("Radix", False, True, lambda cell: _number(cell.radix, "d")),

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from taskgrain.drive.system import REFERENCE
 from taskgrain.report.cells import Results
-from taskgrain.report.data import text
 from taskgrain.words import quantity
+from taskgrain.words.plain import text
 
 
 def in_a_line(results: Results) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
-from taskgrain.report import rows, standing
-from taskgrain.report.cells import Cell, Ratio, Results
+from taskgrain.report import rows
+from taskgrain.report.cells import Cell, Results
 from taskgrain.report.kinds import kinds
-from taskgrain.report.standing import Standing
+from taskgrain.results import ranking
+from taskgrain.results.ranking import Standing
 from taskgrain.words import quantity
+from taskgrain.words.interval import Interval
 
 SHADES = (1.1, 1.5, 3.0, 10.0, 100.0)
 """Up to how many times the best each shade goes; the last one has no end."""
@@ -26,7 +27,7 @@ class Entry:
     cell: Cell
     place: str
     """`best`, `tie`: may be the best too, `behind`, `apart`: leaves cores unused, `unknown`: no number."""
-    ratio: Ratio | None
+    ratio: Interval | None
     """Its METG over the best one's; without bounds if no rounds are shared."""
     text: str
     sure: bool
@@ -37,7 +38,7 @@ class Entry:
         """From 0, the best, to 5."""
         if self.ratio is None or self.place in ("apart", "unknown"):
             return None
-        return sum(self.ratio.value > end for end in SHADES)
+        return sum((self.ratio.value or 0.0) > end for end in SHADES)
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ def of(results: Results) -> Matrix:
     for workload in results.workloads:
         numbers = rows.numbers(results, workload)
         here = [results.cells[number] for number in numbers]
-        contest = standing.contest(here)
-        stand = standing.of(contest)
+        contest = ranking.contest(here)
+        stand = ranking.standing(contest)
         columns.append(Column(workload, tuple(cell.system for cell in stand.ties)))
         for number, cell in zip(numbers, here, strict=True):
             found[cell.system, workload] = _entry(number, cell, cell in contest, stand)
@@ -91,10 +92,10 @@ def of(results: Results) -> Matrix:
     return Matrix(tuple(columns), tuple((kind, tuple(group)) for kind, group in groups.items()))
 
 
-def _entry(number: int, cell: Cell, competes: bool, stand: Standing) -> Entry:
+def _entry(number: int, cell: Cell, competes: bool, stand: Standing[Cell]) -> Entry:
     first = stand.ties[0] if stand.ties else None
-    ratio = standing.ratio(cell, first) if first else None
-    if rows.bound(cell) is None:
+    ratio = ranking.ratio(cell, first) if first else None
+    if cell.metg.about is None:
         place = "unknown"
     elif cell in stand.ties:
         place = "best" if len(stand.ties) == 1 else "tie"
@@ -104,18 +105,18 @@ def _entry(number: int, cell: Cell, competes: bool, stand: Standing) -> Entry:
     return Entry(number, cell, place, ratio, _text(cell, place, ratio, sure), sure)
 
 
-def _sure(ratio: Ratio | None) -> bool:
-    return ratio is None or (ratio.low is not None and (ratio.high or math.inf) / ratio.low <= _WIDE)
+def _sure(ratio: Interval | None) -> bool:
+    return ratio is None or ratio.factor <= _WIDE
 
 
-def _text(cell: Cell, place: str, ratio: Ratio | None, sure: bool) -> str:
+def _text(cell: Cell, place: str, ratio: Interval | None, sure: bool) -> str:
     if ratio is None:
         return rows.short_result(cell)
     if place == "best":
         return "best"
     times = quantity.ratio(ratio.value)
-    if cell.metg is None:
-        return f"{'≤' if cell.at_most else '>'} {times}"
+    if cell.metg.value is None:
+        return f"{'>' if cell.metg.high is None else '≤'} {times}"
     return f"{'=' if sure else '?'} {times}" if place == "tie" else times
 
 

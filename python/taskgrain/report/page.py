@@ -19,8 +19,9 @@ from taskgrain.report.cells import Cell, Failure, Results
 from taskgrain.report.changes import Changes, number
 from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.table import CHARTS
-from taskgrain.report.columns import COLUMNS, ENDINGS, ending, to_best
+from taskgrain.report.columns import COLUMNS, ending, to_best
 from taskgrain.words import quantity
+from taskgrain.words.endings import Ending
 
 SCRIPTS = ("report.js", "table.js", "systems.js", "task.js", "charts.js", "cell.js", "page.js")
 STYLES = ("page.css", "print.css")
@@ -87,7 +88,7 @@ def render(results: Results, changes: Sequence[Changes] = (), at: float | None =
         to_best=to_best,
         interval=quantity.interval,
         size=quantity.size,
-        endings=[ENDINGS[one] for one in ENDINGS if any(cell.ending == one for cell in results.cells)],
+        endings=[one for one in Ending if any(cell.ending is one for cell in results.cells)],
         times=times,
         looks=LOOKS,
         count=quantity.counted,
@@ -125,7 +126,7 @@ def _data(
     """All that the page's script knows."""
     most = rows.most_samples(results)
     asked = task_times.asked(results)
-    no_metg = not any(rows.bound(cell) for cell in results.cells)
+    no_metg = not any(cell.metg.about for cell in results.cells)
     return {
         "cells": [
             _cell(cell, index, row, most)
@@ -185,6 +186,6 @@ def _ordered(results: Results) -> list[tuple[int, Cell]]:
 
     def key(numbered: tuple[int, Cell]) -> tuple[int, float, int]:
         _, cell = numbered
-        return workloads[cell.workload], cell.metg or cell.at_most or math.inf, ranks[cell.system]
+        return workloads[cell.workload], cell.metg.value or cell.metg.high or math.inf, ranks[cell.system]
 
     return sorted(enumerate(results.cells), key=key)

@@ -9,6 +9,7 @@ from statistics import fmean, median
 from taskgrain.report.cells import Cell, Point, Results
 from taskgrain.report.look import AT_LEAST, AT_MOST, SHAPES
 from taskgrain.words import quantity
+from taskgrain.words.interval import Interval
 
 Row = dict[str, object]
 _FAILED = {
@@ -28,7 +29,7 @@ def ranked(results: Results) -> tuple[str, ...]:
     """The systems by METG (geometric mean over a system's cells), those without one at the end."""
     logs: dict[str, list[float]] = {system: [] for system in results.systems}
     for cell in results.cells:
-        value = bound(cell)
+        value = cell.metg.about
         if value is not None:
             logs[cell.system].append(math.log(value))
     return tuple(sorted(logs, key=lambda system: fmean(logs[system]) if logs[system] else math.inf))
@@ -39,20 +40,14 @@ def numbers(results: Results, workload: str) -> list[int]:
     return [i for i, cell in enumerate(results.cells) if cell.workload == workload]
 
 
-def bound(cell: Cell) -> float | None:
-    """METG, or the bound that is known of it."""
-    return cell.metg or cell.at_most or cell.at_least
-
-
 def short_result(cell: Cell) -> str:
     """What a cell came to in a word or two: `0.41 µs`, `≤ 12.0 ns`, `> 5.00 ms`, `no one value`, `crash`; or
     `62 % at 20 µs`, where the efficiency at a task time was asked for."""
-    if cell.metg is not None:
-        return quantity.around(cell.metg, cell.low, cell.high)[0]
-    if cell.at_most is not None:
-        return f"≤ {quantity.seconds(cell.at_most)}"
-    if cell.at_least is not None:
-        return f"> {quantity.seconds(cell.at_least)}"
+    metg = cell.metg
+    if metg.value is not None:
+        return quantity.around(metg)[0]
+    if metg.about is not None:
+        return f"{'>' if metg.high is None else '≤'} {quantity.seconds(metg.about)}"
     if cell.at:
         return at_task_times(cell.at[:1]) + (f" and {len(cell.at) - 1} more" if len(cell.at) > 1 else "")
     known = {
@@ -68,9 +63,9 @@ def short_result(cell: Cell) -> str:
 
 def long_result(cell: Cell) -> str:
     """The same with the interval, and what is missing of that."""
-    if cell.metg is None:
+    if cell.metg.value is None:
         return at_task_times(cell.at, intervals=True) or short_result(cell)
-    return quantity.interval(cell.metg, cell.low, cell.high) + _missing(cell.low, cell.high)
+    return quantity.interval(cell.metg) + _missing(cell.metg.low, cell.metg.high)
 
 
 def at_task_times(points: Sequence[Point], intervals: bool = False) -> str:
@@ -81,18 +76,10 @@ def at_task_times(points: Sequence[Point], intervals: bool = False) -> str:
         if low is None and high is None:
             share = "not known"
         else:
-            share = quantity.percent_interval(point.efficiency, *((low, high) if intervals else (None, None)))
+            found_share = point.share if intervals else Interval(point.efficiency)
+            share = quantity.percent_interval(found_share)
         found.append(f"{share} at {quantity.seconds(point.asked, 2)}")
     return "; ".join(found)
-
-
-def span(cell: Cell) -> tuple[float, float]:
-    """Where METG lies as far as is known, a bound as well as an interval: what is missing is infinite.
-
-    A cell of which nothing is known spans everything.
-    """
-    low, high = (cell.low, cell.high) if cell.metg is not None else (cell.at_least, cell.at_most)
-    return low or 0.0, math.inf if high is None else high
 
 
 def metg(results: Results) -> list[Row]:
@@ -103,23 +90,29 @@ def metg(results: Results) -> list[Row]:
             "cell": index,
             "system": cell.system,
             "rank": ranks[cell.system],
-            "x": short(bound(cell)),
-            "metg": short(cell.metg),
+            "x": short(cell.metg.about),
+            "metg": short(cell.metg.value),
             "low": low,
             "high": high,
-            "certain": cell.metg is not None and cell.low is not None and cell.high is not None,
-            "floor_at": short(cell.floor),
-            "mark": AT_MOST if cell.at_most else AT_LEAST if cell.at_least else SHAPES[0],
+            "certain": cell.metg.known,
+            "floor_at": short(cell.floor.value),
+            "mark": _mark(cell.metg),
             "text": short_result(cell),
             "METG": long_result(cell),
-            "floor": quantity.interval(cell.floor, cell.floor_low, cell.floor_high),
+            "floor": quantity.interval(cell.floor),
             "ending": cell.ending.replace("_", " "),
-            "rounds": quantity.NOTHING if cell.rounds is None else cell.rounds,
+            "rounds": quantity.NOTHING if cell.result.rounds is None else cell.result.rounds,
             "dependences": quantity.NOTHING if cell.dependences is None else f"{cell.dependences:.2f}",
         }
         for index, cell in enumerate(results.cells)
-        for low, high in [_drawn(*span(cell)) if bound(cell) is not None else (None, None)]
+        for low, high in [_drawn(*cell.metg.ends) if cell.metg.about is not None else (None, None)]
     ]
+
+
+def _mark(metg: Interval) -> str:
+    if metg.value is not None or metg.about is None:
+        return SHAPES[0]
+    return AT_LEAST if metg.high is None else AT_MOST
 
 
 def points(cell: Cell, index: int) -> list[Row]:
@@ -132,8 +125,7 @@ def points(cell: Cell, index: int) -> list[Row]:
             "granularity": short(point.granularity),
             "granularity_low": shortest,
             "granularity_high": longest,
-            "lasts": quantity.interval(point.granularity, point.granularity_low, point.granularity_high)
-            + _missing(point.granularity_low, point.granularity_high),
+            "lasts": quantity.interval(point.time) + _missing(point.granularity_low, point.granularity_high),
             "efficiency": short(point.efficiency),
             "efficiency_low": worst,
             "efficiency_high": best,

@@ -13,6 +13,7 @@ from taskgrain.estimate.limit import Meeting, ideal, meeting
 from taskgrain.report.cells import Cell, Results
 from taskgrain.report.sweeps import Sweep, sweeps
 from taskgrain.words import quantity
+from taskgrain.words.interval import Interval
 
 STEPS = 1000
 """Time steps of the program whose time is told: as many as in the Task Bench paper."""
@@ -33,15 +34,6 @@ class Time:
     high: float | None
     efficiency: float | None
     """The share of what the kernel alone would do; of the limit, the threshold."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """Parallel efficiency, within the bounds of the two times that it is the ratio of: at least 95 % sure."""
-
-    value: float
-    low: float | None
-    high: float | None
 
 
 @dataclass(frozen=True)
@@ -79,21 +71,21 @@ class Scaling:
         number = quantity.counted(problem.iterations, "iteration")
         return f"{number} a {'task' if self.kind == 'weak' else 'step'}"
 
-    def efficiency(self, problem: Problem, time: Time) -> Share | None:
+    def efficiency(self, problem: Problem, time: Time) -> Interval | None:
         """Parallel efficiency, relative to the fewest cores of any size; None if this size was not measured
-        there."""
+        there. It lies within the bounds of the two times that it is the ratio of: at least 95 % sure."""
         first = problem.times[0]
         if first.cores > min(one.times[0].cores for one in self.problems):
             return None
         if time == first:
-            return Share(1.0, 1.0, 1.0)
+            return Interval(1.0, 1.0, 1.0)
         more = time.cores / first.cores if self.kind == "strong" else 1.0
 
         def share(one: float | None, other: float | None) -> float | None:
             return one / (other * more) if one is not None and other else None
 
         value = first.seconds / (time.seconds * more)
-        return Share(value, share(first.low, time.high), share(first.high, time.low))
+        return Interval(value, share(first.low, time.high), share(first.high, time.low))
 
     def meetings(self, problem: Problem) -> tuple[Meeting | None, Meeting | None]:
         """Where the limit meets the ideal time, and the actual one."""
@@ -116,7 +108,7 @@ class Separation:
         return self.ideal.apart(self.actual)
 
 
-def shown(share: Share | None) -> str:
+def shown(share: Interval | None) -> str:
     """Parallel efficiency with its interval: `62 % (58 – 66)`, `62 % (?)` if nothing is known of it."""
     if share is None:
         return quantity.NOTHING
@@ -124,7 +116,7 @@ def shown(share: Share | None) -> str:
         return f"{quantity.percent(share.value)} (?)"
     if share.low == share.high:
         return quantity.percent(share.value)
-    return quantity.percent_interval(share.value, share.low, share.high)
+    return quantity.percent_interval(share)
 
 
 def scalings(results: Results) -> list[Scaling]:
@@ -256,8 +248,8 @@ def _tasks_of_a_core(cell: Cell, cores: int) -> float:
 
 
 def _limit(number: int, cell: Cell, cores: int) -> Time | None:
-    if cell.metg is None or not cell.width:
+    if cell.metg.value is None or not cell.width:
         return None
     each = _tasks_of_a_core(cell, cores)
-    low, high = (None if one is None else one * each for one in (cell.low, cell.high))
-    return Time(number, cores, cell.metg * each, low, high, cell.threshold)
+    found = cell.metg.times(each)
+    return Time(number, cores, cell.metg.value * each, found.low, found.high, cell.threshold)

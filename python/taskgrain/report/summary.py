@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from taskgrain.measure.advice_words import sentences
 from taskgrain.measure.advise import Question, answer
-from taskgrain.report import standing
 from taskgrain.report.cells import Cell, Results
-from taskgrain.report.rows import bound, short_result
+from taskgrain.report.rows import short_result
+from taskgrain.results import ranking
+from taskgrain.results.verdict import state_of_the_machine
 from taskgrain.words import quantity
-from taskgrain.words.verdict import Judged, state_of_the_machine
 
 _MUCH = 10.0
 """How many times as slow a system may look and still be named among those that may be the best."""
@@ -51,22 +51,7 @@ class Best:
 
 def trust(results: Results) -> str:
     """How far the numbers can be trusted: how busy the machine was, and how well they are known."""
-    judged = [
-        Judged(
-            system=cell.system,
-            workload=cell.workload,
-            cores=cell.cores,
-            metg=cell.metg,
-            low=cell.low,
-            high=cell.high,
-            best=cell.best,
-            ratio=(cell.to_best.low, cell.to_best.high) if cell.to_best else None,
-            slowdown=cell.best_rate / cell.peak_rate if cell.best_rate and cell.peak_rate else None,
-            disturbed=cell.disturbed / cell.runs if cell.disturbed is not None and cell.runs else None,
-        )
-        for cell in results.cells
-    ]
-    return state_of_the_machine(judged)
+    return state_of_the_machine([cell.stored for cell in results.cells])
 
 
 def best(results: Results) -> tuple[Best, ...]:
@@ -91,7 +76,7 @@ def at_task_times(results: Results) -> list[tuple[str, list[str]]]:
 
 def troubles(results: Results) -> str:
     """What did not come to a number: `3 cells failed, 2 are unfinished`; empty if all did."""
-    endings = Counter(cell.ending for cell in results.cells if cell.metg is None and not cell.at)
+    endings = Counter(cell.ending for cell in results.cells if cell.metg.value is None and not cell.at)
     words = {
         "failed": ("failed", "failed"),
         "unfinished": ("is unfinished", "are unfinished"),
@@ -107,22 +92,25 @@ def troubles(results: Results) -> str:
 
 
 def _best(workload: str, results: Results) -> Best | None:
-    here = standing.contest([cell for cell in results.cells if cell.workload == workload])
-    found = standing.of(here)
-    if not found.ties or not (found.ties[0].metg or found.ties[0].at_most):
+    here = ranking.contest([cell for cell in results.cells if cell.workload == workload])
+    found = ranking.standing(here)
+    if not found.ties or not (found.ties[0].metg.value or found.ties[0].metg.high):
         return None
     first, behind = found.ties[0], found.behind
-    bounds_only = [cell for cell in found.ties[1:] if cell.metg is None]
-    unsure = [cell for cell in found.ties[1:] if (cell.metg or 0.0) > _MUCH * (bound(first) or math.inf)]
-    span = quantity.around(first.metg, first.low, first.high)[1] if first.metg else quantity.NOTHING
+    bounds_only = [cell for cell in found.ties[1:] if cell.metg.value is None]
+    unsure = [
+        cell for cell in found.ties[1:] if (cell.metg.value or 0.0) > _MUCH * (first.metg.about or math.inf)
+    ]
+    span = quantity.around(first.metg)[1] if first.metg.value else quantity.NOTHING
+    interval = "(no interval)" if span == quantity.NOTHING else f"({span})"
     return Best(
         workload=workload,
         systems=tuple(cell.system for cell in found.ties if cell not in (*bounds_only, *unsure)),
         perhaps=tuple(f"{cell.system} {short_result(cell)}" for cell in bounds_only),
         unsure=tuple(cell.system for cell in unsure),
         limit=_result(first).removeprefix("≤ "),
-        interval="" if first.metg is None else "(no interval)" if span == quantity.NOTHING else f"({span})",
-        at_most=first.metg is None,
+        interval="" if first.metg.value is None else interval,
+        at_most=first.metg.value is None,
         lost="half" if first.threshold == 0.5 else quantity.percent(1 - first.threshold),
         measured=len(here) - len(found.unknown),
         worst=behind[-1].system if behind else "",
@@ -133,11 +121,12 @@ def _best(workload: str, results: Results) -> Best | None:
 
 def _times(cell: Cell, first: Cell) -> str:
     """How many times as long as with the first a task must last."""
-    found = standing.ratio(cell, first)
+    found = ranking.ratio(cell, first)
     return quantity.ratio(found.value) if found else ""
 
 
 def _result(cell: Cell) -> str:
     """One round, of which the search's last steps are all that is known, tells METG about."""
-    rough = cell.metg is not None and cell.rounds is not None and cell.rounds < 2
+    rounds = cell.result.rounds
+    rough = cell.metg.value is not None and rounds is not None and rounds < 2
     return ("about " if rough else "") + short_result(cell)

@@ -96,7 +96,7 @@ def least(cell: Cell) -> list[tuple[str, str]]:
     for level in LEVELS:
         one = cell.known.needed(level) or needed(cell.known.points, level)
         if one.value is not None:
-            text = quantity.interval(one.value, one.low, one.high)
+            text = quantity.interval(one)
         elif one.low is not None:
             text = f"more than {quantity.seconds(one.low, 2)}"
         else:

@@ -11,6 +11,7 @@ from statistics import median
 from taskgrain.report import rows, summary
 from taskgrain.report.cells import Cell, Results
 from taskgrain.words import quantity
+from taskgrain.words.endings import Ending
 from taskgrain.words.warnings import grouped
 
 LEVELS = ("bad", "look", "good")
@@ -45,9 +46,9 @@ def checks(results: Results) -> list[Check]:
 
 def _disturbances(results: Results) -> Check:
     said = summary.trust(results) or "The machine seemed quiet."
-    shares = {cell.name: cell.disturbed / cell.runs for cell in results.cells if cell.disturbed and cell.runs}
-    known = [shares.get(cell.name, 0.0) for cell in results.cells if cell.disturbed is not None and cell.runs]
-    typical = median(known) if known else 0.0
+    every = {cell.name: share for cell in results.cells if (share := cell.stored.disturbed) is not None}
+    shares = {name: share for name, share in every.items() if share}
+    typical = median(every.values()) if every else 0.0
     level = "bad" if typical > _MOSTLY else "look" if "busy" in said or typical > _BUSY else "good"
     worst = sorted(shares, key=lambda name: -shares[name])
     details = [f"{name}: {quantity.percent(shares[name])} of the runs disturbed" for name in worst]
@@ -55,12 +56,12 @@ def _disturbances(results: Results) -> Check:
 
 
 def _intervals(results: Results) -> Iterator[Check]:
-    known = [cell for cell in results.cells if cell.metg]
+    known = [cell for cell in results.cells if cell.metg.value]
     if not known:
         return
-    wide = sorted((cell for cell in known if _reach(cell) > _WIDE), key=_reach, reverse=True)
+    wide = sorted((cell for cell in known if cell.metg.reach > _WIDE), key=_reach, reverse=True)
     said = f"{len(known) - len(wide)} of {quantity.counted(len(known), 'METG')} are known within ±25 %"
-    open_ends = sum(math.isinf(_reach(cell)) for cell in wide)
+    open_ends = sum(math.isinf(cell.metg.reach) for cell in wide)
     said += f"; {quantity.counted(open_ends, 'interval')} without a bound." if open_ends else "."
     level = "good" if not wide else "bad" if len(wide) > len(known) / 2 else "look"
     details = [f"{cell.name}: {rows.long_result(cell)}" for cell in wide]
@@ -68,18 +69,15 @@ def _intervals(results: Results) -> Iterator[Check]:
 
 
 def _reach(cell: Cell) -> float:
-    """By what factor the interval reaches further on its longer side; infinite without a bound."""
-    if not (cell.metg and cell.low and cell.high):
-        return math.inf
-    return max(cell.high / cell.metg, cell.metg / cell.low)
+    return cell.metg.reach
 
 
 def _endings(results: Results) -> Check:
     said = summary.troubles(results)
     if not said:
         return Check("Cells", "good", f"{quantity.counted(len(results.cells), 'cell')}, each with a number.")
-    without = [cell for cell in results.cells if cell.metg is None and not cell.at]
-    bad = any(cell.ending in ("failed", "unfinished") for cell in without)
+    without = [cell for cell in results.cells if cell.metg.value is None and not cell.at]
+    bad = any(cell.ending in (Ending.FAILED, Ending.UNFINISHED) for cell in without)
     details = [f"{cell.name}: {rows.short_result(cell)}" for cell in without]
     return Check("Cells", "bad" if bad else "look", said, _few(details))
 

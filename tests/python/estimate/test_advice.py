@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from taskgrain.estimate.advice import Point, Value, efficiency_at, level_of, needed, verdict_of
+from taskgrain.estimate.advice import Point, efficiency_at, level_of, needed, verdict_of
+from taskgrain.words.interval import Interval
 
 OVERHEAD = 5e-6
 
@@ -50,8 +51,8 @@ def test_between_two_points_the_overhead_is_constant_and_the_interval_wider() ->
 
 def test_beyond_the_points_there_is_one_bound_and_no_value() -> None:
     above, below = efficiency_at(CURVE, 1e-3), efficiency_at(CURVE, 1e-6)
-    assert (above.how, above.found) == ("above", Value(low=CURVE[-1].low))
-    assert (below.how, below.found) == ("below", Value(high=CURVE[0].high))
+    assert (above.how, above.found) == ("above", Interval(low=CURVE[-1].low))
+    assert (below.how, below.found) == ("below", Interval(high=CURVE[0].high))
     assert efficiency_at([], 1e-6).how == "unknown"
 
 
@@ -65,10 +66,10 @@ def test_the_work_that_a_level_needs(level: float) -> None:
 
 
 def test_a_level_that_is_always_or_never_reached_has_one_bound() -> None:
-    assert needed(CURVE, 0.2) == Value(high=2e-6)
-    assert needed(CURVE, 0.97) == Value(low=64e-6)
-    assert needed([], 0.5) == Value()
-    assert needed([point(16e-6)], 0.5) == Value(high=16e-6)
+    assert needed(CURVE, 0.2) == Interval(high=2e-6)
+    assert needed(CURVE, 0.97) == Interval(low=64e-6)
+    assert needed([], 0.5) == Interval()
+    assert needed([point(16e-6)], 0.5) == Interval(high=16e-6)
 
 
 def test_a_bound_that_the_interval_does_not_set_is_missing() -> None:
@@ -95,10 +96,10 @@ def test_what_lies_beyond_the_points_is_decided_only_by_a_bound() -> None:
 
 
 def test_a_search_knows_the_needed_work_better() -> None:
-    known = Value(5e-6, 4.8e-6, 5.2e-6)
+    known = Interval(5e-6, 4.8e-6, 5.2e-6)
     found = level_of(CURVE, 20e-6, 0.5, known)
     assert found.needed == known
-    assert found.margin == Value(20 / 5, pytest.approx(20 / 5.2), pytest.approx(20 / 4.8))
+    assert found.margin == Interval(20 / 5, pytest.approx(20 / 5.2), pytest.approx(20 / 4.8))
 
 
 def test_a_dip_is_made_monotone() -> None:
@@ -108,7 +109,7 @@ def test_a_dip_is_made_monotone() -> None:
 
 
 def test_a_verdict_needs_the_bound_on_its_side() -> None:
-    assert verdict_of(Value(0.6, 0.55, 0.65), 0.5) == "yes"
-    assert verdict_of(Value(0.6, 0.55, 0.65), 0.7) == "no"
-    assert verdict_of(Value(0.6, 0.45, 0.75), 0.5) == verdict_of(Value(0.6), 0.5) == "unknown"
-    assert verdict_of(Value(low=0.5), 0.5) == "yes" and verdict_of(Value(high=0.5), 0.5) == "unknown"
+    assert verdict_of(Interval(0.6, 0.55, 0.65), 0.5) == "yes"
+    assert verdict_of(Interval(0.6, 0.55, 0.65), 0.7) == "no"
+    assert verdict_of(Interval(0.6, 0.45, 0.75), 0.5) == verdict_of(Interval(0.6), 0.5) == "unknown"
+    assert verdict_of(Interval(low=0.5), 0.5) == "yes" and verdict_of(Interval(high=0.5), 0.5) == "unknown"

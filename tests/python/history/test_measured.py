@@ -9,8 +9,8 @@ import history_store as made
 import pytest
 
 from taskgrain.history.measured import measured
-from taskgrain.history.session import Number
 from taskgrain.words.errors import UsageError
+from taskgrain.words.interval import Interval
 
 
 def test_the_numbers_of_a_cell(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_the_numbers_of_a_cell(tmp_path: Path) -> None:
     assert (take.system, take.workload) == ("mpi", "stencil_1d/width=4")
     assert (take.build, take.version, take.cores) == ("aaaa1111", "2.1", 2)
     assert take.conditions.machine == "abcd1234"
-    assert cell.numbers["metg"] == Number(1e-6, 1e-6 / 1.02, 1.02e-6)
+    assert cell.numbers["metg"] == Interval(1e-6, 1e-6 / 1.02, 1.02e-6)
     assert cell.numbers["floor"].value == pytest.approx(1e-6 / 3)
     rate = cell.rates[100]
     assert (rate.value, rate.low, rate.high) == (
@@ -52,7 +52,7 @@ def test_rates_are_of_tasks_near_the_threshold(tmp_path: Path) -> None:
 def test_bounds_and_failures_are_kept(tmp_path: Path) -> None:
     beyond = made.metg("mpi", None, 5.0, ending="never_reached", low=3e-3, curve=[])
     found, _ = measured(made.folder(tmp_path / "r", beyond, made.failure("limit", 5.0)))
-    assert found.cells[0].numbers == {"metg": Number(None, 3e-3, None)}
+    assert found.cells[0].numbers == {"metg": Interval(None, 3e-3, None)}
     assert (found.cells[1].error, found.cells[1].numbers) == ("validation", {})
 
 

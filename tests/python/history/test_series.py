@@ -11,7 +11,8 @@ import pytest
 
 from taskgrain.history import store
 from taskgrain.history.series import Series, seen, series
-from taskgrain.history.session import Number, Session
+from taskgrain.history.session import Session
+from taskgrain.words.interval import Interval
 
 
 def of(path: Path) -> list[Series]:
@@ -56,19 +57,23 @@ def test_another_build_or_version_is_what_a_history_is_about(tmp_path: Path) -> 
 def test_rates_are_of_the_size_that_most_sessions_share(tmp_path: Path) -> None:
     path = made.grown(tmp_path / "h.jsonl", [1e-6] * 3)
     (one,) = of(path)
-    sizes = [{100: Number(1.0)}, {100: Number(2.0), 50: Number(3.0)}, {50: Number(4.0), 70: Number(5.0)}]
+    sizes = [
+        {100: Interval(1.0)},
+        {100: Interval(2.0), 50: Interval(3.0)},
+        {50: Interval(4.0), 70: Interval(5.0)},
+    ]
     one.points = [
         replace(point, cell=replace(point.cell, rates=rates))
         for point, rates in zip(one.points, sizes, strict=True)
     ]
     assert one.size() == 100
-    assert one.numbers("rate") == [Number(1.0), Number(2.0), None]
+    assert one.numbers("rate") == [Interval(1.0), Interval(2.0), None]
     assert [number and number.value for number in one.numbers("metg")] == [1e-6] * 3
 
 
 def test_a_session_says_a_number_or_bounds_or_nothing() -> None:
-    found = seen([Number(1.0, 0.9, 1.1), None, Number(None, 2.0), Number(None, None, 3.0), Number()])
+    found = seen([Interval(1.0, 0.9, 1.1), None, Interval(None, 2.0), Interval(None, None, 3.0), Interval()])
     assert list(found) == [0, 2, 3]
     assert found[0].exact and found[0].error == pytest.approx((math.log(1.1) - math.log(0.9)) / 3.92)
     assert found[2].span == (math.log(2.0), math.inf) and found[3].span == (-math.inf, math.log(3.0))
-    assert seen([Number(1.0)])[0].error == math.inf
+    assert seen([Interval(1.0)])[0].error == math.inf

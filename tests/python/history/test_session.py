@@ -9,7 +9,8 @@ import history_store as made
 import pytest
 
 from taskgrain.history.measured import measured
-from taskgrain.history.session import Number, Session, from_json
+from taskgrain.history.session import Session, from_json
+from taskgrain.words.interval import Interval
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_what_makes_no_sense_is_left_out(session: Session) -> None:
     line["sessions"] = ["a", 3, None]
     found = from_json(line)
     assert found is not None and len(found.cells) == 2 and found.names == ("a",)
-    assert found.cells[0].numbers["metg"] == Number(None, None, 2e-6) and found.cells[1].rates == {}
+    assert found.cells[0].numbers["metg"] == Interval(None, None, 2e-6) and found.cells[1].rates == {}
 
 
 @pytest.mark.parametrize("change", [{"kind": "run"}, {"label": 3}, {"time": "now"}, {"time": None}])

@@ -10,9 +10,9 @@ import pytest
 
 from taskgrain.history import store
 from taskgrain.history.series import series
-from taskgrain.history.session import Number
 from taskgrain.history.watch import History, Watched, verdicts, watch
 from taskgrain.results.compare.cells import Question
+from taskgrain.words.interval import Interval
 
 
 def history(path: Path, known: float | None = None, **question: object) -> History:
@@ -108,7 +108,7 @@ def test_more_series_need_more_sessions_and_wider_intervals(tmp_path: Path) -> N
 def test_sessions_without_intervals_show_no_scatter(tmp_path: Path) -> None:
     path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0)))
     sessions = [
-        replace(one, cells=tuple(replace(cell, numbers={"metg": Number(1e-6)}) for cell in one.cells))
+        replace(one, cells=tuple(replace(cell, numbers={"metg": Interval(1e-6)}) for cell in one.cells))
         for one in store.read(path).sessions
     ]
     (one,) = watch(series(sessions), Question()).watched

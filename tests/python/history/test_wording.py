@@ -10,9 +10,9 @@ import pytest
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.history import store, wording
 from taskgrain.history.series import series
-from taskgrain.history.session import Number
 from taskgrain.history.watch import History, watch
 from taskgrain.results.compare.cells import Question
+from taskgrain.words.interval import Interval
 
 
 @pytest.fixture(scope="module")
@@ -58,20 +58,20 @@ def test_a_label_that_is_a_date_is_not_said_twice(history: History) -> None:
 @pytest.mark.parametrize(
     ("number", "said"),
     [
-        (Number(1e-6, 0.9e-6, 1.1e-6), "1.00 µs (0.90 – 1.10)"),
-        (Number(None, 3e-3, None), "above 3.00 ms"),
-        (Number(None, None, 3e-3), "below 3.00 ms"),
-        (Number(None, 1e-3, 3e-3), "above 1.00 ms and below 3.00 ms"),
-        (Number(), "–"),
+        (Interval(1e-6, 0.9e-6, 1.1e-6), "1.00 µs (0.90 – 1.10)"),
+        (Interval(None, 3e-3, None), "above 3.00 ms"),
+        (Interval(None, None, 3e-3), "below 3.00 ms"),
+        (Interval(None, 1e-3, 3e-3), "above 1.00 ms and below 3.00 ms"),
+        (Interval(), "–"),
         (None, "–"),
     ],
 )
-def test_what_a_session_says(number: Number | None, said: str) -> None:
+def test_what_a_session_says(number: Interval | None, said: str) -> None:
     assert wording.measured(number, "metg") == said
 
 
 def test_a_rate_is_in_tasks_a_second() -> None:
-    assert wording.measured(Number(2e6, 1.9e6, 2.1e6), "rate") == "2.00 Mtask/s"
+    assert wording.measured(Interval(2e6, 1.9e6, 2.1e6), "rate") == "2.00 Mtask/s"
 
 
 def test_a_ratio_may_have_one_bound() -> None:

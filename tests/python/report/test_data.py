@@ -11,6 +11,7 @@ import results_folder
 from report_page import opened
 
 from taskgrain.report import data
+from taskgrain.words.interval import Interval
 
 CELL = results_folder.cell_name("mpi", "stencil_1d")
 
@@ -23,13 +24,13 @@ def test_reads_a_cell(tmp_path: Path) -> None:
     ]
     results = data.read(results_folder.write(tmp_path, lines))
     (cell,) = results.cells
-    assert (cell.system, cell.workload, cell.metg, cell.ending) == (
+    assert (cell.system, cell.workload, cell.metg.value, cell.ending) == (
         "mpi",
         "stencil_1d/width=16",
         4.1e-7,
         "precise",
     )
-    assert (cell.cores, cell.runs, cell.work_unit) == (2, 1, "flop")
+    assert (cell.cores, len(cell.stored.runs), cell.work_unit) == (2, 1, "flop")
     assert [one.text for one in cell.warnings] == ["busy"]
     assert len(cell.curve) == 10
     assert results.title == "example study"
@@ -60,7 +61,7 @@ def test_a_torn_last_line_is_a_warning(tmp_path: Path) -> None:
     lines = [results_folder.cell_line("mpi", "stencil_1d"), results_folder.metg_line(CELL, 4.1e-7)]
     folder = results_folder.write(tmp_path, lines, tail=b'{"schema":1,"kind":"ru\xff')
     results = data.read(folder)
-    assert results.cells[0].metg == 4.1e-7
+    assert results.cells[0].metg.value == 4.1e-7
     assert results.warnings == ("the last line of runs.jsonl is torn (23 bytes); it is skipped",)
     assert "the last line of runs.jsonl is torn" in opened(folder).text
 
@@ -97,7 +98,7 @@ def test_fields_of_the_wrong_type_are_missing_values(tmp_path: Path) -> None:
         tmp_path, [started, line], machine={"cpu": "x", "list": [{"a": [1, [2]]}], "none": None}
     )
     (cell,) = data.read(folder).cells
-    assert (cell.metg, cell.low, cell.high, cell.rounds, cell.curve, cell.warnings) == (None,) * 4 + ((), ())
+    assert (cell.metg, cell.result.rounds, cell.curve, cell.warnings) == (Interval(), None, (), ())
     assert (cell.threshold, cell.cores, cell.peak_rate) == (0.5, None, None)
     assert opened(folder).text
 
@@ -106,7 +107,7 @@ def test_numbers_that_json_does_not_know(tmp_path: Path) -> None:
     folder = results_folder.write(tmp_path, [])
     line = '{"kind":"metg","cell":"a/b","ending":"precise","metg":NaN,"low":1e999,"high":-Infinity,"x":%s}'
     (folder / "runs.jsonl").write_text(line % ("9" * 400) + "\n", "utf-8")
-    assert data.read(folder).cells[0].metg is None
+    assert data.read(folder).cells[0].metg.value is None
     (cell,) = json.loads(opened(folder).blocks["data"], parse_constant=pytest.fail)["cells"]
     assert cell["row"]["low"] is None
 
@@ -148,7 +149,7 @@ def test_a_failure_that_a_later_attempt_mended(tmp_path: Path) -> None:
     ]
     results = data.read(results_folder.write(tmp_path, lines))
     assert results.failures[0].superseded
-    assert results.cells[0].metg == 1e-6
+    assert results.cells[0].metg.value == 1e-6
 
 
 def test_a_driver_that_was_started_again(tmp_path: Path) -> None:
@@ -168,13 +169,14 @@ def test_a_driver_that_was_started_again(tmp_path: Path) -> None:
         ("always_reached", "1 gave only an upper bound"),
         ("several_crossings", "1 crossed the threshold more than once"),
         ("failed", "1 failed"),
-        ("a_new_one", "1 gave no number"),
+        ("at", "1 gave no number"),
+        ("a_new_one", "1 is unfinished"),
     ],
 )
 def test_endings_without_a_number(tmp_path: Path, ending: str, trouble: str) -> None:
     lines = [results_folder.cell_line("mpi", "stencil_1d"), results_folder.metg_line(CELL, 1e-6, ending)]
     folder = results_folder.write(tmp_path, lines)
-    assert data.read(folder).cells[0].metg is None
+    assert data.read(folder).cells[0].metg.value is None
     assert trouble in opened(folder).text
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from report_cells import cell, measured, results
 
 from taskgrain.report import matrix
-from taskgrain.report.cells import Cell, Ratio
+from taskgrain.report.cells import Cell
 from taskgrain.report.matrix import Entry
+from taskgrain.words.interval import Interval
 
 
 def entries(*cells: Cell) -> dict[str, Entry]:
@@ -17,7 +18,7 @@ FIRST = measured("limit", 1e-6)
 
 
 def slower(system: str, times: float, low: float | None, high: float | None) -> Cell:
-    return measured(system, times * 1e-6, ratios=(Ratio(FIRST.name, times, low, high),))
+    return measured(system, times * 1e-6, ratios={FIRST.name: Interval(times, low, high)})
 
 
 def test_a_winner_is_called_best_and_the_others_by_their_ratio() -> None:
@@ -37,7 +38,7 @@ def test_a_tie_is_marked_and_one_that_nobody_can_tell_is_asked() -> None:
 
 def test_a_ratio_without_common_rounds_is_not_sure() -> None:
     found = entries(FIRST, measured("mpi", 4e-6))
-    assert found["mpi"].ratio == Ratio(FIRST.name, 4.0, None, None)
+    assert found["mpi"].ratio == Interval(4.0)
     assert (found["mpi"].text, found["mpi"].place, found["mpi"].sure) == ("4.0 ×", "behind", False)
 
 

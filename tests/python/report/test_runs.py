@@ -9,6 +9,7 @@ import results_folder
 
 from taskgrain.report import data, runs
 from taskgrain.report.runs import Run
+from taskgrain.words.interval import Interval
 
 CELL = results_folder.cell_name("mpi", "stencil_1d")
 
@@ -76,5 +77,5 @@ def test_a_cell_that_was_cut_off_has_the_curve_of_its_runs(tmp_path: Path, phase
     for point, grain in zip(cell.curve, sizes.values(), strict=True):
         assert point.granularity == pytest.approx(grain, rel=0.15)
         assert point.efficiency * point.granularity == pytest.approx(point.iterations * 2e-9)
-    assert cell.metg is None
+    assert cell.metg == Interval()
     assert cell.work_unit == "flop"

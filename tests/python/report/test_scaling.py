@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from report_cells import measured, point, results
@@ -12,29 +13,30 @@ from taskgrain.report.scaling import (
     STEPS,
     Means,
     Scaling,
-    Share,
     left_out,
     means,
     scalings,
     separations,
     shown,
 )
+from taskgrain.words.interval import Interval
 from taskgrain.words.quantity import NOTHING
 
 
 def on(
-    cores: int, *points: tuple[float, float], metg: float = 2e-6, width: int = 0, system: str = "a"
+    cores: int, *points: tuple[float, float], width: int = 0, used: int = 0, system: str = "a", **fields: Any
 ) -> Cell:
     """A cell with points of iterations and granularity; eight tasks a core if no width is given."""
     width = width or 8 * cores
     return measured(
         system,
-        metg,
+        2e-6,
         f"fft/width={width}/cores={cores}",
         fields={"pattern": "fft", "width": width, "cores": cores},
         width=width,
-        cores=cores,
+        cores=used or cores,
         curve=tuple(point(iterations, granularity, 0.5) for iterations, granularity in points),
+        **fields,
     )
 
 
@@ -56,11 +58,11 @@ def test_weak_scaling_joins_the_same_sizes_of_tasks() -> None:
     assert problem.iterations == 4 and one.named(problem) == "4 iterations a task"
     assert problem.line == {1: pytest.approx(8 * STEPS * 2e-6), 2: pytest.approx(8 * STEPS * 4e-6)}
     first, other = (one.efficiency(problem, time) for time in problem.times)
-    assert first == Share(1.0, 1.0, 1.0) and other is not None
+    assert first == Interval(1.0, 1.0, 1.0) and other is not None
     # Half, of times that are known to a tenth.
     assert (other.value, other.low, other.high) == pytest.approx((0.5, 0.5 * 0.9 / 1.1, 0.5 * 1.1 / 0.9))
     assert (shown(first), shown(other), shown(None)) == ("100 %", "50 % (41 – 61)", NOTHING)
-    assert shown(Share(19.3, None, None)) == "1930 % (?)"
+    assert shown(Interval(19.3, None, None)) == "1930 % (?)"
     assert [time.seconds for time in one.limit] == [pytest.approx(8 * STEPS * 2e-6)] * 2
     assert problem.times[0].low == pytest.approx(0.9 * problem.times[0].seconds)
     assert not any(separations(of("weak", on(1, (4, 2e-6)), on(2, (4, 4e-6)))))
@@ -113,7 +115,7 @@ def test_each_system_scales_by_itself_and_other_experiments_do_not() -> None:
 
 def test_a_system_that_works_on_one_number_of_cores_alone_is_named() -> None:
     cells = [on(1, (8, 3e-6)), on(2, (8, 3e-6)), on(1, (8, 3e-6), system="b")]
-    failed = replace(on(2, system="b"), metg=None)
+    failed = on(2, system="b", ending="failed")
     found = of("weak", *cells, failed)
     assert [one.system for one in scalings(found)] == ["a"]
     (sentence,) = left_out(found)
@@ -122,7 +124,7 @@ def test_a_system_that_works_on_one_number_of_cores_alone_is_named() -> None:
 
 
 def test_a_cell_without_metg_has_no_limit() -> None:
-    (one,) = scalings(of("weak", on(1, (8, 3e-6)), replace(on(2, (8, 3e-6)), metg=None)))
+    (one,) = scalings(of("weak", on(1, (8, 3e-6)), on(2, (8, 3e-6), ending="failed")))
     assert [time.cores for time in one.limit] == [1]
 
 
@@ -144,13 +146,13 @@ def test_points_of_one_cell_are_no_line() -> None:
 
 def test_a_system_that_leaves_cores_unused_does_not_get_quicker() -> None:
     """Granularity counts the core that it occupies: 16 tasks take twice as long as 8."""
-    serial = [replace(one, cores=1) for one in (on(1, (8, 3e-6)), on(2, (8, 3e-6)))]
+    serial = [on(1, (8, 3e-6)), on(2, (8, 3e-6), used=1)]
     (weak,) = scalings(of("weak", *serial))
     times = weak.problems[0].times
     assert times[1].seconds == pytest.approx(2 * times[0].seconds)
     assert shares(weak, 0) == [1.0, pytest.approx(0.5)]
     assert weak.limit[1].seconds == pytest.approx(2 * weak.limit[0].seconds)
-    scaled = [replace(one, cores=1) for one in (on(1, (8, 3e-6)), on(2, (4, 1e-6)))]
+    scaled = [on(1, (8, 3e-6)), on(2, (4, 1e-6), used=1)]
     assert not any(separations(of("strong", *scaled))), "it has no limit to meet"
 
 
@@ -165,7 +167,7 @@ def test_one_meeting_has_no_deviation() -> None:
 
 def test_steps_that_are_not_full_take_less_time() -> None:
     """Of fork_join, every other step has one task."""
-    cells = [replace(on(cores, (8, 3e-6)), tasks_per_step=(8 * cores + 1) / 2) for cores in (1, 2)]
+    cells = [on(cores, (8, 3e-6), tasks_per_step=(8 * cores + 1) / 2) for cores in (1, 2)]
     (one,) = scalings(of("weak", *cells))
     assert [time.seconds for time in one.problems[0].times] == [
         pytest.approx(STEPS * 3e-6 * tasks) for tasks in (4.5, 4.25)

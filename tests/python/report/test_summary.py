@@ -37,6 +37,15 @@ def test_the_best_system_cannot_be_told(tmp_path: Path) -> None:
     assert best.worst == ""
 
 
+def test_a_tie_is_told_and_what_has_no_bound_has_a_question_mark() -> None:
+    limit, ptg = (
+        measured("limit", 1.09e-6, low=0.26e-6, high=None),
+        measured("ptg", 0.91e-6, low=0.37e-6, high=None),
+    )
+    (best,) = summary.best(results(limit, ptg, cell("ray", ending="several_crossings")))
+    assert (best.contenders, best.worst, best.interval) == (("ptg", "limit"), "", "(0.37 – ? µs)")
+
+
 def test_a_slow_system_of_which_little_is_known_is_not_called_the_best(tmp_path: Path) -> None:
     lines = []
     for system, metg in (("fast", 1e-6), ("slow", 1e-3)):
@@ -72,7 +81,7 @@ def test_one_round_tells_about(tmp_path: Path) -> None:
         ("never_reached", "1 never reached the threshold", "2 never reached the threshold"),
         ("always_reached", "1 gave only an upper bound", "2 gave only an upper bound"),
         ("several_crossings", "1 crossed the threshold more than once", "2 crossed the threshold more than"),
-        ("a_new_one", "1 gave no number", "2 gave no number"),
+        ("at", "1 gave no number", "2 gave no number"),
     ],
 )
 def test_cells_without_a_number_are_counted(ending: str, one: str, two: str) -> None:
@@ -95,6 +104,7 @@ def test_a_system_that_leaves_cores_unused_is_no_match() -> None:
 
 
 def test_a_workload_without_any_number_has_no_best() -> None:
-    found = results(cell("a", "fft", ending="failed"), measured("a", 1e-6, "dom", threshold=0.8))
+    crossings = cell("b", "fft", ending="several_crossings")
+    found = results(cell("a", "fft", ending="failed"), crossings, measured("a", 1e-6, "dom", threshold=0.8))
     (best,) = summary.best(found)
     assert (best.workload, best.lost) == ("dom", "20 %")

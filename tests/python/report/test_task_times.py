@@ -72,10 +72,10 @@ def test_without_curves_there_are_no_times_and_no_answers() -> None:
 
 def test_what_a_level_needs_is_said_as_far_as_it_is_known(study: Results) -> None:
     one = study.cells[0]
-    assert one.known and one.metg
+    assert one.known and one.metg.value
     (half, text), *_, (most, _) = task_times.least(one)
     assert (half, most) == ("50 %", "90 %")
-    assert f"{one.metg / 2 * 1e9:.1f}" in text
+    assert f"{one.metg.value / 2 * 1e9:.1f}" in text
     few = Point(1e-6, 0.3, 0.29, 0.31), Point(2e-6, 0.4, 0.39, 0.41)
     short = measured("a", 1e-6, known=replace(one.known, points=few, threshold=None))
     assert [text for _, text in task_times.least(short)] == ["more than 2.0 µs"] * 3

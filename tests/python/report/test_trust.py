@@ -37,7 +37,7 @@ def test_the_worst_stands_first() -> None:
 
 @pytest.mark.parametrize(("disturbed", "level"), [(1, "good"), (4, "look"), (15, "bad")])
 def test_a_disturbed_machine_is_judged_by_its_median(disturbed: int, level: str) -> None:
-    found = check(results(measured("a", 1e-6, runs=20, disturbed=disturbed)), "Machine")
+    found = check(results(measured("a", 1e-6, runs=20, disturbed_runs=disturbed)), "Machine")
     assert found.level == level
     assert found.details == (f"a/fft/width=4: {5 * disturbed} % of the runs disturbed",)
 

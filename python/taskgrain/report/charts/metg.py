@@ -110,7 +110,7 @@ def panel(
     low, high = look.domain(
         value
         for cell in results.cells
-        for value in (*look.near(rows.bound(cell), *rows.span(cell)), cell.floor)
+        for value in (*look.near(cell.metg.about, *cell.metg.ends), cell.floor.value)
     )
     scale = look.log(low, high)
     limit, room = (130, 82) if width is None else (90, 48)

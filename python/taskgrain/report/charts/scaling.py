@@ -29,6 +29,7 @@ from taskgrain.report.scaling import (
     shown,
 )
 from taskgrain.words import quantity
+from taskgrain.words.interval import Interval
 
 _EVERY = 3
 """Of the sizes every third is named beside its line."""
@@ -188,7 +189,7 @@ def _row(kind: str, one: Scaling, time: Time, problem: str) -> Row:
         "seconds": short(time.seconds),
         "low": short(time.low),
         "high": short(time.high),
-        "lasts": quantity.interval(time.seconds, time.low, time.high),
+        "lasts": quantity.interval(Interval(time.seconds, time.low, time.high)),
         "reached": quantity.NOTHING if time.efficiency is None else quantity.percent(time.efficiency),
     }
 

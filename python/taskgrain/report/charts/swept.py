@@ -77,7 +77,9 @@ def chart(
 ) -> Chart:
     """METG against the field, of the data set `rows` with the field's value as `at`."""
     cells: list[Cell] = [results.cells[number] for number in sweep.values]
-    low, high = look.domain(end for cell in cells for end in look.near(cell.metg, cell.low, cell.high))
+    low, high = look.domain(
+        end for cell in cells for end in look.near(cell.metg.value, cell.metg.low, cell.metg.high)
+    )
     x = alt.X("at:Q", **axis(sweep))
     y = alt.Y("metg:Q", scale=look.log(low, high), axis=look.time_axis(low, high, "METG"))
     colour, shape = looks(results, theme, legend, width)
