@@ -19,7 +19,7 @@ namespace taskgrain {
 enum class FieldType : std::uint8_t {
   integer,
   number,
-  bytes,  ///< an integer; text may end in K, M or G (KiB, MiB, GiB)
+  bytes,  ///< an integer; text may be 64K or 64KiB (docs/reference/cli.md)
   flag,   ///< true or false
   text,
   choice,  ///< one of some names

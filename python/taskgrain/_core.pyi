@@ -80,6 +80,9 @@ def fields() -> list[dict[str, Any]]:
     (None: no bound), `help`, `of_kernel`, and the `choices` of a choice (else None).
     """
 
+def byte_count(text: str) -> int | None:
+    """Bytes as people write them, such as `1.5 MiB`; None if `text` is no whole number below 2^63."""
+
 MOST_TASKS_WITH_FAULT: int
 
 def cores() -> list[int]: ...

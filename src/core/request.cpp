@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "byte_count.hpp"
 #include "taskgrain/error.hpp"
 #include "taskgrain/pattern.hpp"
 
@@ -104,17 +105,6 @@ std::int64_t integer(const std::string& field, const std::string& text) {
   throw InvalidSpec(field, text, "an integer, such as 1000 or 1e6");
 }
 
-std::int64_t byte_count(const std::string& field, const std::string& text) {
-  constexpr std::string_view suffixes = "KMG";
-  const std::size_t suffix = text.empty() ? std::string_view::npos : suffixes.find(text.back());
-  if (suffix == std::string_view::npos) return integer(field, text);
-  const std::int64_t units = integer(field, text.substr(0, text.size() - 1));
-  const std::int64_t unit = std::int64_t{1} << (10 * (suffix + 1));
-  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  if (units > most / unit || units < -most / unit) throw InvalidSpec(field, text, "less than 2^63 bytes");
-  return units * unit;
-}
-
 FieldValue field_value(const Field& field, const Json& value) {
   const std::string named(field.name);
   switch (field.type) {
@@ -136,7 +126,9 @@ FieldValue field_value(const Field& field, const std::string& named, const std::
     case FieldType::integer:
       return integer(named, text);
     case FieldType::bytes:
-      return byte_count(named, text);
+      if (const auto bytes = byte_count(text)) return *bytes;
+      throw InvalidSpec(named, text,
+                        allowed(field) + " bytes, such as 4096, 64K, 64KiB, 1M (multiples of 1024; KB is not allowed)");
     case FieldType::number:
       return number(named, text);
     case FieldType::flag:

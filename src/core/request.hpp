@@ -32,8 +32,6 @@ KernelSpec kernel_spec(const nlohmann::json& kernel);
 
 /// \throws InvalidSpec unless it is an integer, possibly written as 1e6
 std::int64_t integer(const std::string& field, const std::string& text);
-/// The same with a suffix K, M or G (KiB, MiB, GiB).
-std::int64_t byte_count(const std::string& field, const std::string& text);
 
 /// A value for `set_field`, of the type of `field`. \param named  what an error calls the field. \throws InvalidSpec
 FieldValue field_value(const Field& field, const nlohmann::json& value);

@@ -11,6 +11,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "../core/byte_count.hpp"
 #include "../core/fault_books.hpp"
 #include "../core/request.hpp"
 #include "../driver/protocol.hpp"
@@ -353,6 +354,7 @@ NB_MODULE(_core, m) {
     for (const Field& field : fields()) all.append(as_dict(field));
     return all;
   });
+  m.def("byte_count", &byte_count, nb::arg("text"));
   m.attr("MOST_TASKS_WITH_FAULT") = FaultBooks::most_tasks;
   m.def("cores", &cores);
   m.def("pin_this_thread", &pin_this_thread, nb::arg("processor"));

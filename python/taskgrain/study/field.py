@@ -27,7 +27,7 @@ _TEXTS = {
     "integer": rf"^\s*{_NUMBER}\s*$",
     "number": rf"^\s*{_NUMBER}\s*$",
     "seconds": rf"^\s*{_NUMBER}\s*[smh]?\s*$",
-    "bytes": r"^\s*[0-9_.eE+]+\s*([KMGTkmgt]?(iB)?|B)\s*$",
+    "bytes": r"^\s*[0-9.]+([eE][+]?[0-9]+)?\s*([KMGTkmgt](iB)?|B)?\s*$",
 }
 """Of each type the texts that its reader may take for a number; a regular expression of JSON schema."""
 _DURATION = r"\s*[0-9.]+\s*(ns|us|µs|μs|ms|s)\s*"

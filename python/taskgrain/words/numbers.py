@@ -11,13 +11,12 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
+from taskgrain import _core
 from taskgrain.words.errors import InputError
 
 LARGEST = 2**63 - 1
 """The largest integer of the driver protocol."""
 
-_MULTIPLES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-_BYTES = re.compile(r"(?P<number>[0-9.eE+]+?)\s*(?P<multiple>[KMGTkmgt]?)(?:iB|B)?")
 _UNITS = {"ns": -9, "us": -6, "µs": -6, "μs": -6, "ms": -3, "s": 0}
 """Of time, as powers of ten of a second."""
 _DURATION = re.compile(r"(?P<number>[0-9.]+?)\s*(?P<unit>ns|us|µs|μs|ms|s)")
@@ -92,25 +91,16 @@ def share(value: object, field: str, *, high: float = 1.0) -> float:
 
 
 def size(value: object, field: str, *, low: int = 0, high: int = LARGEST) -> int:
-    """Bytes: an integer, or text such as `64K`, `64KiB`, `1M`, `2G`; multiples are of 1024."""
+    """Bytes: an integer, or text such as `64K`, `64KiB`, `1M`; the core reads text, as for drivers."""
     if not isinstance(value, str):
         return integer(value, field, low=low, high=high)
-    allowed = _range(low, high, "bytes,") + ", such as 4096, 64K, 1M (multiples of 1024)"
-    match = _BYTES.fullmatch(value.strip())
-    # "KB" means 1000 to some and 1024 to others: refuse what would be read wrongly by one of them.
-    if re.fullmatch(r"[0-9.]+\s*[KMGTkmgt]B", value.strip()):
-        allowed += f"; write {value.strip()[:-1].upper()}iB for multiples of 1024"
-    if match is None or len(value) > _LONGEST or re.fullmatch(r".*[KMGTkmgt]B", value.strip()):
+    allowed = (
+        _range(low, high, "bytes,") + ", such as 4096, 64K, 64KiB, 1M (multiples of 1024; KB is not allowed)"
+    )
+    found = _core.byte_count(value) if value.isascii() else None
+    if found is None or not low <= found <= high:
         raise InputError(field, value, allowed)
-    try:
-        number = Decimal(match["number"]) * _MULTIPLES[match["multiple"].upper()]
-    except InvalidOperation:
-        raise InputError(field, value, allowed) from None
-    if not number.is_finite() or number.adjusted() > 19 or number != number.to_integral_value():
-        raise InputError(field, value, allowed)
-    if not low <= int(number) <= high:
-        raise InputError(field, value, allowed)
-    return int(number)
+    return found
 
 
 def flag(value: object, field: str) -> bool:

@@ -56,7 +56,7 @@ def test_what_is_read(field: Field, value: object, read: object) -> None:
         (
             SIZE,
             "1KB",
-            "bytes, at least 16, such as 4096, 64K, 1M (multiples of 1024); write 1KiB for multiples of 1024",
+            "bytes, at least 16, such as 4096, 64K, 64KiB, 1M (multiples of 1024; KB is not allowed)",
         ),
         (TIME, "soon", "seconds at least 0, such as 90, 90s, 10m, 2h"),
         (SWITCH, 1, "true or false"),

@@ -104,7 +104,7 @@ def test_so_it_does_within_tables(where: str, key: str, value: Any) -> None:
 
 EDGES: list[Any] = [-1, 0, 1, 2, 3, 10_000, 10_001, 2**63 - 1, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 1e6, True]
 EDGES += ["fft", "busy_wait", "0", "1", "3", "+5", " 7 ", "1_000", "1e3", "1E3", "0.5", ".5", "1.", "16B"]
-EDGES += ["64K", "64 KiB", "1.5m", "90s", "10m", "2 h", "-1", "", "off", "avx2", "all"]
+EDGES += ["64K", "64k", "64 KiB", "16iB", "1.5m", "90s", "10m", "2 h", "-1", "", "off", "avx2", "all"]
 
 
 @pytest.mark.parametrize("key", [*STUDY_KEYS, "system"])

@@ -396,7 +396,7 @@ def called(
 
 def test_flags_run_a_graph_for_a_person(by_hand: System) -> None:
     done = called(
-        by_hand, "--pattern", "stencil_1d", "--steps", "1e1", "--width", "4", "--output-bytes", "1K"
+        by_hand, "--pattern", "stencil_1d", "--steps", "1e1", "--width", "4", "--output-bytes", "1kiB"
     )
     assert done.returncode == 0, done.stderr
     assert "40, each executed once" in done.stdout
