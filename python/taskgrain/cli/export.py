@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from taskgrain.cli.options import Text
+from taskgrain.words.extras import needing
 
 
 def export(
@@ -30,7 +31,8 @@ def export(
     ] = None,
 ) -> None:
     """Writes a table of a results folder for other programs (docs/reference/export.md)."""
-    from taskgrain.results.export import write
+    with needing("export"):
+        from taskgrain.results.export import write
 
     for warning in write(folder, table, kind, output):
         sys.stderr.write(f"taskgrain: {folder}: {warning}\n")

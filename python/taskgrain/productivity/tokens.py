@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from taskgrain.words.errors import InputError, UsageError
+from taskgrain.words.extras import needing
 
 Role = Literal["", "function", "keyword"]
 
@@ -152,7 +153,9 @@ def parse(text: bytes, language: Language, file: Path = Path()) -> Source:
 def _parser(grammar: str) -> Any:
     from tree_sitter import Language, Parser
 
-    return Parser(Language(import_module(f"tree_sitter_{grammar}").language()))
+    with needing("productivity"):
+        module = import_module(f"tree_sitter_{grammar}")
+    return Parser(Language(module.language()))
 
 
 def _nodes(node: Any, language: Language, of_import: bool = False) -> Iterator[tuple[Any, bool]]:
