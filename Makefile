@@ -3,6 +3,7 @@
 # make bench   what core and runtime cost, a report to open   make test-ci     what a submission needs besides `make test`
 # make setup   what the others do first                       make test-deep   all other tests, for hours
 # make docs    the site, into build/site                      make models      the models of the lock-free parts
+# make docs-tables   the tables of pages, from docs/results and from what commands print
 # make figures STUDY=NAME   a study of studies/papers, and its figures
 # make bench-metg   what a METG costs and how well it repeats (over an hour)
 # make format  C and C++ as .clang-format says
@@ -10,7 +11,7 @@
 SHELL := /bin/bash
 export CXX  # g++ unless somebody says otherwise: pip's builds and the others share what ccache keeps by the compiler's name
 taskgrain := .venv/bin/taskgrain
-.PHONY: study figures doctor setup setup-dev test test-ci test-deep test-fast test-cpp test-python test-drivers test-schedules test-tsan test-asan test-aarch64 models lint format docs bench bench-metg clean
+.PHONY: study figures doctor setup setup-dev test test-ci test-deep test-fast test-cpp test-python test-drivers test-schedules test-tsan test-asan test-aarch64 models lint format docs docs-tables bench bench-metg clean
 .DEFAULT_GOAL := study
 
 study: setup
@@ -125,6 +126,9 @@ format: setup-dev
 
 models: setup-dev
 	models/check
+
+docs-tables: setup-dev
+	.venv/bin/python tools/filled_page.py
 
 docs: setup-dev
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict --quiet

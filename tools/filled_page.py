@@ -1,39 +1,134 @@
 #!/usr/bin/env python3
-"""Fills a page with what commands print.
+"""Fills pages with what commands print and what results hold: `make docs-tables`.
 
-    tools/filled_page.py PAGE...
+    tools/filled_page.py [PAGE...]
 
-What stands between `<!-- begin: taskgrain WORDS -->` and `<!-- end -->` becomes what the command prints.
-Commands run in the root of the checkout.
+Without pages it takes README.md and all of docs. It replaces what stands between one of these and
+`<!-- end -->`:
+
+- `<!-- begin: taskgrain WORDS -->`: what the command prints, in the root of the checkout
+- `<!-- begin: results -->`: a row for each folder of docs/results, the newest first
+- `<!-- begin: result FOLDER COLUMN... [FIELD=VALUE,...]... -->`: a row for each system of a folder of
+  docs/results, and for each of its workloads the columns of `taskgrain export`: times such as `metg`,
+  `overhead` and `floor` with their intervals. `system=mpi,limit` and the like choose rows of the export.
 """
 
 from __future__ import annotations
 
+import csv
+import json
+import math
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 
+from taskgrain.words import quantity
+
 ROOT = Path(__file__).resolve().parents[1]
-_PART = re.compile(r"^(<!-- begin: taskgrain ([^\n]*) -->\n).*?^(<!-- end -->)$", re.DOTALL | re.MULTILINE)
+RESULTS = ROOT / "docs" / "results"
+_PART = re.compile(r"^(<!-- begin: ([^\n]*) -->\n).*?^(<!-- end -->)$", re.DOTALL | re.MULTILINE)
+Row = dict[str, str]
 
 
 def filled(text: str) -> str:
-    """The text of a page with the parts that commands print. Raises `CalledProcessError` if one fails."""
-    return _PART.sub(lambda part: f"{part[1]}\n{_printed(part[2])}\n{part[3]}", text)
+    """The text of a page with its parts as they must be. Raises `CalledProcessError` if a command fails."""
+    return _PART.sub(lambda part: f"{part[1]}\n{_made(*shlex.split(part[2]))}\n{part[3]}", text)
 
 
-def _printed(words: str) -> str:
-    command = [sys.executable, "-m", "taskgrain", *shlex.split(words)]
+def _made(kind: str, *words: str) -> str:
+    match kind:
+        case "taskgrain":
+            return _printed(*words)
+        case "results":
+            return _table(("result", "study", "machine", "cells"), map(_facts, _folders()))
+        case "result":
+            return _result(*words)
+    raise ValueError(f"begin: '{kind}' is not allowed; allowed: taskgrain, results, result")
+
+
+def _printed(*words: str) -> str:
+    command = [sys.executable, "-m", "taskgrain", *words]
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT).stdout
 
 
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(one)} |\n" for one in lines)
+
+
+def _folders() -> list[Path]:
+    return sorted((one.parent for one in RESULTS.glob("*/machine.json")), reverse=True)
+
+
+@cache
+def _cells(folder: str) -> list[Row]:
+    return list(csv.DictReader(_printed("export", str(RESULTS / folder)).splitlines()))
+
+
+def _facts(folder: Path) -> list[str]:
+    machine = json.loads((folder / "machine.json").read_text("utf-8"))
+    cpu = machine["cpu"]
+    caches = ", ".join(
+        f"L{one['level']} {quantity.size(one['bytes'])}" for one in cpu["caches"] if one["level"] > 1
+    )
+    name = cpu["model"].replace("(R)", "").replace(" Processor", "")
+    cells = _cells(folder.name)
+    return [
+        f"[{folder.name}]({folder.name}/runs.jsonl.zst)",
+        tomllib.loads((folder / "study.toml").read_text("utf-8")).get("title", ""),
+        f"{name}, {cpu['physical_cores']} cores, {caches}, {machine['taskgrain']['isa']}",
+        f"{len({one['system'] for one in cells})} × {len({_workload(one) for one in cells})}",
+    ]
+
+
+def _workload(row: Row) -> str:
+    return row["cell"].removeprefix(f"{row['system']}/")
+
+
+def _result(folder: str, *words: str) -> str:
+    chosen = {key: values.split(",") for key, _, values in (one.partition("=") for one in words) if values}
+    columns = [one for one in words if "=" not in one]
+    rows = [one for one in _cells(folder) if all(one[key] in values for key, values in chosen.items())]
+    by = {(one["system"], _workload(one)): one for one in rows}
+    workloads = list(dict.fromkeys(_workload(one) for one in rows))
+    shared = set.intersection(*(set(one.split("/")) for one in workloads))
+    places = [(one, column) for one in workloads for column in columns]
+
+    def size(system: str) -> tuple[list[float], str]:
+        return [float(by.get((system, one), {}).get(column) or math.inf) for one, column in places], system
+
+    def title(workload: str, column: str) -> str:
+        own = "/".join(one for one in workload.split("/") if one not in shared or len(workloads) == 1)
+        return f"{own or workload}, {column}" if len(columns) > 1 else own or workload
+
+    return _table(
+        ["system", *(title(*one) for one in places)],
+        (
+            [f"`{system}`", *(_shown(by.get((system, one), {}), column) for one, column in places)]
+            for system in sorted({one["system"] for one in rows}, key=size)
+        ),
+    )
+
+
+def _shown(row: Row, column: str) -> str:
+    bounds = ("low", "high") if column == "metg" else (f"{column}_low", f"{column}_high")
+    if row and bounds[0] not in row:
+        return row[column] or quantity.NOTHING
+    return quantity.interval(*(float(row[one]) if row.get(one) else None for one in (column, *bounds)))
+
+
+def pages() -> list[Path]:
+    """All pages that may have a part to fill."""
+    return [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))]
+
+
 def main() -> int:
-    if len(sys.argv) < 2:
-        print(__doc__, file=sys.stderr)
-        return 2
-    for page in map(Path, sys.argv[1:]):
+    for page in map(Path, sys.argv[1:] or pages()):
         page.write_text(filled(page.read_text("utf-8")), "utf-8")
     return 0
 

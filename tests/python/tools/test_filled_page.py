@@ -1,4 +1,4 @@
-"""Pages with what commands print: no page of this repository is stale."""
+"""Pages with what commands print and what results hold: no page of this repository is stale."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 import filled_page
 import pytest
 
-PAGES = [page for page in filled_page.ROOT.glob("docs/**/*.md") if "<!-- begin: " in page.read_text("utf-8")]
+PAGES = [page for page in filled_page.pages() if "<!-- begin: " in page.read_text("utf-8")]
 
 
 @pytest.mark.submission
 @pytest.mark.parametrize("page", PAGES, ids=lambda one: one.stem)
 def test_a_page_says_what_its_commands_print(page: Path) -> None:
-    """If this fails, call tools/filled_page.py with the page, and draw the figures of the page anew."""
+    """If this fails, call `make docs-tables`, and draw the figures of the page anew."""
     text = page.read_text("utf-8")
     assert filled_page.filled(text) == text
 
@@ -30,3 +30,18 @@ def test_a_part_is_replaced_and_the_rest_stays() -> None:
 def test_a_command_that_fails_is_not_taken_for_a_page() -> None:
     with pytest.raises(subprocess.CalledProcessError):
         filled_page.filled("<!-- begin: taskgrain no-such-verb -->\n<!-- end -->\n")
+
+
+def test_a_part_of_another_kind_is_named() -> None:
+    with pytest.raises(
+        ValueError, match="begin: 'restul' is not allowed; allowed: taskgrain, results, result"
+    ):
+        filled_page.filled("<!-- begin: restul x -->\n<!-- end -->\n")
+
+
+def test_a_table_has_the_chosen_rows_and_what_workloads_differ_by() -> None:
+    words = "result 2026-11-23-default metg rounds system=mpi,limit pattern=stencil_1d"
+    lines = filled_page.filled(f"<!-- begin: {words} -->\n<!-- end -->\n").splitlines()[2:-2]
+    assert lines[0] == "| system | width=2, metg | width=2, rounds | width=16, metg | width=16, rounds |"
+    assert [line.split(" | ")[0] for line in lines[2:]] == ["| `limit`", "| `mpi`"]
+    assert lines[3].split(" | ")[1] == "0.79 µs (0.75 – 0.84)"
