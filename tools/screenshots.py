@@ -13,7 +13,7 @@ from taskgrain.report import data
 from taskgrain.report.write import draw, write
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "docs" / "results" / "2026-11-21-epyc-2-probed"
+RESULTS = ROOT / "docs" / "results" / "2026-11-23-default"
 IMAGES = ROOT / "docs" / "images"
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 import chromium  # noqa: E402
