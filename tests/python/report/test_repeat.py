@@ -17,7 +17,10 @@ from taskgrain.results import reader
 from taskgrain.results.lines import CellLine
 from taskgrain.study.settings import Settings
 
-STORED = sorted((Path(__file__).parents[3] / "docs" / "results").glob("*/"))
+STORED = [
+    *sorted((Path(__file__).parents[3] / "docs" / "results").glob("*/")),
+    *sorted((Path(__file__).parents[1] / "results" / "old").glob("*/")),
+]
 RECORDED = "taskgrain metg --system mpi"
 
 

@@ -25,7 +25,7 @@ from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.warnings import read_notice
 
 ROOT = Path(__file__).parents[3]
-MEASURED = ROOT / "docs/results/2026-11-21-epyc-2"
+MEASURED = Path(__file__).parent / "old" / "2026-11-21-epyc-2"
 MPI = made.cell_name("mpi", "fft")
 
 
@@ -50,7 +50,7 @@ def test_runs_has_every_sample() -> None:
     found = rows(MEASURED, "runs")
     stored = [line for line in lines(MEASURED, "run") for _ in line["seconds"]]
     counted = [row for row in found if row["counted"]]
-    assert len(counted) == len(stored) > 10_000
+    assert len(counted) == len(stored) > 1_000
     assert [row["seconds"] for row in counted] == [
         one for line in lines(MEASURED, "run") for one in line["seconds"]
     ]
