@@ -45,3 +45,9 @@ def test_a_table_has_the_chosen_rows_and_what_workloads_differ_by() -> None:
     assert lines[0] == "| system | width=2, metg | width=2, rounds | width=16, metg | width=16, rounds |"
     assert [line.split(" | ")[0] for line in lines[2:]] == ["| `limit`", "| `mpi`"]
     assert lines[3].split(" | ")[1] == "0.79 µs (0.75 – 0.84)"
+
+
+def test_the_results_are_small_enough_for_a_checkout() -> None:
+    """One result of each kind: a clone has all of them, with every version."""
+    files = [file for file in filled_page.RESULTS.rglob("*") if file.is_file() and file.name != "report.html"]
+    assert sum(file.stat().st_size for file in files) < 4e6
