@@ -3,9 +3,8 @@
 /// What programs that measure messages between two ranks have in common: the sizes, how often a size is measured, and
 /// how a result is printed.
 ///
-///     latency    half of the time from a message to its answer, µs
-///     rate       messages a second: windows of 64, each of which is answered by a small message
-///     bandwidth  the same as bytes, MB/s
+///     latency    half of the time from a message to its answer
+///     rate       the time of a message in windows of 64, each of which is answered by a small message
 
 #include <chrono>
 #include <cstddef>
@@ -37,21 +36,13 @@ class Clock {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+/// A line of JSON, with the seconds of one message.
 inline void print_result(const char* system, std::string_view measure, std::size_t bytes, int rounds, double seconds,
                          int repeat) {
   const double messages = measure == "latency" ? 2.0 * rounds : 1.0 * window * rounds;
-  double value = messages / seconds;
-  const char* unit = "1/s";
-  if (measure == "latency") {
-    value = seconds / messages * 1e6;
-    unit = "us";
-  } else if (measure == "bandwidth") {
-    value = messages * static_cast<double>(bytes) / seconds / 1e6;
-    unit = "MB/s";
-  }
-  std::printf(R"({"system": "%s", "measure": "%.*s", "bytes": %zu, "value": %.6g, "unit": "%s", "repeat": %d})"
+  std::printf(R"({"system": "%s", "measure": "%.*s", "bytes": %zu, "seconds": %.6g, "repeat": %d})"
               "\n",
-              system, static_cast<int>(measure.size()), measure.data(), bytes, value, unit, repeat);
+              system, static_cast<int>(measure.size()), measure.data(), bytes, seconds / messages, repeat);
   std::fflush(stdout);
 }
 

@@ -1,4 +1,4 @@
-/// Messages of MPI between two ranks against their size: latency, rate and bandwidth.
+/// Messages of MPI between two ranks against their size: latency and rate.
 ///
 ///     mpirun -n 2 taskgrain-messages-mpi [REPEATS]        one line of JSON for each size on stdout
 
@@ -83,8 +83,8 @@ int main(int argc, char** argv) {
   }
   Pair pair(rank);
   for (int repeat = 0; repeat < repeats; ++repeat)
-    for (const std::string_view what : {"latency", "rate", "bandwidth"})
-      for (std::size_t bytes = what == "bandwidth" ? 1 : 0; bytes <= most_bytes; bytes = next_size(bytes))
+    for (const std::string_view what : {"latency", "rate"})
+      for (std::size_t bytes = 0; bytes <= most_bytes; bytes = next_size(bytes))
         measure(pair, rank, what, bytes, repeat);
   MPI_Finalize();
 }

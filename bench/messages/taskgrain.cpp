@@ -1,4 +1,4 @@
-/// Active messages between two ranks against their size: latency, rate and bandwidth of messages (`message`) and of
+/// Active messages between two ranks against their size: latency and rate of messages (`message`) and of
 /// large messages (`large`) that a thread takes which waits for nothing else; and the latency of messages that
 /// fulfill a task, which answers (`task`).
 ///
@@ -125,8 +125,8 @@ int main(int argc, char** argv) {
   }
   Pair pair(comm, false), large(comm, true);
   for (int repeat = 0; repeat < repeats; ++repeat) {
-    for (const std::string_view what : {"latency", "rate", "bandwidth"})
-      for (std::size_t bytes = what == "bandwidth" ? 1 : 0; bytes <= most_bytes; bytes = next_size(bytes))
+    for (const std::string_view what : {"latency", "rate"})
+      for (std::size_t bytes = 0; bytes <= most_bytes; bytes = next_size(bytes))
         for (Pair* one : {&pair, &large}) measure(*one, comm, what, bytes, repeat);
     measure_tasks(comm, repeat);
   }

@@ -1,7 +1,6 @@
 /// What a producer of tasks and one thief take:
 ///
-///     PROGRAM TURNS [TASKS]    prints the seconds of the tasks, and the share of them that the producer did not run
-///     PROGRAM --turns          prints how many turns of the work take a microsecond
+///     PROGRAM TURNS [TASKS]    prints a line of JSON: the seconds of the tasks, and the share that the producer did not run
 
 #include "producer.hpp"
 
@@ -9,7 +8,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <string_view>
 
 namespace producer {
 
@@ -34,12 +32,6 @@ double seconds_of(const Body& body) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-double turns_of_a_microsecond() {
-  double best = 1;
-  for (int k = 0; k < 200; ++k) best = std::min(best, seconds_of([] { work(100'000); }));
-  return 1e-6 * 100'000 / best;
-}
-
 }  // namespace
 
 void be_the_producer() { producing_in = round; }
@@ -53,13 +45,9 @@ void run_task(long turns) {
 
 int main(int argc, char** argv) {
   using namespace producer;
-  if (argc == 2 && std::string_view(argv[1]) == "--turns") {
-    std::printf("%.1f\n", turns_of_a_microsecond());
-    return 0;
-  }
   const long turns = argc > 1 ? std::atol(argv[1]) : -1, tasks = argc > 2 ? std::atol(argv[2]) : 100'000;
   if (argc < 2 || argc > 3 || turns < 0 || tasks < 2) {
-    std::fprintf(stderr, "usage: %s TURNS [TASKS], or --turns\n", argv[0]);
+    std::fprintf(stderr, "usage: %s TURNS [TASKS]\n", argv[0]);
     return 2;
   }
   start();
@@ -67,6 +55,6 @@ int main(int argc, char** argv) {
   ++round;
   own = 0;
   const double seconds = seconds_of([&] { produce(tasks, turns); });
-  std::printf("%.9f %.4f\n", seconds, 1 - static_cast<double>(own) / static_cast<double>(tasks));
+  std::printf("{\"seconds\": %.9f, \"stolen\": %.4f}\n", seconds, 1 - static_cast<double>(own) / static_cast<double>(tasks));
   stop();
 }

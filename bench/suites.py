@@ -1,0 +1,232 @@
+"""What bench/programs.py runs: the systems of each suite, and the tables that show them.
+
+A system is a command with the flags that it always gets. `{build}`, `{ranks}`, `{threads}` and two cores,
+`{first}` and `{second}`, are filled in. Tables may share what they run: nothing runs twice in a round.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from taskgrain.machine.topology import choose_cores
+
+
+class Entry(NamedTuple):
+    """A row of a table: a system at a place."""
+
+    panel: str
+    x: float
+    system: str
+    command: tuple[str, ...]
+    where: Mapping[str, object] = {}
+    """What those lines of the program have that belong to this row."""
+
+
+class Table(NamedTuple):
+    """A table and its plot."""
+
+    name: str
+    title: str
+    across: str
+    """What x is."""
+    entries: list[Entry]
+    logarithmic: bool = True
+
+
+class Shape(NamedTuple):
+    """How many ranks, and workers of each."""
+
+    ranks: int
+    threads: int
+
+    def __str__(self) -> str:
+        return f"{counted(self.ranks, 'rank')} × {self.threads}"
+
+
+class Suite(NamedTuple):
+    """Programs that are measured together."""
+
+    systems: Mapping[str, str]
+    tables: Callable[[Namespace], list[Table]]
+    also: str
+    """What the programs print beside their time."""
+    flags: Mapping[str, str]
+    """Numbers that the command line may replace."""
+    preset: str = "release"
+    target: str = "apps"
+
+
+Place = tuple[object, float, Shape, Mapping[str, object]]
+"""Panel, x, and what is run there."""
+MPI = "mpirun -n {ranks} --bind-to none {build}/apps/"
+# StarPU's thread for messages shares a core with a worker, so the one that waits must give way.
+STARPU = f"env OMPI_MCA_mpi_yield_when_idle=1 {MPI}"
+BOUND = "env OMP_PROC_BIND=true OMP_PLACES=cores {build}/"
+OVERHEAD_SECONDS = 0.1
+"""Of each core, in a run of tasks without dependences."""
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' if number > 1 else ''}"
+
+
+def filled(o: Namespace, system: str, shape: Shape, *words: str) -> tuple[str, ...]:
+    found = [*SUITES[o.suite].systems[system].split(), *words]
+    first, *others = choose_cores(0)
+    values = {"build": o.build, "first": first, "second": others[0] if others else first}
+    return tuple(word.format(**values, **shape._asdict()) for word in found)
+
+
+def rows(o: Namespace, places: Iterable[Place], systems: Sequence[str], *words: str) -> list[Entry]:
+    """All systems at each place; `words` are flags that all get."""
+    last = ("--threads", "{threads}", "--repeats", str(o.repeats + 1), *words)
+    return [
+        Entry(str(panel), x, one, filled(o, one, shape, *_flags(flags), *last))
+        for panel, x, shape, flags in places
+        for one in systems
+    ]
+
+
+def _flags(values: Mapping[str, object]) -> list[str]:
+    return [word for name, value in values.items() for word in (f"--{name}", str(value))]
+
+
+def matrices(o: Namespace) -> list[Table]:
+    """Time against size and block, scaling, and random sizes of blocks."""
+    (block,), most, small = o.block, max(o.sizes), sorted(o.sizes)[len(o.sizes) // 2]
+    full = list(dict.fromkeys([Shape(o.cores, 1), Shape(1, o.cores)]))
+    scaled = [
+        (panel, cores, shape(cores))
+        for panel, shape in (("ranks", lambda n: Shape(n, 1)), ("workers", lambda n: Shape(1, n)))
+        for cores in dict.fromkeys([1, o.cores])
+    ]
+
+    def weak(cores: int) -> int:
+        """A size with as many operations for each core, in whole blocks."""
+        return max(1, round(small * cores ** (1 / 3) / block)) * block
+
+    def table(name: str, title: str, across: str, places: list[Place], **rest: Any) -> Table:
+        entries = rows(o, places, rest.pop("systems", o.systems), "--validate")
+        return Table(name, f"{o.suite}: {title}", across, entries, **rest)
+
+    same = {"size": most, "block": block}
+    found = [
+        table("size", f"blocks of {block}", "size",
+              [(shape, n, shape, same | {"size": n}) for shape in full for n in o.sizes]),
+        table("block", f"matrices of {most}", "block",
+              [(shape, n, shape, same | {"block": n}) for shape in full for n in o.blocks]),
+        table("strong", f"strong scaling, matrices of {most}, blocks of {block}", "cores",
+              [(panel, n, shape, same) for panel, n, shape in scaled], logarithmic=False),
+        table("weak", f"weak scaling, matrices of {small} on one core, blocks of {block}", "cores",
+              [(panel, n, shape, same | {"size": weak(n)}) for panel, n, shape in scaled], logarithmic=False),
+    ]  # fmt: skip
+    if "rhos" in o:
+        title = f"random sizes of blocks, {block} on average, matrices of {most}"
+        places = [(shape, rho, shape, same | {"rho": rho}) for shape in full for rho in o.rhos]
+        uneven = [one for one in o.systems if one != "ScaLAPACK"]
+        found.append(table("rho", title, "rho", places, systems=uneven, logarithmic=False))
+    return found
+
+
+def overhead(o: Namespace) -> list[Table]:
+    """Tasks without dependences, and with many."""
+    spins, least = o.spins, min(o.spins)
+    shapes = [(counted(n, "thread"), Shape(1, n)) for n in dict.fromkeys([1, o.cores])]
+
+    def enough(spin: float, threads: int) -> int:
+        return max(1000, round(threads * OVERHEAD_SECONDS / ((spin + 0.2) * 1e-6)))
+
+    independent = [
+        (panel, spin, shape, {"spin": spin, "size": enough(spin, shape.threads)})
+        for panel, shape in shapes
+        for spin in spins
+    ]
+    grid = {"spin": least, "graph": "grid", "rows": 32, "columns": 400}
+    many = [(panel, n, shape, grid | {"dependences": n}) for panel, shape in shapes for n in o.dependences]
+    knows = [one for one in o.systems if one in ("taskgrain", "StarPU, task", "StarPU, STF")]
+    title = f"overhead: tasks of {least:g} µs in a grid with many dependences"
+    return [
+        Table("independent", "overhead: tasks without dependences", "µs", rows(o, independent, o.systems)),
+        Table("dependences", title, "dependences", rows(o, many, knows)),
+    ]
+
+
+def producer(o: Namespace) -> list[Table]:
+    """A thread makes many tasks that need nothing, and two threads run them. `ideal` knows no runtime."""
+    words = {n: (str(n), str(o.tasks[0])) for n in o.turns}
+    entries = [
+        Entry("", n, one, filled(o, one, Shape(1, 2), *words[n])) for n in o.turns for one in o.systems
+    ]
+    title = f"one producer, {o.tasks[0]} tasks, two threads"
+    return [Table("time", title, "turns", entries, logarithmic=False)]
+
+
+def messages(o: Namespace) -> list[Table]:
+    """Two ranks on two cores, and as the floor a cache line between two cores; times of a message."""
+    sizes = [0, *(2**k for k in range(21))]
+    own = {"cache line": [4], "task": [4]}
+
+    def table(name: str, title: str) -> Table:
+        return Table(name, title, "bytes", [
+            Entry("", size, one, filled(o, one, Shape(2, 1)), {"system": one, "measure": name, "bytes": size})
+            for size in sizes
+            for one in o.systems
+            if size in own.get(one, sizes) and (name == "latency" or one not in own)
+        ])  # fmt: skip
+
+    return [
+        table("latency", "half of the time from a message to its answer"),
+        table("rate", "time of a message in windows of 64, each of which is answered"),
+    ]
+
+
+MATRICES = {"sizes": "512,1024,2048", "blocks": "32,64,128,256", "block": "128"}
+MESSAGES = "{build}/bench/messages/taskgrain-messages-"
+PAIR = "{build}/src/rt/taskgrain-run -n 2 --cores {first},{second} " + MESSAGES + "taskgrain"
+PRODUCERS = ("taskgrain", "alone", "libgomp", "libomp", "onetbb")
+SUITES = {
+    "gemm": Suite(
+        {
+            "taskgrain, 2D, large": f"{MPI}gemm-taskgrain_2d --messages large",
+            "taskgrain, 2D, small": f"{MPI}gemm-taskgrain_2d --messages small",
+            "taskgrain, 3D": f"{MPI}gemm-taskgrain_3d",
+            "StarPU": f"{STARPU}gemm-starpu",
+            "ScaLAPACK": f"{MPI}gemm-scalapack",
+        },
+        matrices, "gflops", MATRICES,
+    ),
+    "cholesky": Suite(
+        {
+            "taskgrain": f"{MPI}cholesky-taskgrain",
+            "StarPU": f"{STARPU}cholesky-starpu",
+            "ScaLAPACK": f"{MPI}cholesky-scalapack",
+        },
+        matrices, "gflops", MATRICES | {"rhos": "1,1.25,1.5,1.75,2"},
+    ),
+    "overhead": Suite(
+        {
+            "taskgrain": "{build}/apps/overhead-taskgrain --insertion counted",
+            "taskgrain, insertion apart": "{build}/apps/overhead-taskgrain --insertion apart",
+            "OpenMP": f"{BOUND}apps/overhead-openmp",
+            "StarPU, task": "{build}/apps/overhead-starpu --insertion counted --interface task",
+            "StarPU, STF": "{build}/apps/overhead-starpu --insertion counted --interface stf",
+        },
+        overhead, "efficiency", {"spins": "1,10,100", "dependences": "1,4,16"},
+    ),
+    "producer": Suite(
+        {name: f"{BOUND}bench/taskgrain-producer-{name}" for name in PRODUCERS},
+        producer, "stolen", {"turns": "0,300,1500,6000,30000,150000", "tasks": "100000"}, "bench", "bench",
+    ),
+    "messages": Suite(
+        {
+            "mpi": "mpirun -n 2 --bind-to cpu-list:ordered --cpu-list {first},{second} " + MESSAGES + "mpi",
+            "message": PAIR,
+            "large": PAIR,
+            "task": PAIR,
+            "cache line": MESSAGES + "cache_line {first} {second}",
+        },
+        messages, "", {}, "bench", "bench",
+    ),
+}  # fmt: skip
