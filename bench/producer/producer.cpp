@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   ++round;
   own = 0;
   const double seconds = seconds_of([&] { produce(tasks, turns); });
-  std::printf("{\"seconds\": %.9f, \"stolen\": %.4f}\n", seconds, 1 - static_cast<double>(own) / static_cast<double>(tasks));
+  std::printf("{\"seconds\": %.9f, \"stolen\": %.4f}\n", seconds,
+              1 - static_cast<double>(own) / static_cast<double>(tasks));
   stop();
 }

@@ -1,105 +1,64 @@
-"""The benchmarks' own options: what is wrong is said before anything is measured."""
+"""What else the benchmarks bring: drivers for the ruler, and a count of instructions."""
 
 from __future__ import annotations
 
-import importlib
+import json
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from driver_process import marked, runnable
 from waiting import wait_until
 
-from taskgrain.drive.launch.launch import Launch
-from taskgrain.study.workload import Workload
-
 BENCH = Path(__file__).parents[3] / "bench"
+RUN = [sys.executable, "-m", "taskgrain", "run", "--json", "--steps", "20", "--repeats", "2", "--systems"]
 
 
-def refused(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2, done.stderr
-    assert done.stdout == ""
-    assert "Traceback" not in done.stderr
-    return done.stderr
+def runs(*words: str) -> dict[str, Any]:
+    """What `taskgrain run` says of each system."""
+    done = subprocess.run([*RUN, *words], capture_output=True, text=True)
+    return {one["system"]: one for one in json.loads(done.stdout)["runs"]}
 
 
-@pytest.mark.parametrize(
-    ("script", "option", "value", "words"),
-    [
-        ("versus.py", "--systems", "nix", "allowed: "),
-        ("overhead.py", "--rounds", "0", "whole number from 1"),
-        ("imbalance.py", "--rounds", "1e3", "whole number from 1"),
-        ("versus.py", "--patterns", "fft:1,stencil_1d", "stencil_1d"),
-        ("overhead.py", "--patterns", "fft:1,stencil_1d:x", "'stencil_1d:x' is not"),
-    ],
-)
-def test_options_that_cannot_be(script: str, option: str, value: str, words: str) -> None:
-    error = refused(sys.executable, str(BENCH / script), option, value)
-    assert option in error and words in error
+@pytest.mark.parametrize("system", ["calls", "calls.java"])
+def test_calls_are_made_in_every_language(system: str) -> None:
+    if system == "calls.java" and not shutil.which("java"):
+        pytest.skip("there is no Java")
+    graph = ("--pattern", "nearest", "--width", "8", "--kernel", "empty", "--cores", "1")
+    found = runs(str(BENCH / "calls"), "--system", system, *graph, "--validate", "full")
+    assert found[system]["tasks"] == 160 and found[system]["granularity"] > 0
 
 
-def test_a_driver_that_is_no_program(tmp_path: Path) -> None:
-    for text in ("driver", f"driver={tmp_path / 'nowhere'}"):
-        assert text in refused(sys.executable, str(BENCH / "overhead.py"), "--driver", text)
+def installed(folder: Path, script: str) -> None:
+    """A program of Task Bench that is a script."""
+    program = folder / "openmp" / "main"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
 
 
-def test_calls_are_counted_in_every_language() -> None:
-    assert "--rounds: '0'" in refused(sys.executable, str(BENCH / "calls.py"), "--rounds", "0")
-    command = [sys.executable, str(BENCH / "calls.py"), "--rounds", "1"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    first, *rows = done.stdout.splitlines()
-    assert first.startswith("nanoseconds a call")
-    assert [row.split()[0] for row in rows] in (["C++", "Python"], ["C++", "Python", "Java"])
-    for row in rows:
-        assert [float(number) > 0.0 for number in row.split()[1:]] == [True] * 3
-
-
-def test_instructions_of_what_is_no_program() -> None:
-    assert "'nowhere' is no program" in refused(str(BENCH / "rt_instructions"), "nowhere")
-    assert "is no program" in refused(str(BENCH / "rt_instructions"))
-    assert "no taskgrain-rt-workers beside" in refused(str(BENCH / "rt_instructions"), "/bin/true")
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "words"),
-    [
-        ("--systems", "mpi,nix", "'nix' is not compared"),
-        ("--seconds", "nan", "'nan' is no number above 0"),
-        ("--patterns", "fft", "'fft' is no list of pattern:tasks per core"),
-        ("--attempts", "0", "'0' is no whole number from 1"),
-    ],
-)
-def test_wrong_options_of_the_comparison_with_task_bench(
-    tmp_path: Path, option: str, value: str, words: str
-) -> None:
-    script = str(BENCH / "versus_task_bench.py")
-    assert words in refused(sys.executable, script, str(tmp_path), option, value)
-
-
-def test_programs_of_task_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(BENCH))
-    side_by_side = importlib.import_module("side_by_side")
-    versus = importlib.import_module("versus_task_bench")
-    says = tmp_path / "says"
-    says.write_text("echo ran >> $RUNS\necho $*\necho Elapsed Time 2.5e-01 seconds\n")
-    program = versus.Program("says", "sh {program} -on {cores}", {"RUNS": "{checkout}/runs"})
-    launch = Launch(("driver",), {}, side_by_side.CORES)
-    side = versus.TaskBench(program, launch, versus.places(tmp_path, sys.executable))
-    graph = side_by_side.Case(Workload("trivial", 4), 1000)
-    assert side.seconds(graph, 16) == 0.25
-    assert (tmp_path / "runs").read_text() == "ran\n" * 3
-    # Its 20 steps take 0.25 seconds.
-    assert side_by_side.affordable([side], graph, 1.0).steps == 80
-    assert side_by_side.affordable([side], graph, 100.0).steps == 1000
-    assert side_by_side.affordable([side], graph, 0.01).steps == 20
-    says.write_text("echo no such pattern >&2\n")
-    with pytest.raises(RuntimeError, match="no such pattern"):
-        side.seconds(graph, 16)
-    side.close()
+def test_programs_of_task_bench_are_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TASK_BENCH", str(tmp_path))
+    words = (str(BENCH / "task_bench"), "--system", "task_bench.openmp_task", "--pattern", "nearest")
+    graphs = ("--radix", "5", "--width", "8", "--graphs", "2", "--iterations", "7", "--cores", "1")
+    installed(tmp_path, f'echo "$*" >>{tmp_path}/calls; echo Elapsed Time 1e-03 seconds')
+    found = runs(*words, *graphs)["task_bench.openmp_task"]
+    assert found["seconds"] == [1e-3, 1e-3] and found["tasks"] == 320
+    assert found["rate"] == pytest.approx(320 * 7 * 128 / 1e-3)
+    graph = (
+        "-type nearest -output 16 -steps 20 -width 8 -radix 5 -fraction 0.25 -kernel compute_bound -iter 7"
+    )
+    assert (tmp_path / "calls").read_text() == 2 * f"-worker 1 {graph} -and {graph}\n"
+    busy = runs(*words, "--kernel", "busy_wait", "--iterations", "3")["task_bench.openmp_task"]
+    assert busy["error"] == "unsupported"
+    installed(tmp_path, "echo no such pattern >&2")
+    found = runs(*words)["task_bench.openmp_task"]
+    assert found["error"] == "system" and "no such pattern" in found["message"]
 
 
 @pytest.mark.deep
@@ -107,11 +66,14 @@ def test_programs_of_task_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_an_ended_comparison_leaves_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mark = f"taskgrain-test={tmp_path}"
     monkeypatch.setenv(*mark.split("=", 1))
+    monkeypatch.setenv("TASK_BENCH", str(tmp_path))
     says, ran = tmp_path / "dask" / "task_bench_direct.py", tmp_path / "ran"
     says.parent.mkdir()
-    says.write_text(f"open({str(ran)!r}, 'w'); print('Elapsed Time 1e-3 seconds')\n")
-    command = [sys.executable, str(BENCH / "versus_task_bench.py"), str(tmp_path), "--systems", "dask"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as bench:
+    says.write_text(f"open({str(ran)!r}, 'w'); import time; time.sleep(1000)\n")
+    words = [str(BENCH / "task_bench"), "--system", "task_bench.dask"]
+    with subprocess.Popen(
+        [*RUN, *words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as bench:
         try:
             wait_until(lambda: ran.exists() or bench.poll() is not None)
             own = marked(mark)
@@ -122,8 +84,20 @@ def test_an_ended_comparison_leaves_no_cluster(tmp_path: Path, monkeypatch: pyte
             ]
             assert any("dask_scheduler" in words for words in commands)
         finally:
-            bench.terminate()
+            bench.send_signal(signal.SIGINT)
             _, said = bench.communicate()
-    assert bench.returncode == 128 + signal.SIGTERM, said
     assert "Traceback" not in said
     assert not marked(mark)
+
+
+def refused(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2, done.stderr
+    assert done.stdout == ""
+    return done.stderr
+
+
+def test_instructions_of_what_is_no_program() -> None:
+    assert "'nowhere' is no program" in refused(str(BENCH / "rt_instructions"), "nowhere")
+    assert "is no program" in refused(str(BENCH / "rt_instructions"))
+    assert "no taskgrain-rt-workers beside" in refused(str(BENCH / "rt_instructions"), "/bin/true")

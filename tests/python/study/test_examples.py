@@ -128,7 +128,7 @@ def test_the_repositorys_studies(systems: Path, file: Path, cores: int) -> None:
 @pytest.fixture
 def every_system(tmp_path: Path) -> Path:
     """The names of all systems of the repository, as if each could run here."""
-    for file in (ROOT / "systems").glob("*/system.toml"):
+    for file in [*(ROOT / "systems").glob("*/system.toml"), *(ROOT / "bench").glob("*/system.toml")]:
         table = tomllib.loads(file.read_text("utf-8"))
         lines = ["title = 'x'", f"default = {json.dumps(table.get('default', False))}"]
         lines += ["[launch]", "command = ['x']"]
@@ -155,6 +155,13 @@ def test_the_studies_of_the_papers(
     published = file.stem.endswith("-published")
     assert 0 < plan["seconds"] < plan["budget"]
     assert plan["budget"] <= (12 * 3600 if published else 600)
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "bench").glob("*.toml")), ids=lambda file: str(file.name))
+def test_the_studies_of_the_benchmarks(every_system: Path, file: Path) -> None:
+    plan = dry_run(file, "--systems", every_system, "--cores", 1)
+    assert 0 < plan["seconds"] < plan["budget"]
+    assert f" bench/{file.name}" in (ROOT / "bench/run").read_text("utf-8")
 
 
 @pytest.mark.parametrize("file", PAPERS, ids=lambda file: str(file.name))
