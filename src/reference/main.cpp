@@ -1,5 +1,4 @@
-/// The session's shared reference: the kernel alone on every core at once, which efficiency is measured against; and a
-/// probe of the cores, which tells whether they are as free and as near to each other as before.
+/// The session's shared reference: the kernel alone on every core at once, which efficiency is measured against.
 
 #include <atomic>
 #include <chrono>
@@ -11,8 +10,6 @@
 
 #include "../core/request.hpp"
 #include "../driver/protocol.hpp"
-#include "issue_rate.hpp"
-#include "ring.hpp"
 #include "taskgrain/binding.hpp"
 #include "taskgrain/error.hpp"
 #include "taskgrain/kernel_entry.hpp"
@@ -25,20 +22,19 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-/// Runs `prepare()` on each core and, when all have, `body(prepared, k)`.
-template <typename Prepare, typename Body>
-void on_all_cores(Prepare prepare, Body body) {
+/// Runs `body(k)` on each core, all at once.
+template <typename Body>
+void on_all_cores(Body body) {
   const std::vector<int> processors = cores();
   std::atomic<std::size_t> waiting{processors.size()};
   std::vector<std::jthread> threads;
   for (std::size_t k = 0; k < processors.size(); ++k) {
     threads.emplace_back([&, k] {
       pin_this_thread(processors[k]);
-      auto prepared = prepare();
       --waiting;
       while (waiting.load() != 0) {
       }
-      body(prepared, k);
+      body(k);
     });
   }
 }
@@ -72,30 +68,16 @@ Prepared& prepared(const Json& request, const KernelSpec& spec, Isa isa) {
 std::vector<double> rates(Prepared& prepared, double seconds) {
   const Kernel& kernel = prepared.kernel;
   std::vector<double> rates(cores().size());
-  on_all_cores([&] { return 0; },
-               [&](int, std::size_t k) {
-                 Scratch& scratch = prepared.scratch[k];
-                 kernel({0, 0, 0}, scratch);  // and first touch
-                 const auto start = Clock::now();
-                 double work = 0;
-                 for (std::int64_t step = 0; step == 0 || seconds_since(start) < seconds; ++step)
-                   work += static_cast<double>(kernel({0, step, 0}, scratch)) * kernel.work_per_iteration();
-                 rates[k] = work / seconds_since(start);
-               });
+  on_all_cores([&](std::size_t k) {
+    Scratch& scratch = prepared.scratch[k];
+    kernel({0, 0, 0}, scratch);  // and first touch
+    const auto start = Clock::now();
+    double work = 0;
+    for (std::int64_t step = 0; step == 0 || seconds_since(start) < seconds; ++step)
+      work += static_cast<double>(kernel({0, step, 0}, scratch)) * kernel.work_per_iteration();
+    rates[k] = work / seconds_since(start);
+  });
   return rates;
-}
-
-Json probe(double seconds) {
-  std::vector<double> issue_rates(cores().size());
-  Ring ring(issue_rates.size());
-  on_all_cores([] { return 0; },
-               [&](int, std::size_t k) {
-                 issue_rates[k] = issue_rate(seconds);
-                 ring.pass(k);
-               });
-  Json found = {{"issue_rates", issue_rates}};
-  if (issue_rates.size() > 1) found["hop_seconds"] = ring.hop_seconds();
-  return found;
 }
 
 double checked_seconds(const Json& request) {
@@ -115,12 +97,7 @@ Json handle(const Json& request) {
   }
   if (op == "quit") return nullptr;
   const Json id = request.value("id", Json(nullptr));
-  if (op == "probe") {
-    Json reply = {{"event", "probe"}, {"id", id}};
-    reply.update(probe(checked_seconds(request)));
-    return reply;
-  }
-  if (op != "peak") throw InvalidSpec("op", op, "hello, peak, probe, quit");
+  if (op != "peak") throw InvalidSpec("op", op, "hello, peak, quit");
   const KernelSpec spec = kernel_spec(request.value("kernel", Json::object()));
   if (kernel_from_name(spec.name).does_nothing())
     throw InvalidSpec("kernel", spec.name, "a kernel that does something");

@@ -94,16 +94,6 @@ class Peak:
     work_unit: str
 
 
-@dataclass(frozen=True)
-class Probe:
-    """The reference's answer about the cores themselves."""
-
-    issue_rates: tuple[float, ...]
-    """Rounds of integer operations per second, one rate per core, all running at once."""
-    hop_seconds: float | None
-    """How long a cache line takes from core to core; None on one core."""
-
-
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON number")
 
@@ -280,14 +270,6 @@ def peak(answer: Mapping[str, object], number: int, cores: int) -> Peak:
     if answer.get("id") != number:
         raise DriverError("protocol", f"an answer to request {_shown(answer.get('id'))} came for {number}")
     return Peak(_positive(answer, "rates", cores), _text(answer, "work_unit"))
-
-
-def probe(answer: Mapping[str, object], number: int, cores: int) -> Probe:
-    """Checks a `probe` event."""
-    if answer.get("id") != number:
-        raise DriverError("protocol", f"an answer to request {_shown(answer.get('id'))} came for {number}")
-    hop = _number(answer.get("hop_seconds"), "hop_seconds", above=True) if cores > 1 else None
-    return Probe(_positive(answer, "issue_rates", cores), hop)
 
 
 def error(answer: Mapping[str, object], number: int | None) -> DriverError:

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from taskgrain.drive import answers
-from taskgrain.drive.answers import Disturbed, DriverError, OutOfTime, Peak, Probe, Ready, RunResult
+from taskgrain.drive.answers import Disturbed, DriverError, OutOfTime, Peak, Ready, RunResult
 from taskgrain.drive.books import Books
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.log import DriverLog
@@ -248,13 +248,6 @@ class Session:
         answer = self._ask(request, "peak", number, self._patience(seconds))
         processors = self.ready.cores if self.ready else 0
         return self._checked(lambda: answers.peak(answer, number, processors))
-
-    def probe(self, seconds: float) -> Probe:
-        """One `probe`, which only the reference serves."""
-        self._number += 1
-        number = self._number
-        answer = self._ask({"op": "probe", "id": number, "seconds": seconds}, "probe", number, RUN_SECONDS)
-        return self._checked(lambda: answers.probe(answer, number, len(self.launch.cores)))
 
     def log_tail(self) -> str:
         """What the driver printed last. To be asked when it has failed: it takes a moment."""

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskgrain.drive import answers
-from taskgrain.drive.answers import DriverError, Peak, Probe, binding_warnings, parse, printable
+from taskgrain.drive.answers import DriverError, Peak, binding_warnings, parse, printable
 
 READY = {
     "event": "ready",
@@ -237,28 +237,25 @@ def test_whatever_is_in_a_ready_it_is_sound_or_the_field_is_named(name: str, val
 # -- the reference ----------------------------------------------------------------------------------------
 
 
-def test_peak_and_probe() -> None:
+def test_peak() -> None:
     assert answers.peak({"id": 1, "rates": [1e9, 2], "work_unit": "FLOP"}, 1, 2) == Peak((1e9, 2.0), "FLOP")
-    assert answers.probe({"id": 2, "issue_rates": [3, 4], "hop_seconds": 1e-7}, 2, 2) == Probe((3, 4), 1e-7)
-    assert answers.probe({"id": 2, "issue_rates": [3]}, 2, 1) == Probe((3.0,), None)
 
 
 @pytest.mark.parametrize(
     "changed",
     [
         {"id": 9},
-        {"rates": [1.0], "issue_rates": [1.0]},
-        {"rates": [1.0, 0.0], "issue_rates": [1.0, 0.0]},
-        {"work_unit": 1, "hop_seconds": 0},
-        {"work_unit": None, "hop_seconds": None},
+        {"rates": [1.0]},
+        {"rates": [1.0, 0.0]},
+        {"work_unit": 1},
+        {"work_unit": None},
     ],
 )
 def test_a_reference_that_makes_no_sense(changed: dict[str, Any]) -> None:
-    good = {"id": 1, "rates": [1, 2], "work_unit": "B", "issue_rates": [1, 2], "hop_seconds": 1e-7}
-    for read in (answers.peak, answers.probe):
-        with pytest.raises(DriverError) as caught:
-            read(good | changed, 1, 2)
-        assert caught.value.kind == "protocol"
+    good = {"id": 1, "rates": [1, 2], "work_unit": "B"}
+    with pytest.raises(DriverError) as caught:
+        answers.peak(good | changed, 1, 2)
+    assert caught.value.kind == "protocol"
 
 
 # -- bindings ---------------------------------------------------------------------------------------------

@@ -18,8 +18,10 @@ import pytest
 from waiting import HANG, wait_until
 
 from taskgrain.drive.answers import DriverError, OutOfTime
+from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
+from taskgrain.drive.system import REFERENCE
 from taskgrain.machine.processes import cpu_seconds, descendants, runs
 from taskgrain.words.errors import InputError
 
@@ -77,6 +79,17 @@ def test_good_driver(sessions: list[Session], tmp_path: Path) -> None:
     session.close()
     assert not session.alive
     assert not any(psutil.pid_exists(pid) for pid in pids)
+
+
+def test_the_reference_refuses_what_cannot_be_and_lives_on() -> None:
+    program = package_folder() / "bin" / REFERENCE
+    with Session("reference", Launch((str(program),), {}, CORES)) as reference:
+        reference.start()
+        with pytest.raises(DriverError, match="seconds"):
+            reference.peak({"name": "compute_bound"}, 61.0)
+        with pytest.raises(DriverError, match="kernel"):
+            reference.peak({"name": "empty"}, 0.001)
+        assert len(reference.peak({"name": "compute_bound"}, 0.001).rates) == len(CORES)
 
 
 FAILING = {
@@ -292,6 +305,7 @@ HARNESS = """
 import sys, time
 from pathlib import Path
 from taskgrain.drive.session import Session
+from taskgrain.drive.system import REFERENCE
 from taskgrain.drive.launch.launch import Launch
 session = Session("x", Launch((sys.executable, sys.argv[1], sys.argv[2]), {}, (int(sys.argv[4]),)))
 session.start()

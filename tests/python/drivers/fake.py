@@ -92,7 +92,5 @@ for line in sys.stdin:
         case "peak":
             rates = [FLOP / noisy(ITERATION_SECONDS) for _ in CORES]
             answer(event="peak", id=request["id"], rates=rates, work_unit="flop")
-        case "probe":
-            answer(event="probe", id=request["id"], issue_rates=[1e9] * len(CORES), hop_seconds=5e-8)
         case "quit":
             break

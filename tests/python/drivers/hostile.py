@@ -201,8 +201,6 @@ while True:
             run(request)
         case "peak":
             answer(event="peak", id=request["id"], rates=[1e9] * len(CORES), work_unit="flop")
-        case "probe":
-            answer(event="probe", id=request["id"], issue_rates=[1e9] * len(CORES), hop_seconds=5e-8)
         case "quit" if MODE != "ignores_quit":
             break
         case "quit":
