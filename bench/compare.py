@@ -31,6 +31,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
 
+from arguments import count, names
 from compared_worlds import Trial, across, until_decided, within
 from noisy_worlds import WORLDS, World
 
@@ -67,30 +68,12 @@ def row(way: str, world: str, trials: list[tuple[Trial, Trial]]) -> str:
     return f"{way:8} {world:20} " + " ".join(f"{number:7.1%}" for number in numbers) + f" {seconds:8.1f}"
 
 
-def _names(allowed: list[str]) -> Callable[[str], list[str]]:
-    def names(text: str) -> list[str]:
-        for name in text.split(","):
-            if name not in allowed:
-                raise argparse.ArgumentTypeError(f"{name!r} is not allowed; allowed: {', '.join(allowed)}")
-        return text.split(",")
-
-    return names
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
-    return int(text)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seeds", type=_count, default=100, help="studies of each kind in each world")
-    parser.add_argument(
-        "--worlds", type=_names(list(WORLDS)), default=list(WORLDS), help="with commas between"
-    )
-    parser.add_argument("--ways", type=_names(list(WAYS)), default=list(WAYS), help="with commas between")
-    parser.add_argument("--processes", type=_count, default=2)
+    parser.add_argument("--seeds", type=count, default=100, help="studies of each kind in each world")
+    parser.add_argument("--worlds", type=names(WORLDS), default=list(WORLDS), help="with commas between")
+    parser.add_argument("--ways", type=names(WAYS), default=list(WAYS), help="with commas between")
+    parser.add_argument("--processes", type=count, default=2)
     options = parser.parse_args()
     print(f"{'way':8} {'world':20}   alarm    same   wrong   found  seconds")
     with Pool(options.processes) as pool:

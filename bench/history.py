@@ -26,6 +26,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
 
+from arguments import count, names
 from history_worlds import WORLDS, simulated, watched
 
 TIMES = 1.2
@@ -60,41 +61,28 @@ def _undone(world: str, count: int, cells: int, seed: int) -> bool:
     return len(watched(simulated(world, seed, *levels), cells).changes) >= 2
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
-    return int(text)
-
-
 def _counts(text: str) -> list[int]:
-    found = [_count(one) for one in text.split(",")]
+    found = [count(one) for one in text.split(",")]
     if min(found) <= max(LATE):
         raise argparse.ArgumentTypeError(f"{text!r}: each has to be above {max(LATE)}")
     return found
 
 
-def _worlds(text: str) -> list[str]:
-    for name in text.split(","):
-        if name not in WORLDS:
-            raise argparse.ArgumentTypeError(f"{name!r} is not allowed; allowed: {', '.join(WORLDS)}")
-    return text.split(",")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--series", type=_count, default=1000, help="of each kind")
+    parser.add_argument("--series", type=count, default=1000, help="of each kind")
     parser.add_argument("--sessions", type=_counts, default=[12, 20, 40, 80], help="with commas between")
-    parser.add_argument("--worlds", type=_worlds, default=list(WORLDS), help="with commas between")
-    parser.add_argument("--cells", type=_count, default=1, help="that are looked at together")
-    parser.add_argument("--processes", type=_count, default=2)
+    parser.add_argument("--worlds", type=names(WORLDS), default=list(WORLDS), help="with commas between")
+    parser.add_argument("--cells", type=count, default=1, help="that are looked at together")
+    parser.add_argument("--processes", type=count, default=2)
     options = parser.parse_args()
     heads = ["alarm", "ever", *(f"found{after}" for after in LATE), "undone", "place", "holds", "extra"]
     print(f"{'world':8} {'sessions':>8} " + " ".join(f"{head:>{WIDTH}}" for head in heads))
     seeds = range(options.series)
     with Pool(options.processes) as pool:
         for world in options.worlds:
-            for count in options.sessions:
-                of = world, count, options.cells
+            for sessions in options.sessions:
+                of = world, sessions, options.cells
                 late = {after: np.array(pool.map(partial(_late, *of, after), seeds, 10)) for after in LATE}
                 found, *rest = late[5].T
                 row = [
@@ -105,7 +93,7 @@ def main() -> None:
                     *(one[found].mean() if found.any() else np.nan for one in rest),
                 ]
                 numbers = " ".join(f"{number:{WIDTH}.1%}" for number in row)
-                print(f"{world:8} {count:8} {numbers}", flush=True)
+                print(f"{world:8} {sessions:8} {numbers}", flush=True)
 
 
 if __name__ == "__main__":

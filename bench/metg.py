@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import tomli_w
+from arguments import count, positive
 
 from taskgrain.drive.catalogue import discover
 from taskgrain.drive.session import Session
@@ -256,12 +257,6 @@ def _cases(text: str) -> Sequence[tuple[str, int]]:
     return [(system, int(per_core)) for system, per_core in pairs]
 
 
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
-    return int(text)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     figures: dict[str, Callable[[argparse.Namespace], None]] = {
@@ -274,11 +269,11 @@ def main() -> None:
     parser.add_argument(
         "--cases", type=_cases, default=CASES, help="system:tasks per core, with commas between"
     )
-    parser.add_argument("--times", type=_count, help="how often (default: 10 of repeat, 20 of same)")
+    parser.add_argument("--times", type=count, help="how often (default: 10 of repeat, 20 of same)")
     parser.add_argument(
-        "--over", type=float, default=3600.0, help="Seconds over which `repeat` spreads its repetitions"
+        "--over", type=positive, default=3600.0, help="Seconds over which `repeat` spreads its repetitions"
     )
-    parser.add_argument("--budget", type=float, default=30.0, help="seconds of one METG")
+    parser.add_argument("--budget", type=positive, default=30.0, help="seconds of one METG")
     options = parser.parse_args()
     figures[options.figure](options)
 

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
+from arguments import count, names
 from rich.console import Console
 from suites import SUITES, Entry, Suite, Table
 
@@ -112,7 +113,7 @@ class Measured:
 
 
 def measure(
-    names: dict[Command, str],
+    titles: dict[Command, str],
     rounds: int,
     seconds: float,
     keep: Callable[[Line], None],
@@ -122,10 +123,10 @@ def measure(
     found = Measured()
     try:
         for number in range(rounds):
-            for position, command in enumerate(names if number % 2 == 0 else reversed(names)):
+            for position, command in enumerate(titles if number % 2 == 0 else reversed(titles)):
                 if command in found.refused or command in found.failed:
                     continue
-                tell(f"round {number + 1} of {rounds}, {position + 1} of {len(names)}: {names[command]}")
+                tell(f"round {number + 1} of {rounds}, {position + 1} of {len(titles)}: {titles[command]}")
                 try:
                     lines = run(command, seconds)
                 except Refused as error:
@@ -134,7 +135,7 @@ def measure(
                     found.failed[command] = str(error)
                 else:
                     for line in lines:
-                        keep({"title": names[command], "round": number, **line})
+                        keep({"title": titles[command], "round": number, **line})
                     found.lines.setdefault(command, {})[number] = lines
     except KeyboardInterrupt:
         found.interrupted = True
@@ -206,12 +207,6 @@ def plot(table: Table, found: Measured, path: Path) -> None:
     facet.properties(title=table.title).configure(font=look.PAPER.font).save(path)
 
 
-def number(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 100_000:
-        raise argparse.ArgumentTypeError(f"'{text}' is not allowed; allowed: 1 to 100000")
-    return int(text)
-
-
 def numbers(text: str) -> list[float]:
     try:
         found = [float(word) for word in text.split(",")]
@@ -226,23 +221,16 @@ def parse(words: list[str]) -> argparse.Namespace:
     for name, suite in SUITES.items():
         one = suites.add_parser(name, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
         one.add_argument("folder", type=Path, help="for the results")
-        one.add_argument(
-            "--systems", default=";".join(suite.systems), help="with semicolons; ratios are to the first"
-        )
-        one.add_argument("--rounds", type=number, default=5)
-        one.add_argument("--repeats", type=number, default=2, help="in a round, after one to warm up")
-        one.add_argument("--cores", type=number, default=len(os.sched_getaffinity(0)))
-        one.add_argument("--timeout", type=number, default=120, help="seconds for one run")
+        systems, text = list(suite.systems), "with semicolons; ratios are to the first"
+        one.add_argument("--systems", type=names(systems, ";"), default=systems, help=text)
+        one.add_argument("--rounds", type=count, default=5)
+        one.add_argument("--repeats", type=count, default=2, help="in a round, after one to warm up")
+        one.add_argument("--cores", type=count, default=len(os.sched_getaffinity(0)))
+        one.add_argument("--timeout", type=count, default=120, help="seconds for one run")
         one.add_argument("--build", type=Path, help="the build folder, if all is built already")
         for flag, default in suite.flags.items():
             one.add_argument(f"--{flag}", type=numbers, default=default, help="with commas")
-    options = parser.parse_args(words)
-    options.systems = [title.strip() for title in options.systems.split(";")]
-    known = SUITES[options.suite].systems
-    for title in options.systems:
-        if title not in known:
-            parser.error(f"argument --systems: '{title}' is not allowed; allowed: {'; '.join(known)}")
-    return options
+    return parser.parse_args(words)
 
 
 def built(suite: Suite) -> Path:
@@ -260,7 +248,7 @@ def main(words: list[str]) -> int:
     options.build = options.build or built(suite)
     tables = suite.tables(options)
     options.folder.mkdir(parents=True, exist_ok=True)
-    names: dict[Command, str] = {}
+    titles: dict[Command, str] = {}
     absent: dict[str, str] = {}
     for entry in (one for table in tables for one in table.entries):
         missing = [
@@ -269,10 +257,10 @@ def main(words: list[str]) -> int:
         if missing:
             absent[entry.system] = f"there is no {Path(missing[0]).name}; apps/README.md says what it needs"
         else:
-            names.setdefault(entry.command, entry.system)
+            titles.setdefault(entry.command, entry.system)
     for system, why in absent.items():
         out.text(f"NOT MEASURED: {system}: {why}")
-    if not names:
+    if not titles:
         return 1
     with (
         (options.folder / f"{options.suite}.jsonl").open("w", encoding="utf-8") as lines,
@@ -283,7 +271,7 @@ def main(words: list[str]) -> int:
             lines.write(json.dumps(line) + "\n")
             lines.flush()
 
-        found = measure(names, options.rounds, options.timeout, keep, status.update)
+        found = measure(titles, options.rounds, options.timeout, keep, status.update)
     baseline = next(one for one in options.systems if one not in absent)
     for table in tables:
         shown = table._replace(entries=[one for one in table.entries if one.system not in absent])
@@ -292,14 +280,14 @@ def main(words: list[str]) -> int:
             picture = options.folder / f"{options.suite}-{table.name}.svg"
             plot(shown, found, picture)
             out.text(f"{picture}\n")
-    for (system, why), times in Counter((names[one], why) for one, why in found.refused.items()).items():
+    for (system, why), times in Counter((titles[one], why) for one, why in found.refused.items()).items():
         out.text(f"NOT MEASURED: {system} ({times} of its points): {why}")
     log = options.folder / f"{options.suite}.log"
     log.write_text(
         "".join(f"== {' '.join(one)}\n{why}\n" for one, why in found.failed.items()), encoding="utf-8"
     )
     for command, why in found.failed.items():
-        out.text(f"FAILED: {' '.join(command)}: {why.splitlines()[0]} ({log})")
+        out.text(f"FAILED: {titles[command]}: {' '.join(command)}: {why.splitlines()[0]} ({log})")
     if found.interrupted:
         out.text("interrupted: this is what was measured until then")
     return 130 if found.interrupted else 1 if found.failed else 0

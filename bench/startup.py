@@ -16,6 +16,8 @@ import sys
 import time
 from pathlib import Path
 
+from arguments import count
+
 from taskgrain.words.quantity import seconds
 
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
@@ -41,8 +43,8 @@ def taken(command: list[str]) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=15)
-    rounds = max(1, parser.parse_args().rounds)
+    parser.add_argument("--rounds", type=count, default=15)
+    rounds = parser.parse_args().rounds
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in CASES}
     for number in range(rounds + 1):
         for name, command in CASES.items():

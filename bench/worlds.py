@@ -26,6 +26,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
 
+from arguments import count, names, positive
 from noisy_worlds import APART, WORLDS, Trial, holds, trial
 
 _HEAD = (
@@ -81,36 +82,12 @@ def _middle(values: Iterable[float]) -> float:
     return float(np.median(known)) if known else math.nan
 
 
-def _worlds(text: str) -> list[str]:
-    names = text.split(",")
-    for name in names:
-        if name not in WORLDS:
-            raise argparse.ArgumentTypeError(f"{name!r} is no world; allowed: {', '.join(WORLDS)}")
-    return names
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0.0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return seconds
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seeds", type=_count, default=300, help="trials in each world")
-    parser.add_argument("--worlds", type=_worlds, default=list(WORLDS), help="with commas between")
-    parser.add_argument("--budget", type=_seconds, default=60.0, help="simulated seconds of a search at most")
-    parser.add_argument("--processes", type=_count, default=2)
+    parser.add_argument("--seeds", type=count, default=300, help="trials in each world")
+    parser.add_argument("--worlds", type=names(WORLDS), default=list(WORLDS), help="with commas between")
+    parser.add_argument("--budget", type=positive, default=60.0, help="simulated seconds of a search at most")
+    parser.add_argument("--processes", type=count, default=2)
     options = parser.parse_args()
     print(_HEAD)
     with Pool(options.processes) as pool:
