@@ -190,11 +190,14 @@ def plot(table: Table, found: Measured, path: Path) -> None:
             ends = taken.value, taken.low or taken.value, taken.high or taken.value
             times = {name: 1e3 * end for name, end in zip(("ms", "low", "high"), ends, strict=True)}
             rows.append({"panel": entry.panel, "x": entry.x, "system": entry.system, **times})
-    titles = list(dict.fromkeys(entry.system for entry in entries))
+    titles, panels = (
+        list(dict.fromkeys(names)) for names in zip(*((e.system, e.panel) for e in entries), strict=True)
+    )
     scale = alt.Scale(type="log" if table.logarithmic else "linear", zero=False, nice=False, padding=12)
     axis = alt.Axis(values=sorted({entry.x for entry in entries}), format="~s", grid=False)
-    colour = alt.Color("system:N", title=None, sort=titles, scale=alt.Scale(range=list(look.PAPER.palette)))
-    shape = alt.Shape("system:N", title=None, sort=titles)
+    colours = alt.Scale(domain=titles, range=list(look.PAPER.palette[: len(titles)]))
+    colour = alt.Color("system:N", title=None, scale=colours)
+    shape = alt.Shape("system:N", title=None, scale=alt.Scale(domain=titles))
     y = alt.Y("ms:Q", scale=alt.Scale(type="log", nice=False, padding=12))
     base = alt.Chart().encode(x=alt.X("x:Q", title=table.across, scale=scale, axis=axis), color=colour)
     layers = [
@@ -203,7 +206,7 @@ def plot(table: Table, found: Measured, path: Path) -> None:
         base.mark_point(filled=True, size=18).encode(y=y, shape=shape),
     ]
     chart = alt.layer(*layers).properties(width=220, height=180)
-    facet = chart.facet(column=alt.Column("panel:N", title=None, sort=None), data={"values": rows})
+    facet = chart.facet(column=alt.Column("panel:N", title=None, sort=panels), data={"values": rows})
     facet.properties(title=table.title).configure(font=look.PAPER.font).save(path)
 
 
