@@ -90,6 +90,22 @@ def test_an_ended_comparison_leaves_no_cluster(tmp_path: Path, monkeypatch: pyte
     assert not marked(mark)
 
 
+@pytest.mark.parametrize(
+    ("script", "option", "value"),
+    [
+        ("worlds", "--budget", "nan"),
+        ("worlds", "--worlds", "quiet,calm"),
+        ("history", "--worlds", "calm"),
+        ("history", "--sessions", "3"),
+        ("compare", "--ways", "calm"),
+        ("compare", "--seeds", "1e3"),
+    ],
+)
+def test_options_that_cannot_be(script: str, option: str, value: str) -> None:
+    said = refused(sys.executable, str(BENCH / f"{script}.py"), option, value)
+    assert option in said and value.rpartition(",")[2] in said and "Traceback" not in said
+
+
 def refused(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2, done.stderr

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from compared_worlds import Trial, until_decided, within
 from noisy_worlds import WORLDS
-
-SCRIPT = Path(__file__).parents[3] / "bench" / "compare.py"
 
 
 def alarms(trials: list[Trial]) -> int:
@@ -38,9 +32,3 @@ def test_false_alarms_are_at_most_one_in_twenty(world: str, seeds: int, most: in
     """More than one of eight, or two of sixteen, would come by chance in 6 or 4 % of such tests if the share
     were 5 %."""
     assert alarms([within(WORLDS[world], 1.0, seed, cells=3) for seed in range(seeds)]) <= most
-
-
-def test_the_benchmark_names_what_it_does_not_know() -> None:
-    command = [sys.executable, str(SCRIPT), "--worlds", "calm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2 and "'calm'" in done.stderr

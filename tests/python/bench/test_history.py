@@ -27,9 +27,3 @@ def test_the_benchmark_prints_a_row() -> None:
     assert done.returncode == 0, done.stderr
     head, row = done.stdout.splitlines()
     assert row.split()[:2] == ["normal", "9"] and len(row.split()) == len(head.split())
-
-
-def test_the_benchmark_names_what_it_does_not_know() -> None:
-    command = [sys.executable, SCRIPT, "--worlds", "calm"]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 2 and "'calm'" in done.stderr
