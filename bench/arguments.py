@@ -25,6 +25,15 @@ def positive(text: str) -> float:
     return value
 
 
+def numbers(text: str) -> list[float]:
+    """Numbers with commas between, whole ones as such."""
+    try:
+        found = [float(word) for word in text.split(",")]
+    except ValueError:
+        raise ArgumentTypeError(f"'{text}' is not allowed; allowed: numbers, with commas") from None
+    return [int(one) if one.is_integer() else one for one in found]
+
+
 def names(allowed: Iterable[str], between: str = ",") -> Callable[[str], list[str]]:
     """A list of some of the names."""
 

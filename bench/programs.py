@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
-from arguments import count, names
+from arguments import count, names, numbers
 from rich.console import Console
 from suites import SUITES, Entry, Suite, Table
 
@@ -81,7 +81,10 @@ def run(command: Command, seconds: float) -> list[Line]:
         raise Refused(why.split(": ", 1)[-1])
     if code != 0:
         raise Failed(f"exit code {code}\n{output}\n{said}")
-    lines: list[Line] = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    try:
+        lines: list[Line] = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    except json.JSONDecodeError:
+        raise Failed(f"it prints no JSON\n{output}") from None
     for line in lines:
         wrong, most = line.get("error"), MOST_ERROR * line.get("size", 0)
         if wrong is not None and not wrong <= most:
@@ -210,12 +213,14 @@ def plot(table: Table, found: Measured, path: Path) -> None:
     facet.properties(title=table.title).configure(font=look.PAPER.font).save(path)
 
 
-def numbers(text: str) -> list[float]:
-    try:
-        found = [float(word) for word in text.split(",")]
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is not allowed; allowed: numbers, with commas") from None
-    return [int(one) if one.is_integer() else one for one in found]
+def tell_failures(out: Printer, found: Measured, titles: dict[Command, str], log: Path) -> None:
+    """What was not measured, and why; what programs have said goes to the log."""
+    for (system, why), times in Counter((titles[one], why) for one, why in found.refused.items()).items():
+        out.text(f"NOT MEASURED: {system} ({times} of its points): {why}")
+    said = (f"== {' '.join(command)}\n{why}\n" for command, why in found.failed.items())
+    log.write_text("".join(said), encoding="utf-8")
+    for command, why in found.failed.items():
+        out.text(f"FAILED: {titles[command]}: {' '.join(command)}: {why.splitlines()[0]} ({log})")
 
 
 def parse(words: list[str]) -> argparse.Namespace:
@@ -254,11 +259,9 @@ def main(words: list[str]) -> int:
     titles: dict[Command, str] = {}
     absent: dict[str, str] = {}
     for entry in (one for table in tables for one in table.entries):
-        missing = [
-            word for word in entry.command if word.startswith(str(options.build)) and not Path(word).exists()
-        ]
-        if missing:
-            absent[entry.system] = f"there is no {Path(missing[0]).name}; apps/README.md says what it needs"
+        own = [Path(word) for word in entry.command if word.startswith(str(options.build))]
+        if missing := [one for one in own if not one.exists()]:
+            absent[entry.system] = f"there is no {missing[0].name}; apps/README.md says what it needs"
         else:
             titles.setdefault(entry.command, entry.system)
     for system, why in absent.items():
@@ -283,14 +286,7 @@ def main(words: list[str]) -> int:
             picture = options.folder / f"{options.suite}-{table.name}.svg"
             plot(shown, found, picture)
             out.text(f"{picture}\n")
-    for (system, why), times in Counter((titles[one], why) for one, why in found.refused.items()).items():
-        out.text(f"NOT MEASURED: {system} ({times} of its points): {why}")
-    log = options.folder / f"{options.suite}.log"
-    log.write_text(
-        "".join(f"== {' '.join(one)}\n{why}\n" for one, why in found.failed.items()), encoding="utf-8"
-    )
-    for command, why in found.failed.items():
-        out.text(f"FAILED: {titles[command]}: {' '.join(command)}: {why.splitlines()[0]} ({log})")
+    tell_failures(out, found, titles, options.folder / f"{options.suite}.log")
     if found.interrupted:
         out.text("interrupted: this is what was measured until then")
     return 130 if found.interrupted else 1 if found.failed else 0

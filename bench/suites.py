@@ -95,19 +95,16 @@ def _flags(values: Mapping[str, object]) -> list[str]:
 
 def matrices(o: Namespace) -> list[Table]:
     """Time against size and block, scaling, and random sizes of blocks."""
-    (block,), most, small = o.block, max(o.sizes), sorted(o.sizes)[len(o.sizes) // 2]
+    block, most, small = o.block[0], max(o.sizes), sorted(o.sizes)[len(o.sizes) // 2]
     full = list(dict.fromkeys([Shape(o.cores, 1), Shape(1, o.cores)]))
-    scaled = [
-        (panel, cores, shape(cores))
-        for panel, shape in (("ranks", lambda n: Shape(n, 1)), ("workers", lambda n: Shape(1, n)))
-        for cores in dict.fromkeys([1, o.cores])
-    ]
+    counts = list(dict.fromkeys([1, o.cores]))
+    scaled = [*(("ranks", n, Shape(n, 1)) for n in counts), *(("workers", n, Shape(1, n)) for n in counts)]
 
     def weak(cores: int) -> int:
         """A size with as many operations for each core, in whole blocks."""
-        return max(1, round(small * cores ** (1 / 3) / block)) * block
+        return int(max(1, round(small * cores ** (1 / 3) / block)) * block)
 
-    def table(name: str, title: str, across: str, places: list[Place], **rest: Any) -> Table:
+    def table(name: str, title: str, across: str, places: Iterable[Place], **rest: Any) -> Table:
         entries = rows(o, places, rest.pop("systems", o.systems), "--validate")
         return Table(name, f"{o.suite}: {title}", across, entries, **rest)
 

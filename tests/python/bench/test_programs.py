@@ -76,6 +76,7 @@ def test_prints_tables_draws_plots_and_keeps_lines(apps: Path, tmp_path: Path) -
         (prints(code=7, says="ouch"), 1, "exit code 7"),
         (prints(LINE % (0, 0.1, 0.5)), 1, "its result is wrong: error 0.5"),
         (prints(), 1, "it prints nothing"),
+        (prints("{"), 1, "it prints no JSON"),
         (ENDLESS, 1, "it did not end within 1 s"),
     ],
 )  # fmt: skip
