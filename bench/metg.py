@@ -36,6 +36,7 @@ from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.sample import Sample
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure.call import reference_launch
+from taskgrain.words.interval import Interval
 from taskgrain.words.quantity import interval, ratio_interval, seconds
 
 CORES = choose_cores(0)
@@ -83,7 +84,7 @@ def metg(system: str, per_core: int, budget: float) -> Found:
 
 
 def shown(found: Found) -> str:
-    value = found.ending if found.metg is None else interval(found.metg, found.low, found.high)
+    value = found.ending if found.metg is None else interval(Interval(found.metg, found.low, found.high))
     return f"{value:28} {found.ending:8} {found.seconds:6.1f} s"
 
 
@@ -122,7 +123,7 @@ def cost(options: argparse.Namespace) -> None:
         estimated = estimate(samples)
         thought = time.process_time() - begin
         value, low, high = estimated.metg, estimated.low, estimated.high
-        swept = interval(value, low, high) if value is not None else "none"
+        swept = interval(Interval(value, low, high)) if value is not None else "none"
         overlap = "" if value is None else "overlap" if _overlap(found, low, high) else "APART"
         row = f"{shown(found)} {swept:20} {taken:6.1f} s  {taken / found.seconds:5.1f} {overlap:7}"
         print(f"{system:12} {per_core:>8}  {row} {1e3 * thought:5.0f} ms", flush=True)
@@ -145,7 +146,7 @@ def same(options: argparse.Namespace) -> None:
         found.append((ratio, taken))
         said = "no ratio"
         if ratio:
-            said = ratio_interval(ratio["value"], ratio["low"], ratio["high"])
+            said = ratio_interval(Interval(ratio["value"], ratio["low"], ratio["high"]))
             said = f"{said:22} {'DIFFERENT' if decided(ratio) else ''}"
         print(f"{system:16} {per_core:>8}  {taken:5.1f} s  {said}", flush=True)
     known = [ratio for ratio, _ in found if ratio]

@@ -168,8 +168,8 @@ def show(out: Printer, suite: Suite, table: Table, found: Measured, baseline: st
             taken, base = compared(rounds), bases.get(here)
             against = compared(rounds, base) if base and entry.system != baseline else None
             also = median(rounds, suite.also)
-            shown = [interval(taken.value, taken.low, taken.high), also]
-            shown += [ratio_interval(against.value, against.low, against.high) if against else ""]
+            shown = [interval(taken), also]
+            shown += [ratio_interval(against) if against else ""]
         else:
             shown = ["refused" if entry.command in found.refused else "–", "", ""]
         rows.append([*place, entry.system, *shown])

@@ -28,6 +28,7 @@ from functools import cache
 from pathlib import Path
 
 from taskgrain.words import quantity
+from taskgrain.words.interval import Interval
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -119,7 +120,8 @@ def _shown(row: Row, column: str) -> str:
     bounds = ("low", "high") if column == "metg" else (f"{column}_low", f"{column}_high")
     if row and bounds[0] not in row:
         return row[column] or quantity.NOTHING
-    return quantity.interval(*(float(row[one]) if row.get(one) else None for one in (column, *bounds)))
+    known = (float(row[one]) if row.get(one) else None for one in (column, *bounds))
+    return quantity.interval(Interval(*known))
 
 
 def pages() -> list[Path]:

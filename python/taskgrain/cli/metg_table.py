@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 
 from taskgrain.cli.printer import Printer
 from taskgrain.results import ranking
@@ -72,7 +74,12 @@ def show(out: Printer, cells: Sequence[Cell], titles: Mapping[str, str], thresho
 
 
 def _by_metg(cells: Sequence[Cell]) -> list[str]:
-    return list(dict.fromkeys(cell.system for cell in cells))
+    """The systems by METG, or the bound of it (geometric mean over a system's cells)."""
+    logs: dict[str, list[float]] = {cell.system: [] for cell in cells}
+    for cell in cells:
+        if cell.metg.about:
+            logs[cell.system].append(math.log(cell.metg.about))
+    return sorted(logs, key=lambda system: fmean(logs[system]) if logs[system] else math.inf)
 
 
 def show_warnings(out: Printer, cells: Sequence[Cell]) -> None:

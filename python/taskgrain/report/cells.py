@@ -103,6 +103,8 @@ class Cell:
     warnings: tuple[Notice, ...]
     to_best: Interval | None
     """The ratio of its METG to the best one's, unless it is the best or was not compared."""
+    best_system: str = ""
+    """Who is the best of the workload."""
 
     @property
     def ending(self) -> Ending:

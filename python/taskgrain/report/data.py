@@ -146,6 +146,7 @@ def _cell(
         known=known,
         warnings=tuple(_notices(cell)),
         to_best=cell.ratio_to(best.name) if best and best is not cell else None,
+        best_system=text(best.system) if best else "",
     )
 
 

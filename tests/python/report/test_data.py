@@ -37,6 +37,20 @@ def test_reads_a_cell(tmp_path: Path) -> None:
     assert results.warnings == ()
 
 
+def test_the_best_of_a_workload_is_what_the_others_are_compared_with(tmp_path: Path) -> None:
+    lines: list[results_folder.Line] = []
+    for system, metg in (("ray", 2e-6), ("mpi", 1e-6), ("limit", 3e-6)):
+        name = results_folder.cell_name(system, "fft")
+        lines += [results_folder.cell_line(system, "fft"), results_folder.metg_line(name, metg)]
+    ray, mpi, limit = ({"cell": results_folder.cell_name(one, "fft")} for one in ("ray", "mpi", "limit"))
+    ratio = {"kind": "ratio", "value": 2.0, "low": 1.8, "high": 2.2}
+    lines += [ratio | ray | {"to": mpi["cell"]}, ratio | mpi | {"to": limit["cell"], "value": 0.3}]
+    found = data.read(results_folder.write(tmp_path, lines)).cells
+    assert [(cell.system, cell.best, cell.to_best) for cell in found] == [
+        ("ray", False, Interval(2.0, 1.8, 2.2)), ("mpi", True, None), ("limit", False, None),
+    ]  # fmt: skip
+
+
 def test_what_a_graph_takes_ahead_is_the_median_of_the_longest_runs(tmp_path: Path) -> None:
     name = "mpi/fft/width=16"
     runs = [results_folder.run_line(name) | {"prepare_seconds": [one]} for one in (1, 5, 2)]

@@ -35,6 +35,7 @@ from taskgrain.words.endings import Ending
 from taskgrain.words.errors import UsageError
 
 STORED = Path(__file__).parents[3] / "docs/results"
+OLD = Path(__file__).parent / "old"
 LOGS = int(os.environ.get("TASKGRAIN_TEST_LOGS", "400"))
 SYSTEMS = ("mpi", "ray")
 Said = tuple[str, float | None, float | None, float | None]
@@ -172,10 +173,10 @@ def test_any_log_is_read_alike_by_all(tmp_path: Path, part: int) -> None:
             assert expected == truth.get(name, ("unfinished", None, None, None)), f"{part} {number}: {name}"
 
 
-@pytest.mark.parametrize("name", [one.name for one in sorted(STORED.glob("2*"))])
-def test_stored_results_are_read_alike_by_all(tmp_path: Path, name: str) -> None:
-    raw = reader.read(STORED / name).raw
-    noise = random.Random(name)
+@pytest.mark.parametrize("stored", sorted([*STORED.glob("2*"), *OLD.glob("*")]), ids=lambda one: one.name)
+def test_stored_results_are_read_alike_by_all(tmp_path: Path, stored: Path) -> None:
+    raw = reader.read(stored).raw
+    noise = random.Random(stored.name)
     for cut in (len(raw), noise.randrange(len(raw))):
         folder = make.write(tmp_path / "results", [])
         (folder / "runs.jsonl").write_bytes(raw[:cut])
