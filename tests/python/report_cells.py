@@ -38,6 +38,8 @@ def cell(
     name = f"{system}/{workload}"
     shown = {one: value for one, value in fields.items() if one in _OF_THE_REPORT}
     ended = {"threshold": 0.5, "rounds": 8} | {one: fields[one] for one in fields if one not in shown}
+    if ending == "failed":
+        ended = {"threshold": ended["threshold"]}
     known = stored.Cell(
         name,
         started=CellLine(cell=name, cores=cores),

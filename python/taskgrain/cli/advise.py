@@ -231,7 +231,7 @@ def _measured(
         )
         interrupted = measured.interrupted
         found = curves.read(folder)
-        problems |= {one.cell.partition("/")[0]: f"{one.error}: {one.message}" for one in measured.failures}
+        problems |= {one.cell.partition("/")[0]: f"{one.kind_of}: {one.message}" for one in measured.failures}
         # The answer is for the time that was asked for, whatever exactly was measured.
         said = [(cell.name, one) for cell in measured.cells for one in cell.warnings]
         said = [(cell, one) for cell, one in said if one.code != "task_time_off"]

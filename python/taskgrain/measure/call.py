@@ -56,7 +56,7 @@ class Measured:
     @property
     def complete(self) -> bool:
         """Whether every cell that its system supports came to an end other than a failure."""
-        return all(one.error == "unsupported" for one in self.failures)
+        return all(one.kind_of == "unsupported" for one in self.failures)
 
     @property
     def failures(self) -> list[FailureLine]:

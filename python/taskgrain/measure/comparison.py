@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from taskgrain.estimate.ratio import ratio
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.record import CellState
+from taskgrain.results import ranking
 
 LIMIT = "limit"
 """The system that others are compared with besides the best."""
@@ -42,7 +43,6 @@ def compare(states: Sequence[CellState], threshold: float, journal: Journal) -> 
 def _denominators(group: Sequence[CellState]) -> Iterator[CellState]:
     """The cell of the smallest METG among those that use all of the workload's cores, and that of the
     limit."""
-    most = max(state.cores for state in group)
-    best = min((one for one in group if one.cores == most), key=lambda one: one.stored.metg.value or 0.0)
-    yield best
-    yield from (one for one in group if one.cell.system == LIMIT and one is not best)
+    best = ranking.best([one.stored for one in group])
+    yield from (one for one in group if one.stored is best)
+    yield from (one for one in group if one.cell.system == LIMIT and one.stored is not best)

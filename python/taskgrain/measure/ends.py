@@ -10,6 +10,7 @@ from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
+from taskgrain.results.lines import CrashLine
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import UsageError
 from taskgrain.words.warnings import Notice, notice
@@ -58,7 +59,7 @@ class Ends:
             self.fail(state, "protocol", state.problem)
             return
         known = state.result
-        ended = known is not None and known.ending is not Ending.UNFINISHED
+        ended = state.stored.ending.final
         if known and ended and (not state.cut or state.cut.fields() in known.warnings):
             return
         if not state.begun:
@@ -73,8 +74,10 @@ class Ends:
 
     def interrupt(self, state: CellState) -> None:
         """Writes what is known of a cell that was measured and has not ended."""
-        if state.stored.ending is not Ending.UNFINISHED or state.result or not state.runs:
+        if state.stored.ending is not Ending.UNFINISHED or state.stored.result or not state.runs:
             return
+        if state.done:
+            return self.conclude(state)
         with contextlib.suppress(ValueError):  # of the little that is known nothing can be said
             fields = self._result(state)
             # The budget had not ended.
@@ -108,8 +111,8 @@ class Ends:
 def _notices(state: CellState) -> list[Notice]:
     """What a reader of the cell's result should know besides what the experiment says."""
     found = list(state.warnings)
-    if state.crashes:
-        found.append(notice("driver_crashed", crashes=state.crashes))
+    if crashes := sum(isinstance(one, CrashLine) for one in state.stored.problems):
+        found.append(notice("driver_crashed", crashes=crashes))
     if state.disturbed > 0.1 * state.runs:
         found.append(
             notice(

@@ -22,7 +22,6 @@ from taskgrain.results import cell as stored
 from taskgrain.results import lines
 from taskgrain.results.lines import (
     CellLine,
-    CrashLine,
     FailureLine,
     Line,
     MetgLine,
@@ -91,6 +90,8 @@ class CellState:
         """Whether its `cell` line is written."""
         self.stored = stored.Cell(cell.name)
         """What its lines say, as everybody reads them who opens the folder."""
+        self.retried: FailureLine | None = None
+        """Its failure, if it is to begin again all the same."""
         self.problem = ""
         """Why its answers make no sense, if they do not: a failure that is not yet written."""
         self.cut: Notice | None = None
@@ -104,8 +105,6 @@ class CellState:
         """Seconds of the runs that count, without all that."""
         self.disturbed = 0
         """Runs that stayed disturbed after all repeats."""
-        self.crashes = 0
-        """How often its driver crashed and was started again."""
         self.warnings: list[Notice] = []
         """Each of those that its answers carry, once."""
         self.experiment = experiment
@@ -119,12 +118,12 @@ class CellState:
     @property
     def failure(self) -> FailureLine | None:
         """What ended it, if it failed."""
-        return self.stored.failure
+        return self.stored.failure if self.stored.failure is not self.retried else None
 
     @property
     def result(self) -> MetgLine | None:
         """Its last `metg` line, if it was neither measured nor has failed since."""
-        return self.stored.result
+        return None if self.retried and self.stored.failure is self.retried else self.stored.result
 
     @property
     def done(self) -> bool:
@@ -164,9 +163,8 @@ class CellState:
         return 0.0 if self.done else own * self.experiment.expected_seconds_left()
 
     def try_again(self) -> None:
-        """Takes it for a cell that has not failed, and that has yet to begin."""
-        self.stored.forget()
-        self.problem, self.begun = "", False
+        """Lets a cell that has failed begin again."""
+        self.retried, self.problem, self.begun = self.stored.failure, "", False
 
     def take_run(self, line: RunLine, reference: NDArray[np.float64]) -> None:
         """Takes a `run` line; `reference` are the rates known before it.
@@ -291,7 +289,3 @@ class Record:
                 state.problem = "" if failed else state.problem
             case RunLine():
                 state.take_run(line, self.reference(state.kernel))
-            case CrashLine():
-                state.crashes += 1
-            case FailureLine():
-                _known(line, "error", "message")

@@ -119,7 +119,7 @@ class Cell:
     @property
     def cores(self) -> int | None:
         """That it occupies; or GPUs, where the reference measures these."""
-        return self.stored.started.cores if self.stored.started else None
+        return self.stored.cores
 
     @property
     def threshold(self) -> float:

@@ -77,7 +77,7 @@ def read(folder: Path) -> Results:
 
 
 def _error(line: FailureLine | CrashLine) -> str:
-    return "crash" if isinstance(line, CrashLine) else text(line.error) or "unknown"
+    return "crash" if isinstance(line, CrashLine) else text(line.kind_of)
 
 
 def _runs(line: RunLine) -> list[Run]:

@@ -9,6 +9,7 @@ import json
 from taskgrain.report.cells import Results
 from taskgrain.results.columns import TABLES
 from taskgrain.results.tables import FORMULA, Tables
+from taskgrain.words.plain import text
 
 
 def files(results: Results) -> dict[str, str]:
@@ -27,4 +28,7 @@ def files(results: Results) -> dict[str, str]:
 
 def _spreadsheet(value: object) -> object:
     """A text that a spreadsheet would take for a formula is made one that it does not."""
-    return f"'{value}" if isinstance(value, str) and value and value[0] in FORMULA else value
+    if not isinstance(value, str):
+        return value
+    shown = text(value)
+    return f"'{shown}" if shown[:1] and shown[0] in FORMULA else shown

@@ -13,6 +13,7 @@ from taskgrain.report.rows import short_result
 from taskgrain.results import ranking
 from taskgrain.results.verdict import state_of_the_machine
 from taskgrain.words import quantity
+from taskgrain.words.endings import Ending
 
 _MUCH = 10.0
 """How many times as slow a system may look and still be named among those that may be the best."""
@@ -74,9 +75,18 @@ def at_task_times(results: Results) -> list[tuple[str, list[str]]]:
     return found
 
 
+def troubled(results: Results) -> list[Cell]:
+    """The cells that have no number, or not yet their last one."""
+    return [
+        cell
+        for cell in results.cells
+        if cell.ending is Ending.UNFINISHED or (cell.metg.value is None and not cell.at)
+    ]
+
+
 def troubles(results: Results) -> str:
     """What did not come to a number: `3 cells failed, 2 are unfinished`; empty if all did."""
-    endings = Counter(cell.ending for cell in results.cells if cell.metg.value is None and not cell.at)
+    endings = Counter(cell.ending for cell in troubled(results))
     words = {
         "failed": ("failed", "failed"),
         "unfinished": ("is unfinished", "are unfinished"),

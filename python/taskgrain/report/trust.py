@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from taskgrain.report import rows, summary
-from taskgrain.report.cells import Cell, Results
+from taskgrain.report.cells import Results
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
 from taskgrain.words.warnings import grouped
@@ -59,7 +59,9 @@ def _intervals(results: Results) -> Iterator[Check]:
     known = [cell for cell in results.cells if cell.metg.value]
     if not known:
         return
-    wide = sorted((cell for cell in known if cell.metg.reach > _WIDE), key=_reach, reverse=True)
+    wide = sorted(
+        (cell for cell in known if cell.metg.reach > _WIDE), key=lambda one: one.metg.reach, reverse=True
+    )
     said = f"{len(known) - len(wide)} of {quantity.counted(len(known), 'METG')} are known within ±25 %"
     open_ends = sum(math.isinf(cell.metg.reach) for cell in wide)
     said += f"; {quantity.counted(open_ends, 'interval')} without a bound." if open_ends else "."
@@ -68,15 +70,11 @@ def _intervals(results: Results) -> Iterator[Check]:
     yield Check("Intervals", level, said, _few(details))
 
 
-def _reach(cell: Cell) -> float:
-    return cell.metg.reach
-
-
 def _endings(results: Results) -> Check:
     said = summary.troubles(results)
     if not said:
         return Check("Cells", "good", f"{quantity.counted(len(results.cells), 'cell')}, each with a number.")
-    without = [cell for cell in results.cells if cell.metg.value is None and not cell.at]
+    without = summary.troubled(results)
     bad = any(cell.ending in (Ending.FAILED, Ending.UNFINISHED) for cell in without)
     details = [f"{cell.name}: {rows.short_result(cell)}" for cell in without]
     return Check("Cells", "bad" if bad else "look", said, _few(details))

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Literal, NamedTuple
 
 from taskgrain.drive.system import REFERENCE
-from taskgrain.results.lines import Attempt, CellLine, Line, OfCell, ReferenceLine, SessionLine
+from taskgrain.results.lines import Attempt, CellLine, Line, OfCell, RatioLine, ReferenceLine, SessionLine
 from taskgrain.words.errors import UsageError
 
 Choice = Literal["refuse", "restart", "keep"]
@@ -62,6 +62,9 @@ def placed(lines: Sequence[Line]) -> list[Placed]:
 
 def _placed(line: Line, names: Mapping[str, str], replaced: set[str]) -> Placed:
     """A line under the name that its system or reference has among `names`, if it is of an earlier build."""
+    if isinstance(line, RatioLine) and line.to:
+        other, slash, workload = line.to.partition("/")
+        line = replace(line, to=f"{names.get(other, other)}{slash}{workload}")
     if isinstance(line, ReferenceLine):
         program = line.program or REFERENCE
         if program not in names:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from taskgrain.results.lines import (
+    UNKNOWN_ERROR,
     CellLine,
     CrashLine,
     CurvePoint,
@@ -28,8 +29,10 @@ from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import Notice, read_notice
 
-UNKNOWN_ERROR = "unknown"
-"""The kind of a failure of which no line says one."""
+_OF_A_FAILURE = (
+    "cell", "ending", "threshold", "rounds", "runs", "repeated_runs", "disturbed_runs", "warnings"
+)  # fmt: skip
+"""What of the `metg` line of a cell that failed tells anything."""
 
 
 @dataclass
@@ -51,8 +54,6 @@ class Cell:
     """Runs that were repeated because others disturbed them."""
     problems: list[FailureLine | CrashLine] = field(default_factory=list)
     """All failures and crashes, whether they ended it or not."""
-    begin: float | None = None
-    """Unix time of its first line."""
     last: OfCell | None = None
     """Its last line."""
     session: SessionLine = SessionLine()
@@ -81,7 +82,7 @@ class Cell:
         """The kind of the failure that ended it; empty if none did."""
         if self.ending is not Ending.FAILED:
             return ""
-        return (self.failure.error if self.failure else None) or UNKNOWN_ERROR
+        return self.failure.kind_of if self.failure else UNKNOWN_ERROR
 
     @property
     def metg(self) -> Interval:
@@ -90,9 +91,7 @@ class Cell:
 
     def number(self, name: str) -> Interval:
         """A quantity of its result by name: `metg`, `overhead`, `quiet`, `floor` or `start`."""
-        if self.result is None or self.ending is Ending.FAILED:
-            return Interval()
-        return self.result.number(name)
+        return self.result.number(name) if self.result else Interval()
 
     def ratio_to(self, other: str) -> Interval | None:
         """METG divided by that of another cell, by its name; None if that was not compared."""
@@ -139,8 +138,6 @@ class Cell:
 
     def take(self, line: OfCell) -> None:
         """Takes its next line. Raises `ValueError` for one that makes no sense, which tells nothing."""
-        if self.begin is None:
-            self.begin = line.time
         self.last = line
         match line:
             case CellLine():
@@ -174,7 +171,11 @@ class Cell:
             raise ValueError("a cell that ended nobody knows how")
         if line.ending is Ending.PRECISE and not line.number("metg").known:
             raise ValueError("a METG that is known precisely, without its interval")
-        if line.ending is not Ending.FAILED:
+        if line.ending is Ending.FAILED:  # its numbers mean nothing
+            line = MetgLine(
+                **{name: getattr(line, name) for name in _OF_A_FAILURE}, time=line.time, elapsed=line.elapsed
+            )
+        else:
             self.failure = None
         self.result = line
 

@@ -21,6 +21,8 @@ from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import read_notice
 
+UNKNOWN_ERROR = "unknown"
+"""The kind of a failure of which no line says one."""
 SCHEMA = 1
 """The newest schema that this version knows, and the one that it writes."""
 
@@ -115,12 +117,6 @@ def _warning(value: object) -> Warning | None:
 def _places(value: object) -> tuple[int, ...] | None:
     found = [values.integer(one) for one in value] if isinstance(value, list) else [None]
     return None if None in found else tuple(one for one in found if one is not None)
-
-
-def said(warning: Warning) -> str:
-    """A warning in words."""
-    found = read_notice(warning)
-    return "" if found is None else found.text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,7 +335,12 @@ class FailureLine(OfCell):
 
     def text(self) -> str:
         """The failure in a line."""
-        return f"{self.cell}: {self.error or 'unknown'}: {self.message or ''}"
+        return f"{self.cell}: {self.kind_of}: {self.message or ''}"
+
+    @property
+    def kind_of(self) -> str:
+        """The kind of the failure."""
+        return self.error or UNKNOWN_ERROR
 
 
 @dataclass(frozen=True, kw_only=True)

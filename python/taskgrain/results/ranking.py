@@ -42,8 +42,8 @@ class Standing(Generic[C]):
 def contest(cells: Sequence[C]) -> list[C]:
     """Those cells of a workload that use all of its cores: a system that leaves cores unused wastes these
     whatever its METG is, and is no match for the others."""
-    most = max((cell.cores for cell in cells if cell.cores), default=None)
-    return [cell for cell in cells if most is None or cell.cores == most]
+    most = max((cell.cores for cell in cells if cell.cores and cell.metg.about is not None), default=None)
+    return [cell for cell in cells if most is None or cell.cores == most or cell.metg.about is None]
 
 
 def best(cells: Sequence[C]) -> C | None:

@@ -67,8 +67,7 @@ class Tables:
                 row |= cell.started.to_json() | _facts(cell.started)
             if cell.result:
                 row |= cell.result.to_json()
-            if cell.failure:
-                row |= {"error": cell.error, "message": cell.failure.message}
+            row |= {"error": cell.error, "message": cell.failure.message if cell.failure else None}
             # The empty kernel has a unit of its own.
             unit = next((one.work_unit for one in reversed(cell.runs) if one.iterations), None)
             yield row | {

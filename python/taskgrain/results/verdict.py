@@ -9,6 +9,7 @@ from statistics import median
 from taskgrain.results import ranking
 from taskgrain.results.cell import Cell
 from taskgrain.words import quantity
+from taskgrain.words.endings import Ending
 
 _BUSY = 1.1
 """The kernel alone at its best over the kernel alone beside the runs, from which on a machine was busy."""
@@ -79,7 +80,7 @@ def _within(factors: Iterable[float]) -> str:
 def _orders(cells: Sequence[Cell]) -> Iterable[str]:
     """Who is the best on each workload, as far as ratios tell."""
     for workload, every in by_workload(cells).items():
-        here = ranking.contest(every)
+        here = [cell for cell in ranking.contest(every) if cell.ending is not Ending.FAILED]
         best = ranking.best(here)
         if best is None or len(here) < 2:
             continue

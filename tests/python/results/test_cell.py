@@ -22,17 +22,20 @@ from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import Record
 from taskgrain.report import data
-from taskgrain.results import curves, reader
+from taskgrain.results import curves, ranking, reader
 from taskgrain.results.builds import placed
 from taskgrain.results.cell import Cell, cells
 from taskgrain.results.compare.cells import compare
 from taskgrain.results.compare.sides import Side
 from taskgrain.results.export import frame
+from taskgrain.results.lines import CellLine, FailureLine, MetgLine
 from taskgrain.results.takes import opened
+from taskgrain.results.verdict import by_workload
 from taskgrain.study.workload import Cell as Asked
 from taskgrain.study.workload import Workload
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import UsageError
+from taskgrain.words.interval import Interval
 
 STORED = Path(__file__).parents[3] / "docs/results"
 OLD = Path(__file__).parent / "old"
@@ -138,6 +141,15 @@ def check(folder: Path) -> None:
     reported = by_report(folder)
     for name, expected in truth.items():
         assert reported[name] == expected, name
+    for name, cell in one.items():
+        row = cell.to_json(0.5)
+        assert (row["ending"], row["metg"], row["low"], row["high"]) == truth[name]
+    report = {cell.stored.name: cell for cell in data.read(folder).cells}
+    for here in by_workload(one.values()).values():
+        best = ranking.best(here)
+        assert [
+            name for name, cell in report.items() if cell.best and cell.stored.workload == here[0].workload
+        ] == ([best.name] if best else [])
     for name, (_, *numbers) in by_curves(folder).items():
         assert one[name].result is not None and numbers == list(truth[name][1:]), name
     takes = {(take.system, take.workload): take for take in opened(folder).takes if not take.earlier}
@@ -193,3 +205,32 @@ def test_a_cell_that_goes_on_is_unfinished(tmp_path: Path) -> None:
     assert by_export(folder) == by_report(folder)
     assert by_harness(folder)[cell] == by_report(folder)[cell]
     assert by_curves(folder) == {}
+
+
+def test_a_ratio_is_to_the_build_that_it_was_measured_beside(tmp_path: Path) -> None:
+    mpi, ray = (make.cell_name(one, "fft", 4) for one in SYSTEMS)
+    build = {"kind": "session", "machine": "m", "cores": [0, 1]}
+    first = build | {"systems": [{"name": one, "build": "1" * 16} for one in SYSTEMS]}
+    second = build | {"systems": [{"name": "mpi", "build": "2" * 16}]}
+    lines = [first, *(make.cell_line(one, "fft", 4) for one in SYSTEMS), make.metg_line(mpi, 1e-6)]
+    lines += [make.metg_line(ray, 2e-6), {"kind": "ratio", "cell": ray, "to": mpi, "value": 2.0, "low": 1.9}]
+    folder = make.write(
+        tmp_path, [*lines, second, make.cell_line("mpi", "fft", 4), make.metg_line(mpi, 1e-7)]
+    )
+    found = cells(reader.read(folder).shown)
+    assert found[ray].ratio_to(mpi) is None
+    assert found[ray].ratio_to(f"mpi@11111111/{mpi.partition('/')[2]}") is not None
+
+
+def test_numbers_of_a_failed_cell_mean_nothing() -> None:
+    cell = Cell("mpi/fft")
+    cell.take(FailureLine(cell=cell.name))
+    cell.take(MetgLine(cell=cell.name, ending=Ending.FAILED, floor=1e-7, metg=1e-6))
+    assert (cell.ending, cell.error, cell.metg, cell.number("floor")) == (
+        "failed",
+        "unknown",
+        Interval(),
+        Interval(),
+    )
+    cell.take(CellLine(cell=cell.name))
+    assert (cell.ending, cell.error, len(cell.problems)) == ("unfinished", "", 1)

@@ -97,7 +97,6 @@ def test_a_result() -> None:
     assert isinstance(line, MetgLine)
     assert (line.ending, line.metg, len(line.curve)) == ("never_reached", None, 10)
     assert line.warnings == ("odd", {"code": "busy", "share": 0.2})
-    assert [lines.said(one) for one in line.warnings] == ["odd", "busy (share 0.2)"]
     assert line.to_json() == table
 
 
