@@ -94,7 +94,12 @@ def _workload(row: Row) -> str:
 def _result(folder: str, *words: str) -> str:
     chosen = {key: values.split(",") for key, _, values in (one.partition("=") for one in words) if values}
     columns = [one for one in words if "=" not in one]
-    rows = [one for one in _cells(folder) if all(one[key] in values for key, values in chosen.items())]
+    cells = _cells(folder)
+    if unknown := [one for one in (*chosen, *columns) if one not in cells[0]]:
+        raise ValueError(f"{folder}: {', '.join(unknown)} is no column; there are {', '.join(cells[0])}")
+    rows = [one for one in cells if all(one[key] in values for key, values in chosen.items())]
+    if not rows:
+        raise ValueError(f"{folder}: no cell has {' '.join(words)}")
     by = {(one["system"], _workload(one)): one for one in rows}
     workloads = list(dict.fromkeys(_workload(one) for one in rows))
     shared = set.intersection(*(set(one.split("/")) for one in workloads))

@@ -9,7 +9,7 @@ from statistics import fmean
 from taskgrain.cli.printer import Printer
 from taskgrain.results import ranking
 from taskgrain.results.cell import Cell
-from taskgrain.results.verdict import by_workload, verdict
+from taskgrain.results.verdict import verdict
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
 from taskgrain.words.warnings import grouped
@@ -43,7 +43,7 @@ def times(cell: Cell, top: Cell | None) -> str:
 
 def show(out: Printer, cells: Sequence[Cell], titles: Mapping[str, str], threshold: float) -> None:
     """METG of systems (rows) and workloads (columns); one table a workload where they would not fit."""
-    workloads = by_workload(cells)
+    workloads = ranking.by_workload(cells)
     systems = _by_metg(cells)
     found = {(cell.system, cell.workload): cell for cell in cells}
     best = {name: ranking.best(here) for name, here in workloads.items()}

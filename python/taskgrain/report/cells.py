@@ -58,7 +58,7 @@ class Failure:
     message: str
     log: str
     superseded: bool
-    """Whether a later attempt at the same cell came to an end."""
+    """Whether the cell went on after it."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Cell:
     work_unit: str
     curve: tuple[Point, ...]
     known: Curve | None
-    """The same as `advise` takes it; None if the cell did not come to its end."""
+    """The same as `advise` takes it; None if nothing is known of the cell."""
     warnings: tuple[Notice, ...]
     to_best: Interval | None
     """The ratio of its METG to the best one's, unless it is the best or was not compared."""

@@ -25,7 +25,6 @@ from taskgrain.results.lines import (
     ReferenceLine,
     RunLine,
 )
-from taskgrain.results.verdict import by_workload
 from taskgrain.study.fields import WORKLOAD
 from taskgrain.words.plain import text
 from taskgrain.words.warnings import Notice
@@ -53,7 +52,7 @@ def read(folder: Path) -> Results:
         if isinstance(line, ReferenceLine):
             _refer(references.setdefault(line.reference_key, _Reference()), line)
     found = stored.cells(contents.shown).values()
-    best = {name: ranking.best(here) for name, here in by_workload(found).items()}
+    best = {name: ranking.best(here) for name, here in ranking.by_workload(found).items()}
     cells = [
         _cell(one, references, study.table, curves.of(one, folder, machine, study.table), best[one.workload])
         for one in found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -15,6 +15,8 @@ class Ranked(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def workload(self) -> str: ...
     @property
     def cores(self) -> int | None: ...
     @property
@@ -37,6 +39,14 @@ class Standing(Generic[C]):
     intervals overlap."""
     unknown: tuple[C, ...]
     """Those that have neither a METG nor a bound of it."""
+
+
+def by_workload(cells: Iterable[C]) -> dict[str, list[C]]:
+    """The cells of each workload, in order."""
+    found: dict[str, list[C]] = {}
+    for cell in cells:
+        found.setdefault(cell.workload, []).append(cell)
+    return found
 
 
 def contest(cells: Sequence[C]) -> list[C]:

@@ -47,19 +47,11 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
     if not known:
         return machine if busy else ""
     said = f"METG is known {_within(cell.metg.reach for cell in known)}"
-    best = {name: ranking.best(here) for name, here in by_workload(cells).items()}
+    best = {name: ranking.best(here) for name, here in ranking.by_workload(cells).items()}
     ratios = [one for cell in known if (top := best[cell.workload]) and (one := cell.ratio_to(top.name))]
     if ratios:
         said += f", and its ratio to the best system {_within(math.sqrt(one.factor) for one in ratios)}"
     return f"{machine} {said} (medians over the cells)."
-
-
-def by_workload(cells: Iterable[Cell]) -> dict[str, list[Cell]]:
-    """The cells of each workload, in order."""
-    found: dict[str, list[Cell]] = {}
-    for cell in cells:
-        found.setdefault(cell.workload, []).append(cell)
-    return found
 
 
 def _slowdown(cell: Cell) -> float | None:
@@ -79,7 +71,7 @@ def _within(factors: Iterable[float]) -> str:
 
 def _orders(cells: Sequence[Cell]) -> Iterable[str]:
     """Who is the best on each workload, as far as ratios tell."""
-    for workload, every in by_workload(cells).items():
+    for workload, every in ranking.by_workload(cells).items():
         here = [cell for cell in ranking.contest(every) if cell.ending is not Ending.FAILED]
         best = ranking.best(here)
         if best is None or len(here) < 2:

@@ -19,7 +19,7 @@ class Ending(StrEnum):
 
     @property
     def final(self) -> bool:
-        """Whether the cell needs no more runs."""
+        """Whether the cell came to its end; with a larger budget, it may go on."""
         return self is not Ending.UNFINISHED
 
     @property

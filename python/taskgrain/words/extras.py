@@ -15,5 +15,7 @@ def needing(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
+        if (error.name or "").startswith("taskgrain"):  # no extra would bring it
+            raise
         install = f"{sys.executable} -m pip install 'taskgrain[{extra}]'"
         raise UsageError(f"{extra} needs {error.name}, which is not installed: {install}") from None

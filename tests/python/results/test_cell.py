@@ -30,7 +30,6 @@ from taskgrain.results.compare.sides import Side
 from taskgrain.results.export import frame
 from taskgrain.results.lines import CellLine, FailureLine, MetgLine
 from taskgrain.results.takes import opened
-from taskgrain.results.verdict import by_workload
 from taskgrain.study.workload import Cell as Asked
 from taskgrain.study.workload import Workload
 from taskgrain.words.endings import Ending
@@ -145,7 +144,7 @@ def check(folder: Path) -> None:
         row = cell.to_json(0.5)
         assert (row["ending"], row["metg"], row["low"], row["high"]) == truth[name]
     report = {cell.stored.name: cell for cell in data.read(folder).cells}
-    for here in by_workload(one.values()).values():
+    for here in ranking.by_workload(one.values()).values():
         best = ranking.best(here)
         assert [
             name for name, cell in report.items() if cell.best and cell.stored.workload == here[0].workload
