@@ -7,11 +7,13 @@
 #include <starpu_mpi.h>
 
 #include <array>
+#include <atomic>
 #include <climits>
 #include <cstdlib>
 #include <deque>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../starpu/flow.hpp"
@@ -153,18 +155,27 @@ class StarpuMpi final : public ProcessSystem {
   /// The processors that StarPU's thread for messages may run on, observed by itself when a message to this rank
   /// arrives.
   std::vector<int> messenger_binding() const {
-    std::vector<int> seen;
+    struct {
+      std::vector<int> processors;
+      std::atomic<bool> there{false};
+    } seen;
     std::array<int, 2> content{};
     std::array<starpu_data_handle_t, 2> data;
     for (std::size_t k = 0; k < 2; ++k)
       starpu_variable_data_register(&data[k], STARPU_MAIN_RAM, reinterpret_cast<std::uintptr_t>(&content[k]),
                                     sizeof(int));
-    const auto observe = [](void* at) { *static_cast<std::vector<int>*>(at) = binding_of_this_thread(); };
+    const auto observe = [](void* at) {
+      auto& own = *static_cast<decltype(seen)*>(at);
+      own.processors = binding_of_this_thread();
+      own.there.store(true, std::memory_order_release);
+    };
     starpu_mpi_isend_detached(data[0], rank(), 0, MPI_COMM_WORLD, nullptr, nullptr);
     starpu_mpi_irecv_detached(data[1], rank(), 0, MPI_COMM_WORLD, observe, &seen);
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    // StarPU counts the message as received before it has called `observe`.
+    while (!seen.there.load(std::memory_order_acquire)) std::this_thread::yield();
     for (const starpu_data_handle_t one : data) starpu_data_unregister(one);
-    return seen;
+    return seen.processors;
   }
 
   const std::vector<int> processors_ = own_processors();
