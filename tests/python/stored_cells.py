@@ -27,7 +27,7 @@ def stored(
     cell = Cell(name)
     cell.take(CellLine(cell=name, system=system, cores=cores))
     if error := fields.pop("error", None):
-        cell.take(FailureLine(cell=name, error=error))
+        cell.take(FailureLine(cell=name, error=error, message=""))
     spread = {} if metg is None else {"low": 0.98 * metg, "high": 1.02 * metg}
     ending = {"ending": Ending.FAILED if error else Ending.PRECISE, "runs": 100, "rounds": 7}
     cell.take(MetgLine(cell=name, metg=metg, **(ending | spread | fields)))

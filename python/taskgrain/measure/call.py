@@ -26,6 +26,7 @@ from taskgrain.measure.experiments.table import experiment_named
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState
 from taskgrain.measure.runner import Runner
+from taskgrain.results import ranking
 from taskgrain.results.builds import Choice
 from taskgrain.results.cell import Cell as StoredCell
 from taskgrain.results.cell import cells as of_lines
@@ -34,7 +35,7 @@ from taskgrain.results.store import Store
 from taskgrain.study.settings import Settings, with_new_keys
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Cell, Workload
-from taskgrain.words.errors import Interrupted, OutputError, UsageError
+from taskgrain.words.errors import Interrupted, UsageError
 from taskgrain.words.interrupts import interruptible
 
 Fields = Mapping[str, Any]
@@ -162,7 +163,7 @@ def measure(
             if runner is None:
                 raise Interrupted(said) from None
         try:
-            with interruptible(), contextlib.suppress(OutputError):
+            with interruptible():
                 if said:
                     runner.interrupt()
         except KeyboardInterrupt:
@@ -184,7 +185,14 @@ def _spent(store: Store, cells: Sequence[StoredCell], budget: float) -> bool:
     """Whether all cells have ended, and the budget (0: none) is spent: nothing has to be worked out again."""
     own = (one.line for one in store.history if not one.earlier)
     spent = max((line.elapsed or 0.0 for line in own), default=0.0)
-    return 0.0 < budget <= spent and all(one.result and one.ending.final for one in cells)
+    ended = all(one.result and one.ending.final for one in cells)
+    return 0.0 < budget <= spent and ended and all(map(_compared, ranking.by_workload(cells).values()))
+
+
+def _compared(cells: Sequence[StoredCell]) -> bool:
+    """Whether the cells of a workload have their ratios to the best."""
+    best = ranking.best(cells)
+    return all(one is best or (best and one.ratio_to(best.name)) for one in cells if one.metg.value)
 
 
 def _launches(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Launch]:

@@ -10,9 +10,10 @@ from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
-from taskgrain.results.lines import CrashLine
+from taskgrain.results.lines import CrashLine, OfCell
+from taskgrain.results.parse import from_json
 from taskgrain.words.endings import Ending
-from taskgrain.words.errors import UsageError
+from taskgrain.words.errors import OutputError, UsageError
 from taskgrain.words.warnings import Notice, notice
 
 
@@ -82,8 +83,14 @@ class Ends:
             fields = self._result(state)
             # The budget had not ended.
             said = [one for one in fields["warnings"] if not str(one.get("code")).startswith("budget_")]
-            fields |= {"ending": Ending.UNFINISHED, "warnings": said}
-            self._journal.append("metg", cell=state.cell.name, **fields)
+            fields |= {"cell": state.cell.name, "ending": Ending.UNFINISHED, "warnings": said}
+            try:
+                self._journal.append("metg", **fields)
+            except OutputError:
+                line = from_json({"kind": "metg", **fields})
+                assert isinstance(line, OfCell)
+                state.stored.take(line)
+                raise
 
     def _nothing(self, state: CellState) -> dict[str, Any]:
         """The fields of a `metg` line where nothing was measured."""

@@ -26,6 +26,7 @@ from taskgrain.measure.schedule import Schedule
 from taskgrain.results.builds import Placed
 from taskgrain.results.store import Store
 from taskgrain.study.workload import Cell, Workload
+from taskgrain.words.errors import OutputError
 
 
 class Runner:
@@ -98,7 +99,10 @@ class Runner:
     def interrupt(self) -> None:
         """Writes what is known of the cells that have not ended."""
         for state in self.record.cells.values():
-            self._ends.interrupt(state)
+            try:
+                self._ends.interrupt(state)
+            except OutputError as error:  # the table shows it all the same
+                self._plan.reporter.note(str(error))
 
     def _check(self, state: CellState) -> None:
         """Lets a failed cell try again if wished."""

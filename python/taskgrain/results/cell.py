@@ -145,6 +145,7 @@ class Cell:
                     self.forget()
                 self.started = line
             case RunLine():
+                _check(line)
                 self.forget()
                 self.runs.append(line)
             case RejectedLine():
@@ -152,6 +153,8 @@ class Cell:
             case CrashLine():
                 self.problems.append(line)
             case FailureLine():
+                if line.error is None or line.message is None:
+                    raise ValueError("a failure without words")
                 self.forget()
                 self.failure = line
                 self.problems.append(line)
@@ -172,12 +175,23 @@ class Cell:
         if line.ending is Ending.PRECISE and not line.number("metg").known:
             raise ValueError("a METG that is known precisely, without its interval")
         if line.ending is Ending.FAILED:  # its numbers mean nothing
+            failure = self.failure or FailureLine(cell=self.name, time=line.time)
+            self.forget()
+            self.failure = failure
             line = MetgLine(
                 **{name: getattr(line, name) for name in _OF_A_FAILURE}, time=line.time, elapsed=line.elapsed
             )
         else:
             self.failure = None
         self.result = line
+
+
+def _check(line: RunLine) -> None:
+    known = (line.phase, line.round, line.iterations, line.steps, line.work, *line.seconds)
+    if None in known or not (
+        line.seconds and line.tasks and line.cores and (line.work or not line.iterations)
+    ):
+        raise ValueError("a run of nothing")
 
 
 def cells(lines: Iterable[Line]) -> dict[str, Cell]:

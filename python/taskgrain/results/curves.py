@@ -65,9 +65,9 @@ def opened(folder: Path) -> tuple[list[Curve], list[str]]:
 
 
 def of(cell: Cell, folder: Path, machine: Mapping[str, Any], study: Mapping[str, Any]) -> Curve | None:
-    """The curve of a cell that has a result; `machine` and `study` are the tables of these names."""
+    """The curve of a cell that has ended; `machine` and `study` are the tables of these names."""
     started, line = cell.started, cell.result
-    if started is None or line is None or not started.system:
+    if started is None or line is None or not started.system or not cell.ending.final:
         return None
     cpu, cores = machine.get("cpu"), study.get("cores")
     asked = started.workload.get("cores") or len(cell.session.cores)

@@ -145,7 +145,7 @@ def test_warnings_of_answers_are_kept_once_whoever_wrote_them() -> None:
     ],
 )
 def test_lines_that_make_no_sense_are_refused(line: Line) -> None:
-    with pytest.raises(ValueError, match=r"of the kind|not the rates|without its interval"):
+    with pytest.raises(ValueError, match=r"of the kind|not the rates|without its interval|of nothing"):
         record().take(from_json(line))
 
 

@@ -112,7 +112,7 @@ def by_report(folder: Path) -> dict[str, Said]:
 
 
 def by_curves(folder: Path) -> dict[str, Said]:
-    """As `advise` and `predict` know them: only cells that have a result."""
+    """As `advise` knows them: only cells that have ended."""
     every = curves.read(folder)
     return {one.cell: ("", one.metg.value, one.metg.low, one.metg.high) for one in every}
 
@@ -223,7 +223,6 @@ def test_a_ratio_is_to_the_build_that_it_was_measured_beside(tmp_path: Path) -> 
 
 def test_numbers_of_a_failed_cell_mean_nothing() -> None:
     cell = Cell("mpi/fft")
-    cell.take(FailureLine(cell=cell.name))
     cell.take(MetgLine(cell=cell.name, ending=Ending.FAILED, floor=1e-7, metg=1e-6))
     assert (cell.ending, cell.error, cell.metg, cell.number("floor")) == (
         "failed",
@@ -232,4 +231,4 @@ def test_numbers_of_a_failed_cell_mean_nothing() -> None:
         Interval(),
     )
     cell.take(CellLine(cell=cell.name))
-    assert (cell.ending, cell.error, len(cell.problems)) == ("unfinished", "", 1)
+    assert (cell.ending, cell.error, cell.failure) == ("unfinished", "", None)
