@@ -28,7 +28,7 @@ from taskgrain.results.cell import Cell, cells
 from taskgrain.results.compare.cells import compare
 from taskgrain.results.compare.sides import Side
 from taskgrain.results.export import frame
-from taskgrain.results.lines import CellLine, FailureLine, MetgLine
+from taskgrain.results.lines import CellLine, MetgLine
 from taskgrain.results.takes import opened
 from taskgrain.study.workload import Cell as Asked
 from taskgrain.study.workload import Workload
