@@ -1,6 +1,7 @@
 /// What a producer of tasks and one thief take:
 ///
-///     PROGRAM TURNS [TASKS]    prints a line of JSON: the seconds of the tasks, and the share that the producer did not run
+///     PROGRAM TURNS [TASKS]    prints a line of JSON: the seconds of the tasks, and the share that the producer
+///                              did not run
 
 #include "producer.hpp"
 

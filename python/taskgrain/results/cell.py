@@ -55,7 +55,7 @@ class Cell:
     problems: list[FailureLine | CrashLine] = field(default_factory=list)
     """All failures and crashes, whether they ended it or not."""
     last: OfCell | None = None
-    """Its last line."""
+    """Its last line, whether it makes sense or not."""
     session: SessionLine = SessionLine()
     """That of its last line."""
 
@@ -137,7 +137,7 @@ class Cell:
         }
 
     def take(self, line: OfCell) -> None:
-        """Takes its next line. Raises `ValueError` for one that makes no sense, which tells nothing."""
+        """Takes its next line. Raises `ValueError` for one that makes no sense; it then stands as before."""
         self.last = line
         match line:
             case CellLine():

@@ -194,7 +194,7 @@ def _take(
             harness=" ".join(one for one in (session.line.taskgrain, session.line.commit) if one) or None,
             settings=settings,
         ),
-        cores=max((one.cores for one, _, _ in cell.runs if one.cores), default=line.cores if line else None),
+        cores=cell.stands.cores,
         version=_text((line.driver or {}).get("version")) if line else None,
         samples=tuple(counting(cell.runs)),
         stands=cell.stands,

@@ -8,8 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from stored_cells import stored
 
 from taskgrain.drive.system import System
+from taskgrain.measure import call
 from taskgrain.measure.call import checked_cells, completed
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study, parse
@@ -61,3 +63,12 @@ def test_a_stored_study_means_the_defaults_of_what_it_does_not_say() -> None:
     (workload,) = completed({"workloads": [{"pattern": "fft", "width": 4}]})["workloads"]
     assert workload == Workload("fft", 4).fields()
     assert completed({"workloads": "odd"})["workloads"] == "odd"
+
+
+def test_a_spent_study_without_its_ratios_is_not_through() -> None:
+    """As after an interrupt between the last result and the ratios."""
+    best, other = stored("a"), stored("b", metg=2e-6)
+    assert not call._compared([best, other])
+    assert call._compared([best, stored("b", metg=2e-6, ratios={"a": (2.0, 1.9, 2.1)})])
+    assert call._compared([best, stored("b", metg=None, error="crash")])
+    assert call._compared([])

@@ -67,3 +67,7 @@ def test_a_cell_that_has_not_ended_has_no_curve(tmp_path: Path) -> None:
     assert curves.read(folder(tmp_path)) == []
     with pytest.raises(UsageError, match=r"is .* a results folder"):
         curves.read(tmp_path / "nothing")
+
+
+def test_what_is_unfinished_answers_nothing(tmp_path: Path) -> None:
+    assert curves.read(folder(tmp_path, ended(ending="unfinished"))) == []

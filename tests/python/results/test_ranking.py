@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
+from stored_cells import stored
 
+from taskgrain.results import ranking
 from taskgrain.results.cell import Cell
 from taskgrain.results.lines import MetgLine, RatioLine
 from taskgrain.results.ranking import standing
@@ -67,3 +69,8 @@ def test_a_ratio_decides_where_intervals_overlap() -> None:
     found = standing([unbounded, tied, slower, first])
     assert systems(found.ties) == ["a", "c", "d"]
     assert systems(found.behind) == ["b"]
+
+
+def test_a_cell_that_failed_does_not_say_how_many_cores_there_are() -> None:
+    one = stored("a", cores=1)
+    assert ranking.best([one, stored("b", metg=None, cores=2, error="unsupported")]) is one
