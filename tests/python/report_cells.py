@@ -32,6 +32,7 @@ def cell(
     error: str = "",
     ratios: Mapping[str, Interval] | None = None,
     runs: int = 20,
+    bound: bool | None = None,
     **fields: Any,
 ) -> Cell:
     """A cell without numbers, but for `fields`: those of `Cell`, and those of its `metg` line."""
@@ -42,7 +43,7 @@ def cell(
         ended = {"threshold": ended["threshold"]}
     known = stored.Cell(
         name,
-        started=CellLine(cell=name, cores=cores),
+        started=CellLine(cell=name, cores=cores, bound=bound),
         result=MetgLine(cell=name, ending=Ending(ending), **ended),
         failure=FailureLine(cell=name, error=error) if error else None,
         ratios={

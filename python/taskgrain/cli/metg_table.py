@@ -55,7 +55,9 @@ def show(out: Printer, cells: Sequence[Cell], titles: Mapping[str, str], thresho
     marks: list[list[bool]] = []
     for system in systems:
         row = [found.get((system, name)) for name in workloads]
-        lines.append([titles.get(system, system), *(value(one) if one else quantity.NOTHING for one in row)])
+        lines.append(
+            [_titled(system, titles, cells), *(value(one) if one else quantity.NOTHING for one in row)]
+        )
         marks.append([False, *(one is not None and one is best[one.workload] for one in row)])
     columns = ["system", *workloads]
     if len(workloads) > 1 and _fits(out, columns, lines):
@@ -66,7 +68,7 @@ def show(out: Printer, cells: Sequence[Cell], titles: Mapping[str, str], thresho
         for cell in sorted(here, key=lambda one: systems.index(one.system)):
             # Alone, a workload has room for what cross-checks METG.
             overhead = quantity.seconds(cell.number("overhead").value, 2)
-            title = titles.get(cell.system, cell.system)
+            title = _titled(cell.system, titles, cells)
             lines.append([title, value(cell), overhead, times(cell, best[name]), cell.ending])
             marks.append([False, cell is best[name], False, False, False])
         out.text("\n" + name, "bold")
@@ -74,12 +76,19 @@ def show(out: Printer, cells: Sequence[Cell], titles: Mapping[str, str], thresho
 
 
 def _by_metg(cells: Sequence[Cell]) -> list[str]:
-    """The systems by METG, or the bound of it (geometric mean over a system's cells)."""
+    """The systems by METG, or the bound of it (geometric mean over a system's cells); then those that only
+    show what could be reached."""
     logs: dict[str, list[float]] = {cell.system: [] for cell in cells}
     for cell in cells:
         if cell.metg.about:
             logs[cell.system].append(math.log(cell.metg.about))
-    return sorted(logs, key=lambda system: fmean(logs[system]) if logs[system] else math.inf)
+    bounds = {cell.system for cell in cells if cell.bound}
+    return sorted(logs, key=lambda one: (one in bounds, fmean(logs[one]) if logs[one] else math.inf))
+
+
+def _titled(system: str, titles: Mapping[str, str], cells: Sequence[Cell]) -> str:
+    bound = any(cell.bound for cell in cells if cell.system == system)
+    return titles.get(system, system) + (" (bound)" if bound else "")
 
 
 def show_warnings(out: Printer, cells: Sequence[Cell]) -> None:

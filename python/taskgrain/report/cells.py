@@ -117,6 +117,11 @@ class Cell:
         return text(self.stored.error)
 
     @property
+    def bound(self) -> bool:
+        """Whether its system only shows what could be reached."""
+        return self.stored.bound
+
+    @property
     def cores(self) -> int | None:
         """That it occupies; or GPUs, where the reference measures these."""
         return self.stored.cores
