@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from taskgrain.estimate import efficiency as measured
 from taskgrain.estimate.advice import Efficiency, Level, Verdict, efficiency_at, level_of, verdict_of
-from taskgrain.measure.experiments.at import At
 from taskgrain.measure.experiments.experiment import Experiment
+from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
 from taskgrain.results.curves import Curve
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study
@@ -119,7 +119,7 @@ def task_times(work: float) -> list[float]:
 def until_known(work: float) -> type[Experiment]:
     """The experiment that goes on until it is known which levels tasks of so much work reach."""
 
-    class UntilKnown(At):
+    class UntilKnown(FixedGranularity):
         def _answers(self, found: Sequence[measured.Efficiency]) -> bool:
             asked = min(self.asked, key=lambda one: abs(self.asked[one] - work))
             return all(_clear(one) for one in found if one.iterations == asked)

@@ -73,13 +73,13 @@ def reference_launch(cores: Sequence[int]) -> Launch:
     return Launch((str(program),), {}, tuple(cores))
 
 
-def checked_cells(study: Study, systems: Sequence[System]) -> list[Cell]:
-    """The study's cells.
+def checked_cells(study: Study, systems: Sequence[System], cores: int) -> list[Cell]:
+    """Returns the study's cells.
 
-    Raises `InputError` for an unknown experiment, `UsageError` if there are no cells, or for a graph that the
-    core refuses.
+    Raises `InputError` for an unknown experiment, `UsageError` if there are no cells, for a study that the
+    experiment cannot measure, or for a graph that the core refuses.
     """
-    experiment_named(study.settings.experiment, study.settings_named("experiment"))
+    experiment_named(study.settings.experiment, study.settings_named("experiment")).check(study, cores)
     cells = study.cells([one.name for one in systems])
     if not cells:
         raise UsageError("the study has no cells; is everything excluded?")
@@ -115,7 +115,7 @@ def measure(
     Ctrl-C, SIGTERM and SIGHUP end it with what is known; a second one raises `Interrupted`. Raises
     `TaskgrainError`, above all `UsageError`.
     """
-    cells = checked_cells(study, systems)
+    cells = checked_cells(study, systems, len(cores))
     counts = dict.fromkeys([0, *(cell.workload.cores for cell in cells)])
     launches = {
         DriverName(name, n): one

@@ -30,7 +30,7 @@ def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan
     settings = CellSettings.of(study.settings)
     experiment = experiment_named(study.settings.experiment, study.settings_named("experiment"))
     plan = _plan(systems, cores)
-    for cell in checked_cells(study, systems):
+    for cell in checked_cells(study, systems, len(cores)):
         seconds = cell_seconds(cell.workload, experiment, settings, cell.workload.cores or len(cores))
         plan["cells"].append({"cell": cell.name, "seconds": seconds})
     return plan | {

@@ -17,7 +17,7 @@ from taskgrain.machine.busy import BUSY_SHARE, Busy
 from taskgrain.machine.counters import Counters, Unreadable
 from taskgrain.machine.memory import Growth
 from taskgrain.measure.alone import Alone
-from taskgrain.measure.experiments.at import TASK_TIME_OFF
+from taskgrain.measure.experiments.fixed_granularity import TASK_TIME_OFF
 from taskgrain.study.workload import EMPTY, Workload
 from taskgrain.words.errors import TaskgrainError, UsageError
 from taskgrain.words.warnings import Notice, notice

@@ -146,7 +146,7 @@ def check_programs(
 class UntilDecided(MetgSearch):
     """The search of one build for METG. It goes on however well METG is known, until the judge ends it."""
 
-    def _settled(self, verdict: Metg) -> bool:
+    def _decided(self, verdict: Metg) -> bool:
         return self._without_crossing(verdict)
 
     def end(self) -> None:

@@ -26,16 +26,16 @@ def systems(folder: Path) -> list[System]:
 
 def test_cells_are_checked_before_anything_starts(tmp_path: Path) -> None:
     study = Study(("one",), (Workload("fft", 4),))
-    assert [cell.name for cell in checked_cells(study, systems(tmp_path))] == ["one/fft/width=4"]
+    assert [cell.name for cell in checked_cells(study, systems(tmp_path), 2)] == ["one/fft/width=4"]
     excluded = Study(("one",), (Workload("fft", 4),), exclude=({"pattern": ["fft"]},))
     with pytest.raises(UsageError, match="no cells"):
-        checked_cells(excluded, systems(tmp_path))
+        checked_cells(excluded, systems(tmp_path), 2)
     with pytest.raises(UsageError, match="period"):
-        checked_cells(Study(("one",), (Workload("spread", 4, period=99),)), systems(tmp_path))
+        checked_cells(Study(("one",), (Workload("spread", 4, period=99),)), systems(tmp_path), 2)
     named = "s.toml:1:1: {}".format
     odd = Study(("one",), (Workload("fft", 4),), Settings(experiment="odd"), settings_named=named)
     with pytest.raises(InputError, match=r"1:1: experiment: odd is not allowed; allowed: metg, sweep"):
-        checked_cells(odd, systems(tmp_path))
+        checked_cells(odd, systems(tmp_path), 2)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_what_the_core_refuses_has_its_place(tmp_path: Path, line: str, words: s
     if "neon" in line and platform.machine() != "x86_64":
         pytest.skip("may have NEON")
     with pytest.raises(UsageError, match=re.escape(words) + r".* \(in dom/"):
-        checked_cells(study, systems(tmp_path))
+        checked_cells(study, systems(tmp_path), 2)
 
 
 def test_a_stored_study_means_the_defaults_of_what_it_does_not_say() -> None:

@@ -29,7 +29,7 @@ class Reach:
 
 
 class Bracket:
-    """Finds the crossing. Run `first`, then what `take` returns, until that is None."""
+    """Finds the crossing. Run the settings' `first_request`, then what `take` returns, until that is None."""
 
     def __init__(self, settings: CellSettings, reach: Reach | None = None) -> None:
         self._settings, self._reach = settings, reach
@@ -37,12 +37,6 @@ class Bracket:
         self.points: dict[int, Point] = {}
         """What is known of each size, by iterations."""
         self._samples: dict[int, list[Sample]] = {}  # of each size its last run, which is its longest
-
-    def first(self) -> Request:
-        """It only finds out how long a run takes: on a slow system even this may be seconds."""
-        s = self._settings
-        steps = min(s.min_steps, s.steps or s.min_steps)
-        return Request("bracket", 0, s.first_iterations, steps, 1, min(s.warmup, 1))
 
     def take(self, request: Request, samples: list[Sample]) -> Request | None:
         """Takes an answer; returns the next run, or None once the bracket is closed or cannot be closed."""

@@ -20,8 +20,12 @@ from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.sample import Sample
 from taskgrain.study.settings import Settings
+from taskgrain.study.study import Study
+from taskgrain.words.errors import UsageError
 
 Phase = Literal["bracket", "measure", "start", "floor", "sweep"]
+Kept = Literal["task", "step"]
+"""What keeps its work where cores are added: each task in weak scaling, a whole step in strong scaling."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ class CellSettings:
     repeats: int = Settings.repeats
     warmup: int = 1
     first_iterations: int = Settings.first_iterations
-    task_seconds: tuple[float, ...] = ()  # that the work of a task shall take, for the experiment `at`
+    task_seconds: tuple[float, ...] = ()  # that the work of a task shall take, of fixed granularity
     points: int = 0  # of a step of all graphs; 0: as many as its tasks
     run_seconds: float = 0.004  # how long one repeat at the crossing lasts
     steps: int | None = None  # fixed by the user, else chosen from run_seconds
@@ -99,6 +103,11 @@ class CellSettings:
             task_seconds=settings.task_seconds,
         )
 
+    def first_request(self, number: int = 0) -> Request:
+        """The run that only finds out how long a run takes: on a slow system even this may be seconds."""
+        steps = min(self.min_steps, self.steps or self.min_steps)
+        return Request("bracket", number, self.first_iterations, steps, 1, min(self.warmup, 1))
+
     def slow(self, run_seconds: float) -> bool:
         """Whether a run lasts so much longer than wished that it is not repeated."""
         return run_seconds >= 10.0 * self.run_seconds
@@ -118,6 +127,8 @@ class Experiment(ABC):
     """About how many runs a round takes where all last as long; a dry run foretells by it."""
     ROUND_WORK: ClassVar[float]
     """The same where all have as many steps, in runs at the crossing."""
+    KEEPS: ClassVar[Kept | None] = None
+    """What has the same work on each number of cores, if the experiment compares numbers of cores."""
 
     def __init__(self, settings: CellSettings) -> None:
         self.settings = settings
@@ -125,6 +136,13 @@ class Experiment(ABC):
         """What is still to be run of the present round; who derives from this fills it."""
         self._round = 0
         self._done = False
+
+    @classmethod
+    def check(cls, study: Study, cores: int) -> None:
+        """Raises `UsageError` for a study that it cannot measure on so many cores."""
+        if study.settings.at:
+            asked = study.settings_named("at")
+            raise UsageError(f"{asked}: give this or the experiment {study.settings.experiment}, not both")
 
     @property
     def done(self) -> bool:

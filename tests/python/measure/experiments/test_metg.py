@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import groupby
 
@@ -23,9 +22,8 @@ from simulated_system import (
 )
 
 from taskgrain.estimate.metg import Metg
-from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Request
+from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.metg import MetgSearch
-from taskgrain.measure.experiments.sweep import Sweep
 from taskgrain.words.warnings import notice
 
 ORDINARY = Noise(run=0.03, repeat=0.015)
@@ -66,8 +64,8 @@ def test_every_round_asks_for_the_sizes_around_the_crossing_and_every_third_for_
     search = MetgSearch(CellSettings(min_rounds=12, max_rounds=12, search_resamples=50, resamples=100))
     system = SimulatedSystem(constant(1e-7), ORDINARY)
     rounds = rounds_of(drive(search, system))
-    assert len(rounds) == 12 and search.done and len(search.outer) == 2
-    first = {r.iterations for r in rounds[0]} - {0, *search.outer}
+    assert len(rounds) == 12 and search.done and len(search.seldom) == 3
+    first = {r.iterations for r in rounds[0]} - {*search.seldom}
     for k, requests in enumerate(rounds):
         assert {r.round for r in requests} == {k}
         short = requests.pop(next(k for k, r in enumerate(requests) if r.phase == "start"))
@@ -75,8 +73,8 @@ def test_every_round_asks_for_the_sizes_around_the_crossing_and_every_third_for_
         beside = next(r for r in requests if r.iterations == short.iterations)
         assert short == replace(beside, phase="start", steps=beside.steps // 10)
         asked = {r.iterations for r in requests}
-        assert asked & {0, *search.outer} == ({0, *search.outer} if k % 3 == 0 else set())
-        assert first <= asked and asked - {0, *search.outer} <= {*search.sizes}  # one between may join
+        assert asked & {*search.seldom} == ({*search.seldom} if k % 3 == 0 else set())
+        assert first <= asked and asked - {*search.seldom} <= {*search.sizes}  # one between may join
         assert len(asked) == len(requests)
         assert [r.phase for r in requests if r.iterations == 0] == ["floor"] * (k % 3 == 0)
         assert {(r.repeats, r.warmup) for r in requests} == {(3, 1)}
@@ -210,41 +208,6 @@ def test_the_limit_of_rounds_is_named() -> None:
     found = finish(search, SimulatedSystem(constant(1e-7), ORDINARY))
     assert found.ending == "budget" and found.rounds == 9
     assert found.warnings[-1] == notice("rounds_before_precise", rounds=9, precision=0.001)
-
-
-@pytest.mark.parametrize("case", ["ordinary", "recentred", "never", "sweep"])
-def test_a_search_told_again_stands_where_it_stood(case: str) -> None:
-    overhead: Callable[[float], float] = (lambda n: 2e-9 * n + 1e-7) if case == "never" else constant(1e-7)
-    noise = Noise(run=0.1, outlier_runs=0.1) if case == "recentred" else ORDINARY
-    chosen = CellSettings(precision=0.07, max_rounds=10, resamples=60)
-    make: type[Experiment] = Sweep if case == "sweep" else MetgSearch
-    first = make(chosen)
-    system = SimulatedSystem(overhead, noise, seed=4)
-    answers = drive(first, system)
-    final = first.result(system.rates)
-    for cut in range(0, len(answers) + 1, 7):  # at every place of a round, in one round or another
-        again = make(chosen)
-        for request, samples, rates in answers[:cut]:
-            # A stored line knows neither the repeats asked for nor the warm-up.
-            stored = Request(request.phase, request.round, request.iterations, request.steps, len(samples), 0)
-            again.tell(stored, samples, rates)
-        for request, samples, rates in answers[cut:]:
-            assert again.next_round()[0] == request
-            again.tell(request, samples, rates)
-        assert again.done and again.result(system.rates) == final
-
-
-def test_answers_of_a_round_may_come_in_any_order() -> None:
-    system = SimulatedSystem(constant(1e-7), ORDINARY)
-    forwards, backwards = MetgSearch(FAST), MetgSearch(FAST)
-    while not forwards.done:
-        answers = [(r, system.run(r), system.rates) for r in forwards.next_round()]
-        assert backwards.next_round() == forwards.next_round()
-        for answer in answers:
-            forwards.tell(*answer)
-        for answer in reversed(answers):
-            backwards.tell(*answer)
-    assert backwards.done and backwards.result(system.rates) == forwards.result(system.rates)
 
 
 def coverage(noise: Noise, seeds: range) -> tuple[float, float]:
