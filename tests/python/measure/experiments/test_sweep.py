@@ -6,9 +6,8 @@ import pytest
 from simulated_system import QUIET, Noise, SimulatedSystem, constant, drive
 
 from taskgrain.measure.experiments.experiment import CellSettings
-from taskgrain.measure.experiments.strong import Strong
+from taskgrain.measure.experiments.scaling import Strong, Weak
 from taskgrain.measure.experiments.sweep import SIZES, Sweep
-from taskgrain.measure.experiments.weak import Weak
 
 ORDINARY = Noise(run=0.03, repeat=0.015)
 
