@@ -27,6 +27,10 @@ class Budget:
         """Seconds of measuring, over all calls."""
         return self._spent + self._clock() - self._start
 
+    def stop(self, elapsed: float) -> None:
+        """Lets no more time pass: so many seconds were measured."""
+        self._spent, self._clock = elapsed, lambda: self._start
+
     def left(self) -> float:
         """Seconds; infinite without a limit."""
         return self.seconds - self.elapsed()

@@ -27,7 +27,7 @@ from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState
 from taskgrain.measure.runner import Runner
 from taskgrain.results import ranking
-from taskgrain.results.builds import Choice
+from taskgrain.results.builds import Choice, Placed, placed
 from taskgrain.results.cell import Cell as StoredCell
 from taskgrain.results.cell import cells as of_lines
 from taskgrain.results.lines import Build, FailureLine, SessionLine
@@ -145,7 +145,7 @@ def measure(
             judge=judge,
             commands=commands,
         )
-        stored = _stored(store, cells)
+        stored = _known(store.history, cells)
         if not retry and _spent(store, stored.cells, study.settings.budget):
             for warning in store.warnings:
                 plan.reporter.note(warning)
@@ -168,13 +168,15 @@ def measure(
                     runner.interrupt()
         except KeyboardInterrupt:
             raise Interrupted(said or "interrupted") from None
+        if said and not runner.begun:  # other builds have not yet taken the place of those in the folder
+            return replace(_known(placed(store.contents.stored), cells), interrupted=said)
         found = tuple(state.stored for state in runner.record.cells.values())
         return replace(stored, cells=found, interrupted=said)
 
 
-def _stored(store: Store, cells: Sequence[Cell]) -> Measured:
+def _known(history: Sequence[Placed], cells: Sequence[Cell]) -> Measured:
     """What earlier calls have found out."""
-    used = [one for one in store.history if one.used]
+    used = [one for one in history if one.used]
     found = of_lines(one.line for one in used if not one.earlier)
     earlier = of_lines(one.line for one in used if one.earlier)
     own = (found.get(cell.name) or StoredCell(cell.name) for cell in cells)

@@ -96,8 +96,15 @@ class Runner:
             self._plan.reporter.close()
         return states
 
+    @property
+    def begun(self) -> bool:
+        """Whether this call has written anything."""
+        return self._journal.begun
+
     def interrupt(self) -> None:
-        """Writes what is known of the cells that have not ended."""
+        """Writes what is known of the cells that have not ended. The time since the last line does not count:
+        what the interrupt cut is measured again."""
+        self._budget.stop(self.record.elapsed)
         for state in self.record.cells.values():
             try:
                 self._ends.interrupt(state)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from killable_study import OVERHEADS, assert_nothing_twice, lines
-from simulated_world import STUDY, World, comparable, measure, result
+from simulated_world import STUDY, Simulated, World, comparable, measure, result
 
 from taskgrain.drive.system import REFERENCE, System
+from taskgrain.measure.record import CellState
+from taskgrain.measure.runner import Runner
 from taskgrain.study.settings import Settings
 from taskgrain.words.errors import UsageError
 
@@ -102,6 +105,30 @@ def test_a_budget_that_ends_before_the_first_run(tmp_path: Path) -> None:
     states = measure(tmp_path, World(), Settings(cores=2, budget=1e-3))
     endings = [state.stored.ending for state in states]
     assert set(endings) == {"budget"}
+
+
+def test_an_interrupt_takes_no_time_of_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask, run = Simulated.run, Runner.run
+
+    def interrupt(driver: Simulated, *words: Any, **named: Any) -> Any:
+        if driver.world.runs == 60:
+            driver.world.now += 100.0
+            raise KeyboardInterrupt
+        return ask(driver, *words, **named)
+
+    def interrupted(runner: Runner) -> list[CellState]:
+        with pytest.raises(KeyboardInterrupt):
+            run(runner)
+        runner.interrupt()
+        return []
+
+    monkeypatch.setattr(Simulated, "run", interrupt)
+    monkeypatch.setattr(Runner, "run", interrupted)
+    world = World()
+    measure(tmp_path, world, Settings(cores=2, budget=1000.0))
+    known = lines(tmp_path, "metg")
+    assert known and {line["ending"] for line in known} == {"unfinished"} and world.now > 100.0
+    assert all(line["elapsed"] < 100.0 for line in known)
 
 
 def test_the_empty_kernel_has_no_peak(tmp_path: Path) -> None:
