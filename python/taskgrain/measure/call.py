@@ -48,25 +48,25 @@ class Measured:
     """The end of a call."""
 
     cells: tuple[StoredCell, ...]
-    """What is known of every cell."""
+    """Every cell, as far as it is known."""
     earlier: tuple[StoredCell, ...] = ()
-    """Those of earlier builds."""
+    """The cells of earlier builds."""
     interrupted: str = ""
-    """What to tell a person who interrupted it; empty if nobody did."""
+    """The sentence for a person who interrupted it; empty if nobody did."""
 
     @property
     def complete(self) -> bool:
-        """Whether every cell that its system supports came to an end other than a failure."""
+        """Tells whether every cell that its system supports came to an end other than a failure."""
         return all(one.kind_of == "unsupported" for one in self.failures)
 
     @property
     def failures(self) -> list[FailureLine]:
-        """What ended the cells that failed."""
+        """The failures that ended cells."""
         return [one.failure for one in self.cells if one.failure]
 
 
 def reference_launch(cores: Sequence[int]) -> Launch:
-    """How to start the reference. Raises `UsageError` if it is not built."""
+    """Returns how to start the reference. Raises `UsageError` if it is not built."""
     program = Path(os.environ.get(REFERENCE_VARIABLE) or package_folder() / "bin" / REFERENCE)
     if not os.access(program, os.X_OK):
         raise UsageError(f"{program}: is missing or no program; build the project (make setup)")
@@ -175,7 +175,7 @@ def measure(
 
 
 def _known(history: Sequence[Placed], cells: Sequence[Cell]) -> Measured:
-    """What earlier calls have found out."""
+    """Returns what lines say of the cells, and of those of earlier builds."""
     used = [one for one in history if one.used]
     found = of_lines(one.line for one in used if not one.earlier)
     earlier = of_lines(one.line for one in used if one.earlier)
@@ -184,7 +184,7 @@ def _known(history: Sequence[Placed], cells: Sequence[Cell]) -> Measured:
 
 
 def _spent(store: Store, cells: Sequence[StoredCell], budget: float) -> bool:
-    """Whether all cells have ended, and the budget (0: none) is spent: nothing has to be worked out again."""
+    """Tells whether all cells have ended, and the budget (0: none) is spent: nothing has to be done."""
     own = (one.line for one in store.history if not one.earlier)
     spent = max((line.elapsed or 0.0 for line in own), default=0.0)
     ended = all(one.result and one.ending.final for one in cells)
@@ -192,13 +192,13 @@ def _spent(store: Store, cells: Sequence[StoredCell], budget: float) -> bool:
 
 
 def _compared(cells: Sequence[StoredCell]) -> bool:
-    """Whether the cells of a workload have their ratios to the best."""
+    """Tells whether the cells of a workload have their ratios to the best."""
     best = ranking.best(cells)
     return all(one is best or (best and one.ratio_to(best.name)) for one in cells if one.metg.value)
 
 
 def _launches(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Launch]:
-    """How to start the systems and their references, by name."""
+    """Returns how to start the systems and their references, by name."""
     found = {one.name: one.launch(cores) for one in systems} | {REFERENCE: reference_launch(cores)}
     for one in systems:
         if one.reference:

@@ -44,7 +44,7 @@ class Ends:
         self._journal.append(line)
 
     def processors(self, state: CellState) -> int:
-        """Those of the reference that the system occupies: cores, or GPUs."""
+        """Counts the processors of the reference that the system occupies: cores, or GPUs."""
         ready = self._drivers.ready.get(state.driver)
         cores = ready.cores if ready else state.driver.cores or self._plan.settings.cores
         return min(cores, self._record.processors(state.kernel) or cores)
@@ -140,7 +140,7 @@ def _is_of_budget(warning: Warning) -> bool:
 
 
 def _notices(state: CellState) -> list[Notice]:
-    """What a reader of the cell's result should know besides what the experiment says."""
+    """Collects the warnings of a cell's result besides those of the experiment."""
     found = list(state.warnings)
     if crashes := sum(isinstance(one, CrashLine) for one in state.stored.problems):
         found.append(notice("driver_crashed", crashes=crashes))

@@ -20,7 +20,7 @@ class Journal:
         self._store, self._record, self._elapsed = store, record, elapsed
         self._session = store.session and replace(store.session, elapsed=round(record.elapsed, 6))
         self.begun = False
-        """Whether it has written anything."""
+        """It has written something."""
 
     @uninterrupted
     def append(self, line: Line) -> None:

@@ -43,11 +43,11 @@ class CellState:
         self.driver = DriverName(cell.system, cell.workload.cores)
         self.kernel: ReferenceKey = (reference, *cell.workload.reference().values(), cell.workload.cores)
         self.begun = False
-        """Whether its `cell` line is written."""
+        """Its `cell` line is written."""
         self.stored = stored.Cell(cell.name)
-        """What its lines say, as everybody reads them who opens the folder."""
+        """The cell as everybody reads it who opens the folder."""
         self.retried: FailureLine | None = None
-        """Its failure, if it is to begin again all the same."""
+        """The failure after which it is to begin again."""
         self.problem = ""
         """Why its answers make no sense, if they do not: a failure that is not yet written."""
         self.cut: Notice | None = None
@@ -60,10 +60,10 @@ class CellState:
         self.disturbed = 0
         """Runs that stayed disturbed after all repeats."""
         self.warnings: list[Notice] = []
-        """Each of those that its answers carry, once."""
+        """The warnings that its answers carry, each once."""
         self.experiment = experiment
         self.reference: NDArray[np.float64] = np.empty((0, 0))
-        """Of its cores, the rates known at its last run: what it comes to depends on no later ones."""
+        """The rates of its cores that were known at its last run: its result depends on no later ones."""
         self._seconds: dict[tuple[int, int], float] = {}
         self._step_work = 0.0
         """Work of a step of one iteration a task."""
@@ -86,7 +86,7 @@ class CellState:
 
     @property
     def settling(self) -> bool:
-        """Whether it still lacks the rounds that every cell gets."""
+        """Tells whether it still lacks the rounds that every cell gets."""
         return self.experiment.settling
 
     @property
@@ -95,7 +95,7 @@ class CellState:
         return len(self._early)
 
     def expected_seconds(self, request: Request) -> float | None:
-        """How long the whole request may be expected to take at most, by the runs made before."""
+        """Bounds the time of the whole request by the runs made before."""
         bounds = [
             seconds * max(1.0, request.steps / steps) * max(1.0, request.iterations / max(1, iterations))
             for (iterations, steps), seconds in self._seconds.items()
@@ -103,7 +103,7 @@ class CellState:
         return min(bounds) * (request.repeats + request.warmup) if bounds else None
 
     def likely_seconds(self, request: Request) -> float | None:
-        """About how long the whole request takes: as an earlier run, and all that is more at the peak."""
+        """Guesses the time of the whole request: that of an earlier run, and all that is more at the peak."""
         peak = self.reference.sum(axis=1).max(initial=0.0)
         longer = self._step_work / peak if peak else 0.0
         steps = [
@@ -174,14 +174,14 @@ class Record:
         }
         self._cores = cores
         self._clock = self._skipped = 0.0
-        """What `elapsed` last was in a line, and by how much that is more than what counts here."""
+        """The last line's `elapsed`, and by how much that is more than what counts here."""
         self.unknown = 0
         """Lines of cells that the study does not have."""
         self._rates: dict[ReferenceKey, NDArray[np.float64]] = {}
         self.work_units: dict[ReferenceKey, str] = {}
 
     def processors(self, kernel: ReferenceKey) -> int | None:
-        """How many the reference measures on, all at once; None of others than the cores until measured."""
+        """Counts the processors that a reference measures; None of others than the cores until measured."""
         rates = self._rates.get(kernel)
         own = kernel[-1] or self._cores
         return own if kernel[0] == REFERENCE else None if rates is None else rates.shape[1]

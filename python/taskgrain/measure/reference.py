@@ -32,7 +32,7 @@ class References:
         self._measured_at: dict[object, float] = {}
 
     def due(self, key: ReferenceKey) -> bool:
-        """Whether its last measurement is too long ago."""
+        """Tells whether its last measurement is too long ago."""
         return self._plan.clock() - self._measured_at.get(key, -1e9) >= _EVERY
 
     def measure(self, key: ReferenceKey, kernel: dict[str, Any]) -> None:

@@ -98,7 +98,7 @@ class Runner:
 
     @property
     def begun(self) -> bool:
-        """Whether this call has written anything."""
+        """Tells whether this call has written anything."""
         return self._journal.begun
 
     def interrupt(self) -> None:
@@ -131,7 +131,7 @@ class Runner:
                 mine = requests[id(state)]
                 may = not state.done and state.spent < share and not self._budget.over
                 if turn < len(mine) and may and self._runs.fits(state, mine[turn]):
-                    self._plan.reporter.show(self._schedule.standing(state))
+                    self._plan.reporter.show(self._schedule.progress(state))
                     self._runs.measure(state, mine[turn])
         self._judge(group[0].cell.workload if group else None)
         for state in group:

@@ -58,10 +58,10 @@ class Runs:
         self._beside: tuple[float, object, tuple[float, ...]] | None = None
         """The last reference beside a run: when, of what, and its rates."""
         self._stayed_disturbed: deque[bool] = deque(maxlen=_RECENT)
-        """Of the last requests, whether every attempt was disturbed."""
+        """Every attempt of a request was disturbed: of the last requests."""
 
     def fits(self, state: CellState, request: Request) -> bool:
-        """Whether a run would likely end before the budget does. If not, its cell ends."""
+        """Tells whether a run would likely end before the budget does. If not, its cell ends."""
         system = self._plan.systems[state.cell.system]
         if system.simulated:  # its seconds do not pass
             return True
@@ -115,7 +115,7 @@ class Runs:
             self._ends.fail(state, "protocol", state.problem)
 
     def _hopeless(self) -> bool:
-        """Whether most of the last requests stayed disturbed: repeating only eats the budget."""
+        """Tells whether most of the last requests stayed disturbed: repeating only eats the budget."""
         return len(self._stayed_disturbed) == _RECENT and sum(self._stayed_disturbed) > _RECENT / 2
 
     def _reference(self, state: CellState, now: bool = False) -> tuple[float, ...]:
@@ -219,6 +219,6 @@ class Runs:
 
 
 def _tasks(state: CellState, request: Request) -> int:
-    """Of one repeat."""
+    """Counts the tasks of one repeat."""
     workload = state.cell.workload
     return workload.exact_tasks(request.steps) or workload.tasks(request.steps)

@@ -202,7 +202,7 @@ class Judge:
 
 
 def confidence(question: Question, cells: int) -> float:
-    """Of each interval at each look, so that all of them hold at once."""
+    """Returns the confidence of each interval at each look with which all of them hold at once."""
     return 1.0 - (1.0 - question.confidence) / (cells * question.looks)
 
 
@@ -249,7 +249,7 @@ def measure(
 def compared(
     found: Sequence[Pair], output: Path, places: tuple[Path, Path], question: Question
 ) -> Comparison:
-    """What the folder says of the two builds."""
+    """Compares the two builds by what the folder holds."""
     takes = opened(output).takes
     sides = []
     for place, suffix in zip(places, (OLD, NEW), strict=True):

@@ -20,7 +20,7 @@ _MOST_RUNS = 60  # an end for a curve that makes no sense; doubling from 1 to 2*
 
 @dataclass(frozen=True)
 class Reach:
-    """How far beyond the crossing a bracket goes on, by doubling the size."""
+    """A bracket goes on beyond the crossing, by doubling the size."""
 
     efficiency: float
     """Until this is exceeded."""
@@ -35,7 +35,7 @@ class Bracket:
         self._settings, self._reach = settings, reach
         self.runs = 0
         self.points: dict[int, Point] = {}
-        """What is known of each size, by iterations."""
+        """The measured sizes, by iterations."""
         self._samples: dict[int, list[Sample]] = {}  # of each size its last run, which is its longest
 
     def take(self, request: Request, samples: list[Sample]) -> Request | None:
@@ -61,7 +61,7 @@ class Bracket:
         return self._request(following, steps, longer * steps)
 
     def samples(self) -> list[Sample]:
-        """Of each size its last run, all as one round: each size was measured once and at another time."""
+        """Returns the last run of each size, all as one round: each size was measured at another time."""
         return [replace(x, round=0) for run in self._samples.values() for x in run]
 
     @property

@@ -40,7 +40,7 @@ class CrossingSearch(Rounds):
     """Looks for the crossing, then measures the sizes that `_first_sizes` chooses."""
 
     REACH: ClassVar[Reach | None] = None
-    """How far beyond the crossing the bracket goes."""
+    """The bracket goes so far beyond the crossing."""
     TOO_FEW = ("budget_before_precise", "rounds_before_precise")
 
     def __init__(self, settings: CellSettings) -> None:
@@ -77,7 +77,7 @@ class CrossingSearch(Rounds):
         return None
 
     def _step_seconds(self, iterations: float) -> float:
-        """About how long a step of such tasks lasts, by the bracket."""
+        """Guesses how long a step of such tasks lasts, by the bracket."""
         known = self._bracket.points
         sizes = sorted(known)
         granularity = float(np.interp(iterations, sizes, [known[n].granularity for n in sizes]))
@@ -119,15 +119,15 @@ class CrossingSearch(Rounds):
         return ripe and self._decided(verdict)
 
     def _decided(self, verdict: Metg) -> bool:
-        """Whether more rounds are not worth their time, once every size has enough of them."""
+        """Tells whether more rounds are not worth their time, once every size has enough of them."""
         return self._precise or self._without_crossing(verdict) or self._gains_little(verdict)
 
     def _without_crossing(self, verdict: Metg) -> bool:
-        """Whether the curve surely has no METG."""
+        """Tells whether the curve surely has no METG."""
         return verdict.metg is None and verdict.ending != "budget"
 
     def _gains_little(self, verdict: Metg) -> bool:
-        """Whether more rounds would hardly make the interval narrower: it shrinks with their square root."""
+        """Tells whether more rounds hardly make the interval narrower: it shrinks with their square root."""
         width, lasting = verdict.half_width, min(verdict.systematic, verdict.half_width)
         if not math.isfinite(width) or self._round < _AHEAD:
             return False
@@ -151,7 +151,7 @@ class CrossingSearch(Rounds):
     # -- results ------------------------------------------------------------------------------------------
 
     def result(self, reference: ArrayLike, out_of_budget: bool = False) -> Metg:
-        """What the cell came to, by everything told so far, a half-finished round included.
+        """Tells what the cell came to, by everything told so far, a half-finished round included.
 
         A number is `precise` if the interval is as narrow as asked over at least `min_rounds` rounds, else
         `budget`. Where the bracket ended before the crossing was found, the ending is `budget` and there is
@@ -183,7 +183,7 @@ class CrossingSearch(Rounds):
         return self._without_number(found)
 
     def _conclusive(self, found: Metg) -> bool:
-        """Whether an ending holds for all sizes there could be, and not only for those that were measured."""
+        """Tells whether an ending holds for all sizes there could be, not only for those measured."""
         if found.ending == "always_reached":
             return found.curve[0].iterations == 1
         largest = self._bracket.largest_allowed()

@@ -25,7 +25,7 @@ from taskgrain.words.errors import UsageError
 
 Phase = Literal["bracket", "measure", "start", "floor", "sweep"]
 Kept = Literal["task", "step"]
-"""What keeps its work where cores are added: each task in weak scaling, a whole step in strong scaling."""
+"""A task keeps its work in weak scaling where cores are added, a whole step in strong scaling."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Request:
 
     @property
     def key(self) -> tuple[str, int, int, int]:
-        """What tells requests of a cell apart: also the fields that a stored `run` line has."""
+        """The key that no other request of a cell has: also the fields that a stored `run` line has."""
         return self.phase, self.round, self.iterations, self.steps
 
 
@@ -91,7 +91,7 @@ class CellSettings:
 
     @classmethod
     def of(cls, settings: Settings) -> CellSettings:
-        """What a study's settings ask of each cell."""
+        """Returns what a study's settings ask of each cell."""
         return cls(
             threshold=settings.threshold,
             precision=settings.precision,
@@ -109,11 +109,11 @@ class CellSettings:
         return Request("bracket", number, self.first_iterations, steps, 1, min(self.warmup, 1))
 
     def slow(self, run_seconds: float) -> bool:
-        """Whether a run lasts so much longer than wished that it is not repeated."""
+        """Tells whether a run lasts so much longer than wished that it is not repeated."""
         return run_seconds >= 10.0 * self.run_seconds
 
     def clamped_steps(self, steps: float, tasks_per_step: float) -> int:
-        """About so many steps, within what is allowed of a run of so many tasks a step."""
+        """Returns about so many steps, within what is allowed of a run of so many tasks a step."""
         most = max(1, min(self.max_steps, int(self.max_tasks / tasks_per_step)))
         if self.steps is not None:
             most = min(most, self.steps)
@@ -124,16 +124,16 @@ class Experiment(ABC):
     """One experiment on one cell. A new one says what it asks for, and takes the answers in `_take`."""
 
     ROUND_RUNS: ClassVar[float]
-    """About how many runs a round takes where all last as long; a dry run foretells by it."""
+    """A round takes about so many runs where all last as long; a dry run foretells by it."""
     ROUND_WORK: ClassVar[float]
     """The same where all have as many steps, in runs at the crossing."""
     KEEPS: ClassVar[Kept | None] = None
-    """What has the same work on each number of cores, if the experiment compares numbers of cores."""
+    """The thing that keeps its work on more cores, if the experiment compares numbers of cores."""
 
     def __init__(self, settings: CellSettings) -> None:
         self.settings = settings
         self._pending: list[Request] = []
-        """What is still to be run of the present round; who derives from this fills it."""
+        """The runs that the present round still lacks; who derives from this fills it."""
         self._round = 0
         self._done = False
 
@@ -146,7 +146,7 @@ class Experiment(ABC):
 
     @property
     def done(self) -> bool:
-        """Whether nothing more is to be run."""
+        """Tells whether nothing more is to be run."""
         return self._done
 
     @property
@@ -156,12 +156,12 @@ class Experiment(ABC):
 
     @property
     def preparing(self) -> bool:
-        """Whether it still looks for what to measure; the cells of a study do that before all else."""
+        """Tells whether it still looks for what to measure; the cells of a study do that before all else."""
         return False
 
     @property
     def settling(self) -> bool:
-        """Whether it lacks some of the rounds that every cell gets."""
+        """Tells whether it lacks some of the rounds that every cell gets."""
         return self.preparing or self._round < self.settings.min_rounds
 
     def samples(self) -> list[Sample]:
@@ -170,7 +170,7 @@ class Experiment(ABC):
         return []
 
     def next_round(self) -> list[Request]:
-        """What is still to be run of the present round, in order; nothing once `done`."""
+        """Returns the runs that the present round still lacks, in order; none once `done`."""
         return list(self._pending)
 
     def tell(
@@ -212,7 +212,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def result(self, reference: ArrayLike, out_of_budget: bool = False) -> Metg:
-        """What the cell came to, by everything told so far, a half-finished round included.
+        """Tells what the cell came to, by everything told so far, a half-finished round included.
 
         Raises ValueError before the first answer.
         """

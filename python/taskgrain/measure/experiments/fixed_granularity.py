@@ -97,7 +97,7 @@ class FixedGranularity(Rounds):
         return self._precise and self._answers(found)
 
     def _answers(self, found: Sequence[Efficiency]) -> bool:
-        """Whether efficiencies that are known to the precision need no more rounds."""
+        """Tells whether efficiencies that are known to the precision need no more rounds."""
         return True
 
     def _efficiencies(self, resamples: int) -> tuple[Efficiency, ...]:
