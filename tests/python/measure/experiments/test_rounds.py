@@ -88,13 +88,15 @@ def test_of_a_disturbed_run_the_fastest_repeat_counts(made: type[Rounds]) -> Non
 @SEARCHES
 @pytest.mark.parametrize("full", [True, False])
 def test_a_pattern_that_is_not_at_full_width_tells_no_start(made: type[Rounds], full: bool) -> None:
-    search = made(FAST)
+    search, short = made(FAST), []
 
     def change(_: Rounds, request: Request, samples: list[Sample]) -> tuple[list[Sample], bool]:
-        narrow = request.phase == "start" and not full
+        short.append(request.phase == "start")
+        narrow = short[-1] and not full
         return [replace(one, tasks=one.tasks // 2) if narrow else one for one in samples], False
 
     system = driven(search, change, start_seconds=1e-4)
     found = search.result(system.rates).start
     assert found == (pytest.approx(1e-4, rel=0.1) if full else None)
     assert any(one.short for one in search.samples()) == full
+    assert sum(short) == (search.rounds if full else 1), "what tells nothing is not measured again"
