@@ -21,9 +21,8 @@ from taskgrain.drive.system import System as Described
 from taskgrain.estimate.sample import Sample
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.metg import MetgSearch
-from taskgrain.measure.experiments.side import Side as Search
 from taskgrain.measure.record import CellState
-from taskgrain.measure.two_builds import LOOKS, Judge, Pair
+from taskgrain.measure.two_builds import LOOKS, Judge, Pair, UntilDecided
 from taskgrain.results.compare.cells import Comparison, Question, compare
 from taskgrain.results.compare.sides import Side
 from taskgrain.results.takes import Conditions, Take
@@ -107,7 +106,7 @@ def until_decided(
     systems = _systems(world, [1.0, times], [seed])
     machine = systems[0].machine
     workload = Workload("fft", 4)
-    states = [CellState(Cell(name, workload), Search(settings), "kernel") for name in ("old", "new")]
+    states = [CellState(Cell(name, workload), UntilDecided(settings), "kernel") for name in ("old", "new")]
     described = [Described(name, Path(), name) for name in ("old", "new")]
     judge = Judge([Pair("system", *described)], question, settings.threshold)
     searches = [state.experiment for state in states]
@@ -116,7 +115,7 @@ def until_decided(
         judge(states)
     sides = []
     for name, search in zip(("old", "new"), searches, strict=True):
-        assert isinstance(search, Search)
+        assert isinstance(search, UntilDecided)
         sides.append(Side(name, (_take(Path("r"), "w", name, search.everything()),)))
     return Trial(compare(sides, question), searches[0].rounds, machine.now)
 

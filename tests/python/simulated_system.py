@@ -173,6 +173,13 @@ def drive(search: Experiment, system: SimulatedSystem, most_runs: int = 5000) ->
     return answers
 
 
+def prepare(search: Experiment, system: SimulatedSystem) -> None:
+    """Runs a search until it has chosen its sizes."""
+    while search.preparing:
+        (request,) = search.next_round()
+        search.tell(request, system.run(request), system.rates)
+
+
 def finish(search: Experiment, system: SimulatedSystem) -> Metg:
     """Run a search to its end and take its result."""
     drive(search, system)

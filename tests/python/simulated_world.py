@@ -18,7 +18,7 @@ from taskgrain.machine.busy import Busy
 from taskgrain.measure import call as command
 from taskgrain.measure.driver import DriverName
 from taskgrain.measure.plan import Plan
-from taskgrain.measure.progress import Reporter, Standing
+from taskgrain.measure.progress import Progress, Reporter
 from taskgrain.measure.record import CellState
 from taskgrain.measure.runner import Runner
 from taskgrain.results.lines import MetgLine
@@ -65,7 +65,7 @@ class World:
         self.notes: list[str] = []
         """What the person was told."""
         self.standings: list[tuple[float, float]] = []
-        """When a standing was shown, and the seconds left by it."""
+        """When a progress was shown, and the seconds left by it."""
 
     def make(self, name: DriverName) -> Simulated:
         return Simulated(name, self)
@@ -85,8 +85,8 @@ class _Notes(Reporter):
     def note(self, text: str) -> None:
         self._world.notes.append(text)
 
-    def show(self, standing: Standing) -> None:
-        self._world.standings.append((self._world.now, standing.seconds_left))
+    def show(self, progress: Progress) -> None:
+        self._world.standings.append((self._world.now, progress.seconds_left))
 
 
 class Simulated:

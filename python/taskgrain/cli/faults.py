@@ -185,12 +185,12 @@ class _Progress:
         self._done += 1
 
         def done(runs: int) -> None:
-            from taskgrain.measure.progress import Standing
+            from taskgrain.measure.progress import Progress
 
             share = (before + runs / self._repeats) / self._systems
             seconds = time.monotonic() - self._begin
             left = seconds / share * (1.0 - share)
             ended = before + (runs == self._repeats)
-            self._reporter.show(Standing(ended, self._systems, seconds, left, name))
+            self._reporter.show(Progress(ended, self._systems, seconds, left, name))
 
         return done

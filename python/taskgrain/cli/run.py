@@ -58,7 +58,6 @@ def run(
     from taskgrain.drive import catalogue
     from taskgrain.measure import dry_run as dry
     from taskgrain.measure import single
-    from taskgrain.measure.alone import Alone
     from taskgrain.study.workload import EMPTY
 
     chosen = catalogue.select(catalogue.discover(folders or []), split_names(names))
@@ -82,10 +81,10 @@ def run(
         return
     outcomes: list[dict[str, Any]] = []
     refused = []  # by a system; what others did is shown all the same
-    with Alone(graph.cores, wanted.isa) as alone:
+    with single.ReferenceRuns(graph.cores, wanted.isa) as reference:
         for system in chosen:
             try:
-                outcomes.append(single.run(system, graph.cores, wanted, alone))
+                outcomes.append(single.run(system, graph.cores, wanted, reference))
             except UsageError as error:
                 refused.append(str(error))
     if refused and not outcomes:

@@ -120,11 +120,11 @@ def _fields(time: Time) -> dict[str, Any]:
 
 
 def _problem(one: Scaling, problem: Problem) -> dict[str, Any]:
-    met = one.meetings(problem) if one.kind == "strong" else (None, None)
+    met = one.meetings(problem) if one.keeps == "step" else (None, None)
     times = [_fields(time) | _efficiency(one.efficiency(problem, time)) for time in problem.times]
     return {
         "iterations": problem.iterations,
-        "of": "task" if one.kind == "weak" else "step",
+        "of": one.keeps,
         "times": times,
         "limit_ideal": met[0] and asdict(met[0]),
         "limit_actual": met[1] and asdict(met[1]),

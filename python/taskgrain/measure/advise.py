@@ -1,4 +1,4 @@
-"""Whether tasks of a given time are long enough, by what is known of each system, and what to measure."""
+"""Tells whether tasks of a given time are long enough for a system, and what to measure if not known."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from taskgrain.estimate import efficiency as measured
 from taskgrain.estimate.advice import Efficiency, Level, Verdict, efficiency_at, level_of, verdict_of
-from taskgrain.measure.experiments.at import At
 from taskgrain.measure.experiments.experiment import Experiment
+from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
 from taskgrain.results.curves import Curve
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study
@@ -17,17 +17,17 @@ from taskgrain.words import numbers
 from taskgrain.words.quantity import counted
 
 LEVELS = (0.5, 0.8, 0.9)
-"""Of efficiency, that are asked for."""
+"""The efficiencies that an answer speaks of."""
 MOSTLY = 0.5
 """The share of disturbed runs from which on a system may be more efficient than it seems."""
 _FRACTIONS = (0.125, 0.25, 0.5, 1.0)
 _MULTIPLES = ((2.0, 200e-6), (4.0, 50e-6))
-"""What is measured, to know by what margin a task time is long enough: these shares of it, and these
+"""The margin by which a task time is long enough takes measurements at these shares of it, and at these
 multiples where it is not longer than so many seconds, because runs of long tasks take long."""
 _PRECISION, _MOST_ROUNDS = 0.1, 10_000
 """The budget ends what is not known, not the number of rounds."""
 _APART = 1.4
-"""How many times its half-width an efficiency must be away from each level before the rounds end: who looks
+"""The rounds end once an efficiency is so many times its half-width away from each level: who looks
 after every round, and stops once an interval of 95 % is on one side, errs more often than once in twenty."""
 
 
@@ -36,18 +36,18 @@ class Question:
     """Which systems run these tasks efficiently?"""
 
     work: float
-    """What the work of a task takes alone on one core, in seconds."""
+    """Seconds that the work of a task takes alone on one core."""
     workload: Workload
     cores: int
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is known of one system."""
+    """The answer for one system."""
 
     system: str
     curve: Curve | None
-    """What it rests on."""
+    """The curve that it rests on."""
     efficiency: Efficiency
     levels: tuple[Level, ...]
     problem: str = ""
@@ -56,7 +56,7 @@ class Answer:
 
     @property
     def known(self) -> bool:
-        """Whether the efficiency has a value, measured at the task time or between two others."""
+        """Tells whether the efficiency has a value, measured at the task time or between two others."""
         return self.efficiency.found.value is not None
 
 
@@ -71,7 +71,7 @@ def answer(
 
 
 def verdicts(curve: Curve, found: Efficiency) -> tuple[Verdict, ...]:
-    """Of each of `LEVELS`, those that `answer` gives for tasks of which the curve says so much."""
+    """Returns the verdict of each of `LEVELS`, as `answer` gives it where the curve says so much."""
     each = (verdict_of(found.found, level) for level in LEVELS)
     return tuple(_doubt(one) if _mostly_disturbed(curve) else one for one in each)
 
@@ -99,7 +99,7 @@ def newest(curves: Iterable[Curve], question: Question) -> dict[str, Curve]:
 
 
 def differences(curve: Curve, question: Question) -> list[str]:
-    """What makes a curve one of another question, in words."""
+    """Names the fields in which a curve differs from the question."""
     own, asked = curve.workload.fields(), question.workload.fields()
     found = [f"{name} {own[name]}" for name in own if own[name] != asked[name]]
     return found + ([counted(curve.cores or 0, "core")] if curve.cores != question.cores else [])
@@ -111,7 +111,7 @@ def missing(answers: Mapping[str, Answer]) -> list[str]:
 
 
 def task_times(work: float) -> list[float]:
-    """What to measure for a task time: it, and others from which the margin follows."""
+    """Returns the times to measure for a task time: it, and others from which the margin follows."""
     times = [share * work for share in _FRACTIONS]
     return times + [times_as_long * work for times_as_long, most in _MULTIPLES if work <= most]
 
@@ -119,7 +119,7 @@ def task_times(work: float) -> list[float]:
 def until_known(work: float) -> type[Experiment]:
     """The experiment that goes on until it is known which levels tasks of so much work reach."""
 
-    class UntilKnown(At):
+    class UntilKnown(FixedGranularity):
         def _answers(self, found: Sequence[measured.Efficiency]) -> bool:
             asked = min(self.asked, key=lambda one: abs(self.asked[one] - work))
             return all(_clear(one) for one in found if one.iterations == asked)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 _LEAST_GRACE = 1.0
 _GRACE_SHARE = 0.02
 _LEAST_TASK_SECONDS = 10e-9
-"""Of a core, for a task without work: no system takes less, so what does not fit by this does not fit."""
+"""Seconds of a core for a task without work: no system takes less, so what is too much by this never fits."""
 
 
 class Budget:
@@ -26,6 +26,10 @@ class Budget:
     def elapsed(self) -> float:
         """Seconds of measuring, over all calls."""
         return self._spent + self._clock() - self._start
+
+    def stop(self, elapsed: float) -> None:
+        """Lets no more time pass: so many seconds were measured."""
+        self._spent, self._clock = elapsed, lambda: self._start
 
     def left(self) -> float:
         """Seconds; infinite without a limit."""
@@ -45,5 +49,5 @@ class Budget:
 
 
 def least_seconds(tasks: int, cores: int) -> float:
-    """What so many tasks take at least on any system, where nothing is known of this one."""
+    """Returns the seconds that so many tasks take at least on any system."""
     return tasks * _LEAST_TASK_SECONDS / cores

@@ -27,7 +27,7 @@ from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState
 from taskgrain.measure.runner import Runner
 from taskgrain.results import ranking
-from taskgrain.results.builds import Choice
+from taskgrain.results.builds import Choice, Placed, placed
 from taskgrain.results.cell import Cell as StoredCell
 from taskgrain.results.cell import cells as of_lines
 from taskgrain.results.lines import Build, FailureLine, SessionLine
@@ -48,38 +48,38 @@ class Measured:
     """The end of a call."""
 
     cells: tuple[StoredCell, ...]
-    """What is known of every cell."""
+    """Every cell, as far as it is known."""
     earlier: tuple[StoredCell, ...] = ()
-    """Those of earlier builds."""
+    """The cells of earlier builds."""
     interrupted: str = ""
-    """What to tell a person who interrupted it; empty if nobody did."""
+    """The sentence for a person who interrupted it; empty if nobody did."""
 
     @property
     def complete(self) -> bool:
-        """Whether every cell that its system supports came to an end other than a failure."""
+        """Tells whether every cell that its system supports came to an end other than a failure."""
         return all(one.kind_of == "unsupported" for one in self.failures)
 
     @property
     def failures(self) -> list[FailureLine]:
-        """What ended the cells that failed."""
+        """The failures that ended cells."""
         return [one.failure for one in self.cells if one.failure]
 
 
 def reference_launch(cores: Sequence[int]) -> Launch:
-    """How to start the reference. Raises `UsageError` if it is not built."""
+    """Returns how to start the reference. Raises `UsageError` if it is not built."""
     program = Path(os.environ.get(REFERENCE_VARIABLE) or package_folder() / "bin" / REFERENCE)
     if not os.access(program, os.X_OK):
         raise UsageError(f"{program}: is missing or no program; build the project (make setup)")
     return Launch((str(program),), {}, tuple(cores))
 
 
-def checked_cells(study: Study, systems: Sequence[System]) -> list[Cell]:
-    """The study's cells.
+def checked_cells(study: Study, systems: Sequence[System], cores: int) -> list[Cell]:
+    """Returns the study's cells.
 
-    Raises `InputError` for an unknown experiment, `UsageError` if there are no cells, or for a graph that the
-    core refuses.
+    Raises `InputError` for an unknown experiment, `UsageError` if there are no cells, for a study that the
+    experiment cannot measure, or for a graph that the core refuses.
     """
-    experiment_named(study.settings.experiment, study.settings_named("experiment"))
+    experiment_named(study.settings.experiment, study.settings_named("experiment")).check(study, cores)
     cells = study.cells([one.name for one in systems])
     if not cells:
         raise UsageError("the study has no cells; is everything excluded?")
@@ -115,7 +115,7 @@ def measure(
     Ctrl-C, SIGTERM and SIGHUP end it with what is known; a second one raises `Interrupted`. Raises
     `TaskgrainError`, above all `UsageError`.
     """
-    cells = checked_cells(study, systems)
+    cells = checked_cells(study, systems, len(cores))
     counts = dict.fromkeys([0, *(cell.workload.cores for cell in cells)])
     launches = {
         DriverName(name, n): one
@@ -145,7 +145,7 @@ def measure(
             judge=judge,
             commands=commands,
         )
-        stored = _stored(store, cells)
+        stored = _known(store.history, cells)
         if not retry and _spent(store, stored.cells, study.settings.budget):
             for warning in store.warnings:
                 plan.reporter.note(warning)
@@ -168,13 +168,15 @@ def measure(
                     runner.interrupt()
         except KeyboardInterrupt:
             raise Interrupted(said or "interrupted") from None
+        if said and not runner.begun:  # other builds have not yet taken the place of those in the folder
+            return replace(_known(placed(store.contents.stored), cells), interrupted=said)
         found = tuple(state.stored for state in runner.record.cells.values())
         return replace(stored, cells=found, interrupted=said)
 
 
-def _stored(store: Store, cells: Sequence[Cell]) -> Measured:
-    """What earlier calls have found out."""
-    used = [one for one in store.history if one.used]
+def _known(history: Sequence[Placed], cells: Sequence[Cell]) -> Measured:
+    """Returns what lines say of the cells, and of those of earlier builds."""
+    used = [one for one in history if one.used]
     found = of_lines(one.line for one in used if not one.earlier)
     earlier = of_lines(one.line for one in used if one.earlier)
     own = (found.get(cell.name) or StoredCell(cell.name) for cell in cells)
@@ -182,7 +184,7 @@ def _stored(store: Store, cells: Sequence[Cell]) -> Measured:
 
 
 def _spent(store: Store, cells: Sequence[StoredCell], budget: float) -> bool:
-    """Whether all cells have ended, and the budget (0: none) is spent: nothing has to be worked out again."""
+    """Tells whether all cells have ended, and the budget (0: none) is spent: nothing has to be done."""
     own = (one.line for one in store.history if not one.earlier)
     spent = max((line.elapsed or 0.0 for line in own), default=0.0)
     ended = all(one.result and one.ending.final for one in cells)
@@ -190,7 +192,7 @@ def _spent(store: Store, cells: Sequence[StoredCell], budget: float) -> bool:
 
 
 def _compared(cells: Sequence[StoredCell]) -> bool:
-    """Whether the cells of a workload have their ratios to the best, and to the bounds."""
+    """Tells whether the cells of a workload have their ratios to the best, and to the bounds."""
     known, best = [one for one in cells if one.metg.value], ranking.best(cells)
     others = [best] if best else []
     others += [one for one in ranking.bounds(cells) if one is not best]
@@ -198,7 +200,7 @@ def _compared(cells: Sequence[StoredCell]) -> bool:
 
 
 def _launches(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Launch]:
-    """How to start the systems and their references, by name."""
+    """Returns how to start the systems and their references, by name."""
     found = {one.name: one.launch(cores) for one in systems} | {REFERENCE: reference_launch(cores)}
     for one in systems:
         if one.reference:

@@ -9,6 +9,7 @@ from taskgrain.estimate.ratio import ratio
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.record import CellState
 from taskgrain.results import ranking
+from taskgrain.results.lines import RatioLine
 
 _RESAMPLES = 500
 
@@ -27,8 +28,7 @@ def compare(states: Sequence[CellState], threshold: float, journal: Journal) -> 
                     continue
                 found = ratio(over.experiment.samples(), samples, threshold=threshold, resamples=_RESAMPLES)
                 if found.value is not None:
-                    journal.append(
-                        "ratio",
+                    line = RatioLine(
                         cell=over.cell.name,
                         to=under.cell.name,
                         value=found.value,
@@ -36,6 +36,7 @@ def compare(states: Sequence[CellState], threshold: float, journal: Journal) -> 
                         high=found.high,
                         rounds=found.rounds,
                     )
+                    journal.append(line)
 
 
 def _denominators(group: Sequence[CellState]) -> Iterator[CellState]:

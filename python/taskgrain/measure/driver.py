@@ -1,4 +1,4 @@
-"""What is asked of a driver, and what tells drivers apart."""
+"""The driver as the runner sees it, and its name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from taskgrain.words.quantity import counted
 
 
 class DriverName(NamedTuple):
-    """Which driver it is: that of a system, or a reference, on so many of the study's cores; 0: on all."""
+    """Names the driver of a system, or a reference, on so many of the study's cores; 0: on all."""
 
     system: str
     cores: int = 0
@@ -21,7 +21,7 @@ class DriverName(NamedTuple):
 
 
 class Driver(Protocol):
-    """What the runner needs of a `Session`."""
+    """The part of a `Session` that the runner needs."""
 
     busy: Busy
     time_left: Callable[[], float]

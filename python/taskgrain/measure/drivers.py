@@ -19,7 +19,8 @@ from taskgrain.words.errors import TaskgrainError, UsageError
 
 T = TypeVar("T")
 _MOST_RESTARTS = 2
-"""Of crashed drivers, for one cell in one call: one that crashes more often does so by itself."""
+"""A crashed driver is started again so often for one cell in one call: one that crashes more often does so by
+itself."""
 _SHARE = 1.0 / 8.0
 """The share of a study's time that starting fresh processes may take."""
 _SLOWER = 10.0
@@ -41,7 +42,7 @@ class Drivers:
         self._files: dict[DriverName, list[tuple[int, int, int]]] = {}
         """The files of each driver, when it was first started."""
         self.ready: dict[DriverName, Ready] = {}
-        """What each that was started said of itself."""
+        """The answers with which drivers started."""
 
     def get(self, name: DriverName) -> Driver:
         """A driver that runs; started if it does not. Raises `DriverError`, or `OutOfTime`."""
@@ -121,7 +122,7 @@ class Drivers:
         return found
 
     def may_restart(self, what: str, error: DriverError) -> bool:
-        """Whether what crashed is tried again, as others may have killed it; says and counts that it is."""
+        """Tells whether what crashed is tried again, as others may have killed it; counts that it is."""
         if error.kind != "crash" or self._restarts[what] == _MOST_RESTARTS:
             return False
         self._restarts[what] += 1

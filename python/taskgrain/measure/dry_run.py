@@ -1,4 +1,4 @@
-"""What a study would do, and about how long it would take, without measuring anything."""
+"""A dry run tells what a study would do, and about how long it would take, without measuring anything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TASK = 1e-6
 """Seconds of a core that a task at the crossing is taken to last, between the 0.1 µs of a fast system and the
 10 µs of a slow one: where a study's steps or width leave no choice of how long a run lasts."""
 _BRACKET_RUNS = 3.0
-"""How long the bracket takes, in runs as long as one at the crossing."""
+"""The bracket takes as long as so many runs at the crossing."""
 _OVERHEAD = 1.3
 """A study's time as a multiple of its runs': start-up, the reference, parking."""
 
@@ -26,11 +26,11 @@ Plan = dict[str, Any]
 
 
 def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan:
-    """What a study would do."""
+    """Foretells a study."""
     settings = CellSettings.of(study.settings)
     experiment = experiment_named(study.settings.experiment, study.settings_named("experiment"))
     plan = _plan(systems, cores)
-    for cell in checked_cells(study, systems):
+    for cell in checked_cells(study, systems, len(cores)):
         seconds = cell_seconds(cell.workload, experiment, settings, cell.workload.cores or len(cores))
         plan["cells"].append({"cell": cell.name, "seconds": seconds})
     return plan | {
@@ -40,7 +40,7 @@ def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan
 
 
 def run(systems: Sequence[System], workload: Workload, cores: Sequence[int]) -> Plan:
-    """What a single run of each system would do; nobody knows how long it takes."""
+    """Foretells a single run of each system; nobody knows how long it takes."""
     cells = [{"cell": f"{system.name}/{workload.name}", "seconds": None} for system in systems]
     return _plan(systems, cores) | {"cells": cells}
 

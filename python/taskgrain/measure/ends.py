@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
+from dataclasses import asdict, replace
 from typing import Any
 
 from taskgrain.drive.answers import DriverError
+from taskgrain.estimate.metg import Metg
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
-from taskgrain.results.lines import CrashLine, OfCell
-from taskgrain.results.parse import from_json
+from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, FailureLine, MetgLine, Warning
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import OutputError, UsageError
-from taskgrain.words.warnings import Notice, notice
+from taskgrain.words.warnings import Notice, notice, read_notice
 
 
 class Ends:
@@ -30,14 +30,22 @@ class Ends:
         command = None
         if self._plan.commands:
             command = f"taskgrain metg {system.options} {state.cell.workload.options()}"
-        fields = dict(state.cell.fields()) | {"steps": settings.steps, "threshold": settings.threshold}
-        if system.bound:
-            fields["bound"] = True
-        fields |= {"cores": self.processors(state), "command": command, "reference": state.kernel[0]}
-        self._journal.append("cell", **fields, driver=dict(ready.raw) if ready else {})
+        line = CellLine(
+            cell=state.cell.name,
+            system=state.cell.system,
+            workload=state.cell.workload.fields(),
+            steps=settings.steps,
+            threshold=settings.threshold,
+            cores=self.processors(state),
+            bound=system.bound or None,
+            command=command,
+            reference=str(state.kernel[0]),
+            driver=dict(ready.raw) if ready else {},
+        )
+        self._journal.append(line)
 
     def processors(self, state: CellState) -> int:
-        """Those of the reference that the system occupies: cores, or GPUs."""
+        """Counts the processors of the reference that the system occupies: cores, or GPUs."""
         ready = self._drivers.ready.get(state.driver)
         cores = ready.cores if ready else state.driver.cores or self._plan.settings.cores
         return min(cores, self._record.processors(state.kernel) or cores)
@@ -52,7 +60,7 @@ class Ends:
         """Writes that a cell failed, and tells the person."""
         if not state.begun:
             self.begin(state)
-        self._journal.append("failure", cell=state.cell.name, error=kind, message=message, log=log)
+        self._journal.append(FailureLine(cell=state.cell.name, error=kind, message=message, log=log))
         self._plan.reporter.note(f"{state.cell.name}: {kind}: {message}")
         self.conclude(state)
 
@@ -68,12 +76,12 @@ class Ends:
         if not state.begun:
             self.begin(state)
         try:
-            fields = self._result(state)
+            line = self._result(state)
         except ValueError as error:
             state.problem = str(error)
             self.fail(state, "protocol", state.problem)
             return
-        self._journal.append("metg", cell=state.cell.name, **fields)
+        self._journal.append(line)
 
     def interrupt(self, state: CellState) -> None:
         """Writes what is known of a cell that was measured and has not ended."""
@@ -81,51 +89,63 @@ class Ends:
             return
         if state.done:
             return self.conclude(state)
-        with contextlib.suppress(ValueError):  # of the little that is known nothing can be said
-            fields = self._result(state)
-            # The budget had not ended.
-            said = [one for one in fields["warnings"] if not str(one.get("code")).startswith("budget_")]
-            fields |= {"cell": state.cell.name, "ending": Ending.UNFINISHED, "warnings": said}
-            try:
-                self._journal.append("metg", **fields)
-            except OutputError:
-                line = from_json({"kind": "metg", **fields})
-                assert isinstance(line, OfCell)
-                state.stored.take(line)
-                raise
+        try:
+            line = self._result(state)
+        except ValueError:  # of the little that is known nothing can be said
+            return
+        # The budget had not ended.
+        said = [one for one in line.warnings if not _is_of_budget(one)]
+        line = replace(line, ending=Ending.UNFINISHED, warnings=tuple(said))
+        try:
+            self._journal.append(line)
+        except OutputError:
+            state.stored.take(line)
+            raise
 
-    def _nothing(self, state: CellState) -> dict[str, Any]:
-        """The fields of a `metg` line where nothing was measured."""
-        ending = Ending.BUDGET if state.failure is None else Ending.FAILED
-        fields = {"ending": ending, "threshold": self._plan.settings.threshold, "metg": None}
-        return fields | {"low": None, "high": None, "rounds": 0, "curve": [], "warnings": []}
+    def _result(self, state: CellState) -> MetgLine:
+        """Returns what the cell came to. ValueError if its answers make no sense."""
+        failed = state.failure is not None
+        line = MetgLine(
+            cell=state.cell.name,
+            ending=Ending.FAILED if failed else Ending.BUDGET,
+            threshold=self._plan.settings.threshold,
+            rounds=state.experiment.rounds,
+        )
+        said = _notices(state)
+        if state.runs and not failed:
+            line = _line(state.cell.name, state.experiment.result(state.reference, not state.experiment.done))
+        elif not failed and not state.cut:
+            said.insert(0, notice("budget_before_first_run"))
+        return replace(
+            line,
+            warnings=(*line.warnings, *(one.fields() for one in said)),
+            repeated_runs=state.stored.rejected,
+            disturbed_runs=state.disturbed,
+            runs=state.runs,
+        )
 
-    def _result(self, state: CellState) -> dict[str, Any]:
-        """The fields of its `metg` line. ValueError if its answers make no sense."""
-        fields = self._nothing(state) | {"rounds": state.experiment.rounds}
-        said = []
-        if state.failure is None and state.runs:
-            fields = state.experiment.result(state.reference, not state.experiment.done).fields()
-        elif state.failure is None and not state.cut:
-            said = [notice("budget_before_first_run")]
-        said += [*_notices(state), *([state.cut] if state.cut else [])]
-        fields["warnings"] = [*fields["warnings"], *(one.fields() for one in said)]
-        return fields | {
-            "repeated_runs": state.stored.rejected,
-            "disturbed_runs": state.disturbed,
-            "runs": state.runs,
-        }
+
+def _line(cell: str, found: Metg) -> MetgLine:
+    """The line of a result."""
+    fields: dict[str, Any] = found.fields() | {
+        "ending": Ending(found.ending),
+        "curve": tuple(CurvePoint(**asdict(point)) for point in found.curve),
+        "warnings": tuple(one.fields() for one in found.warnings),
+    }
+    return MetgLine(cell=cell, **fields)
+
+
+def _is_of_budget(warning: Warning) -> bool:
+    found = read_notice(warning)
+    return found is not None and found.code.startswith("budget_")
 
 
 def _notices(state: CellState) -> list[Notice]:
-    """What a reader of the cell's result should know besides what the experiment says."""
+    """Collects the warnings of a cell's result besides those of the experiment."""
     found = list(state.warnings)
     if crashes := sum(isinstance(one, CrashLine) for one in state.stored.problems):
         found.append(notice("driver_crashed", crashes=crashes))
     if state.disturbed > 0.1 * state.runs:
-        found.append(
-            notice(
-                "runs_disturbed", disturbed=state.disturbed, runs=state.runs, repeated=state.stored.rejected
-            )
-        )
-    return found
+        repeated = state.stored.rejected
+        found.append(notice("runs_disturbed", disturbed=state.disturbed, runs=state.runs, repeated=repeated))
+    return [*found, *([state.cut] if state.cut else [])]

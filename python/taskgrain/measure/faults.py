@@ -1,4 +1,4 @@
-"""What comes of a fault: a workload on one system with and without it in turn, as `taskgrain faults` does."""
+"""Measures what a fault costs (`taskgrain faults`): a system runs a workload with and without it in turn."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORKS_ANEW = "works in a new driver"
 
 @dataclass(frozen=True)
 class Fault:
-    """What happens to one task."""
+    """A fault that happens to one task."""
 
     kind: str
     """`kill`: the process that executes it is killed. `fail`: it fails. `take_core`: as soon as it is begun,
@@ -39,7 +39,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is measured."""
+    """The configuration, and the fault."""
 
     workload: Workload
     steps: int
@@ -54,20 +54,20 @@ class Wanted:
 
 
 @dataclass(frozen=True)
-class Take:
+class Measurement:
     """One run with the fault, and what the runs without it around it take."""
 
     plain_seconds: float
     """The mean of one just before and, unless the driver had to be started again, one some time after: so a
     driver that gets faster, or a machine that gets slower, is no loss or gain."""
     struck: bool
-    """Whether the fault came."""
+    """The fault came."""
     survived: bool
-    """Whether the run came to its end."""
+    """The run came to its end."""
     correct: bool | None = None
-    """Whether each task was executed with the right inputs; None if the run did not come to its end."""
+    """Each task was executed with the right inputs; None if the run did not come to its end."""
     ended: str = ""
-    """How it ended, if it did not survive or was not correct."""
+    """The end, if it did not survive or was not correct."""
     seconds: float | None = None
     """With the fault."""
     again: int | None = None
@@ -84,11 +84,11 @@ class Take:
 def run(
     system: System, cores: Sequence[int], wanted: Wanted, done: Callable[[int], None] = lambda _: None
 ) -> dict[str, Any]:
-    """Measures one system, and tells `done` how many takes there are. Raises `UsageError` if the system calls
+    """Measures one system, and tells `done` how often. Raises `UsageError` if the system calls
     the request invalid; if it fails without any fault, or cannot have one, that is in the answer."""
     outcome: dict[str, Any] = {"system": system.name, "workload": wanted.workload.name}
     outcome |= {"steps": wanted.steps, "iterations": wanted.iterations, "fault": asdict(wanted.fault)}
-    takes: list[Take] = []
+    measured: list[Measurement] = []
     plain = []
     try:
         with Session(system.name, system.launch(cores)) as session:
@@ -96,38 +96,38 @@ def run(
                 raise DriverError("unsupported", "this system uses one core, which stays")
             plain.append(_plain(session, wanted))
             for _ in range(wanted.repeats):
-                takes.append(_take(session, wanted, plain[-1]))
-                done(len(takes))
-                started_anew = not session.alive or takes[-1].next_run != WORKS
+                measured.append(_measurement(session, wanted, plain[-1]))
+                done(len(measured))
+                started_anew = not session.alive or measured[-1].next_run != WORKS
                 plain.append(_plain(session, wanted))
                 if not started_anew:
-                    takes[-1] = _between(takes[-1], plain[-1])
+                    measured[-1] = _between(measured[-1], plain[-1])
     except DriverError as error:
         if error.kind == "invalid":
             raise UsageError(f"{system.name}: {error.message}") from None
         outcome |= {"error": error.kind, "message": error.message, "log": error.log_tail}
     seconds = [one.seconds for one in plain]
-    return outcome | summary(takes, seconds) | {"takes": [asdict(one) for one in takes]}
+    return outcome | summary(measured, seconds) | {"takes": [asdict(one) for one in measured]}
 
 
-def summary(takes: Sequence[Take], plain: Sequence[float]) -> dict[str, Any]:
-    """How many takes there are, how many of those that the fault struck survived and were correct, and what
-    that took; `plain` are the seconds of the runs without it."""
-    struck = [one for one in takes if one.struck]
+def summary(measured: Sequence[Measurement], plain: Sequence[float]) -> dict[str, Any]:
+    """Counts the measurements, those that the fault struck, and how many of these survived and were correct.
+    `plain` are the seconds of the runs without it."""
+    struck = [one for one in measured if one.struck]
     right = [one for one in struck if one.correct]
     lost = [one.seconds - one.plain_seconds for one in right if one.seconds is not None]
     again = [one.again for one in right if one.again is not None]
     return {
-        "runs": len(takes),
+        "runs": len(measured),
         "struck": len(struck),
         "survived": sum(one.survived for one in struck),
         "correct": len(right),
-        "busy": max((one.busy for one in takes), default=0.0),
+        "busy": max((one.busy for one in measured), default=0.0),
         "plain_seconds": statistics.median(plain) if plain else None,
         "again": _spread(again),
         "lost_seconds": _spread(lost),
-        "ended": list(dict.fromkeys(one.ended for one in takes if one.ended)),
-        "next_run": list(dict.fromkeys(one.next_run for one in takes)),
+        "ended": list(dict.fromkeys(one.ended for one in measured if one.ended)),
+        "next_run": list(dict.fromkeys(one.next_run for one in measured)),
     }
 
 
@@ -148,7 +148,7 @@ class _Plain:
 
 
 def _plain(session: Session, wanted: Wanted) -> _Plain:
-    """One with the same books and checks as a run with the fault."""
+    """One with the same counts and checks as a run with the fault."""
     none = asdict(wanted.fault) | {"kind": "note"}
 
     tasks = wanted.workload.exact_tasks(wanted.steps)
@@ -161,10 +161,10 @@ def _plain(session: Session, wanted: Wanted) -> _Plain:
     return _Plain(result.seconds[0], 0.0 if session.launch.simulated else session.busy.share)
 
 
-def _between(take: Take, after: _Plain) -> Take:
-    """The take with the run that came after it."""
-    plain = (take.plain_seconds + after.seconds) / 2.0
-    return replace(take, plain_seconds=plain, busy=max(take.busy, after.busy))
+def _between(one: Measurement, after: _Plain) -> Measurement:
+    """Returns the measurement with the run that came after it."""
+    plain = (one.plain_seconds + after.seconds) / 2.0
+    return replace(one, plain_seconds=plain, busy=max(one.busy, after.busy))
 
 
 def _disturbed(session: Session, wanted: Wanted, plain: float) -> tuple[Disturbed, bool]:
@@ -173,15 +173,15 @@ def _disturbed(session: Session, wanted: Wanted, plain: float) -> tuple[Disturbe
     fault = asdict(wanted.fault)
     if not wanted.fault.moves_core:
         return session.disturbed(wanted.graphs, fault, isa=wanted.isa, expected_seconds=plain), False
-    books = Path(session.scratch, f"moved-{time.monotonic_ns()}")
-    fault |= {"kind": "note", "file": str(books)}
+    counts = Path(session.scratch, f"moved-{time.monotonic_ns()}")
+    fault |= {"kind": "note", "file": str(counts)}
     given = wanted.fault.kind == "give_core"
-    with MovedCore(session.pids, session.launch.cores, books, given) as core:
+    with MovedCore(session.pids, session.launch.cores, counts, given) as core:
         found = session.disturbed(wanted.graphs, fault, isa=wanted.isa, expected_seconds=plain)
     return replace(found, strikes=int(core.moved)), core.guessed
 
 
-def _take(session: Session, wanted: Wanted, before: _Plain) -> Take:
+def _measurement(session: Session, wanted: Wanted, before: _Plain) -> Measurement:
     plain = before.seconds
     try:
         found, spoilt = _disturbed(session, wanted, plain)
@@ -195,7 +195,7 @@ def _take(session: Session, wanted: Wanted, before: _Plain) -> Take:
         if error.kind in ("invalid", "unsupported"):
             raise
         ended = error.kind == "validation"
-        return Take(
+        return Measurement(
             plain,
             struck=error.strikes > 0,
             survived=ended,
@@ -205,7 +205,7 @@ def _take(session: Session, wanted: Wanted, before: _Plain) -> Take:
             next_run=_next(session, wanted, plain),
         )
     result = found.result
-    take = Take(
+    measured = Measurement(
         plain,
         struck=found.strikes > 0,
         survived=True,
@@ -217,11 +217,11 @@ def _take(session: Session, wanted: Wanted, before: _Plain) -> Take:
     )
     if spoilt:
         session.kill()
-    return take
+    return measured
 
 
 def _next(session: Session, wanted: Wanted, plain: float) -> str:
-    """What comes of an ordinary run after one with the fault; it takes about `plain` seconds."""
+    """Tells how an ordinary run goes after one with the fault; it takes about `plain` seconds."""
     for works in (WORKS, WORKS_ANEW):
         try:
             if not session.alive:

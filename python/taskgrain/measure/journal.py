@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from taskgrain.measure.record import Record
+from taskgrain.results.lines import Line
 from taskgrain.results.parse import Odd, from_json
 from taskgrain.results.store import Store
+from taskgrain.words.interrupts import uninterrupted
 
 
 class Journal:
@@ -18,20 +19,23 @@ class Journal:
     def __init__(self, store: Store, record: Record, elapsed: Callable[[], float]) -> None:
         self._store, self._record, self._elapsed = store, record, elapsed
         self._session = store.session and replace(store.session, elapsed=round(record.elapsed, 6))
+        self.begun = False
+        """It has written something."""
 
-    def append(self, kind: str, **fields: Any) -> None:
-        """Writes one line. Raises `OutputError` if it cannot be written.
+    @uninterrupted
+    def append(self, line: Line) -> None:
+        """Writes a line with the times of now, and takes it into the record: an interrupt comes before both,
+        or after.
 
-        Raises `ValueError` for a field that lines of the kind do not have, or a value that makes no sense:
-        that is a bug of the caller, and a reader would drop it without a word.
+        Raises `OutputError` if it cannot be written, and `ValueError` for values that a reader would drop:
+        that is a bug of the caller.
         """
         odd = Odd()
-        line = from_json({"kind": kind, **fields, "elapsed": round(self._elapsed(), 6)}, odd)
-        written = line.to_json()
-        lost = [name for name, value in fields.items() if name not in written and value not in (None, [], ())]
-        if +odd or lost:
-            raise ValueError(f"a {kind} line cannot hold {', '.join([*+odd, *lost])}")
+        line = from_json(replace(line, elapsed=round(self._elapsed(), 6)).to_json(), odd)
+        if odd := +odd:
+            raise ValueError(f"a {line.kind} line cannot hold this {', '.join(odd)}")
         if self._session:
             self._record.take(self._store.append(self._session))
             self._session = None
         self._record.take(self._store.append(line))
+        self.begun = True

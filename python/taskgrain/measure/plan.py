@@ -1,4 +1,4 @@
-"""What a runner is given: the cells, how to measure them, and what makes the drivers."""
+"""The plan that a runner carries out: the cells, how to measure them, and what makes the drivers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from taskgrain.study.workload import Cell
 
 @dataclass
 class Plan:
-    """What to measure, and with what."""
+    """The cells, and all that it takes to measure them."""
 
     cells: Sequence[Cell]
     systems: Mapping[str, System]
@@ -25,7 +25,7 @@ class Plan:
     make_driver: Callable[[DriverName], Driver]
     """Makes a driver, not yet started."""
     retry: bool = False
-    """Whether cells that failed in an earlier call get another try."""
+    """Cells that failed in an earlier call get another try."""
     clock: Callable[[], float] = time.monotonic
     reporter: Reporter = field(default_factory=Reporter)
     experiment: type[Experiment] | None = None
@@ -33,4 +33,4 @@ class Plan:
     judge: Callable[[Sequence[CellState]], None] | None = None
     """Gets all cells of a workload after each of its rounds, and may end their experiments."""
     commands: bool = True
-    """Whether a command can measure a cell alone, so that its first line says it."""
+    """A command can measure a cell by itself, so that its first line names it."""

@@ -1,4 +1,4 @@
-"""How far a study is, on standard error: a bar on a terminal, plain lines elsewhere, nothing if quiet.
+"""Shows the progress of a study on standard error: a bar on a terminal, else plain lines; nothing if quiet.
 
 The bar is drawn between runs only, and by no thread of its own: it would disturb what is measured.
 """
@@ -9,7 +9,8 @@ import time
 from dataclasses import dataclass
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, TaskID, TextColumn
+from rich.progress import Progress as Drawn
 from rich.table import Column
 
 _DRAW_SECONDS = 0.2
@@ -30,20 +31,20 @@ def duration(seconds: float) -> str:
 
 
 @dataclass(frozen=True)
-class Standing:
-    """Where a study stands."""
+class Progress:
+    """How far a study is."""
 
     done: int
     """Cells; all of them end late, because they are measured in turn."""
     cells: int
     seconds: float
-    """That the study has taken."""
+    """Seconds that the study has taken."""
     seconds_left: float
     current: str
 
     @property
     def share(self) -> float:
-        """Of the whole time, from 0 to 1, which it is only at the end."""
+        """The share of the whole time, from 0 to 1, which it is only at the end."""
         found = self.seconds / (self.seconds + self.seconds_left) if self.seconds_left > 0.0 else 1.0
         return found if self.done == self.cells else min(found, _MOST)
 
@@ -55,7 +56,7 @@ class Standing:
 class Reporter:
     """Says nothing; the base of those that do."""
 
-    def show(self, standing: Standing) -> None:
+    def show(self, progress: Progress) -> None:
         """Called between runs."""
 
     def note(self, text: str) -> None:
@@ -72,12 +73,12 @@ class Lines(Reporter):
         self._console = console
         self._last = (-1, 0.0)
 
-    def show(self, standing: Standing) -> None:
+    def show(self, progress: Progress) -> None:
         done, at = self._last
         now = time.monotonic()
-        if standing.done != done or now - at > _LINE_SECONDS:
-            self._last = (standing.done, now)
-            self._print(str(standing).lstrip())
+        if progress.done != done or now - at > _LINE_SECONDS:
+            self._last = (progress.done, now)
+            self._print(str(progress).lstrip())
 
     def note(self, text: str) -> None:
         self._print(text)
@@ -93,20 +94,20 @@ class Bar(Reporter):
         # A column that may wrap would shrink to nothing beside a long name.
         bar = BarColumn(_BAR_WIDTH, table_column=Column(no_wrap=True))
         columns = (bar, TextColumn("{task.description}", markup=False))
-        self._bar = Progress(*columns, console=console, auto_refresh=False, transient=True)
+        self._bar = Drawn(*columns, console=console, auto_refresh=False, transient=True)
         self._console = console
         self._task: TaskID | None = None
         self._drawn = 0.0
 
-    def show(self, standing: Standing) -> None:
+    def show(self, progress: Progress) -> None:
         now = time.monotonic()
         if self._task is None:
             self._bar.start()
             self._task = self._bar.add_task("", total=1.0)
-        elif now - self._drawn < _DRAW_SECONDS and standing.done < standing.cells:
+        elif now - self._drawn < _DRAW_SECONDS and progress.done < progress.cells:
             return
         self._drawn = now
-        self._bar.update(self._task, completed=standing.share, description=str(standing), refresh=True)
+        self._bar.update(self._task, completed=progress.share, description=str(progress), refresh=True)
 
     def note(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

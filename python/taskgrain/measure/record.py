@@ -7,8 +7,7 @@ stood: every decision depends on nothing but the lines before it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +18,13 @@ from taskgrain.machine.busy import BUSY_SHARE
 from taskgrain.measure.driver import DriverName
 from taskgrain.measure.experiments.experiment import Experiment, Request
 from taskgrain.results import cell as stored
-from taskgrain.results import lines
 from taskgrain.results.lines import (
     CellLine,
     FailureLine,
     Line,
     MetgLine,
     OfCell,
+    ReferenceKey,
     ReferenceLine,
     RejectedLine,
     RunLine,
@@ -34,49 +33,6 @@ from taskgrain.results.lines import (
 from taskgrain.results.samples import beside
 from taskgrain.study.workload import Cell
 from taskgrain.words.warnings import Notice, read_notice
-
-ReferenceKey = lines.ReferenceKey
-RunKey = tuple[str, int, int, int]
-"""Phase, round, iterations and steps: `Request.key`."""
-
-
-def _known(line: Line, *names: str) -> list[Any]:
-    """Fields that a line must have to be of use. ValueError if it lacks one."""
-    found = [getattr(line, name) for name in names]
-    for name, value in zip(names, found, strict=True):
-        if value is None or (isinstance(value, tuple) and (not value or None in value)):
-            raise ValueError(f"a line of the kind {line.kind} without {name}")
-    return found
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """A `run` line, checked."""
-
-    key: RunKey
-    seconds: list[float]
-    work: float
-    tasks: int
-    cores: int
-    peak: float
-    """What the reference did beside the run, per core; NaN if that was not measured."""
-    disturbed: bool
-    """Whether other processes took a part of the cores."""
-    warnings: list[Notice]
-
-    @classmethod
-    def of(cls, line: RunLine) -> _Answer:
-        """The answer of a line. ValueError for one that makes no sense."""
-        key = tuple(_known(line, "phase", "round", "iterations", "steps"))
-        seconds, work, tasks, cores = _known(line, "seconds", "work", "tasks", "cores")
-        if not tasks or not cores or not (work or not line.iterations):
-            raise ValueError("a run of nothing")
-        busy, warnings = line.busy or 0.0, [said for one in line.warnings if (said := read_notice(one))]
-        # Whether a probe found the cores slower, as older lines say, does not matter: the reference was too.
-        disturbed = busy > BUSY_SHARE
-        return cls(
-            key, list(seconds), work, tasks, cores, beside(line, cores, disturbed), disturbed, warnings
-        )
 
 
 class CellState:
@@ -87,17 +43,15 @@ class CellState:
         self.driver = DriverName(cell.system, cell.workload.cores)
         self.kernel: ReferenceKey = (reference, *cell.workload.reference().values(), cell.workload.cores)
         self.begun = False
-        """Whether its `cell` line is written."""
+        """Its `cell` line is written."""
         self.stored = stored.Cell(cell.name)
-        """What its lines say, as everybody reads them who opens the folder."""
+        """The cell as everybody reads it who opens the folder."""
         self.retried: FailureLine | None = None
-        """Its failure, if it is to begin again all the same."""
+        """The failure after which it is to begin again."""
         self.problem = ""
         """Why its answers make no sense, if they do not: a failure that is not yet written."""
         self.cut: Notice | None = None
         """Why this call makes no more runs of it, if it has ended because one did not fit the budget."""
-        self.cores = 0
-        """That the system occupies; 0 before its first run."""
         self.runs = 0
         self.spent = 0.0
         """Seconds of the study that its runs took, with waiting and with those that were repeated."""
@@ -106,18 +60,19 @@ class CellState:
         self.disturbed = 0
         """Runs that stayed disturbed after all repeats."""
         self.warnings: list[Notice] = []
-        """Each of those that its answers carry, once."""
+        """The warnings that its answers carry, each once."""
         self.experiment = experiment
         self.reference: NDArray[np.float64] = np.empty((0, 0))
-        """Of its cores, the rates known at its last run: what it comes to depends on no later ones."""
+        """The rates of its cores that were known at its last run: its result depends on no later ones."""
         self._seconds: dict[tuple[int, int], float] = {}
         self._step_work = 0.0
         """Work of a step of one iteration a task."""
-        self._early: dict[RunKey, _Answer] = {}
+        self._early: dict[object, RunLine] = {}
+        """Runs that the experiment did not ask for, at least not yet, by the key of a request."""
 
     @property
     def failure(self) -> FailureLine | None:
-        """What ended it, if it failed."""
+        """The failure that ended it, if one did."""
         return self.stored.failure if self.stored.failure is not self.retried else None
 
     @property
@@ -131,7 +86,7 @@ class CellState:
 
     @property
     def settling(self) -> bool:
-        """Whether it still lacks the rounds that every cell gets."""
+        """Tells whether it still lacks the rounds that every cell gets."""
         return self.experiment.settling
 
     @property
@@ -140,7 +95,7 @@ class CellState:
         return len(self._early)
 
     def expected_seconds(self, request: Request) -> float | None:
-        """How long the whole request may be expected to take at most, by the runs made before."""
+        """Bounds the time of the whole request by the runs made before."""
         bounds = [
             seconds * max(1.0, request.steps / steps) * max(1.0, request.iterations / max(1, iterations))
             for (iterations, steps), seconds in self._seconds.items()
@@ -148,7 +103,7 @@ class CellState:
         return min(bounds) * (request.repeats + request.warmup) if bounds else None
 
     def likely_seconds(self, request: Request) -> float | None:
-        """About how long the whole request takes: as an earlier run, and all that is more at the peak."""
+        """Guesses the time of the whole request: that of an earlier run, and all that is more at the peak."""
         peak = self.reference.sum(axis=1).max(initial=0.0)
         longer = self._step_work / peak if peak else 0.0
         steps = [
@@ -167,44 +122,37 @@ class CellState:
         self.retried, self.problem, self.begun = self.stored.failure, "", False
 
     def take_run(self, line: RunLine, reference: NDArray[np.float64]) -> None:
-        """Takes a `run` line; `reference` are the rates known before it.
+        """Takes a `run` line that makes sense; `reference` are the rates known before it.
 
         A stored line that is not asked for is kept: where one before it was lost, its turn may come.
         """
-        answer = _Answer.of(line)
-        if not reference.size or not any(one.key == answer.key for one in self.experiment.next_round()):
-            self._early[answer.key] = answer
-            return
-        self._tell(answer, reference)
-        while found := [one.key for one in self.experiment.next_round() if one.key in self._early]:
-            for key in found:
-                self._tell(self._early.pop(key), reference)
+        self._early[line.phase, line.round, line.iterations, line.steps] = line
+        while reference.size:
+            due = [one for one in self.experiment.next_round() if one.key in self._early]
+            for request in due:
+                self._tell(request, self._early.pop(request.key), reference)
+            if not due:
+                break
 
-    def _tell(self, answer: _Answer, reference: NDArray[np.float64]) -> None:
-        request = next(one for one in self.experiment.next_round() if one.key == answer.key)
+    def _tell(self, request: Request, line: RunLine, reference: NDArray[np.float64]) -> None:
+        seconds = [one for one in line.seconds if one is not None]
+        assert line.work is not None and line.tasks and line.cores
+        # Whether a probe found the cores slower, as older lines say, does not matter: the reference was too.
+        disturbed = (line.busy or 0.0) > BUSY_SHARE
         self.runs += 1
-        self.cores = answer.cores
-        self.reference = reference[:, : answer.cores]
-        self.disturbed += answer.disturbed
-        self.warnings += [one for one in answer.warnings if one not in self.warnings]
-        self._seconds[request.iterations, request.steps] = max(answer.seconds)
+        self.reference = reference[:, : line.cores]
+        self.disturbed += disturbed
+        said = (read_notice(one) for one in line.warnings)
+        self.warnings += [one for one in dict.fromkeys(said) if one and one not in self.warnings]
+        self._seconds[request.iterations, request.steps] = max(seconds)
         if request.iterations:
-            self._step_work = answer.work / (request.iterations * request.steps)
-        self.run_seconds += max(answer.seconds) * (request.repeats + request.warmup)
-        samples = [
-            Sample(
-                request.iterations,
-                request.round,
-                seconds,
-                answer.work,
-                answer.tasks,
-                answer.cores,
-                answer.peak,
-            )
-            for seconds in answer.seconds
-        ]
+            self._step_work = line.work / (request.iterations * request.steps)
+        self.run_seconds += max(seconds) * (request.repeats + request.warmup)
+        peak = beside(line, line.cores, disturbed)
+        whole = Sample(request.iterations, request.round, 0.0, line.work, line.tasks, line.cores, peak)
         try:
-            self.experiment.tell(request, samples, self.reference, answer.disturbed)
+            samples = [replace(whole, seconds=one) for one in seconds]
+            self.experiment.tell(request, samples, self.reference, disturbed)
         except ValueError as error:
             self.problem = str(error)
 
@@ -226,14 +174,14 @@ class Record:
         }
         self._cores = cores
         self._clock = self._skipped = 0.0
-        """What `elapsed` last was in a line, and by how much that is more than what counts here."""
+        """The last line's `elapsed`, and by how much that is more than what counts here."""
         self.unknown = 0
         """Lines of cells that the study does not have."""
         self._rates: dict[ReferenceKey, NDArray[np.float64]] = {}
         self.work_units: dict[ReferenceKey, str] = {}
 
     def processors(self, kernel: ReferenceKey) -> int | None:
-        """How many the reference measures on, all at once; None of others than the cores until measured."""
+        """Counts the processors that a reference measures; None of others than the cores until measured."""
         rates = self._rates.get(kernel)
         own = kernel[-1] or self._cores
         return own if kernel[0] == REFERENCE else None if rates is None else rates.shape[1]
@@ -274,11 +222,12 @@ class Record:
 
     def _take_reference(self, line: ReferenceLine) -> None:
         key = line.reference_key
-        rates, unit = _known(line, "rates", "work_unit")
-        if "kernel" not in line.workload or len(rates) != (self.processors(key) or len(rates)):
+        rates = [one for one in line.rates if one is not None]
+        number = self.processors(key) or len(line.rates) or 1
+        if "kernel" not in line.workload or line.work_unit is None or len(rates) != number:
             raise ValueError("not the rates of this study's processors")
         self._rates[key] = np.vstack([*self._rates.get(key, []), rates])
-        self.work_units[key] = unit
+        self.work_units[key] = line.work_unit
 
     def _take_of_cell(self, state: CellState, line: OfCell) -> None:
         failed = state.failure is not None

@@ -13,8 +13,8 @@ from taskgrain.measure.driver import Driver, DriverName
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
-from taskgrain.measure.record import Record, ReferenceKey
-from taskgrain.study.fields import WORKLOAD
+from taskgrain.measure.record import Record
+from taskgrain.results.lines import OF_A_REFERENCE, ReferenceKey, ReferenceLine
 
 _MOST_ATTEMPTS = 3
 _SECONDS = 0.01
@@ -32,19 +32,24 @@ class References:
         self._measured_at: dict[object, float] = {}
 
     def due(self, key: ReferenceKey) -> bool:
-        """Whether its last measurement is too long ago."""
+        """Tells whether its last measurement is too long ago."""
         return self._plan.clock() - self._measured_at.get(key, -1e9) >= _EVERY
 
     def measure(self, key: ReferenceKey, kernel: dict[str, Any]) -> None:
         """Measures the kernel alone, and writes its rates. Raises what `Drivers.ask_reference` does."""
         peak, busy = self._drivers.ask_reference(lambda driver: self._peak(driver, key, kernel), _name(key))
-        others = {name: value for name, value in kernel.items() if name != "name"}
-        fields = {"program": key[0], "kernel": kernel["name"]} | others | {WORKLOAD["cores"].column: key[-1]}
-        fields |= {"rates": list(peak.rates), "work_unit": peak.work_unit}
-        fields |= {"busy": round(busy.share, 4), "steal": round(busy.steal, 4), "load": os.getloadavg()[0]}
-        if hertz := frequency().get("cur_hertz"):
-            fields["hertz"] = hertz
-        self._journal.append("reference", **fields)
+        hertz = frequency().get("cur_hertz")
+        line = ReferenceLine(
+            program=str(key[0]),
+            workload=dict(zip(OF_A_REFERENCE, key[1:], strict=True)),
+            rates=peak.rates,
+            work_unit=peak.work_unit,
+            busy=round(busy.share, 4),
+            steal=round(busy.steal, 4),
+            load=os.getloadavg()[0],
+            hertz=hertz if hertz and isinstance(hertz, int) else None,
+        )
+        self._journal.append(line)
         self._measured_at[key] = self._plan.clock()
 
     def beside(self, key: ReferenceKey, kernel: dict[str, Any]) -> tuple[float, ...]:

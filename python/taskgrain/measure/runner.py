@@ -96,8 +96,15 @@ class Runner:
             self._plan.reporter.close()
         return states
 
+    @property
+    def begun(self) -> bool:
+        """Tells whether this call has written anything."""
+        return self._journal.begun
+
     def interrupt(self) -> None:
-        """Writes what is known of the cells that have not ended."""
+        """Writes what is known of the cells that have not ended. The time since the last line does not count:
+        what the interrupt cut is measured again."""
+        self._budget.stop(self.record.elapsed)
         for state in self.record.cells.values():
             try:
                 self._ends.interrupt(state)
@@ -124,7 +131,7 @@ class Runner:
                 mine = requests[id(state)]
                 may = not state.done and state.spent < share and not self._budget.over
                 if turn < len(mine) and may and self._runs.fits(state, mine[turn]):
-                    self._plan.reporter.show(self._schedule.standing(state))
+                    self._plan.reporter.show(self._schedule.progress(state))
                     self._runs.measure(state, mine[turn])
         self._judge(group[0].cell.workload if group else None)
         for state in group:

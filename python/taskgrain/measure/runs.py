@@ -8,7 +8,7 @@ that does not fit into the budget is not begun, or stopped: that ends its cell.
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from dataclasses import replace
 
 from taskgrain.drive.answers import DriverError, OutOfTime, RunResult
 from taskgrain.drive.system import REFERENCE
@@ -22,6 +22,7 @@ from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
 from taskgrain.measure.reference import References
+from taskgrain.results.lines import CrashLine, RejectedLine, RunLine
 from taskgrain.words.warnings import notice
 
 _MOST_ATTEMPTS = 3
@@ -57,10 +58,10 @@ class Runs:
         self._beside: tuple[float, object, tuple[float, ...]] | None = None
         """The last reference beside a run: when, of what, and its rates."""
         self._stayed_disturbed: deque[bool] = deque(maxlen=_RECENT)
-        """Of the last requests, whether every attempt was disturbed."""
+        """Every attempt of a request was disturbed: of the last requests."""
 
     def fits(self, state: CellState, request: Request) -> bool:
-        """Whether a run would likely end before the budget does. If not, its cell ends."""
+        """Tells whether a run would likely end before the budget does. If not, its cell ends."""
         system = self._plan.systems[state.cell.system]
         if system.simulated:  # its seconds do not pass
             return True
@@ -79,9 +80,9 @@ class Runs:
         Raises `UsageError` if the driver calls the request invalid, `OutOfTime` at the end of the budget.
         """
         simulated = self._plan.systems[state.cell.system].simulated
-        best: dict[str, Any] = {}
+        best: RunLine | None = None
         for attempt in range(1, _MOST_ATTEMPTS + 1):
-            before = [] if simulated else self._reference(state)
+            before = () if simulated else self._reference(state)
             try:
                 line = self._answer(state, request)
             except DriverError as error:
@@ -95,39 +96,40 @@ class Runs:
                 break
             if before:
                 # At the end of the budget a run counts without the reference after it.
-                after = [] if self._budget.over else self._reference(state, now=True)
-                line |= {"reference_before": before, "reference_after": after}
-            line["disturbed"] = line["busy"] > BUSY_SHARE
-            if not best or line["busy"] < best["busy"]:
-                best = line
-            best["attempts"] = attempt
-            last = attempt == _MOST_ATTEMPTS or sum(line["seconds"]) > _LONG or self._budget.over
-            if not line["disturbed"] or last or self._hopeless():
+                after = () if self._budget.over else self._reference(state, now=True)
+                line = replace(line, reference_before=before, reference_after=after)
+            if best is None or (line.busy or 0.0) < (best.busy or 0.0):
+                line = best = replace(line, attempts=attempt)
+            else:
+                best = replace(best, attempts=attempt)
+            long = sum(filter(None, line.seconds)) > _LONG
+            last = attempt == _MOST_ATTEMPTS or long or self._budget.over
+            if not line.disturbed or last or self._hopeless():
                 break
-            self._journal.append("rejected", **line)
-        if not best:
+            self._journal.append(RejectedLine(**vars(line)))
+        if best is None:
             return
-        self._stayed_disturbed.append(best["disturbed"])
-        self._journal.append("run", **best)
+        self._stayed_disturbed.append(bool(best.disturbed))
+        self._journal.append(best)
         if state.problem:
             self._ends.fail(state, "protocol", state.problem)
 
     def _hopeless(self) -> bool:
-        """Whether most of the last requests stayed disturbed: repeating only eats the budget."""
+        """Tells whether most of the last requests stayed disturbed: repeating only eats the budget."""
         return len(self._stayed_disturbed) == _RECENT and sum(self._stayed_disturbed) > _RECENT / 2
 
-    def _reference(self, state: CellState, now: bool = False) -> list[float]:
-        """The rates of the kernel alone on each core, now or a moment ago."""
+    def _reference(self, state: CellState, now: bool = False) -> tuple[float, ...]:
+        """Returns the rates of the kernel alone on each core, now or a moment ago."""
         if not now and self._beside is not None:
             then, of, rates = self._beside
             if of == state.kernel and self._plan.clock() - then < _FRESH:
-                return list(rates)
+                return rates
         rates = self._references.beside(state.kernel, state.cell.workload.reference())
         self._beside = self._plan.clock(), state.kernel, rates
-        return list(rates)
+        return rates
 
-    def _answer(self, state: CellState, request: Request) -> dict[str, Any] | None:
-        """One answer; None if it was stopped, which ends the cell.
+    def _answer(self, state: CellState, request: Request) -> RunLine | None:
+        """Returns one answer; None if it was stopped, which ends the cell.
 
         A driver that crashes is started again, a few times: others may have killed it.
         """
@@ -143,9 +145,10 @@ class Runs:
             except DriverError as error:
                 if not self._drivers.may_restart(state.cell.name, error):
                     raise
-                self._journal.append("crash", cell=state.cell.name, message=error.message, log=error.log_tail)
+                line = CrashLine(cell=state.cell.name, message=error.message, log=error.log_tail)
+                self._journal.append(line)
 
-    def _line(self, state: CellState, request: Request, driver: Driver) -> dict[str, Any] | None:
+    def _line(self, state: CellState, request: Request, driver: Driver) -> RunLine | None:
         settings, name = self._plan.settings, state.cell.system
         alone = all(one.done for one in self._record.cells.values() if one is not state)
         begin = self._budget.elapsed()
@@ -172,27 +175,29 @@ class Runs:
             error.log_tail = driver.log_tail()
             raise
         busy = Busy() if self._plan.systems[name].simulated else driver.busy
-        return {
-            "cell": state.cell.name,
-            "phase": request.phase,
-            "round": request.round,
-            "iterations": request.iterations,
-            "steps": request.steps,
-            "seconds": list(result.seconds),
-            "prepare_seconds": list(result.prepare_seconds),
-            "tasks": result.tasks,
-            "dependencies": result.dependencies,
-            "work": result.work,
-            "work_unit": result.work_unit,
-            "cores": self._ends.processors(state),
-            "peak_rss_bytes": result.peak_rss_bytes,
-            "binding": [list(worker) for worker in result.binding],
-            "busy": round(busy.share, 4),
-            "steal": round(busy.steal, 4),
-            "switches": busy.switches,
-            **({} if busy.joules is None else {"joules": busy.joules}),
-            **({"warnings": [one.fields() for one in result.warnings]} if result.warnings else {}),
-        }
+        share = round(busy.share, 4)
+        return RunLine(
+            cell=state.cell.name,
+            phase=request.phase,
+            round=request.round,
+            iterations=request.iterations,
+            steps=request.steps,
+            seconds=result.seconds,
+            prepare_seconds=result.prepare_seconds,
+            tasks=result.tasks,
+            dependencies=result.dependencies,
+            work=result.work,
+            work_unit=result.work_unit,
+            cores=self._ends.processors(state),
+            peak_rss_bytes=result.peak_rss_bytes,
+            binding=result.binding,
+            busy=share,
+            steal=round(busy.steal, 4),
+            switches=busy.switches,
+            joules=busy.joules,
+            warnings=tuple(one.fields() for one in result.warnings),
+            disturbed=share > BUSY_SHARE,
+        )
 
     def _check_result(self, state: CellState, request: Request, result: RunResult) -> None:
         """Checks what the session cannot: it knows neither graphs nor reference."""
@@ -214,6 +219,6 @@ class Runs:
 
 
 def _tasks(state: CellState, request: Request) -> int:
-    """Of one repeat."""
+    """Counts the tasks of one repeat."""
     workload = state.cell.workload
     return workload.exact_tasks(request.steps) or workload.tasks(request.steps)

@@ -1,4 +1,4 @@
-"""What comes next of a study: which cells, in which order, and for how long.
+"""Chooses what comes next of a study: which cells, in which order, and for how long.
 
 A round of a workload takes the next runs of all its systems in turn, size by size, so that drift hits systems
 and sizes alike; the system that begins changes from round to round. No cell takes more than its share of the
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from taskgrain.measure.budget import Budget
 from taskgrain.measure.plan import Plan
-from taskgrain.measure.progress import Standing
+from taskgrain.measure.progress import Progress
 from taskgrain.measure.record import CellState, Record
 from taskgrain.study.workload import Workload
 
@@ -57,12 +57,12 @@ class Schedule:
         first = self._turns[workload] % len(group)
         return [*group[first:], *group[:first]]
 
-    def standing(self, current: CellState) -> Standing:
-        """How far the study is, for who waits."""
+    def progress(self, current: CellState) -> Progress:
+        """Tells how far the study is."""
         states = self._record.cells.values()
         run_seconds = sum(one.run_seconds for one in states)
         pace = sum(one.spent for one in states) / run_seconds if run_seconds else 1.0
         left = sum(one.expected_seconds_left(pace) for one in states)
         left = min(left, self._budget.left())
         done = sum(one.done for one in states)
-        return Standing(done, len(states), self._budget.elapsed(), left, current.cell.name)
+        return Progress(done, len(states), self._budget.elapsed(), left, current.cell.name)

@@ -6,21 +6,29 @@ import statistics
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from taskgrain.drive.answers import DriverError, Ready, RunResult
 from taskgrain.drive.session import Session
-from taskgrain.drive.system import System
+from taskgrain.drive.system import REFERENCE, System
 from taskgrain.estimate.efficiency import of_repeats
 from taskgrain.estimate.metg import ABOVE_ONE
 from taskgrain.machine.busy import BUSY_SHARE, Busy
 from taskgrain.machine.counters import Counters, Unreadable
 from taskgrain.machine.memory import Growth
-from taskgrain.measure.alone import Alone
-from taskgrain.measure.experiments.at import TASK_TIME_OFF
+from taskgrain.measure.call import reference_launch
+from taskgrain.measure.experiments.fixed_granularity import TASK_TIME_OFF
 from taskgrain.study.workload import EMPTY, Workload
 from taskgrain.words.errors import TaskgrainError, UsageError
 from taskgrain.words.warnings import Notice, notice
+
+_SECONDS = 0.01
+"""Seconds of a measurement of the kernel alone."""
+_LOOKS = 3
+"""Measurements of the kernel alone, of which the best says how long an iteration takes on quiet cores."""
+_LOOK_ITERATIONS, _LOOK_STEPS = 64, 4
+"""The size of the run that tells how much work an iteration is."""
 
 
 @dataclass(frozen=True)
@@ -30,18 +38,82 @@ class Wanted:
     workload: Workload
     steps: int
     iterations: int
-    """Of the kernel in each task, unless there are `task_seconds`."""
+    """Iterations of the kernel in each task, unless there are `task_seconds`."""
     repeats: int
     warmup: int
     validate: str
     isa: str
     task_seconds: float | None = None
-    """What the work of a task shall take alone on one core."""
+    """Seconds that the work of a task shall take alone on one core."""
     counters: bool = False
-    """Whether to read the processors' counters, which costs time where threads sleep and wake."""
+    """Reads the processors' counters, which costs time where threads sleep and wake."""
 
 
-def run(system: System, cores: Sequence[int], wanted: Wanted, alone: Alone) -> dict[str, Any]:
+class ReferenceRuns:
+    """Runs of the kernel without tasks, beside a configuration. A context manager: it starts each reference
+    when it is first asked, and ends all."""
+
+    def __init__(self, cores: Sequence[int], isa: str) -> None:
+        self._cores, self._isa = cores, isa
+        self._sessions: dict[str, Session] = {}
+        self._iterations: dict[tuple[str, Workload, float], int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for session in self._sessions.values():
+            session.__exit__(kind, error, trace)
+
+    def peak(self, system: System, workload: Workload, cores: int) -> float:
+        """Work per second and core of the kernel alone now, averaged over so many cores.
+
+        Raises `TaskgrainError` if the reference cannot say.
+        """
+        name = system.reference_name
+        try:
+            session = self._session(system)
+            rates = session.peak(workload.reference(), _SECONDS, self._isa).rates
+            session.park()
+        except DriverError as error:
+            raise TaskgrainError(f"{name}: {error.message}") from None
+        return statistics.fmean(rates[:cores])
+
+    def iterations(self, system: System, session: Session, workload: Workload, seconds: float) -> int:
+        """Returns those with which the work of a task takes so long alone on one core, at least 1.
+
+        A short run of the driver in `session` tells how much work an iteration is. The answer is the same for
+        all systems of one reference. Raises what `peak` does, and `DriverError` if the short run fails.
+        """
+        key = system.reference_name, workload, seconds
+        if key not in self._iterations:
+            kernel = workload.reference() | {"iterations": _LOOK_ITERATIONS}
+            graphs: list[dict[str, Any]] = [
+                graph | {"kernel": kernel} for graph in workload.request(_LOOK_ITERATIONS, _LOOK_STEPS)
+            ]
+            found = session.run(graphs, repeats=1, isa=self._isa)
+            session.park()
+            work = found.work / found.tasks / _LOOK_ITERATIONS
+            cores = session.ready.cores if session.ready else 1
+            best = max(self.peak(system, workload, cores) for _ in range(_LOOKS))
+            self._iterations[key] = max(1, round(seconds * best / work))
+        return self._iterations[key]
+
+    def _session(self, system: System) -> Session:
+        name = system.reference_name
+        if name not in self._sessions:
+            own = name != REFERENCE
+            launch = system.reference_launch(self._cores) if own else reference_launch(self._cores)
+            self._sessions[name] = Session(name, launch)
+        session = self._sessions[name]
+        if not session.alive:
+            session.start()
+        return session
+
+
+def run(system: System, cores: Sequence[int], wanted: Wanted, reference: ReferenceRuns) -> dict[str, Any]:
     """Runs it, with the kernel alone before and after. Raises `UsageError` if the system calls it invalid, or
     if a task time is wanted and the reference does not work; other failures are in the answer."""
     outcome: dict[str, Any] = {"system": system.name, "workload": wanted.workload.name}
@@ -50,11 +122,11 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, alone: Alone) -> d
     try:
         with Session(system.name, system.launch(cores)) as session:
             ready = session.start()
-            iterations = _iterations(system, session, wanted, alone)
+            iterations = _iterations(system, session, wanted, reference)
             outcome |= {"iterations": iterations}
-            if wanted.task_seconds is not None:  # what a run took before would not come with this one
+            if wanted.task_seconds is not None:  # memory of an earlier run would not come with this one
                 ready = session.start()
-            before = _alone(system, session, ready, wanted, alone, iterations)
+            before = _reference_rate(system, session, ready, wanted, reference, iterations)
             growth = Growth(session.pids())
             with _counters(system, session, wanted) as counters:
                 result = session.run(
@@ -67,7 +139,7 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, alone: Alone) -> d
                 counted = counters.read() if isinstance(counters, Counters) else None
             grown = None if system.simulated else growth.bytes(session.pids())
             busy = Busy() if system.simulated else session.busy
-            after = _alone(system, session, ready, wanted, alone, iterations)
+            after = _reference_rate(system, session, ready, wanted, reference, iterations)
     except DriverError as error:
         if error.kind == "invalid":
             raise UsageError(f"{system.name}: {error.message}") from None
@@ -106,22 +178,22 @@ def _counters(system: System, session: Session, wanted: Wanted) -> Counters | nu
         return nullcontext(str(error))
 
 
-def _iterations(system: System, session: Session, wanted: Wanted, alone: Alone) -> int:
-    """Those that were asked for, or that make the work of a task take as long as asked."""
+def _iterations(system: System, session: Session, wanted: Wanted, reference: ReferenceRuns) -> int:
+    """Returns the iterations that were asked for, or with which the work of a task takes as long as asked."""
     if wanted.task_seconds is None:
         return wanted.iterations
-    return alone.iterations(system, session, wanted.workload, wanted.task_seconds)
+    return reference.iterations(system, session, wanted.workload, wanted.task_seconds)
 
 
-def _alone(
-    system: System, session: Session, ready: Ready, wanted: Wanted, alone: Alone, iterations: int
+def _reference_rate(
+    system: System, session: Session, ready: Ready, wanted: Wanted, reference: ReferenceRuns, iterations: int
 ) -> float | str:
     """Work per second and core of the kernel alone now, or why it is not known."""
     if not iterations or wanted.workload["kernel"] == EMPTY:
         return "tasks without work have none"
     session.park()  # idle ranks and threads spin
     try:
-        return alone.peak(system, wanted.workload, ready.cores)
+        return reference.peak(system, wanted.workload, ready.cores)
     except TaskgrainError as error:
         return str(error)
 

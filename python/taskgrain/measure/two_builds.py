@@ -19,9 +19,11 @@ from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 from taskgrain.estimate.decision import decision
 from taskgrain.estimate.drawn import AT_A_SIZE, shared_size
+from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.ratio import ratio
+from taskgrain.estimate.sample import Sample
 from taskgrain.measure import call
-from taskgrain.measure.experiments.side import Side as Search
+from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import CellState
 from taskgrain.results.compare.cells import Comparison, Question, compare
 from taskgrain.results.compare.sides import Side
@@ -141,6 +143,21 @@ def check_programs(
         raise UsageError(f"{option}: the programs are drivers of two systems: {each}")
 
 
+class UntilDecided(MetgSearch):
+    """The search of one build for METG. It goes on however well METG is known, until the judge ends it."""
+
+    def _decided(self, verdict: Metg) -> bool:
+        return self._without_crossing(verdict)
+
+    def end(self) -> None:
+        """Ends it: what it came to decides, or nothing will."""
+        self._done, self._pending = True, []
+
+    def everything(self) -> list[Sample]:
+        """Returns the samples that all quantities rest on, those of the empty kernel too."""
+        return [*self.samples(), *self._counting((0, False))]
+
+
 class Judge:
     """Ends the cells of both builds once a look decides between them."""
 
@@ -157,11 +174,16 @@ class Judge:
             # A side alone tells nothing, so one that has ended ends the other.
             if old.done or new.done or self._decided(old.experiment, new.experiment):
                 for state in (old, new):
-                    if isinstance(state.experiment, Search):
+                    if isinstance(state.experiment, UntilDecided):
                         state.experiment.end()
 
     def _decided(self, old: object, new: object) -> bool:
-        if not isinstance(old, Search) or not isinstance(new, Search) or old.preparing or new.preparing:
+        if (
+            not isinstance(old, UntilDecided)
+            or not isinstance(new, UntilDecided)
+            or old.preparing
+            or new.preparing
+        ):
             return False
         if old.rounds != new.rounds or old.rounds not in LOOKS:
             return False
@@ -180,7 +202,7 @@ class Judge:
 
 
 def confidence(question: Question, cells: int) -> float:
-    """Of each interval at each look, so that all of them hold at once."""
+    """Returns the confidence of each interval at each look with which all of them hold at once."""
     return 1.0 - (1.0 - question.confidence) / (cells * question.looks)
 
 
@@ -213,7 +235,7 @@ def measure(
             output,
             retry=False,
             quiet=quiet,
-            experiment=Search,
+            experiment=UntilDecided,
             judge=Judge(found, asked, settings.threshold),
             commands=False,
             kept=kept,
@@ -227,7 +249,7 @@ def measure(
 def compared(
     found: Sequence[Pair], output: Path, places: tuple[Path, Path], question: Question
 ) -> Comparison:
-    """What the folder says of the two builds."""
+    """Compares the two builds by what the folder holds."""
     takes = opened(output).takes
     sides = []
     for place, suffix in zip(places, (OLD, NEW), strict=True):

@@ -10,6 +10,8 @@ from statistics import fmean, stdev
 from typing import Literal
 
 from taskgrain.estimate.limit import Meeting, ideal, meeting
+from taskgrain.measure.experiments.experiment import Kept
+from taskgrain.measure.experiments.table import EXPERIMENTS
 from taskgrain.report.cells import Cell, Results
 from taskgrain.report.sweeps import Sweep, sweeps
 from taskgrain.words import quantity
@@ -19,7 +21,6 @@ STEPS = 1000
 """Time steps of the program whose time is told: as many as in the Task Bench paper."""
 _SAME_WORK = 0.02
 """The work of a step may be so far from a power of two, where iterations cannot meet it."""
-Kind = Literal["weak", "strong"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,10 @@ class Problem:
 class Scaling:
     """A system on one workload with several numbers of cores."""
 
-    kind: Kind
+    kind: str
+    """The name of the experiment."""
+    keeps: Kept
+    """What has the same work on each number of cores."""
     system: str
     workload: str
     """What its workloads have in common. Untrusted, as `system` is."""
@@ -69,7 +73,7 @@ class Scaling:
     def named(self, problem: Problem) -> str:
         """A size of problem in words."""
         number = quantity.counted(problem.iterations, "iteration")
-        return f"{number} a {'task' if self.kind == 'weak' else 'step'}"
+        return f"{number} a {self.keeps}"
 
     def efficiency(self, problem: Problem, time: Time) -> Interval | None:
         """Parallel efficiency, relative to the fewest cores of any size; None if this size was not measured
@@ -79,7 +83,7 @@ class Scaling:
             return None
         if time == first:
             return Interval(1.0, 1.0, 1.0)
-        more = time.cores / first.cores if self.kind == "strong" else 1.0
+        more = time.cores / first.cores if self.keeps == "step" else 1.0
 
         def share(one: float | None, other: float | None) -> float | None:
             return one / (other * more) if one is not None and other else None
@@ -135,16 +139,16 @@ def left_out(results: Results) -> list[str]:
 
 def measured(results: Results) -> list[Scaling]:
     """All of a folder, also those that have no size on several numbers of cores."""
-    kind = results.settings.get("experiment")
-    if kind not in ("weak", "strong"):
+    kind = str(results.settings.get("experiment"))
+    made = EXPERIMENTS.get(kind)
+    if not made or not made.KEEPS:
         return []
-    chosen: Kind = "weak" if kind == "weak" else "strong"
     return [
         one
         for sweep in sweeps(results)
-        if sweep.field == "cores" and (chosen == "strong" or _keeps_each(sweep, results))
+        if sweep.field == "cores" and (made.KEEPS == "step" or _keeps_each(sweep, results))
         for system in results.systems
-        if (one := _scaling(chosen, system, sweep.name, sweep.values, results)).cells
+        if (one := _scaling(kind, made.KEEPS, system, sweep.name, sweep.values, results)).cells
     ]
 
 
@@ -153,7 +157,7 @@ def separations(results: Results) -> tuple[list[Separation], Counter[str]]:
     workload do so only in their ideal times: their actual ones would farther on, or never."""
     found, unmet = [], Counter[str]()
     for one in scalings(results):
-        for problem in one.problems if one.kind == "strong" else ():
+        for problem in one.problems if one.keeps == "step" else ():
             foretold, actual = one.meetings(problem)
             if foretold is not None and actual is not None:
                 found.append(Separation(one, problem, foretold, actual))
@@ -207,26 +211,28 @@ def _keeps_each(sweep: Sweep, results: Results) -> bool:
     return len({(results.cells[n].width or 0) / cores for n, cores in sweep.values.items()}) == 1
 
 
-def _scaling(kind: Kind, system: str, name: str, cores: Mapping[int, float], results: Results) -> Scaling:
+def _scaling(
+    kind: str, keeps: Kept, system: str, name: str, cores: Mapping[int, float], results: Results
+) -> Scaling:
     numbers = sorted((n for n in cores if results.cells[n].system == system), key=lambda n: cores[n])
     times: dict[int, dict[int, Time]] = {}
     for number in numbers:
-        for size, one in _times(kind, number, results.cells[number], int(cores[number])):
+        for size, one in _times(keeps, number, results.cells[number], int(cores[number])):
             times.setdefault(size, {}).setdefault(one.cores, one)
     problems = [Problem(size, tuple(some.values())) for size, some in sorted(times.items()) if len(some) > 1]
     limit = [_limit(number, results.cells[number], int(cores[number])) for number in numbers]
     threshold = results.cells[numbers[0]].threshold if numbers else 0.5
     uses_all = all((results.cells[number].cores or cores[number]) == cores[number] for number in numbers)
     known = tuple(one for one in limit if one is not None)
-    return Scaling(kind, system, name, threshold, tuple(problems), known, uses_all, tuple(numbers))
+    return Scaling(kind, keeps, system, name, threshold, tuple(problems), known, uses_all, tuple(numbers))
 
 
-def _times(kind: Kind, number: int, cell: Cell, cores: int) -> Iterator[tuple[int, Time]]:
+def _times(keeps: Kept, number: int, cell: Cell, cores: int) -> Iterator[tuple[int, Time]]:
     """The size of the problem and its time, of each point of the curve."""
     points, each = _points(cell), _tasks_of_a_core(cell, cores)
     for point in cell.curve if points else ():
         size = point.iterations
-        if kind == "strong":
+        if keeps == "step":
             whole = point.iterations * points
             size = 2.0 ** round(math.log2(whole))
             if abs(whole / size - 1.0) > _SAME_WORK:

@@ -95,15 +95,12 @@ def take_settings(table: dict[str, Any], named: Named) -> Settings:
         table["experiment"] = "sweep"
     given = {name: one.read(table.pop(name), named(name)) for name, one in SETTINGS.items() if name in table}
     if given.get("at"):
-        if given.setdefault("experiment", "at") != "at":
-            raise UsageError(f"{named('at')}: give this or the experiment {given['experiment']}, not both")
+        given.setdefault("experiment", "at")
         for name in ("threshold", "first_iterations"):  # a stored study has the defaults written out
             if given.get(name, SETTINGS[name].default) != SETTINGS[name].default:
                 raise UsageError(
                     f"{named(name)}: is for METG, which {named('at')} does not measure; give one of them"
                 )
-    elif given.get("experiment") == "at":
-        raise UsageError(f"{named('at')}: is missing; give the task times to measure at, such as 20us")
     # Who gives one of the two means the other to follow.
     least, most = given.get("min_rounds", Settings.min_rounds), given.get("max_rounds", Settings.max_rounds)
     if most < least:

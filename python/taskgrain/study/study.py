@@ -196,7 +196,6 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
                 raise UsageError(f"{named('')}: {new.name} names two workloads; rename one of the files")
             made[new] = named
             taken.add(new.name)
-    _check_scaling(made, cores, settings)
     same = all(one.cores in (0, cores) for one in made)
     exclude = tuple(_rule(rule, cores, same, given, n) for n, rule in enumerate(rules))
     systems_named = tuple(given.value("systems", *([n] if listed else [])) for n in range(len(names)))
@@ -222,31 +221,6 @@ def _repeated(lists: _Lists, given: Document) -> str:
             if one.value in [earlier.value for earlier in values[:place]]:
                 return given.value(*one.keys)
     return ""
-
-
-def _check_scaling(made: Mapping[Workload, Named], cores: int, settings: Settings) -> None:
-    """Raises `UsageError` for an experiment of scaling with a workload that does not scale."""
-    kind = settings.experiment
-    if kind not in ("weak", "strong"):
-        return
-    numbers_of: dict[tuple[object, ...], set[int]] = {}  # by what stays the same
-    keys: dict[Workload, tuple[tuple[object, ...], tuple[object, ...]]] = {}
-    for one in made:
-        used = one.cores or cores
-        same = one.fields() | {"cores": 0}
-        keys[one] = ("whole", *same.values()), ("each", *(same | {"width": one.width / used}).values())
-        for key in keys[one]:
-            numbers_of.setdefault(key, set()).add(used)
-    for one, named in made.items():
-        keeps_all, keeps_each = (len(numbers_of[key]) > 1 for key in keys[one])
-        if not keeps_all and not keeps_each:
-            place = named("cores")
-            raise UsageError(
-                f"{place}: {kind} scaling compares numbers of cores; give a list, such as [1, 2]"
-            )
-        if kind == "weak" and not keeps_each:
-            place = named("tasks_per_core")
-            raise UsageError(f"{place}: weak scaling keeps the tasks of each core; give this, not a width")
 
 
 def _take_cores(rest: dict[str, Any], given: Document) -> _Lists:

@@ -9,21 +9,31 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from collections.abc import Iterator
-from types import FrameType
+from collections.abc import Callable, Iterator
+from types import CodeType, FrameType
+from typing import Any, TypeVar
 
 _INTERRUPTS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _IMPORT = "<frozen importlib._bootstrap>"
+_UNINTERRUPTED: set[CodeType] = set()
+F = TypeVar("F", bound=Callable[..., Any])
 _AGAIN_SECONDS = 0.01
 
 
+def uninterrupted(function: F) -> F:
+    """Makes interrupts wait until a function has returned: a decorator."""
+    _UNINTERRUPTED.add(function.__code__)
+    return function
+
+
 class Interrupt:
-    """Handles signals by a KeyboardInterrupt: at once, or after the import that is under way."""
+    """Handles signals by a KeyboardInterrupt: at once, or after the import, or the call of an `uninterrupted`
+    function, that is under way."""
 
     def __init__(self, *ignored: signal.Signals) -> None:
         """From the first interrupt on, the signals `ignored` are ignored."""
         self._ignored = ignored
-        self._around = _imports(sys._getframe())
+        self._around = _waited_for(sys._getframe())
         """A program may itself be a module that is imported: such imports are not waited for."""
         self._waits = False
         self._alarm: object = None
@@ -32,7 +42,7 @@ class Interrupt:
     def __call__(self, number: int, frame: FrameType | None) -> None:
         for one in self._ignored:
             signal.signal(one, signal.SIG_IGN)
-        if _imports(frame) > self._around:
+        if _waited_for(frame) > self._around:
             if not self._waits:
                 self._alarm = signal.signal(signal.SIGALRM, self)
                 self._waits = True
@@ -57,11 +67,11 @@ def ignore() -> None:
     signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
-def _imports(frame: FrameType | None) -> int:
-    """How many frames of imports there are."""
+def _waited_for(frame: FrameType | None) -> int:
+    """How many frames there are of what an interrupt waits for."""
     found = 0
     while frame is not None:
-        found += frame.f_code.co_filename == _IMPORT
+        found += frame.f_code.co_filename == _IMPORT or frame.f_code in _UNINTERRUPTED
         frame = frame.f_back
     return found
 

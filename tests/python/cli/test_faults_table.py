@@ -9,19 +9,19 @@ import pytest
 
 from taskgrain.cli.faults_table import _LONGEST, lost, row, shortened, show
 from taskgrain.cli.printer import printer
-from taskgrain.measure.faults import Take, summary
+from taskgrain.measure.faults import Measurement, summary
 
 
-def outcome(*takes: Take, **more: Any) -> dict[str, Any]:
+def outcome(*takes: Measurement, **more: Any) -> dict[str, Any]:
     fault = {"kind": "fail", "step": 5, "point": 1, "times": 2}
     named = {"system": "one", "workload": "stencil_1d", "steps": 9, "iterations": 0, "fault": fault}
     return named | {"log": ""} | summary(takes, [one.plain_seconds for one in takes]) | more
 
 
-SURVIVED = Take(1.0, True, True, True, seconds=1.5, again=2, next_run="works")
-SLOWER = Take(1.0, True, True, True, seconds=3.0, again=5, next_run="works")
-CRASHED = Take(1.0, True, False, ended="crash: signal 9", next_run="works in a new driver")
-WRONG = Take(1.0, True, True, False, ended="validation: skipped", next_run="works")
+SURVIVED = Measurement(1.0, True, True, True, seconds=1.5, again=2, next_run="works")
+SLOWER = Measurement(1.0, True, True, True, seconds=3.0, again=5, next_run="works")
+CRASHED = Measurement(1.0, True, False, ended="crash: signal 9", next_run="works in a new driver")
+WRONG = Measurement(1.0, True, True, False, ended="validation: skipped", next_run="works")
 
 
 @pytest.mark.parametrize(
@@ -39,12 +39,12 @@ WRONG = Take(1.0, True, True, False, ended="validation: skipped", next_run="work
             ["2 of 3", "1 of 2", "2", "1.00 s", "500 ms", "works; new driver"],
         ),
         (
-            [Take(1.0, False, True, True, seconds=1.0, again=0, next_run="works")],
+            [Measurement(1.0, False, True, True, seconds=1.0, again=0, next_run="works")],
             ["not struck", "–", "–", "1.00 s", "–", "works"],
         ),
     ],
 )
-def test_rows(takes: list[Take], cells: list[str]) -> None:
+def test_rows(takes: list[Measurement], cells: list[str]) -> None:
     assert row(outcome(*takes)) == ["one", *cells]
 
 
@@ -69,7 +69,7 @@ def test_the_cause_at_the_end_of_a_long_text_is_kept() -> None:
 
 
 def test_what_is_said_beside_the_table(capsys: pytest.CaptureFixture[str]) -> None:
-    missed = Take(1.0, False, True, True, seconds=1.0, again=0, next_run="works")
+    missed = Measurement(1.0, False, True, True, seconds=1.0, again=0, next_run="works")
     crashes = [replace(CRASHED, ended=f"crash: signal {number}") for number in (9, 6)]
     show(
         printer(),

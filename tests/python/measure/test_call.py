@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import re
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,10 +15,15 @@ from stored_cells import stored
 from taskgrain.drive.system import System
 from taskgrain.measure import call
 from taskgrain.measure.call import checked_cells, completed
+from taskgrain.measure.runner import Runner
+from taskgrain.results.builds import Choice
+from taskgrain.results.cell import Cell
+from taskgrain.results.lines import Build, MetgLine, SessionLine
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study, parse
 from taskgrain.study.toml import loads
 from taskgrain.study.workload import Workload
+from taskgrain.words.endings import Ending
 from taskgrain.words.errors import InputError, UsageError
 
 
@@ -26,16 +33,16 @@ def systems(folder: Path) -> list[System]:
 
 def test_cells_are_checked_before_anything_starts(tmp_path: Path) -> None:
     study = Study(("one",), (Workload("fft", 4),))
-    assert [cell.name for cell in checked_cells(study, systems(tmp_path))] == ["one/fft/width=4"]
+    assert [cell.name for cell in checked_cells(study, systems(tmp_path), 2)] == ["one/fft/width=4"]
     excluded = Study(("one",), (Workload("fft", 4),), exclude=({"pattern": ["fft"]},))
     with pytest.raises(UsageError, match="no cells"):
-        checked_cells(excluded, systems(tmp_path))
+        checked_cells(excluded, systems(tmp_path), 2)
     with pytest.raises(UsageError, match="period"):
-        checked_cells(Study(("one",), (Workload("spread", 4, period=99),)), systems(tmp_path))
+        checked_cells(Study(("one",), (Workload("spread", 4, period=99),)), systems(tmp_path), 2)
     named = "s.toml:1:1: {}".format
     odd = Study(("one",), (Workload("fft", 4),), Settings(experiment="odd"), settings_named=named)
     with pytest.raises(InputError, match=r"1:1: experiment: odd is not allowed; allowed: metg, sweep"):
-        checked_cells(odd, systems(tmp_path))
+        checked_cells(odd, systems(tmp_path), 2)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +59,7 @@ def test_what_the_core_refuses_has_its_place(tmp_path: Path, line: str, words: s
     if "neon" in line and platform.machine() != "x86_64":
         pytest.skip("may have NEON")
     with pytest.raises(UsageError, match=re.escape(words) + r".* \(in dom/"):
-        checked_cells(study, systems(tmp_path))
+        checked_cells(study, systems(tmp_path), 2)
 
 
 def test_a_stored_study_means_the_defaults_of_what_it_does_not_say() -> None:
@@ -63,6 +70,35 @@ def test_a_stored_study_means_the_defaults_of_what_it_does_not_say() -> None:
     (workload,) = completed({"workloads": [{"pattern": "fft", "width": 4}]})["workloads"]
     assert workload == Workload("fft", 4).fields()
     assert completed({"workloads": "odd"})["workloads"] == "odd"
+
+
+@pytest.mark.parametrize("choice", ["restart", "keep"])
+def test_an_interrupt_before_the_first_line_shows_what_the_folder_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choice: Choice
+) -> None:
+    def interrupt(_: Runner) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Runner, "run", interrupt)
+    monkeypatch.setenv("TASKGRAIN_REFERENCE", sys.executable)
+    study, folder = Study(("one",), (Workload("fft", 4),)), tmp_path / "out"
+
+    def measured(other_builds: Choice) -> Cell:
+        found = call.measure(
+            study, systems(tmp_path), (0, 1), folder, retry=False, quiet=True, other_builds=other_builds
+        )
+        assert "the same command goes on from here" in found.interrupted
+        (cell,) = found.cells
+        return cell
+
+    assert measured("refuse").ending == "unfinished"
+    name = "one/fft/width=4"
+    lines = [
+        SessionLine(session="5f", systems=(Build(name="one", build="another"),)),
+        MetgLine(cell=name, ending=Ending.PRECISE, metg=1e-6, low=9e-7, high=1.1e-6),
+    ]
+    (folder / "runs.jsonl").write_text("".join(json.dumps(line.to_json()) + "\n" for line in lines))
+    assert (measured(choice).ending, measured(choice).metg.value) == ("precise", 1e-6)
 
 
 def test_a_spent_study_without_its_ratios_is_not_through() -> None:

@@ -36,6 +36,14 @@ def drivers(world: World, systems: Mapping[str, System] | None = None) -> tuple[
     return Drivers(plan, lambda: math.inf), notes.said
 
 
+def many_rounds(own: Drivers, world: World, count: int = 20) -> None:
+    """Rounds of a tenth of a second after each of which the driver of `fast` may start afresh."""
+    for _ in range(count):
+        own.get(FAST)
+        world.now += 0.1
+        own.renew([FAST])
+
+
 def test_a_driver_starts_once_and_is_parked() -> None:
     world = World()
     own, _ = drivers(world)
@@ -87,10 +95,7 @@ def test_a_driver_that_ends_slowly_is_not_started_afresh_again() -> None:
     world = World()
     world.starting, world.quitting = {"fast": 0.03}, {"fast": 2.0}
     own, _ = drivers(world)
-    for _ in range(500):
-        own.get(FAST)
-        world.now += 0.1
-        own.renew([FAST])
+    many_rounds(own, world, 500)
     assert world.started == {"fast": 2}
 
 
@@ -105,9 +110,7 @@ def test_a_driver_goes_on_if_a_fresh_one_does_not_start(fault: str) -> None:
     else:
         world.hanging.add("fast")
     begin = world.now
-    for _ in range(100):
-        world.now += 0.1
-        own.renew([FAST])
+    many_rounds(own, world, 100)
     assert own.get(FAST) is first and first.alive and world.started == {"fast": 2}
     assert world.now - begin < 100 * 0.1 + 0.5 and not world.awake
     assert len(said) == 1 and said[0].startswith("fast: could not be started afresh, and goes on as it is: ")
@@ -135,16 +138,11 @@ def test_a_driver_is_not_started_afresh_from_other_files(tmp_path: Path) -> None
     program.write_text("one build")
     system = System("fast", tmp_path, "fast", command=("{dir}/driver",))
     own, said = drivers(world, {"fast": system})
-    for _ in range(20):
-        own.get(FAST)
-        world.now += 0.1
-        own.renew([FAST])
+    many_rounds(own, world)
     before = world.started["fast"]
     assert before > 2
     program.write_text("another build")
-    for _ in range(20):
-        world.now += 0.1
-        own.renew([FAST])
+    many_rounds(own, world)
     assert world.started["fast"] == before and own.get(FAST).alive
     assert said == ["fast: could not be started afresh, and goes on as it is: its files have changed"]
 
@@ -153,10 +151,7 @@ def test_a_runtime_that_compiles_while_it_runs_keeps_its_process(tmp_path: Path)
     world = World()
     world.starting = {"fast": 0.03}
     own, _ = drivers(world, {"fast": System("fast", tmp_path, "fast", fresh=False)})
-    for _ in range(20):
-        own.get(FAST)
-        world.now += 0.1
-        own.renew([FAST])
+    many_rounds(own, world)
     assert world.started == {"fast": 1}
 
 

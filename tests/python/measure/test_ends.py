@@ -25,6 +25,7 @@ def test_a_failing_cell_is_marked_and_the_rest_goes_on(tmp_path: Path) -> None:
     failures = {line["cell"]: line for line in lines(tmp_path, "failure")}
     assert failures["slow/nearest/width=4"]["error"] == "validation"
     assert failures["fast/stencil_1d/width=4"]["log"] == "last words"
+    assert not lines(tmp_path, "ratio"), "what failed is compared with nothing"
     again = World()
     measure(tmp_path, again)
     assert again.runs == 0  # a failure is not tried again by itself

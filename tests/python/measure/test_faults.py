@@ -14,7 +14,7 @@ from killable_study import FAKE
 from taskgrain.drive.answers import Disturbed
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
-from taskgrain.measure.faults import Fault, Take, Wanted, run, summary
+from taskgrain.measure.faults import Fault, Measurement, Wanted, run, summary
 from taskgrain.study.field import flag
 from taskgrain.study.study import workload
 from taskgrain.words.errors import UsageError
@@ -158,10 +158,10 @@ def test_a_driver_that_ends_before_the_fault_is_not_struck(tmp_path: Path) -> No
 
 def test_only_runs_that_the_fault_struck_count() -> None:
     takes = [
-        Take(1.0, True, True, True, seconds=1.5, again=2, next_run="works"),
-        Take(1.0, False, True, True, seconds=9.0, again=0, next_run="works", busy=0.5),
-        Take(3.0, True, False, ended="crash: x", next_run="works in a new driver"),
-        Take(2.0, True, True, False, ended="validation: y", next_run="works"),
+        Measurement(1.0, True, True, True, seconds=1.5, again=2, next_run="works"),
+        Measurement(1.0, False, True, True, seconds=9.0, again=0, next_run="works", busy=0.5),
+        Measurement(3.0, True, False, ended="crash: x", next_run="works in a new driver"),
+        Measurement(2.0, True, True, False, ended="validation: y", next_run="works"),
     ]
     found = summary(takes, [1.0, 1.0, 2.0, 2.0, 3.0])
     assert (found["runs"], found["struck"], found["survived"], found["correct"]) == (4, 3, 2, 1)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,76 +16,85 @@ from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.record import Record
-from taskgrain.results.lines import SessionLine
+from taskgrain.results.lines import CrashLine, CurvePoint, Line, MetgLine, RunLine, SessionLine
 from taskgrain.results.store import Store
 from taskgrain.study.workload import Cell, Workload
+from taskgrain.words.endings import Ending
+from taskgrain.words.interrupts import interruptible
 
 CELL = Cell("mpi", Workload("fft", 4))
-METG: dict[str, Any] = {"cell": CELL.name, "ending": "budget", "threshold": 0.5, "rounds": 1}
+CRASH = CrashLine(cell=CELL.name, message="ended", log="last words")
+METG = MetgLine(cell=CELL.name, ending=Ending.BUDGET, threshold=0.5, rounds=1)
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    record = Record([CELL], lambda _: MetgSearch(CellSettings()), 2, {})
-    with Store(tmp_path / "results", {}, {}) as store:
-        yield Journal(store, record, lambda: 1.5)
+def record() -> Record:
+    return Record([CELL], lambda _: MetgSearch(CellSettings()), 2, {})
 
 
-def written(folder: Path) -> dict[str, Any]:
-    (line,) = (folder / "results/runs.jsonl").read_text("utf-8").splitlines()
-    return json.loads(line)  # type: ignore[no-any-return]
-
-
-def test_a_line_is_written_as_it_is_given(journal: Journal, tmp_path: Path) -> None:
-    journal.append("crash", cell=CELL.name, message="ended", log="last words")
-    line = written(tmp_path)
-    assert {
-        "kind": "crash",
-        "cell": CELL.name,
-        "message": "ended",
-        "log": "last words",
-    }.items() <= line.items()
-    assert line["elapsed"] == 1.5
-
-
-def test_what_is_not_known_of_a_result_is_null(journal: Journal, tmp_path: Path) -> None:
-    point = {"iterations": 64, "granularity": 1e-6, "efficiency": 0.5, "repeats": 3}
-    journal.append("metg", **METG, metg=None, low=None, high=None, curve=[point], warnings=[])
-    line = written(tmp_path)
-    assert (line["metg"], line["low"], line["high"], line["warnings"]) == (None, None, None, [])
-    (stored,) = line["curve"]
-    assert stored == point | dict.fromkeys(
-        ("granularity_low", "granularity_high", "efficiency_low", "efficiency_high")
-    )
-
-
-def test_a_session_stands_before_its_first_line(tmp_path: Path) -> None:
-    record = Record([CELL], lambda _: MetgSearch(CellSettings()), 2, {})
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
     with Store(tmp_path / "results", {}, {}, session=SessionLine(session="5f")) as store:
-        journal = Journal(store, record, lambda: 1.5)
-        assert (tmp_path / "results/runs.jsonl").read_bytes() == b""
-        for _ in range(2):
-            journal.append("crash", cell=CELL.name, message="ended")
-    lines = map(json.loads, (tmp_path / "results/runs.jsonl").read_text("utf-8").splitlines())
-    assert [(line["kind"], line["elapsed"]) for line in lines] == [
-        ("session", 0.0),
-        ("crash", 1.5),
-        ("crash", 1.5),
-    ]
+        yield store
+
+
+@pytest.fixture
+def journal(store: Store, record: Record) -> Journal:
+    return Journal(store, record, lambda: 1.5)
+
+
+def written(folder: Path) -> list[dict[str, Any]]:
+    return list(map(json.loads, (folder / "results/runs.jsonl").read_text("utf-8").splitlines()))
+
+
+def test_lines_are_written_as_they_are_given_after_that_of_the_session(
+    journal: Journal, tmp_path: Path
+) -> None:
+    assert written(tmp_path) == [] and not journal.begun
+    point = CurvePoint(iterations=64, granularity=1e-6, efficiency=0.5, repeats=3)
+    journal.append(CRASH)
+    journal.append(replace(METG, curve=(point,)))
+    session, crash, metg = written(tmp_path)
+    assert (session["kind"], session["elapsed"], journal.begun) == ("session", 0.0, True)
+    assert (
+        crash.items() >= {"kind": "crash", "cell": CELL.name, "message": "ended", "log": "last words"}.items()
+    )
+    assert (crash["elapsed"], metg["elapsed"]) == (1.5, 1.5)
+    assert (metg["metg"], metg["low"], metg["high"], metg["warnings"]) == (None, None, None, [])
+    bounds = ("granularity_low", "granularity_high", "efficiency_low", "efficiency_high")
+    (stored,) = metg["curve"]
+    known = {"iterations": 64, "granularity": 1e-6, "efficiency": 0.5, "repeats": 3}
+    assert stored == known | dict.fromkeys(bounds)
 
 
 @pytest.mark.parametrize(
-    ("kind", "fields", "named"),
+    ("line", "named"),
     [
-        ("crash", {"cell": CELL.name, "message": "ended", "logs": "misspelt"}, "logs"),
-        ("crash", {"cell": CELL.name, "message": 3}, "crash.message"),
-        ("metg", METG | {"metg": -1.0}, "metg.metg"),
-        ("metg", METG | {"curve": ({"iterations": 1},)}, "metg.curve"),
+        (replace(CRASH, message=3), "crash.message"),  # type: ignore[arg-type]
+        (replace(METG, metg=-1.0), "metg.metg"),
+        (replace(METG, curve=(CurvePoint(iterations=-1),)), "metg.curve.iterations"),
+        (RunLine(cell=CELL.name, seconds=(0.0,)), "run.seconds"),
     ],
 )
 def test_what_a_reader_would_drop_is_refused(
-    journal: Journal, tmp_path: Path, kind: str, fields: dict[str, Any], named: str
+    journal: Journal, tmp_path: Path, line: Line, named: str
 ) -> None:
     with pytest.raises(ValueError, match=named):
-        journal.append(kind, **fields)
-    assert (tmp_path / "results/runs.jsonl").read_bytes() == b"", "nothing is half-written"
+        journal.append(line)
+    assert written(tmp_path) == [], "nothing is half-written"
+
+
+def test_an_interrupt_leaves_no_line_that_the_record_has_not_taken(
+    journal: Journal, record: Record, store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append = store.append
+
+    def interrupted(line: Line) -> Line:
+        os.kill(os.getpid(), signal.SIGINT)
+        return append(line)
+
+    monkeypatch.setattr(store, "append", interrupted)
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        journal.append(CRASH)
+    assert [line["kind"] for line in written(tmp_path)] == ["session", "crash"]
+    assert record.cells[CELL.name].stored.problems

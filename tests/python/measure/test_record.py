@@ -95,32 +95,13 @@ def test_a_stored_run_was_disturbed_if_others_took_of_its_cores(fields: Line, di
     assert (state.runs, state.disturbed) == (1, disturbed)
 
 
-def test_the_reference_of_a_run_is_the_one_beside_it() -> None:
-    """Where the reference was halved as the run was, the efficiency is that of the quiet run."""
-    quiet, slow = (taken(reference(), *lines) for lines in (runs(1), [halved(line) for line in runs(1)]))
-    before, after = (state.experiment.result(state.reference) for state in (quiet, slow))
-    assert [one.efficiency for one in after.curve] == pytest.approx([one.efficiency for one in before.curve])
-    assert after.curve[0].granularity == pytest.approx(2.0 * before.curve[0].granularity)
-
-
 def test_of_a_disturbed_run_the_fastest_repeat_and_the_better_references_count() -> None:
-    rates = reference()["rates"]
-    (line,) = runs(1)
-    hit = line | {
-        "busy": 0.5,
-        "reference_before": [rates[0], rates[1] / 2],
-        "reference_after": [rates[0] / 2, rates[1]],
-    }
-    same, mean = (taken(reference(), hit | {"busy": busy}) for busy in (0.5, 0.0))
-    quiet = taken(reference(), line | {"reference_before": rates, "reference_after": rates})
-    peaks = [state.experiment.result(state.reference).peak_rate for state in (quiet, same, mean)]
-    assert peaks[1] == pytest.approx(peaks[0]) and peaks[2] == pytest.approx(0.75 * peaks[0])
-
-
-def halved(line: Line) -> Line:
-    rates = [rate / 2.0 for rate in reference()["rates"]]
-    beside = {"reference_before": rates, "reference_after": rates}
-    return line | {"seconds": [2.0 * one for one in line["seconds"]]} | beside
+    first, second = reference()["rates"]
+    hit = {"reference_before": [first, second / 2], "reference_after": [first / 2, second], "busy": 0.5}
+    lines = [line | (hit if line["phase"] != "bracket" else {}) for line in runs(30)]
+    samples = taken(reference(), *lines).experiment.samples()
+    assert len(samples) == sum(line["phase"] in ("measure", "start") for line in lines)
+    assert [one.peak for one in samples] == pytest.approx([(first + second) / 2] * len(samples))
 
 
 def test_warnings_of_answers_are_kept_once_whoever_wrote_them() -> None:
@@ -134,32 +115,11 @@ def test_warnings_of_answers_are_kept_once_whoever_wrote_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        {"kind": "run", "cell": CELL.name},
-        reference(rates=[1.0]),
-        reference(rates=[]),
-        reference(rates=[1.0, -1.0]),
-        reference(work_unit=None),
-        {"kind": "metg", "cell": CELL.name, "ending": "precise"},
-    ],
+    "fields", [{"rates": [1.0]}, {"rates": []}, {"rates": [1.0, -1.0]}, {"work_unit": None}, {"kernel": None}]
 )
-def test_lines_that_make_no_sense_are_refused(line: Line) -> None:
-    with pytest.raises(ValueError, match=r"of the kind|not the rates|without its interval|of nothing"):
-        record().take(from_json(line))
-
-
-@pytest.mark.parametrize("line", [{"kind": 7}, {"cell": CELL.name}, {"kind": "new", "elapsed": 9.0}])
-def test_lines_of_another_program_change_nothing(line: Line) -> None:
-    whole = record()
-    whole.take(from_json(line))
-    assert (whole.elapsed, whole.unknown, whole.cells[CELL.name].begun) == (0.0, 0, False)
-
-
-def test_a_time_that_makes_no_sense_does_not_count() -> None:
-    whole = record()
-    whole.take(from_json(reference(elapsed=-1.0)))
-    assert (whole.elapsed, len(whole.reference(whole.cells[CELL.name].kernel))) == (0.0, 1)
+def test_a_reference_that_makes_no_sense_is_refused(fields: Line) -> None:
+    with pytest.raises(ValueError, match="not the rates"):
+        record().take(from_json(reference(**fields)))
 
 
 def test_the_time_of_another_build_does_not_count() -> None:

@@ -1,51 +1,87 @@
-"""The runner: order, budget, failures, and going on where it was cut; all with simulated drivers."""
+"""The runner: order, references, budget, and going on where it was cut; all with simulated drivers."""
 
 from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 from killable_study import OVERHEADS, assert_nothing_twice, lines
-from simulated_world import STUDY, World, comparable, measure, result
+from simulated_world import FLOP, ITERATION, STUDY, Simulated, World, comparable, measure, result
 
 from taskgrain.drive.system import REFERENCE, System
+from taskgrain.measure.driver import DriverName
+from taskgrain.measure.record import CellState
+from taskgrain.measure.runner import Runner
 from taskgrain.study.settings import Settings
 from taskgrain.words.errors import UsageError
 
+Study = tuple[Path, World, list[CellState]]
+PARTS = {"systems": ["fast", "slow"], "patterns": ["stencil_1d"], "tasks_per_core": 4, "cores": [1, 2]}
 
-def test_finds_metg_of_every_cell(tmp_path: Path) -> None:
-    world = World()
-    states = measure(tmp_path, world)
-    assert [state.cell.name for state in states] == [
-        "fast/stencil_1d/width=4",
-        "slow/stencil_1d/width=4",
-        "fast/nearest/width=4",
-        "slow/nearest/width=4",
-    ]
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """A study that was measured to its end: its folder, its machine, its cells."""
+    folder, world = tmp_path_factory.mktemp("whole"), World()
+    return folder, world, measure(folder, world)
+
+
+def assert_metg(states: list[CellState], overheads: float = 2.0) -> None:
     for state in states:
         assert result(state).ending == "precise"
-        assert result(state).metg == pytest.approx(2 * OVERHEADS[state.cell.system], rel=0.05)
+        assert result(state).metg == pytest.approx(overheads * OVERHEADS[state.cell.system], rel=0.05)
+
+
+def test_finds_metg_of_every_cell(whole: Study) -> None:
+    folder, world, states = whole
+    names = [f"{system}/{pattern}/width=4" for pattern in STUDY["patterns"] for system in ("fast", "slow")]
+    assert [state.cell.name for state in states] == names
+    assert_metg(states)
+    for state in states:
         assert result(state).floor == pytest.approx(OVERHEADS[state.cell.system], rel=0.05)
-    assert_nothing_twice(tmp_path)
-    assert world.started == {REFERENCE: 1, "fast": 1, "slow": 1}
-    assert not world.awake
+    assert_nothing_twice(folder)
+    assert world.started == {REFERENCE: 1, "fast": 1, "slow": 1} and not world.awake
 
 
-def test_the_command_of_a_cell_finds_its_system(tmp_path: Path) -> None:
-    own = System("fast", tmp_path, "fast", group="default", command=("x",))
-    folder = tmp_path / "not mine"
-    folder.mkdir()
-    measure(folder, World(), systems={"fast": own})
-    commands = {line["cell"]: line["command"] for line in lines(folder, "cell")}
-    assert commands["fast/nearest/width=4"] == "taskgrain metg --system fast --pattern nearest --width 4"
-    outside = f"taskgrain metg --systems '{folder}' --system slow --pattern nearest --width 4"
-    assert commands["slow/nearest/width=4"] == outside
+def test_every_cell_is_compared_with_the_best_of_its_workload(whole: Study) -> None:
+    found = lines(whole[0], "ratio")
+    assert [(line["cell"], line["to"]) for line in found] == [
+        (f"slow/{pattern}/width=4", f"fast/{pattern}/width=4") for pattern in STUDY["patterns"]
+    ]
+    for line in found:
+        assert line["value"] == pytest.approx(OVERHEADS["slow"] / OVERHEADS["fast"], rel=0.05)
+        assert line["low"] <= line["value"] <= line["high"] and line["rounds"] >= 5
 
 
-def test_systems_and_sizes_are_interleaved_and_the_leader_changes(tmp_path: Path) -> None:
-    measure(tmp_path, World())
-    found = [line for line in lines(tmp_path, "run") if line["phase"] in ("measure", "floor")]
+def test_a_bound_is_not_the_best_and_all_are_compared_with_it(tmp_path: Path) -> None:
+    world = World()
+    world.bounds = {"fast"}
+    measure(tmp_path, world, table={"patterns": ["nearest"], "widths": [4]})
+    fast, slow = "fast/nearest/width=4", "slow/nearest/width=4"
+    assert [(line["cell"], line["to"]) for line in lines(tmp_path, "ratio")] == [(fast, slow), (slow, fast)]
+
+
+def test_what_is_finished_is_not_measured_again(whole: Study) -> None:
+    folder, _, states = whole
+    before, again = (folder / "runs.jsonl").read_bytes(), World()
+    assert comparable(measure(folder, again)) == comparable(states)
+    assert again.runs == 0 and (folder / "runs.jsonl").read_bytes() == before
+
+
+def test_the_reference_is_measured_throughout_and_beside_each_run(whole: Study) -> None:
+    folder, world, _ = whole
+    found = lines(folder, "run", "reference")
+    gaps = "".join("R" if line["kind"] == "reference" else "." for line in found).split("R")
+    assert not gaps[0] and max(map(len, gaps)) <= 2 * 16 and len(gaps) > 8 * 2
+    runs = [line for line in found if line["kind"] == "run"]
+    assert all(run["reference_before"] == run["reference_after"] == list(world.rates) for run in runs)
+    assert len(runs) > 3 * (len(found) - len(runs)), "most runs have no reference line before them"
+
+
+def test_systems_and_sizes_are_interleaved_and_the_leader_changes(whole: Study) -> None:
+    found = [line for line in lines(whole[0], "run") if line["phase"] in ("measure", "floor")]
     for pattern in STUDY["patterns"]:
         leaders = []
         for number in range(8):
@@ -57,6 +93,17 @@ def test_systems_and_sizes_are_interleaved_and_the_leader_changes(tmp_path: Path
             leaders.append(order[0])
         assert set(leaders[::2]) | set(leaders[1::2]) == {"fast", "slow"}
         assert leaders[0] != leaders[1]
+
+
+def test_the_command_of_a_cell_finds_its_system(tmp_path: Path) -> None:
+    own = System("fast", tmp_path, "fast", group="default", command=("x",))
+    folder = tmp_path / "not mine"
+    folder.mkdir()
+    measure(folder, World(), systems={"fast": own})
+    commands = {line["cell"]: line["command"] for line in lines(folder, "cell")}
+    assert commands["fast/nearest/width=4"] == "taskgrain metg --system fast --pattern nearest --width 4"
+    outside = f"taskgrain metg --systems '{folder}' --system slow --pattern nearest --width 4"
+    assert commands["slow/nearest/width=4"] == outside
 
 
 def test_the_budget_ends_it_and_more_budget_goes_on(tmp_path: Path) -> None:
@@ -98,6 +145,30 @@ def test_no_system_takes_more_than_its_share_of_the_budget(tmp_path: Path) -> No
     assert [state.spent for state in again] == pytest.approx([state.spent for state in states])
 
 
+def test_an_interrupt_takes_no_time_of_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ask, run = Simulated.run, Runner.run
+
+    def interrupt(driver: Simulated, *words: Any, **named: Any) -> Any:
+        if driver.world.runs == 60:
+            driver.world.now += 100.0
+            raise KeyboardInterrupt
+        return ask(driver, *words, **named)
+
+    def interrupted(runner: Runner) -> list[CellState]:
+        with pytest.raises(KeyboardInterrupt):
+            run(runner)
+        runner.interrupt()
+        return []
+
+    monkeypatch.setattr(Simulated, "run", interrupt)
+    monkeypatch.setattr(Runner, "run", interrupted)
+    world = World()
+    measure(tmp_path, world, Settings(cores=2, budget=1000.0))
+    known = lines(tmp_path, "metg")
+    assert known and {line["ending"] for line in known} == {"unfinished"} and world.now > 100.0
+    assert all(line["elapsed"] < 100.0 for line in known)
+
+
 def test_a_budget_that_ends_before_the_first_run(tmp_path: Path) -> None:
     states = measure(tmp_path, World(), Settings(cores=2, budget=1e-3))
     endings = [state.stored.ending for state in states]
@@ -109,17 +180,16 @@ def test_the_empty_kernel_has_no_peak(tmp_path: Path) -> None:
         measure(tmp_path, World(), table={"patterns": ["trivial"], "kernel": "empty"})
 
 
-def test_a_study_cut_anywhere_ends_as_if_never_cut(tmp_path: Path) -> None:
-    whole = tmp_path / "whole"
-    expected = comparable(measure(whole, World()))
-    content = (whole / "runs.jsonl").read_bytes()
-    total = len(lines(whole, "run"))
+def test_a_study_cut_anywhere_ends_as_if_never_cut(tmp_path: Path, whole: Study) -> None:
+    expected = comparable(whole[2])
+    content = (whole[0] / "runs.jsonl").read_bytes()
+    total = len(lines(whole[0], "run"))
     dice = random.Random(1)
     cuts = [0, 1, len(content) - 1, len(content), *(dice.randrange(len(content)) for _ in range(5))]
     for number, cut in enumerate(cuts):
         folder = tmp_path / str(number)
         folder.mkdir()
-        (folder / "study.toml").write_bytes((whole / "study.toml").read_bytes())
+        (folder / "study.toml").write_bytes((whole[0] / "study.toml").read_bytes())
         (folder / "runs.jsonl").write_bytes(content[:cut])
         stored = len(lines(folder, "run"))
         world = World()
@@ -145,3 +215,98 @@ def test_a_cell_that_was_cut_before_its_result_keeps_to_its_own_cores(tmp_path: 
     assert world.runs == 0
     assert found == expected
     assert found[0]["peak_rate"] == pytest.approx(2e9)
+
+
+# -- other processors, and some of the cores --------------------------------------------------------------
+
+
+def on_another_processor(folder: Path) -> dict[str, System]:
+    return {"slow": System("slow", folder, "slow", command=("x",), reference=("/there/other",))}
+
+
+def test_a_system_elsewhere_has_its_own_reference(tmp_path: Path) -> None:
+    """One processor as fast as 2.4 cores, of which it takes what two cores do: METG is 1.25 overheads."""
+    world = World()
+    world.rates_of["other"] = (2.4 * FLOP / ITERATION,)
+    states = measure(tmp_path, world, systems=on_another_processor(tmp_path))
+    assert_metg(states[::2])
+    assert_metg(states[1::2], 1.25)
+    assert world.started == {REFERENCE: 1, "other": 1, "fast": 1, "slow": 1}
+    found = {(line["program"], len(line["rates"])) for line in lines(tmp_path, "reference")}
+    assert found == {(REFERENCE, 2), ("other", 1)}
+    known = {(line["system"], line["reference"], line["cores"]) for line in lines(tmp_path, "cell")}
+    assert known == {("fast", REFERENCE, 2), ("slow", "other", 1)}
+    beside = {line["cell"].split("/")[0]: line.get("reference_before", []) for line in lines(tmp_path, "run")}
+    assert beside == {"fast": list(world.rates), "slow": []}
+    again = World()
+    found_again = measure(tmp_path, again, systems=on_another_processor(tmp_path))
+    assert comparable(found_again) == comparable(states) and again.runs == 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "rates", "words"),
+    [("crash", 1, "no licence"), ("", 3, "gives 3 rates for 1 processors")],
+    ids=["crash", "count"],
+)
+def test_another_reference_that_fails_stops_only_who_needs_it(
+    tmp_path: Path, fault: str, rates: int, words: str
+) -> None:
+    world = World()
+    world.rates_of["other"] = (FLOP / ITERATION,)
+    systems = on_another_processor(tmp_path)
+    if fault:
+        world.faults["other", "start"] = fault
+    else:
+        measure(tmp_path, world, Settings(cores=2, budget=0.3), systems=systems)
+        world.rates_of["other"] *= rates
+    states = measure(tmp_path, world, systems=systems)
+    assert [result(state).ending for state in states] == ["precise", "failed"] * 2
+    assert all(words in line["message"] for line in lines(tmp_path, "failure"))
+
+
+def test_each_number_of_cores_has_its_drivers_and_its_reference(tmp_path: Path) -> None:
+    world = World()
+    states = measure(tmp_path, world, table=PARTS)
+    assert [state.cell.name for state in states] == [
+        f"{system}/stencil_1d/width={4 * cores}/cores={cores}" for cores in (1, 2) for system in OVERHEADS
+    ]
+    assert_metg(states)
+    assert world.started == {REFERENCE: 2, "fast": 2, "slow": 2}
+    rates = {(one["asked_cores"], len(one["rates"])) for one in lines(tmp_path, "reference")}
+    assert (
+        rates == {(one["asked_cores"], one["cores"]) for one in lines(tmp_path, "cell")} == {(1, 1), (2, 2)}
+    )
+    beside = {(one["cell"][-1], len(one["reference_before"])) for one in lines(tmp_path, "run")}
+    assert beside == {("1", 1), ("2", 2)}
+    for line in lines(tmp_path, "ratio"):
+        assert line["cell"].partition("/")[2] == line["to"].partition("/")[2]
+        assert line["value"] == pytest.approx(OVERHEADS["slow"] / OVERHEADS["fast"], rel=0.1)
+    assert_nothing_twice(tmp_path)
+    again = World()
+    assert comparable(measure(tmp_path, again, table=PARTS)) == comparable(states) and again.runs == 0
+
+
+def test_a_driver_is_named_with_its_cores() -> None:
+    assert [str(DriverName("mpi", cores)) for cores in (0, 1, 2)] == [
+        "mpi",
+        "mpi on 1 core",
+        "mpi on 2 cores",
+    ]
+
+
+def test_one_that_does_not_start_on_some_cores_goes_on_with_others(tmp_path: Path) -> None:
+    """A driver that fails at its start ends the cells of the same number of cores."""
+    world = World()
+    make = world.make
+
+    def failing(name: DriverName):  # type: ignore[no-untyped-def]
+        made = make(name)
+        if name == DriverName("fast", 1):
+            made.name = "none"
+            world.faults["none", "start"] = "system"
+        return made
+
+    world.make = failing  # type: ignore[method-assign]
+    states = measure(tmp_path, world, table=PARTS)
+    endings = [result(state).ending for state in states]
+    assert endings == ["failed", "precise", "precise", "precise"]

@@ -104,6 +104,6 @@ def test_where_a_study_stands() -> None:
     world = World(budget=40.0)
     world.states[0].problem = "done"
     world.now = 130.0
-    standing = world.schedule.standing(world.states[1])
-    assert (standing.done, standing.cells, standing.seconds) == (1, 4, 30.0)
-    assert standing.current == "b/fft/width=4" and 0.0 < standing.seconds_left <= 10.0
+    progress = world.schedule.progress(world.states[1])
+    assert (progress.done, progress.cells, progress.seconds) == (1, 4, 30.0)
+    assert progress.current == "b/fft/width=4" and 0.0 < progress.seconds_left <= 10.0

@@ -11,10 +11,9 @@ import pytest
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 from taskgrain.machine import counters
-from taskgrain.measure.alone import Alone
-from taskgrain.measure.single import Wanted, run
+from taskgrain.measure.single import ReferenceRuns, Wanted, run
 from taskgrain.study.workload import Workload
-from taskgrain.words.errors import UsageError
+from taskgrain.words.errors import TaskgrainError, UsageError
 
 DRIVERS = Path(__file__).parents[1] / "drivers"
 FAKE, RETRYING = DRIVERS / "fake.py", DRIVERS / "retrying.py"
@@ -29,8 +28,8 @@ def outcome(
     command = (sys.executable, str(FAKE), overhead, "0.0", fault)
     system = System("fast", folder, "Fast", command=command, simulated=True)
     wanted = Wanted(Workload("stencil_1d", 4), 10, iterations, 3, 1, "sample", "auto", task)
-    with Alone((0,), "auto") as alone:
-        return run(system, (0,), wanted, alone)
+    with ReferenceRuns((0,), "auto") as reference:
+        return run(system, (0,), wanted, reference)
 
 
 def test_what_a_run_came_to(tmp_path: Path) -> None:
@@ -42,6 +41,11 @@ def test_what_a_run_came_to(tmp_path: Path) -> None:
     cores, median = found["cores"], found["median_seconds"]
     assert found["granularity"] == pytest.approx(median * cores / 40)
     assert found["rate"] == pytest.approx(found["work"] / median)
+    truth = 6.4 / 7.4  # 100 iterations of 64 ns, and 1 µs beside them
+    assert found["efficiency"] == pytest.approx(truth, rel=0.03)
+    assert found["efficiency_low"] <= found["efficiency"] <= found["efficiency_high"]
+    assert found["task_seconds"] == pytest.approx(6.4e-6, rel=0.03)
+    assert found["asked_seconds"] is None
 
 
 def test_the_measured_run_is_the_first_of_its_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,8 +70,8 @@ def real(folder: Path, counters: bool = True, tasks: int = 4) -> Any:
     command = (sys.executable, str(RETRYING), "3")
     system = System("real", folder, "Real", command=command)
     wanted = Wanted(Workload("stencil_1d", tasks, graphs=2), 2, 0, 1, 1, "full", "auto", counters=counters)
-    with Alone((0,), "auto") as alone:
-        return run(system, (0,), wanted, alone)
+    with ReferenceRuns((0,), "auto") as reference:
+        return run(system, (0,), wanted, reference)
 
 
 def test_counters_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,15 +110,6 @@ def test_an_invalid_request_is_the_users(tmp_path: Path) -> None:
         outcome(tmp_path, "stencil_1d=invalid")
 
 
-def test_the_efficiency_has_an_interval_over_the_repeats(tmp_path: Path) -> None:
-    found = outcome(tmp_path)
-    truth = 6.4 / 7.4  # 100 iterations of 64 ns, and 1 µs beside them
-    assert found["efficiency"] == pytest.approx(truth, rel=0.03)
-    assert found["efficiency_low"] <= found["efficiency"] <= found["efficiency_high"]
-    assert found["task_seconds"] == pytest.approx(6.4e-6, rel=0.03)
-    assert found["asked_seconds"] is None
-
-
 def test_a_task_time_is_turned_into_iterations(tmp_path: Path) -> None:
     found = outcome(tmp_path, iterations=0, task=64e-6)
     assert found["iterations"] == pytest.approx(1000, rel=0.03)
@@ -138,3 +133,36 @@ def test_what_cannot_be_is_warned_of(tmp_path: Path) -> None:
     assert off["text"].startswith("The work of a task of 1 iteration took 6")
     (fast,) = outcome(tmp_path, overhead="-3.2e-6")["warnings"]
     assert fast["code"] == "efficiency_above_one" and fast["efficiency"] == pytest.approx(2.0, rel=0.05)
+
+
+WORKLOAD = Workload("stencil_1d", 4)
+
+
+def system(folder: Path) -> System:
+    return System("fast", folder, "Fast", command=(sys.executable, str(FAKE), "1e-6", "0.0"), simulated=True)
+
+
+def test_the_peak_and_the_iterations_of_a_time(tmp_path: Path) -> None:
+    one = system(tmp_path)
+    with ReferenceRuns((0,), "auto") as reference, Session(one.name, one.launch((0,))) as session:
+        session.start()
+        assert reference.peak(one, WORKLOAD, 1) == pytest.approx(2e9, rel=0.1)  # 128 FLOP in 64 ns
+        found = reference.iterations(one, session, WORKLOAD, 64e-6)
+        assert found == pytest.approx(1000, rel=0.1)
+        assert reference.iterations(one, session, WORKLOAD, 64e-6) == found, "all systems get the same"
+        assert reference.iterations(one, session, WORKLOAD, 1e-9) == 1
+
+
+def test_a_reference_that_does_not_work_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TASKGRAIN_REFERENCE", "/bin/true")
+    with (
+        ReferenceRuns((0,), "auto") as reference,
+        pytest.raises(TaskgrainError, match="taskgrain-reference: ended"),
+    ):
+        reference.peak(system(tmp_path), WORKLOAD, 1)
+    monkeypatch.setenv("TASKGRAIN_REFERENCE", str(tmp_path / "nothing"))
+    with (
+        ReferenceRuns((0,), "auto") as reference,
+        pytest.raises(TaskgrainError, match="is missing or no program"),
+    ):
+        reference.peak(system(tmp_path), WORKLOAD, 1)

@@ -10,11 +10,15 @@ from pathlib import Path
 import pytest
 from driver_process import runnable
 from killable_study import FAKE
+from simulated_system import Noise, SimulatedSystem, constant, drive
 
 from taskgrain.drive.system import System
+from taskgrain.measure.experiments.experiment import CellSettings
+from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.two_builds import (
     LOOKS,
     Pair,
+    UntilDecided,
     check_programs,
     compared,
     confidence,
@@ -63,12 +67,13 @@ def rounds(folder: Path) -> list[int]:
     return list(found.values())
 
 
-@pytest.mark.parametrize(("times", "verdict"), [(1.3, "slower"), (0.7, "faster"), (1.001, "same")])
+@pytest.mark.parametrize(("times", "verdict"), [(1.3, "slower"), (0.7, "faster"), (1, "same")])
 def test_it_ends_at_the_look_that_decides(tmp_path: Path, times: float, verdict: str) -> None:
     old, new = system(tmp_path / "old" / "mine", 1e-6), system(tmp_path / "new" / "mine", times * 1e-6)
     (cell,) = measured(tmp_path / "r", (old, new))
     assert (cell.verdict, cell.together, cell.system, cell.against) == (verdict, True, "mine", "mine")
     assert (cell.side, cell.baseline) == (str(new), str(old))
+    assert cell.notes == (("the build is the same on both sides",) if times == 1 else ())
     assert cell.ratios["metg"].value == pytest.approx(times, rel=0.04)
     first, second = rounds(tmp_path / "r")
     assert first == second and first in LOOKS
@@ -80,30 +85,18 @@ def test_it_ends_at_the_look_that_decides(tmp_path: Path, times: float, verdict:
     assert all(line.command is None for line in lines if isinstance(line, CellLine)), "none measures it alone"
 
 
-def test_what_is_finished_is_not_measured_again(tmp_path: Path) -> None:
-    places = system(tmp_path / "old" / "mine", 1e-6), system(tmp_path / "new" / "mine", 1.3e-6)
-    first = measured(tmp_path / "r", places)
-    content = (tmp_path / "r" / "runs.jsonl").read_bytes()
-    assert measured(tmp_path / "r", places) == first
-    assert (tmp_path / "r" / "runs.jsonl").read_bytes() == content
-
-
-def test_what_was_cut_off_goes_on(tmp_path: Path) -> None:
-    places = system(tmp_path / "old" / "mine", 1e-6), system(tmp_path / "new" / "mine", 1.3e-6)
-    first = measured(tmp_path / "r", places)
-    runs = tmp_path / "r" / "runs.jsonl"
-    lines = runs.read_bytes().splitlines(keepends=True)
-    runs.write_bytes(b"".join(lines[: len(lines) // 2]))
-    (again,) = measured(tmp_path / "r", places)
-    assert again.verdict == first[0].verdict == "slower"
-
-
-def test_another_build_needs_another_folder(tmp_path: Path) -> None:
+def test_what_is_finished_stays_and_what_was_cut_off_goes_on(tmp_path: Path) -> None:
     old, new = system(tmp_path / "old" / "mine", 1e-6), system(tmp_path / "new" / "mine", 1.3e-6)
-    measured(tmp_path / "r", (old, new))
-    other = system(tmp_path / "newer" / "mine", 1.4e-6)
+    first = measured(tmp_path / "r", (old, new))
+    runs = tmp_path / "r" / "runs.jsonl"
+    content = runs.read_bytes()
+    assert measured(tmp_path / "r", (old, new)) == first and runs.read_bytes() == content
     with pytest.raises(TaskgrainError, match="holds results of other builds; choose another --output"):
-        measured(tmp_path / "r", (old, other))
+        measured(tmp_path / "r", (old, system(tmp_path / "newer" / "mine", 1.4e-6)))
+    lines = content.splitlines(keepends=True)
+    runs.write_bytes(b"".join(lines[: len(lines) // 2]))
+    (again,) = measured(tmp_path / "r", (old, new))
+    assert again.verdict == first[0].verdict == "slower"
 
 
 def test_a_build_that_fails_ends_the_other(tmp_path: Path) -> None:
@@ -114,13 +107,6 @@ def test_a_build_that_fails_ends_the_other(tmp_path: Path) -> None:
     (cell,) = measured(tmp_path / "r", (old, new))
     assert (cell.verdict, cell.failed, cell.regression) == ("not comparable", True, True)
     assert "crash" in cell.why
-
-
-def test_the_same_program_is_noted(tmp_path: Path) -> None:
-    old, new = system(tmp_path / "old" / "mine", 1e-6), system(tmp_path / "new" / "mine", 1e-6)
-    (cell,) = measured(tmp_path / "r", (old, new))
-    assert cell.notes == ("the build is the same on both sides",)
-    assert cell.verdict == "same"
 
 
 def test_the_floor_may_decide(tmp_path: Path) -> None:
@@ -217,3 +203,37 @@ def test_a_program_takes_the_place_of_the_driver(tmp_path: Path) -> None:
     measure([pair], WORKLOAD, settings, CORES, tmp_path / "r", Question(), quiet=True)
     (cell,) = compared([pair], tmp_path / "r", (program, program), Question()).cells
     assert cell.system == "limit"
+
+
+SETTINGS = CellSettings(precision=0.5, max_rounds=24)
+
+
+def test_it_does_not_end_because_metg_is_known() -> None:
+    side, search = UntilDecided(SETTINGS), MetgSearch(SETTINGS)
+    for one in (side, search):
+        drive(one, SimulatedSystem(constant(1e-7), Noise()))
+    assert search.rounds == SETTINGS.min_rounds
+    assert side.rounds == SETTINGS.max_rounds
+
+
+def test_it_ends_when_it_is_told() -> None:
+    side, system = UntilDecided(SETTINGS), SimulatedSystem(constant(1e-7), Noise())
+    drive(side, system, most_runs=120)
+    assert not side.done and 10 < side.rounds < 24
+    side.end()
+    assert side.done and side.next_round() == []
+    assert side.result(system.rates).metg == pytest.approx(2e-7, rel=0.05)
+
+
+def test_it_ends_where_there_is_no_crossing() -> None:
+    side = UntilDecided(replace(SETTINGS, max_task_seconds=1e-6))
+    drive(side, SimulatedSystem(constant(1e-4)))
+    assert side.done and side.rounds < 10
+
+
+def test_everything_has_the_empty_kernel() -> None:
+    side = UntilDecided(SETTINGS)
+    drive(side, SimulatedSystem(constant(1e-7), Noise()), most_runs=120)
+    empty = [one for one in side.everything() if not one.iterations]
+    assert len({one.round for one in empty}) >= 3
+    assert [one for one in side.everything() if one.iterations] == side.samples()

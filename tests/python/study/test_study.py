@@ -179,18 +179,19 @@ def test_no_width_is_guessed_where_cores_differ() -> None:
 )
 def test_scaling_needs_workloads_that_scale(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        study('pattern = "fft"\n' + text)
+        checked_experiment(study('pattern = "fft"\n' + text))
 
 
 def test_each_workload_has_to_scale() -> None:
     workloads = '[[workloads]]\npattern = "dom"\ncores = [1, 2]\n[[workloads]]\npattern = "fft"'
     with pytest.raises(UsageError, match=r"workloads\[1\].cores: strong scaling compares numbers of cores"):
-        study('experiment = "strong"\n' + workloads)
+        checked_experiment(study('experiment = "strong"\n' + workloads))
 
 
 def test_workloads_that_scale_are_taken() -> None:
     for text in ('experiment = "strong"\nwidth = 8', 'experiment = "weak"\ntasks_per_core = 4'):
         made = study('pattern = "fft"\ncores = [1, 2]\n' + text)
+        checked_experiment(made)
         table = tomllib.loads(tomli_w.dumps(made.table(["mpi"], 2)))
         assert parse(Document(table), cores=2).workloads == made.workloads
 
@@ -446,18 +447,18 @@ def test_what_may_be_meant_is_asked(text: str, asked: str) -> None:
 
 
 def checked_experiment(found: Study) -> None:
-    """The experiment is checked where it is chosen."""
+    """The study is checked against its experiment before it is measured."""
     from taskgrain.measure.experiments.table import experiment_named
 
-    experiment_named(found.settings.experiment)
+    experiment_named(found.settings.experiment).check(found, 2)
 
 
 def test_a_study_names_task_times() -> None:
     found = study(FFT + 'at = "50us, 20us"').settings
     assert (found.experiment, found.task_seconds) == ("at", (20e-6, 50e-6))
     with pytest.raises(UsageError, match=r"s.toml:2:6: at: give this or the experiment metg, not both"):
-        study(FFT + 'at = "50us"\nexperiment = "metg"')
+        checked_experiment(study(FFT + 'at = "50us"\nexperiment = "metg"'))
     with pytest.raises(UsageError, match=r"at: is missing; give the task times"):
-        study(FFT + 'experiment = "at"')
+        checked_experiment(study(FFT + 'experiment = "at"'))
     with pytest.raises(InputError, match=r"s.toml:2:6: at: 50 is not allowed; allowed: a time above 0"):
         study(FFT + 'at = "50"')

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from taskgrain.words.interrupts import interruptible
+from taskgrain.words.interrupts import interruptible, uninterrupted
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
@@ -49,6 +49,22 @@ def test_an_interrupt_of_an_import_is_raised_after_it(
     assert signal.getsignal(signal.SIGALRM) == before
 
 
+def test_an_interrupt_waits_for_what_shall_not_be_interrupted() -> None:
+    done = []
+
+    @uninterrupted
+    def whole() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)  # longer than the interrupt waits before it looks again
+        done.append("whole")
+
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        whole()
+        time.sleep(10)
+        done.append("more")
+    assert done == ["whole"]
+
+
 def test_an_interrupt_that_waits_is_raised_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -60,7 +76,7 @@ def test_an_interrupt_that_waits_is_raised_at_the_end(
 def test_a_program_that_is_being_imported_is_interrupted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = f"""from taskgrain.words.interrupts import interruptible
+    text = f"""from taskgrain.words.interrupts import interruptible, uninterrupted
 try:
     with interruptible():
         {KILL.replace(chr(10), "; ")}

@@ -1,1 +1,1 @@
-"""What to run next, and what came of it: one module an experiment."""
+"""Experiments decide what to run next, and say what came of it."""

@@ -20,7 +20,7 @@ _MOST_RUNS = 60  # an end for a curve that makes no sense; doubling from 1 to 2*
 
 @dataclass(frozen=True)
 class Reach:
-    """How far beyond the crossing a bracket goes on, by doubling the size."""
+    """A bracket goes on beyond the crossing, by doubling the size."""
 
     efficiency: float
     """Until this is exceeded."""
@@ -29,20 +29,14 @@ class Reach:
 
 
 class Bracket:
-    """Finds the crossing. Run `first`, then what `take` returns, until that is None."""
+    """Finds the crossing. Run the settings' `first_request`, then what `take` returns, until that is None."""
 
     def __init__(self, settings: CellSettings, reach: Reach | None = None) -> None:
         self._settings, self._reach = settings, reach
         self.runs = 0
         self.points: dict[int, Point] = {}
-        """What is known of each size, by iterations."""
+        """The measured sizes, by iterations."""
         self._samples: dict[int, list[Sample]] = {}  # of each size its last run, which is its longest
-
-    def first(self) -> Request:
-        """It only finds out how long a run takes: on a slow system even this may be seconds."""
-        s = self._settings
-        steps = min(s.min_steps, s.steps or s.min_steps)
-        return Request("bracket", 0, s.first_iterations, steps, 1, min(s.warmup, 1))
 
     def take(self, request: Request, samples: list[Sample]) -> Request | None:
         """Takes an answer; returns the next run, or None once the bracket is closed or cannot be closed."""
@@ -67,7 +61,7 @@ class Bracket:
         return self._request(following, steps, longer * steps)
 
     def samples(self) -> list[Sample]:
-        """Of each size its last run, all as one round: each size was measured once and at another time."""
+        """Returns the last run of each size, all as one round: each size was measured at another time."""
         return [replace(x, round=0) for run in self._samples.values() for x in run]
 
     @property

@@ -20,8 +20,12 @@ from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.sample import Sample
 from taskgrain.study.settings import Settings
+from taskgrain.study.study import Study
+from taskgrain.words.errors import UsageError
 
 Phase = Literal["bracket", "measure", "start", "floor", "sweep"]
+Kept = Literal["task", "step"]
+"""A task keeps its work in weak scaling where cores are added, a whole step in strong scaling."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Request:
 
     @property
     def key(self) -> tuple[str, int, int, int]:
-        """What tells requests of a cell apart: also the fields that a stored `run` line has."""
+        """The key that no other request of a cell has: also the fields that a stored `run` line has."""
         return self.phase, self.round, self.iterations, self.steps
 
 
@@ -56,7 +60,7 @@ class CellSettings:
     repeats: int = Settings.repeats
     warmup: int = 1
     first_iterations: int = Settings.first_iterations
-    task_seconds: tuple[float, ...] = ()  # that the work of a task shall take, for the experiment `at`
+    task_seconds: tuple[float, ...] = ()  # that the work of a task shall take, of fixed granularity
     points: int = 0  # of a step of all graphs; 0: as many as its tasks
     run_seconds: float = 0.004  # how long one repeat at the crossing lasts
     steps: int | None = None  # fixed by the user, else chosen from run_seconds
@@ -87,7 +91,7 @@ class CellSettings:
 
     @classmethod
     def of(cls, settings: Settings) -> CellSettings:
-        """What a study's settings ask of each cell."""
+        """Returns what a study's settings ask of each cell."""
         return cls(
             threshold=settings.threshold,
             precision=settings.precision,
@@ -99,12 +103,17 @@ class CellSettings:
             task_seconds=settings.task_seconds,
         )
 
+    def first_request(self, number: int = 0) -> Request:
+        """The run that only finds out how long a run takes: on a slow system even this may be seconds."""
+        steps = min(self.min_steps, self.steps or self.min_steps)
+        return Request("bracket", number, self.first_iterations, steps, 1, min(self.warmup, 1))
+
     def slow(self, run_seconds: float) -> bool:
-        """Whether a run lasts so much longer than wished that it is not repeated."""
+        """Tells whether a run lasts so much longer than wished that it is not repeated."""
         return run_seconds >= 10.0 * self.run_seconds
 
     def clamped_steps(self, steps: float, tasks_per_step: float) -> int:
-        """About so many steps, within what is allowed of a run of so many tasks a step."""
+        """Returns about so many steps, within what is allowed of a run of so many tasks a step."""
         most = max(1, min(self.max_steps, int(self.max_tasks / tasks_per_step)))
         if self.steps is not None:
             most = min(most, self.steps)
@@ -115,20 +124,29 @@ class Experiment(ABC):
     """One experiment on one cell. A new one says what it asks for, and takes the answers in `_take`."""
 
     ROUND_RUNS: ClassVar[float]
-    """About how many runs a round takes where all last as long; a dry run foretells by it."""
+    """A round takes about so many runs where all last as long; a dry run foretells by it."""
     ROUND_WORK: ClassVar[float]
     """The same where all have as many steps, in runs at the crossing."""
+    KEEPS: ClassVar[Kept | None] = None
+    """The thing that keeps its work on more cores, if the experiment compares numbers of cores."""
 
     def __init__(self, settings: CellSettings) -> None:
         self.settings = settings
         self._pending: list[Request] = []
-        """What is still to be run of the present round; who derives from this fills it."""
+        """The runs that the present round still lacks; who derives from this fills it."""
         self._round = 0
         self._done = False
 
+    @classmethod
+    def check(cls, study: Study, cores: int) -> None:
+        """Raises `UsageError` for a study that it cannot measure on so many cores."""
+        if study.settings.at:
+            asked = study.settings_named("at")
+            raise UsageError(f"{asked}: give this or the experiment {study.settings.experiment}, not both")
+
     @property
     def done(self) -> bool:
-        """Whether nothing more is to be run."""
+        """Tells whether nothing more is to be run."""
         return self._done
 
     @property
@@ -138,12 +156,12 @@ class Experiment(ABC):
 
     @property
     def preparing(self) -> bool:
-        """Whether it still looks for what to measure; the cells of a study do that before all else."""
+        """Tells whether it still looks for what to measure; the cells of a study do that before all else."""
         return False
 
     @property
     def settling(self) -> bool:
-        """Whether it lacks some of the rounds that every cell gets."""
+        """Tells whether it lacks some of the rounds that every cell gets."""
         return self.preparing or self._round < self.settings.min_rounds
 
     def samples(self) -> list[Sample]:
@@ -152,7 +170,7 @@ class Experiment(ABC):
         return []
 
     def next_round(self) -> list[Request]:
-        """What is still to be run of the present round, in order; nothing once `done`."""
+        """Returns the runs that the present round still lacks, in order; none once `done`."""
         return list(self._pending)
 
     def tell(
@@ -194,7 +212,7 @@ class Experiment(ABC):
 
     @abstractmethod
     def result(self, reference: ArrayLike, out_of_budget: bool = False) -> Metg:
-        """What the cell came to, by everything told so far, a half-finished round included.
+        """Tells what the cell came to, by everything told so far, a half-finished round included.
 
         Raises ValueError before the first answer.
         """

@@ -10,7 +10,7 @@ import math
 
 from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.table import FEW_ROUNDS
-from taskgrain.measure.experiments.rounds import Rounds
+from taskgrain.measure.experiments.crossing import CrossingSearch
 from taskgrain.measure.experiments.sizes import crossing_of, inner, outer
 
 _MOST_SIZES = 16  # with those added when the crossing moved
@@ -19,17 +19,16 @@ _BENT, _NEAR = 0.5, 1.1
 _SETTLED_ROUNDS = 3  # before this many rounds the crossing is not known well enough to move sizes
 
 
-class MetgSearch(Rounds):
+class MetgSearch(CrossingSearch):
     """The search of one cell for its METG."""
 
-    PHASE = "measure"
     ROUND_RUNS = 7.1  # six sizes, a short run, and a third of three others
     ROUND_WORK = 9.0
 
     def _first_sizes(self, crossing: float, found: bool) -> tuple[int, ...]:
         return inner(crossing, self._bracket.largest_allowed()) if found else ()
 
-    def _seldom(self, crossing: float) -> tuple[int, ...]:
+    def _outer_sizes(self, crossing: float) -> tuple[int, ...]:
         return outer(crossing, self.settings.threshold, self._bracket.largest_allowed())
 
     def _added_sizes(self, verdict: Metg) -> list[int]:

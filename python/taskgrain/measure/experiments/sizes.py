@@ -1,4 +1,4 @@
-"""Which sizes of task to measure."""
+"""Chooses the sizes of task to measure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LEAST_SIZES = 5
 
 @dataclass(frozen=True)
 class Point:
-    """What the bracket knows of one size: medians over the repeats."""
+    """One size as the bracket measured it: medians over the repeats."""
 
     iterations: int
     efficiency: float

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 from taskgrain.measure.experiments.bracket import Reach
-from taskgrain.measure.experiments.rounds import Rounds
+from taskgrain.measure.experiments.crossing import CrossingSearch
 
 SIZES = 22
 """At most."""
 
 
-class Sweep(Rounds):
-    """The sweep of one cell: sizes from one iteration up to an efficiency near one."""
+class Sweep(CrossingSearch):
+    """Measures sizes from one iteration up to an efficiency near one."""
 
     PHASE = "sweep"
     # Sizes up to an efficiency of 95 %, at ten to twenty times the granularity at the crossing.

@@ -36,8 +36,8 @@ _EVERY = 3
 _APART = 1.2
 """So far apart, as a factor, lie the ends of lines that are named."""
 _KINDS = {
-    "weak": "the same work on each core (weak scaling)",
-    "strong": "the same work in all (strong scaling)",
+    "task": "the same work on each core (weak scaling)",
+    "step": "the same work in all (strong scaling)",
 }
 
 
@@ -50,7 +50,7 @@ def _intro(results: Results) -> Markup:
         "relative to the fewest cores, whatever these lose.</p>"
     ).format(
         STEPS,
-        _KINDS[found[0].kind] if found else "",
+        _KINDS[found[0].keeps] if found else "",
         " or ".join(sorted({quantity.percent(one.threshold) for one in found})),
     )
     for sentence in left_out(results):
@@ -171,7 +171,7 @@ def _by_cell(one: Scaling) -> dict[int, list[Row]]:
             found[time.cell].append(row)
     for time in one.limit:
         found[time.cell].append(_row("limit", one, time, f"METG({quantity.percent(one.threshold)})"))
-    for problem in one.problems if one.kind == "strong" else ():
+    for problem in one.problems if one.keeps == "step" else ():
         for kind, met in zip(("ideal", "actual"), one.meetings(problem), strict=True):
             if met is not None:
                 row = {"kind": kind, "system": one.system, "problem": one.named(problem)}

@@ -11,7 +11,7 @@ from taskgrain.measure.experiments.experiment import CellSettings, Request
 
 def closed(system: SimulatedSystem, settings: CellSettings, reach: Reach | None = None) -> Bracket:
     bracket = Bracket(settings, reach)
-    request: Request | None = bracket.first()
+    request: Request | None = settings.first_request()
     while request:
         request = bracket.take(request, system.run(request))
     return bracket
@@ -52,5 +52,5 @@ def test_slow_runs_are_neither_repeated_nor_warmed_up() -> None:
     settings = CellSettings()
     bracket = Bracket(settings)
     system = SimulatedSystem(constant(1e-2), width=16)
-    request = bracket.take(bracket.first(), system.run(bracket.first()))
+    request = bracket.take(settings.first_request(), system.run(settings.first_request()))
     assert request is not None and (request.repeats, request.warmup) == (1, 0)

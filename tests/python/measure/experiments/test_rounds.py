@@ -1,141 +1,102 @@
-"""What the experiments have in common: runs as long at all sizes, disturbed runs, and when a search ends."""
+"""What all searches do with runs that others disturbed, and with runs of few steps."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from simulated_system import Noise, SimulatedSystem, constant, drive, growing
+from simulated_system import TAU, Noise, SimulatedSystem, constant
 
-from taskgrain.measure.experiments.experiment import CellSettings
+from taskgrain.estimate.sample import Sample
+from taskgrain.measure.experiments.experiment import CellSettings, Request
+from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
 from taskgrain.measure.experiments.metg import MetgSearch
+from taskgrain.measure.experiments.rounds import Rounds
 from taskgrain.measure.experiments.sweep import Sweep
 
-FAST = CellSettings(resamples=200, search_resamples=100)
+FAST = CellSettings(resamples=200, search_resamples=100, task_seconds=(1e-7, 4e-7))
+OVERHEAD = 1e-7
+SEARCHES = pytest.mark.parametrize("made", [MetgSearch, Sweep, FixedGranularity])
+Change = Callable[[Rounds, Request, list[Sample]], tuple[list[Sample], bool]]
 
 
-@pytest.mark.parametrize("made", [MetgSearch, Sweep])
-def test_disturbed_runs_count_only_where_too_few_others_do(made: type[MetgSearch]) -> None:
-    """Every fifth run is disturbed, and takes twice as long."""
-    system = SimulatedSystem(constant(1e-7), Noise(run=0.01))
+def driven(search: Rounds, change: Change, start_seconds: float = 0.0) -> SimulatedSystem:
+    """Drives a search to its end. After the preparation, `change` says what a run tells it."""
+    system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.01), start_seconds=start_seconds)
+    while not search.done:
+        for request in search.next_round():
+            samples, disturbed = system.run(request), False
+            if not search.preparing:
+                samples, disturbed = change(search, request, samples)
+            search.tell(request, samples, system.rates, disturbed)
+    return system
+
+
+def longer(samples: list[Sample], factor: float) -> list[Sample]:
+    return [replace(one, seconds=one.seconds * factor) for one in samples]
+
+
+def assert_the_curve_is_that_of_the_quiet_system(search: Rounds, system: SimulatedSystem) -> None:
+    curve = {point.iterations: point for point in search.result(system.rates).curve}
+    for n in search.sizes:  # those that are measured seldom have few runs
+        point, work = curve[n], n * TAU
+        assert point.efficiency == pytest.approx(work / (work + OVERHEAD), rel=0.05)
+
+
+@SEARCHES
+def test_disturbed_runs_count_only_where_too_few_others_do(made: type[Rounds]) -> None:
+    """Every fifth run takes twice as long."""
+    told = iter(range(1, 10_000))
     search = made(replace(FAST, precision=0.001, max_rounds=16))
-    told = 0
-    while not search.done:
-        for request in search.next_round():
-            told += 1
-            hit = not search.preparing and told % 5 == 0
-            samples = [replace(s, seconds=s.seconds * (2.0 if hit else 1.0)) for s in system.run(request)]
-            search.tell(request, samples, system.rates, hit)
-    found = search.result(system.rates)
-    assert found.metg == pytest.approx(2e-7, rel=0.03)
-    assert {s.round for s in search.samples()} == set(range(16))
+
+    def change(_: Rounds, request: Request, samples: list[Sample]) -> tuple[list[Sample], bool]:
+        hit = next(told) % 5 == 0
+        return longer(samples, 2.0 if hit else 1.0), hit
+
+    system = driven(search, change)
+    assert_the_curve_is_that_of_the_quiet_system(search, system)
+    assert {one.round for one in search.samples()} == set(range(16))
 
 
-def test_a_search_waits_for_runs_that_nobody_disturbs() -> None:
+@pytest.mark.parametrize("made", [MetgSearch, FixedGranularity])
+def test_a_search_waits_for_runs_that_nobody_disturbs(made: type[Rounds]) -> None:
     """Others take a tenth of the cores until they go away."""
-    system = SimulatedSystem(constant(1e-7), Noise(run=0.01))
-    search = MetgSearch(FAST)
-    while not search.done:
-        for request in search.next_round():
-            hit = not search.preparing and search.rounds < 9
-            samples = [replace(s, seconds=s.seconds * (1.1 if hit else 1.0)) for s in system.run(request)]
-            search.tell(request, samples, system.rates, hit)
-    found = search.result(system.rates)
-    assert 13 <= search.rounds < 20 and found.metg == pytest.approx(2e-7, rel=0.02)
-
-
-def test_of_disturbed_runs_alone_there_is_a_number_too() -> None:
-    system = SimulatedSystem(constant(1e-7), Noise(run=0.01))
-    search = MetgSearch(FAST)
-    while not search.done:
-        for request in search.next_round():
-            search.tell(request, system.run(request), system.rates, disturbed=True)
-    assert search.result(system.rates).metg == pytest.approx(2e-7, rel=0.05)
-
-
-def test_of_a_disturbed_run_only_the_fastest_repeat_counts() -> None:
-    """Others take the cores during two of three repeats of each run."""
-    system = SimulatedSystem(constant(1e-7), Noise(run=0.01))
-    search = MetgSearch(FAST)
-    while not search.done:
-        for request in search.next_round():
-            samples = [
-                replace(s, seconds=s.seconds * (1.0 if k == 1 or search.preparing else 3.0))
-                for k, s in enumerate(system.run(request))
-            ]
-            search.tell(request, samples, system.rates, disturbed=not search.preparing)
-    found = search.result(system.rates)
-    assert found.metg == pytest.approx(2e-7, rel=0.05) and found.ending == "precise"
-    assert {point.repeats for point in found.curve if point.iterations in search.sizes} == {search.rounds}
-
-
-@pytest.mark.parametrize("made", [MetgSearch, Sweep])
-def test_a_system_that_is_faster_than_the_reference_has_a_floor_too(made: type[MetgSearch]) -> None:
-    """As a kernel is whose memory the caches hold in the short runs of the bracket."""
-    system = SimulatedSystem(lambda n: 1e-12 - 0.2e-9 * n)
     search = made(FAST)
-    drive(search, system)
-    found = search.result(system.rates)
-    assert found.floor == pytest.approx(1e-12) and max(p.efficiency for p in found.curve) > 1.2
+
+    def change(search: Rounds, request: Request, samples: list[Sample]) -> tuple[list[Sample], bool]:
+        return longer(samples, 1.1 if search.rounds < 9 else 1.0), search.rounds < 9
+
+    system = driven(search, change)
+    assert 13 <= search.rounds < 20
+    assert_the_curve_is_that_of_the_quiet_system(search, system)
 
 
-def test_the_search_ends_where_more_rounds_would_gain_little() -> None:
-    """An overhead that grows with the task keeps the sizes off the line, however many rounds there are."""
-    system = SimulatedSystem(growing(3e-7, 0.8), Noise(run=0.002, repeat=0.0, reference=0.0))
-    search = MetgSearch(replace(FAST, precision=0.001, max_rounds=40))
-    drive(search, system)
-    found = search.result(system.rates)
-    assert search.done and search.rounds < 40
-    assert found.systematic > 0.001 and found.ending == "budget"
-    assert found.warnings[-1].code == "rounds_before_precise"
+@SEARCHES
+def test_of_a_disturbed_run_the_fastest_repeat_counts(made: type[Rounds]) -> None:
+    """Others take the cores during two of three repeats of each run."""
+    search = made(FAST)
+
+    def change(_: Rounds, request: Request, samples: list[Sample]) -> tuple[list[Sample], bool]:
+        return [*longer(samples[:1], 3.0), samples[1], *longer(samples[2:], 3.0)], True
+
+    system = driven(search, change)
+    assert_the_curve_is_that_of_the_quiet_system(search, system)
+    assert {point.repeats for point in search.result(system.rates).curve} >= {search.rounds}
 
 
-def test_a_bracket_alone_gives_a_number_without_an_interval() -> None:
-    search = MetgSearch(FAST)
-    system = SimulatedSystem(constant(1e-7), Noise(run=0.01))
-    while search.preparing:
-        (request,) = search.next_round()
-        search.tell(request, system.run(request), system.rates)
-    found = search.result(system.rates, out_of_budget=True)
-    assert found.metg == pytest.approx(2e-7, rel=0.3)
-    assert (found.low, found.high) == (None, None)
-    assert "budget_before_rounds" in [one.code for one in found.warnings]
+@SEARCHES
+@pytest.mark.parametrize("full", [True, False])
+def test_a_pattern_that_is_not_at_full_width_tells_no_start(made: type[Rounds], full: bool) -> None:
+    search, short = made(FAST), []
 
+    def change(_: Rounds, request: Request, samples: list[Sample]) -> tuple[list[Sample], bool]:
+        short.append(request.phase == "start")
+        narrow = short[-1] and not full
+        return [replace(one, tasks=one.tasks // 2) if narrow else one for one in samples], False
 
-def test_start_and_end_are_measured_where_the_crossing_has_moved_to() -> None:
-    """The bracket is led astray: what it finds is a hundred times too large."""
-    system = SimulatedSystem(constant(1e-5), Noise(run=0.02))
-    search = MetgSearch(FAST)
-    while search.preparing:
-        (request,) = search.next_round()
-        search.tell(request, system.run(request), system.rates)
-    system.overhead = constant(1e-7)
-    asked = {r.iterations for r, *_ in drive(search, system) if r.phase == "start"}
-    found = search.result(system.rates)
-    assert found.metg == pytest.approx(2e-7, rel=0.1) and found.start is not None
-    assert max(asked) > 5000 and 50 <= min(asked) <= 400
-    assert {s.iterations for s in search.samples() if s.short} == {min(asked)}
-
-
-@pytest.mark.parametrize("start", [1e-4, 3e-4, 1e-3, 5e-3])
-def test_start_and_end_never_make_a_number_that_is_wrong(start: float) -> None:
-    """They take from a tenth to most of the first runs; the bracket takes them for a part of the tasks."""
-    system = SimulatedSystem(constant(1e-7), Noise(run=0.02), start_seconds=start)
-    search = MetgSearch(FAST)
-    drive(search, system)
-    found = search.result(system.rates)
-    assert found.start == pytest.approx(start, rel=0.1)
-    if start < 2e-4 or found.metg is not None:
-        assert found.metg == pytest.approx(2e-7, rel=0.15)
-
-
-def test_a_pattern_that_is_not_at_full_width_tells_no_start() -> None:
-    system = SimulatedSystem(constant(1e-7), Noise(run=0.02), start_seconds=1e-4)
-    search = MetgSearch(FAST)
-    while not search.done:
-        for request in search.next_round():
-            samples = system.run(request)
-            if request.phase == "start":  # its steps are narrow
-                samples = [replace(s, tasks=s.tasks // 2) for s in samples]
-            search.tell(request, samples, system.rates)
-    assert search.result(system.rates).start is None and not any(s.short for s in search.samples())
+    system = driven(search, change, start_seconds=1e-4)
+    found = search.result(system.rates).start
+    assert found == (pytest.approx(1e-4, rel=0.1) if full else None)
+    assert any(one.short for one in search.samples()) == full
+    assert sum(short) == (search.rounds if full else 1), "what tells nothing is not measured again"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from simulated_system import QUIET, Noise, SimulatedSystem, constant, drive
+from simulated_system import QUIET, Noise, SimulatedSystem, constant, drive, prepare
 
 from taskgrain.measure.experiments.experiment import CellSettings
-from taskgrain.measure.experiments.strong import Strong
+from taskgrain.measure.experiments.scaling import Strong, Weak
 from taskgrain.measure.experiments.sweep import SIZES, Sweep
-from taskgrain.measure.experiments.weak import Weak
 
 ORDINARY = Noise(run=0.03, repeat=0.015)
 
@@ -33,9 +32,7 @@ def test_the_sizes_of_a_sweep_stay_as_they_are() -> None:
     """Where the metg search would add sizes, because the bracket was led astray."""
     system = SimulatedSystem(constant(1e-6), ORDINARY)
     sweep = Sweep(CellSettings(resamples=50))
-    while sweep.preparing:
-        (request,) = sweep.next_round()
-        sweep.tell(request, system.run(request), system.rates)
+    prepare(sweep, system)
     chosen = sweep.sizes
     system.overhead = constant(1.2e-5)
     drive(sweep, system)

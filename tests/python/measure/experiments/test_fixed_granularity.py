@@ -9,15 +9,15 @@ import simulated_world as world
 from killable_study import OVERHEADS
 from simulated_system import PEAK, TAU, Noise, SimulatedSystem, constant, drive
 
-from taskgrain.measure.experiments.at import At
 from taskgrain.measure.experiments.experiment import CellSettings
+from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
 from taskgrain.study.settings import Settings
 
 ORDINARY = Noise(run=0.02, repeat=0.01)
 
 
-def experiment(*task_seconds: float, **rest: float) -> At:
-    return At(CellSettings(task_seconds=task_seconds, resamples=300, **rest))  # type: ignore[arg-type]
+def experiment(*task_seconds: float, **rest: float) -> FixedGranularity:
+    return FixedGranularity(CellSettings(task_seconds=task_seconds, resamples=300, **rest))  # type: ignore[arg-type]
 
 
 def test_the_efficiency_at_two_task_times() -> None:
@@ -83,22 +83,6 @@ def test_what_more_rounds_did_not_settle_is_said() -> None:
     drive(at, noisy)
     assert at.rounds == 6
     assert "rounds_before_efficiency" in [one.code for one in at.result(noisy.rates).warnings]
-
-
-def test_a_run_that_others_disturbed_counts_only_where_there_are_too_few_others() -> None:
-    at, system = experiment(20e-6), SimulatedSystem(constant(5e-6), ORDINARY)
-    while not at.done:
-        for request in at.next_round():
-            disturbed = request.phase == "measure" and request.round % 2 == 1
-            factor = 3.0 if disturbed else 1.0
-            samples = [
-                type(one)(one.iterations, one.round, one.seconds * factor, one.work, one.tasks, one.cores)
-                for one in system.run(request)
-            ]
-            at.tell(request, samples, system.rates, disturbed)
-        system.measure_reference()
-    (point,) = at.result(system.rates).curve
-    assert point.efficiency == pytest.approx(0.8, rel=0.05)
 
 
 def test_a_study_gives_all_systems_the_same_iterations_and_goes_on_where_it_stopped(tmp_path: Path) -> None:

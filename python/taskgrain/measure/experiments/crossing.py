@@ -1,0 +1,202 @@
+"""The search for the crossing of the efficiency with the threshold. METG and the sweeps are such searches.
+
+The bracket finds the crossing about. The rounds then end where the interval of METG is as narrow as asked, or
+where ten more rounds would not make it narrower by a tenth. Neighbouring rounds that are alike count as
+fewer. Which sizes there are, the experiment says.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from taskgrain.estimate.metg import Metg
+from taskgrain.estimate.reference import best_rate
+from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.table import FEW_ROUNDS
+from taskgrain.measure.experiments.bracket import Bracket, Reach
+from taskgrain.measure.experiments.experiment import CellSettings, Request
+from taskgrain.measure.experiments.rounds import Rounds
+from taskgrain.words.warnings import notice
+
+_FLOOR_ROUNDS = 5  # of a cell of which only the floor is measured: its tasks are slow
+_LONG_START, _MOST_LONGER = 0.2, 10.0
+"""Share of a run that start and end take from which on runs become longer, and how many times at most."""
+_MOST_WORK = 0.99
+"""The work takes at most this share of a task's time: where the bracket's short runs were faster than the
+reference, a task without work would last no time."""
+_PATIENT = 20
+"""Rounds after which a search may end on disturbed runs."""
+_AHEAD, _GAIN = 10, 0.1
+"""The search ends where so many more rounds would make the interval narrower by less than this share."""
+
+
+class CrossingSearch(Rounds):
+    """Looks for the crossing, then measures the sizes that `_first_sizes` chooses."""
+
+    REACH: ClassVar[Reach | None] = None
+    """The bracket goes so far beyond the crossing."""
+    TOO_FEW = ("budget_before_precise", "rounds_before_precise")
+
+    def __init__(self, settings: CellSettings) -> None:
+        super().__init__(settings)
+        self._bracket = Bracket(settings, self.REACH)
+        self._verdict: Metg | None = None  # as of the end of the last complete round
+
+    @abstractmethod
+    def _first_sizes(self, crossing: float, found: bool) -> tuple[int, ...]:
+        """The sizes to measure, ascending, around a crossing at so many iterations; `found` if it is one."""
+
+    def _outer_sizes(self, crossing: float) -> tuple[int, ...]:
+        """The sizes to measure seldom, besides the empty kernel."""
+        return ()
+
+    def _added_sizes(self, verdict: Metg) -> list[int]:
+        """Sizes that join at the end of a round."""
+        return []
+
+    def _prepare(self, request: Request, samples: list[Sample]) -> Request | None:
+        s, bracket = self.settings, self._bracket
+        self._typical = max(s.run_seconds, *(one.seconds for one in samples))
+        if following := bracket.take(request, samples):
+            return following
+        crossing, _ = bracket.crossing()
+        found = bracket.enclosing() is not None or bracket.least.efficiency >= s.threshold
+        self.sizes = self._first_sizes(crossing, found)
+        outer = self._outer_sizes(crossing) if self.sizes else ()
+        self.seldom = (*(n for n in outer if n not in self.sizes), 0)
+        if s.steps is None:  # else start and end count, as they do in Task Bench
+            self._shorts = [n for n in self.sizes if n >= crossing][:1]
+        self._per_step = bracket.top.tasks_per_step
+        self._typical = max(s.run_seconds, self._steps(round(crossing)) * self._step_seconds(crossing))
+        return None
+
+    def _step_seconds(self, iterations: float) -> float:
+        """Guesses how long a step of such tasks lasts, by the bracket."""
+        known = self._bracket.points
+        sizes = sorted(known)
+        granularity = float(np.interp(iterations, sizes, [known[n].granularity for n in sizes]))
+        end = known[sizes[0] if iterations < sizes[0] else sizes[-1]]
+        if not sizes[0] <= iterations <= sizes[-1]:  # only the work of a task changes with its size
+            granularity *= 1.0 + min(end.efficiency, _MOST_WORK) * (iterations / end.iterations - 1.0)
+        return granularity * end.tasks_per_step / end.cores
+
+    def _steps(self, iterations: int) -> int:
+        """As many as make a run last as long as asked, whatever the size."""
+        s, top = self.settings, self._bracket.top
+        start = (self._verdict.start if self._verdict else None) or 0.0
+        known = self._seconds.get(iterations, 0.0)
+        if known and start > _LONG_START * s.run_seconds and s.steps is None:
+            # The bracket took start and end for a part of the tasks, so that runs are too short.
+            step = max(known - start, (1.0 - _LONG_START) * 0.1 * known) / self._planned[iterations]
+            longer = min(start / _LONG_START, _MOST_LONGER * s.run_seconds)
+            return s.clamped_steps(max(s.run_seconds, longer) / step, top.tasks_per_step)
+        return s.steps or s.clamped_steps(s.run_seconds / self._step_seconds(iterations), top.tasks_per_step)
+
+    # -- the stopping rule --------------------------------------------------------------------------------
+
+    def _settled(self) -> bool:
+        s = self.settings
+        if not self.sizes:  # never reached: only the floor was left to measure
+            return self._round >= _FLOOR_ROUNDS
+        verdict = self._verdict = self._estimate(self.samples(), s.search_resamples)
+        self._width = verdict.half_width
+        added = self._added_sizes(verdict)
+        self.sizes = tuple(sorted({*self.sizes, *added}))
+        self.seldom = tuple(n for n in self.seldom if n not in self.sizes)
+        if added and self._shorts:
+            self._move_short(verdict.iterations or float(added[len(added) // 2]))
+        # Disturbed runs do not count, and sizes may join late: those that decide need some rounds only.
+        enough = self._fewest_rounds(verdict) >= min(s.min_rounds, FEW_ROUNDS)
+        independent = self._round / verdict.inflation >= min(s.min_rounds, FEW_ROUNDS)
+        ripe = not added and self._round >= s.min_rounds and enough and independent
+        self._precise = ripe and verdict.half_width <= s.precision
+        return ripe and self._decided(verdict)
+
+    def _decided(self, verdict: Metg) -> bool:
+        """Tells whether more rounds are not worth their time, once every size has enough of them."""
+        return self._precise or self._without_crossing(verdict) or self._gains_little(verdict)
+
+    def _without_crossing(self, verdict: Metg) -> bool:
+        """Tells whether the curve surely has no METG."""
+        return verdict.metg is None and verdict.ending != "budget"
+
+    def _gains_little(self, verdict: Metg) -> bool:
+        """Tells whether more rounds hardly make the interval narrower: it shrinks with their square root."""
+        width, lasting = verdict.half_width, min(verdict.systematic, verdict.half_width)
+        if not math.isfinite(width) or self._round < _AHEAD:
+            return False
+        noise = math.sqrt(width**2 - lasting**2) * math.sqrt(self._round / (self._round + _AHEAD))
+        return math.hypot(noise, lasting) > (1.0 - _GAIN) * width
+
+    def _fewest_rounds(self, verdict: Metg) -> int:
+        """Rounds of the two sizes nearest to the crossing, or without one of all sizes: the fewest."""
+        at = verdict.iterations
+        deciding = sorted(verdict.curve, key=lambda p: abs(math.log(p.iterations / at)) if at else 0.0)
+        sizes = [p.iterations for p in deciding[: 2 if at else None]]
+        rounds = min(map(self._rounds_of, sizes))
+        # Others may go away: the search waits some rounds for runs that they did not disturb.
+        return rounds if self._round >= _PATIENT else min(rounds, min(map(self._undisturbed, sizes)) + 1)
+
+    def _move_short(self, crossing: float) -> None:
+        """Measures start and end near the crossing, also where that has moved."""
+        if abs(math.log2(self._shorts[-1] / crossing)) > 1.0:
+            self._shorts.append(min((n for n in self.sizes if n >= crossing), default=self.sizes[-1]))
+
+    # -- results ------------------------------------------------------------------------------------------
+
+    def result(self, reference: ArrayLike, out_of_budget: bool = False) -> Metg:
+        """Tells what the cell came to, by everything told so far, a half-finished round included.
+
+        A number is `precise` if the interval is as narrow as asked over at least `min_rounds` rounds, else
+        `budget`. Where the bracket ended before the crossing was found, the ending is `budget` and there is
+        no number. `reference` are the rates [measurements x cores] that say what quiet cores would do.
+        Raises ValueError before the first answer.
+        """
+        s, best = self.settings, best_rate(reference)
+        if self._round == 0 or not self.sizes:
+            return self._bracket_result(best)
+        found = self._estimate(self.samples(), s.resamples, best)
+        if not self._conclusive(found):
+            return self._without_number(found)
+        if found.metg is None:
+            return found
+        if self._precise and found.half_width <= 1.2 * s.precision:  # with more resamples, a little off
+            return replace(found, ending="precise")
+        return replace(found, warnings=(*found.warnings, *self._too_few(out_of_budget)))
+
+    def _bracket_result(self, best: float) -> Metg:
+        """From the bracket alone: nothing reached the threshold, or no measured round is complete."""
+        samples = self._bracket.samples()
+        if not samples:
+            raise ValueError("nothing was told yet")
+        found = self._estimate(samples, self.settings.resamples, best)
+        if not self._preparing and not self.sizes:
+            return found
+        if self._bracket.enclosing() and found.metg is not None:
+            return replace(found, warnings=(*found.warnings, notice("budget_before_rounds")))
+        return self._without_number(found)
+
+    def _conclusive(self, found: Metg) -> bool:
+        """Tells whether an ending holds for all sizes there could be, not only for those measured."""
+        if found.ending == "always_reached":
+            return found.curve[0].iterations == 1
+        largest = self._bracket.largest_allowed()
+        return found.ending != "never_reached" or found.curve[-1].iterations * 1.25 >= largest
+
+    def _without_number(self, found: Metg) -> Metg:
+        least, largest = found.curve[0], found.curve[-1]
+        near = largest if largest.efficiency < self.settings.threshold else least
+        told = {"granularity": near.granularity, "efficiency": near.efficiency}
+        if self._preparing:
+            said = notice("budget_before_crossing", **told)
+        else:
+            said = notice("no_crossing_measured", rounds=max(1, self._round), **told)
+        # What lies beyond the measured sizes is not known, so these bound nothing.
+        found = replace(found, metg=None, low=None, high=None, iterations=None)
+        return replace(found, ending="budget", warnings=(*found.warnings, said))

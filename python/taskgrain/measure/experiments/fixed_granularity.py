@@ -1,0 +1,146 @@
+"""The efficiency at given task times: rounds of these sizes, without a search for the crossing.
+
+A few short runs come first, with the reference measured before each: the best of it is what the kernel does
+on quiet cores. With the work of an iteration, this turns each task time into iterations: the work of a task
+then takes so long alone on one core. All systems of a workload are asked in the same rounds, so that they get
+the same iterations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from taskgrain.estimate.efficiency import Efficiency, efficiencies
+from taskgrain.estimate.metg import CurvePoint, Metg
+from taskgrain.estimate.reference import best_rate
+from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.table import FEW_ROUNDS
+from taskgrain.measure.experiments.experiment import CellSettings, Request
+from taskgrain.measure.experiments.rounds import Rounds
+from taskgrain.study.study import Study
+from taskgrain.words.errors import UsageError
+from taskgrain.words.warnings import notice
+
+_LOOKS = 4
+"""Short runs before the sizes are chosen: one reference may have been disturbed."""
+_STEPS, _LONGER = 64, 5.0
+"""Steps that a run has if it does not become so many times longer than others: it shall not be all start."""
+TASK_TIME_OFF = 0.15
+"""The time of a task's work may be so far from what was asked before that is a warning."""
+_OF_METG = ("no_bound", "gap_at_crossing", "floor_above_metg")
+"""Warnings about a METG, of which there is none here."""
+
+
+class FixedGranularity(Rounds):
+    """Measures the efficiency at the settings' `task_seconds`, or without any at `first_iterations`."""
+
+    ROUND_RUNS = 2.0
+    ROUND_WORK = 20.0
+    TOO_FEW = ("budget_before_efficiency", "rounds_before_efficiency")
+
+    def __init__(self, settings: CellSettings) -> None:
+        super().__init__(settings)
+        self.asked: dict[int, float] = {}
+        """The task time that was asked for, by iterations, ascending; empty until the sizes are chosen."""
+        self._first: list[Sample] = []
+        self._best = math.nan
+        self._guess: dict[int, float] = {}
+        """Seconds of a step of each size before it is measured."""
+
+    @classmethod
+    def check(cls, study: Study, cores: int) -> None:
+        if not study.settings.at:
+            asked = study.settings_named("at")
+            raise UsageError(f"{asked}: is missing; give the task times to measure at, such as 20us")
+
+    def tell(
+        self, request: Request, samples: Sequence[Sample], reference: ArrayLike, disturbed: bool = False
+    ) -> None:
+        if self._preparing:
+            self._best = best_rate(reference)  # which all systems know alike
+        super().tell(request, samples, reference, disturbed)
+
+    def _prepare(self, request: Request, samples: list[Sample]) -> Request | None:
+        s, one = self.settings, samples[0]
+        self._first = samples
+        if request.round + 1 < _LOOKS and not s.slow(one.seconds):
+            return s.first_request(request.round + 1)
+        alone = one.work / one.tasks / request.iterations / self._best  # seconds of an iteration
+        found = [(max(1, round(time / alone)), time) for time in s.task_seconds]
+        self.asked = dict(sorted(found or [(s.first_iterations, s.first_iterations * alone)]))
+        self.sizes = tuple(self.asked)
+        self._shorts = [self.sizes[0]]
+        self._per_step = one.tasks / request.steps
+        for n in self.sizes:
+            task = max(one.granularity + (n - request.iterations) * alone, n * alone)
+            self._guess[n] = task * self._per_step / one.cores
+        self._typical = max(s.run_seconds, s.min_steps * max(self._guess.values()))
+        return None
+
+    def _steps(self, iterations: int) -> int:
+        s, step = self.settings, self._guess[iterations]
+        if iterations in self._seconds:
+            step = self._seconds[iterations] / self._planned[iterations]
+        lasting = min(max(s.run_seconds, _STEPS * step), _LONGER * s.run_seconds)
+        return s.steps or s.clamped_steps(lasting / step, self._per_step)
+
+    def _settled(self) -> bool:
+        s = self.settings
+        found = self._efficiencies(s.search_resamples)
+        self._width = max(one.half_width for one in found)
+        # Others may go away: disturbed runs do not count where there are some others.
+        enough = min(map(self._undisturbed, self.sizes)) >= min(s.min_rounds, FEW_ROUNDS)
+        self._precise = self._round >= s.min_rounds and enough and self._width <= s.precision
+        return self._precise and self._answers(found)
+
+    def _answers(self, found: Sequence[Efficiency]) -> bool:
+        """Tells whether efficiencies that are known to the precision need no more rounds."""
+        return True
+
+    def _efficiencies(self, resamples: int) -> tuple[Efficiency, ...]:
+        s = self.settings
+        return efficiencies(self.samples(), confidence=s.confidence, resamples=resamples, seed=s.seed)
+
+    def result(self, reference: ArrayLike, out_of_budget: bool = False) -> Metg:
+        """The efficiencies are the curve; METG has no number. `at` is the ending of what was measured to its
+        end; a curve before that, or none, ends in `budget`. Raises ValueError before the first answer."""
+        s = self.settings
+        measured = any(not short for _, short in (*self._runs, *self._disturbed))
+        samples = self.samples() if measured else self._first
+        if not samples:
+            raise ValueError("nothing was told yet")
+        found = self._estimate(samples, s.search_resamples, best_rate(reference))
+        points = self._efficiencies(s.resamples) if measured else ()
+        said = [one for one in found.warnings if one.code not in _OF_METG] if measured else []
+        for one in points:
+            asked = self.asked[one.iterations]
+            if abs(one.work / asked - 1.0) > TASK_TIME_OFF:
+                said.append(notice("task_time_off", asked=asked, took=one.work, iterations=one.iterations))
+        return Metg(
+            ending="at" if self._done else "budget",
+            threshold=s.threshold,
+            rounds=self._round if measured else 0,
+            peak_rate=found.peak_rate,
+            best_rate=found.best_rate,
+            start=found.start,
+            start_low=found.start_low,
+            start_high=found.start_high,
+            curve=tuple(self._point(one) for one in points),
+            warnings=(*said, *([] if self._precise else self._too_few(out_of_budget))),
+        )
+
+    def _point(self, one: Efficiency) -> CurvePoint:
+        return CurvePoint(
+            one.iterations,
+            one.granularity,
+            one.granularity_low,
+            one.granularity_high,
+            one.efficiency,
+            one.low,
+            one.high,
+            one.repeats,
+            self.asked[one.iterations],
+        )
