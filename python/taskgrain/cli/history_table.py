@@ -10,8 +10,7 @@ from typing import Any
 from taskgrain.cli.compare_table import wrapped
 from taskgrain.cli.printer import Printer
 from taskgrain.estimate.drawn import Quantity
-from taskgrain.history.series import Point
-from taskgrain.history.session import UNITS
+from taskgrain.history.series import UNITS, Point
 from taskgrain.history.watch import History, Watched
 from taskgrain.history.wording import called, session, summary, times, value, why
 from taskgrain.words import quantity
@@ -70,7 +69,7 @@ def _newest(one: Watched) -> float | None:
 
 
 def _session(point: Point, wide: bool) -> str:
-    return session(point) if wide else point.session.label
+    return session(point) if wide else point.log.label
 
 
 def bars(one: Watched, most: int) -> str:
@@ -131,7 +130,7 @@ def as_json(history: History) -> dict[str, Any]:
 
 
 def _series(one: Watched, by: Quantity, history: History) -> dict[str, Any]:
-    conditions = one.series.points[0].cell.take.conditions
+    conditions = one.series.points[0].take.conditions
     places = {id(point): place for place, point in enumerate(one.series.points)}
     return {
         "system": one.series.system,
@@ -156,12 +155,12 @@ def _series(one: Watched, by: Quantity, history: History) -> dict[str, Any]:
         ],
         "sessions": [
             {
-                "label": point.session.label,
-                "time": point.session.time,
-                "build": point.cell.take.build,
-                "version": point.cell.take.version,
-                "ending": point.cell.ending,
-                "error": point.cell.error,
+                "label": point.log.label,
+                "time": point.log.time,
+                "build": point.take.build,
+                "version": point.take.version,
+                "ending": point.take.stands.ending,
+                "error": point.take.stands.error or None,
                 "outlying": place in one.outlying,
             }
             | asdict(number or Interval())

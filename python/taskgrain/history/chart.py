@@ -120,7 +120,7 @@ def _dates(one: Watched, most: int) -> alt.Axis:
     count = len(one.series.points)
     every = max(1, -(-(count - 1) // (most - 1)))
     places = list(range(0, count, every))
-    words = [day(point.session.time) for point in one.series.points]
+    words = [day(point.log.time) for point in one.series.points]
     # Dates are digits and hyphens: nothing of the results gets into an expression.
     text = "".join(f"datum.value === {place} ? '{words[place]}' : " for place in places) + "''"
     return alt.Axis(title=None, values=places, labelExpr=text, grid=False, ticks=True)

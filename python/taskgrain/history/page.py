@@ -54,17 +54,17 @@ def _rows(one: Watched, history: History) -> list[dict[str, str]]:
     begins = {id(step.after) for step in one.steps}
     return [
         {
-            "label": point.session.label,
-            "date": day(point.session.time),
+            "label": point.log.label,
+            "date": day(point.log.time),
             "number": measured(number, history.question.by),
-            "version": point.cell.take.version or "",
-            "build": (point.cell.take.build or "")[:_BUILD],
+            "version": point.take.version or "",
+            "build": (point.take.build or "")[:_BUILD],
             "remark": ", ".join(
                 word
                 for word, holds in (
                     ("a new level begins", id(point) in begins),
                     ("far from its level", place in one.outlying),
-                    (f"failed: {point.cell.error}", point.failed),
+                    (f"failed: {point.take.stands.error}", point.failed),
                 )
                 if holds
             ),

@@ -4,26 +4,48 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from taskgrain.estimate.course import Seen
 from taskgrain.estimate.drawn import Alone, Quantity
-from taskgrain.history.session import Cell, Session
+from taskgrain.history.log import Log
 from taskgrain.results.compare.conditions import differences
+from taskgrain.results.takes import Take
+from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
+
+UNITS: Mapping[Quantity, str] = {"metg": "s", "overhead": "s", "floor": "s", "rate": "1/s"}
+"""Of the quantities of a history. A rate is in tasks a second."""
 
 
 @dataclass(frozen=True)
 class Point:
     """A cell in one session."""
 
-    session: Session
-    cell: Cell
+    log: Log
+    take: Take
 
     @property
     def failed(self) -> bool:
-        return self.cell.error is not None
+        """Whether the cell failed there."""
+        return self.take.stands.ending is Ending.FAILED
+
+    @property
+    def rates(self) -> dict[int, Interval]:
+        """Tasks a second, by the iterations of a task."""
+        return {
+            round(one.iterations): Interval(
+                one.granularity, one.granularity_low, one.granularity_high
+            ).inverse(self.take.cores)
+            for one in self.take.stands.curve
+            if one.iterations and one.granularity and self.take.cores
+        }
+
+    def number(self, quantity: Quantity) -> Interval | None:
+        """METG, overhead or floor; None if nothing is known of it."""
+        found = self.take.stands.number(quantity)
+        return None if found == Interval() else found
 
 
 @dataclass
@@ -42,7 +64,7 @@ class Series:
 
     def size(self) -> int | None:
         """Iterations of the tasks that rates are of: those that most sessions measured; None if none did."""
-        counts = Counter(size for point in self.points for size in point.cell.rates)
+        counts = Counter(size for point in self.points for size in point.rates)
         most = max(counts.values(), default=0)
         known = sorted(size for size, count in counts.items() if count == most)
         return known[len(known) // 2] if known else None
@@ -50,23 +72,22 @@ class Series:
     def numbers(self, quantity: Quantity) -> list[Interval | None]:
         """One for each session; None where it has none."""
         if quantity != "rate":
-            return [point.cell.numbers.get(quantity) for point in self.points]
+            return [point.number(quantity) for point in self.points]
         size = self.size()
-        return [None if size is None else point.cell.rates.get(size) for point in self.points]
+        return [None if size is None else point.rates.get(size) for point in self.points]
 
 
-def series(sessions: Iterable[Session]) -> list[Series]:
-    """All series of the sessions, those of a cell one after the other."""
+def series(logs: Iterable[Log]) -> list[Series]:
+    """All series of the logs, those of a cell one after the other."""
     found: dict[tuple[str, str], list[Series]] = {}
-    for session in sorted(sessions, key=lambda one: one.time):
-        for cell in session.cells:
-            take = cell.take
+    for log in sorted(logs, key=lambda one: one.time):
+        for take in log.measurements:
             known = found.setdefault((take.system, take.workload), [])
-            why = [next(differences(one.points[0].cell.take, take), "") for one in known]
+            why = [next(differences(one.points[0].take, take), "") for one in known]
             if all(why):
                 known.append(Series(take.system, take.workload, apart=why[-1] if why else ""))
                 why.append("")
-            known[why.index("")].points.append(Point(session, cell))
+            known[why.index("")].points.append(Point(log, take))
     return [one for each in found.values() for one in each]
 
 

@@ -106,7 +106,7 @@ def _watched(
         tuple(_level(level, places, list(told.values())) for level in found.levels),
         frozenset(places[i] for i in found.outlying),
         found.between.deviation if found.between else None,
-        known is not None and bool(steps) and steps[-1].after.session.time <= known,
+        known is not None and bool(steps) and steps[-1].after.log.time <= known,
     )
 
 

@@ -24,7 +24,7 @@ def day(time: float) -> str:
 
 def session(point: Point) -> str:
     """A session: its label and, if that is none, its date."""
-    label, date = point.session.label, day(point.session.time)
+    label, date = point.log.label, day(point.log.time)
     return label if date in label else f"{label} ({date})"
 
 
@@ -73,7 +73,7 @@ def why(one: Watched, history: History) -> str:
     match one.verdict:
         case "failed":
             point = one.series.points[-1]
-            return f"failed in {session(point)}: {point.cell.error}"
+            return f"failed in {session(point)}: {point.take.stands.error}"
         case "too few sessions":
             known = sum(number is not None for number in one.numbers)
             return f"{quantity.counted(known, 'session')} of the {history.enough} that a change needs"

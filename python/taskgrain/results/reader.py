@@ -13,7 +13,7 @@ import json
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -129,7 +129,7 @@ def read(folder: Path) -> Contents:
             raise UsageError(f"{file}: there is no such file; is {folder} a results folder?")
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
-    return _contents(file, raw, remarks)
+    return contents(file, raw, remarks)
 
 
 def study(folder: Path) -> Study:
@@ -171,7 +171,13 @@ def warnings(contents: Contents, study: Study, odd: Iterable[str]) -> list[str]:
     return [*contents.warnings(), *contents.strays(), *study.warnings, *odd]
 
 
-def _contents(file: Path, raw: bytes, remarks: tuple[str, ...]) -> Contents:
+def contents(
+    file: Path,
+    raw: bytes,
+    remarks: tuple[str, ...] = (),
+    parse: Callable[[Mapping[str, Any], Odd], Line] = from_json,
+) -> Contents:
+    """Reads the lines of a file. `parse` makes a line of an object of JSON, which may hold anything."""
     lines: list[Line] = []
     unknown: list[UnknownLine] = []
     damaged: list[int] = []
@@ -189,7 +195,7 @@ def _contents(file: Path, raw: bytes, remarks: tuple[str, ...]) -> Contents:
             else:
                 damaged.append(number)
             continue
-        line = from_json(_with_schema(table, odd), odd)
+        line = parse(_with_schema(table, odd), odd)
         if line.schema > SCHEMA and newer is None:
             newer = number, line.schema
         if isinstance(line, UnknownLine):

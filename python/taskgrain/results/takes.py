@@ -17,11 +17,12 @@ from taskgrain.drive.system import REFERENCE
 from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.sample import Sample
 from taskgrain.machine import facts
-from taskgrain.results import reader
+from taskgrain.results import reader, values
 from taskgrain.results.builds import placed
 from taskgrain.results.cell import Cell
 from taskgrain.results.lines import (
     CellLine,
+    Line,
     OfCell,
     ReferenceKey,
     ReferenceLine,
@@ -33,8 +34,6 @@ from taskgrain.study.workload import Workload
 
 _STRIDE = 10**6
 """Between the numbers of rounds of two sessions."""
-_OF_A_STUDY = ("validate", "isa", "experiment")
-"""Settings of a study that change what is measured; a `cell` line has the others."""
 
 
 @dataclass(frozen=True)
@@ -131,14 +130,27 @@ def opened(folder: Path, session: str | None = None) -> Opened:
     contents = reader.read(folder)
     study, (machine, odd) = reader.study(folder), reader.machine(folder)
     warnings = reader.warnings(contents, study, odd)
-    sessions = [line for line in contents.stored if isinstance(line, SessionLine)]
+    takes = measured(contents.stored, machine, study.table, folder, session)
+    sessions = [line.session for line in contents.stored if isinstance(line, SessionLine) and line.session]
+    return Opened(folder, takes, tuple(sessions), tuple(warnings))
+
+
+def measured(
+    lines: Sequence[Line],
+    machine: Mapping[str, Any],
+    study: Mapping[str, Any],
+    folder: Path = Path(),
+    session: str | None = None,
+) -> tuple[Take, ...]:
+    """The takes of stored lines, which are of one machine and one study."""
+    sessions = [line for line in lines if isinstance(line, SessionLine)]
     known: dict[str, str] = {}
     for one in reversed(sessions):  # of lines before the first session, whatever names them first
         known |= one.builds
     now = _Session(0, SessionLine(machine=_fingerprint(machine)), dict(known) if sessions else {})
     cells: dict[tuple[str, str | None], _Cell] = {}
     rates: dict[ReferenceKey, list[float]] = {}
-    for place in placed(contents.stored):
+    for place in placed(lines):
         line = place.line
         if isinstance(line, SessionLine):
             now = _Session(now.number + 1, line, {**now.builds, **line.builds})
@@ -152,10 +164,13 @@ def opened(folder: Path, session: str | None = None) -> Opened:
                 cell.first = now
             started = line if isinstance(line, CellLine) else cell.stands.started
             cell.take(line, now, rates.get(started.reference_key, []) if started else [])
-    table = {name: study.table.get(name) for name in _OF_A_STUDY}
-    takes = [_take(folder, name, build, cell, machine, table) for (name, build), cell in cells.items()]
-    names = tuple(one.session for one in sessions if one.session)
-    return Opened(folder, tuple(takes), names, tuple(warnings))
+    settings = of_a_study(study)
+    return tuple(_take(folder, name, build, cell, machine, settings) for (name, build), cell in cells.items())
+
+
+def of_a_study(study: Mapping[str, Any]) -> dict[str, str | None]:
+    """The settings of a study that change what is measured and that a `cell` line does not have."""
+    return {name: values.text(study.get(name)) for name in ("validate", "isa", "experiment")}
 
 
 def _take(
@@ -164,12 +179,12 @@ def _take(
     build: str | None,
     cell: _Cell,
     machine: Mapping[str, Any],
-    study: Mapping[str, object],
+    study: Mapping[str, str | None],
 ) -> Take:
     system, _, workload = name.partition("/")
     line, session = cell.stands.started, cell.first
     program = ((line.reference if line else None) or REFERENCE).partition("@")[0]
-    settings = dict(study)
+    settings: dict[str, object] = dict(study)
     if line:
         settings |= {"threshold": line.threshold, "steps": line.steps} | _fields(line)
     cpu = machine.get("cpu")

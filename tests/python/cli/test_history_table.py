@@ -20,7 +20,7 @@ from taskgrain.results.compare.cells import Question
 
 
 def history(path: Path) -> History:
-    return watch(series(store.read(path).sessions), Question())
+    return watch(series(store.read(path).logs), Question())
 
 
 def printed(found: History, width: int) -> list[str]:

@@ -17,7 +17,7 @@ from taskgrain.results.compare.cells import Question
 
 
 def watched(path: Path, by: Quantity = "metg") -> Watched:
-    (one,) = watch(series(store.read(path).sessions), Question(by)).watched
+    (one,) = watch(series(store.read(path).logs), Question(by)).watched
     return one
 
 
@@ -56,8 +56,8 @@ def test_a_rate_has_its_unit(path: Path) -> None:
 
 def test_bounds_and_series_of_one_session_or_none(tmp_path: Path) -> None:
     path = made.grown(tmp_path / "h.jsonl", [1e-6, None])
-    text = path.read_text().replace('{"value": 1e-06, "low": 9.8', '{"value": null, "low": 9.8')
-    path.write_text(text.replace('"high": 1.02e-06}, "over', '"high": null}, "over'))
+    text = path.read_text().replace('"precise"', '"never_reached"').replace('"metg": 1e-06', '"metg": null')
+    path.write_text(text.replace('"high": 1.02e-06, "over', '"high": null, "over'))
     drawn = svg(watched(path), "metg", 400)
     assert [group.count("<path") for group in marks(drawn, "symbol")] == [0, 0, 1, 0, 1]
     assert "<svg" in svg(watched(made.grown(tmp_path / "g.jsonl", [None])), "metg", 400)

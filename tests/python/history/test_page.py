@@ -17,7 +17,7 @@ from taskgrain.results.compare.cells import Question
 
 
 def page(path: Path) -> str:
-    return render(watch(series(store.read(path).sessions), Question()), "runtime")
+    return render(watch(series(store.read(path).logs), Question()), "runtime")
 
 
 @pytest.fixture

@@ -10,23 +10,23 @@ import history_store as made
 import pytest
 
 from taskgrain.history import store
+from taskgrain.history.log import Log, measured
 from taskgrain.history.series import Series, seen, series
-from taskgrain.history.session import Session
 from taskgrain.words.interval import Interval
 
 
 def of(path: Path) -> list[Series]:
-    return series(store.read(path).sessions)
+    return series(store.read(path).logs)
 
 
 def test_cells_are_series_in_the_order_of_time(tmp_path: Path) -> None:
     path = made.grown(tmp_path / "h.jsonl", [1e-6, 2e-6])
     made.grown(path, [3e-6], "limit")
-    sessions = store.read(path).sessions
-    late: Session = replace(sessions[0], time=made.BEGIN + 9 * made.DAY)
-    found = series([late, *sessions[1:]])
+    logs = store.read(path).logs
+    late: Log = replace(logs[0], time=made.BEGIN + 9 * made.DAY)
+    found = series([late, *logs[1:]])
     assert [one.name for one in found] == ["limit/stencil_1d/width=4", "mpi/stencil_1d/width=4"]
-    assert [point.session.label for point in found[1].points] == ["c1", "c0"]
+    assert [point.log.label for point in found[1].points] == ["c1", "c0"]
     assert not any(one.apart for one in found)
 
 
@@ -51,23 +51,21 @@ def test_another_build_or_version_is_what_a_history_is_about(tmp_path: Path) -> 
     path = made.grown(tmp_path / "h.jsonl", [1e-6])
     made.grown(path, [1e-6], build="bbbb2222")
     (one,) = of(path)
-    assert [point.cell.take.build for point in one.points] == ["aaaa1111", "bbbb2222"]
+    assert [point.take.build for point in one.points] == ["aaaa1111", "bbbb2222"]
 
 
 def test_rates_are_of_the_size_that_most_sessions_share(tmp_path: Path) -> None:
-    path = made.grown(tmp_path / "h.jsonl", [1e-6] * 3)
-    (one,) = of(path)
-    sizes = [
-        {100: Interval(1.0)},
-        {100: Interval(2.0), 50: Interval(3.0)},
-        {50: Interval(4.0), 70: Interval(5.0)},
-    ]
-    one.points = [
-        replace(point, cell=replace(point.cell, rates=rates))
-        for point, rates in zip(one.points, sizes, strict=True)
-    ]
+    logs = []
+    for number, sizes in enumerate(({100: 2.0}, {100: 1.0, 50: 4.0}, {50: 0.5, 70: 0.25})):
+        curve = [
+            {"iterations": size, "granularity": granularity, "efficiency": 0.5}
+            for size, granularity in sizes.items()
+        ]
+        end = made.metg("mpi", 1e-6, made.BEGIN + number, curve=curve)
+        logs.append(measured(made.folder(tmp_path / f"r{number}", end))[0])
+    (one,) = series(logs)
     assert one.size() == 100
-    assert one.numbers("rate") == [Interval(1.0), Interval(2.0), None]
+    assert one.numbers("rate") == [Interval(1.0), Interval(2.0), None], "tasks a second, of two cores"
     assert [number and number.value for number in one.numbers("metg")] == [1e-6] * 3
 
 

@@ -12,11 +12,12 @@ from taskgrain.history import store
 from taskgrain.history.series import series
 from taskgrain.history.watch import History, Watched, verdicts, watch
 from taskgrain.results.compare.cells import Question
-from taskgrain.words.interval import Interval
+from taskgrain.results.lines import Line, MetgLine
+from taskgrain.words.endings import Ending
 
 
 def history(path: Path, known: float | None = None, **question: object) -> History:
-    return watch(series(store.read(path).sessions), Question(**question), known)  # type: ignore[arg-type]
+    return watch(series(store.read(path).logs), Question(**question), known)  # type: ignore[arg-type]
 
 
 def only(found: History) -> Watched:
@@ -29,7 +30,7 @@ def test_a_slower_level_is_a_regression(tmp_path: Path) -> None:
     one = only(history(path))
     assert (one.verdict, one.regression) == ("slower", True)
     (step,) = one.steps
-    assert (step.before.session.label, step.after.session.label) == ("c14", "c15")
+    assert (step.before.log.label, step.after.log.label) == ("c14", "c15")
     assert step.ratio.low is not None and step.ratio.high is not None
     assert step.ratio.low < 1.2 < step.ratio.high
     (first, second) = one.levels
@@ -81,7 +82,7 @@ def test_sessions_that_say_nothing_keep_their_place(tmp_path: Path) -> None:
     values: list[float | None] = [*made.scattered((15, 1.0), (6, 1.2))]
     values[3] = values[16] = None
     one = only(history(made.grown(tmp_path / "h.jsonl", values)))
-    assert one.steps[0].after.session.label == "c15" and one.numbers[3] is None
+    assert one.steps[0].after.log.label == "c15" and one.numbers[3] is None
     assert [level[:2] for level in one.levels] == [(0, 14), (15, 20)]
 
 
@@ -105,13 +106,15 @@ def test_more_series_need_more_sessions_and_wider_intervals(tmp_path: Path) -> N
     assert first.low is not None and second.low is not None and second.low < first.low
 
 
+def without_interval(line: Line) -> Line:
+    bare = {"metg": 1e-6, "low": None, "high": None, "ending": Ending.BUDGET}
+    return replace(line, **bare) if isinstance(line, MetgLine) else line
+
+
 def test_sessions_without_intervals_show_no_scatter(tmp_path: Path) -> None:
     path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0)))
-    sessions = [
-        replace(one, cells=tuple(replace(cell, numbers={"metg": Interval(1e-6)}) for cell in one.cells))
-        for one in store.read(path).sessions
-    ]
-    (one,) = watch(series(sessions), Question()).watched
+    logs = [replace(one, lines=tuple(map(without_interval, one.lines))) for one in store.read(path).logs]
+    (one,) = watch(series(logs), Question()).watched
     assert (one.verdict, one.scatter) == ("no change", None)
 
 

@@ -21,7 +21,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     made.grown(path, [*made.scattered((20, 1.0)), None], "limit")
     made.grown(path, made.scattered((20, 1.0)), "openmp_for")
     made.grown(path, [1e-6], machine="ffff0000")
-    return watch(series(store.read(path).sessions), Question())
+    return watch(series(store.read(path).logs), Question())
 
 
 def test_each_verdict_says_what_it_rests_on(history: History) -> None:
@@ -50,9 +50,9 @@ def test_a_series_apart_says_why(history: History) -> None:
 def test_a_label_that_is_a_date_is_not_said_twice(history: History) -> None:
     point = history.watched[0].series.points[0]
     assert wording.session(point) == "c0 (2026-05-28)"
-    object.__setattr__(point.session, "label", "2026-05-28 20:26")
+    object.__setattr__(point.log, "label", "2026-05-28 20:26")
     assert wording.session(point) == "2026-05-28 20:26"
-    object.__setattr__(point.session, "label", "c0")
+    object.__setattr__(point.log, "label", "c0")
 
 
 @pytest.mark.parametrize(
