@@ -35,9 +35,14 @@ class Point:
 
     work: float
     """What the work of a task takes alone, in seconds."""
-    efficiency: float
-    low: float
-    high: float
+    efficiency: Interval
+
+    @property
+    def known(self) -> tuple[float, float, float]:
+        """The efficiency and its bounds."""
+        found = self.efficiency
+        assert found.value is not None and found.low is not None and found.high is not None
+        return found.value, found.low, found.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +78,8 @@ def efficiency_at(points: Sequence[Point], work: float) -> Efficiency:
         if near:
             return Efficiency("measured", _moved(nearest, work), (nearest.work,))
         if work > curve[-1].work:
-            return Efficiency("above", Interval(low=max(one.low for one in curve)), (curve[-1].work,))
-        return Efficiency("below", Interval(high=min(one.high for one in curve)), (curve[0].work,))
+            return Efficiency("above", Interval(low=max(one.known[1] for one in curve)), (curve[-1].work,))
+        return Efficiency("below", Interval(high=min(one.known[2] for one in curve)), (curve[0].work,))
     small, large = next(
         ((a, b) for a, b in pairwise(curve) if a.work <= work <= b.work), (curve[0], curve[0])
     )
@@ -86,27 +91,26 @@ def efficiency_at(points: Sequence[Point], work: float) -> Efficiency:
 
 def _moved(point: Point, work: float) -> Interval:
     """The efficiency a little beside a point, if the overhead is the same; it may be twice as far off."""
-    value = 1.0 / (1.0 + max(1.0 / point.efficiency - 1.0, 0.0) * point.work / work)
-    shift = value / point.efficiency
-    low, high = value * point.low / point.efficiency, value * point.high / point.efficiency
-    return Interval(value, low * min(1.0, shift), high * max(1.0, shift))
+    there, low, high = point.known
+    value = 1.0 / (1.0 + max(1.0 / there - 1.0, 0.0) * point.work / work)
+    shift = value / there
+    return Interval(value, value * low / there * min(1.0, shift), value * high / there * max(1.0, shift))
 
 
 def _between(small: Point, large: Point, work: float) -> Interval:
     """The efficiency between two points; the nearer to one of them, the surer."""
     if small.work == large.work:
-        return Interval(small.efficiency, small.low, small.high)
+        return small.efficiency
     share = (1.0 / work - 1.0 / large.work) / (1.0 / small.work - 1.0 / large.work)
     way = math.log(work / small.work) / math.log(large.work / small.work)
 
     def at(one: float, other: float) -> float:
         return -math.log(share / one + (1.0 - share) / other)
 
-    value = at(small.efficiency, large.efficiency)
-    unsure = _UNKNOWN * abs(math.log(large.efficiency / small.efficiency)) * 2.0 * min(way, 1.0 - way)
-    low = value - math.hypot(value - at(small.low, large.low), unsure)
-    high = value + math.hypot(at(small.high, large.high) - value, unsure)
-    return Interval(math.exp(value), math.exp(low), math.exp(high))
+    value, least, most = map(at, small.known, large.known)
+    unsure = _UNKNOWN * abs(math.log(large.known[0] / small.known[0])) * 2.0 * min(way, 1.0 - way)
+    low, high = value - math.hypot(value - least, unsure), value + math.hypot(most - value, unsure)
+    return Interval(value, low, high).exp()
 
 
 def needed(points: Sequence[Point], level: float) -> Interval:
@@ -118,8 +122,7 @@ def needed(points: Sequence[Point], level: float) -> Interval:
     if not curve:
         return Interval()
     works = np.array([one.work for one in curve])
-    rows = np.array([[getattr(one, name) for one in curve] for name in ("efficiency", "low", "high")])
-    middle, late, early = (_reaches(works, row, level) for row in rows)
+    middle, late, early = (_reaches(works, row, level) for row in np.array([one.known for one in curve]).T)
     first, last = float(works[0]), float(works[-1])
     if not math.isfinite(middle):
         low = None if early == -math.inf else min(early / _unsure(works, early), last)

@@ -23,6 +23,7 @@ from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
 from taskgrain.estimate.start import Start
 from taskgrain.estimate.table import Table
+from taskgrain.words.interval import Interval
 
 Quantity = Literal["metg", "overhead", "floor", "rate", "efficiency"]
 AT_A_SIZE: tuple[Quantity, ...] = ("rate", "efficiency")
@@ -155,9 +156,10 @@ class Alone:
     error: float
 
     @classmethod
-    def within(cls, value: float, low: float | None, high: float | None) -> Alone:
-        """From its 95 % interval, all logarithms; None where there is no bound."""
-        return cls(value, math.inf if low is None or high is None else (high - low) / 2.0 / _NORMAL)
+    def within(cls, found: Interval) -> Alone:
+        """From a logarithm with its 95 % interval."""
+        width = math.inf if found.low is None or found.high is None else found.high - found.low
+        return cls(found.value or 0.0, width / 2.0 / _NORMAL)
 
 
 def alone(
@@ -181,5 +183,4 @@ def alone(
     if found is None:
         return None
     widening = {"inflation": inflated(found.off), "systematic": found.systematic}
-    low, high = interval(found.draws, found.value, len(rounds), 0.95, **widening)
-    return Alone.within(found.value, low, high)
+    return Alone.within(interval(found.draws, found.value, len(rounds), 0.95, **widening))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taskgrain.estimate.bootstrap import exp_or_none, interval, picked_rounds
+from taskgrain.estimate.bootstrap import interval, picked_rounds
 from taskgrain.estimate.drawn import Quantity, drawn, rounds_of
 from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.line import inflated
@@ -67,9 +67,11 @@ def ratio(
         "inflation": inflated(_mean(over.off) - _mean(under.off)),
         "systematic": math.hypot(over.systematic, under.systematic),
     }
-    low, _ = interval(np.where(lost, -np.inf, logs), value, rounds, confidence, **widening)
-    _, high = interval(np.where(lost, np.inf, logs), value, rounds, confidence, **widening)
-    return Ratio(math.exp(value), exp_or_none(low), exp_or_none(high), rounds)
+    least, most = (
+        interval(np.where(lost, beyond, logs), value, rounds, confidence, **widening).exp()
+        for beyond in (-np.inf, np.inf)
+    )
+    return Ratio(math.exp(value), least.low, most.high, rounds)
 
 
 def _mean(off: Floats) -> Floats:

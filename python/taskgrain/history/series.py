@@ -97,9 +97,10 @@ def seen(numbers: Sequence[Interval | None]) -> dict[int, Seen]:
     for place, one in enumerate(numbers):
         if one is None:
             continue
-        low, high = (None if end is None else math.log(end) for end in (one.low, one.high))
-        if one.value is not None:
-            found[place] = Seen.of(Alone.within(math.log(one.value), low, high))
-        elif low is not None or high is not None:
-            found[place] = Seen(-math.inf if low is None else low, math.inf if high is None else high)
+        logs = one.log()
+        if logs.value is not None:
+            found[place] = Seen.of(Alone.within(logs))
+        elif logs != Interval():
+            low = -math.inf if logs.low is None else logs.low
+            found[place] = Seen(low, math.inf if logs.high is None else logs.high)
     return found

@@ -97,12 +97,10 @@ def _points(line: MetgLine) -> Iterator[Point]:
     # The intervals of a search's curve take its rounds for independent; of task times they are wider already.
     wider = math.sqrt(max(1.0, line.inflation or 1.0))
     for one in line.curve:
-        work, found = _work(one), (one.efficiency, one.efficiency_low, one.efficiency_high)
-        if work is None or None in found:
+        work, value, low, high = _work(one), one.efficiency, one.efficiency_low, one.efficiency_high
+        if work is None or value is None or low is None or high is None or not 0.0 < low <= value <= high:
             continue
-        value, low, high = (float(each or 0.0) for each in found)
-        if 0.0 < low <= value <= high:
-            yield Point(work, value, value * (low / value) ** wider, value * (high / value) ** wider)
+        yield Point(work, Interval(value, *(value * (end / value) ** wider for end in (low, high))))
 
 
 def _work(one: CurvePoint) -> float | None:

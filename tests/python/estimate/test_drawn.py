@@ -78,7 +78,7 @@ def test_the_floor_is_that_of_the_estimate() -> None:
     found = alone(samples, "floor")
     assert found is not None
     assert math.exp(found.value) == pytest.approx(
-        floor([s for s in samples if not s.iterations])[0], rel=0.05
+        floor([s for s in samples if not s.iterations]).value, rel=0.05
     )
 
 

@@ -31,6 +31,7 @@ from taskgrain.estimate.start import FEWEST_ROUNDS
 from taskgrain.estimate.table import FEW_ROUNDS
 from taskgrain.measure.experiments.bracket import Bracket, Reach
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Request
+from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import notice
 
 _FLOOR_ROUNDS = 5  # of a cell of which only the floor is measured: its tasks are slow
@@ -171,7 +172,7 @@ class Rounds(Experiment):
     def _steps(self, iterations: int) -> int:
         """Of runs of such tasks: as many as make a run last as long as asked, whatever the size."""
         s, top = self.settings, self._bracket.top
-        start = (self._verdict.start if self._verdict else None) or 0.0
+        start = (self._verdict.start.value if self._verdict else None) or 0.0
         known = self._seconds.get(iterations, 0.0)
         if known and start > _LONG_START * s.run_seconds and s.steps is None:
             # The bracket took start and end for a part of the tasks, so that runs are too short.
@@ -229,7 +230,7 @@ class Rounds(Experiment):
 
     def _without_crossing(self, verdict: Metg) -> bool:
         """Whether the curve surely has no METG."""
-        return verdict.metg is None and verdict.ending != "budget"
+        return verdict.metg.value is None and verdict.ending != "budget"
 
     def _gains_little(self, verdict: Metg) -> bool:
         """Whether more rounds would hardly make the interval narrower: it shrinks with their square root."""
@@ -273,7 +274,7 @@ class Rounds(Experiment):
         found = self._estimate(s.resamples, best)
         if not self._conclusive(found):
             return self._without_number(found)
-        if found.metg is None:
+        if found.metg.value is None:
             return found
         if self._precise and found.half_width <= 1.2 * s.precision:  # with more resamples, a little off
             return replace(found, ending="precise")
@@ -319,7 +320,7 @@ class Rounds(Experiment):
         found = self._estimate_of(samples, self.settings.resamples, best)
         if self._measuring and not self.sizes:
             return found
-        if self._bracket.enclosing() and found.metg is not None:
+        if self._bracket.enclosing() and found.metg.value is not None:
             return replace(found, warnings=(*found.warnings, notice("budget_before_rounds")))
         return self._without_number(found)
 
@@ -332,8 +333,8 @@ class Rounds(Experiment):
 
     def _without_number(self, found: Metg) -> Metg:
         least, largest = found.curve[0], found.curve[-1]
-        near = largest if largest.efficiency < self.settings.threshold else least
-        told = {"granularity": near.granularity, "efficiency": near.efficiency}
+        near = largest if largest.efficiency.number < self.settings.threshold else least
+        told = {"granularity": near.granularity.number, "efficiency": near.efficiency.number}
         if self._measuring:
             said = notice("no_crossing_measured", rounds=max(1, self._round), **told)
         else:
@@ -342,9 +343,7 @@ class Rounds(Experiment):
         return replace(
             found,
             ending="budget",
-            metg=None,
-            low=None,
-            high=None,
+            metg=Interval(),
             iterations=None,
             warnings=(*found.warnings, said),
         )

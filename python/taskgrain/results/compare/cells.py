@@ -5,7 +5,6 @@ docs/explanation/how-runs-are-compared.md says why it is done so.
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -237,11 +236,7 @@ class _Pair:
             if each[0].value is None and quantity == "metg":
                 return _bounds(self.over[0].stands, self.under[0].stands), None
             return (None if each[0].value is None else each[0]), None
-        logs = [
-            Alone.within(math.log(one.value), _log(one.low), _log(one.high))
-            for one in each
-            if one.value is not None
-        ]
+        logs = [Alone.within(one.log()) for one in each if one.value is not None]
         between = scatter([logs])
         return (None if between is None else ratio_of_pairs(logs, between, confidence)), between
 
@@ -263,10 +258,6 @@ def _ends(takes: Sequence[Take], side: Side) -> str:
         if _failed(one):
             return f"failed in {side.label} ({one.stands.error})"
     return "" if any(one.samples for one in takes) else f"not measured in {side.label}"
-
-
-def _log(bound: float | None) -> float | None:
-    return None if bound is None else math.log(bound)
 
 
 def _matched(over: Sequence[Take], under: Sequence[Take]) -> list[tuple[Take, Take]]:

@@ -24,14 +24,14 @@ def test_the_efficiency_at_two_task_times() -> None:
     at, system = experiment(20e-6, 50e-6), SimulatedSystem(constant(5e-6), ORDINARY)
     answers = drive(at, system)
     found = at.result(system.rates)
-    assert (found.ending, found.metg, found.low, found.high) == ("at", None, None, None)
+    assert (found.ending, found.metg.value, found.metg.low, found.metg.high) == ("at", None, None, None)
     assert [point.asked for point in found.curve] == [20e-6, 50e-6]
     for point, asked in zip(found.curve, (20e-6, 50e-6), strict=True):
         assert point.iterations * TAU == pytest.approx(asked, rel=0.05)
         truth = point.iterations * TAU / (point.iterations * TAU + 5e-6)
-        assert point.efficiency == pytest.approx(truth, rel=0.05)
-        assert point.efficiency_low is not None and point.efficiency_high is not None
-        assert point.efficiency_low < truth < point.efficiency_high
+        assert point.efficiency.number == pytest.approx(truth, rel=0.05)
+        assert point.efficiency.low is not None and point.efficiency.high is not None
+        assert point.efficiency.low < truth < point.efficiency.high
     assert at.rounds == 10 and at.interval_width() <= 0.07 and at.expected_seconds_left() == 0.0
     phases = [request.phase for request, *_ in answers]
     assert phases[:4] == ["bracket"] * 4 and set(phases[4:]) == {"measure", "start"}
@@ -98,7 +98,7 @@ def test_a_run_that_others_disturbed_counts_only_where_there_are_too_few_others(
             at.tell(request, samples, system.rates, disturbed)
         system.measure_reference()
     (point,) = at.result(system.rates).curve
-    assert point.efficiency == pytest.approx(0.8, rel=0.05)
+    assert point.efficiency.number == pytest.approx(0.8, rel=0.05)
 
 
 def test_a_study_gives_all_systems_the_same_iterations_and_goes_on_where_it_stopped(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_disturbed_runs_count_only_where_too_few_others_do(made: type[MetgSearch
             samples = [replace(s, seconds=s.seconds * (2.0 if hit else 1.0)) for s in system.run(request)]
             search.tell(request, samples, system.rates, hit)
     found = search.result(system.rates)
-    assert found.metg == pytest.approx(2e-7, rel=0.03)
+    assert found.metg.value == pytest.approx(2e-7, rel=0.03)
     assert {s.round for s in search.samples()} == set(range(16))
 
 
@@ -41,7 +41,7 @@ def test_a_search_waits_for_runs_that_nobody_disturbs() -> None:
             samples = [replace(s, seconds=s.seconds * (1.1 if hit else 1.0)) for s in system.run(request)]
             search.tell(request, samples, system.rates, hit)
     found = search.result(system.rates)
-    assert 13 <= search.rounds < 20 and found.metg == pytest.approx(2e-7, rel=0.02)
+    assert 13 <= search.rounds < 20 and found.metg.value == pytest.approx(2e-7, rel=0.02)
 
 
 def test_of_disturbed_runs_alone_there_is_a_number_too() -> None:
@@ -50,7 +50,7 @@ def test_of_disturbed_runs_alone_there_is_a_number_too() -> None:
     while not search.done:
         for request in search.next_round():
             search.tell(request, system.run(request), system.rates, disturbed=True)
-    assert search.result(system.rates).metg == pytest.approx(2e-7, rel=0.05)
+    assert search.result(system.rates).metg.value == pytest.approx(2e-7, rel=0.05)
 
 
 def test_of_a_disturbed_run_only_the_fastest_repeat_counts() -> None:
@@ -65,7 +65,7 @@ def test_of_a_disturbed_run_only_the_fastest_repeat_counts() -> None:
             ]
             search.tell(request, samples, system.rates, disturbed=not search.preparing)
     found = search.result(system.rates)
-    assert found.metg == pytest.approx(2e-7, rel=0.05) and found.ending == "precise"
+    assert found.metg.value == pytest.approx(2e-7, rel=0.05) and found.ending == "precise"
     assert {point.repeats for point in found.curve if point.iterations in search.sizes} == {search.rounds}
 
 
@@ -76,7 +76,7 @@ def test_a_system_that_is_faster_than_the_reference_has_a_floor_too(made: type[M
     search = made(FAST)
     drive(search, system)
     found = search.result(system.rates)
-    assert found.floor == pytest.approx(1e-12) and max(p.efficiency for p in found.curve) > 1.2
+    assert found.floor.value == pytest.approx(1e-12) and max(p.efficiency.number for p in found.curve) > 1.2
 
 
 def test_the_search_ends_where_more_rounds_would_gain_little() -> None:
@@ -97,8 +97,8 @@ def test_a_bracket_alone_gives_a_number_without_an_interval() -> None:
         (request,) = search.next_round()
         search.tell(request, system.run(request), system.rates)
     found = search.result(system.rates, out_of_budget=True)
-    assert found.metg == pytest.approx(2e-7, rel=0.3)
-    assert (found.low, found.high) == (None, None)
+    assert found.metg.value == pytest.approx(2e-7, rel=0.3)
+    assert (found.metg.low, found.metg.high) == (None, None)
     assert "budget_before_rounds" in [one.code for one in found.warnings]
 
 
@@ -112,7 +112,7 @@ def test_start_and_end_are_measured_where_the_crossing_has_moved_to() -> None:
     system.overhead = constant(1e-7)
     asked = {r.iterations for r, *_ in drive(search, system) if r.phase == "start"}
     found = search.result(system.rates)
-    assert found.metg == pytest.approx(2e-7, rel=0.1) and found.start is not None
+    assert found.metg.value == pytest.approx(2e-7, rel=0.1) and found.start.value is not None
     assert max(asked) > 5000 and 50 <= min(asked) <= 400
     assert {s.iterations for s in search.samples() if s.short} == {min(asked)}
 
@@ -124,9 +124,9 @@ def test_start_and_end_never_make_a_number_that_is_wrong(start: float) -> None:
     search = MetgSearch(FAST)
     drive(search, system)
     found = search.result(system.rates)
-    assert found.start == pytest.approx(start, rel=0.1)
-    if start < 2e-4 or found.metg is not None:
-        assert found.metg == pytest.approx(2e-7, rel=0.15)
+    assert found.start.value == pytest.approx(start, rel=0.1)
+    if start < 2e-4 or found.metg.value is not None:
+        assert found.metg.value == pytest.approx(2e-7, rel=0.15)
 
 
 def test_a_pattern_that_is_not_at_full_width_tells_no_start() -> None:
@@ -138,4 +138,4 @@ def test_a_pattern_that_is_not_at_full_width_tells_no_start() -> None:
             if request.phase == "start":  # its steps are narrow
                 samples = [replace(s, tasks=s.tasks // 2) for s in samples]
             search.tell(request, samples, system.rates)
-    assert search.result(system.rates).start is None and not any(s.short for s in search.samples())
+    assert search.result(system.rates).start.value is None and not any(s.short for s in search.samples())
