@@ -130,7 +130,7 @@ def as_json(history: History) -> dict[str, Any]:
 
 
 def _series(one: Watched, by: Quantity, history: History) -> dict[str, Any]:
-    conditions = one.series.points[0].take.conditions
+    conditions = one.series.points[0].measurement.conditions
     places = {id(point): place for place, point in enumerate(one.series.points)}
     return {
         "system": one.series.system,
@@ -157,10 +157,10 @@ def _series(one: Watched, by: Quantity, history: History) -> dict[str, Any]:
             {
                 "label": point.log.label,
                 "time": point.log.time,
-                "build": point.take.build,
-                "version": point.take.version,
-                "ending": point.take.stands.ending,
-                "error": point.take.stands.error or None,
+                "build": point.measurement.build,
+                "version": point.measurement.version,
+                "ending": point.measurement.cell.ending,
+                "error": point.measurement.cell.error or None,
                 "outlying": place in one.outlying,
             }
             | asdict(number or Interval())

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from taskgrain.history import first_format
-from taskgrain.results import parse, reader, takes, values
+from taskgrain.results import measurements, parse, reader, values
 from taskgrain.results.lines import (
     SCHEMA,
     CellLine,
@@ -24,7 +24,7 @@ from taskgrain.results.lines import (
     SessionLine,
     UnknownLine,
 )
-from taskgrain.results.takes import Take
+from taskgrain.results.measurements import Measurement
 from taskgrain.words import quantity
 from taskgrain.words.errors import UsageError
 
@@ -53,9 +53,9 @@ class Log(Line):
     lines: tuple[Line, ...]
 
     @cached_property
-    def measurements(self) -> tuple[Take, ...]:
+    def measurements(self) -> tuple[Measurement, ...]:
         """Its cells, folded as those of a folder are."""
-        return takes.measured(self.lines, self.machine, self.study)
+        return measurements.of_lines(self.lines, self.machine, self.study)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -99,9 +99,9 @@ def measured(folder: Path, label: str | None = None, time: float | None = None) 
     contents = reader.read(folder)
     study, (machine, odd) = reader.study(folder), reader.machine(folder)
     warnings = reader.warnings(contents, study, odd)
-    every = [one for one in takes.measured(contents.stored, machine, study.table) if not one.earlier]
-    supported = [one for one in every if one.stands.error != "unsupported"]
-    ended = [one for one in supported if one.stands.ending.final]
+    every = [one for one in measurements.of_lines(contents.stored, machine, study.table) if not one.earlier]
+    supported = [one for one in every if one.cell.error != "unsupported"]
+    ended = [one for one in supported if one.cell.ending.final]
     known = [one for one in ended if one.conditions.machine and one.conditions.reference_build]
     named = any(isinstance(line, SessionLine) and line.session for line in contents.stored)
     if not named or (ended and not known):
@@ -125,13 +125,13 @@ def measured(folder: Path, label: str | None = None, time: float | None = None) 
         time=at,
         label=label or datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M"),
         machine={name: machine[name] for name in _OF_THE_MACHINE if name in machine},
-        study=takes.of_a_study(study.table),
-        lines=tuple(_kept(contents.lines, {one.stands.name: one for one in known})),
+        study=measurements.of_a_study(study.table),
+        lines=tuple(_kept(contents.lines, {one.cell.name: one for one in known})),
     )
     return log, warnings
 
 
-def _kept(lines: tuple[Line, ...], cells: Mapping[str, Take]) -> Iterator[Line]:
+def _kept(lines: tuple[Line, ...], cells: Mapping[str, Measurement]) -> Iterator[Line]:
     """The lines that say how these cells ended, without what is of no use in a history."""
     for line in lines:
         match line:

@@ -57,14 +57,14 @@ def _rows(one: Watched, history: History) -> list[dict[str, str]]:
             "label": point.log.label,
             "date": day(point.log.time),
             "number": measured(number, history.question.by),
-            "version": point.take.version or "",
-            "build": (point.take.build or "")[:_BUILD],
+            "version": point.measurement.version or "",
+            "build": (point.measurement.build or "")[:_BUILD],
             "remark": ", ".join(
                 word
                 for word, holds in (
                     ("a new level begins", id(point) in begins),
                     ("far from its level", place in one.outlying),
-                    (f"failed: {point.take.stands.error}", point.failed),
+                    (f"failed: {point.measurement.cell.error}", point.failed),
                 )
                 if holds
             ),

@@ -11,7 +11,7 @@ from taskgrain.estimate.course import Seen
 from taskgrain.estimate.drawn import Alone, Quantity
 from taskgrain.history.log import Log
 from taskgrain.results.compare.conditions import differences
-from taskgrain.results.takes import Take
+from taskgrain.results.measurements import Measurement
 from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
 
@@ -24,12 +24,12 @@ class Point:
     """A cell in one session."""
 
     log: Log
-    take: Take
+    measurement: Measurement
 
     @property
     def failed(self) -> bool:
         """Whether the cell failed there."""
-        return self.take.stands.ending is Ending.FAILED
+        return self.measurement.cell.ending is Ending.FAILED
 
     @property
     def rates(self) -> dict[int, Interval]:
@@ -37,14 +37,14 @@ class Point:
         return {
             round(one.iterations): Interval(
                 one.granularity, one.granularity_low, one.granularity_high
-            ).inverse(self.take.cores)
-            for one in self.take.stands.curve
-            if one.iterations and one.granularity and self.take.cores
+            ).inverse(self.measurement.cores)
+            for one in self.measurement.cell.curve
+            if one.iterations and one.granularity and self.measurement.cores
         }
 
     def number(self, quantity: Quantity) -> Interval | None:
         """METG, overhead or floor; None if nothing is known of it."""
-        found = self.take.stands.number(quantity)
+        found = self.measurement.cell.number(quantity)
         return None if found == Interval() else found
 
 
@@ -81,13 +81,13 @@ def series(logs: Iterable[Log]) -> list[Series]:
     """All series of the logs, those of a cell one after the other."""
     found: dict[tuple[str, str], list[Series]] = {}
     for log in sorted(logs, key=lambda one: one.time):
-        for take in log.measurements:
-            known = found.setdefault((take.system, take.workload), [])
-            why = [next(differences(one.points[0].take, take), "") for one in known]
+        for measurement in log.measurements:
+            known = found.setdefault((measurement.system, measurement.workload), [])
+            why = [next(differences(one.points[0].measurement, measurement), "") for one in known]
             if all(why):
-                known.append(Series(take.system, take.workload, apart=why[-1] if why else ""))
+                known.append(Series(measurement.system, measurement.workload, apart=why[-1] if why else ""))
                 why.append("")
-            known[why.index("")].points.append(Point(log, take))
+            known[why.index("")].points.append(Point(log, measurement))
     return [one for each in found.values() for one in each]
 
 

@@ -73,7 +73,7 @@ def why(one: Watched, history: History) -> str:
     match one.verdict:
         case "failed":
             point = one.series.points[-1]
-            return f"failed in {session(point)}: {point.take.stands.error}"
+            return f"failed in {session(point)}: {point.measurement.cell.error}"
         case "too few sessions":
             known = sum(number is not None for number in one.numbers)
             return f"{quantity.counted(known, 'session')} of the {history.enough} that a change needs"

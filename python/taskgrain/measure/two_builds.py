@@ -25,7 +25,7 @@ from taskgrain.measure.experiments.side import Side as Search
 from taskgrain.measure.record import CellState
 from taskgrain.results.compare.cells import Comparison, Question, compare
 from taskgrain.results.compare.sides import Side
-from taskgrain.results.takes import opened
+from taskgrain.results.measurements import opened
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Workload
@@ -228,10 +228,10 @@ def compared(
     found: Sequence[Pair], output: Path, places: tuple[Path, Path], question: Question
 ) -> Comparison:
     """What the folder says of the two builds."""
-    takes = opened(output).takes
+    every = opened(output).measurements
     sides = []
     for place, suffix in zip(places, (OLD, NEW), strict=True):
         names = {f"{pair.name}.{suffix}": pair.name for pair in found}
-        own = [replace(one, system=names[one.system]) for one in takes if one.system in names]
+        own = [replace(one, system=names[one.system]) for one in every if one.system in names]
         sides.append(Side(str(place), tuple(own)))
     return compare(sides, replace(question, looks=len(LOOKS)))

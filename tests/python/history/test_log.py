@@ -40,13 +40,13 @@ def test_the_numbers_of_a_cell(tmp_path: Path) -> None:
     folder = made.folder(tmp_path / "r", made.metg("mpi", 1e-6, made.BEGIN), name="11112222")
     found, warnings = measured(folder, "c1")
     assert (found.label, found.time, found.names, warnings) == ("c1", made.BEGIN, {"11112222"}, [])
-    (take,) = found.measurements
-    assert (take.system, take.workload) == ("mpi", "stencil_1d/width=4")
-    assert (take.build, take.version, take.cores) == ("aaaa1111", "2.1", 2)
-    assert take.conditions.machine == "abcd1234"
-    point = Point(found, take)
+    (measurement,) = found.measurements
+    assert (measurement.system, measurement.workload) == ("mpi", "stencil_1d/width=4")
+    assert (measurement.build, measurement.version, measurement.cores) == ("aaaa1111", "2.1", 2)
+    assert measurement.conditions.machine == "abcd1234"
+    point = Point(found, measurement)
     assert point.number("metg") == Interval(1e-6, 1e-6 / 1.02, 1.02e-6)
-    assert take.stands.number("floor").value == pytest.approx(1e-6 / 3)
+    assert measurement.cell.number("floor").value == pytest.approx(1e-6 / 3)
     rate = point.rates[100]
     expected = pytest.approx((2e6, 2e6 / 1.02, 2e6 * 1.02))
     assert (rate.value, rate.low, rate.high) == expected, "tasks a second, of both cores"
@@ -59,9 +59,9 @@ def test_a_line_is_read_as_it_was_written_and_folds_to_the_same(tmp_path: Path) 
     again = read(line)
     assert again == found and again.measurements == found.measurements
     precise, beyond, failed = again.measurements
-    assert (precise.stands.ending, precise.stands.metg.value) == (Ending.PRECISE, 1e-6)
-    assert beyond.stands.metg == Interval(None, 3e-3, None)
-    assert (failed.stands.error, Point(again, failed).failed) == ("validation", True)
+    assert (precise.cell.ending, precise.cell.metg.value) == (Ending.PRECISE, 1e-6)
+    assert beyond.cell.metg == Interval(None, 3e-3, None)
+    assert (failed.cell.error, Point(again, failed).failed) == ("validation", True)
     assert Point(again, failed).number("metg") is None
 
 
@@ -72,10 +72,10 @@ def test_a_line_of_an_earlier_version_says_the_same(tmp_path: Path) -> None:
     for one, other in zip(old.measurements, new.measurements, strict=True):
         for name in ("system", "workload", "build", "version", "cores", "conditions"):
             assert getattr(one, name) == getattr(other, name)
-        assert (one.stands.ending, one.stands.error) == (other.stands.ending, other.stands.error)
+        assert (one.cell.ending, one.cell.error) == (other.cell.ending, other.cell.error)
         for quantity in ("metg", "overhead", "floor"):
-            assert one.stands.number(quantity) == other.stands.number(quantity)
-        rates = [Point(log, take).rates for log, take in ((old, one), (new, other))]
+            assert one.cell.number(quantity) == other.cell.number(quantity)
+        rates = [Point(log, measurement).rates for log, measurement in ((old, one), (new, other))]
         assert rates[0].keys() == rates[1].keys()
         for size, rate in rates[0].items():
             assert rate.value == pytest.approx(rates[1][size].value)
@@ -92,8 +92,8 @@ def test_what_makes_no_sense_in_a_line_of_an_earlier_version_is_left_out() -> No
     found = from_json(line, Counter())
     assert isinstance(found, Log) and found.names == {"a"}
     first, second = found.measurements
-    assert first.stands.metg == Interval(None, None, 2e-6) and not Point(found, first).rates
-    assert second.stands.ending is Ending.UNFINISHED
+    assert first.cell.metg == Interval(None, None, 2e-6) and not Point(found, first).rates
+    assert second.cell.ending is Ending.UNFINISHED
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_another_build_or_version_is_what_a_history_is_about(tmp_path: Path) -> 
     path = made.grown(tmp_path / "h.jsonl", [1e-6])
     made.grown(path, [1e-6], build="bbbb2222")
     (one,) = of(path)
-    assert [point.take.build for point in one.points] == ["aaaa1111", "bbbb2222"]
+    assert [point.measurement.build for point in one.points] == ["aaaa1111", "bbbb2222"]
 
 
 def test_rates_are_of_the_size_that_most_sessions_share(tmp_path: Path) -> None:

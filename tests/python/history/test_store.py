@@ -158,4 +158,4 @@ def test_a_session_is_brought_to_the_disk(file: Path, monkeypatch: pytest.Monkey
 
 def test_the_simulated_store_is_one(tmp_path: Path) -> None:
     file = made.grown(tmp_path / "h.jsonl", [1e-6, None])
-    assert [one.measurements[0].stands.error for one in store.read(file).logs] == ["", "validation"]
+    assert [one.measurements[0].cell.error for one in store.read(file).logs] == ["", "validation"]

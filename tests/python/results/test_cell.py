@@ -30,7 +30,7 @@ from taskgrain.results.compare.cells import compare
 from taskgrain.results.compare.sides import Side
 from taskgrain.results.export import frame
 from taskgrain.results.lines import CellLine, MetgLine
-from taskgrain.results.takes import opened
+from taskgrain.results.measurements import opened
 from taskgrain.study.workload import Cell as Asked
 from taskgrain.study.workload import Workload
 from taskgrain.words.endings import Ending
@@ -126,7 +126,7 @@ def by_history(folder: Path) -> dict[str, Said]:
         return {}
     stored = from_json(json.loads(json.dumps(made.to_json(), allow_nan=False)), Counter())
     assert isinstance(stored, Log)
-    return {f"{one.system}/{one.workload}": said(one.stands) for one in stored.measurements}
+    return {f"{one.system}/{one.workload}": said(one.cell) for one in stored.measurements}
 
 
 def check(folder: Path) -> None:
@@ -149,11 +149,10 @@ def check(folder: Path) -> None:
         ] == ([best.name] if best else [])
     for name, (_, *numbers) in by_curves(folder).items():
         assert one[name].result is not None and numbers == list(truth[name][1:]), name
-    takes = {(take.system, take.workload): take for take in opened(folder).takes if not take.earlier}
-    for (system, workload), take in takes.items():
-        name = f"{system}/{workload}"
-        if name in truth:
-            assert said(take.stands) == truth[name], name
+    for measurement in opened(folder).measurements:
+        name = f"{measurement.system}/{measurement.workload}"
+        if name in truth and not measurement.earlier:
+            assert said(measurement.cell) == truth[name], name
     for name, expected in by_history(folder).items():
         assert expected == truth[name] and truth[name][0] != Ending.UNFINISHED, name
 
@@ -161,8 +160,8 @@ def check(folder: Path) -> None:
 def check_comparison(folder: Path) -> None:
     """A comparison leaves out what has failed, and nothing else for that reason."""
     truth = {name: said(cell) for name, cell in cells(reader.read(folder).shown).items()}
-    takes = [take for take in opened(folder).takes if not take.earlier]
-    both = compare([Side("a", tuple(takes)), Side("b", tuple(takes))])
+    measurements = tuple(one for one in opened(folder).measurements if not one.earlier)
+    both = compare([Side("a", measurements), Side("b", measurements)])
     for compared in both.cells:
         name = f"{compared.system}/{compared.workload}"
         assert not compared.failed and (truth.get(name, [""])[0] == "failed") <= ("failed" in compared.why)
