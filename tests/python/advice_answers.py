@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from taskgrain.estimate.advice import Point
+from taskgrain.estimate.advice import EfficiencyPoint
 from taskgrain.measure.advise import Answer, Question, answer
 from taskgrain.results.curves import Curve
 from taskgrain.study.workload import Workload
@@ -21,7 +21,7 @@ def found(system: str, overhead: float, sizes: Sequence[float] = SIZES, scatter:
     for work in sizes:
         efficiency = work / (work + overhead)
         ends = efficiency * (1 - scatter), efficiency * (1 + scatter)
-        points.append(Point(work, Interval(efficiency, *ends)))
+        points.append(EfficiencyPoint(work, Interval(efficiency, *ends)))
     curve = Curve(
         system, WORKLOAD, 2, tuple(points), None, Interval(), Path("results/day"), "cpu", "f00d", 1.7e9
     )

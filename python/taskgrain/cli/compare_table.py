@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from taskgrain.cli.printer import Printer
-from taskgrain.estimate.drawn import Quantity
+from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.results.compare.cells import Compared, Comparison, Verdict
 from taskgrain.words import quantity

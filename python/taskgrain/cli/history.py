@@ -112,7 +112,7 @@ def history(
     """Keeps results over commits or days, and says which systems changed, when, and by how much."""
     from taskgrain.history import store as stores
     from taskgrain.history.series import series
-    from taskgrain.history.watch import QUANTITIES, watch
+    from taskgrain.history.trends import QUANTITIES, analyse
     from taskgrain.results.compare.cells import MARGIN, Question
 
     chosen = next(one for one in QUANTITIES if one == numbers.text(by, "--by", QUANTITIES))
@@ -147,7 +147,7 @@ def history(
             numbers.text(word, option, list(dict.fromkeys(found)))
     every = [one for one in every if not wanted or one.system in wanted]
     every = [one for one in every if not workloads or one.workload in workloads]
-    made = watch(every, question, end)
+    made = analyse(every, question, end)
     from taskgrain.cli import history_table
     from taskgrain.cli.printer import print_json, printer
 
@@ -163,7 +163,7 @@ def history(
         print_json(history_table.as_json(made))
     else:
         history_table.show(printer(), made)
-    if fail and any(one.regression for one in made.watched):
+    if fail and any(one.regression for one in made.trends):
         raise typer.Exit(EXIT_FAILED)
 
 

@@ -1,4 +1,4 @@
-"""What a measured curve of efficiency says of one task time: pure functions.
+"""The efficiency at one task time, read off a measured curve: pure functions.
 
 A point of the curve is a size of task: what its work takes alone, and the efficiency with its interval.
 Between two points 1 / efficiency is linear in 1 / work, as in `line`. What the curve really does there is not
@@ -26,15 +26,15 @@ Verdict = Literal["yes", "no", "unknown"]
 _NEAR = 1.15
 """Within this factor of a task time, a point was measured at that time."""
 _UNKNOWN = 0.25
-"""What lies between two points is unsure by this share of their distance."""
+"""Between two points, all is unsure by this share of their distance."""
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class EfficiencyPoint:
     """One size of task that was measured; only what has both bounds of an interval is one."""
 
     work: float
-    """What the work of a task takes alone, in seconds."""
+    """The time of the work of a task alone, in seconds."""
     efficiency: Interval
 
     @property
@@ -57,7 +57,7 @@ class Efficiency:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Whether a task time reaches a level of efficiency, and how long a task must be for it."""
+    """A level of efficiency: the verdict on a task time, and how long a task must be for it."""
 
     level: float
     verdict: Verdict
@@ -67,7 +67,7 @@ class Level:
     """The task time divided by that: above 1 it is longer than needed."""
 
 
-def efficiency_at(points: Sequence[Point], work: float) -> Efficiency:
+def efficiency_at(points: Sequence[EfficiencyPoint], work: float) -> Efficiency:
     """The efficiency of tasks whose work takes so many seconds alone."""
     curve = sorted(points, key=lambda one: one.work)
     if not curve:
@@ -89,7 +89,7 @@ def efficiency_at(points: Sequence[Point], work: float) -> Efficiency:
     return Efficiency("between", found, (small.work, large.work))
 
 
-def _moved(point: Point, work: float) -> Interval:
+def _moved(point: EfficiencyPoint, work: float) -> Interval:
     """The efficiency a little beside a point, if the overhead is the same; it may be twice as far off."""
     there, low, high = point.known
     value = 1.0 / (1.0 + max(1.0 / there - 1.0, 0.0) * point.work / work)
@@ -97,7 +97,7 @@ def _moved(point: Point, work: float) -> Interval:
     return Interval(value, value * low / there * min(1.0, shift), value * high / there * max(1.0, shift))
 
 
-def _between(small: Point, large: Point, work: float) -> Interval:
+def _between(small: EfficiencyPoint, large: EfficiencyPoint, work: float) -> Interval:
     """The efficiency between two points; the nearer to one of them, the surer."""
     if small.work == large.work:
         return small.efficiency
@@ -113,7 +113,7 @@ def _between(small: Point, large: Point, work: float) -> Interval:
     return Interval(value, low, high).exp()
 
 
-def needed(points: Sequence[Point], level: float) -> Interval:
+def needed(points: Sequence[EfficiencyPoint], level: float) -> Interval:
     """The work of the shortest task that reaches a level of efficiency, as far as the points enclose it.
 
     Where all points reach it, there is only an upper bound, and where none does, only a lower one.
@@ -166,14 +166,16 @@ def _agreeing(least: Interval, work: float, verdict: Verdict) -> Interval:
 
 
 def verdict_of(found: Interval, level: float) -> Verdict:
-    """Whether an efficiency that is known so well reaches a level."""
+    """The verdict on whether an efficiency that is known so well reaches a level."""
     if found.low is not None and found.low >= level:
         return "yes"
     return "no" if found.high is not None and found.high < level else "unknown"
 
 
-def level_of(points: Sequence[Point], work: float, level: float, known: Interval | None = None) -> Level:
-    """Whether tasks of so much work reach a level; `known` is the work that is needed, if a search told."""
+def level_of(
+    points: Sequence[EfficiencyPoint], work: float, level: float, known: Interval | None = None
+) -> Level:
+    """A level and tasks of so much work; `known` is the work that it needs, if a search told."""
     verdict = verdict_of(efficiency_at(points, work).found, level)
     least = _agreeing(known or needed(points, level), work, verdict)
     return Level(level, verdict, least, least.inverse(work))

@@ -31,7 +31,7 @@ class Efficiency:
 
     iterations: int
     work: float
-    """What the work of a task takes alone on one core: the reference beside the runs tells."""
+    """The time of the work of a task alone on one core: the reference beside the runs tells."""
     granularity: Interval
     efficiency: Interval
     repeats: int
@@ -40,8 +40,9 @@ class Efficiency:
 def efficiencies(
     samples: Sequence[Sample], *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> tuple[Efficiency, ...]:
-    """Of each size, ascending. Start and end of a run are taken off, if shorter runs tell what they take.
+    """The efficiency at each size, ascending.
 
+    Start and end of a run are taken off, if shorter runs tell what they take.
     Where most of a run was start and end, nothing has an interval. Raises ValueError without samples.
     """
     if all(one.short for one in samples):
@@ -50,7 +51,7 @@ def efficiencies(
     rounds = len(table.log_granularity)
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
     granularity, efficiency = table.locations()
-    drawn_g, drawn_e = table.locations(picks)
+    resampled_g, resampled_e = table.locations(picks)
     known = table.start_share <= MOST_START
     found = []
     for k, measured in enumerate(table.rounds.tolist()):
@@ -58,7 +59,7 @@ def efficiencies(
         used = measured if known else 0
         g, e = (
             interval(draws[:, k], float(value[k]), used, confidence, inflation=correlated).exp()
-            for draws, value in ((drawn_g, granularity), (drawn_e, efficiency))
+            for draws, value in ((resampled_g, granularity), (resampled_e, efficiency))
         )
         found.append(
             Efficiency(

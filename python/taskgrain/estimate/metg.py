@@ -62,7 +62,7 @@ class CurvePoint:
     efficiency: Interval
     repeats: int
     asked: float | None = None
-    """What the work of a task was to take alone, in seconds, where a task time was asked for."""
+    """The time that the work of a task was to take alone, in seconds, where one was asked for."""
 
 
 Curve = tuple[CurvePoint, ...]
@@ -70,7 +70,7 @@ Curve = tuple[CurvePoint, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metg:
-    """What a cell came to: the fields of a `metg` line of the results, seconds and work per second.
+    """The result of a cell: the fields of a `metg` line of the results, seconds and work per second.
 
     `estimate` gives a number the ending `budget`; the caller, who knows what was asked, makes it `precise`.
     `at` is what the efficiency at given task times ends with: METG has no number then. With `always_reached`,
@@ -82,12 +82,12 @@ class Metg:
     metg: Interval = Interval()
     iterations: float | None = None
     overhead: Interval = Interval()
-    """Of a task, in seconds of a core: what remains at no work."""
+    """The part of a task that is no work, in seconds of a core."""
     quiet: Interval = Interval()
     """METG as it would be on quiet cores; not known where they were quiet."""
     floor: Interval = Interval()
     start: Interval = Interval()
-    """Of a run, in seconds: its start and end, which all other numbers are without."""
+    """Start and end of a run, in seconds, which all other numbers are without."""
     rounds: int
     systematic: float = 0.0
     """The half-width relative to METG that more rounds do not make narrower."""
@@ -163,7 +163,7 @@ def estimate(
         best_rate = max(best_rate, peak)
     rounds = len(table.log_granularity)
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
-    curve, drawn_efficiency = _curve(table, picks, confidence)
+    curve, resampled_efficiency = _curve(table, picks, confidence)
     typical_g, typical_e = table.locations()
     target = math.log(threshold)
     used = table.fit
@@ -174,7 +174,7 @@ def estimate(
     ending: Ending = "budget"
     if table.start_share > MOST_START:
         pass  # of the little that is left beside start and end, nothing is known
-    elif _falls_through(table, typical_e, drawn_efficiency, target, confidence):
+    elif _falls_through(table, typical_e, resampled_efficiency, target, confidence):
         ending = "several_crossings"
     elif (fit[1] < target).all():
         ending, numbers["metg"] = "never_reached", Interval(low=curve[-1].granularity.value)
@@ -244,7 +244,7 @@ def _numbers(
 
 
 def _start(table: Table, picks: NDArray[np.int64], confidence: float) -> Interval:
-    """What start and end of a run take, in seconds; nothing if that is not known."""
+    """Start and end of a run, in seconds; nothing if that is not known."""
     start = table.start
     if not start.known:
         return Interval()
@@ -268,22 +268,24 @@ def _iterations(table: Table, log_granularity: Floats, log_metg: float) -> float
 def _curve(table: Table, picks: NDArray[np.int64], confidence: float) -> tuple[Curve, Floats]:
     """The curve, and the resamples of its log efficiencies [resamples x sizes]."""
     granularity, efficiency = table.locations()
-    drawn_g, drawn_e = table.locations(picks)
+    resampled_g, resampled_e = table.locations(picks)
     points = []
     for k, rounds in enumerate(table.rounds.tolist()):
         points.append(
             CurvePoint(
                 int(table.iterations[k]),
-                interval(drawn_g[:, k], float(granularity[k]), rounds, confidence).exp(),
-                interval(drawn_e[:, k], float(efficiency[k]), rounds, confidence).exp(),
+                interval(resampled_g[:, k], float(granularity[k]), rounds, confidence).exp(),
+                interval(resampled_e[:, k], float(efficiency[k]), rounds, confidence).exp(),
                 int(table.repeats[k]),
             )
         )
-    return tuple(points), drawn_e
+    return tuple(points), resampled_e
 
 
-def _falls_through(table: Table, efficiency: Floats, drawn: Floats, target: float, confidence: float) -> bool:
-    """Whether efficiency is surely above the threshold at one size and surely below at a larger one.
+def _falls_through(
+    table: Table, efficiency: Floats, resampled: Floats, target: float, confidence: float
+) -> bool:
+    """True if efficiency is surely above the threshold at one size and surely below at a larger one.
 
     Every curve begins below (a task of no work has efficiency 0), so that is a second crossing, also where
     the first lies below the sizes measured. Surely: an interval at the level shared between the sizes
@@ -292,7 +294,7 @@ def _falls_through(table: Table, efficiency: Floats, drawn: Floats, target: floa
     shared = 1.0 - _SURELY * (1.0 - confidence) / len(efficiency)
     above = False
     for k in np.flatnonzero(table.rounds >= FEW_ROUNDS):
-        found = interval(drawn[:, k], float(efficiency[k]), int(table.rounds[k]), shared)
+        found = interval(resampled[:, k], float(efficiency[k]), int(table.rounds[k]), shared)
         if above and found.high is not None and found.high < target:
             return True
         above = above or (found.low is not None and found.low > target)

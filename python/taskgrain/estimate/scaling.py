@@ -45,12 +45,12 @@ class Scaled:
     seconds: Interval
     efficiency: Interval
     measured: bool
-    """Whether tasks of this work lie between those that were measured."""
+    """True if tasks of this work lie between those that were measured."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """What scales: all its work, in seconds of one core, in `steps` of `tasks` on each core."""
+    """A program that scales: all its work, in seconds of one core, in `steps` of `tasks` on each core."""
 
     work: float
     steps: int

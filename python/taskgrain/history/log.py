@@ -47,9 +47,9 @@ class Log(Line):
     label: str
     """Commit, or what else the user called it."""
     machine: Mapping[str, Any]
-    """Of `machine.json` what tells machines apart."""
+    """The part of `machine.json` that tells machines apart."""
     study: Mapping[str, Any]
-    """Of `study.toml` what changes what is measured, and is not in the lines."""
+    """The settings of `study.toml` that change what is measured, and are not in the lines."""
     lines: tuple[Line, ...]
 
     @cached_property

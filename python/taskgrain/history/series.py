@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from taskgrain.estimate.course import Seen
-from taskgrain.estimate.drawn import Alone, Quantity
+from taskgrain.estimate.quantities import LogEstimate, Quantity
+from taskgrain.estimate.segments import Observation
 from taskgrain.history.log import Log
 from taskgrain.results.compare.conditions import differences
 from taskgrain.results.measurements import Measurement
@@ -16,11 +16,11 @@ from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
 
 UNITS: Mapping[Quantity, str] = {"metg": "s", "overhead": "s", "floor": "s", "rate": "1/s"}
-"""Of the quantities of a history. A rate is in tasks a second."""
+"""Units of the quantities of a history. A rate is in tasks a second."""
 
 
 @dataclass(frozen=True)
-class Point:
+class Entry:
     """A cell in one session."""
 
     log: Log
@@ -28,7 +28,7 @@ class Point:
 
     @property
     def failed(self) -> bool:
-        """Whether the cell failed there."""
+        """True if the cell failed there."""
         return self.measurement.cell.ending is Ending.FAILED
 
     @property
@@ -54,7 +54,7 @@ class Series:
 
     system: str
     workload: str
-    points: list[Point] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
     apart: str = ""
     """Why these sessions are no part of an earlier series of the cell; empty for the first series."""
 
@@ -64,7 +64,7 @@ class Series:
 
     def size(self) -> int | None:
         """Iterations of the tasks that rates are of: those that most sessions measured; None if none did."""
-        counts = Counter(size for point in self.points for size in point.rates)
+        counts = Counter(size for entry in self.entries for size in entry.rates)
         most = max(counts.values(), default=0)
         known = sorted(size for size, count in counts.items() if count == most)
         return known[len(known) // 2] if known else None
@@ -72,9 +72,9 @@ class Series:
     def numbers(self, quantity: Quantity) -> list[Interval | None]:
         """One for each session; None where it has none."""
         if quantity != "rate":
-            return [point.number(quantity) for point in self.points]
+            return [entry.number(quantity) for entry in self.entries]
         size = self.size()
-        return [None if size is None else point.rates.get(size) for point in self.points]
+        return [None if size is None else entry.rates.get(size) for entry in self.entries]
 
 
 def series(logs: Iterable[Log]) -> list[Series]:
@@ -83,24 +83,24 @@ def series(logs: Iterable[Log]) -> list[Series]:
     for log in sorted(logs, key=lambda one: one.time):
         for measurement in log.measurements:
             known = found.setdefault((measurement.system, measurement.workload), [])
-            why = [next(differences(one.points[0].measurement, measurement), "") for one in known]
+            why = [next(differences(one.entries[0].measurement, measurement), "") for one in known]
             if all(why):
                 known.append(Series(measurement.system, measurement.workload, apart=why[-1] if why else ""))
                 why.append("")
-            known[why.index("")].points.append(Point(log, measurement))
+            known[why.index("")].entries.append(Entry(log, measurement))
     return [one for each in found.values() for one in each]
 
 
-def seen(numbers: Sequence[Interval | None]) -> dict[int, Seen]:
-    """What each session says of a quantity, by its place; those that say nothing are left out."""
+def observations(numbers: Sequence[Interval | None]) -> dict[int, Observation]:
+    """The numbers that sessions have, by their places; sessions without one are left out."""
     found = {}
     for place, one in enumerate(numbers):
         if one is None:
             continue
         logs = one.log()
         if logs.value is not None:
-            found[place] = Seen.of(Alone.within(logs))
+            found[place] = Observation.of(LogEstimate.within(logs))
         elif logs != Interval():
             low = -math.inf if logs.low is None else logs.low
-            found[place] = Seen(low, math.inf if logs.high is None else logs.high)
+            found[place] = Observation(low, math.inf if logs.high is None else logs.high)
     return found

@@ -22,7 +22,7 @@ _WHAT = "a history's store: a file to which taskgrain history has added sessions
 
 @dataclass(frozen=True)
 class Stored:
-    """What a store holds."""
+    """The content of a store."""
 
     logs: tuple[Log, ...]
     """In the order of the file; those that come twice, as where two stores were joined, count once."""
@@ -63,7 +63,7 @@ def _stored(path: Path) -> Stored:
 
 @dataclass(frozen=True)
 class Added:
-    """What came of adding logs."""
+    """Logs that were to be added."""
 
     added: tuple[Log, ...]
     known: tuple[Log, ...]

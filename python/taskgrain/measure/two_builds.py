@@ -18,7 +18,7 @@ from taskgrain.drive.answers import DriverError
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 from taskgrain.estimate.decision import decision
-from taskgrain.estimate.drawn import AT_A_SIZE, shared_size
+from taskgrain.estimate.quantities import AT_A_SIZE, shared_size
 from taskgrain.estimate.ratio import ratio
 from taskgrain.measure import call
 from taskgrain.measure.experiments.side import Side as Search

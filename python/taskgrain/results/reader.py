@@ -37,7 +37,7 @@ _CHUNK = 2**16
 
 @dataclass(frozen=True)
 class Contents:
-    """What the lines of a results folder say, in order."""
+    """The lines of a results folder, in order."""
 
     file: Path
     raw: bytes
@@ -57,7 +57,7 @@ class Contents:
     odd: Mapping[str, int] = field(default_factory=dict)
     """How many values of which field make no sense, by `kind.field`; they count as missing."""
     remarks: tuple[str, ...] = ()
-    """What is odd about the file itself."""
+    """Oddities of the file itself."""
 
     @cached_property
     def shown(self) -> tuple[Line, ...]:
@@ -145,7 +145,7 @@ def study(folder: Path) -> Study:
 
 
 def machine(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
-    """What `machine.json` says, and what is odd about it: then it is empty."""
+    """The table of `machine.json`, and what is odd about it: then it is empty."""
     try:
         table = _object((folder / MACHINE).read_bytes())
     except OSError as error:

@@ -83,7 +83,7 @@ class Store:
         self.folder = folder
         self.logs = folder / "logs"
         self.warnings: list[str] = []
-        """What was found odd about the folder."""
+        """Oddities of the folder."""
         self.session = session
         """The one that begins, as its line will say it."""
         self._choice = choice
@@ -106,7 +106,7 @@ class Store:
         self.warnings += self.contents.warnings()
         begun = [self.session] if self.session else []
         self.history = placed([*self.contents.stored, *begun])[: len(self.contents.stored)]
-        """What earlier calls have written, under the names that it has from now on."""
+        """Lines that earlier calls have written, under the names that it has from now on."""
 
     def _make_folder(self) -> None:
         folder = self.folder

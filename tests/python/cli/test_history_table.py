@@ -15,12 +15,12 @@ from taskgrain.cli.history_table import as_json, bars, show
 from taskgrain.cli.printer import Printer
 from taskgrain.history import store
 from taskgrain.history.series import series
-from taskgrain.history.watch import History, Watched, watch
+from taskgrain.history.trends import History, Trend, analyse
 from taskgrain.results.compare.cells import Question
 
 
 def history(path: Path) -> History:
-    return watch(series(store.read(path).logs), Question())
+    return analyse(series(store.read(path).logs), Question())
 
 
 def printed(found: History, width: int) -> list[str]:
@@ -58,8 +58,8 @@ def test_what_else_there_is_to_know_stands_below(path: Path) -> None:
     assert "scatter by" in text
 
 
-def one(path: Path, values: list[float | None]) -> Watched:
-    (found,) = history(made.grown(path, values)).watched
+def one(path: Path, values: list[float | None]) -> Trend:
+    (found,) = history(made.grown(path, values)).trends
     return found
 
 
@@ -83,7 +83,7 @@ def test_bars_in_ascii(path: Path) -> None:
 
 
 def test_no_session_is_a_sentence() -> None:
-    assert printed(watch([], Question()), 80) == ["No session has such a cell."]
+    assert printed(analyse([], Question()), 80) == ["No session has such a cell."]
 
 
 def test_the_document_has_all_of_it(path: Path) -> None:

@@ -6,17 +6,17 @@ import math
 
 import pytest
 
-from taskgrain.estimate.advice import Point, efficiency_at, level_of, needed, verdict_of
+from taskgrain.estimate.advice import EfficiencyPoint, efficiency_at, level_of, needed, verdict_of
 from taskgrain.words.interval import Interval
 
 OVERHEAD = 5e-6
 
 
-def point(work: float, scatter: float = 0.02, overhead: float = OVERHEAD) -> Point:
+def point(work: float, scatter: float = 0.02, overhead: float = OVERHEAD) -> EfficiencyPoint:
     """Of a system whose tasks cost the same at each size."""
     efficiency = work / (work + overhead)
     ends = efficiency * (1.0 - scatter), min(1.0, efficiency * (1.0 + scatter))
-    return Point(work, Interval(efficiency, *ends))
+    return EfficiencyPoint(work, Interval(efficiency, *ends))
 
 
 CURVE = [point(work) for work in (2e-6, 4e-6, 8e-6, 16e-6, 32e-6, 64e-6)]
@@ -72,7 +72,7 @@ def test_a_level_that_is_always_or_never_reached_has_one_bound() -> None:
 
 
 def test_a_bound_that_the_interval_does_not_set_is_missing() -> None:
-    wide = [Point(one.work, Interval(one.efficiency.value, 0.01, 1.0)) for one in CURVE]
+    wide = [EfficiencyPoint(one.work, Interval(one.efficiency.value, 0.01, 1.0)) for one in CURVE]
     found = needed(wide, 0.5)
     assert found.value == pytest.approx(OVERHEAD, rel=0.01) and (found.low, found.high) == (None, None)
 
@@ -102,7 +102,7 @@ def test_a_search_knows_the_needed_work_better() -> None:
 
 
 def test_a_dip_is_made_monotone() -> None:
-    dip = [*CURVE[:3], Point(16e-6, Interval(0.55, 0.5, 0.6)), *CURVE[4:]]
+    dip = [*CURVE[:3], EfficiencyPoint(16e-6, Interval(0.55, 0.5, 0.6)), *CURVE[4:]]
     found = needed(dip, 0.5)
     assert found.value is not None and math.isfinite(found.value)
 

@@ -13,7 +13,7 @@ import history_store as made
 import pytest
 
 from taskgrain.history.log import Log, from_json, measured
-from taskgrain.history.series import Point
+from taskgrain.history.series import Entry
 from taskgrain.results.lines import CellLine, MetgLine, RunLine, UnknownLine
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import UsageError
@@ -44,10 +44,10 @@ def test_the_numbers_of_a_cell(tmp_path: Path) -> None:
     assert (measurement.system, measurement.workload) == ("mpi", "stencil_1d/width=4")
     assert (measurement.build, measurement.version, measurement.cores) == ("aaaa1111", "2.1", 2)
     assert measurement.conditions.machine == "abcd1234"
-    point = Point(found, measurement)
-    assert point.number("metg") == Interval(1e-6, 1e-6 / 1.02, 1.02e-6)
+    entry = Entry(found, measurement)
+    assert entry.number("metg") == Interval(1e-6, 1e-6 / 1.02, 1.02e-6)
     assert measurement.cell.number("floor").value == pytest.approx(1e-6 / 3)
-    rate = point.rates[100]
+    rate = entry.rates[100]
     expected = pytest.approx((2e6, 2e6 / 1.02, 2e6 * 1.02))
     assert (rate.value, rate.low, rate.high) == expected, "tasks a second, of both cores"
 
@@ -61,8 +61,8 @@ def test_a_line_is_read_as_it_was_written_and_folds_to_the_same(tmp_path: Path) 
     precise, beyond, failed = again.measurements
     assert (precise.cell.ending, precise.cell.metg.value) == (Ending.PRECISE, 1e-6)
     assert beyond.cell.metg == Interval(None, 3e-3, None)
-    assert (failed.cell.error, Point(again, failed).failed) == ("validation", True)
-    assert Point(again, failed).number("metg") is None
+    assert (failed.cell.error, Entry(again, failed).failed) == ("validation", True)
+    assert Entry(again, failed).number("metg") is None
 
 
 def test_a_line_of_an_earlier_version_says_the_same(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_line_of_an_earlier_version_says_the_same(tmp_path: Path) -> None:
         assert (one.cell.ending, one.cell.error) == (other.cell.ending, other.cell.error)
         for quantity in ("metg", "overhead", "floor"):
             assert one.cell.number(quantity) == other.cell.number(quantity)
-        rates = [Point(log, measurement).rates for log, measurement in ((old, one), (new, other))]
+        rates = [Entry(log, measurement).rates for log, measurement in ((old, one), (new, other))]
         assert rates[0].keys() == rates[1].keys()
         for size, rate in rates[0].items():
             assert rate.value == pytest.approx(rates[1][size].value)
@@ -92,7 +92,7 @@ def test_what_makes_no_sense_in_a_line_of_an_earlier_version_is_left_out() -> No
     found = from_json(line, Counter())
     assert isinstance(found, Log) and found.names == {"a"}
     first, second = found.measurements
-    assert first.cell.metg == Interval(None, None, 2e-6) and not Point(found, first).rates
+    assert first.cell.metg == Interval(None, None, 2e-6) and not Entry(found, first).rates
     assert second.cell.ending is Ending.UNFINISHED
 
 

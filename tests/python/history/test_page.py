@@ -12,12 +12,12 @@ import pytest
 from taskgrain.history import store
 from taskgrain.history.page import render
 from taskgrain.history.series import series
-from taskgrain.history.watch import watch
+from taskgrain.history.trends import analyse
 from taskgrain.results.compare.cells import Question
 
 
 def page(path: Path) -> str:
-    return render(watch(series(store.read(path).logs), Question()), "runtime")
+    return render(analyse(series(store.read(path).logs), Question()), "runtime")
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from taskgrain.estimate.decision import Decision, decision
-from taskgrain.estimate.drawn import AT_A_SIZE, Alone, Quantity, alone, shared_size
+from taskgrain.estimate.quantities import AT_A_SIZE, LogEstimate, Quantity, log_estimate, shared_size
 from taskgrain.estimate.ratio import Ratio, ratio
 from taskgrain.estimate.sessions import Scatter, ratio_of_pairs, ratio_of_sessions, scatter
 from taskgrain.results.cell import Cell
@@ -220,9 +220,11 @@ class _Pair:
             ]
             return self._of_matched(each, quantity, confidence)
 
-        def known(measurements: Measurements) -> list[Alone]:
+        def known(measurements: Measurements) -> list[LogEstimate]:
             each = [
-                alone(one.samples, quantity, threshold=threshold, iterations=iterations, resamples=_RESAMPLES)
+                log_estimate(
+                    one.samples, quantity, threshold=threshold, iterations=iterations, resamples=_RESAMPLES
+                )
                 for one in measurements
             ]
             return [one for one in each if one is not None]
@@ -244,7 +246,7 @@ class _Pair:
             if each[0].value is None and quantity == "metg":
                 return _bounds(self.contender[0].cell, self.baseline[0].cell), None
             return (None if each[0].value is None else each[0]), None
-        logs = [Alone.within(one.log()) for one in each if one.value is not None]
+        logs = [LogEstimate.within(one.log()) for one in each if one.value is not None]
         between = scatter([logs])
         return (None if between is None else ratio_of_pairs(logs, between, confidence)), between
 
