@@ -12,6 +12,9 @@ from compared_folders import DAY, cell, session, write
 
 from taskgrain.history import store
 from taskgrain.history.log import Log, measured
+from taskgrain.history.series import series
+from taskgrain.history.trends import History, analyse
+from taskgrain.results.compare.cells import Question
 
 BEGIN = 1_780_000_000.0
 """Unix time of the first session: 2026-05-28."""
@@ -68,3 +71,8 @@ def grown(path: Path, values: Sequence[float | None], system: str = "mpi", **cha
         logs.append(measured(folder(where, end, **changes), f"c{number}")[0])
     store.add(path, logs)
     return path
+
+
+def history(path: Path, known: float | None = None, **question: Any) -> History:
+    """What the store says, as it was asked."""
+    return analyse(series(store.read(path).logs), Question(**question), known)

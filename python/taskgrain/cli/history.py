@@ -183,11 +183,11 @@ def _add(store: Path, folders: list[Path], label: str | None, time: str | None) 
         found.append(log)
         for warning in warnings:
             sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
-    done = stores.add(store, found)
-    for one in done.added:
+    added, known = stores.add(store, found)
+    for one in added:
         cells = quantity.counted(len(one.measurements), "cell")
         sys.stderr.write(f"taskgrain: {store}: added {one.label}, {cells}\n")
-    for one in done.known:
+    for one in known:
         sys.stderr.write(f"taskgrain: {store}: has this session already, as {one.label}; not added again\n")
 
 

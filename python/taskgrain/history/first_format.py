@@ -9,66 +9,64 @@ from taskgrain.results import values
 from taskgrain.study.fields import WORKLOAD
 
 KIND = "session"
-_NUMBERS = {"metg": "", "overhead": "overhead_", "floor": "floor_"}
-"""How a `metg` line calls their bounds."""
+_PREFIXES = {"metg": "", "overhead": "overhead_", "floor": "floor_"}
+"""What stands before `low` and `high` in a `metg` line."""
 Table = dict[str, Any]
 
 
 def converted(table: Mapping[str, Any]) -> Table:
     """The object of a log."""
     shared, common = _table(table.get("conditions")), _table(table.get("settings"))
-    settings = common | {
-        key: value
-        for one in _list(table.get("cells"))
-        for key, value in _table(_table(one).get("settings")).items()
-        if key not in WORKLOAD
-    }
+    cells = [_table(one) for one in _list(table.get("cells"))]
+    lines = [{"kind": "session", "session": one} for one in _list(table.get("sessions"))]
+    study = dict(common)
+    for cell in cells:
+        own = _table(cell.get("settings"))
+        study |= own
+        lines += _lines(cell, shared | _table(cell.get("conditions")), common | own)
     cpu = {"model": shared.get("cpu"), "frequency": {"governor": shared.get("governor")}}
-    names = [{"kind": "session", "session": one} for one in _list(table.get("sessions"))]
-    lines = [line for one in _list(table.get("cells")) for line in _lines(_table(one), shared, common)]
-    return {
-        "schema": table.get("schema"), "kind": "log", "time": table.get("time"), "label": table.get("label"),
-        "machine": {"kernel": shared.get("kernel"), "cpu": cpu}, "study": settings, "lines": names + lines,
-    }  # fmt: skip
+    head = {name: table.get(name) for name in ("schema", "time", "label")}
+    machine = {"kernel": shared.get("kernel"), "cpu": cpu}
+    return head | {"kind": "log", "machine": machine, "study": study, "lines": lines}
 
 
-def _lines(cell: Table, shared: Table, common: Table) -> Iterator[Table]:
-    """A cell with a session of its own, as it may have conditions of its own."""
+def _lines(cell: Table, conditions: Table, settings: Table) -> Iterator[Table]:
+    """The lines of a cell, with a session of its own, as cells may have different conditions."""
     system, workload = values.text(cell.get("system")), values.text(cell.get("workload"))
     if not system or not workload:
         return
     name, cores = f"{system}/{workload}", values.positive(cell.get("cores"))
-    conditions = shared | _table(cell.get("conditions"))
-    settings = common | _table(cell.get("settings"))
-    builds = {system: cell.get("build"), conditions.get("reference"): conditions.get("reference_build")}
+    reference = conditions.get("reference")
+    builds = (system, cell.get("build")), (reference, conditions.get("reference_build"))
     yield {
         "kind": "session", "machine": conditions.get("machine"), "taskgrain": conditions.get("harness"),
         "cores": conditions.get("processors"),
-        "systems": [{"name": key, "build": build} for key, build in builds.items()],
+        "systems": [{"name": one, "build": build} for one, build in builds],
     }  # fmt: skip
     fields = {WORKLOAD[key].column: value for key, value in settings.items() if key in WORKLOAD}
     yield fields | {
-        "kind": "cell", "cell": name, "system": system, "reference": conditions.get("reference"),
-        "threshold": settings.get("threshold"), "steps": settings.get("steps"), "cores": cell.get("cores"),
+        "kind": "cell", "cell": name, "system": system, "reference": reference, "cores": cell.get("cores"),
+        "threshold": settings.get("threshold"), "steps": settings.get("steps"),
         "driver": {"version": cell.get("version")},
     }  # fmt: skip
-    if (error := cell.get("error")) is not None:
-        yield {"kind": "failure", "cell": name, "error": error, "message": ""}
+    if cell.get("error") is not None:
+        yield {"kind": "failure", "cell": name, "error": cell["error"], "message": ""}
         return
-    found: Table = {"kind": "metg", "cell": name, "ending": cell.get("ending")}
-    for quantity, prefix in _NUMBERS.items():
-        value, low, high = _interval(cell.get(quantity))
-        found |= {quantity: value, f"{prefix}low": low, f"{prefix}high": high}
-    curve = []
+    found: Table = {"kind": "metg", "cell": name, "ending": cell.get("ending"), "curve": []}
+    for quantity, prefix in _PREFIXES.items():
+        found |= dict(
+            zip((quantity, f"{prefix}low", f"{prefix}high"), _ends(cell.get(quantity)), strict=True)
+        )
     for one in _list(cell.get("rate")):
-        value, low, high = (cores / end if cores and end else None for end in _interval(one))
-        ends = {"granularity": value, "granularity_low": high, "granularity_high": low}
-        curve.append(ends | {"iterations": _table(one).get("iterations")})
-    yield found | {"curve": curve}
+        point = {"iterations": _table(one).get("iterations")}
+        ends = zip(("granularity", "granularity_high", "granularity_low"), _ends(one), strict=True)
+        point |= {key: cores / end for key, end in ends if cores and end}
+        found["curve"].append(point)
+    yield found
 
 
-def _interval(value: object) -> tuple[float | None, ...]:
-    return tuple(values.positive(_table(value).get(name)) for name in ("value", "low", "high"))
+def _ends(value: object) -> list[float | None]:
+    return [values.positive(_table(value).get(name)) for name in ("value", "low", "high")]
 
 
 def _table(value: object) -> Table:

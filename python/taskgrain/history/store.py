@@ -61,21 +61,12 @@ def _stored(path: Path) -> Stored:
     return Stored(tuple(logs), len(every) - len(logs), contents)
 
 
-@dataclass(frozen=True)
-class Added:
-    """Logs that were to be added."""
-
-    added: tuple[Log, ...]
-    known: tuple[Log, ...]
-    """As the store has them already; they were not added again."""
-    warnings: tuple[str, ...] = ()
-
-
-def add(path: Path, logs: Sequence[Log]) -> Added:
+def add(path: Path, logs: Sequence[Log]) -> tuple[list[Log], list[Log]]:
     """Adds the logs that the store does not have, all of them or none, and brings them to the disk.
 
-    The file is made if need be. Raises `InputError` if it is no store, `UsageError` if a newer taskgrain
-    wrote it, another one holds it, or it has a part of a log, and `OutputError` if it cannot be written.
+    Returns those that were added, and those that were known, as the store has them. The file is made if
+    need be. Raises `InputError` if it is no store, `UsageError` if a newer taskgrain wrote it, another one
+    holds it, or it has a part of a log, and `OutputError` if it cannot be written.
     """
     if path.exists() and not path.is_file():
         raise InputError("STORE", str(path), "a file")
@@ -93,7 +84,7 @@ def add(path: Path, logs: Sequence[Log]) -> Added:
             _append(file, stored.contents.torn, new)
     finally:
         file.close()
-    return Added(tuple(new), tuple(known), tuple(stored.warnings()))
+    return new, known
 
 
 def _told_apart(path: Path, stored: Sequence[Log], logs: Sequence[Log]) -> tuple[list[Log], list[Log]]:

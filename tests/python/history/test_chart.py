@@ -8,16 +8,13 @@ import history_store as made
 import pytest
 
 from taskgrain.estimate.quantities import Quantity
-from taskgrain.history import store
 from taskgrain.history.chart import svg
-from taskgrain.history.series import series
-from taskgrain.history.trends import Trend, analyse
+from taskgrain.history.trends import Trend
 from taskgrain.report.look import PAPER
-from taskgrain.results.compare.cells import Question
 
 
 def trend(path: Path, by: Quantity = "metg") -> Trend:
-    (one,) = analyse(series(store.read(path).logs), Question(by)).trends
+    (one,) = made.history(path, by=by).trends
     return one
 
 

@@ -8,8 +8,7 @@ import history_store as made
 import pytest
 
 from taskgrain.estimate.ratio import Ratio
-from taskgrain.history import store, text
-from taskgrain.history.series import series
+from taskgrain.history import text
 from taskgrain.history.trends import History, analyse
 from taskgrain.results.compare.cells import Question
 from taskgrain.words.interval import Interval
@@ -21,7 +20,7 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     made.grown(path, [*made.scattered((20, 1.0)), None], "limit")
     made.grown(path, made.scattered((20, 1.0)), "openmp_for")
     made.grown(path, [1e-6], machine="ffff0000")
-    return analyse(series(store.read(path).logs), Question())
+    return made.history(path)
 
 
 def test_each_verdict_says_what_it_rests_on(history: History) -> None:

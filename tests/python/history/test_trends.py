@@ -7,6 +7,7 @@ from pathlib import Path
 
 import history_store as made
 import pytest
+from history_store import history
 
 from taskgrain.history import store
 from taskgrain.history.series import series
@@ -14,10 +15,6 @@ from taskgrain.history.trends import History, Trend, analyse, verdicts
 from taskgrain.results.compare.cells import Question
 from taskgrain.results.lines import Line, MetgLine
 from taskgrain.words.endings import Ending
-
-
-def history(path: Path, known: float | None = None, **question: object) -> History:
-    return analyse(series(store.read(path).logs), Question(**question), known)  # type: ignore[arg-type]
 
 
 def only(found: History) -> Trend:
