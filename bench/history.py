@@ -27,7 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
 
 from arguments import count, names
-from history_worlds import WORLDS, simulated, watched
+from history_worlds import WORLDS, segmented, simulated
 
 TIMES = 1.2
 LATE = (2, 3, 4, 5, 8)
@@ -36,17 +36,17 @@ WIDTH = 7
 
 
 def _alarm(world: str, count: int, cells: int, seed: int) -> bool:
-    return bool(watched(simulated(world, seed, (count, 1.0)), cells).changes)
+    return bool(segmented(simulated(world, seed, (count, 1.0)), cells).changes)
 
 
 def _ever(world: str, count: int, cells: int, seed: int) -> bool:
     seen = simulated(world, seed, (count, 1.0))
-    return any(watched(seen[:end], cells).changes for end in range(4, count + 1))
+    return any(segmented(seen[:end], cells).changes for end in range(4, count + 1))
 
 
 def _late(world: str, count: int, cells: int, after: int, seed: int) -> tuple[bool, bool, bool, bool]:
     """Whether the change is seen, at its place, with a ratio that holds the truth; and whether more are."""
-    found = watched(simulated(world, seed, (count - after, 1.0), (after, TIMES)), cells)
+    found = segmented(simulated(world, seed, (count - after, 1.0), (after, TIMES)), cells)
     if not found.changes:
         return False, False, False, False
     last = found.changes[-1]
@@ -58,7 +58,7 @@ def _undone(world: str, count: int, cells: int, seed: int) -> bool:
     middle = count // 5
     before = (count - middle) // 2
     levels = (before, 1.0), (middle, TIMES), (count - middle - before, 1.0)
-    return len(watched(simulated(world, seed, *levels), cells).changes) >= 2
+    return len(segmented(simulated(world, seed, *levels), cells).changes) >= 2
 
 
 def _counts(text: str) -> list[int]:

@@ -50,9 +50,7 @@ _DISTURBED = ("runs_disturbed", "efficiency_above_one")
 class Found:
     """What one call of `taskgrain metg` said, and how long it took."""
 
-    metg: float | None
-    low: float | None
-    high: float | None
+    metg: Interval
     ending: str
     warnings: tuple[str, ...]
     """Their codes."""
@@ -60,12 +58,7 @@ class Found:
 
     @property
     def half_width(self) -> float:
-        if self.metg is None or self.low is None or self.high is None:
-            return float("inf")
-        return (self.high - self.low) / (2 * self.metg)
-
-    def contains(self, value: float) -> bool:
-        return (self.low or 0.0) <= value <= (self.high or float("inf"))
+        return self.metg.half_width
 
 
 def called(words: Sequence[str], budget: float) -> tuple[list[dict[str, Any]], float]:
@@ -80,11 +73,11 @@ def called(words: Sequence[str], budget: float) -> tuple[list[dict[str, Any]], f
 def metg(system: str, per_core: int, budget: float) -> Found:
     (cell,), elapsed = called(["--system", system, "--width", str(per_core * len(CORES))], budget)
     codes = tuple(one["code"] for one in cell["warnings"])
-    return Found(cell["metg"], cell["low"], cell["high"], cell["ending"], codes, elapsed)
+    return Found(Interval(cell["metg"], cell["low"], cell["high"]), cell["ending"], codes, elapsed)
 
 
 def shown(found: Found) -> str:
-    value = found.ending if found.metg is None else interval(Interval(found.metg, found.low, found.high))
+    value = found.ending if found.metg.value is None else interval(found.metg)
     return f"{value:28} {found.ending:8} {found.seconds:6.1f} s"
 
 
@@ -122,15 +115,15 @@ def cost(options: argparse.Namespace) -> None:
         begin = time.process_time()
         estimated = estimate(samples)
         thought = time.process_time() - begin
-        value, low, high = estimated.metg, estimated.low, estimated.high
-        swept = interval(Interval(value, low, high)) if value is not None else "none"
-        overlap = "" if value is None else "overlap" if _overlap(found, low, high) else "APART"
+        value = estimated.metg
+        swept = interval(value) if value.value is not None else "none"
+        overlap = "" if value.value is None else "overlap" if _overlap(found.metg, value) else "APART"
         row = f"{shown(found)} {swept:20} {taken:6.1f} s  {taken / found.seconds:5.1f} {overlap:7}"
         print(f"{system:12} {per_core:>8}  {row} {1e3 * thought:5.0f} ms", flush=True)
 
 
-def _overlap(found: Found, low: float | None, high: float | None) -> bool:
-    return (found.low or 0.0) <= (high or float("inf")) and (low or 0.0) <= (found.high or float("inf"))
+def _overlap(one: Interval, other: Interval) -> bool:
+    return one.ends[0] <= other.ends[1] and other.ends[0] <= one.ends[1]
 
 
 # -- same ---------------------------------------------------------------------------------------------------
@@ -195,12 +188,12 @@ def repeat(options: argparse.Namespace) -> None:
             print(f"{turn + 1:3} {system:12} {per_core}  {shown(one)}", file=sys.stderr, flush=True)
     print(f"{'system':12} per core  median     variation  in interval  precise  median time")
     for (system, per_core), all_of in found.items():
-        values = np.array([one.metg for one in all_of if one.metg is not None])
+        values = np.array([one.metg.value for one in all_of if one.metg.value is not None])
         if not len(values):
             print(f"{system:12} {per_core:>8}  none")
             continue
         middle = float(np.median(values))
-        inside = sum(one.contains(middle) for one in all_of)
+        inside = sum(one.metg.contains(middle) for one in all_of)
         precise = sum(one.ending == "precise" for one in all_of)
         taken = float(np.median([one.seconds for one in all_of]))
         row = (
@@ -244,7 +237,7 @@ def disturb(options: argparse.Namespace) -> None:
         for period in (0.02, 0.2, 2.0):
             with half_a_core(period):
                 found = metg(system, per_core, options.budget)
-            inside = _overlap(found, quiet.low, quiet.high)
+            inside = _overlap(found.metg, quiet.metg)
             said = any(code in _DISTURBED for code in found.warnings)
             verdict = (
                 "holds" if inside else "wide, and says why" if said and found.half_width > 0.1 else "WRONG"

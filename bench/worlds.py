@@ -27,7 +27,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
 
 from arguments import count, names, positive
-from noisy_worlds import APART, WORLDS, Trial, holds, trial
+from noisy_worlds import APART, WORLDS, Trial, trial
 
 _HEAD = (
     "world                METG  mean overhead quiet     +-     off  rounds seconds none    A/A  ratio     +-"
@@ -40,27 +40,18 @@ def one(name: str, budget: float, seed: int) -> Trial:
 
 def row(name: str, trials: Sequence[Trial]) -> str:
     found = [one for each in trials for one in each.found]
-    known = [one for one in found if one.metg.metg is not None]
-    metg = [holds(one.metg.low, one.metg.high, one.typical) for one in known]
-    mean = [holds(one.metg.low, one.metg.high, one.mean) for one in known]
+    known = [one for one in found if one.metg.metg.value is not None]
+    metg = [one.metg.metg.contains(one.typical) for one in known]
+    mean = [one.metg.metg.contains(one.mean) for one in known]
     overhead = [
-        holds(one.metg.overhead_low, one.metg.overhead_high, one.overhead)
+        one.metg.overhead.contains(one.overhead)
         for one in known
-        if one.overhead is not None and one.metg.overhead is not None
+        if one.overhead is not None and one.metg.overhead.value is not None
     ]
-    quiet = [
-        holds(one.metg.quiet_low, one.metg.quiet_high, one.quiet)
-        for one in known
-        if one.metg.quiet is not None
-    ]
-    off = [abs(math.log((one.metg.metg or math.nan) / one.typical)) for one in known]
+    quiet = [one.metg.quiet.contains(one.quiet) for one in known if one.metg.quiet.value is not None]
+    off = [abs(math.log(one.metg.metg.number / one.typical)) for one in known]
     ratios = [each.apart for each in trials if each.apart.value is not None]
-    widths = [
-        math.inf
-        if one.high is None or one.low is None or not one.value
-        else (one.high - one.low) / 2 / one.value
-        for one in ratios
-    ]
+    widths = [one.half_width for one in ratios]
     words = [
         f"{name:20}",
         f"{_share(metg)} {_share(mean)} {_share(overhead):>8} {_share(quiet)}",
@@ -68,7 +59,7 @@ def row(name: str, trials: Sequence[Trial]) -> str:
         f"{_middle(one.rounds for one in found):7.0f} {_middle(each.seconds for each in trials):7.1f}",
         f"{1.0 - len(known) / len(found):4.0%}",
         f"{np.mean([each.same.decided for each in trials]):6.1%}",
-        f"{_share([holds(one.low, one.high, APART) for one in ratios]):>6} {_middle(widths):6.1%}",
+        f"{_share([one.contains(APART) for one in ratios]):>6} {_middle(widths):6.1%}",
     ]
     return " ".join(words)
 

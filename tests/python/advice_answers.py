@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from taskgrain.estimate.advice import Point
+from taskgrain.estimate.advice import EfficiencyPoint
 from taskgrain.measure.advise import Answer, Question, answer
 from taskgrain.results.curves import Curve
 from taskgrain.study.workload import Workload
@@ -20,7 +20,8 @@ def found(system: str, overhead: float, sizes: Sequence[float] = SIZES, scatter:
     points = []
     for work in sizes:
         efficiency = work / (work + overhead)
-        points.append(Point(work, efficiency, efficiency * (1 - scatter), efficiency * (1 + scatter)))
+        ends = efficiency * (1 - scatter), efficiency * (1 + scatter)
+        points.append(EfficiencyPoint(work, Interval(efficiency, *ends)))
     curve = Curve(
         system, WORKLOAD, 2, tuple(points), None, Interval(), Path("results/day"), "cpu", "f00d", 1.7e9
     )

@@ -25,7 +25,7 @@ from taskgrain.measure.record import CellState
 from taskgrain.measure.two_builds import LOOKS, Judge, Pair, UntilDecided
 from taskgrain.results.compare.cells import Comparison, Question, compare
 from taskgrain.results.compare.sides import Side
-from taskgrain.results.takes import Conditions, Take
+from taskgrain.results.measurements import Conditions, Measurement
 from taskgrain.study.workload import Cell, Workload
 
 BETWEEN = 0.05
@@ -58,15 +58,15 @@ class Trial:
 
 def within(world: World, times: float, seed: int, cells: int = 4, question: Question | None = None) -> Trial:
     """A study of `cells` workloads with two systems, the second with METG `times` as large."""
-    sides: list[list[Take]] = [[], []]
+    sides: list[list[Measurement]] = [[], []]
     rounds = seconds = 0.0
     for number in range(cells):
         pair, machine = _measured(world, [1.0, times], [seed, number])
         for side, search in zip(sides, pair, strict=True):
-            side.append(_take(Path("r"), f"w{number}", "aaaa", search.samples()))
+            side.append(_measurement(Path("r"), f"w{number}", "aaaa", search.samples()))
         rounds += pair[0].rounds / cells
         seconds += machine.now / cells
-    made = [Side(name, tuple(takes)) for name, takes in zip(("old", "new"), sides, strict=True)]
+    made = [Side(name, tuple(measurements)) for name, measurements in zip(("old", "new"), sides, strict=True)]
     return Trial(compare(made, question), round(rounds), seconds)
 
 
@@ -84,16 +84,16 @@ def across(
     sides: list[Side] = []
     seconds = 0.0
     for name, count, factor in (("old", sessions[0], 1.0), ("new", sessions[1], times)):
-        takes = []
+        measurements = []
         for session in range(count):
             for number in range(cells):
                 slower = factor * math.exp(between * float(rng.standard_normal()))
                 (search,), machine = _measured(world, [slower], [seed, number, session, name == "new"])
                 build = "aaaa" if name == "old" else "bbbb"
                 folder = Path(f"{name}{session}")
-                takes.append(_take(folder, f"w{number}", build, search.samples()))
+                measurements.append(_measurement(folder, f"w{number}", build, search.samples()))
                 seconds += machine.now
-        sides.append(Side(name, tuple(takes)))
+        sides.append(Side(name, tuple(measurements)))
     return Trial(compare(sides, question), 0, seconds)
 
 
@@ -116,7 +116,7 @@ def until_decided(
     sides = []
     for name, search in zip(("old", "new"), searches, strict=True):
         assert isinstance(search, UntilDecided)
-        sides.append(Side(name, (_take(Path("r"), "w", name, search.everything()),)))
+        sides.append(Side(name, (_measurement(Path("r"), "w", name, search.everything()),)))
     return Trial(compare(sides, question), searches[0].rounds, machine.now)
 
 
@@ -148,5 +148,7 @@ def _round(searches: Sequence[Experiment], systems: Sequence[System], pause: flo
     machine.now += pause
 
 
-def _take(folder: Path, workload: str, build: str, samples: Sequence[Sample]) -> Take:
-    return Take(folder, "system", workload, build, conditions=_CONDITIONS, cores=2, samples=tuple(samples))
+def _measurement(folder: Path, workload: str, build: str, samples: Sequence[Sample]) -> Measurement:
+    return Measurement(
+        folder, "system", workload, build, conditions=_CONDITIONS, cores=2, samples=tuple(samples)
+    )

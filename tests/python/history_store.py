@@ -11,8 +11,10 @@ from typing import Any
 from compared_folders import DAY, cell, session, write
 
 from taskgrain.history import store
-from taskgrain.history.measured import measured
-from taskgrain.history.session import Session
+from taskgrain.history.log import Log, measured
+from taskgrain.history.series import series
+from taskgrain.history.trends import History, analyse
+from taskgrain.results.compare.cells import Question
 
 BEGIN = 1_780_000_000.0
 """Unix time of the first session: 2026-05-28."""
@@ -60,12 +62,17 @@ def scattered(*levels: tuple[int, float], seed: int = 2, scatter: float = 0.03) 
 
 def grown(path: Path, values: Sequence[float | None], system: str = "mpi", **changes: Any) -> Path:
     """A store with a session a day, labelled c0, c1 …; None is a failure."""
-    sessions: list[Session] = []
-    known = store.read(path).sessions if path.exists() else ()
+    logs: list[Log] = []
+    known = store.read(path).logs if path.exists() else ()
     for number, value in enumerate(values):
         time = BEGIN + number * DAY
         end = failure(system, time) if value is None else metg(system, value, time)
         where = path.parent / "folders" / f"{path.stem}-{len(known)}-{number}"
-        sessions.append(measured(folder(where, end, **changes), f"c{number}")[0])
-    store.add(path, sessions)
+        logs.append(measured(folder(where, end, **changes), f"c{number}")[0])
+    store.add(path, logs)
     return path
+
+
+def history(path: Path, known: float | None = None, **question: Any) -> History:
+    """What the store says, as it was asked."""
+    return analyse(series(store.read(path).logs), Question(**question), known)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from taskgrain.estimate.course import Course, Seen, course
-from taskgrain.estimate.drawn import Alone
 from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.quantities import LogEstimate
+from taskgrain.estimate.segments import Observation, Segmentation, segmentation
 
 SCATTER = 0.04
 """Standard deviation of the logarithm from session to session."""
@@ -58,14 +58,16 @@ WORLDS: dict[str, Callable[[Dice, int], Floats]] = {
 }
 
 
-def simulated(world: str, seed: int, *levels: tuple[int, float]) -> list[Seen]:
+def simulated(world: str, seed: int, *levels: tuple[int, float]) -> list[Observation]:
     """Sessions of levels, each given by its number of sessions and what it is times the usual."""
     dice = np.random.default_rng([seed, sum(world.encode())])
     off = WORLDS[world](dice, sum(count for count, _ in levels))
     means = [math.log(times) for count, times in levels for _ in range(count)]
-    return [Seen.of(Alone(mean + float(one), WITHIN)) for mean, one in zip(means, off, strict=True)]
+    return [
+        Observation.of(LogEstimate(mean + float(one), WITHIN)) for mean, one in zip(means, off, strict=True)
+    ]
 
 
-def watched(seen: list[Seen], cells: int = 1) -> Course:
+def segmented(seen: list[Observation], cells: int = 1) -> Segmentation:
     """As `taskgrain history` looks at one of so many cells."""
-    return course(seen, 0.01 / cells, 1.0 - 0.05 / cells)
+    return segmentation(seen, 0.01 / cells, 1.0 - 0.05 / cells)

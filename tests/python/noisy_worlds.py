@@ -161,13 +161,6 @@ class Trial:
     """That a search took."""
 
 
-def holds(low: float | None, high: float | None, truth: float) -> bool:
-    """Whether an interval holds the truth; a missing bound is infinite."""
-    return (low or 0.0) <= truth * (1.0 + 1e-9) and truth * (1.0 - 1e-9) <= (
-        math.inf if high is None else high
-    )
-
-
 def trial(world: World, seed: int, budget: float = 60.0, resamples: int = 1000) -> Trial:
     """Three searches in one world, of at most `budget` simulated seconds each."""
     rng = np.random.default_rng(seed)

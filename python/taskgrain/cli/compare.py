@@ -134,11 +134,11 @@ def _given(**options: object) -> list[str]:
 def _of_folders(words: list[str], names: list[str], question: Question) -> Comparison:
     from taskgrain.results.compare.cells import compare
     from taskgrain.results.compare.sides import refuse_the_same, sides
-    from taskgrain.results.takes import Opened, opened
+    from taskgrain.results.measurements import Folder, opened
 
     said: set[str] = set()
 
-    def read(folder: Path, session: str | None) -> Opened:
+    def read(folder: Path, session: str | None) -> Folder:
         """Opens a folder, and says what is odd about it, also where nothing is left to be compared."""
         found = opened(folder, session)
         for warning in found.warnings:

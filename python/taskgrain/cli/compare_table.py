@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from taskgrain.cli.printer import Printer
-from taskgrain.estimate.drawn import Quantity
+from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.results.compare.cells import Compared, Comparison, Verdict
 from taskgrain.words import quantity
@@ -30,7 +30,7 @@ def show(out: Printer, found: Comparison) -> None:
         out.text(sentence)
     groups: dict[tuple[str, str], list[Compared]] = defaultdict(list)
     for cell in found.cells:
-        groups[cell.side, cell.baseline].append(cell)
+        groups[cell.contender, cell.baseline].append(cell)
     for (side, baseline), cells in groups.items():
         if compared := [cell for cell in cells if cell.verdict != "not comparable"]:
             out.text(f"\n{side} against {baseline}", "bold")
@@ -187,7 +187,7 @@ def as_json(found: Comparison) -> dict[str, Any]:
 def _cell(cell: Compared) -> dict[str, Any]:
     between = cell.between
     return {
-        "side": cell.side,
+        "side": cell.contender,
         "baseline": cell.baseline,
         "system": cell.system,
         "baseline_system": cell.against,

@@ -15,7 +15,7 @@ from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import EXIT_FAILED, InputError, UsageError, unwritable
 
 if TYPE_CHECKING:
-    from taskgrain.history.session import Session
+    from taskgrain.history.log import Log
 
 _ADD = "Add a session"
 _LONGEST = 100
@@ -112,7 +112,7 @@ def history(
     """Keeps results over commits or days, and says which systems changed, when, and by how much."""
     from taskgrain.history import store as stores
     from taskgrain.history.series import series
-    from taskgrain.history.watch import QUANTITIES, watch
+    from taskgrain.history.trends import QUANTITIES, analyse
     from taskgrain.results.compare.cells import MARGIN, Question
 
     chosen = next(one for one in QUANTITIES if one == numbers.text(by, "--by", QUANTITIES))
@@ -125,16 +125,16 @@ def history(
         raise InputError("--junit", str(junit), "another file than that of --output")
     if add:
         _add(store, add, label, time)
-    contents = stores.read(store)
-    for warning in contents.warnings():
+    stored = stores.read(store)
+    for warning in stored.warnings():
         sys.stderr.write(f"taskgrain: {store}: {warning}\n")
-    begin = _when("--since", since, contents.sessions, first=True)
-    end = _when("--known", known, contents.sessions, first=False)
-    every = series(one for one in contents.sessions if begin is None or one.time >= begin)
-    if not contents.sessions:
+    begin = _when("--since", since, stored.logs, first=True)
+    end = _when("--known", known, stored.logs, first=False)
+    every = series(one for one in stored.logs if begin is None or one.time >= begin)
+    if not stored.logs:
         raise UsageError(f"{store}: has no sessions yet; --add DIR adds one")
     if not every and since is not None:
-        last = max(one.time for one in contents.sessions)
+        last = max(one.time for one in stored.logs)
         raise InputError(
             "--since", since, f"up to the last session, {datetime.fromtimestamp(last, UTC):%Y-%m-%d}"
         )
@@ -147,7 +147,7 @@ def history(
             numbers.text(word, option, list(dict.fromkeys(found)))
     every = [one for one in every if not wanted or one.system in wanted]
     every = [one for one in every if not workloads or one.workload in workloads]
-    made = watch(every, question, end)
+    made = analyse(every, question, end)
     from taskgrain.cli import history_table
     from taskgrain.cli.printer import print_json, printer
 
@@ -163,13 +163,13 @@ def history(
         print_json(history_table.as_json(made))
     else:
         history_table.show(printer(), made)
-    if fail and any(one.regression for one in made.watched):
+    if fail and any(one.regression for one in made.trends):
         raise typer.Exit(EXIT_FAILED)
 
 
 def _add(store: Path, folders: list[Path], label: str | None, time: str | None) -> None:
     from taskgrain.history import store as stores
-    from taskgrain.history.measured import measured
+    from taskgrain.history.log import measured
 
     if label is not None and (not label.strip() or len(label) > _LONGEST or not label.isprintable()):
         raise InputError("--label", label, f"a text of 1 to {_LONGEST} characters")
@@ -179,15 +179,15 @@ def _add(store: Path, folders: list[Path], label: str | None, time: str | None) 
     for folder in folders:
         if not folder.is_dir():
             raise InputError("--add", str(folder), "a results folder")
-        session, warnings = measured(folder, name, at)
-        found.append(session)
+        log, warnings = measured(folder, name, at)
+        found.append(log)
         for warning in warnings:
             sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
-    done = stores.add(store, found)
-    for one in done.added:
-        cells = quantity.counted(len(one.cells), "cell")
+    added, known = stores.add(store, found)
+    for one in added:
+        cells = quantity.counted(len(one.measurements), "cell")
         sys.stderr.write(f"taskgrain: {store}: added {one.label}, {cells}\n")
-    for one in done.known:
+    for one in known:
         sys.stderr.write(f"taskgrain: {store}: has this session already, as {one.label}; not added again\n")
 
 
@@ -210,17 +210,17 @@ def _time(option: str, text: str) -> float:
         raise InputError(option, text, "a date or a time, such as 2026-11-24 or 2026-11-24T14:40Z") from None
 
 
-def _when(option: str, text: str | None, sessions: tuple[Session, ...], *, first: bool) -> float | None:
+def _when(option: str, text: str | None, logs: tuple[Log, ...], *, first: bool) -> float | None:
     """The time of the first or the last session with this label, or the time that the text is."""
     if text is None:
         return None
-    times = [one.time for one in sessions if one.label == text]
+    times = [one.time for one in logs if one.label == text]
     if times:
         return min(times) if first else max(times)
     try:
         return _time(option, text)
     except InputError:
-        labels = list(dict.fromkeys(one.label for one in sessions))
+        labels = list(dict.fromkeys(one.label for one in logs))
         raise InputError(option, text, ["a date or a time", *labels]) from None
 
 

@@ -9,11 +9,10 @@ from typing import Any
 
 from taskgrain.cli.compare_table import wrapped
 from taskgrain.cli.printer import Printer
-from taskgrain.estimate.drawn import Quantity
-from taskgrain.history.series import Point
-from taskgrain.history.session import UNITS
-from taskgrain.history.watch import History, Watched
-from taskgrain.history.wording import called, session, summary, times, value, why
+from taskgrain.estimate.quantities import Quantity
+from taskgrain.history.series import UNITS, Entry
+from taskgrain.history.text import called, session, summary, times, value, why
+from taskgrain.history.trends import History, Trend
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
@@ -31,23 +30,28 @@ def show(out: Printer, history: History) -> None:
     """A line for each series, then all changes, and what else there is to know."""
     for sentence in summary(history):
         out.text(sentence)
-    if not history.watched:
+    if not history.trends:
         return
     by = history.question.by
-    names = _names(history.watched)
+    names = _names(history.trends)
     wide = out.width >= _WIDE
     most = _NEWEST if wide else _NARROW
     heads = ["", called(by), "sessions", "verdict"]
     rows = [
         [name, value(_newest(one), by), bars(one, most), one.verdict]
-        for name, one in zip(names, history.watched, strict=True)
+        for name, one in zip(names, history.trends, strict=True)
     ]
-    bold = [[False, False, False, one.regression] for one in history.watched]
+    bold = [[False, False, False, one.regression] for one in history.trends]
     out.table(heads, wrapped(out, heads, rows), bold)
     changes = [
-        [name, times(step.ratio), step.decision, *(_session(one, wide) for one in (step.before, step.after))]
-        for name, each in zip(names, history.watched, strict=True)
-        for step in each.steps
+        [
+            name,
+            times(change.ratio),
+            change.decision,
+            *(_session(one, wide) for one in (change.before, change.after)),
+        ]
+        for name, each in zip(names, history.trends, strict=True)
+        for change in each.changes
     ]
     if changes:
         heads = ["changes", "ratio", "", "last before", "first after"]
@@ -56,36 +60,36 @@ def show(out: Printer, history: History) -> None:
         out.text(said)
 
 
-def _names(watched: Sequence[Watched]) -> list[str]:
+def _names(trends: Sequence[Trend]) -> list[str]:
     """Names of series; those of one cell are numbered."""
     found: list[str] = []
-    for one in watched:
+    for one in trends:
         number = 1 + sum(name.partition(" ")[0] == one.series.name for name in found)
         found.append(one.series.name if number == 1 else f"{one.series.name} #{number}")
     return found
 
 
-def _newest(one: Watched) -> float | None:
+def _newest(one: Trend) -> float | None:
     return one.levels[-1][2] if one.levels else None
 
 
-def _session(point: Point, wide: bool) -> str:
-    return session(point) if wide else point.session.label
+def _session(entry: Entry, wide: bool) -> str:
+    return session(entry) if wide else entry.log.label
 
 
-def bars(one: Watched, most: int) -> str:
+def bars(one: Trend, most: int) -> str:
     """The newest sessions, so many at most, as bars on a logarithmic scale: the largest is the highest."""
     logs = [_log(number) for number in one.numbers[-most:]]
-    failed = [point.failed for point in one.series.points[-most:]]
+    failed = [entry.failed for entry in one.series.entries[-most:]]
     known = [one for one in logs if one is not None]
     least, top = (min(known), max(known)) if known else (0.0, 0.0)
     room = max(0.0, math.log(_WHOLE) - (top - least)) / 2.0
     least, top = least - room, top + room
     bar = (top - least) / len(_BARS)
-    steps = [
+    marks = [
         _NOTHING if log is None else _BARS[min(len(_BARS) - 1, int((log - least) / bar))] for log in logs
     ]
-    return "".join(_FAILED if wrong else step for step, wrong in zip(steps, failed, strict=True))
+    return "".join(_FAILED if wrong else mark for mark, wrong in zip(marks, failed, strict=True))
 
 
 def _log(number: Interval | None) -> float | None:
@@ -96,18 +100,18 @@ def _log(number: Interval | None) -> float | None:
 def _notes(history: History, names: Sequence[str]) -> list[str]:
     notes = [
         f"{name} is apart: {one.series.apart}."
-        for name, one in zip(names, history.watched, strict=True)
+        for name, one in zip(names, history.trends, strict=True)
         if one.series.apart
     ]
-    for name, one in zip(names, history.watched, strict=True):
+    for name, one in zip(names, history.trends, strict=True):
         if one.verdict == "failed" or one.known:
             notes.append(f"{name}: {why(one, history)}.")
         if one.outlying:
-            far = ", ".join(session(one.series.points[i]) for i in sorted(one.outlying))
+            far = ", ".join(session(one.series.entries[i]) for i in sorted(one.outlying))
             notes.append(f"{name}: far from their level, and not counted: {far}.")
-    if any(one.verdict == "too few sessions" for one in history.watched):
+    if any(one.verdict == "too few sessions" for one in history.trends):
         notes.append(f"A change can be seen from {history.enough} sessions on.")
-    scatter = [one.scatter for one in history.watched if one.scatter is not None]
+    scatter = [one.scatter for one in history.trends if one.scatter is not None]
     if scatter:
         low, high = (quantity.percent(end, 1) for end in (min(scatter), max(scatter)))
         notes.append(f"Sessions of a level scatter by {low} to {high} (standard deviation).")
@@ -125,14 +129,14 @@ def as_json(history: History) -> dict[str, Any]:
         "confidence": history.question.confidence,
         "interval_confidence": history.confidence,
         "sessions_needed": history.enough,
-        "regressions": sum(one.regression for one in history.watched),
-        "series": [_series(one, by, history) for one in history.watched],
+        "regressions": sum(one.regression for one in history.trends),
+        "series": [_series(one, by, history) for one in history.trends],
     }
 
 
-def _series(one: Watched, by: Quantity, history: History) -> dict[str, Any]:
-    conditions = one.series.points[0].cell.take.conditions
-    places = {id(point): place for place, point in enumerate(one.series.points)}
+def _series(one: Trend, by: Quantity, history: History) -> dict[str, Any]:
+    conditions = one.series.entries[0].measurement.conditions
+    places = {id(entry): place for place, entry in enumerate(one.series.entries)}
     return {
         "system": one.series.system,
         "workload": one.series.workload,
@@ -147,24 +151,24 @@ def _series(one: Watched, by: Quantity, history: History) -> dict[str, Any]:
         "levels": [{"first": first, "last": last, "value": mean} for first, last, mean in one.levels],
         "changes": [
             {
-                "before": places[id(step.before)],
-                "after": places[id(step.after)],
-                "ratio": {"value": step.ratio.value, "low": step.ratio.low, "high": step.ratio.high},
-                "verdict": step.decision,
+                "before": places[id(change.before)],
+                "after": places[id(change.after)],
+                "ratio": {"value": change.ratio.value, "low": change.ratio.low, "high": change.ratio.high},
+                "verdict": change.decision,
             }
-            for step in one.steps
+            for change in one.changes
         ],
         "sessions": [
             {
-                "label": point.session.label,
-                "time": point.session.time,
-                "build": point.cell.take.build,
-                "version": point.cell.take.version,
-                "ending": point.cell.ending,
-                "error": point.cell.error,
+                "label": entry.log.label,
+                "time": entry.log.time,
+                "build": entry.measurement.build,
+                "version": entry.measurement.version,
+                "ending": entry.measurement.cell.ending,
+                "error": entry.measurement.cell.error or None,
                 "outlying": place in one.outlying,
             }
             | asdict(number or Interval())
-            for place, (point, number) in enumerate(zip(one.series.points, one.numbers, strict=True))
+            for place, (entry, number) in enumerate(zip(one.series.entries, one.numbers, strict=True))
         ],
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +17,7 @@ from taskgrain.words.interval import Interval
 
 if TYPE_CHECKING:
     from taskgrain.cli.printer import Printer
-    from taskgrain.estimate.scaling import Program, Scaled, Span
+    from taskgrain.estimate.scaling import Program, Scaled
     from taskgrain.report.cells import Cell
 
 _MOST_SECONDS = 1e15
@@ -125,19 +126,13 @@ def _scaling(cells: list[Cell], given: object) -> list[Cell]:
 
 
 def _program(cell: Cell, work: float, steps: int) -> Program:
-    from taskgrain.estimate.scaling import Program, Span, TaskTime
+    from taskgrain.estimate.scaling import Program, TaskTime
 
-    curve = [
-        TaskTime(
-            point.efficiency * point.granularity,
-            Span(point.granularity, point.granularity_low, point.granularity_high),
-        )
-        for point in cell.curve
-    ]
+    curve = [TaskTime(point.efficiency * point.granularity, point.time) for point in cell.curve]
     if cell.floor.value is not None:
-        curve.append(TaskTime(0.0, Span(cell.floor.value, cell.floor.low, cell.floor.high)))
+        curve.append(TaskTime(0.0, cell.floor))
     tasks = (cell.width or 1) * (cell.graphs or 1) / (cell.cores or 1)
-    return Program(work, steps, tasks, sorted(curve))
+    return Program(work, steps, tasks, sorted(curve, key=lambda one: one.work))
 
 
 def _doubled(programs: Iterable[tuple[Cell, Program]]) -> list[int]:
@@ -149,13 +144,8 @@ def _doubled(programs: Iterable[tuple[Cell, Program]]) -> list[int]:
     return [one for one in counts if first <= one < 2 * last] or [first]
 
 
-def _until(cell: Cell, program: Program) -> Span | None:
-    from taskgrain.estimate.scaling import Span
-
-    metg = cell.metg
-    if metg.value is None:
-        return None
-    return program.until(cell.threshold, Span(metg.value, metg.low, metg.high))
+def _until(cell: Cell, program: Program) -> Interval | None:
+    return None if cell.metg.value is None else program.until(cell.threshold, cell.metg)
 
 
 def _show(out: Printer, programs: Sequence[tuple[Cell, Program]], counts: Sequence[int]) -> None:
@@ -169,7 +159,7 @@ def _show(out: Printer, programs: Sequence[tuple[Cell, Program]], counts: Sequen
             [
                 cell.system,
                 _cores(until) if until else quantity.NOTHING,
-                quantity.interval(Interval(*least)) if least else quantity.NOTHING,
+                quantity.interval(least) if least else quantity.NOTHING,
                 quantity.NOTHING if beyond is None else _count(beyond),
             ]
         )
@@ -208,9 +198,9 @@ def _time(scaled: Scaled) -> str:
     return shown if scaled.measured else f"≈ {shown}"
 
 
-def _cores(span: Span) -> str:
+def _cores(span: Interval) -> str:
     bounds = " – ".join("?" if one is None else _count(one) for one in (span.low, span.high))
-    return f"{_count(span.value)} ({bounds})"
+    return f"{_count(span.number)} ({bounds})"
 
 
 def _count(value: float) -> str:
@@ -229,15 +219,15 @@ def _fields(cell: Cell, program: Program, counts: Sequence[int]) -> dict[str, An
         "measured_cores": cell.cores,
         "warnings": [one.shown() for one in cell.warnings],
         "threshold": cell.threshold,
-        "efficient_until": until and until._asdict(),
-        "shortest_seconds": least and least._asdict(),
+        "efficient_until": until and asdict(until),
+        "shortest_seconds": least and asdict(least),
         "no_gain_beyond": program.no_gain_beyond(),
         "scaled": [
             {
                 "cores": count,
                 "task_seconds": row.task,
-                "seconds": row.seconds._asdict(),
-                "efficiency": row.efficiency._asdict(),
+                "seconds": asdict(row.seconds),
+                "efficiency": asdict(row.efficiency),
                 "measured": row.measured,
             }
             for count, row in zip(counts, rows, strict=True)

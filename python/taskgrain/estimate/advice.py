@@ -1,4 +1,4 @@
-"""What a measured curve of efficiency says of one task time: pure functions.
+"""The efficiency at one task time, read off a measured curve: pure functions.
 
 A point of the curve is a size of task: what its work takes alone, and the efficiency with its interval.
 Between two points 1 / efficiency is linear in 1 / work, as in `line`. What the curve really does there is not
@@ -26,18 +26,23 @@ Verdict = Literal["yes", "no", "unknown"]
 _NEAR = 1.15
 """Within this factor of a task time, a point was measured at that time."""
 _UNKNOWN = 0.25
-"""What lies between two points is unsure by this share of their distance."""
+"""Between two points, all is unsure by this share of their distance."""
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class EfficiencyPoint:
     """One size of task that was measured; only what has both bounds of an interval is one."""
 
     work: float
-    """What the work of a task takes alone, in seconds."""
-    efficiency: float
-    low: float
-    high: float
+    """The time of the work of a task alone, in seconds."""
+    efficiency: Interval
+
+    @property
+    def known(self) -> tuple[float, float, float]:
+        """The efficiency and its bounds."""
+        found = self.efficiency
+        assert found.value is not None and found.low is not None and found.high is not None
+        return found.value, found.low, found.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class Efficiency:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Whether a task time reaches a level of efficiency, and how long a task must be for it."""
+    """A level of efficiency: the verdict on a task time, and how long a task must be for it."""
 
     level: float
     verdict: Verdict
@@ -62,7 +67,7 @@ class Level:
     """The task time divided by that: above 1 it is longer than needed."""
 
 
-def efficiency_at(points: Sequence[Point], work: float) -> Efficiency:
+def efficiency_at(points: Sequence[EfficiencyPoint], work: float) -> Efficiency:
     """The efficiency of tasks whose work takes so many seconds alone."""
     curve = sorted(points, key=lambda one: one.work)
     if not curve:
@@ -73,8 +78,8 @@ def efficiency_at(points: Sequence[Point], work: float) -> Efficiency:
         if near:
             return Efficiency("measured", _moved(nearest, work), (nearest.work,))
         if work > curve[-1].work:
-            return Efficiency("above", Interval(low=max(one.low for one in curve)), (curve[-1].work,))
-        return Efficiency("below", Interval(high=min(one.high for one in curve)), (curve[0].work,))
+            return Efficiency("above", Interval(low=max(one.known[1] for one in curve)), (curve[-1].work,))
+        return Efficiency("below", Interval(high=min(one.known[2] for one in curve)), (curve[0].work,))
     small, large = next(
         ((a, b) for a, b in pairwise(curve) if a.work <= work <= b.work), (curve[0], curve[0])
     )
@@ -84,32 +89,31 @@ def efficiency_at(points: Sequence[Point], work: float) -> Efficiency:
     return Efficiency("between", found, (small.work, large.work))
 
 
-def _moved(point: Point, work: float) -> Interval:
+def _moved(point: EfficiencyPoint, work: float) -> Interval:
     """The efficiency a little beside a point, if the overhead is the same; it may be twice as far off."""
-    value = 1.0 / (1.0 + max(1.0 / point.efficiency - 1.0, 0.0) * point.work / work)
-    shift = value / point.efficiency
-    low, high = value * point.low / point.efficiency, value * point.high / point.efficiency
-    return Interval(value, low * min(1.0, shift), high * max(1.0, shift))
+    there, low, high = point.known
+    value = 1.0 / (1.0 + max(1.0 / there - 1.0, 0.0) * point.work / work)
+    shift = value / there
+    return Interval(value, value * low / there * min(1.0, shift), value * high / there * max(1.0, shift))
 
 
-def _between(small: Point, large: Point, work: float) -> Interval:
+def _between(small: EfficiencyPoint, large: EfficiencyPoint, work: float) -> Interval:
     """The efficiency between two points; the nearer to one of them, the surer."""
     if small.work == large.work:
-        return Interval(small.efficiency, small.low, small.high)
+        return small.efficiency
     share = (1.0 / work - 1.0 / large.work) / (1.0 / small.work - 1.0 / large.work)
     way = math.log(work / small.work) / math.log(large.work / small.work)
 
     def at(one: float, other: float) -> float:
         return -math.log(share / one + (1.0 - share) / other)
 
-    value = at(small.efficiency, large.efficiency)
-    unsure = _UNKNOWN * abs(math.log(large.efficiency / small.efficiency)) * 2.0 * min(way, 1.0 - way)
-    low = value - math.hypot(value - at(small.low, large.low), unsure)
-    high = value + math.hypot(at(small.high, large.high) - value, unsure)
-    return Interval(math.exp(value), math.exp(low), math.exp(high))
+    value, least, most = map(at, small.known, large.known)
+    unsure = _UNKNOWN * abs(math.log(large.known[0] / small.known[0])) * 2.0 * min(way, 1.0 - way)
+    low, high = value - math.hypot(value - least, unsure), value + math.hypot(most - value, unsure)
+    return Interval(value, low, high).exp()
 
 
-def needed(points: Sequence[Point], level: float) -> Interval:
+def needed(points: Sequence[EfficiencyPoint], level: float) -> Interval:
     """The work of the shortest task that reaches a level of efficiency, as far as the points enclose it.
 
     Where all points reach it, there is only an upper bound, and where none does, only a lower one.
@@ -118,8 +122,7 @@ def needed(points: Sequence[Point], level: float) -> Interval:
     if not curve:
         return Interval()
     works = np.array([one.work for one in curve])
-    rows = np.array([[getattr(one, name) for one in curve] for name in ("efficiency", "low", "high")])
-    middle, late, early = (_reaches(works, row, level) for row in rows)
+    middle, late, early = (_reaches(works, row, level) for row in np.array([one.known for one in curve]).T)
     first, last = float(works[0]), float(works[-1])
     if not math.isfinite(middle):
         low = None if early == -math.inf else min(early / _unsure(works, early), last)
@@ -163,14 +166,16 @@ def _agreeing(least: Interval, work: float, verdict: Verdict) -> Interval:
 
 
 def verdict_of(found: Interval, level: float) -> Verdict:
-    """Whether an efficiency that is known so well reaches a level."""
+    """The verdict on whether an efficiency that is known so well reaches a level."""
     if found.low is not None and found.low >= level:
         return "yes"
     return "no" if found.high is not None and found.high < level else "unknown"
 
 
-def level_of(points: Sequence[Point], work: float, level: float, known: Interval | None = None) -> Level:
-    """Whether tasks of so much work reach a level; `known` is the work that is needed, if a search told."""
+def level_of(
+    points: Sequence[EfficiencyPoint], work: float, level: float, known: Interval | None = None
+) -> Level:
+    """A level and tasks of so much work; `known` is the work that it needs, if a search told."""
     verdict = verdict_of(efficiency_at(points, work).found, level)
     least = _agreeing(known or needed(points, level), work, verdict)
     return Level(level, verdict, least, least.inverse(work))

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 
 from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.student import normal_cdf, student_quantile
-
-Interval = tuple[float | None, float | None]
-"""Low and high end; None where the data sets no bound."""
+from taskgrain.words.interval import Interval
 
 # Resamples of very few rounds scatter less than the rounds do: by so much, for normal samples, that the
 # interval of two is Student's.
@@ -41,14 +39,14 @@ def interval(
     inflation: float = 1.0,
     systematic: float = 0.0,
 ) -> Interval:
-    """The interval of `value` from its resamples, all logarithms; None where it has no bound.
+    """`value` with its interval from its resamples, all logarithms; None where it has no bound.
 
     `rounds` is the number of rounds behind it; one says nothing about its own scatter. `inflation` is by how
     much their correlation makes the variance larger; `systematic` is the half-width of what no number of
     rounds makes smaller.
     """
     if rounds < 2:
-        return None, None
+        return Interval(value)
     freedom = max(min(rounds - 1, _LEAST_FREEDOM), round(rounds / inflation) - 1)
     # Hesterberg 2015, section 4.3: percentiles that give a mean of n the width of Student's interval.
     tail = normal_cdf(math.sqrt(rounds / (rounds - 1)) * student_quantile((1.0 - confidence) / 2.0, freedom))
@@ -61,8 +59,5 @@ def interval(
     inner = math.floor(shown * (len(draws) - 1))  # outwards, for an infinite draw cannot be interpolated
     below, above = max(0.0, value - float(ordered[inner])), max(0.0, float(ordered[-1 - inner]) - value)
     below, above = math.hypot(stretch * below, systematic), math.hypot(stretch * above, systematic)
-    return (value - below if below < _WIDEST else None), (value + above if above < _WIDEST else None)
-
-
-def exp_or_none(value: float | None) -> float | None:
-    return None if value is None else math.exp(value)
+    low, high = (value - below if below < _WIDEST else None), (value + above if above < _WIDEST else None)
+    return Interval(value, low, high)

@@ -63,7 +63,7 @@ class _Between:
 
     metg: Floats  # [rows], logarithms
     enclosed: bool
-    """Whether the curve of the first row crosses the threshold between two sizes."""
+    """True if the curve of the first row crosses the threshold between two sizes."""
     gap: float
     """How far apart the sizes around its crossing are, as a logarithm."""
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from taskgrain.estimate.drawn import AT_A_SIZE, Quantity
+from taskgrain.estimate.quantities import AT_A_SIZE, Quantity
 from taskgrain.estimate.ratio import Ratio
 
 Decision = Literal["faster", "slower", "same", "undecided"]
 
 
 def decision(found: Ratio, quantity: Quantity, margin: float) -> Decision:
-    """What is shown of the first side of a ratio: it is faster or slower than the second by more than
+    """The verdict on the contender of a ratio: it is faster or slower than the baseline by more than
     `margin`, or the same within it. A missing bound is infinite, so that nothing is shown on its side."""
     low, high = found.low or 0.0, float("inf") if found.high is None else found.high
     most = 1.0 + margin

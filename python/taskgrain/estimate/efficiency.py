@@ -16,12 +16,13 @@ from statistics import fmean, stdev
 
 import numpy as np
 
-from taskgrain.estimate.bootstrap import exp_or_none, interval, picked_rounds
+from taskgrain.estimate.bootstrap import interval, picked_rounds
 from taskgrain.estimate.line import inflated
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
 from taskgrain.estimate.student import student_quantile
 from taskgrain.estimate.table import Table
+from taskgrain.words.interval import Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +31,18 @@ class Efficiency:
 
     iterations: int
     work: float
-    """What the work of a task takes alone on one core: the reference beside the runs tells."""
-    granularity: float
-    granularity_low: float | None
-    granularity_high: float | None
-    efficiency: float
-    low: float | None
-    high: float | None
+    """The time of the work of a task alone on one core: the reference beside the runs tells."""
+    granularity: Interval
+    efficiency: Interval
     repeats: int
-
-    @property
-    def half_width(self) -> float:
-        """Half the interval relative to the efficiency; infinite where a bound is missing."""
-        if self.low is None or self.high is None:
-            return math.inf
-        return (self.high - self.low) / (2.0 * self.efficiency)
 
 
 def efficiencies(
     samples: Sequence[Sample], *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> tuple[Efficiency, ...]:
-    """Of each size, ascending. Start and end of a run are taken off, if shorter runs tell what they take.
+    """The efficiency at each size, ascending.
 
+    Start and end of a run are taken off, if shorter runs tell what they take.
     Where most of a run was start and end, nothing has an interval. Raises ValueError without samples.
     """
     if all(one.short for one in samples):
@@ -60,37 +51,29 @@ def efficiencies(
     rounds = len(table.log_granularity)
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
     granularity, efficiency = table.locations()
-    drawn_g, drawn_e = table.locations(picks)
+    resampled_g, resampled_e = table.locations(picks)
     known = table.start_share <= MOST_START
     found = []
     for k, measured in enumerate(table.rounds.tolist()):
-        off = table.log_efficiency[:, k : k + 1] - efficiency[k]
+        correlated = inflated(table.log_efficiency[:, k : k + 1] - efficiency[k])
         used = measured if known else 0
-        g_low, g_high = interval(
-            drawn_g[:, k], float(granularity[k]), used, confidence, inflation=inflated(off)
-        )
-        e_low, e_high = interval(
-            drawn_e[:, k], float(efficiency[k]), used, confidence, inflation=inflated(off)
+        g, e = (
+            interval(draws[:, k], float(value[k]), used, confidence, inflation=correlated).exp()
+            for draws, value in ((resampled_g, granularity), (resampled_e, efficiency))
         )
         found.append(
             Efficiency(
                 int(table.iterations[k]),
                 math.exp(granularity[k] + efficiency[k]),
-                math.exp(granularity[k]),
-                exp_or_none(g_low),
-                exp_or_none(g_high),
-                math.exp(efficiency[k]),
-                exp_or_none(e_low),
-                exp_or_none(e_high),
+                g,
+                e,
                 int(table.repeats[k]),
             )
         )
     return tuple(found)
 
 
-def of_repeats(
-    rates: Sequence[float], before: float, after: float, confidence: float = 0.95
-) -> tuple[float, float | None, float | None]:
+def of_repeats(rates: Sequence[float], before: float, after: float, confidence: float = 0.95) -> Interval:
     """The efficiency of one run, from the rate of each repeat and the peak rates just before and after it.
 
     The interval is Student's of the logarithms over the repeats. Where the peak changed meanwhile, half of
@@ -102,7 +85,7 @@ def of_repeats(
     logs = [math.log(rate) - 0.5 * math.log(before * after) for rate in rates]
     middle = fmean(logs)
     if len(logs) < 2:
-        return math.exp(middle), None, None
+        return Interval(math.exp(middle))
     scatter = student_quantile((1.0 + confidence) / 2.0, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
     half = scatter + 0.5 * abs(math.log(after / before))
-    return math.exp(middle), math.exp(middle - half), math.exp(middle + half)
+    return Interval(middle, middle - half, middle + half).exp()

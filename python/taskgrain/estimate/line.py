@@ -83,8 +83,8 @@ def line(table: Table, picks: NDArray[np.int64], threshold: float) -> Line | Non
     """
     used = table.fit
     at_t, at_e = (one[used] for one in table.locations())
-    drawn_t, drawn_e = (one[:, used] for one in table.locations(picks))
-    alone, drawn_alone = at_t + at_e, drawn_t + drawn_e  # log c
+    resampled_t, resampled_e = (one[:, used] for one in table.locations(picks))
+    alone, resampled_alone = at_t + at_e, resampled_t + resampled_e  # log c
     level = np.clip(np.exp(at_e), 1e-9, 0.99)
     distance = np.log(level / (1.0 - level)) - math.log(threshold / (1.0 - threshold))
     efficiency = table.log_efficiency[:, used]
@@ -96,18 +96,21 @@ def line(table: Table, picks: NDArray[np.int64], threshold: float) -> Line | Non
         if np.count_nonzero(near) < (2 if found is None else 3):
             continue
         weights = near * level**2
-        fit, drawn = _fitted(alone[None], at_e[None], weights), _fitted(drawn_alone, drawn_e, weights)
+        fit, resampled = (
+            _fitted(alone[None], at_e[None], weights),
+            _fitted(resampled_alone, resampled_e, weights),
+        )
         off = fit.off(runs_alone, efficiency)[:, near > 0.0]
         left = float(near @ fit.off(alone[None], at_e[None])[0] ** 2)
-        explained = float(near @ drawn.off(drawn_alone, drawn_e).var(axis=0)) * inflated(off)
+        explained = float(near @ resampled.off(resampled_alone, resampled_e).var(axis=0)) * inflated(off)
         fits = left <= _FITS * explained
         misfit = 0.0 if fits else math.sqrt((left - explained) / near.sum())
         if found is None or misfit < found.misfit:
             found = Line(
                 float(fit.log_metg(threshold)[0]),
-                drawn.log_metg(threshold),
+                resampled.log_metg(threshold),
                 float(fit.log_overhead()[0]),
-                drawn.log_overhead(),
+                resampled.log_overhead(),
                 misfit,
                 off,
             )

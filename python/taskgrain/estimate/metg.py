@@ -27,13 +27,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.bootstrap import exp_or_none, interval, picked_rounds
+from taskgrain.estimate.bootstrap import interval, picked_rounds
 from taskgrain.estimate.crossing import Crossing, crossing
 from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
 from taskgrain.estimate.line import inflated
@@ -42,6 +42,7 @@ from taskgrain.estimate.quiet import quiet
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
 from taskgrain.estimate.table import FEW_ROUNDS, Table
+from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import Notice, notice
 
 Ending = Literal["precise", "budget", "never_reached", "always_reached", "several_crossings", "at", "failed"]
@@ -57,15 +58,11 @@ class CurvePoint:
     """One size of the curve: medians as measured (not the monotone fit), granularity in seconds."""
 
     iterations: int
-    granularity: float
-    granularity_low: float | None
-    granularity_high: float | None
-    efficiency: float
-    efficiency_low: float | None
-    efficiency_high: float | None
+    granularity: Interval
+    efficiency: Interval
     repeats: int
     asked: float | None = None
-    """What the work of a task was to take alone, in seconds, where a task time was asked for."""
+    """The time that the work of a task was to take alone, in seconds, where one was asked for."""
 
 
 Curve = tuple[CurvePoint, ...]
@@ -73,34 +70,24 @@ Curve = tuple[CurvePoint, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metg:
-    """What a cell came to: the fields of a `metg` line of the results, seconds and work per second.
+    """The result of a cell: the fields of a `metg` line of the results, seconds and work per second.
 
     `estimate` gives a number the ending `budget`; the caller, who knows what was asked, makes it `precise`.
     `at` is what the efficiency at given task times ends with: METG has no number then. With `always_reached`,
-    METG is at most `high`; with `never_reached`, it is above `low`.
+    METG has only an upper bound; with `never_reached`, only a lower one.
     """
 
     ending: Ending
     threshold: float
-    metg: float | None = None
-    low: float | None = None
-    high: float | None = None
+    metg: Interval = Interval()
     iterations: float | None = None
-    overhead: float | None = None
-    """Of a task, in seconds of a core: what remains at no work."""
-    overhead_low: float | None = None
-    overhead_high: float | None = None
-    quiet: float | None = None
-    """METG as it would be on quiet cores; None where they were quiet, or where that is not known."""
-    quiet_low: float | None = None
-    quiet_high: float | None = None
-    floor: float | None = None
-    floor_low: float | None = None
-    floor_high: float | None = None
-    start: float | None = None
-    """Of a run, in seconds: its start and end, which all other numbers are without; None if not measured."""
-    start_low: float | None = None
-    start_high: float | None = None
+    overhead: Interval = Interval()
+    """The part of a task that is no work, in seconds of a core."""
+    quiet: Interval = Interval()
+    """METG as it would be on quiet cores; not known where they were quiet."""
+    floor: Interval = Interval()
+    start: Interval = Interval()
+    """Start and end of a run, in seconds, which all other numbers are without."""
     rounds: int
     systematic: float = 0.0
     """The half-width relative to METG that more rounds do not make narrower."""
@@ -116,19 +103,30 @@ class Metg:
     @property
     def half_width(self) -> float:
         """Half the interval relative to METG; infinite where there is no number or no bound."""
-        if self.metg is None or self.low is None or self.high is None:
-            return math.inf
-        return (self.high - self.low) / (2.0 * self.metg)
+        return self.metg.half_width
 
     def fields(self) -> dict[str, object]:
         """The same as a dictionary for JSON, in the order of docs/reference/results.md."""
-        curve = [asdict(point) for point in self.curve]
-        return asdict(self) | {"curve": curve, "warnings": [one.fields() for one in self.warnings]}
+        said = [one.fields() for one in self.warnings]
+        return _flat(self) | {"curve": [_flat(point) for point in self.curve], "warnings": said}
+
+
+def _flat(one: Metg | CurvePoint) -> dict[str, object]:
+    """The fields, with three for each interval; the bounds of METG itself are called `low` and `high`."""
+    found: dict[str, object] = {}
+    for name in (field.name for field in fields(one)):
+        value = getattr(one, name)
+        if isinstance(value, Interval):
+            prefix = "" if name == "metg" else f"{name}_"
+            found |= {name: value.value, f"{prefix}low": value.low, f"{prefix}high": value.high}
+        else:
+            found[name] = value
+    return found
 
 
 def floor(
     samples: Sequence[Sample], *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0
-) -> tuple[float, float | None, float | None]:
+) -> Interval:
     """Median granularity of the empty kernel and its interval, in seconds. ValueError without samples."""
     if not samples:
         raise ValueError("the floor needs at least one run of the empty kernel")
@@ -139,8 +137,7 @@ def floor(
     value = float(location(table.log_granularity, scatter)[0])
     draws = location(table.log_granularity[picks], scatter)[:, 0]
     correlated = inflated(table.log_granularity - value)
-    low, high = interval(draws, value, rounds, confidence, inflation=correlated)
-    return math.exp(value), exp_or_none(low), exp_or_none(high)
+    return interval(draws, value, rounds, confidence, inflation=correlated).exp()
 
 
 def estimate(
@@ -166,7 +163,7 @@ def estimate(
         best_rate = max(best_rate, peak)
     rounds = len(table.log_granularity)
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
-    curve, drawn_efficiency = _curve(table, picks, confidence)
+    curve, resampled_efficiency = _curve(table, picks, confidence)
     typical_g, typical_e = table.locations()
     target = math.log(threshold)
     used = table.fit
@@ -177,32 +174,31 @@ def estimate(
     ending: Ending = "budget"
     if table.start_share > MOST_START:
         pass  # of the little that is left beside start and end, nothing is known
-    elif _falls_through(table, typical_e, drawn_efficiency, target, confidence):
+    elif _falls_through(table, typical_e, resampled_efficiency, target, confidence):
         ending = "several_crossings"
     elif (fit[1] < target).all():
-        ending, numbers["low"] = "never_reached", curve[-1].granularity
+        ending, numbers["metg"] = "never_reached", Interval(low=curve[-1].granularity.value)
     elif (fit[1] >= target).all():
-        ending, numbers["high"] = "always_reached", curve[0].granularity_high or curve[0].granularity
+        smallest = curve[0].granularity
+        ending, numbers["metg"] = "always_reached", Interval(high=smallest.high or smallest.value)
     else:
         at = float(crossings(*fit, target)[0])
         log_metg = float(np.interp(at, table.log_work[used], typical_g[used]))
+        numbers["metg"] = Interval(math.exp(log_metg))
         found = crossing(table, picks, threshold)
         if found is not None:
             log_metg = found.metg
             numbers = _numbers(found, table, threshold, confidence, best_rate, steady, seed)
-        numbers["metg"] = math.exp(log_metg)
         numbers["iterations"] = _iterations(table, typical_g, log_metg)
-        if rounds > 1 and (numbers.get("low") is None or numbers.get("high") is None):
+        if rounds > 1 and not numbers["metg"].known:
             warnings.append(notice("no_bound"))
         warnings += _gap_warning(table, at)
-    numbers |= _start(table, picks, confidence)
+    numbers["start"] = _start(table, picks, confidence)
     warnings += _start_warning(table)
     if floor_samples:
-        names = ("floor", "floor_low", "floor_high")
-        base = floor(steady, confidence=confidence, resamples=resamples, seed=seed)
-        numbers |= dict(zip(names, base, strict=True))
-        if numbers.get("metg") and numbers["metg"] < base[0]:
-            warnings.append(notice("floor_above_metg", floor=base[0]))
+        base = numbers["floor"] = floor(steady, confidence=confidence, resamples=resamples, seed=seed)
+        if (numbers.get("metg", Interval()).value or math.inf) < base.number:
+            warnings.append(notice("floor_above_metg", floor=base.number))
     return Metg(
         ending=ending,
         threshold=threshold,
@@ -223,45 +219,38 @@ def _numbers(
     best_rate: float | None,
     empty: Sequence[Sample],
     seed: int,
-) -> dict[str, float | None]:
-    """Intervals of METG, the overhead of a task, and METG on quiet cores."""
+) -> dict[str, float | Interval]:
+    """METG, the overhead of a task, and METG on quiet cores, with what their intervals rest on."""
     rounds = _rounds_at(table, found.metg)
 
-    def ends(name: str, draws: Floats, value: float, systematic: float) -> dict[str, float | None]:
-        low, high = interval(
+    def within(draws: Floats, value: float, systematic: float) -> Interval:
+        return interval(
             draws, value, rounds, confidence, inflation=found.inflation, systematic=systematic
-        )
-        return {f"{name}low": exp_or_none(low), f"{name}high": exp_or_none(high)}
+        ).exp()
 
-    numbers: dict[str, float | None] = {"systematic": found.systematic, "inflation": found.inflation}
-    numbers |= ends("", found.metg_draws, found.metg, found.systematic)
+    numbers: dict[str, float | Interval] = {"systematic": found.systematic, "inflation": found.inflation}
+    numbers["metg"] = within(found.metg_draws, found.metg, found.systematic)
     line = found.line
     if math.isfinite(line.overhead):
-        numbers["overhead"] = math.exp(line.overhead)
-        numbers |= ends("overhead_", line.overhead_draws, line.overhead, line.systematic(threshold))
+        numbers["overhead"] = within(line.overhead_draws, line.overhead, line.systematic(threshold))
     if best_rate:
         # As METG is, between the states that the cores were in: the median would be one of them.
         peaks = table.log_peak[:, table.fit].reshape(-1, 1)
         log_peak = float(location(peaks, spread(peaks))[0])
         calm = quiet(found, empty, log_peak, math.log(best_rate), np.random.default_rng(seed))
         if calm is not None:
-            numbers["quiet"] = math.exp(calm[0])
-            numbers |= ends("quiet_", calm[1], calm[0], found.systematic)
+            numbers["quiet"] = within(calm[1], calm[0], found.systematic)
     return numbers
 
 
-def _start(table: Table, picks: NDArray[np.int64], confidence: float) -> dict[str, float | None]:
-    """What start and end of a run take, and their interval, in seconds."""
+def _start(table: Table, picks: NDArray[np.int64], confidence: float) -> Interval:
+    """Start and end of a run, in seconds; nothing if that is not known."""
     start = table.start
     if not start.known:
-        return {}
+        return Interval()
     told = int((~np.isnan(start.of_round)).sum())
-    low, high = interval(start.draws(picks), start.seconds, told, confidence)
-    return {
-        "start": start.seconds,
-        "start_low": None if low is None else max(low, 0.0),
-        "start_high": high,
-    }
+    found = interval(start.draws(picks), start.seconds, told, confidence)
+    return found if found.low is None else replace(found, low=max(found.low, 0.0))
 
 
 def _start_warning(table: Table) -> list[Notice]:
@@ -279,28 +268,24 @@ def _iterations(table: Table, log_granularity: Floats, log_metg: float) -> float
 def _curve(table: Table, picks: NDArray[np.int64], confidence: float) -> tuple[Curve, Floats]:
     """The curve, and the resamples of its log efficiencies [resamples x sizes]."""
     granularity, efficiency = table.locations()
-    drawn_g, drawn_e = table.locations(picks)
+    resampled_g, resampled_e = table.locations(picks)
     points = []
     for k, rounds in enumerate(table.rounds.tolist()):
-        g_low, g_high = interval(drawn_g[:, k], float(granularity[k]), rounds, confidence)
-        e_low, e_high = interval(drawn_e[:, k], float(efficiency[k]), rounds, confidence)
         points.append(
             CurvePoint(
                 int(table.iterations[k]),
-                math.exp(granularity[k]),
-                exp_or_none(g_low),
-                exp_or_none(g_high),
-                math.exp(efficiency[k]),
-                exp_or_none(e_low),
-                exp_or_none(e_high),
+                interval(resampled_g[:, k], float(granularity[k]), rounds, confidence).exp(),
+                interval(resampled_e[:, k], float(efficiency[k]), rounds, confidence).exp(),
                 int(table.repeats[k]),
             )
         )
-    return tuple(points), drawn_e
+    return tuple(points), resampled_e
 
 
-def _falls_through(table: Table, efficiency: Floats, drawn: Floats, target: float, confidence: float) -> bool:
-    """Whether efficiency is surely above the threshold at one size and surely below at a larger one.
+def _falls_through(
+    table: Table, efficiency: Floats, resampled: Floats, target: float, confidence: float
+) -> bool:
+    """True if efficiency is surely above the threshold at one size and surely below at a larger one.
 
     Every curve begins below (a task of no work has efficiency 0), so that is a second crossing, also where
     the first lies below the sizes measured. Surely: an interval at the level shared between the sizes
@@ -309,10 +294,10 @@ def _falls_through(table: Table, efficiency: Floats, drawn: Floats, target: floa
     shared = 1.0 - _SURELY * (1.0 - confidence) / len(efficiency)
     above = False
     for k in np.flatnonzero(table.rounds >= FEW_ROUNDS):
-        low, high = interval(drawn[:, k], float(efficiency[k]), int(table.rounds[k]), shared)
-        if above and high is not None and high < target:
+        found = interval(resampled[:, k], float(efficiency[k]), int(table.rounds[k]), shared)
+        if above and found.high is not None and found.high < target:
             return True
-        above = above or (low is not None and low > target)
+        above = above or (found.low is not None and found.low > target)
     return False
 
 
@@ -331,9 +316,9 @@ def _warnings(samples: Sequence[Sample], table: Table, curve: Curve) -> list[Not
     elif rounds < FEW_ROUNDS:
         found.append(notice("few_rounds", rounds=rounds, needed=FEW_ROUNDS))
     found += _outlier_warning(samples, table)
-    best = max(curve, key=lambda point: point.efficiency)
-    if best.efficiency > ABOVE_ONE:
-        found.append(notice("efficiency_above_one", efficiency=best.efficiency, iterations=best.iterations))
+    best, iterations = max((point.efficiency.number, -point.iterations) for point in curve)
+    if best > ABOVE_ONE:
+        found.append(notice("efficiency_above_one", efficiency=best, iterations=-iterations))
     return found
 
 

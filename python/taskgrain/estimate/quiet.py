@@ -1,4 +1,4 @@
-"""What METG would be on quiet cores, from runs on cores that were slower, and how sure that is.
+"""METG as it would be on quiet cores, from runs on cores that were slower, and how sure that is.
 
 Cores on which the kernel is slower by s slow the overhead by s ** gamma. gamma is 1 where the clock is
 slower, and near 0 where a neighbour on the other hardware thread takes what only the kernel needs. It is
@@ -21,11 +21,11 @@ from taskgrain.estimate.table import Table
 _LEAST = math.log(1.03)
 """A slowdown below this is none."""
 _GAMMA, _GAMMA_SCATTER = 0.5, 0.5
-"""What is known of gamma before there are data: mean and standard deviation."""
+"""Gamma before there are data: mean and standard deviation."""
 _PROBE_NOISE = 0.05
-"""What the reference scatters by itself, as a standard deviation of its logarithm: no slowdown."""
+"""Scatter of the reference itself, as a standard deviation of its logarithm: no slowdown."""
 _CLIP = math.log(4.0)
-"""Of an overhead: a run further off than this was hit by something else."""
+"""A run whose overhead is further off than this was hit by something else."""
 
 
 def quiet(
@@ -40,8 +40,8 @@ def quiet(
     if slowdown < _LEAST:
         return None
     gamma, scatter = _exponent(empty, log_best)
-    drawn = rng.normal(gamma, scatter, len(found.metg_draws))
-    return found.metg - gamma * slowdown, found.metg_draws - drawn * slowdown
+    resampled = rng.normal(gamma, scatter, len(found.metg_draws))
+    return found.metg - gamma * slowdown, found.metg_draws - resampled * slowdown
 
 
 def _exponent(empty: Sequence[Sample], log_best: float) -> tuple[float, float]:

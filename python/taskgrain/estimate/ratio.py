@@ -12,30 +12,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taskgrain.estimate.bootstrap import exp_or_none, interval, picked_rounds
-from taskgrain.estimate.drawn import Quantity, drawn, rounds_of
+from taskgrain.estimate.bootstrap import interval, picked_rounds
 from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.line import inflated
+from taskgrain.estimate.quantities import Quantity, bootstrap_sample, rounds_of
 from taskgrain.estimate.sample import Sample
 from taskgrain.words.interval import Interval
 
 
 @dataclass(frozen=True, slots=True)
 class Ratio(Interval):
-    """The first side divided by the second; `value` is None where one of the two has no number."""
+    """The contender divided by the baseline; `value` is None where one of the two has no number."""
 
     rounds: int = 0
-    """That both sides have."""
+    """Rounds that both have."""
 
     @property
     def decided(self) -> bool:
-        """Whether the interval says that one side is larger. A missing bound is infinite."""
+        """True if the interval says which of the two is larger. A missing bound is infinite."""
         return (self.low or 0.0) > 1.0 or (self.high is not None and self.high < 1.0)
 
 
 def ratio(
-    first: Sequence[Sample],
-    second: Sequence[Sample],
+    contender: Sequence[Sample],
+    baseline: Sequence[Sample],
     *,
     quantity: Quantity = "metg",
     threshold: float = 0.5,
@@ -44,18 +44,20 @@ def ratio(
     seed: int = 0,
     iterations: int | None = None,
 ) -> Ratio:
-    """A quantity of the first side over that of the second: METG, or one of the others.
+    """A quantity of the contender over that of the baseline: METG, or one of the others.
 
-    The floor needs samples of the empty kernel among those of the sides, the rate and the efficiency the
-    `iterations` of the tasks that they are of. Only rounds that both sides have count. Raises ValueError for
+    The floor needs samples of the empty kernel among those of both, the rate and the efficiency the
+    `iterations` of the tasks that they are of. Only rounds that both have count. Raises ValueError for
     samples that make no sense.
     """
-    common = rounds_of(first, quantity, iterations) & rounds_of(second, quantity, iterations)
+    common = rounds_of(contender, quantity, iterations) & rounds_of(baseline, quantity, iterations)
     if not common:
         return Ratio(None, None, None, 0)
     rounds = len(common)
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
-    over, under = (drawn(one, quantity, common, picks, threshold, iterations) for one in (first, second))
+    over, under = (
+        bootstrap_sample(one, quantity, common, picks, threshold, iterations) for one in (contender, baseline)
+    )
     if over is None or under is None:
         return Ratio(None, None, None, rounds)
     with np.errstate(invalid="ignore"):
@@ -67,9 +69,11 @@ def ratio(
         "inflation": inflated(_mean(over.off) - _mean(under.off)),
         "systematic": math.hypot(over.systematic, under.systematic),
     }
-    low, _ = interval(np.where(lost, -np.inf, logs), value, rounds, confidence, **widening)
-    _, high = interval(np.where(lost, np.inf, logs), value, rounds, confidence, **widening)
-    return Ratio(math.exp(value), exp_or_none(low), exp_or_none(high), rounds)
+    least, most = (
+        interval(np.where(lost, beyond, logs), value, rounds, confidence, **widening).exp()
+        for beyond in (-np.inf, np.inf)
+    )
+    return Ratio(math.exp(value), least.low, most.high, rounds)
 
 
 def _mean(off: Floats) -> Floats:

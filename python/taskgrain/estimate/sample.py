@@ -19,7 +19,7 @@ class Sample:
     peak: float = math.nan
     """The reference beside the run: work per second and core of the kernel alone."""
     short: bool = False
-    """Whether this is the shorter run of a size, which tells its start and end (`start`)."""
+    """True for the shorter run of a size, which tells its start and end (`start`)."""
 
     @property
     def granularity(self) -> float:

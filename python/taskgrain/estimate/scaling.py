@@ -21,32 +21,18 @@ from typing import NamedTuple
 
 import numpy as np
 
+from taskgrain.estimate.isotonic import Floats
+from taskgrain.words.interval import Interval
+
 _NO_GAIN = 1.1
 """So close to the shortest time there is, more cores are no use."""
 
 
-class Span(NamedTuple):
-    """A value and its interval; a bound that is not known is None."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-    def times(self, factor: float) -> Span:
-        low, high = (None if one is None else one * factor for one in (self.low, self.high))
-        return Span(self.value * factor, low, high)
-
-    def into(self, whole: float) -> Span:
-        """`whole` divided by it."""
-        low, high = (None if not one else whole / one for one in (self.high, self.low))
-        return Span(whole / self.value, low, high)
-
-
 class TaskTime(NamedTuple):
-    """What a task costs a core, in seconds, where that was measured: at its work, in seconds of a core."""
+    """A size of task that was measured, in seconds of a core: its work, and what it costs."""
 
     work: float
-    granularity: Span
+    granularity: Interval
 
 
 @dataclass(frozen=True)
@@ -56,15 +42,15 @@ class Scaled:
     cores: float
     task: float
     """Work of a task, in seconds."""
-    seconds: Span
-    efficiency: Span
+    seconds: Interval
+    efficiency: Interval
     measured: bool
-    """Whether tasks of this work lie between those that were measured."""
+    """True if tasks of this work lie between those that were measured."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """What scales: all its work, in seconds of one core, in `steps` of `tasks` on each core."""
+    """A program that scales: all its work, in seconds of one core, in `steps` of `tasks` on each core."""
 
     work: float
     steps: int
@@ -75,13 +61,13 @@ class Program:
     def on(self, cores: float) -> Scaled:
         task = self.work / self._tasks_of_a_core / cores
         cost, measured = self._cost(task)
-        return Scaled(cores, task, cost.times(self._tasks_of_a_core), cost.into(task), measured)
+        return Scaled(cores, task, cost.times(self._tasks_of_a_core), cost.inverse(task), measured)
 
-    def until(self, efficiency: float, metg: Span) -> Span:
+    def until(self, efficiency: float, metg: Interval) -> Interval:
         """The cores up to which it is so efficient, from METG at this efficiency."""
-        return metg.times(self._tasks_of_a_core * efficiency).into(self.work)
+        return metg.times(self._tasks_of_a_core * efficiency).inverse(self.work)
 
-    def at_least(self) -> Span | None:
+    def at_least(self) -> Interval | None:
         """The shortest time on any number of cores: that of empty tasks; None if these were not measured."""
         first = self.curve[0]
         return first.granularity.times(self._tasks_of_a_core) if first.work == 0.0 else None
@@ -90,7 +76,7 @@ class Program:
         """The cores beyond which no more than a tenth of the time can be saved; None if not known."""
         if self.at_least() is None:
             return None
-        costs = np.maximum.accumulate([one.granularity.value for one in self.curve])
+        costs = np.maximum.accumulate(self._costs("value"))
         most = _NO_GAIN * costs[0]
         if most > costs[-1]:
             return None
@@ -103,22 +89,16 @@ class Program:
     def _tasks_of_a_core(self) -> float:
         return self.steps * self.tasks
 
-    def _cost(self, work: float) -> tuple[Span, bool]:
-        last = self.curve[-1]
-        if work > last.work:
-            cost = last.granularity.value
-            return Span(work + max(0.0, cost - last.work), work, work * max(1.0, cost / last.work)), False
-        works = [one.work for one in self.curve]
+    def _costs(self, end: str) -> Floats:
+        """A value or a bound of each size; NaN where it is not known."""
+        return np.array([getattr(one.granularity, end) for one in self.curve], dtype=float)
+
+    def _cost(self, work: float) -> tuple[Interval, bool]:
+        works, costs = [one.work for one in self.curve], self._costs("value").tolist()
+        if work > works[-1]:
+            most = work * max(1.0, costs[-1] / works[-1])
+            return Interval(work + max(0.0, costs[-1] - works[-1]), work, most), False
         if work < works[0]:
-            return Span(work + max(0.0, self.curve[0].granularity.value - works[0]), work, None), False
-        bounds = (
-            [one.granularity.value for one in self.curve],
-            [_or_nan(one.granularity.low) for one in self.curve],
-            [_or_nan(one.granularity.high) for one in self.curve],
-        )
-        value, low, high = (float(np.interp(work, works, bound)) for bound in bounds)
-        return Span(value, None if math.isnan(low) else low, None if math.isnan(high) else high), True
-
-
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
+            return Interval(work + max(0.0, costs[0] - works[0]), work), False
+        found = (float(np.interp(work, works, self._costs(end))) for end in ("value", "low", "high"))
+        return Interval(*(None if math.isnan(one) else one for one in found)), True

@@ -1,11 +1,11 @@
-"""The ratio of two sides that were measured in different sessions: pure functions.
+"""The ratio of contender and baseline that were measured in different sessions: pure functions.
 
 Two sessions of one build differ by more than their intervals say: the machine was in another state, a process
 lay elsewhere in memory. No number of rounds within a session shows that, so the session is the unit that is
 counted. Its scatter comes from sessions of one build, S² with f degrees of freedom, and the ratio of two
-sides with m and n sessions has Student's interval of the difference of two means,
+builds with m and n sessions has Student's interval of the difference of two means,
 
-    t(f) · sqrt(v / m + v' / n),   v = S² + what a side's sessions are worse known than those S² comes from.
+    t(f) · sqrt(v / m + v' / n),   v = S² + what their sessions are worse known than those S² comes from.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from taskgrain.estimate.drawn import Alone
+from taskgrain.estimate.quantities import LogEstimate
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.estimate.student import student_quantile
 
@@ -28,7 +28,7 @@ class Scatter:
     """How sessions of one build scatter."""
 
     variance: float
-    """Of the logarithm of one session's number, with what its own rounds scatter by."""
+    """The variance of the logarithm of one session's number, with that of its own rounds."""
     within: float
     """The part of it that the rounds of the sessions explain, on average."""
     freedom: int
@@ -39,7 +39,7 @@ class Scatter:
         return math.sqrt(self.variance) if math.isfinite(self.variance) else None
 
 
-def scatter(groups: Sequence[Sequence[Alone]]) -> Scatter | None:
+def scatter(groups: Sequence[Sequence[LogEstimate]]) -> Scatter | None:
     """The scatter between sessions; each group is of one build. None where no build has two sessions."""
     repeated = [group for group in groups if len(group) > 1]
     freedom = sum(len(group) - 1 for group in repeated)
@@ -57,18 +57,21 @@ def _squares(values: Sequence[float]) -> float:
 
 
 def ratio_of_sessions(
-    first: Sequence[Alone], second: Sequence[Alone], between: Scatter, confidence: float = 0.95
+    contender: Sequence[LogEstimate],
+    baseline: Sequence[LogEstimate],
+    between: Scatter,
+    confidence: float = 0.95,
 ) -> Ratio:
-    """The first side over the second, each of one session or more. `rounds` counts sessions here."""
-    value = fmean(one.value for one in first) - fmean(one.value for one in second)
-    variance = sum(_variance(side, between) for side in (first, second))
-    return _interval(value, variance, between, confidence, min(len(first), len(second)))
+    """The contender over the baseline, each of one session or more. `rounds` counts sessions here."""
+    value = fmean(one.value for one in contender) - fmean(one.value for one in baseline)
+    variance = sum(_variance(one, between) for one in (contender, baseline))
+    return _interval(value, variance, between, confidence, min(len(contender), len(baseline)))
 
 
-def ratio_of_pairs(ratios: Sequence[Alone], between: Scatter, confidence: float = 0.95) -> Ratio:
-    """The ratio of sides that were measured together in each of several sessions: the mean of their ratios.
+def ratio_of_pairs(ratios: Sequence[LogEstimate], between: Scatter, confidence: float = 0.95) -> Ratio:
+    """The ratio of two that were measured together in each of several sessions: the mean of their ratios.
 
-    `between` is the scatter of these: what a session does to both sides is not in it.
+    `between` is the scatter of these: what a session does to both is not in it.
     """
     value = fmean(one.value for one in ratios)
     return _interval(value, _variance(ratios, between), between, confidence, len(ratios))
@@ -81,7 +84,7 @@ def _interval(value: float, variance: float, between: Scatter, confidence: float
     return Ratio(math.exp(value), low, high, sessions)
 
 
-def _variance(side: Sequence[Alone], between: Scatter) -> float:
-    """Of the mean of a side."""
-    each = [between.variance + max(0.0, one.error**2 - between.within) for one in side]
-    return sum(each) / len(side) ** 2
+def _variance(sessions: Sequence[LogEstimate], between: Scatter) -> float:
+    """The variance of the mean of some sessions."""
+    each = [between.variance + max(0.0, one.error**2 - between.within) for one in sessions]
+    return sum(each) / len(sessions) ** 2

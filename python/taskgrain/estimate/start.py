@@ -57,7 +57,7 @@ class Start:
 
     @property
     def known(self) -> bool:
-        """Whether enough rounds tell it."""
+        """True if enough rounds tell it."""
         return _enough(self.of_round)
 
     def more(self, picks: NDArray[np.int64]) -> Floats:

@@ -89,13 +89,15 @@ class Table:
         known = [location(one, spread(one)) for one in (self.log_granularity, self.log_efficiency)]
         if picks is None:
             return known[0], known[1]
-        drawn = [location(one[picks], spread(one)) for one in (self.log_granularity, self.log_efficiency)]
+        resampled = [location(one[picks], spread(one)) for one in (self.log_granularity, self.log_efficiency)]
         # Each resample has its own start and end of a run, and the rows are without those of all rounds.
         share = self.start.more(picks)[:, None] * np.exp(-self.log_seconds)
         less = np.log1p(-np.minimum(share, 0.9))
-        drawn = [drawn[0] + less, drawn[1] - less]
+        resampled = [resampled[0] + less, resampled[1] - less]
         # A size measured seldom may be missing from a resample altogether; it then says what it says in all.
-        filled = [np.where(np.isnan(some), all_of, some) for some, all_of in zip(drawn, known, strict=True)]
+        filled = [
+            np.where(np.isnan(some), all_of, some) for some, all_of in zip(resampled, known, strict=True)
+        ]
         return filled[0], filled[1]
 
     @property

@@ -8,9 +8,9 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from taskgrain.estimate.drawn import AT_A_SIZE, Quantity
-from taskgrain.history.watch import Watched
-from taskgrain.history.wording import called, day
+from taskgrain.estimate.quantities import AT_A_SIZE, Quantity
+from taskgrain.history.text import called, day
+from taskgrain.history.trends import Trend
 from taskgrain.report import look
 from taskgrain.report.look import AT_LEAST, AT_MOST, Theme
 
@@ -21,7 +21,7 @@ _CROSS = "M-.8 -.8L.8 .8M-.8 .8L.8 -.8"
 Row = dict[str, Any]
 
 
-def svg(one: Watched, by: Quantity, width: int, theme: Theme = look.PAGE) -> str:
+def svg(one: Trend, by: Quantity, width: int, theme: Theme = look.PAGE) -> str:
     """The chart, so many pixels wide; in the colours of the page's style sheet unless told otherwise."""
     spec = look.finish(_chart(one, by, width, theme), theme)
     spec["autosize"] = {"type": "fit", "contains": "padding"}
@@ -31,7 +31,7 @@ def svg(one: Watched, by: Quantity, width: int, theme: Theme = look.PAGE) -> str
     return found.replace("<svg ", '<svg aria-hidden="true" ', 1)
 
 
-def _chart(one: Watched, by: Quantity, width: int, theme: Theme) -> alt.LayerChart | alt.FacetChart:
+def _chart(one: Trend, by: Quantity, width: int, theme: Theme) -> alt.LayerChart | alt.FacetChart:
     rows = list(_rows(one))
     low, high = look.domain(
         value for row in rows for value in look.near(row["at"], row["low"], row["high"], 2.0)
@@ -43,7 +43,7 @@ def _chart(one: Watched, by: Quantity, width: int, theme: Theme) -> alt.LayerCha
         else look.time_axis(low, high, None)
     )
     axis.title = f"{called(by)}, tasks/s" if by in AT_A_SIZE else called(by)
-    count = len(one.series.points)
+    count = len(one.series.entries)
     x = alt.X(
         "place:Q",
         scale=alt.Scale(domain=[-0.6, count - 0.4], nice=False),
@@ -61,7 +61,7 @@ def _chart(one: Watched, by: Quantity, width: int, theme: Theme) -> alt.LayerCha
             .mark_point(opacity=1, size=14, strokeWidth=1.2, shape=mark, stroke=theme.accent, fill=fill)
             .encode(y=y)
         )
-    failed = alt.Chart(alt.InlineData([{"place": i} for i, p in enumerate(one.series.points) if p.failed]))
+    failed = alt.Chart(alt.InlineData([{"place": i} for i, p in enumerate(one.series.entries) if p.failed]))
     marks.append(
         failed.mark_point(shape=_CROSS, size=30, strokeWidth=1.5, color="var(--bad)", opacity=1).encode(
             x=x, y=alt.value(alt.expr("height - 8"))
@@ -94,7 +94,7 @@ _MARKS = {
 """Shape of each kind of session, and whether it is filled."""
 
 
-def _rows(one: Watched) -> Iterator[Row]:
+def _rows(one: Trend) -> Iterator[Row]:
     """A row for each session that says something."""
     for place, number in enumerate(one.numbers):
         if number is None:
@@ -108,19 +108,19 @@ def _rows(one: Watched) -> Iterator[Row]:
             yield row | {"at": number.low or number.high, "kind": kind, "low": None, "high": None}
 
 
-def _changes(one: Watched) -> Iterator[Row]:
-    starts = {id(point): place for place, point in enumerate(one.series.points)}
-    for step in one.steps:
-        text = f"{step.ratio.value:.3g} ×" if step.ratio.value else ""
-        yield {"place": starts[id(step.after)] - 0.5, "text": text}
+def _changes(one: Trend) -> Iterator[Row]:
+    starts = {id(entry): place for place, entry in enumerate(one.series.entries)}
+    for change in one.changes:
+        text = f"{change.ratio.value:.3g} ×" if change.ratio.value else ""
+        yield {"place": starts[id(change.after)] - 0.5, "text": text}
 
 
-def _dates(one: Watched, most: int) -> alt.Axis:
+def _dates(one: Trend, most: int) -> alt.Axis:
     """Dates below some sessions: the first, the last, and others as far as there is room."""
-    count = len(one.series.points)
+    count = len(one.series.entries)
     every = max(1, -(-(count - 1) // (most - 1)))
     places = list(range(0, count, every))
-    words = [day(point.session.time) for point in one.series.points]
+    words = [day(entry.log.time) for entry in one.series.entries]
     # Dates are digits and hyphens: nothing of the results gets into an expression.
     text = "".join(f"datum.value === {place} ? '{words[place]}' : " for place in places) + "''"
     return alt.Axis(title=None, values=places, labelExpr=text, grid=False, ticks=True)

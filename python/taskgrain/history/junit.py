@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from taskgrain.history.watch import History, Watched
-from taskgrain.history.wording import since, title, why
+from taskgrain.history.text import since, title, why
+from taskgrain.history.trends import History, Trend
 
 _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that XML has no place for."""
@@ -14,7 +14,7 @@ _ILLEGAL = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def junit(history: History) -> str:
     """The document. A regression is a failure; a series with too few sessions is skipped."""
-    cases = [_case(one, history) for one in history.watched]
+    cases = [_case(one, history) for one in history.trends]
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(one.find("failure") is not None for one in cases)),
@@ -28,13 +28,13 @@ def junit(history: History) -> str:
     return ElementTree.tostring(root, "unicode", xml_declaration=True) + "\n"
 
 
-def _case(one: Watched, history: History) -> ElementTree.Element:
+def _case(one: Trend, history: History) -> ElementTree.Element:
     names = {"classname": _legal(f"taskgrain.{one.series.system}"), "name": _legal(title(one.series))}
     case = ElementTree.Element("testcase", names | {"time": "0"})
     said = _legal(why(one, history))
     if one.regression:
         failure = ElementTree.SubElement(case, "failure", {"message": said, "type": one.verdict})
-        failure.text = "\n".join(_legal(since(step, history.question.by)) for step in one.steps) or said
+        failure.text = "\n".join(_legal(since(change, history.question.by)) for change in one.changes) or said
     elif one.verdict == "too few sessions":
         ElementTree.SubElement(case, "skipped", {"message": said})
     else:

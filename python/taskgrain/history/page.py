@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 import taskgrain
 from taskgrain.history.chart import svg
-from taskgrain.history.watch import History, Watched
-from taskgrain.history.wording import called, day, measured, summary, title, why
+from taskgrain.history.text import called, day, measured, summary, title, why
+from taskgrain.history.trends import History, Trend
 
 _BROAD, _NARROW = 760, 340
 """Pixels of the two charts; the style sheet shows the one that fits."""
@@ -30,12 +30,12 @@ def render(history: History, name: str) -> str:
         style=Markup(style),
         summary=summary(history),
         quantity=called(history.question.by),
-        watched=[_section(one, history) for one in history.watched],
+        trends=[_section(one, history) for one in history.trends],
         version=taskgrain.__version__,
     )
 
 
-def _section(one: Watched, history: History) -> dict[str, object]:
+def _section(one: Trend, history: History) -> dict[str, object]:
     by = history.question.by
     said = why(one, history)
     return {
@@ -50,24 +50,24 @@ def _section(one: Watched, history: History) -> dict[str, object]:
     }
 
 
-def _rows(one: Watched, history: History) -> list[dict[str, str]]:
-    begins = {id(step.after) for step in one.steps}
+def _rows(one: Trend, history: History) -> list[dict[str, str]]:
+    begins = {id(change.after) for change in one.changes}
     return [
         {
-            "label": point.session.label,
-            "date": day(point.session.time),
+            "label": entry.log.label,
+            "date": day(entry.log.time),
             "number": measured(number, history.question.by),
-            "version": point.cell.take.version or "",
-            "build": (point.cell.take.build or "")[:_BUILD],
+            "version": entry.measurement.version or "",
+            "build": (entry.measurement.build or "")[:_BUILD],
             "remark": ", ".join(
                 word
                 for word, holds in (
-                    ("a new level begins", id(point) in begins),
+                    ("a new level begins", id(entry) in begins),
                     ("far from its level", place in one.outlying),
-                    (f"failed: {point.cell.error}", point.failed),
+                    (f"failed: {entry.measurement.cell.error}", entry.failed),
                 )
                 if holds
             ),
         }
-        for place, (point, number) in enumerate(zip(one.series.points, one.numbers, strict=True))
+        for place, (entry, number) in enumerate(zip(one.series.entries, one.numbers, strict=True))
     ]

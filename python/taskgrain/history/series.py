@@ -4,26 +4,48 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from taskgrain.estimate.course import Seen
-from taskgrain.estimate.drawn import Alone, Quantity
-from taskgrain.history.session import Cell, Session
+from taskgrain.estimate.quantities import LogEstimate, Quantity
+from taskgrain.estimate.segments import Observation
+from taskgrain.history.log import Log
 from taskgrain.results.compare.conditions import differences
+from taskgrain.results.measurements import Measurement
+from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
+
+UNITS: Mapping[Quantity, str] = {"metg": "s", "overhead": "s", "floor": "s", "rate": "1/s"}
+"""Units of the quantities of a history. A rate is in tasks a second."""
 
 
 @dataclass(frozen=True)
-class Point:
+class Entry:
     """A cell in one session."""
 
-    session: Session
-    cell: Cell
+    log: Log
+    measurement: Measurement
 
     @property
     def failed(self) -> bool:
-        return self.cell.error is not None
+        """True if the cell failed there."""
+        return self.measurement.cell.ending is Ending.FAILED
+
+    @property
+    def rates(self) -> dict[int, Interval]:
+        """Tasks a second, by the iterations of a task."""
+        return {
+            round(one.iterations): Interval(
+                one.granularity, one.granularity_low, one.granularity_high
+            ).inverse(self.measurement.cores)
+            for one in self.measurement.cell.curve
+            if one.iterations and one.granularity and self.measurement.cores
+        }
+
+    def number(self, quantity: Quantity) -> Interval | None:
+        """METG, overhead or floor; None if nothing is known of it."""
+        found = self.measurement.cell.number(quantity)
+        return None if found == Interval() else found
 
 
 @dataclass
@@ -32,7 +54,7 @@ class Series:
 
     system: str
     workload: str
-    points: list[Point] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
     apart: str = ""
     """Why these sessions are no part of an earlier series of the cell; empty for the first series."""
 
@@ -42,7 +64,7 @@ class Series:
 
     def size(self) -> int | None:
         """Iterations of the tasks that rates are of: those that most sessions measured; None if none did."""
-        counts = Counter(size for point in self.points for size in point.cell.rates)
+        counts = Counter(size for entry in self.entries for size in entry.rates)
         most = max(counts.values(), default=0)
         known = sorted(size for size, count in counts.items() if count == most)
         return known[len(known) // 2] if known else None
@@ -50,35 +72,35 @@ class Series:
     def numbers(self, quantity: Quantity) -> list[Interval | None]:
         """One for each session; None where it has none."""
         if quantity != "rate":
-            return [point.cell.numbers.get(quantity) for point in self.points]
+            return [entry.number(quantity) for entry in self.entries]
         size = self.size()
-        return [None if size is None else point.cell.rates.get(size) for point in self.points]
+        return [None if size is None else entry.rates.get(size) for entry in self.entries]
 
 
-def series(sessions: Iterable[Session]) -> list[Series]:
-    """All series of the sessions, those of a cell one after the other."""
+def series(logs: Iterable[Log]) -> list[Series]:
+    """All series of the logs, those of a cell one after the other."""
     found: dict[tuple[str, str], list[Series]] = {}
-    for session in sorted(sessions, key=lambda one: one.time):
-        for cell in session.cells:
-            take = cell.take
-            known = found.setdefault((take.system, take.workload), [])
-            why = [next(differences(one.points[0].cell.take, take), "") for one in known]
+    for log in sorted(logs, key=lambda one: one.time):
+        for measurement in log.measurements:
+            known = found.setdefault((measurement.system, measurement.workload), [])
+            why = [next(differences(one.entries[0].measurement, measurement), "") for one in known]
             if all(why):
-                known.append(Series(take.system, take.workload, apart=why[-1] if why else ""))
+                known.append(Series(measurement.system, measurement.workload, apart=why[-1] if why else ""))
                 why.append("")
-            known[why.index("")].points.append(Point(session, cell))
+            known[why.index("")].entries.append(Entry(log, measurement))
     return [one for each in found.values() for one in each]
 
 
-def seen(numbers: Sequence[Interval | None]) -> dict[int, Seen]:
-    """What each session says of a quantity, by its place; those that say nothing are left out."""
+def observations(numbers: Sequence[Interval | None]) -> dict[int, Observation]:
+    """The numbers that sessions have, by their places; sessions without one are left out."""
     found = {}
     for place, one in enumerate(numbers):
         if one is None:
             continue
-        low, high = (None if end is None else math.log(end) for end in (one.low, one.high))
-        if one.value is not None:
-            found[place] = Seen.of(Alone.within(math.log(one.value), low, high))
-        elif low is not None or high is not None:
-            found[place] = Seen(-math.inf if low is None else low, math.inf if high is None else high)
+        logs = one.log()
+        if logs.value is not None:
+            found[place] = Observation.of(LogEstimate.within(logs))
+        elif logs != Interval():
+            low = -math.inf if logs.low is None else logs.low
+            found[place] = Observation(low, math.inf if logs.high is None else logs.high)
     return found

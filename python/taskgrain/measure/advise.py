@@ -128,10 +128,10 @@ def until_known(work: float) -> type[Experiment]:
 
 
 def _clear(found: measured.Efficiency) -> bool:
-    if found.low is None or found.high is None:
+    value, low, high = found.efficiency.value, found.efficiency.low, found.efficiency.high
+    if value is None or low is None or high is None:
         return False
-    low = found.efficiency * (found.low / found.efficiency) ** _APART
-    high = found.efficiency * (found.high / found.efficiency) ** _APART
+    low, high = (value * (end / value) ** _APART for end in (low, high))
     return not any(low < level <= high for level in LEVELS)
 
 

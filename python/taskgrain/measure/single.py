@@ -206,9 +206,9 @@ def _efficiency(result: RunResult, cores: int, before: float | str, after: float
     if isinstance(before, str) or isinstance(after, str) or not result.work:
         return fields | {"efficiency_unknown": why or "the tasks did no work"}
     rates = [result.work / seconds / cores for seconds in result.seconds]
-    value, low, high = of_repeats(rates, before, after)
+    found = of_repeats(rates, before, after)
     work = result.work / result.tasks / (before * after) ** 0.5
-    return {"task_seconds": work, "efficiency": value, "efficiency_low": low, "efficiency_high": high}
+    return dict(zip(names, (work, found.value, found.low, found.high), strict=True))
 
 
 def _notices(

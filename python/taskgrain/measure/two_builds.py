@@ -18,8 +18,8 @@ from taskgrain.drive.answers import DriverError
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 from taskgrain.estimate.decision import decision
-from taskgrain.estimate.drawn import AT_A_SIZE, shared_size
 from taskgrain.estimate.metg import Metg
+from taskgrain.estimate.quantities import AT_A_SIZE, shared_size
 from taskgrain.estimate.ratio import ratio
 from taskgrain.estimate.sample import Sample
 from taskgrain.measure import call
@@ -27,7 +27,7 @@ from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import CellState
 from taskgrain.results.compare.cells import Comparison, Question, compare
 from taskgrain.results.compare.sides import Side
-from taskgrain.results.takes import opened
+from taskgrain.results.measurements import opened
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Workload
@@ -250,10 +250,10 @@ def compared(
     found: Sequence[Pair], output: Path, places: tuple[Path, Path], question: Question
 ) -> Comparison:
     """Compares the two builds by what the folder holds."""
-    takes = opened(output).takes
+    every = opened(output).measurements
     sides = []
     for place, suffix in zip(places, (OLD, NEW), strict=True):
         names = {f"{pair.name}.{suffix}": pair.name for pair in found}
-        own = [replace(one, system=names[one.system]) for one in takes if one.system in names]
+        own = [replace(one, system=names[one.system]) for one in every if one.system in names]
         sides.append(Side(str(place), tuple(own)))
     return compare(sides, replace(question, looks=len(LOOKS)))

@@ -17,7 +17,7 @@ from taskgrain.results.lines import Attempt, CellLine, Line, OfCell, RatioLine, 
 from taskgrain.words.errors import UsageError
 
 Choice = Literal["refuse", "restart", "keep"]
-"""What becomes of the cells of another build: the user is told, they are measured anew, or they stay beside
+"""The fate of cells of another build: the user is told, they are measured anew, or they stay beside
 the new ones."""
 _SIGN = "@"
 """Stands in the name of an earlier build; no system has it in its own."""
@@ -32,7 +32,7 @@ class Placed(NamedTuple):
     used: bool = True
     """False if the user had its system measured again."""
     earlier: bool = False
-    """Whether it is of an earlier build than the last."""
+    """True if it is of an earlier build than the last."""
 
 
 def placed(lines: Sequence[Line]) -> list[Placed]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taskgrain.estimate.advice import Point
+from taskgrain.estimate.advice import EfficiencyPoint
 from taskgrain.results import reader
 from taskgrain.results.cell import Cell, cells
 from taskgrain.results.lines import CurvePoint, MetgLine
@@ -19,23 +19,23 @@ from taskgrain.words.interval import Interval
 
 @dataclass(frozen=True)
 class Curve:
-    """What was measured of one cell."""
+    """The efficiency curve of one cell."""
 
     system: str
     """An earlier build has its hash in the name: `mpi@ab12cd34`."""
     workload: Workload
     """On whichever cores: `cores` says on how many."""
     cores: int | None
-    """Of the workload, not only those that the system occupies."""
-    points: tuple[Point, ...]
-    """Of the sizes whose efficiency has an interval."""
+    """Those of the workload, not only those that the system occupies."""
+    points: tuple[EfficiencyPoint, ...]
+    """The sizes whose efficiency has an interval."""
     threshold: float | None
     metg: Interval
     folder: Path
     machine: str
     """Its processor, as `machine.json` says it."""
     fingerprint: str | None
-    """Of the machine, by the session."""
+    """The machine's, by the session."""
     time: float | None
     """Unix time of the cell's end."""
     disturbed: float | None = None
@@ -88,25 +88,23 @@ def of(cell: Cell, folder: Path, machine: Mapping[str, Any], study: Mapping[str,
 
 
 def _workload(fields: Mapping[str, Any]) -> Workload:
-    """That of a line, which may lack fields that its version did not know."""
+    """The workload of a line, which may lack fields that its version did not know."""
     known = {name: fields.get(name, one.default) for name, one in WORKLOAD.items()} | {"cores": 0}
     return Workload(**known | {"pattern": known["pattern"] or "", "width": known["width"] or 0})
 
 
-def _points(line: MetgLine) -> Iterator[Point]:
+def _points(line: MetgLine) -> Iterator[EfficiencyPoint]:
     # The intervals of a search's curve take its rounds for independent; of task times they are wider already.
     wider = math.sqrt(max(1.0, line.inflation or 1.0))
     for one in line.curve:
-        work, found = _work(one), (one.efficiency, one.efficiency_low, one.efficiency_high)
-        if work is None or None in found:
+        work, value, low, high = _work(one), one.efficiency, one.efficiency_low, one.efficiency_high
+        if work is None or value is None or low is None or high is None or not 0.0 < low <= value <= high:
             continue
-        value, low, high = (float(each or 0.0) for each in found)
-        if 0.0 < low <= value <= high:
-            yield Point(work, value, value * (low / value) ** wider, value * (high / value) ** wider)
+        yield EfficiencyPoint(work, Interval(value, *(value * (end / value) ** wider for end in (low, high))))
 
 
 def _work(one: CurvePoint) -> float | None:
-    """What the work of a task took alone."""
+    """The time of the work of a task alone."""
     if not one.granularity or not one.efficiency or one.efficiency <= 0.0:
         return None
     return one.granularity * one.efficiency

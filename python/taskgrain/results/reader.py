@@ -13,7 +13,7 @@ import json
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -37,7 +37,7 @@ _CHUNK = 2**16
 
 @dataclass(frozen=True)
 class Contents:
-    """What the lines of a results folder say, in order."""
+    """The lines of a results folder, in order."""
 
     file: Path
     raw: bytes
@@ -57,7 +57,7 @@ class Contents:
     odd: Mapping[str, int] = field(default_factory=dict)
     """How many values of which field make no sense, by `kind.field`; they count as missing."""
     remarks: tuple[str, ...] = ()
-    """What is odd about the file itself."""
+    """Oddities of the file itself."""
 
     @cached_property
     def shown(self) -> tuple[Line, ...]:
@@ -129,7 +129,7 @@ def read(folder: Path) -> Contents:
             raise UsageError(f"{file}: there is no such file; is {folder} a results folder?")
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
-    return _contents(file, raw, remarks)
+    return contents(file, raw, remarks)
 
 
 def study(folder: Path) -> Study:
@@ -145,7 +145,7 @@ def study(folder: Path) -> Study:
 
 
 def machine(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
-    """What `machine.json` says, and what is odd about it: then it is empty."""
+    """The table of `machine.json`, and what is odd about it: then it is empty."""
     try:
         table = _object((folder / MACHINE).read_bytes())
     except OSError as error:
@@ -171,7 +171,13 @@ def warnings(contents: Contents, study: Study, odd: Iterable[str]) -> list[str]:
     return [*contents.warnings(), *contents.strays(), *study.warnings, *odd]
 
 
-def _contents(file: Path, raw: bytes, remarks: tuple[str, ...]) -> Contents:
+def contents(
+    file: Path,
+    raw: bytes,
+    remarks: tuple[str, ...] = (),
+    parse: Callable[[Mapping[str, Any], Odd], Line] = from_json,
+) -> Contents:
+    """Reads the lines of a file. `parse` makes a line of an object of JSON, which may hold anything."""
     lines: list[Line] = []
     unknown: list[UnknownLine] = []
     damaged: list[int] = []
@@ -189,7 +195,7 @@ def _contents(file: Path, raw: bytes, remarks: tuple[str, ...]) -> Contents:
             else:
                 damaged.append(number)
             continue
-        line = from_json(_with_schema(table, odd), odd)
+        line = parse(_with_schema(table, odd), odd)
         if line.schema > SCHEMA and newer is None:
             newer = number, line.schema
         if isinstance(line, UnknownLine):

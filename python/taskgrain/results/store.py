@@ -6,7 +6,6 @@ It is appended line by line, so that a kill at any moment loses at most the run 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import time
@@ -21,6 +20,7 @@ import tomli_w
 from taskgrain.results import reader
 from taskgrain.results.builds import Choice, opened, placed
 from taskgrain.results.lines import Line, SessionLine
+from taskgrain.results.log_file import LogFile
 from taskgrain.results.parse import from_json
 from taskgrain.words.errors import InputError, OutputError, UsageError, unwritable
 
@@ -83,18 +83,18 @@ class Store:
         self.folder = folder
         self.logs = folder / "logs"
         self.warnings: list[str] = []
-        """What was found odd about the folder."""
+        """Oddities of the folder."""
         self.session = session
         """The one that begins, as its line will say it."""
         self._choice = choice
         self._synced = 0.0
         self._runs = folder / reader.RUNS
-        self._file = -1
+        self._file: LogFile | None = None
         try:
             self._make_folder()
             # First of all files: whatever a kill leaves then is known to be ours.
-            self._file = os.open(self._runs, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
-            self._lock()
+            self._file = LogFile(self._runs, folder)
+            self.warnings += self._file.warnings
             self.logs.mkdir(exist_ok=True)
             self.contents = self._open(study, machine, completed)
         except OSError as error:
@@ -106,7 +106,7 @@ class Store:
         self.warnings += self.contents.warnings()
         begun = [self.session] if self.session else []
         self.history = placed([*self.contents.stored, *begun])[: len(self.contents.stored)]
-        """What earlier calls have written, under the names that it has from now on."""
+        """Lines that earlier calls have written, under the names that it has from now on."""
 
     def _make_folder(self) -> None:
         folder = self.folder
@@ -123,18 +123,6 @@ class Store:
                 "--output", str(folder), "a new or empty folder, or a results folder to go on with"
             )
         folder.mkdir(parents=True, exist_ok=True)
-
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(
-                f"{self.folder}: another taskgrain is writing here; wait for it or stop it"
-            ) from None
-        except OSError as error:  # some network file systems have no locks
-            self.warnings.append(
-                f"{self.folder}: cannot be locked ({error.strerror}): let no other taskgrain write here"
-            )
 
     def _open(
         self,
@@ -170,7 +158,7 @@ class Store:
         self._write(reader.STUDY, tomli_w.dumps(dict(study)).encode())
         if not (self.folder / reader.MACHINE).exists():
             self._write(reader.MACHINE, json.dumps(machine, indent=1, allow_nan=False).encode() + b"\n")
-        self._mend(contents)
+        self._lines.mend(contents.torn)
         return contents
 
     def _write(self, name: str, content: bytes) -> None:
@@ -187,15 +175,10 @@ class Store:
                 draft.unlink()
             raise unwritable(self.folder / name, error) from None
 
-    def _mend(self, contents: reader.Contents) -> None:
-        """Takes a torn tail out of the way of what will be appended, and keeps a copy in `runs.torn`."""
-        length = os.fstat(self._file).st_size
-        if contents.torn:
-            with (self.folder / "runs.torn").open("ab") as kept:
-                kept.write(contents.torn + b"\n")
-            os.ftruncate(self._file, length - len(contents.torn))
-        elif length and os.pread(self._file, 1, length - 1) != b"\n":
-            os.write(self._file, b"\n")  # a whole line that only lacks its end
+    @property
+    def _lines(self) -> LogFile:
+        assert self._file is not None
+        return self._file
 
     def append(self, line: Line) -> Line:
         """Writes one line with the time of now, and returns it as a reader will see it.
@@ -203,16 +186,11 @@ class Store:
         Raises `OutputError` if it cannot be written; what was written before then stands as it was.
         """
         text = json.dumps(replace(line, time=time.time()).to_json(), allow_nan=False)
-        raw = text.encode() + b"\n"
-        before = os.fstat(self._file)
-        if not before.st_nlink:
+        if self._lines.removed:
             raise OutputError(f"{self._runs}: was removed while it was written; what it held is lost")
         try:
-            while raw:
-                raw = raw[os.write(self._file, raw) :]
+            self._lines.append(text.encode() + b"\n")
         except OSError as error:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._file, before.st_size)  # half a line is of no use
             raise self._unwritten(error) from None
         # A kill loses nothing that was written; for a power cut, a few seconds are little enough to lose.
         if time.monotonic() - self._synced > _SYNC_SECONDS:
@@ -228,23 +206,23 @@ class Store:
     def sync(self) -> None:
         """Makes what was appended survive a power cut. Raises `OutputError`."""
         try:
-            os.fsync(self._file)
+            self._lines.sync()
         except OSError as error:
             raise self._unwritten(error) from None
         self._synced = time.monotonic()
 
     def close(self) -> None:
         """Gives the folder free. Raises `OutputError` if the last lines cannot be brought to the disk."""
-        if self._file >= 0:
+        if self._file is not None:
             try:
                 self.sync()
             finally:
                 self._give_up()
 
     def _give_up(self) -> None:
-        file, self._file = self._file, -1
-        if file >= 0:
-            os.close(file)
+        file, self._file = self._file, None
+        if file is not None:
+            file.close()
 
     def __enter__(self) -> Self:
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -17,6 +18,13 @@ class Interval:
     value: float | None = None
     low: float | None = None
     high: float | None = None
+
+    @property
+    def number(self) -> float:
+        """The value, where there is one. Raises ValueError."""
+        if self.value is None:
+            raise ValueError("there is no value")
+        return self.value
 
     @property
     def known(self) -> bool:
@@ -60,7 +68,18 @@ class Interval:
 
     def times(self, factor: float) -> Interval:
         """The same in another unit; `factor` is above 0."""
-        return Interval(*(None if one is None else factor * one for one in (self.value, self.low, self.high)))
+        return self._each(lambda one: factor * one)
+
+    def log(self) -> Interval:
+        """The logarithms of what is above 0."""
+        return self._each(math.log)
+
+    def exp(self) -> Interval:
+        """The numbers that these are the logarithms of."""
+        return self._each(math.exp)
+
+    def _each(self, of: Callable[[float], float]) -> Interval:
+        return Interval(*(None if one is None else of(one) for one in (self.value, self.low, self.high)))
 
     def inverse(self, of: float = 1.0) -> Interval:
         """`of` divided by it."""

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from history_worlds import simulated, watched
+from history_worlds import segmented, simulated
 
 SCRIPT = Path(__file__).parents[3] / "bench" / "history.py"
 
@@ -15,8 +15,8 @@ SCRIPT = Path(__file__).parents[3] / "bench" / "history.py"
 @pytest.mark.parametrize("world", ["normal", "heavy", "outlier", "rough"])
 def test_false_alarms_are_rare_and_a_fifth_is_found(world: str) -> None:
     """Of 60 series without a change, four alarms would come by chance in 0.3 % of such tests."""
-    alarms = sum(bool(watched(simulated(world, seed, (20, 1.0))).changes) for seed in range(60))
-    late = [watched(simulated(world, seed, (25, 1.0), (8, 1.2))) for seed in range(20)]
+    alarms = sum(bool(segmented(simulated(world, seed, (20, 1.0))).changes) for seed in range(60))
+    late = [segmented(simulated(world, seed, (25, 1.0), (8, 1.2))) for seed in range(20)]
     assert alarms <= 3
     assert sum(any(abs(one.at - 25) <= 1 for one in found.changes) for found in late) >= 17
 

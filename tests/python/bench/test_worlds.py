@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from noisy_worlds import CONSTANT, ITERATIONS, WORLDS, holds, trial
+from noisy_worlds import CONSTANT, ITERATIONS, WORLDS, trial
 from simulated_clock import PEAK, QUIET, TAU, Machine, Scatter, State, States, System, Timeline, always
 
 from taskgrain.measure.experiments.experiment import Request
@@ -29,11 +29,11 @@ BENCH = Path(__file__).parents[3] / "bench" / "worlds.py"
 def test_intervals_hold_the_truth_and_a_system_is_like_itself(name: str, seeds: int) -> None:
     trials = [trial(WORLDS[name], seed, resamples=200) for seed in range(seeds)]
     found = [one for each in trials for one in each.found]
-    held = [holds(one.metg.low, one.metg.high, one.typical) for one in found if one.metg.metg is not None]
+    held = [one.metg.metg.contains(one.typical) for one in found if one.metg.metg.value is not None]
     assert len(held) == len(found)
     assert sum(held) >= 0.85 * len(held)
     assert sum(each.same.decided for each in trials) <= 0.2 * seeds
-    assert sum(holds(each.apart.low, each.apart.high, 1.5) for each in trials) >= 0.8 * seeds
+    assert sum(each.apart.contains(1.5) for each in trials) >= 0.8 * seeds
 
 
 EXACT = Scatter(0.0, 0.0, 0.0)

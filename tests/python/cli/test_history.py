@@ -30,11 +30,11 @@ def test_a_session_is_added_and_shown(taskgrain: Command, folder: Path, tmp_path
     result = taskgrain("history", path, "--add", folder, "--label", "abc", "--time", "2026-11-24T14:40Z")
     assert (result.code, result.err) == (0, f"taskgrain: {path}: added abc, 1 cell\n")
     assert result.out.startswith("1 series by METG: 1 too few sessions. The margin is 5 %.\n")
-    (session,) = store.read(path).sessions
+    (session,) = store.read(path).logs
     assert (session.label, session.time) == ("abc", 1795531200.0)
     again = taskgrain("history", path, "--add", folder, "--label", "abc")
     assert again.code == 0 and "has this session already, as abc; not added again" in again.err
-    assert len(store.read(path).sessions) == 1
+    assert len(store.read(path).logs) == 1
 
 
 def test_the_label_is_the_commit_of_the_current_folder(
@@ -44,13 +44,13 @@ def test_the_label_is_the_commit_of_the_current_folder(
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
     taskgrain("history", tmp_path / "a", "--add", folder)
-    assert store.read(tmp_path / "a").sessions[0].label == "2026-05-28 20:26", "there is no commit"
+    assert store.read(tmp_path / "a").logs[0].label == "2026-05-28 20:26", "there is no commit"
     who = ["-c", "user.name=me", "-c", "user.email=me@localhost"]
     for words in (["init", "-q"], [*who, "commit", "-q", "--allow-empty", "-m", "first"]):
         subprocess.run(["git", *words], check=True)
     head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout
     taskgrain("history", tmp_path / "b", "--add", folder)
-    label = store.read(tmp_path / "b").sessions[0].label
+    label = store.read(tmp_path / "b").logs[0].label
     assert len(label) == 12 and head.startswith(label)
 
 
@@ -94,7 +94,7 @@ def test_what_is_odd_about_the_store_is_said(taskgrain: Command, slower: Path) -
         file.write('{"sch')
     result = taskgrain("history", slower)
     assert result.code == 0
-    assert result.err == f"taskgrain: {slower}: the last line is torn (5 bytes); it is skipped\n"
+    assert result.err == f"taskgrain: {slower}: the last line of h.jsonl is torn (5 bytes); it is skipped\n"
 
 
 @pytest.mark.parametrize(

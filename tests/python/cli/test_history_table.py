@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import history_store as made
 import pytest
 from command_line import on_terminal
+from history_store import history
 from rich.console import Console
 
 from taskgrain.cli.history_table import as_json, bars, show
 from taskgrain.cli.printer import Printer
-from taskgrain.history import store
-from taskgrain.history.series import series
-from taskgrain.history.watch import History, Watched, watch
-from taskgrain.results.compare.cells import Question
-
-
-def history(path: Path) -> History:
-    return watch(series(store.read(path).sessions), Question())
+from taskgrain.history.trends import History, Trend
 
 
 def printed(found: History, width: int) -> list[str]:
@@ -58,8 +53,8 @@ def test_what_else_there_is_to_know_stands_below(path: Path) -> None:
     assert "scatter by" in text
 
 
-def one(path: Path, values: list[float | None]) -> Watched:
-    (found,) = history(made.grown(path, values)).watched
+def one(path: Path, values: list[float | None]) -> Trend:
+    (found,) = history(made.grown(path, values)).trends
     return found
 
 
@@ -82,8 +77,8 @@ def test_bars_in_ascii(path: Path) -> None:
     assert "?" not in text and "#" in text
 
 
-def test_no_session_is_a_sentence() -> None:
-    assert printed(watch([], Question()), 80) == ["No session has such a cell."]
+def test_no_session_is_a_sentence(path: Path) -> None:
+    assert printed(replace(history(path), trends=()), 80) == ["No session has such a cell."]
 
 
 def test_the_document_has_all_of_it(path: Path) -> None:

@@ -6,16 +6,17 @@ import math
 
 import pytest
 
-from taskgrain.estimate.advice import Point, efficiency_at, level_of, needed, verdict_of
+from taskgrain.estimate.advice import EfficiencyPoint, efficiency_at, level_of, needed, verdict_of
 from taskgrain.words.interval import Interval
 
 OVERHEAD = 5e-6
 
 
-def point(work: float, scatter: float = 0.02, overhead: float = OVERHEAD) -> Point:
+def point(work: float, scatter: float = 0.02, overhead: float = OVERHEAD) -> EfficiencyPoint:
     """Of a system whose tasks cost the same at each size."""
     efficiency = work / (work + overhead)
-    return Point(work, efficiency, efficiency * (1.0 - scatter), min(1.0, efficiency * (1.0 + scatter)))
+    ends = efficiency * (1.0 - scatter), min(1.0, efficiency * (1.0 + scatter))
+    return EfficiencyPoint(work, Interval(efficiency, *ends))
 
 
 CURVE = [point(work) for work in (2e-6, 4e-6, 8e-6, 16e-6, 32e-6, 64e-6)]
@@ -25,10 +26,8 @@ def test_what_was_measured_is_taken_as_it_is() -> None:
     found = efficiency_at(CURVE, 16e-6)
     assert (found.how, found.at) == ("measured", (16e-6,))
     value = found.found
-    assert (value.value, value.low, value.high) == pytest.approx(
-        (CURVE[3].efficiency, CURVE[3].low, CURVE[3].high)
-    )
-    assert efficiency_at([CURVE[3]], 16e-6).found.value == CURVE[3].efficiency
+    assert (value.value, value.low, value.high) == pytest.approx(CURVE[3].known)
+    assert efficiency_at([CURVE[3]], 16e-6).found.value == CURVE[3].efficiency.value
 
 
 @pytest.mark.parametrize("work", [14.5e-6, 17e-6, 1.8e-6, 70e-6])
@@ -51,8 +50,8 @@ def test_between_two_points_the_overhead_is_constant_and_the_interval_wider() ->
 
 def test_beyond_the_points_there_is_one_bound_and_no_value() -> None:
     above, below = efficiency_at(CURVE, 1e-3), efficiency_at(CURVE, 1e-6)
-    assert (above.how, above.found) == ("above", Interval(low=CURVE[-1].low))
-    assert (below.how, below.found) == ("below", Interval(high=CURVE[0].high))
+    assert (above.how, above.found) == ("above", Interval(low=CURVE[-1].efficiency.low))
+    assert (below.how, below.found) == ("below", Interval(high=CURVE[0].efficiency.high))
     assert efficiency_at([], 1e-6).how == "unknown"
 
 
@@ -73,7 +72,7 @@ def test_a_level_that_is_always_or_never_reached_has_one_bound() -> None:
 
 
 def test_a_bound_that_the_interval_does_not_set_is_missing() -> None:
-    wide = [Point(one.work, one.efficiency, 0.01, 1.0) for one in CURVE]
+    wide = [EfficiencyPoint(one.work, Interval(one.efficiency.value, 0.01, 1.0)) for one in CURVE]
     found = needed(wide, 0.5)
     assert found.value == pytest.approx(OVERHEAD, rel=0.01) and (found.low, found.high) == (None, None)
 
@@ -103,7 +102,7 @@ def test_a_search_knows_the_needed_work_better() -> None:
 
 
 def test_a_dip_is_made_monotone() -> None:
-    dip = [*CURVE[:3], Point(16e-6, 0.55, 0.5, 0.6), *CURVE[4:]]
+    dip = [*CURVE[:3], EfficiencyPoint(16e-6, Interval(0.55, 0.5, 0.6)), *CURVE[4:]]
     found = needed(dip, 0.5)
     assert found.value is not None and math.isfinite(found.value)
 

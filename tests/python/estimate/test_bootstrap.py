@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from taskgrain.estimate.bootstrap import exp_or_none, interval, picked_rounds
+from taskgrain.estimate.bootstrap import interval, picked_rounds
+from taskgrain.words.interval import Interval
 
 
 def test_rounds_are_drawn_with_replacement() -> None:
@@ -27,8 +28,8 @@ def test_the_interval_of_a_mean_holds_the_truth(rounds: int) -> None:
     held = 0
     for seed in range(200):
         value, draws = means(rounds, seed)
-        low, high = interval(draws, value, rounds, 0.95)
-        held += (low is None or low <= 0.0) and (high is None or high >= 0.0)
+        found = interval(draws, value, rounds, 0.95)
+        held += (found.low is None or found.low <= 0.0) and (found.high is None or found.high >= 0.0)
     assert held >= 180
 
 
@@ -36,9 +37,9 @@ def test_correlation_and_misfit_make_it_wider() -> None:
     value, draws = means(20, 1)
 
     def width(**named: float) -> float:
-        low, high = interval(draws, value, 20, 0.95, **named)
-        assert low is not None and high is not None
-        return high - low
+        found = interval(draws, value, 20, 0.95, **named)
+        assert found.low is not None and found.high is not None
+        return found.high - found.low
 
     assert width(inflation=4.0) > 2.0 * width()
     assert width(systematic=3.0) == pytest.approx(2.0 * math.hypot(3.0, width() / 2.0), rel=0.02)
@@ -47,19 +48,19 @@ def test_correlation_and_misfit_make_it_wider() -> None:
 
 def test_what_bounds_nothing_is_no_bound() -> None:
     value, draws = means(20, 2)
-    assert interval(draws, value, 1, 0.95) == (None, None)
+    assert interval(draws, value, 1, 0.95) == Interval(value)
     lost = np.where(np.arange(1000) % 4 == 0, np.inf, draws)
-    low, high = interval(lost, value, 20, 0.95)
-    assert low is not None and high is None
-    assert interval(20.0 * draws, value, 20, 0.95) == (None, None), "a factor of a thousand away"
+    found = interval(lost, value, 20, 0.95)
+    assert found.low is not None and found.high is None
+    assert interval(20.0 * draws, value, 20, 0.95) == Interval(value), "a factor of a thousand away"
 
 
 def test_a_confidence_beyond_what_the_resamples_show_is_wider_still() -> None:
     value, draws = means(20, 3)
     ends = [interval(draws[:100], value, 20, confidence) for confidence in (0.95, 0.999, 0.99999)]
-    widths = [high - low for low, high in ends if low is not None and high is not None]
+    widths = [
+        high - low
+        for low, high in ((one.low, one.high) for one in ends)
+        if low is not None and high is not None
+    ]
     assert widths == sorted(widths) and len(set(widths)) == 3
-
-
-def test_exp_or_none() -> None:
-    assert exp_or_none(None) is None and exp_or_none(0.0) == 1.0

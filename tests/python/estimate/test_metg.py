@@ -54,11 +54,11 @@ def coverage(noise: Noise, rounds: int, seeds: range) -> tuple[float, float, flo
     truth = SimulatedSystem(constant(OVERHEAD), noise).true_metg()
     for seed in seeds:
         found, _ = measured(noise, rounds, seed)
-        assert found.metg is not None
-        low, high = found.low or 0.0, found.high or math.inf
+        assert found.metg.value is not None
+        low, high = found.metg.low or 0.0, found.metg.high or math.inf
         widths.append(found.half_width)
         held += low <= truth <= high
-        furthest = max(furthest, max(low - truth, truth - high) / (found.metg * found.half_width))
+        furthest = max(furthest, max(low - truth, truth - high) / (found.metg.value * found.half_width))
     return held / len(seeds), float(np.median(widths)), furthest
 
 
@@ -95,7 +95,7 @@ def test_without_noise_a_constant_overhead_is_found_exactly_at_any_spacing(spaci
     system = SimulatedSystem(constant(OVERHEAD))
     sizes = tuple(sorted({round(25 * spacing**k) for k in range(12)}))
     found = estimate(samples_of(system, sizes, 8))
-    assert found.metg == pytest.approx(2.0 * OVERHEAD, rel=1e-9)
+    assert found.metg.value == pytest.approx(2.0 * OVERHEAD, rel=1e-9)
     assert found.iterations == pytest.approx(100.0, rel=2e-2)
     assert found.half_width < 1e-9
 
@@ -107,8 +107,8 @@ def test_other_overheads_and_thresholds(threshold: float, exponent: float) -> No
     sizes = tuple(sorted({round(2.0 ** (k / 2.0)) for k in range(44)}))
     found = estimate(samples_of(system, sizes, 6), threshold=threshold)
     truth = system.true_metg(threshold)
-    assert found.metg == pytest.approx(truth, rel=0.04 if truth > 2.0 * system.granularity(1) else 0.15)
-    assert (found.low or 0.0) * (1.0 - 1e-9) <= truth <= (found.high or math.inf) * (1.0 + 1e-9)
+    assert found.metg.value == pytest.approx(truth, rel=0.04 if truth > 2.0 * system.granularity(1) else 0.15)
+    assert (found.metg.low or 0.0) * (1.0 - 1e-9) <= truth <= (found.metg.high or math.inf) * (1.0 + 1e-9)
 
 
 @pytest.mark.parametrize("depth", [0.04, 0.5])
@@ -122,9 +122,9 @@ def test_a_clock_that_drifts_moves_metg_as_it_moves_all_times(depth: float) -> N
 
         system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02), clock, seed=seed)
         found = estimate(samples_of(system, SIZES, 12), resamples=400)
-        assert found.metg is not None
-        held += (found.low or 0.0) <= 2.0 * OVERHEAD <= (found.high or math.inf)
-        assert found.metg == pytest.approx(2.0 * OVERHEAD, rel=max(0.12, 0.8 * depth))
+        assert found.metg.value is not None
+        held += (found.metg.low or 0.0) <= 2.0 * OVERHEAD <= (found.metg.high or math.inf)
+        assert found.metg.value == pytest.approx(2.0 * OVERHEAD, rel=max(0.12, 0.8 * depth))
         assert found.iterations == pytest.approx(100.0, rel=0.15), "work against work does not know the clock"
     assert held >= 93
 
@@ -137,18 +137,18 @@ def test_metg_of_a_slow_session_foretells_that_of_quiet_cores() -> None:
     samples = samples_of(system, SIZES, 30)
     empty = samples_of(system, (0,), 30)
     found = estimate(samples, floor_samples=empty, best_rate=PEAK)
-    assert found.metg == pytest.approx(4.0 * OVERHEAD, rel=0.1)
-    assert found.quiet == pytest.approx(2.0 * OVERHEAD, rel=0.1)
-    assert found.quiet_low is not None and found.quiet_high is not None
-    assert found.quiet_low <= 2.0 * OVERHEAD <= found.quiet_high
+    assert found.metg.value == pytest.approx(4.0 * OVERHEAD, rel=0.1)
+    assert found.quiet.value == pytest.approx(2.0 * OVERHEAD, rel=0.1)
+    assert found.quiet.low is not None and found.quiet.high is not None
+    assert found.quiet.low <= 2.0 * OVERHEAD <= found.quiet.high
     # Without a run at the better clock nobody knows what of the overhead is the clock's.
     slow = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02), drift=lambda position: 2.0)
     found = estimate(samples_of(slow, SIZES, 30), floor_samples=samples_of(slow, (0,), 30), best_rate=PEAK)
-    assert found.quiet_low is not None and found.quiet_high is not None
-    assert found.quiet_low < 2.0 * OVERHEAD and found.quiet_high > 4.0 * OVERHEAD
+    assert found.quiet.low is not None and found.quiet.high is not None
+    assert found.quiet.low < 2.0 * OVERHEAD and found.quiet.high > 4.0 * OVERHEAD
     # On quiet cores there is no other number.
     quiet = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02))
-    assert estimate(samples_of(quiet, SIZES, 8), best_rate=PEAK).quiet is None
+    assert estimate(samples_of(quiet, SIZES, 8), best_rate=PEAK).quiet.value is None
 
 
 def test_outliers_move_nothing_and_are_counted() -> None:
@@ -156,7 +156,7 @@ def test_outliers_move_nothing_and_are_counted() -> None:
     clean = samples_of(system, SIZES, 12)
     hit = [replace(s, seconds=s.seconds * 50.0) if k % 29 == 3 else s for k, s in enumerate(clean)]
     before, after = (estimate(s) for s in (clean, hit))
-    assert before.metg is not None and after.metg == pytest.approx(before.metg, rel=0.01)
+    assert before.metg.value is not None and after.metg.value == pytest.approx(before.metg.value, rel=0.01)
     assert before.warnings == ()
     count = len([k for k in range(len(clean)) if k % 29 == 3])
     (said,) = after.warnings
@@ -166,8 +166,10 @@ def test_outliers_move_nothing_and_are_counted() -> None:
     # The same where a disturbance lasts for a whole run, in three of the twelve rounds of every size.
     whole = [replace(s, seconds=s.seconds * 50.0) if s.round % 4 == 1 else s for s in clean]
     after = estimate(whole)
-    assert after.metg == pytest.approx(before.metg, rel=0.03)
-    assert after.low is not None and before.low is not None and after.low > 0.9 * before.low
+    assert after.metg.value == pytest.approx(before.metg.value, rel=0.03)
+    assert (
+        after.metg.low is not None and before.metg.low is not None and after.metg.low > 0.9 * before.metg.low
+    )
     assert after.warnings[0].code == "many_outliers"
     assert after.warnings[0].values["share"] == 0.25
 
@@ -178,12 +180,12 @@ def test_outliers_move_nothing_and_are_counted() -> None:
 def test_a_threshold_outside_of_the_sizes(sizes: tuple[int, ...], ending: str) -> None:
     system = SimulatedSystem(constant(OVERHEAD), Noise())
     found = estimate(samples_of(system, sizes, 8))
-    assert (found.ending, found.metg, found.iterations) == (ending, None, None)
+    assert (found.ending, found.metg.value, found.iterations) == (ending, None, None)
     largest, smallest = system.granularity(sizes[-1]), system.granularity(sizes[0])
     if ending == "never_reached":
-        assert found.low == pytest.approx(largest, rel=0.05) and found.high is None
+        assert found.metg.low == pytest.approx(largest, rel=0.05) and found.metg.high is None
     else:
-        assert found.high == pytest.approx(smallest, rel=0.05) and found.low is None
+        assert found.metg.high == pytest.approx(smallest, rel=0.05) and found.metg.low is None
 
 
 @pytest.mark.parametrize("noise", [QUIET, Noise(run=0.05)])
@@ -209,7 +211,12 @@ def test_noise_alone_never_makes_several_crossings(overhead: object) -> None:
 
 def test_too_few_rounds_never_give_a_narrow_interval() -> None:
     one, _ = measured(Noise(run=0.1), 1, 0)
-    assert one.metg is not None and one.low is None and one.high is None and one.half_width == math.inf
+    assert (
+        one.metg.value is not None
+        and one.metg.low is None
+        and one.metg.high is None
+        and one.half_width == math.inf
+    )
     assert one.warnings[0].code == "one_round"
     for rounds in (2, 3, 4):
         assert coverage(SETTINGS["noisy"], rounds, range(100))[0] >= 0.90
@@ -221,7 +228,7 @@ def test_a_bound_that_bounds_nothing_is_none(apart: float, bounded: bool) -> Non
     samples = samples_of(SimulatedSystem(constant(OVERHEAD), Noise()), SIZES, 2)
     samples = [replace(s, seconds=s.seconds * apart**s.round) for s in samples]
     for point in estimate(samples).curve:
-        bounds = (point.granularity_low, point.granularity_high)
+        bounds = (point.granularity.low, point.granularity.high)
         assert [bound is not None for bound in bounds] == [bounded, bounded]
 
 
@@ -230,11 +237,11 @@ def test_a_size_added_late_joins_once_it_means_something() -> None:
     base = samples_of(system, (25, 50, 200, 400), 12)
     late = [s for s in samples_of(system, (100,), 12) if s.round < 2]
     wrong = [replace(s, seconds=s.seconds * 3.0) for s in late]
-    assert estimate(base + wrong).metg == pytest.approx(2.0 * OVERHEAD, rel=0.1)
+    assert estimate(base + wrong).metg.value == pytest.approx(2.0 * OVERHEAD, rel=0.1)
     assert [p.iterations for p in estimate(base + wrong).curve] == [25, 50, 100, 200, 400]
     grown = base + [s for s in samples_of(system, (100,), 12) if s.round >= 4]
     found = estimate(grown)
-    assert found.metg == pytest.approx(2.0 * OVERHEAD, rel=0.05) and found.half_width < 0.1
+    assert found.metg.value == pytest.approx(2.0 * OVERHEAD, rel=0.05) and found.half_width < 0.1
 
 
 def test_the_curve_is_what_was_measured() -> None:
@@ -242,14 +249,14 @@ def test_the_curve_is_what_was_measured() -> None:
     assert [p.iterations for p in found.curve] == list(SIZES) and found.rounds == 9
     for p in found.curve:
         assert p.repeats == 27
-        assert p.granularity == pytest.approx(system.granularity(p.iterations), rel=0.04)
-        assert p.efficiency == pytest.approx(1.0 / (1.0 + 100.0 / p.iterations), rel=0.05)
-        assert p.granularity_low is not None and p.granularity_high is not None
-        assert p.granularity_low <= p.granularity <= p.granularity_high
-        assert p.efficiency_low is not None and p.efficiency_high is not None
-        assert p.efficiency_low <= p.efficiency <= p.efficiency_high
-        assert p.efficiency == pytest.approx(
-            128.0 * p.iterations / (p.granularity * found.peak_rate), rel=0.01
+        assert p.granularity.number == pytest.approx(system.granularity(p.iterations), rel=0.04)
+        assert p.efficiency.number == pytest.approx(1.0 / (1.0 + 100.0 / p.iterations), rel=0.05)
+        assert p.granularity.low is not None and p.granularity.high is not None
+        assert p.granularity.low <= p.granularity.number <= p.granularity.high
+        assert p.efficiency.low is not None and p.efficiency.high is not None
+        assert p.efficiency.low <= p.efficiency.number <= p.efficiency.high
+        assert p.efficiency.number == pytest.approx(
+            128.0 * p.iterations / (p.granularity.number * found.peak_rate), rel=0.01
         )
     assert set(found.fields()) >= {"ending", "metg", "low", "high", "floor", "curve", "warnings"}
 
@@ -265,11 +272,11 @@ def test_a_disturbed_reference_shows_as_efficiency_above_one() -> None:
 def test_the_floor() -> None:
     system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.05, outliers=0.05))
     samples = samples_of(system, (0,), 12)
-    value, low, high = floor(samples)
-    assert low is not None and high is not None and low < value < high
-    assert value == pytest.approx(OVERHEAD, rel=0.05)
+    base = floor(samples)
+    assert base.low is not None and base.high is not None and base.low < base.number < base.high
+    assert base.value == pytest.approx(OVERHEAD, rel=0.05)
     found = estimate(samples_of(system, SIZES, 8), floor_samples=samples)
-    assert (found.floor, found.floor_low, found.floor_high) == (value, low, high)
+    assert found.floor == base
     with pytest.raises(ValueError, match="at least one run"):
         floor([])
 
@@ -308,7 +315,7 @@ def test_units_and_order_do_not_matter(
     found = estimate(scaled, resamples=100)
     assert found.ending == base.ending
     for name, unit in (("metg", time_unit), ("low", time_unit), ("high", time_unit), ("iterations", 1.0)):
-        before, after = getattr(base, name), getattr(found, name)
+        before, after = (one.fields()[name] for one in (base, found))
         assert (before is None and after is None) or after == pytest.approx(before * unit, rel=1e-6)
 
 
@@ -319,16 +326,16 @@ def test_a_slower_reference_makes_metg_smaller(factor: float, seed: int) -> None
     samples = samples_of(system, SIZES, 4, repeats=1)
     slower = [replace(one, peak=one.peak / factor) for one in samples]
     fast, slow = (estimate(side, resamples=50) for side in (samples, slower))
-    assert fast.metg is not None
-    if slow.metg is not None:
-        assert slow.metg < fast.metg
+    assert fast.metg.value is not None
+    if slow.metg.value is not None:
+        assert slow.metg.value < fast.metg.value
 
 
 def test_start_and_end_that_are_most_of_a_run_leave_no_number() -> None:
     system = SimulatedSystem(constant(1e-7), Noise(run=0.02), start_seconds=1e-3)  # 0.4 ms of tasks
     runs = runs_of_both_lengths(system, (50, 71, 100, 141, 200), 12)
     found = estimate(runs)
-    assert (found.metg, found.low, found.high) == (None, None, None)
+    assert (found.metg.value, found.metg.low, found.metg.high) == (None, None, None)
     (said,) = (one for one in found.warnings if one.code == "start_dominates")
     assert said.values["share"] > 0.6
     assert ratio(runs, samples_of(SimulatedSystem(constant(1e-7)), (50, 71, 100, 141, 200), 12)).value is None
@@ -340,4 +347,4 @@ def test_short_runs_alone_are_no_samples() -> None:
     with pytest.raises(ValueError, match="not of a short run"):
         estimate([one for one in runs if one.short])
     kept = [one for one in runs if one.short or one.iterations != 100]  # a short run of a size without others
-    assert estimate(kept).start is None
+    assert estimate(kept).start.value is None

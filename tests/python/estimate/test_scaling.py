@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from taskgrain.estimate.scaling import Program, Span, TaskTime
+from taskgrain.estimate.scaling import Program, TaskTime
+from taskgrain.words.interval import Interval
 
 OVERHEAD = 1e-6
 
@@ -15,7 +16,7 @@ def program(*works: float, work: float = 1.0, spread: float = 0.0) -> Program:
     """100 steps of 5 tasks a core. Each task costs its work and an overhead."""
     costs = [one + OVERHEAD for one in works]
     curve = [
-        TaskTime(one, Span(cost, cost * (1 - spread), cost * (1 + spread)))
+        TaskTime(one, Interval(cost, cost * (1 - spread), cost * (1 + spread)))
         for one, cost in zip(works, costs, strict=True)
     ]
     return Program(work, 100, 5.0, curve)
@@ -32,16 +33,16 @@ def test_each_core_pays_the_overhead_of_its_own_tasks(cores: float) -> None:
 
 def test_intervals_are_those_of_the_curve() -> None:
     scaled = program(0.0, 1e-5, spread=0.1).on(1000.0)
-    assert scaled.seconds.low == pytest.approx(0.9 * scaled.seconds.value)
-    assert scaled.seconds.high == pytest.approx(1.1 * scaled.seconds.value)
-    assert scaled.efficiency.low == pytest.approx(scaled.efficiency.value / 1.1)
-    assert scaled.efficiency.high == pytest.approx(scaled.efficiency.value / 0.9)
+    assert scaled.seconds.low == pytest.approx(0.9 * scaled.seconds.number)
+    assert scaled.seconds.high == pytest.approx(1.1 * scaled.seconds.number)
+    assert scaled.efficiency.low == pytest.approx(scaled.efficiency.number / 1.1)
+    assert scaled.efficiency.high == pytest.approx(scaled.efficiency.number / 0.9)
 
 
 def test_beyond_the_largest_task_efficiency_lies_between_its_own_and_all() -> None:
     scaled = program(0.0, 1e-6).on(1.0)
     assert not scaled.measured
-    assert scaled.seconds == pytest.approx((1.0 + 500 * OVERHEAD, 1.0, 2.0))
+    assert scaled.seconds == Interval(pytest.approx(1.0 + 500 * OVERHEAD), 1.0, pytest.approx(2.0))
     assert scaled.efficiency.low == pytest.approx(0.5)
     assert scaled.efficiency.high == pytest.approx(1.0)
 
@@ -55,24 +56,25 @@ def test_below_the_smallest_task_nothing_bounds_the_time_if_the_empty_one_is_not
 
 def test_metg_tells_up_to_how_many_cores_it_is_efficient() -> None:
     known = program(0.0, 1e-6, 1e-5)
-    metg = Span(2 * OVERHEAD, 1.8 * OVERHEAD, None)  # half of it is work
+    metg = Interval(2 * OVERHEAD, 1.8 * OVERHEAD, None)  # half of it is work
     until = known.until(0.5, metg)
     assert until.value == pytest.approx(1.0 / 500 / OVERHEAD)
     assert until.low is None
-    assert until.high == pytest.approx(until.value / 0.9)
-    assert known.on(until.value).efficiency.value == pytest.approx(0.5)
+    assert until.high == pytest.approx(until.number / 0.9)
+    assert known.on(until.number).efficiency.value == pytest.approx(0.5)
 
 
 def test_empty_tasks_are_the_shortest_time() -> None:
     known = program(0.0, 1e-6, 1e-5, spread=0.1)
-    assert known.at_least() == pytest.approx((500 * OVERHEAD, 450 * OVERHEAD, 550 * OVERHEAD))
+    ends = (pytest.approx(times * OVERHEAD) for times in (500, 450, 550))
+    assert known.at_least() == Interval(*ends)
     beyond = known.no_gain_beyond()
     assert beyond is not None
     assert known.on(beyond).seconds.value == pytest.approx(1.1 * 500 * OVERHEAD)
 
 
 def test_a_curve_that_dips_still_ends_somewhere() -> None:
-    curve = [TaskTime(0.0, Span(2e-6, None, None)), TaskTime(1e-7, Span(1.9e-6, None, None))]
+    curve = [TaskTime(0.0, Interval(2e-6)), TaskTime(1e-7, Interval(1.9e-6))]
     assert Program(1.0, 1, 1.0, curve).no_gain_beyond() is None
-    curve.append(TaskTime(1e-6, Span(3e-6, None, None)))
+    curve.append(TaskTime(1e-6, Interval(3e-6)))
     assert Program(1.0, 1, 1.0, curve).no_gain_beyond() == pytest.approx(1.0 / (1e-7 + 0.2 / 1.0 * 9e-7))

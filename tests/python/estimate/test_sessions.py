@@ -8,19 +8,25 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from taskgrain.estimate.drawn import Alone
+from taskgrain.estimate.quantities import LogEstimate
 from taskgrain.estimate.sessions import Scatter, ratio_of_pairs, ratio_of_sessions, scatter
 
 
 def sessions(
     rng: np.random.Generator, count: int, between: float, within: float, value: float = 0.0
-) -> list[Alone]:
+) -> list[LogEstimate]:
     spread = math.hypot(between, within)
-    return [Alone(value + spread * float(rng.standard_normal()), within) for _ in range(count)]
+    return [LogEstimate(value + spread * float(rng.standard_normal()), within) for _ in range(count)]
 
 
 def test_the_scatter_is_the_variance_of_sessions_of_one_build() -> None:
-    found = scatter([[Alone(1.0, 0.01), Alone(1.2, 0.01)], [Alone(5.0, 0.01)], [Alone(3.0, 0.01)] * 3])
+    found = scatter(
+        [
+            [LogEstimate(1.0, 0.01), LogEstimate(1.2, 0.01)],
+            [LogEstimate(5.0, 0.01)],
+            [LogEstimate(3.0, 0.01)] * 3,
+        ]
+    )
     assert found is not None
     assert found.variance == pytest.approx((0.1**2 + 0.1**2) / 3)
     assert found.freedom == 3
@@ -29,12 +35,12 @@ def test_the_scatter_is_the_variance_of_sessions_of_one_build() -> None:
 
 
 def test_sessions_that_agree_by_chance_scatter_no_less_than_their_rounds() -> None:
-    found = scatter([[Alone(1.0, 0.05), Alone(1.0, 0.05)]])
+    found = scatter([[LogEstimate(1.0, 0.05), LogEstimate(1.0, 0.05)]])
     assert found is not None and found.variance == pytest.approx(0.05**2)
 
 
-@pytest.mark.parametrize("groups", [[], [[Alone(0.0, 0.1)], [Alone(0.0, 0.1)]], [[]]])
-def test_without_two_sessions_of_one_build_nothing_is_known(groups: Sequence[Sequence[Alone]]) -> None:
+@pytest.mark.parametrize("groups", [[], [[LogEstimate(0.0, 0.1)], [LogEstimate(0.0, 0.1)]], [[]]])
+def test_without_two_sessions_of_one_build_nothing_is_known(groups: Sequence[Sequence[LogEstimate]]) -> None:
     assert scatter(groups) is None
 
 
@@ -85,17 +91,19 @@ def test_five_sessions_a_side_show_a_fifth() -> None:
 
 def test_a_session_that_is_worse_known_widens_the_interval() -> None:
     known = Scatter(0.01, 0.0025, 4)
-    good, bad = ([Alone(0.0, error)] for error in (0.05, 0.5))
-    narrow, wide = (ratio_of_sessions(side, [Alone(0.0, 0.05)], known) for side in (good, bad))
+    good, bad = ([LogEstimate(0.0, error)] for error in (0.05, 0.5))
+    narrow, wide = (ratio_of_sessions(side, [LogEstimate(0.0, 0.05)], known) for side in (good, bad))
     assert (wide.high or math.inf) > 2.0 * (narrow.high or math.inf)
     assert (narrow.value, narrow.rounds) == (1.0, 1)
 
 
 def test_what_is_not_known_has_no_bounds() -> None:
     known = Scatter(0.01, 0.0025, 4)
-    found = ratio_of_sessions([Alone(0.0, math.inf)], [Alone(0.0, 0.05)], known)
+    found = ratio_of_sessions([LogEstimate(0.0, math.inf)], [LogEstimate(0.0, 0.05)], known)
     assert (found.value, found.low, found.high) == (1.0, None, None)
-    assert ratio_of_sessions([Alone(0.0, 0.1)], [Alone(0.0, 0.1)], Scatter(9.0, 0.1, 1)).low is None
-    lost = scatter([[Alone(0.0, math.inf), Alone(0.1, 0.1)]])
+    assert (
+        ratio_of_sessions([LogEstimate(0.0, 0.1)], [LogEstimate(0.0, 0.1)], Scatter(9.0, 0.1, 1)).low is None
+    )
+    lost = scatter([[LogEstimate(0.0, math.inf), LogEstimate(0.1, 0.1)]])
     assert lost is not None
-    assert ratio_of_sessions([Alone(0.0, 0.1)], [Alone(0.0, 0.1)], lost).high is None
+    assert ratio_of_sessions([LogEstimate(0.0, 0.1)], [LogEstimate(0.0, 0.1)], lost).high is None

@@ -7,11 +7,7 @@ from collections.abc import Iterator
 import history_store as made
 import pytest
 
-from taskgrain.history import store
 from taskgrain.history.page import render
-from taskgrain.history.series import series
-from taskgrain.history.watch import watch
-from taskgrain.results.compare.cells import Question
 
 pytest.importorskip("selenium", reason="the browser tests need the Python package selenium")
 import chromium
@@ -27,7 +23,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chro
     path = made.grown(folder / "h.jsonl", made.scattered((15, 1.0), (6, 1.2)))
     made.grown(path, [1e-6, None], "taskgrain_taskflow_with_a_long_name")
     page = folder / "h.html"
-    page.write_text(render(watch(series(store.read(path).sessions), Question()), "runtime"), "utf-8")
+    page.write_text(render(made.history(path), "runtime"), "utf-8")
     found = chromium.start(folder / "profile")
     found.get(page.as_uri())
     yield found

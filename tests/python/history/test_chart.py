@@ -7,17 +7,14 @@ from pathlib import Path
 import history_store as made
 import pytest
 
-from taskgrain.estimate.drawn import Quantity
-from taskgrain.history import store
+from taskgrain.estimate.quantities import Quantity
 from taskgrain.history.chart import svg
-from taskgrain.history.series import series
-from taskgrain.history.watch import Watched, watch
+from taskgrain.history.trends import Trend
 from taskgrain.report.look import PAPER
-from taskgrain.results.compare.cells import Question
 
 
-def watched(path: Path, by: Quantity = "metg") -> Watched:
-    (one,) = watch(series(store.read(path).sessions), Question(by)).watched
+def trend(path: Path, by: Quantity = "metg") -> Trend:
+    (one,) = made.history(path, by=by).trends
     return one
 
 
@@ -34,7 +31,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_sessions_levels_and_changes_are_drawn(path: Path) -> None:
-    text = svg(watched(path), "metg", 400)
+    text = svg(trend(path), "metg", 400)
     assert [group.count("<path") for group in marks(text, "symbol")] == [19, 1, 0, 0, 1]
     intervals, levels, changes = (group.count("<line") for group in marks(text, "rule"))
     assert (intervals, levels, changes) == (20, 2, 1)
@@ -44,25 +41,25 @@ def test_sessions_levels_and_changes_are_drawn(path: Path) -> None:
 
 def test_it_is_as_wide_as_asked_and_takes_the_colours_of_the_page(path: Path) -> None:
     for width in (340, 760):
-        text = svg(watched(path), "metg", width)
+        text = svg(trend(path), "metg", width)
         assert f'viewBox="0 0 {width} ' in text and "var(--accent)" in text
-    assert PAPER.accent in svg(watched(path), "metg", 340, PAPER)
+    assert PAPER.accent in svg(trend(path), "metg", 340, PAPER)
 
 
 def test_a_rate_has_its_unit(path: Path) -> None:
-    text = svg(watched(path, "rate"), "rate", 400)
+    text = svg(trend(path, "rate"), "rate", 400)
     assert "tasks/s" in text and "µs" not in text
 
 
 def test_bounds_and_series_of_one_session_or_none(tmp_path: Path) -> None:
     path = made.grown(tmp_path / "h.jsonl", [1e-6, None])
-    text = path.read_text().replace('{"value": 1e-06, "low": 9.8', '{"value": null, "low": 9.8')
-    path.write_text(text.replace('"high": 1.02e-06}, "over', '"high": null}, "over'))
-    drawn = svg(watched(path), "metg", 400)
+    text = path.read_text().replace('"precise"', '"never_reached"').replace('"metg": 1e-06', '"metg": null')
+    path.write_text(text.replace('"high": 1.02e-06, "over', '"high": null, "over'))
+    drawn = svg(trend(path), "metg", 400)
     assert [group.count("<path") for group in marks(drawn, "symbol")] == [0, 0, 1, 0, 1]
-    assert "<svg" in svg(watched(made.grown(tmp_path / "g.jsonl", [None])), "metg", 400)
+    assert "<svg" in svg(trend(made.grown(tmp_path / "g.jsonl", [None])), "metg", 400)
 
 
 def test_a_label_gets_into_no_chart(path: Path) -> None:
     path.write_text(path.read_text().replace('"label": "c15"', '"label": "evil\'"'))
-    assert "evil" not in svg(watched(path), "metg", 400)
+    assert "evil" not in svg(trend(path), "metg", 400)

@@ -7,11 +7,7 @@ from xml.etree import ElementTree
 
 import history_store as made
 
-from taskgrain.history import store
 from taskgrain.history.junit import junit
-from taskgrain.history.series import series
-from taskgrain.history.watch import watch
-from taskgrain.results.compare.cells import Question
 
 
 def test_one_case_for_each_series(tmp_path: Path) -> None:
@@ -19,7 +15,7 @@ def test_one_case_for_each_series(tmp_path: Path) -> None:
     made.grown(path, [*made.scattered((20, 1.0)), None], "limit")
     made.grown(path, made.scattered((20, 1.0)), "openmp_for")
     made.grown(path, [1e-6], machine="ffff0000")
-    root = ElementTree.fromstring(junit(watch(series(store.read(path).sessions), Question())))
+    root = ElementTree.fromstring(junit(made.history(path)))
     (suite,) = root
     counts = {"tests": "4", "failures": "2", "errors": "0", "skipped": "1"}
     assert counts.items() <= root.attrib.items() and counts.items() <= suite.attrib.items()
@@ -38,5 +34,5 @@ def test_what_xml_has_no_place_for_is_replaced(tmp_path: Path) -> None:
     path = made.grown(tmp_path / "h.jsonl", made.scattered((18, 1.0), (8, 1.2)))
     text = path.read_text().replace('"label": "c18"', r'"label": "<b>\u0001\ud800</b>"')
     path.write_text(text)
-    root = ElementTree.fromstring(junit(watch(series(store.read(path).sessions), Question())))
+    root = ElementTree.fromstring(junit(made.history(path)))
     assert "<b>\ufffd\ufffd</b>" in root[0][0][0].get("message", "")

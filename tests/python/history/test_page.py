@@ -9,15 +9,11 @@ from pathlib import Path
 import history_store as made
 import pytest
 
-from taskgrain.history import store
 from taskgrain.history.page import render
-from taskgrain.history.series import series
-from taskgrain.history.watch import watch
-from taskgrain.results.compare.cells import Question
 
 
 def page(path: Path) -> str:
-    return render(watch(series(store.read(path).sessions), Question()), "runtime")
+    return render(made.history(path), "runtime")
 
 
 @pytest.fixture
@@ -47,7 +43,9 @@ def test_it_loads_and_runs_nothing(path: Path) -> None:
 
 def test_texts_of_the_store_are_escaped(path: Path) -> None:
     evil = "<script>alert(1)</script>"
-    for what in ('"system": "limit"', '"version": "2.1"', '"label": "c0"', '"error": "validation"'):
+    for what in ('"version": "2.1"', '"label": "c0"', '"error": "validation"'):
         path.write_text(path.read_text().replace(what, f'{what.partition(":")[0]}: "{evil}"'))
+    path.write_text(path.read_text().replace('"cell": "limit/stencil_1d', '"cell": "<b>limit/<i>stencil_1d'))
     text = page(path)
-    assert evil not in text and html.escape(evil) in text
+    assert text.count(html.escape(evil)) >= 3 and "&lt;b&gt;limit" in text and "&lt;i&gt;stencil_1d" in text
+    assert not any(one in text for one in (evil, "<b>limit", "<i>stencil_1d"))

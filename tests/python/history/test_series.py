@@ -10,23 +10,23 @@ import history_store as made
 import pytest
 
 from taskgrain.history import store
-from taskgrain.history.series import Series, seen, series
-from taskgrain.history.session import Session
+from taskgrain.history.log import Log, measured
+from taskgrain.history.series import Series, observations, series
 from taskgrain.words.interval import Interval
 
 
 def of(path: Path) -> list[Series]:
-    return series(store.read(path).sessions)
+    return series(store.read(path).logs)
 
 
 def test_cells_are_series_in_the_order_of_time(tmp_path: Path) -> None:
     path = made.grown(tmp_path / "h.jsonl", [1e-6, 2e-6])
     made.grown(path, [3e-6], "limit")
-    sessions = store.read(path).sessions
-    late: Session = replace(sessions[0], time=made.BEGIN + 9 * made.DAY)
-    found = series([late, *sessions[1:]])
+    logs = store.read(path).logs
+    late: Log = replace(logs[0], time=made.BEGIN + 9 * made.DAY)
+    found = series([late, *logs[1:]])
     assert [one.name for one in found] == ["limit/stencil_1d/width=4", "mpi/stencil_1d/width=4"]
-    assert [point.session.label for point in found[1].points] == ["c1", "c0"]
+    assert [entry.log.label for entry in found[1].entries] == ["c1", "c0"]
     assert not any(one.apart for one in found)
 
 
@@ -43,7 +43,7 @@ def test_what_cannot_be_compared_is_apart(tmp_path: Path, changes: dict[str, obj
     made.grown(path, [2e-6], **changes)
     made.grown(path, [1e-6])
     first, second = of(path)
-    assert len(first.points) == 3 and len(second.points) == 1, "a return goes on with the first series"
+    assert len(first.entries) == 3 and len(second.entries) == 1, "a return goes on with the first series"
     assert (first.apart, second.apart) == ("", why)
 
 
@@ -51,29 +51,29 @@ def test_another_build_or_version_is_what_a_history_is_about(tmp_path: Path) -> 
     path = made.grown(tmp_path / "h.jsonl", [1e-6])
     made.grown(path, [1e-6], build="bbbb2222")
     (one,) = of(path)
-    assert [point.cell.take.build for point in one.points] == ["aaaa1111", "bbbb2222"]
+    assert [entry.measurement.build for entry in one.entries] == ["aaaa1111", "bbbb2222"]
 
 
 def test_rates_are_of_the_size_that_most_sessions_share(tmp_path: Path) -> None:
-    path = made.grown(tmp_path / "h.jsonl", [1e-6] * 3)
-    (one,) = of(path)
-    sizes = [
-        {100: Interval(1.0)},
-        {100: Interval(2.0), 50: Interval(3.0)},
-        {50: Interval(4.0), 70: Interval(5.0)},
-    ]
-    one.points = [
-        replace(point, cell=replace(point.cell, rates=rates))
-        for point, rates in zip(one.points, sizes, strict=True)
-    ]
+    logs = []
+    for number, sizes in enumerate(({100: 2.0}, {100: 1.0, 50: 4.0}, {50: 0.5, 70: 0.25})):
+        curve = [
+            {"iterations": size, "granularity": granularity, "efficiency": 0.5}
+            for size, granularity in sizes.items()
+        ]
+        end = made.metg("mpi", 1e-6, made.BEGIN + number, curve=curve)
+        logs.append(measured(made.folder(tmp_path / f"r{number}", end))[0])
+    (one,) = series(logs)
     assert one.size() == 100
-    assert one.numbers("rate") == [Interval(1.0), Interval(2.0), None]
+    assert one.numbers("rate") == [Interval(1.0), Interval(2.0), None], "tasks a second, of two cores"
     assert [number and number.value for number in one.numbers("metg")] == [1e-6] * 3
 
 
 def test_a_session_says_a_number_or_bounds_or_nothing() -> None:
-    found = seen([Interval(1.0, 0.9, 1.1), None, Interval(None, 2.0), Interval(None, None, 3.0), Interval()])
+    found = observations(
+        [Interval(1.0, 0.9, 1.1), None, Interval(None, 2.0), Interval(None, None, 3.0), Interval()]
+    )
     assert list(found) == [0, 2, 3]
     assert found[0].exact and found[0].error == pytest.approx((math.log(1.1) - math.log(0.9)) / 3.92)
     assert found[2].span == (math.log(2.0), math.inf) and found[3].span == (-math.inf, math.log(3.0))
-    assert seen([Interval(1.0)])[0].error == math.inf
+    assert observations([Interval(1.0)])[0].error == math.inf

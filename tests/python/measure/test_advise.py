@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from simulated_system import Noise, SimulatedSystem, constant, drive
 
-from taskgrain.estimate.advice import Point
+from taskgrain.estimate.advice import EfficiencyPoint
 from taskgrain.measure import advise
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.results.curves import Curve
@@ -24,7 +24,7 @@ def curve(overhead: float = 5e-6, system: str = "mpi", time: float = 1.0) -> Cur
     points = []
     for work in (5e-6, 10e-6, 20e-6, 40e-6):
         efficiency = work / (work + overhead)
-        points.append(Point(work, efficiency, efficiency * 0.98, efficiency * 1.02))
+        points.append(EfficiencyPoint(work, Interval(efficiency, efficiency * 0.98, efficiency * 1.02)))
     return Curve(system, WORKLOAD, 2, tuple(points), None, Interval(), Path("r"), "cpu", "f00d", time)
 
 

@@ -72,7 +72,7 @@ def test_it_ends_at_the_look_that_decides(tmp_path: Path, times: float, verdict:
     old, new = system(tmp_path / "old" / "mine", 1e-6), system(tmp_path / "new" / "mine", times * 1e-6)
     (cell,) = measured(tmp_path / "r", (old, new))
     assert (cell.verdict, cell.together, cell.system, cell.against) == (verdict, True, "mine", "mine")
-    assert (cell.side, cell.baseline) == (str(new), str(old))
+    assert (cell.contender, cell.baseline) == (str(new), str(old))
     assert cell.notes == (("the build is the same on both sides",) if times == 1 else ())
     assert cell.ratios["metg"].value == pytest.approx(times, rel=0.04)
     first, second = rounds(tmp_path / "r")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ import results_folder as make
 
 from taskgrain.cli import report_table
 from taskgrain.drive import catalogue
-from taskgrain.history.measured import measured
+from taskgrain.history.log import Log, from_json, measured
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import Record
@@ -30,7 +31,7 @@ from taskgrain.results.compare.cells import compare
 from taskgrain.results.compare.sides import Side
 from taskgrain.results.export import frame
 from taskgrain.results.lines import CellLine, MetgLine
-from taskgrain.results.takes import opened
+from taskgrain.results.measurements import opened
 from taskgrain.study.workload import Cell as Asked
 from taskgrain.study.workload import Workload
 from taskgrain.words.endings import Ending
@@ -119,17 +120,14 @@ def by_curves(folder: Path) -> dict[str, Said]:
 
 
 def by_history(folder: Path) -> dict[str, Said]:
-    """Only cells that have ended; of those that failed, no number."""
+    """Only cells that have ended, as the line in the store says."""
     try:
-        session, _ = measured(folder, "now", 1.0)
+        made, _ = measured(folder, "now", 1.0)
     except UsageError:
         return {}
-    found = {}
-    for one in session.cells:
-        number = one.numbers.get("metg")
-        name = f"{one.take.system}/{one.take.workload}"
-        found[name] = str(one.ending), *((number.value, number.low, number.high) if number else (None,) * 3)
-    return found
+    stored = from_json(json.loads(json.dumps(made.to_json(), allow_nan=False)), Counter())
+    assert isinstance(stored, Log)
+    return {f"{one.system}/{one.workload}": said(one.cell) for one in stored.measurements}
 
 
 def check(folder: Path) -> None:
@@ -152,11 +150,10 @@ def check(folder: Path) -> None:
         ] == ([best.name] if best else [])
     for name, (_, *numbers) in by_curves(folder).items():
         assert one[name].result is not None and numbers == list(truth[name][1:]), name
-    takes = {(take.system, take.workload): take for take in opened(folder).takes if not take.earlier}
-    for (system, workload), take in takes.items():
-        name = f"{system}/{workload}"
-        if name in truth:
-            assert said(take.stands) == truth[name], name
+    for measurement in opened(folder).measurements:
+        name = f"{measurement.system}/{measurement.workload}"
+        if name in truth and not measurement.earlier:
+            assert said(measurement.cell) == truth[name], name
     for name, expected in by_history(folder).items():
         assert expected == truth[name] and truth[name][0] != Ending.UNFINISHED, name
 
@@ -164,8 +161,8 @@ def check(folder: Path) -> None:
 def check_comparison(folder: Path) -> None:
     """A comparison leaves out what has failed, and nothing else for that reason."""
     truth = {name: said(cell) for name, cell in cells(reader.read(folder).shown).items()}
-    takes = [take for take in opened(folder).takes if not take.earlier]
-    both = compare([Side("a", tuple(takes)), Side("b", tuple(takes))])
+    measurements = tuple(one for one in opened(folder).measurements if not one.earlier)
+    both = compare([Side("a", measurements), Side("b", measurements)])
     for compared in both.cells:
         name = f"{compared.system}/{compared.workload}"
         assert not compared.failed and (truth.get(name, [""])[0] == "failed") <= ("failed" in compared.why)

@@ -30,8 +30,9 @@ def test_a_curve_knows_its_cell_and_where_it_comes_from(tmp_path: Path) -> None:
     assert found.machine == MACHINE["cpu"]["model"]  # type: ignore[index]
     assert (found.time, found.disturbed, found.threshold) == (1.7e9, 0.25, 0.5)
     for one in found.points:
-        assert one.low < one.efficiency < one.high
-        assert one.efficiency == pytest.approx(one.work / (one.work + 2e-6), rel=0.05)
+        value, low, high = one.known
+        assert low < value < high
+        assert value == pytest.approx(one.work / (one.work + 2e-6), rel=0.05)
 
 
 def test_what_a_search_was_for_is_known_better(tmp_path: Path) -> None:
@@ -51,8 +52,8 @@ def test_a_correlated_curve_has_wider_intervals(tmp_path: Path) -> None:
     (narrow,) = curves.read(folder(tmp_path, ended()))
     (wide,) = curves.read(folder(tmp_path, ended(inflation=4.0)))
     for one, other in zip(narrow.points, wide.points, strict=True):
-        assert other.efficiency == one.efficiency
-        assert other.low / other.efficiency == pytest.approx((one.low / one.efficiency) ** 2)
+        (value, low, _), (same, lower, _) = one.known, other.known
+        assert same == value and lower / same == pytest.approx((low / value) ** 2)
 
 
 def test_a_size_without_an_interval_is_no_point(tmp_path: Path) -> None:

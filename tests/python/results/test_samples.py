@@ -16,8 +16,8 @@ from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import Record
 from taskgrain.results import reader
 from taskgrain.results.lines import CellLine, RunLine
+from taskgrain.results.measurements import opened
 from taskgrain.results.samples import beside, counting
-from taskgrain.results.takes import opened
 from taskgrain.study.workload import Cell, Workload
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
@@ -104,13 +104,17 @@ def test_they_are_those_of_the_search(system: str) -> None:
             record.take(line)
     search = record.cells[cell.name].experiment
     assert isinstance(search, MetgSearch)
-    (take,) = [
-        one for one in opened(folder).takes if (one.system, one.workload) == (cell.system, cell.workload.name)
+    (measurement,) = [
+        one
+        for one in opened(folder).measurements
+        if (one.system, one.workload) == (cell.system, cell.workload.name)
     ]
 
     def key(one: Sample) -> tuple[object, ...]:
         return one.short, one.iterations, one.round % 10**6, one.seconds, one.peak
 
-    assert sorted(key(one) for one in take.samples if one.iterations) == sorted(map(key, search.samples()))
-    empty = [one for one in take.samples if not one.iterations]
+    assert sorted(key(one) for one in measurement.samples if one.iterations) == sorted(
+        map(key, search.samples())
+    )
+    empty = [one for one in measurement.samples if not one.iterations]
     assert len({one.round for one in empty}) >= 4

@@ -81,7 +81,7 @@ def kept(folder: Path) -> list[str]:
     """The labels of the sessions that the origin has."""
     file = folder.parent / "kept.jsonl"
     file.write_text(git(folder.parent / "origin.git", "show", f"{BRANCH}:history.jsonl") + "\n")
-    return [one.label for one in store.read(file).sessions]
+    return [one.label for one in store.read(file).logs]
 
 
 @pytest.mark.parametrize(

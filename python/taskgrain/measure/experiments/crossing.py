@@ -22,6 +22,7 @@ from taskgrain.estimate.table import FEW_ROUNDS
 from taskgrain.measure.experiments.bracket import Bracket, Reach
 from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.rounds import Rounds
+from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import notice
 
 _FLOOR_ROUNDS = 5  # of a cell of which only the floor is measured: its tasks are slow
@@ -89,7 +90,7 @@ class CrossingSearch(Rounds):
     def _steps(self, iterations: int) -> int:
         """As many as make a run last as long as asked, whatever the size."""
         s, top = self.settings, self._bracket.top
-        start = (self._verdict.start if self._verdict else None) or 0.0
+        start = (self._verdict.start.value if self._verdict else None) or 0.0
         known = self._seconds.get(iterations, 0.0)
         if known and start > _LONG_START * s.run_seconds and s.steps is None:
             # The bracket took start and end for a part of the tasks, so that runs are too short.
@@ -124,7 +125,7 @@ class CrossingSearch(Rounds):
 
     def _without_crossing(self, verdict: Metg) -> bool:
         """Tells whether the curve surely has no METG."""
-        return verdict.metg is None and verdict.ending != "budget"
+        return verdict.metg.value is None and verdict.ending != "budget"
 
     def _gains_little(self, verdict: Metg) -> bool:
         """Tells whether more rounds hardly make the interval narrower: it shrinks with their square root."""
@@ -164,7 +165,7 @@ class CrossingSearch(Rounds):
         found = self._estimate(self.samples(), s.resamples, best)
         if not self._conclusive(found):
             return self._without_number(found)
-        if found.metg is None:
+        if found.metg.value is None:
             return found
         if self._precise and found.half_width <= 1.2 * s.precision:  # with more resamples, a little off
             return replace(found, ending="precise")
@@ -178,7 +179,7 @@ class CrossingSearch(Rounds):
         found = self._estimate(samples, self.settings.resamples, best)
         if not self._preparing and not self.sizes:
             return found
-        if self._bracket.enclosing() and found.metg is not None:
+        if self._bracket.enclosing() and found.metg.value is not None:
             return replace(found, warnings=(*found.warnings, notice("budget_before_rounds")))
         return self._without_number(found)
 
@@ -191,12 +192,12 @@ class CrossingSearch(Rounds):
 
     def _without_number(self, found: Metg) -> Metg:
         least, largest = found.curve[0], found.curve[-1]
-        near = largest if largest.efficiency < self.settings.threshold else least
-        told = {"granularity": near.granularity, "efficiency": near.efficiency}
+        near = largest if largest.efficiency.number < self.settings.threshold else least
+        told = {"granularity": near.granularity.number, "efficiency": near.efficiency.number}
         if self._preparing:
             said = notice("budget_before_crossing", **told)
         else:
             said = notice("no_crossing_measured", rounds=max(1, self._round), **told)
         # What lies beyond the measured sizes is not known, so these bound nothing.
-        found = replace(found, metg=None, low=None, high=None, iterations=None)
+        found = replace(found, metg=Interval(), iterations=None)
         return replace(found, ending="budget", warnings=(*found.warnings, said))

@@ -90,7 +90,7 @@ class FixedGranularity(Rounds):
     def _settled(self) -> bool:
         s = self.settings
         found = self._efficiencies(s.search_resamples)
-        self._width = max(one.half_width for one in found)
+        self._width = max(one.efficiency.half_width for one in found)
         # Others may go away: disturbed runs do not count where there are some others.
         enough = min(map(self._undisturbed, self.sizes)) >= min(s.min_rounds, FEW_ROUNDS)
         self._precise = self._round >= s.min_rounds and enough and self._width <= s.precision
@@ -126,21 +126,10 @@ class FixedGranularity(Rounds):
             peak_rate=found.peak_rate,
             best_rate=found.best_rate,
             start=found.start,
-            start_low=found.start_low,
-            start_high=found.start_high,
             curve=tuple(self._point(one) for one in points),
             warnings=(*said, *([] if self._precise else self._too_few(out_of_budget))),
         )
 
     def _point(self, one: Efficiency) -> CurvePoint:
-        return CurvePoint(
-            one.iterations,
-            one.granularity,
-            one.granularity_low,
-            one.granularity_high,
-            one.efficiency,
-            one.low,
-            one.high,
-            one.repeats,
-            self.asked[one.iterations],
-        )
+        asked = self.asked[one.iterations]
+        return CurvePoint(one.iterations, one.granularity, one.efficiency, one.repeats, asked)

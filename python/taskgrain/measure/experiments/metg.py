@@ -40,9 +40,13 @@ class MetgSearch(CrossingSearch):
         first, last = verdict.curve[0], verdict.curve[-1]
         most = self._bracket.largest_allowed()
         if verdict.ending == "always_reached":
-            aim = max(crossing_of(first.iterations, first.efficiency, s.threshold), first.iterations / 8.0)
+            aim = max(
+                crossing_of(first.iterations, first.efficiency.number, s.threshold), first.iterations / 8.0
+            )
         elif verdict.ending == "never_reached":
-            aim = min(crossing_of(last.iterations, last.efficiency, s.threshold), last.iterations * 8.0)
+            aim = min(
+                crossing_of(last.iterations, last.efficiency.number, s.threshold), last.iterations * 8.0
+            )
         elif verdict.iterations is not None:
             aim = verdict.iterations
             low = max((n for n in self.sizes if n <= aim), default=self.sizes[0])

@@ -5,20 +5,19 @@ docs/explanation/how-runs-are-compared.md says why it is done so.
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from taskgrain.estimate.decision import Decision, decision
-from taskgrain.estimate.drawn import AT_A_SIZE, Alone, Quantity, alone, shared_size
+from taskgrain.estimate.quantities import AT_A_SIZE, LogEstimate, Quantity, log_estimate, shared_size
 from taskgrain.estimate.ratio import Ratio, ratio
 from taskgrain.estimate.sessions import Scatter, ratio_of_pairs, ratio_of_sessions, scatter
 from taskgrain.results.cell import Cell
 from taskgrain.results.compare.conditions import differences, settings, too_far_apart
 from taskgrain.results.compare.sides import Side, repeats
-from taskgrain.results.takes import Take, together
+from taskgrain.results.measurements import Measurement, Measurements, together
 from taskgrain.words.endings import Ending
 
 Verdict = Decision | Literal["not comparable"]
@@ -33,7 +32,7 @@ _THRESHOLD = 0.5
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of each cell."""
+    """A question that is asked of each cell."""
 
     by: Quantity = "metg"
     """The quantity that verdicts are given by."""
@@ -46,12 +45,12 @@ class Question:
 
 @dataclass(frozen=True)
 class Compared:
-    """One cell of one side against the same cell of the first side."""
+    """A cell of a contender, which is a later side, and that of the baseline, the first side."""
 
-    side: str
+    contender: str
     baseline: str
     system: str
-    """Of the side."""
+    """The contender's."""
     against: str
     """The system of the baseline."""
     workload: str
@@ -59,22 +58,22 @@ class Compared:
     why: str = ""
     """Why it is not comparable, or has no interval."""
     together: bool = False
-    """Whether both were measured side by side, round by round."""
+    """True if both were measured side by side, round by round."""
     sessions: tuple[int, int] = (1, 1)
-    """Of the side, and of the baseline."""
+    """Those of the contender, and those of the baseline."""
     ratios: Mapping[Quantity, Ratio] = field(default_factory=dict)
-    """Side over baseline; those that there are."""
+    """Contender over baseline; those that there are."""
     between: Scatter | None = None
     """How sessions scatter, where that was needed: in the quantity that the verdict is given by."""
     iterations: int | None = None
-    """Of the tasks that rates and efficiencies are of."""
+    """Iterations of the tasks that rates and efficiencies are of."""
     failed: bool = False
-    """Whether the baseline has the cell and the side failed."""
+    """True if the baseline has the cell and the contender failed."""
     notes: tuple[str, ...] = ()
 
     @property
     def regression(self) -> bool:
-        """Whether it is slower by more than the margin, or failed."""
+        """True if it is slower by more than the margin, or failed."""
         return self.verdict == "slower" or self.failed
 
 
@@ -84,7 +83,7 @@ class Comparison:
 
     question: Question
     confidence: float
-    """Of each interval by which a verdict is given, so that all of them hold at once."""
+    """The level of each interval by which a verdict is given, so that all of them hold at once."""
     cells: tuple[Compared, ...]
     alone: tuple[tuple[str, int], ...]
     """Sides with the number of their cells that the other one does not have."""
@@ -101,41 +100,40 @@ def compare(sides: Sequence[Side], question: Question | None = None) -> Comparis
     return Comparison(question, each, tuple(pair.compared(question, each) for pair in pairs), tuple(lonely))
 
 
-def _keys(baseline: Side, other: Side) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+def _keys(first: Side, other: Side) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
     """The cells of the two sides that belong together, those of the other side first."""
-    known = set(baseline.cells)
+    known = set(first.cells)
     for system, workload in other.cells:
-        against = baseline.system if baseline.system and other.system else system
+        against = first.system if first.system and other.system else system
         if (against, workload) in known:
             yield (system, workload), (against, workload)
 
 
-def _lonely(baseline: Side, other: Side) -> Iterator[tuple[str, int]]:
-    keys = list(_keys(baseline, other))
-    yield baseline.label, len(baseline.cells) - len({one for _, one in keys})
+def _lonely(first: Side, other: Side) -> Iterator[tuple[str, int]]:
+    keys = list(_keys(first, other))
+    yield first.label, len(first.cells) - len({one for _, one in keys})
     yield other.label, len(other.cells) - len({one for one, _ in keys})
 
 
 def _pairs(sides: Sequence[Side], other: Side) -> Iterator[_Pair]:
-    baseline = sides[0]
-    for (system, workload), (against, _) in _keys(baseline, other):
-        over, under = other.of(system, workload), baseline.of(against, workload)
-        every = [take for side in sides for name in {system, against} for take in side.of(name, workload)]
-        yield _Pair.of(other, baseline, over, under, every)
+    for (system, workload), (against, _) in _keys(sides[0], other):
+        contender, baseline = other.of(system, workload), sides[0].of(against, workload)
+        every = [one for side in sides for name in {system, against} for one in side.of(name, workload)]
+        yield _Pair.of((other.label, sides[0].label), contender, baseline, every)
 
 
 @dataclass
 class _Pair:
-    """A cell of a side and that of the baseline."""
+    """A cell of the contender and that of the baseline."""
 
     blank: Compared
     """As far as it is known without any number."""
-    over: list[Take]
-    under: list[Take]
-    groups: list[list[Take]]
+    contender: list[Measurement]
+    baseline: list[Measurement]
+    groups: list[list[Measurement]]
     """Takes of one build each, in sessions like those of the two sides."""
-    matched: list[tuple[Take, Take]]
-    """The takes of both sides that were measured together, if each of them was."""
+    matched: list[tuple[Measurement, Measurement]]
+    """Pairs of both sides that were measured together, if each of them was."""
 
     @property
     def why(self) -> str:
@@ -143,32 +141,41 @@ class _Pair:
         return self.blank.why
 
     @classmethod
-    def of(cls, side: Side, baseline: Side, over: list[Take], under: list[Take], every: list[Take]) -> _Pair:
-        matched = _matched(over, under)
-        groups = [] if matched else _groups(over, under, every)
-        failed = any(map(_failed, over)) and not any(map(_failed, under))
-        why = _ends(over, side) or _ends(under, baseline) or _incomparable(over, under, groups, matched)
+    def of(
+        cls,
+        labels: tuple[str, str],
+        contender: list[Measurement],
+        baseline: list[Measurement],
+        every: list[Measurement],
+    ) -> _Pair:
+        matched = _matched(contender, baseline)
+        groups = [] if matched else _groups(contender, baseline, every)
+        failed = any(map(_failed, contender)) and not any(map(_failed, baseline))
+        why = (
+            _ends(contender, labels[0])
+            or _ends(baseline, labels[1])
+            or _incomparable(contender, baseline, groups, matched)
+        )
         blank = Compared(
-            side.label,
-            baseline.label,
-            over[0].system,
-            under[0].system,
-            over[0].workload,
+            *labels,
+            contender[0].system,
+            baseline[0].system,
+            contender[0].workload,
             "not comparable",
             why,
             bool(matched),
-            (len(over), len(under)),
+            (len(contender), len(baseline)),
             failed=failed,
-            notes=tuple(_notes(over, under)),
+            notes=tuple(_notes(contender, baseline)),
         )
-        return cls(blank, over, under, groups, matched)
+        return cls(blank, contender, baseline, groups, matched)
 
     def compared(self, question: Question, confidence: float) -> Compared:
         """With its ratios, and its verdict."""
         if self.why:
             return self.blank
         threshold = self._threshold()
-        size = shared_size([one.samples for one in (*self.over, *self.under)], threshold)
+        size = shared_size([one.samples for one in (*self.contender, *self.baseline)], threshold)
         found: dict[Quantity, Ratio] = {}
         between: Scatter | None = None
         for quantity in QUANTITIES:
@@ -190,7 +197,7 @@ class _Pair:
         return replace(blank, verdict=verdict, why=why)
 
     def _threshold(self) -> float:
-        stored = self.over[0].conditions.settings.get("threshold")
+        stored = self.contender[0].conditions.settings.get("threshold")
         return stored if isinstance(stored, float) else _THRESHOLD
 
     def _ratio(
@@ -201,31 +208,33 @@ class _Pair:
             level = confidence if len(self.matched) == 1 else 0.95
             each = [
                 ratio(
-                    over.samples,
-                    under.samples,
+                    contender.samples,
+                    baseline.samples,
                     quantity=quantity,
                     threshold=threshold,
                     confidence=level,
                     iterations=iterations,
                     resamples=_RESAMPLES,
                 )
-                for over, under in self.matched
+                for contender, baseline in self.matched
             ]
             return self._of_matched(each, quantity, confidence)
 
-        def known(takes: Sequence[Take]) -> list[Alone]:
+        def known(measurements: Measurements) -> list[LogEstimate]:
             each = [
-                alone(one.samples, quantity, threshold=threshold, iterations=iterations, resamples=_RESAMPLES)
-                for one in takes
+                log_estimate(
+                    one.samples, quantity, threshold=threshold, iterations=iterations, resamples=_RESAMPLES
+                )
+                for one in measurements
             ]
             return [one for one in each if one is not None]
 
         between = scatter([known(group) for group in self.groups if len(group) > 1])
-        sides = known(self.over), known(self.under)
+        sides = known(self.contender), known(self.baseline)
         if between is None:
             return None, None
         if not all(sides):
-            beyond = _bounds(self.over[0].stands, self.under[0].stands) if quantity == "metg" else None
+            beyond = _bounds(self.contender[0].cell, self.baseline[0].cell) if quantity == "metg" else None
             return beyond, between
         return ratio_of_sessions(*sides, between, confidence), between
 
@@ -235,66 +244,61 @@ class _Pair:
         """The ratio from those of the sessions in which both sides were measured together."""
         if len(each) == 1:
             if each[0].value is None and quantity == "metg":
-                return _bounds(self.over[0].stands, self.under[0].stands), None
+                return _bounds(self.contender[0].cell, self.baseline[0].cell), None
             return (None if each[0].value is None else each[0]), None
-        logs = [
-            Alone.within(math.log(one.value), _log(one.low), _log(one.high))
-            for one in each
-            if one.value is not None
-        ]
+        logs = [LogEstimate.within(one.log()) for one in each if one.value is not None]
         between = scatter([logs])
         return (None if between is None else ratio_of_pairs(logs, between, confidence)), between
 
     def _missing(self, quantity: Quantity) -> str:
         if quantity in AT_A_SIZE:
             return "the sides have no size of task in common"
-        for takes, label in ((self.over, self.blank.side), (self.under, self.blank.baseline)):
-            for one in takes:
-                ending = one.stands.ending
-                if ending.final and one.stands.metg.value is None:
+        for measurements, label in (
+            (self.contender, self.blank.contender),
+            (self.baseline, self.blank.baseline),
+        ):
+            for one in measurements:
+                ending = one.cell.ending
+                if ending.final and one.cell.metg.value is None:
                     why = "no crossing was found" if ending is Ending.BUDGET else ending
                     return f"no METG in {label} ({why})"
         return f"too few rounds for a ratio of {quantity}"
 
 
-def _ends(takes: Sequence[Take], side: Side) -> str:
+def _ends(measurements: Measurements, label: str) -> str:
     """Why a side has no number at all."""
-    for one in takes:
+    for one in measurements:
         if _failed(one):
-            return f"failed in {side.label} ({one.stands.error})"
-    return "" if any(one.samples for one in takes) else f"not measured in {side.label}"
+            return f"failed in {label} ({one.cell.error})"
+    return "" if any(one.samples for one in measurements) else f"not measured in {label}"
 
 
-def _log(bound: float | None) -> float | None:
-    return None if bound is None else math.log(bound)
-
-
-def _matched(over: Sequence[Take], under: Sequence[Take]) -> list[tuple[Take, Take]]:
-    """Each take with the one of the other side that it was measured together with; none if one has none."""
-    found = [(one, other) for one in over for other in under if together(one, other)]
-    whole = len(over) == len(under) == len(found)
+def _matched(contender: Measurements, baseline: Measurements) -> list[tuple[Measurement, Measurement]]:
+    """Pairs that were measured together, one of each side; none if a measurement has no partner."""
+    found = [(one, other) for one in contender for other in baseline if together(one, other)]
+    whole = len(contender) == len(baseline) == len(found)
     return found if whole and len({id(other) for _, other in found}) == len(found) else []
 
 
 def _incomparable(
-    over: Sequence[Take],
-    under: Sequence[Take],
-    groups: Sequence[Sequence[Take]],
-    matched: Sequence[tuple[Take, Take]],
+    contender: Measurements,
+    baseline: Measurements,
+    groups: Sequence[Measurements],
+    matched: Sequence[tuple[Measurement, Measurement]],
 ) -> str:
-    first = under[0]
-    if not matched and repeats(over, under):
+    first = baseline[0]
+    if not matched and repeats(contender, baseline):
         return "both sides hold the same session; one may be a copy of the other"
-    for takes in (under, over):
-        if len({one.build for one in takes}) > 1:
+    for measurements in (baseline, contender):
+        if len({one.build for one in measurements}) > 1:
             return "one side has several builds of the system; name one, as FOLDER@BUILD"
     if matched:
-        for takes in (under, over):
-            for one in takes[1:]:
-                if why := next(differences(takes[0], one), ""):
+        for measurements in (baseline, contender):
+            for one in measurements[1:]:
+                if why := next(differences(measurements[0], one), ""):
                     return why
-        return next(settings(first, over[0]), "")
-    for one in (*under, *over):
+        return next(settings(first, contender[0]), "")
+    for one in (*baseline, *contender):
         if why := next(differences(first, one), ""):
             return why
     if not any(len(group) > 1 for group in groups):
@@ -302,44 +306,44 @@ def _incomparable(
             "no scatter between sessions is known; measure one of the builds again in another folder, or "
             "both of them together with --build"
         )
-    return too_far_apart(over, under, groups)
+    return too_far_apart(contender, baseline, groups)
 
 
-def _groups(over: Sequence[Take], under: Sequence[Take], every: Sequence[Take]) -> list[list[Take]]:
-    """The takes by build.
+def _groups(contender: Measurements, baseline: Measurements, every: Measurements) -> list[list[Measurement]]:
+    """The measurements by build.
 
     If both sides are of one build, the two sides are apart: what they differ by is the question, and must not
     count as scatter.
     """
-    inside = {id(one) for one in over}
-    seen: list[Take] = []
-    groups: dict[tuple[str, str, bool], list[Take]] = defaultdict(list)
+    inside = {id(one) for one in contender}
+    seen: list[Measurement] = []
+    groups: dict[tuple[str, str, bool], list[Measurement]] = defaultdict(list)
     for one in every:
-        if one.build and one.samples and not repeats(seen, [one]) and not any(differences(under[0], one)):
+        if one.build and one.samples and not repeats(seen, [one]) and not any(differences(baseline[0], one)):
             seen.append(one)
-            same = (one.system, one.build) in {(take.system, take.build) for take in under}
+            same = (one.system, one.build) in {(each.system, each.build) for each in baseline}
             groups[one.system, one.build, same and id(one) in inside].append(one)
     return list(groups.values())
 
 
-def _failed(take: Take) -> bool:
-    return take.stands.ending is Ending.FAILED
+def _failed(measurement: Measurement) -> bool:
+    return measurement.cell.ending is Ending.FAILED
 
 
-def _bounds(over: Cell, under: Cell) -> Ratio | None:
+def _bounds(contender: Cell, baseline: Cell) -> Ratio | None:
     """The ratio where METG of one side, or of both, lies beyond all sizes of task: it has one bound at most.
 
     The ends of METG's own interval are taken twice as far away as they are.
     """
-    if over.result is None or under.result is None or (over.metg.value and under.metg.value):
+    if contender.result is None or baseline.result is None or (contender.metg.value and baseline.metg.value):
         return None
-    ends, under_ends = _ends_of(over), _ends_of(under)
-    if ends is None or under_ends is None:
+    ends, other_ends = _ends_of(contender), _ends_of(baseline)
+    if ends is None or other_ends is None:
         return None
-    (low, high), (under_low, under_high) = ends, under_ends
-    least = low / under_high if low and under_high else None
-    most = high / under_low if high and under_low else None
-    rounds = min(over.result.rounds or 0, under.result.rounds or 0)
+    (low, high), (other_low, other_high) = ends, other_ends
+    least = low / other_high if low and other_high else None
+    most = high / other_low if high and other_low else None
+    rounds = min(contender.result.rounds or 0, baseline.result.rounds or 0)
     return Ratio(None, least, most, rounds) if least or most else None
 
 
@@ -352,11 +356,12 @@ def _ends_of(cell: Cell) -> tuple[float | None, float | None] | None:
     return low and low**2 / value, high and high**2 / value
 
 
-def _notes(over: Sequence[Take], under: Sequence[Take]) -> Iterator[str]:
-    cores = Counter(one.cores for one in (*over, *under))
+def _notes(contender: Measurements, baseline: Measurements) -> Iterator[str]:
+    cores = Counter(one.cores for one in (*contender, *baseline))
     if len(cores) > 1:
-        yield f"{over[0].system} uses {over[0].cores} of the cores, {under[0].system} {under[0].cores}"
-    if len({one.build for one in (*over, *under)}) == 1 and over[0].build:
+        one, other = contender[0], baseline[0]
+        yield f"{one.system} uses {one.cores} of the cores, {other.system} {other.cores}"
+    if len({one.build for one in (*contender, *baseline)}) == 1 and contender[0].build:
         yield "the build is the same on both sides"
-    if len({one.conditions.harness for one in (*over, *under)}) > 1:
+    if len({one.conditions.harness for one in (*contender, *baseline)}) > 1:
         yield "another version of taskgrain measured the other side"

@@ -1,10 +1,10 @@
-"""Why two takes of different sessions cannot be compared."""
+"""Why two measurements of different sessions cannot be compared."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from taskgrain.results.takes import Conditions, Take
+from taskgrain.results.measurements import Conditions, Measurement, Measurements
 from taskgrain.words import quantity
 
 _FARTHER = 3.0
@@ -13,8 +13,8 @@ _LEAST_GAP = 3600.0
 """Seconds between two sides that need no such look: whatever it is, it is the same hour."""
 
 
-def differences(first: Take, second: Take) -> Iterator[str]:
-    """What differs between the sessions of two takes so that no scatter between sessions explains it."""
+def differences(first: Measurement, second: Measurement) -> Iterator[str]:
+    """Differences between two sessions that no scatter between sessions explains."""
     one, other = first.conditions, second.conditions
     if one.machine is None or other.machine is None:
         yield "the machine of one side is not known"
@@ -35,8 +35,8 @@ def differences(first: Take, second: Take) -> Iterator[str]:
     yield from _settings(one, other)
 
 
-def settings(first: Take, second: Take) -> Iterator[str]:
-    """Which settings differ; two takes of one folder have the same but for what their cells are."""
+def settings(first: Measurement, second: Measurement) -> Iterator[str]:
+    """Settings that differ; two measurements of one folder have the same but for what their cells are."""
     yield from _settings(first.conditions, second.conditions)
 
 
@@ -58,10 +58,10 @@ def _listed(processors: Sequence[int] | None) -> str:
     return ",".join(map(str, processors)) if processors else "not known"
 
 
-def too_far_apart(first: Sequence[Take], second: Sequence[Take], repeated: Sequence[Sequence[Take]]) -> str:
+def too_far_apart(first: Measurements, second: Measurements, repeated: Sequence[Measurements]) -> str:
     """Why the sessions that show the scatter tell nothing of the time between two sides; empty if they do.
 
-    `repeated` are groups of takes of one build. Sessions of one hour do not show how two days differ.
+    `repeated` are groups of measurements of one build. Sessions of one hour do not show how two days differ.
     """
     gap = min(
         (
@@ -83,8 +83,8 @@ def too_far_apart(first: Sequence[Take], second: Sequence[Take], repeated: Seque
     )
 
 
-def _span(takes: Sequence[Take]) -> float:
-    begins = [one.begin for one in takes if one.begin is not None]
+def _span(measurements: Measurements) -> float:
+    begins = [one.begin for one in measurements if one.begin is not None]
     return max(begins) - min(begins) if begins else 0.0
 
 

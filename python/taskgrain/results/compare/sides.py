@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from taskgrain.results.takes import Opened, Take, opened
+from taskgrain.results.measurements import Folder, Measurement, Measurements, opened
 from taskgrain.words.errors import InputError, UsageError
 
 _SIGN, _COMMA = "@", ","
@@ -21,27 +21,27 @@ _LEAST = 4
 _SHOWN = 8
 """Digits of a hash in a list of what is allowed."""
 
-Open = Callable[[Path, str | None], Opened]
+Open = Callable[[Path, str | None], Folder]
 
 
 @dataclass(frozen=True)
 class Side:
-    """One side: of each cell the takes that count, one for each folder that has it."""
+    """One side: of each cell the measurements that count, one for each folder that has it."""
 
     label: str
     """As the user wrote it."""
-    takes: tuple[Take, ...]
+    measurements: tuple[Measurement, ...]
     system: str | None = None
     """The only system, if the user named one: it may then be compared with another one."""
     warnings: tuple[str, ...] = ()
 
-    def of(self, system: str, workload: str) -> list[Take]:
-        return [one for one in self.takes if (one.system, one.workload) == (system, workload)]
+    def of(self, system: str, workload: str) -> list[Measurement]:
+        return [one for one in self.measurements if (one.system, one.workload) == (system, workload)]
 
     @property
     def cells(self) -> list[tuple[str, str]]:
         """System and workload of all cells, in order."""
-        return list(dict.fromkeys((one.system, one.workload) for one in self.takes))
+        return list(dict.fromkeys((one.system, one.workload) for one in self.measurements))
 
 
 def sides(words: Sequence[str], systems: Sequence[str] = (), read: Open = opened) -> list[Side]:
@@ -58,19 +58,24 @@ def sides(words: Sequence[str], systems: Sequence[str] = (), read: Open = opened
         ]
     if len(words) < 2:
         found = [side(word, read) for word in words]
-        names = sorted({one.system for each in found for one in each.takes})
+        names = sorted({one.system for each in found for one in each.measurements})
         more = f" (there are {', '.join(names)})" if names else ""
         raise UsageError(
             f"give two sides at least: FOLDER FOLDER, or FOLDER --system A,B to compare its systems{more}"
         )
     found = [side(word, read) for word in words]
     if systems:
-        known = list(dict.fromkeys(one.system for each in found for one in each.takes))
+        known = list(dict.fromkeys(one.system for each in found for one in each.measurements))
         for name in systems:
             if name not in known:
                 raise _unknown("--system", name, known)
         found = [
-            Side(each.label, tuple(t for t in each.takes if t.system in systems), each.system, each.warnings)
+            Side(
+                each.label,
+                tuple(t for t in each.measurements if t.system in systems),
+                each.system,
+                each.warnings,
+            )
             for each in found
         ]
     return found
@@ -78,7 +83,7 @@ def sides(words: Sequence[str], systems: Sequence[str] = (), read: Open = opened
 
 def side(word: str, read: Open = opened) -> Side:
     """The side that a word names. Raises `InputError` or `UsageError`."""
-    takes: list[Take] = []
+    measurements: list[Measurement] = []
     warnings: list[str] = []
     named: set[str | None] = set()
     for part in _parts(word):
@@ -88,44 +93,46 @@ def side(word: str, read: Open = opened) -> Side:
         system, session, build = _picked(part, read(path, None), picks)
         folder = read(path, session)
         chosen = [
-            take
-            for take in folder.takes
-            if (system is None or take.system == system)
-            and (take.build == build if build else session is not None or not take.earlier)
+            one
+            for one in folder.measurements
+            if (system is None or one.system == system)
+            and (one.build == build if build else session is not None or not one.earlier)
         ]
         if not chosen:
             raise UsageError(f"{part}: has no cells")
-        takes += chosen
+        measurements += chosen
         warnings += [f"{path}: {said}" for said in folder.warnings]
         named.add(system)
-    for number, take in enumerate(takes):
-        same = [one for one in takes[:number] if (one.system, one.workload) == (take.system, take.workload)]
-        if repeats(same, [take]):
+    for number, last in enumerate(measurements):
+        same = [
+            one for one in measurements[:number] if (one.system, one.workload) == (last.system, last.workload)
+        ]
+        if repeats(same, [last]):
             raise UsageError(
-                f"{word}: has a session of {take.system} twice; is one folder a copy of another?"
+                f"{word}: has a session of {last.system} twice; is one folder a copy of another?"
             )
     only = next(iter(named)) if len(named) == 1 else None
-    return Side(word, tuple(takes), only, tuple(warnings))
+    return Side(word, tuple(measurements), only, tuple(warnings))
 
 
 def refuse_the_same(found: Sequence[Side]) -> None:
     """Raises `UsageError` if two sides are the same results, also by another path, or as a copy."""
     for one, other in combinations(found, 2):
-        pairs = [(take, other.of(take.system, take.workload)) for take in one.takes]
-        if one.cells == other.cells and all(any(_same(take, each) for each in same) for take, same in pairs):
+        pairs = [(each, other.of(each.system, each.workload)) for each in one.measurements]
+        if one.cells == other.cells and all(any(_same(each, its) for its in same) for each, same in pairs):
             raise UsageError(
                 f"{one.label} and {other.label} are the same results: there is nothing to compare; give two "
                 "measurements, or sessions of one folder as FOLDER@SESSION"
             )
 
 
-def _same(take: Take, other: Take) -> bool:
-    """Whether two takes of one cell are the same data."""
-    return repeats([take], [other]) and (take.build, set(take.sessions)) == (other.build, set(other.sessions))
+def _same(one: Measurement, other: Measurement) -> bool:
+    """True if two measurements of one cell are the same data."""
+    return repeats([one], [other]) and (one.build, set(one.sessions)) == (other.build, set(other.sessions))
 
 
-def repeats(first: Sequence[Take], second: Sequence[Take]) -> bool:
-    """Whether takes of one cell are of the same session: the same data, which must not count twice."""
+def repeats(first: Measurements, second: Measurements) -> bool:
+    """True if some of both are of one session: the same data, which must not count twice."""
     return any(
         not set(one.sessions).isdisjoint(other.sessions)
         if one.sessions and other.sessions
@@ -149,14 +156,16 @@ def _parted(part: str) -> tuple[Path, list[str]]:
     raise InputError("SIDE", part, "a results folder, or FOLDER@NAME with a system, session or build of it")
 
 
-def _picked(part: str, folder: Opened, picks: Sequence[str]) -> tuple[str | None, str | None, str | None]:
+def _picked(part: str, folder: Folder, picks: Sequence[str]) -> tuple[str | None, str | None, str | None]:
     """System, session and build that the names stand for."""
-    systems = list(dict.fromkeys(take.system for take in folder.takes))
+    systems = list(dict.fromkeys(one.system for one in folder.measurements))
     found: dict[str, str] = {}
     for pick in picks:
         # A build is one of the system's, where that is named too: hashes of two systems may begin alike.
         builds = dict.fromkeys(
-            take.build for take in folder.takes if take.build and found.get("system") in (None, take.system)
+            one.build
+            for one in folder.measurements
+            if one.build and found.get("system") in (None, one.system)
         )
         meant = [("system", one) for one in systems if one == pick]
         meant += [("session", one) for one in _starting(folder.sessions, pick)]

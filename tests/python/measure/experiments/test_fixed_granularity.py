@@ -12,6 +12,7 @@ from simulated_system import PEAK, TAU, Noise, SimulatedSystem, constant, drive
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
 from taskgrain.study.settings import Settings
+from taskgrain.words.interval import Interval
 
 ORDINARY = Noise(run=0.02, repeat=0.01)
 
@@ -24,12 +25,12 @@ def test_the_efficiency_at_two_task_times() -> None:
     at, system = experiment(20e-6, 50e-6), SimulatedSystem(constant(5e-6), ORDINARY)
     answers = drive(at, system)
     found = at.result(system.rates)
-    assert (found.ending, found.metg, found.low, found.high) == ("at", None, None, None)
+    assert (found.ending, found.metg) == ("at", Interval())
     assert [point.asked for point in found.curve] == [20e-6, 50e-6]
     for point, asked in zip(found.curve, (20e-6, 50e-6), strict=True):
         assert point.iterations * TAU == pytest.approx(asked, rel=0.05)
         truth = point.iterations * TAU / (point.iterations * TAU + 5e-6)
-        assert point.efficiency == pytest.approx(truth, rel=0.05)
+        assert point.efficiency.number == pytest.approx(truth, rel=0.05)
         assert point.efficiency_low is not None and point.efficiency_high is not None
         assert point.efficiency_low < truth < point.efficiency_high
     assert at.rounds == 10 and at.interval_width() <= 0.07 and at.expected_seconds_left() == 0.0
@@ -96,7 +97,7 @@ def test_a_study_gives_all_systems_the_same_iterations_and_goes_on_where_it_stop
             work = point.iterations * world.ITERATION
             assert work == pytest.approx(point.asked, rel=0.05)
             truth = work / (work + OVERHEADS[state.cell.system])
-            assert point.efficiency == pytest.approx(truth, rel=0.03)
+            assert point.efficiency.number == pytest.approx(truth, rel=0.03)
         sizes.add(tuple(point.iterations for point in world.result(state).curve))
     assert len(sizes) == 1
     again = world.World()

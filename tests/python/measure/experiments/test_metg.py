@@ -42,13 +42,15 @@ def test_metg_is_found_over_six_orders_of_magnitude(overhead: float, threshold: 
     search = MetgSearch(CellSettings(threshold=threshold))
     answers = drive(search, system)
     found = search.result(system.rates)
-    assert found.ending == "precise" and found.low is not None and found.high is not None
-    assert found.metg == pytest.approx(system.true_metg(threshold), rel=0.1 if threshold == 0.5 else 0.2)
+    assert found.ending == "precise" and found.metg.low is not None and found.metg.high is not None
+    assert found.metg.value == pytest.approx(
+        system.true_metg(threshold), rel=0.1 if threshold == 0.5 else 0.2
+    )
     # One interval in twenty misses the truth, but none by far; coverage has its own tests.
-    assert 0.9 * found.low <= system.true_metg(threshold) <= 1.1 * found.high
-    assert found.floor == pytest.approx(overhead, rel=0.05)
+    assert 0.9 * found.metg.low <= system.true_metg(threshold) <= 1.1 * found.metg.high
+    assert found.floor.value == pytest.approx(overhead, rel=0.05)
     assert 5 <= len(search.sizes) <= 9
-    efficiencies = [p.efficiency for p in found.curve]
+    efficiencies = [p.efficiency.number for p in found.curve]
     assert min(efficiencies) < 0.35 or search.sizes[0] == 1
     assert max(efficiencies) > 0.82
     # The bracket is cheap: finding the place costs less than one round of measuring it.
@@ -110,16 +112,18 @@ def test_a_run_at_the_crossing_lasts_as_long_as_asked() -> None:
 def test_endings_without_a_number(noise: Noise) -> None:
     never = SimulatedSystem(lambda n: 2e-9 * n + 1e-7, noise)
     found = finish(MetgSearch(FAST), never)
-    assert (found.ending, found.metg) == ("never_reached", None)
-    assert found.low is not None and 0.25 < found.low <= 1.2
-    assert found.floor == pytest.approx(1e-7, rel=0.1) and len(found.curve) > 10
+    assert (found.ending, found.metg.value) == ("never_reached", None)
+    assert found.metg.low is not None and 0.25 < found.metg.low <= 1.2
+    assert found.floor.value == pytest.approx(1e-7, rel=0.1) and len(found.curve) > 10
     always = SimulatedSystem(constant(4e-10), noise)
     found = finish(MetgSearch(FAST), always)
-    assert (found.ending, found.metg) == ("always_reached", None)
-    assert found.high == pytest.approx(always.granularity(1), rel=0.15) and found.curve[0].iterations == 1
+    assert (found.ending, found.metg.value) == ("always_reached", None)
+    assert (
+        found.metg.high == pytest.approx(always.granularity(1), rel=0.15) and found.curve[0].iterations == 1
+    )
     twice = SimulatedSystem(bump(1e-7, 190, 20.0), noise)
     found = finish(MetgSearch(FAST), twice)
-    assert (found.ending, found.metg) == ("several_crossings", None)
+    assert (found.ending, found.metg.value) == ("several_crossings", None)
 
 
 def test_a_bracket_led_astray_is_put_right() -> None:
@@ -132,10 +136,10 @@ def test_a_bracket_led_astray_is_put_right() -> None:
         system.overhead = constant(1e-7)
         drive(search, system, 20)  # two rounds: no size is right, which is no finding about the system
         early = search.result(system.rates, out_of_budget=True)
-        assert (early.ending, early.metg) == ("budget", None) and early.curve
+        assert (early.ending, early.metg.value) == ("budget", None) and early.curve
         found = finish(search, system)
         assert found.ending == "precise"
-        assert found.metg == pytest.approx(system.true_metg(), rel=0.1)
+        assert found.metg.value == pytest.approx(system.true_metg(), rel=0.1)
 
 
 def test_interval_and_cost_fall_from_round_to_round() -> None:
@@ -170,7 +174,7 @@ def test_where_the_budget_ends_the_search() -> None:
         return found
 
     early = result(2)
-    assert (early.ending, early.metg) == ("budget", None)
+    assert (early.ending, early.metg.value) == ("budget", None)
     said = early.warnings[-1]
     assert said.code == "budget_before_crossing" and 0.0 < said.values["efficiency"] < 1.0
     assert said.values["granularity"] > 1e-5
@@ -179,11 +183,11 @@ def test_where_the_budget_ends_the_search() -> None:
     bracket = len([r for r, *_ in drive(search, system) if r.phase == "bracket"])
     for runs in (bracket, bracket + 4, bracket + 9, bracket + 22, bracket + 40):
         found = result(runs)
-        assert found.ending == "budget" and found.metg == pytest.approx(2e-5, rel=0.3)
-        assert (found.low or 0.0) <= 2e-5 <= (found.high or math.inf)
+        assert found.ending == "budget" and found.metg.value == pytest.approx(2e-5, rel=0.3)
+        assert (found.metg.low or 0.0) <= 2e-5 <= (found.metg.high or math.inf)
         assert found.warnings[-1].code in ("budget_before_rounds", "budget_before_precise")
         if runs == bracket:
-            assert (found.low, found.warnings[-1].code) == (None, "budget_before_rounds")
+            assert (found.metg.low, found.warnings[-1].code) == (None, "budget_before_rounds")
     with pytest.raises(ValueError, match="nothing was told"):
         MetgSearch(FAST).result(system.rates)
 
@@ -195,8 +199,8 @@ def coverage(noise: Noise, seeds: range) -> tuple[float, float]:
     for seed in seeds:
         search = MetgSearch(CellSettings(resamples=200, seed=seed))
         found = finish(search, SimulatedSystem(constant(1e-7), noise, seed=seed))
-        assert found.metg is not None
-        held += (found.low or 0.0) <= truth <= (found.high or math.inf)
+        assert found.metg.value is not None
+        held += (found.metg.low or 0.0) <= truth <= (found.metg.high or math.inf)
         rounds += search.rounds
     return held / len(seeds), rounds / len(seeds)
 
@@ -232,7 +236,7 @@ def test_any_system_is_searched_to_an_end(exponent: float, threshold: float, wid
     answers = drive(search, system, 1000)
     assert search.done and len(answers) < 500
     found = search.result(system.rates)
-    if found.metg is not None:
-        assert found.metg == pytest.approx(system.true_metg(threshold), rel=0.5)
+    if found.metg.value is not None:
+        assert found.metg.value == pytest.approx(system.true_metg(threshold), rel=0.5)
     else:
         assert found.ending == "always_reached"

@@ -18,7 +18,7 @@ def test_a_sweep_goes_in_powers_of_two_from_one_to_full_efficiency() -> None:
     answers = drive(sweep, system)
     found = sweep.result(system.rates)
     assert sweep.sizes == tuple(2**k for k in range(len(sweep.sizes))) and len(sweep.sizes) <= SIZES
-    assert found.curve[-1].efficiency > 0.93 and found.metg == pytest.approx(2e-6, rel=0.1)
+    assert found.curve[-1].efficiency.number > 0.93 and found.metg.value == pytest.approx(2e-6, rel=0.1)
     assert {request.phase for request, *_ in answers} == {"bracket", "sweep", "start", "floor"}
 
 
@@ -44,7 +44,7 @@ def test_a_sweep_of_a_system_that_never_gets_there_is_still_a_curve() -> None:
     system = SimulatedSystem(lambda n: 2e-9 * n + 1e-7, ORDINARY)
     drive(sweep, system)
     found = sweep.result(system.rates)
-    assert (found.ending, found.metg) == ("never_reached", None)
+    assert (found.ending, found.metg.value) == ("never_reached", None)
     assert len(found.curve) == len(sweep.sizes) == SIZES
 
 
@@ -67,4 +67,4 @@ def test_for_strong_scaling_all_tasks_of_a_step_have_a_power_of_two_of_iteration
     assert 5 < len(strong.sizes) <= SIZES
     assert set(strong.sizes) <= {round(2**k / width) for k in range(60)} - {0}
     found = strong.result(system.rates)
-    assert found.metg == pytest.approx(2e-6, rel=0.1) and found.curve[-1].efficiency > 0.9
+    assert found.metg.value == pytest.approx(2e-6, rel=0.1) and found.curve[-1].efficiency.number > 0.9

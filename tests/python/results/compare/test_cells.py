@@ -131,7 +131,7 @@ def test_the_scatter_may_come_from_a_third_side(tmp_path: Path) -> None:
     first = repeated(tmp_path / "old", 1e-7, OLD, times=1)
     again = repeated(tmp_path / "again", 1e-7, OLD, times=4, first=1.0)
     new = repeated(tmp_path / "new", 2e-7, NEW, times=1, first=5.0)
-    by_side = {cell.side: cell for cell in compared(first, new, again).cells}
+    by_side = {cell.contender: cell for cell in compared(first, new, again).cells}
     assert by_side[new].verdict == "slower"
     assert by_side[new].between is not None and by_side[new].between.freedom == 4
     same = by_side[again]

@@ -1,4 +1,4 @@
-"""Why takes of two sessions cannot be compared."""
+"""Why measurements of two sessions cannot be compared."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from taskgrain.results.compare.conditions import differences, settings, too_far_apart
-from taskgrain.results.takes import Conditions, Take
+from taskgrain.results.measurements import Conditions, Measurement
 
 KNOWN = Conditions(
     machine="m",
@@ -21,12 +21,14 @@ KNOWN = Conditions(
     reference_build="feed",
     settings={"threshold": 0.5, "isa": "auto"},
 )
-TAKE = Take(Path("r"), "mpi", "fft/width=4", "aaaa", conditions=KNOWN, cores=2, begin=0.0, end=60.0)
+MEASUREMENT = Measurement(
+    Path("r"), "mpi", "fft/width=4", "aaaa", conditions=KNOWN, cores=2, begin=0.0, end=60.0
+)
 HOUR = 3600.0
 
 
 def test_the_same_conditions_have_no_differences() -> None:
-    assert list(differences(TAKE, replace(TAKE, folder=Path("s"), build="bbbb"))) == []
+    assert list(differences(MEASUREMENT, replace(MEASUREMENT, folder=Path("s"), build="bbbb"))) == []
 
 
 @pytest.mark.parametrize(
@@ -52,22 +54,22 @@ def test_the_same_conditions_have_no_differences() -> None:
     ids=str,
 )
 def test_each_difference_is_named(changes: dict[str, Any], said: str) -> None:
-    other = replace(TAKE, conditions=replace(KNOWN, **changes))
-    assert list(differences(TAKE, other)) == [said]
-    assert list(differences(other, TAKE)), "in both directions"
+    other = replace(MEASUREMENT, conditions=replace(KNOWN, **changes))
+    assert list(differences(MEASUREMENT, other)) == [said]
+    assert list(differences(other, MEASUREMENT)), "in both directions"
 
 
 def test_other_cores_are_a_difference() -> None:
-    assert list(differences(TAKE, replace(TAKE, cores=1))) == ["other number of cores (2, 1)"]
+    assert list(differences(MEASUREMENT, replace(MEASUREMENT, cores=1))) == ["other number of cores (2, 1)"]
 
 
 def test_a_setting_that_is_not_known_is_no_difference() -> None:
-    other = replace(TAKE, conditions=replace(KNOWN, settings={"isa": None, "threshold": 0.8}))
-    assert list(settings(TAKE, other)) == ["other settings (threshold: 0.5, 0.8)"]
+    other = replace(MEASUREMENT, conditions=replace(KNOWN, settings={"isa": None, "threshold": 0.8}))
+    assert list(settings(MEASUREMENT, other)) == ["other settings (threshold: 0.5, 0.8)"]
 
 
-def at(*hours: float) -> list[Take]:
-    return [replace(TAKE, begin=hour * HOUR, end=hour * HOUR + 60.0) for hour in hours]
+def at(*hours: float) -> list[Measurement]:
+    return [replace(MEASUREMENT, begin=hour * HOUR, end=hour * HOUR + 60.0) for hour in hours]
 
 
 @pytest.mark.parametrize(
@@ -77,11 +79,11 @@ def at(*hours: float) -> list[Take]:
         (at(0.0, 24.0, 48.0), at(72.0), [at(0.0, 24.0, 48.0)]),
         (at(0.0), at(72.0), [at(0.0, 24.0)]),
         (at(72.0), at(0.0), [at(0.0, 24.0)]),
-        ([replace(TAKE, begin=None)], at(99.0), []),
+        ([replace(MEASUREMENT, begin=None)], at(99.0), []),
     ],
 )
 def test_sides_that_are_near_enough_in_time(
-    first: list[Take], second: list[Take], repeated: list[list[Take]]
+    first: list[Measurement], second: list[Measurement], repeated: list[list[Measurement]]
 ) -> None:
     assert too_far_apart(first, second, repeated) == ""
 

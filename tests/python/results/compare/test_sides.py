@@ -26,7 +26,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def found(one: Side) -> list[tuple[str, str | None]]:
-    return [(take.system, take.build and take.build[:4]) for take in one.takes]
+    return [
+        (measurement.system, measurement.build and measurement.build[:4]) for measurement in one.measurements
+    ]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +61,7 @@ def test_a_side_says_which_system_was_named(folder: Path) -> None:
 def test_several_folders_are_one_side(tmp_path: Path) -> None:
     folders = [made.measured(tmp_path / name, {"mpi": 1e-7}) for name in "abc"]
     one = side(",".join(map(str, folders)))
-    assert [take.folder for take in one.of("mpi", "stencil_1d/width=4")] == folders
+    assert [measurement.folder for measurement in one.of("mpi", "stencil_1d/width=4")] == folders
 
 
 def test_the_same_data_do_not_count_twice(tmp_path: Path) -> None:
@@ -72,7 +74,7 @@ def test_the_same_data_do_not_count_twice(tmp_path: Path) -> None:
             side(f"{folder},{other}")
     with pytest.raises(UsageError, match="twice"):
         side(f"{old},{old}")
-    assert len(side(f"{folder},{old}").takes) == 2
+    assert len(side(f"{folder},{old}").measurements) == 2
 
 
 def test_a_folder_may_have_the_signs_in_its_name(tmp_path: Path) -> None:

@@ -7,20 +7,18 @@ from pathlib import Path
 
 import history_store as made
 import pytest
+from history_store import history
 
 from taskgrain.history import store
 from taskgrain.history.series import series
-from taskgrain.history.watch import History, Watched, verdicts, watch
+from taskgrain.history.trends import History, Trend, analyse, verdicts
 from taskgrain.results.compare.cells import Question
-from taskgrain.words.interval import Interval
+from taskgrain.results.lines import Line, MetgLine
+from taskgrain.words.endings import Ending
 
 
-def history(path: Path, known: float | None = None, **question: object) -> History:
-    return watch(series(store.read(path).sessions), Question(**question), known)  # type: ignore[arg-type]
-
-
-def only(found: History) -> Watched:
-    (one,) = found.watched
+def only(found: History) -> Trend:
+    (one,) = found.trends
     return one
 
 
@@ -28,10 +26,10 @@ def test_a_slower_level_is_a_regression(tmp_path: Path) -> None:
     path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.2)))
     one = only(history(path))
     assert (one.verdict, one.regression) == ("slower", True)
-    (step,) = one.steps
-    assert (step.before.session.label, step.after.session.label) == ("c14", "c15")
-    assert step.ratio.low is not None and step.ratio.high is not None
-    assert step.ratio.low < 1.2 < step.ratio.high
+    (change,) = one.changes
+    assert (change.before.log.label, change.after.log.label) == ("c14", "c15")
+    assert change.ratio.low is not None and change.ratio.high is not None
+    assert change.ratio.low < 1.2 < change.ratio.high
     (first, second) = one.levels
     assert first[:2] == (0, 14) and second[:2] == (15, 20)
     assert first[2] == pytest.approx(1e-6, rel=0.03) and second[2] == pytest.approx(1.2e-6, rel=0.03)
@@ -56,7 +54,7 @@ def test_the_margin_says_what_matters(tmp_path: Path) -> None:
 def test_a_rate_is_slower_where_it_is_smaller(tmp_path: Path) -> None:
     path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0), (6, 1.2)))
     one = only(history(path, by="rate"))
-    assert one.verdict == "slower" and one.steps[0].ratio.value == pytest.approx(1 / 1.2, rel=0.05)
+    assert one.verdict == "slower" and one.changes[0].ratio.value == pytest.approx(1 / 1.2, rel=0.05)
     assert only(history(path, by="floor")).verdict == "slower"
 
 
@@ -81,7 +79,7 @@ def test_sessions_that_say_nothing_keep_their_place(tmp_path: Path) -> None:
     values: list[float | None] = [*made.scattered((15, 1.0), (6, 1.2))]
     values[3] = values[16] = None
     one = only(history(made.grown(tmp_path / "h.jsonl", values)))
-    assert one.steps[0].after.session.label == "c15" and one.numbers[3] is None
+    assert one.changes[0].after.log.label == "c15" and one.numbers[3] is None
     assert [level[:2] for level in one.levels] == [(0, 14), (15, 20)]
 
 
@@ -101,19 +99,21 @@ def test_more_series_need_more_sessions_and_wider_intervals(tmp_path: Path) -> N
     assert (alone.confidence, among.confidence) == (0.95, pytest.approx(0.995))
     assert among.enough > alone.enough
     assert verdicts(among) == {"slower": 1, "too few sessions": 9}
-    first, second = (each.watched[0].steps[0].ratio for each in (alone, among))
+    first, second = (each.trends[0].changes[0].ratio for each in (alone, among))
     assert first.low is not None and second.low is not None and second.low < first.low
+
+
+def without_interval(line: Line) -> Line:
+    bare = {"metg": 1e-6, "low": None, "high": None, "ending": Ending.BUDGET}
+    return replace(line, **bare) if isinstance(line, MetgLine) else line
 
 
 def test_sessions_without_intervals_show_no_scatter(tmp_path: Path) -> None:
     path = made.grown(tmp_path / "h.jsonl", made.scattered((15, 1.0)))
-    sessions = [
-        replace(one, cells=tuple(replace(cell, numbers={"metg": Interval(1e-6)}) for cell in one.cells))
-        for one in store.read(path).sessions
-    ]
-    (one,) = watch(series(sessions), Question()).watched
+    logs = [replace(one, lines=tuple(map(without_interval, one.lines))) for one in store.read(path).logs]
+    (one,) = analyse(series(logs), Question()).trends
     assert (one.verdict, one.scatter) == ("no change", None)
 
 
 def test_no_sessions_are_no_series() -> None:
-    assert watch([], Question()).watched == ()
+    assert analyse([], Question()).trends == ()

@@ -1,13 +1,13 @@
-"""What is said of series, changes and verdicts: in a terminal, in JUnit's XML and on the page alike."""
+"""Series, changes and verdicts in words: in a terminal, in JUnit's XML and on the page alike."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from taskgrain.estimate.drawn import AT_A_SIZE, Quantity
+from taskgrain.estimate.quantities import AT_A_SIZE, Quantity
 from taskgrain.estimate.ratio import Ratio
-from taskgrain.history.series import Point, Series
-from taskgrain.history.watch import History, Step, Watched, verdicts
+from taskgrain.history.series import Entry, Series
+from taskgrain.history.trends import Change, History, Trend, verdicts
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
@@ -22,9 +22,9 @@ def day(time: float) -> str:
     return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d")
 
 
-def session(point: Point) -> str:
+def session(entry: Entry) -> str:
     """A session: its label and, if that is none, its date."""
-    label, date = point.session.label, day(point.session.time)
+    label, date = entry.log.label, day(entry.log.time)
     return label if date in label else f"{label} ({date})"
 
 
@@ -39,7 +39,7 @@ def value(number: float | None, by: Quantity) -> str:
 
 
 def measured(number: Interval | None, by: Quantity) -> str:
-    """What a session says of a quantity, with its interval."""
+    """The number of a session, with its interval."""
     if number is None:
         return quantity.NOTHING
     if number.value is not None and by not in AT_A_SIZE:
@@ -59,37 +59,37 @@ def times(ratio: Ratio) -> str:
     return f"below {quantity.ratio(ratio.high)}"
 
 
-def since(step: Step, by: Quantity) -> str:
+def since(change: Change, by: Quantity) -> str:
     """A change in words."""
     return (
-        f"{called(by)} is {times(step.ratio)} times as large since {session(step.after)}; the session before "
-        f"was {session(step.before)}"
+        f"{called(by)} is {times(change.ratio)} times as large since {session(change.after)}; "
+        f"the session before was {session(change.before)}"
     )
 
 
-def why(one: Watched, history: History) -> str:
-    """What a verdict rests on."""
+def why(one: Trend, history: History) -> str:
+    """The grounds of a verdict."""
     by = history.question.by
     match one.verdict:
         case "failed":
-            point = one.series.points[-1]
-            return f"failed in {session(point)}: {point.cell.error}"
+            entry = one.series.entries[-1]
+            return f"failed in {session(entry)}: {entry.measurement.cell.error}"
         case "too few sessions":
             known = sum(number is not None for number in one.numbers)
             return f"{quantity.counted(known, 'session')} of the {history.enough} that a change needs"
         case "no change":
-            return f"no change of {called(by)} in {quantity.counted(len(one.series.points), 'session')}"
-    return f"{one.verdict}: {since(one.steps[-1], by)}" + ("; known" if one.known else "")
+            return f"no change of {called(by)} in {quantity.counted(len(one.series.entries), 'session')}"
+    return f"{one.verdict}: {since(one.changes[-1], by)}" + ("; known" if one.known else "")
 
 
 def summary(history: History) -> list[str]:
-    """What came of it, in two sentences."""
-    if not history.watched:
+    """The whole history in two sentences."""
+    if not history.trends:
         return ["No session has such a cell."]
     found = ", ".join(f"{count} {one}" for one, count in verdicts(history).items())
     share = quantity.percent(history.question.margin, 0 if history.question.margin * 100 % 1 < 1e-9 else 1)
-    first = f"{len(history.watched)} series by {called(history.question.by)}: {found}. The margin is {share}."
-    if not any(one.steps for one in history.watched):
+    first = f"{len(history.trends)} series by {called(history.question.by)}: {found}. The margin is {share}."
+    if not any(one.changes for one in history.trends):
         return [first]
     together, each = quantity.percent(history.question.confidence), quantity.percent(history.confidence, 2)
     return [first, f"All intervals of the newest changes hold at once with {together} (each with {each})."]

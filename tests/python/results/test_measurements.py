@@ -7,14 +7,14 @@ from pathlib import Path
 import compared_folders as made
 import pytest
 
-from taskgrain.results.takes import Take, opened, together
+from taskgrain.results.measurements import Measurement, opened, together
 from taskgrain.words.errors import UsageError
 
 FIRST, SECOND = "aaaa1111aaaa1111", "bbbb2222bbbb2222"
 
 
-def by_build(folder: Path, session: str | None = None) -> dict[str | None, Take]:
-    return {one.build: one for one in opened(folder, session).takes}
+def by_build(folder: Path, session: str | None = None) -> dict[str | None, Measurement]:
+    return {one.build: one for one in opened(folder, session).measurements}
 
 
 def two_builds(folder: Path, **changes: object) -> Path:
@@ -31,11 +31,16 @@ def two_builds(folder: Path, **changes: object) -> Path:
 
 def test_what_a_cell_was_measured_under(tmp_path: Path) -> None:
     folder = made.measured(tmp_path / "r", {"a": 1e-7}, build=FIRST, name="11111111", time=50.0)
-    (take,) = opened(folder).takes
-    assert (take.system, take.workload, take.build, take.earlier) == ("a", "stencil_1d/width=4", FIRST, False)
-    assert take.sessions == ("11111111",) and opened(folder).sessions == ("11111111",)
-    assert (take.begin, take.end, take.cores) == (50.0, 59.0, 2)
-    conditions = take.conditions
+    (measurement,) = opened(folder).measurements
+    assert (measurement.system, measurement.workload, measurement.build, measurement.earlier) == (
+        "a",
+        "stencil_1d/width=4",
+        FIRST,
+        False,
+    )
+    assert measurement.sessions == ("11111111",) and opened(folder).sessions == ("11111111",)
+    assert (measurement.begin, measurement.end, measurement.cores) == (50.0, 59.0, 2)
+    conditions = measurement.conditions
     assert (conditions.machine, conditions.governor, conditions.cpu) == (
         "abcd1234",
         "performance",
@@ -45,18 +50,18 @@ def test_what_a_cell_was_measured_under(tmp_path: Path) -> None:
     assert (conditions.reference, conditions.reference_build) == ("taskgrain-reference", "feed0000feed0000")
     assert conditions.settings["threshold"] == 0.5 and conditions.settings["validate"] == "sample"
     assert conditions.settings["radix"] == 3, "the default of what the line lacks"
-    assert len(take.samples) == 10 * (len(made.SIZES) + 1)
+    assert len(measurement.samples) == 10 * (len(made.SIZES) + 1)
 
 
-def test_two_builds_are_two_takes(tmp_path: Path) -> None:
-    takes = by_build(two_builds(tmp_path / "r"))
-    assert {build: take.earlier for build, take in takes.items()} == {FIRST: True, SECOND: False}
-    assert {take.system for take in takes.values()} == {"a"}
-    assert {build: take.sessions for build, take in takes.items()} == {
+def test_two_builds_are_two_measurements(tmp_path: Path) -> None:
+    measurements = by_build(two_builds(tmp_path / "r"))
+    assert {build: one.earlier for build, one in measurements.items()} == {FIRST: True, SECOND: False}
+    assert {one.system for one in measurements.values()} == {"a"}
+    assert {build: one.sessions for build, one in measurements.items()} == {
         FIRST: ("11111111",),
         SECOND: ("22222222",),
     }
-    assert not together(*takes.values()), "rounds of two sessions have no number in common"
+    assert not together(*measurements.values()), "rounds of two sessions have no number in common"
 
 
 def test_one_session_alone(tmp_path: Path) -> None:
@@ -70,46 +75,50 @@ def test_what_was_measured_anew_does_not_count(tmp_path: Path) -> None:
     assert list(by_build(two_builds(tmp_path / "r", restarted=["a"]))) == [SECOND]
 
 
-def test_a_cell_of_two_sessions_is_one_take(tmp_path: Path) -> None:
+def test_a_cell_of_two_sessions_is_one_measurement(tmp_path: Path) -> None:
     builds = {"a": FIRST, "b": FIRST}
     lines = [made.session("11111111", 0.0, builds)]
     for system in builds:
         lines += [made.cell(system, "fft", 1.0), *made.runs(system, "fft", 1e-7, rounds=range(5))]
     lines.append(made.session("22222222", 100.0, builds))
     lines += made.runs("a", "fft", 1e-7, rounds=range(5, 9), time=100.0)
-    first, second = opened(made.write(tmp_path / "r", lines)).takes
+    first, second = opened(made.write(tmp_path / "r", lines)).measurements
     assert first.sessions == ("11111111", "22222222") and second.sessions == ("11111111",)
     assert len({one.round for one in first.samples}) == 9
     assert together(first, second)
 
 
 def test_takes_of_two_folders_are_never_together(tmp_path: Path) -> None:
-    one, other = (opened(made.measured(tmp_path / name, {"a": 1e-7})).takes[0] for name in ("r", "s"))
+    one, other = (opened(made.measured(tmp_path / name, {"a": 1e-7})).measurements[0] for name in ("r", "s"))
     assert together(one, one) and not together(one, other)
 
 
 def test_how_a_cell_ended(tmp_path: Path) -> None:
-    def last(*more: made.Line) -> Take:
+    def last(*more: made.Line) -> Measurement:
         lines = [made.session("11111111", 0.0, {"a": FIRST}), made.cell("a", "fft", 1.0), *more]
-        (take,) = opened(made.write(tmp_path / str(len(list(tmp_path.iterdir()))), lines)).takes
-        return take
+        (measurement,) = opened(made.write(tmp_path / str(len(list(tmp_path.iterdir()))), lines)).measurements
+        return measurement
 
     name = "a/fft/width=4"
     ended = {"kind": "metg", "cell": name, "ending": "precise", "metg": 1e-7, "low": 9e-8, "high": 2e-7}
     failed = {"kind": "failure", "cell": name, "error": "crash", "message": "it did"}
     some = made.runs("a", "fft", 1e-7, rounds=range(1))
-    assert last(*some, ended).stands.ending == "precise"
-    assert last(*some, ended, *some).stands.ending == "unfinished", "it went on"
-    assert last(*some, ended, failed).stands.ending == "failed"
-    assert last(failed, made.cell("a", "fft", 9.0), *some, ended).stands.ending == "precise", "it tried again"
+    assert last(*some, ended).cell.ending == "precise"
+    assert last(*some, ended, *some).cell.ending == "unfinished", "it went on"
+    assert last(*some, ended, failed).cell.ending == "failed"
+    assert last(failed, made.cell("a", "fft", 9.0), *some, ended).cell.ending == "precise", "it tried again"
 
 
 def test_an_old_folder_has_no_sessions(tmp_path: Path) -> None:
     lines = [made.cell("a", "fft", 1.0), *made.runs("a", "fft", 1e-7)]
-    (take,) = opened(made.write(tmp_path / "r", lines)).takes
-    assert (take.build, take.sessions, take.conditions.reference_build) == (None, (), None)
-    assert take.conditions.machine and take.samples
-    (lost,) = opened(made.write(tmp_path / "s", lines, machine={"cpu": 3})).takes
+    (measurement,) = opened(made.write(tmp_path / "r", lines)).measurements
+    assert (measurement.build, measurement.sessions, measurement.conditions.reference_build) == (
+        None,
+        (),
+        None,
+    )
+    assert measurement.conditions.machine and measurement.samples
+    (lost,) = opened(made.write(tmp_path / "s", lines, machine={"cpu": 3})).measurements
     assert lost.conditions.machine is None and lost.conditions.cpu is None
 
 
@@ -128,8 +137,8 @@ def test_the_last_rate_of_the_reference_stands_in(tmp_path: Path) -> None:
     rates = [reference | {"rates": [rate, rate, 9e9], "work_unit": "flop"} for rate in (1e9, 2e9)]
     size = len(bare) // 2
     lines = [rates[0], made.cell("a", "fft", 1.0), *bare[:size], rates[1], *bare[size:]]
-    (take,) = opened(made.write(tmp_path / "r", lines)).takes
-    assert {one.round % 10**6: one.peak for one in take.samples if one.iterations} == {0: 1e9, 1: 2e9}
+    (measurement,) = opened(made.write(tmp_path / "r", lines)).measurements
+    assert {one.round % 10**6: one.peak for one in measurement.samples if one.iterations} == {0: 1e9, 1: 2e9}
 
 
 def test_what_is_odd_is_said_and_what_cannot_be_read_is_an_error(tmp_path: Path) -> None:

@@ -37,11 +37,11 @@ _LONGER = 1.2
 """Parts that are tried have lengths of which each is so many times the one before."""
 _ROUNDING = 1e-9
 
-Span = tuple[float, float]
+Bounds = tuple[float, float]
 """Between which two numbers a value lies surely: twice the same for a number, one infinite for a bound."""
 
 
-def change_points(values: Sequence[Span], alarm: float) -> tuple[int, ...]:
+def change_points(values: Sequence[Bounds], alarm: float) -> tuple[int, ...]:
     """The places at which a new level begins, in order.
 
     `alarm` is the probability that a series without a change has any.
@@ -57,7 +57,7 @@ def enough(alarm: float) -> int:
     return count
 
 
-def _searched(values: Sequence[Span], offset: int, alarm: float) -> list[int]:
+def _searched(values: Sequence[Bounds], offset: int, alarm: float) -> list[int]:
     count = len(values)
     if count < enough(alarm):
         return []
@@ -74,7 +74,7 @@ def _searched(values: Sequence[Span], offset: int, alarm: float) -> list[int]:
     return found
 
 
-def _moved(values: Sequence[Span], places: Sequence[int]) -> list[int]:
+def _moved(values: Sequence[Bounds], places: Sequence[int]) -> list[int]:
     """Each place moved to where the levels beside it differ most: other changes were in the way before."""
     ends = [0, *places, len(values)]
     for number in range(1, len(ends) - 1):
@@ -83,7 +83,7 @@ def _moved(values: Sequence[Span], places: Sequence[int]) -> list[int]:
     return ends[1:-1]
 
 
-def _scores(values: Sequence[Span]) -> Floats:
+def _scores(values: Sequence[Bounds]) -> Floats:
     """The values about their mean. A bound counts as the most extreme number that it allows."""
     low, high = np.array(values).T
     known = np.concatenate([low[np.isfinite(low)], high[np.isfinite(high)]])
@@ -101,21 +101,21 @@ def _sums(scores: Floats) -> Floats:
 
 
 def _split_contrasts(sums: Floats) -> Floats:
-    """Of all splits [orders x splits]."""
+    """The contrasts of all splits [orders x splits]."""
     count = sums.shape[1] - 1
     before = np.arange(LEAST, count - LEAST + 1)
     return np.asarray(np.abs(sums[:, LEAST : count - LEAST + 1]) / np.sqrt(before * (count - before)))
 
 
 def _part_contrasts(sums: Floats, length: int) -> Floats:
-    """Of all parts of a length that have others on both sides [orders x parts]."""
+    """The contrasts of all parts of a length that lie between two others [orders x parts]."""
     count = sums.shape[1] - 1
     inner = sums[:, LEAST : count - LEAST + 1]
     return np.asarray(np.abs(inner[:, length:] - inner[:, :-length]) / math.sqrt(length * (count - length)))
 
 
 def _lengths(count: int) -> list[int]:
-    """Of the parts that are tried."""
+    """Lengths of the parts that are tried."""
     found, length = [], float(LEAST)
     while round(length) <= count - 2 * LEAST:
         found.append(round(length))

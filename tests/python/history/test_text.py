@@ -8,9 +8,8 @@ import history_store as made
 import pytest
 
 from taskgrain.estimate.ratio import Ratio
-from taskgrain.history import store, wording
-from taskgrain.history.series import series
-from taskgrain.history.watch import History, watch
+from taskgrain.history import text
+from taskgrain.history.trends import History, analyse
 from taskgrain.results.compare.cells import Question
 from taskgrain.words.interval import Interval
 
@@ -21,38 +20,38 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> History:
     made.grown(path, [*made.scattered((20, 1.0)), None], "limit")
     made.grown(path, made.scattered((20, 1.0)), "openmp_for")
     made.grown(path, [1e-6], machine="ffff0000")
-    return watch(series(store.read(path).sessions), Question())
+    return made.history(path)
 
 
 def test_each_verdict_says_what_it_rests_on(history: History) -> None:
-    said = {one.series.system: wording.why(one, history) for one in reversed(history.watched)}
+    said = {one.series.system: text.why(one, history) for one in reversed(history.trends)}
     assert said["mpi"].startswith("slower: METG is 1.2")
     assert said["mpi"].endswith("large since c18 (2026-06-15); the session before was c17 (2026-06-14)")
     assert said["limit"] == "failed in c20 (2026-06-17): validation"
     assert said["openmp_for"] == "no change of METG in 20 sessions"
-    assert wording.why(history.watched[1], history) == "1 session of the 13 that a change needs"
+    assert text.why(history.trends[1], history) == "1 session of the 13 that a change needs"
 
 
 def test_the_sentences_above_all(history: History) -> None:
-    assert wording.summary(history) == [
+    assert text.summary(history) == [
         "4 series by METG: 1 failed, 1 slower, 1 no change, 1 too few sessions. The margin is 5 %.",
         "All intervals of the newest changes hold at once with 95 % (each with 98.75 %).",
     ]
-    assert wording.summary(watch([], Question())) == ["No session has such a cell."]
+    assert text.summary(analyse([], Question())) == ["No session has such a cell."]
 
 
 def test_a_series_apart_says_why(history: History) -> None:
-    titles = [wording.title(one.series) for one in history.watched]
+    titles = [text.title(one.series) for one in history.trends]
     assert titles[0] == "stencil_1d/width=4"
     assert titles[1] == "stencil_1d/width=4, other machine (other caches, cores or memory)"
 
 
 def test_a_label_that_is_a_date_is_not_said_twice(history: History) -> None:
-    point = history.watched[0].series.points[0]
-    assert wording.session(point) == "c0 (2026-05-28)"
-    object.__setattr__(point.session, "label", "2026-05-28 20:26")
-    assert wording.session(point) == "2026-05-28 20:26"
-    object.__setattr__(point.session, "label", "c0")
+    entry = history.trends[0].series.entries[0]
+    assert text.session(entry) == "c0 (2026-05-28)"
+    object.__setattr__(entry.log, "label", "2026-05-28 20:26")
+    assert text.session(entry) == "2026-05-28 20:26"
+    object.__setattr__(entry.log, "label", "c0")
 
 
 @pytest.mark.parametrize(
@@ -67,13 +66,13 @@ def test_a_label_that_is_a_date_is_not_said_twice(history: History) -> None:
     ],
 )
 def test_what_a_session_says(number: Interval | None, said: str) -> None:
-    assert wording.measured(number, "metg") == said
+    assert text.measured(number, "metg") == said
 
 
 def test_a_rate_is_in_tasks_a_second() -> None:
-    assert wording.measured(Interval(2e6, 1.9e6, 2.1e6), "rate") == "2.00 Mtask/s"
+    assert text.measured(Interval(2e6, 1.9e6, 2.1e6), "rate") == "2.00 Mtask/s"
 
 
 def test_a_ratio_may_have_one_bound() -> None:
-    assert wording.times(Ratio(None, 1.5, None, 3)) == "above 1.5 ×"
-    assert wording.times(Ratio(None, None, 0.5, 3)) == "below 0.50 ×"
+    assert text.times(Ratio(None, 1.5, None, 3)) == "above 1.5 ×"
+    assert text.times(Ratio(None, None, 0.5, 3)) == "below 0.50 ×"

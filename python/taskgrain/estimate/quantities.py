@@ -1,6 +1,6 @@
-"""One quantity of one side and its resamples: what ratios are made of. Pure functions.
+"""One quantity of a measurement and its bootstrap sample, of which ratios are made: pure functions.
 
-A side's samples may hold those of the empty kernel (no iterations) beside the others: the floor comes from
+Its samples may hold those of the empty kernel (no iterations) beside the others: the floor comes from
 them, and everything else from the others.
 """
 
@@ -23,18 +23,19 @@ from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
 from taskgrain.estimate.start import Start
 from taskgrain.estimate.table import Table
+from taskgrain.words.interval import Interval
 
 Quantity = Literal["metg", "overhead", "floor", "rate", "efficiency"]
 AT_A_SIZE: tuple[Quantity, ...] = ("rate", "efficiency")
 """Those that are of one size of task; of these, more is better. A rate is in tasks a second."""
 _LEAST_ROUNDS = 3
-"""Of a size at which rates are compared, on each side."""
+"""Rounds that a size needs in every measurement, for rates to be compared there."""
 _NORMAL = 1.96
 """Standard deviations to either end of a 95 % interval."""
 
 
 @dataclass(frozen=True)
-class Drawn:
+class BootstrapSample:
     """A quantity as a logarithm, and the same of each resample."""
 
     value: float
@@ -56,14 +57,14 @@ def _tells(sample: Sample, quantity: Quantity, iterations: int | None) -> bool:
     return sample.iterations > 0 and (quantity not in AT_A_SIZE or sample.iterations == iterations)
 
 
-def shared_size(sides: Sequence[Sequence[Sample]], threshold: float = 0.5) -> int | None:
-    """The size at which rates of all sides can be compared: of those that all measured in some rounds, the
-    one whose efficiency is nearest to the threshold. None if there is none."""
-    known = [_efficiencies(side) for side in sides]
+def shared_size(every: Sequence[Sequence[Sample]], threshold: float = 0.5) -> int | None:
+    """The size at which rates of all measurements can be compared: of those that all have in some rounds,
+    the one whose efficiency is nearest to the threshold. None if there is none."""
+    known = [_efficiencies(one) for one in every]
     shared = set.intersection(*map(set, known)) if known else set()
 
     def distance(size: int) -> tuple[float, int]:
-        off = [math.log(side[size]) - math.log(threshold) for side in known]
+        off = [math.log(one[size]) - math.log(threshold) for one in known]
         return abs(sum(off)), size
 
     return min(shared, key=distance, default=None)
@@ -81,14 +82,14 @@ def _efficiencies(samples: Sequence[Sample]) -> dict[int, float]:
     }
 
 
-def drawn(
+def bootstrap_sample(
     samples: Sequence[Sample],
     quantity: Quantity,
     rounds: set[int],
     picks: NDArray[np.int64],
     threshold: float,
     iterations: int | None = None,
-) -> Drawn | None:
+) -> BootstrapSample | None:
     """The quantity of the samples of `rounds`; `picks` are these rounds [resamples x rounds], in order.
 
     None where the samples have no such number. Raises ValueError for samples that make no sense.
@@ -108,15 +109,15 @@ def drawn(
         return None
     line = found.line
     if quantity == "overhead":
-        value = Drawn(line.overhead, line.overhead_draws, line.systematic(threshold), line.off)
+        value = BootstrapSample(line.overhead, line.overhead_draws, line.systematic(threshold), line.off)
     else:
-        value = Drawn(found.metg, found.metg_draws, found.systematic, line.off)
+        value = BootstrapSample(found.metg, found.metg_draws, found.systematic, line.off)
     return value if math.isfinite(value.value) else None
 
 
 def _floor(
     empty: Sequence[Sample], work: Sequence[Sample], rounds: set[int], picks: NDArray[np.int64]
-) -> Drawn | None:
+) -> BootstrapSample | None:
     steady = Start.of(work, sorted(rounds)).without(empty)
     if {one.round for one in steady} != rounds:
         return None
@@ -125,7 +126,7 @@ def _floor(
 
 def _at(
     table: Table, quantity: Quantity, picks: NDArray[np.int64], iterations: int, log_cores: float
-) -> Drawn | None:
+) -> BootstrapSample | None:
     (columns,) = np.nonzero(table.iterations == iterations)
     if not len(columns):
         return None
@@ -134,33 +135,36 @@ def _at(
     value = float(table.locations()[which][column])
     draws = table.locations(picks)[which][:, column]
     if which == 1:
-        return Drawn(value, draws, 0.0, table.log_efficiency[:, [column]] - value)
-    # A rate, of work that both sides share: the same work in a shorter time.
-    return Drawn(log_cores - value, log_cores - draws, 0.0, value - table.log_granularity[:, [column]])
+        return BootstrapSample(value, draws, 0.0, table.log_efficiency[:, [column]] - value)
+    # A rate, of work that both share: the same work in a shorter time.
+    return BootstrapSample(
+        log_cores - value, log_cores - draws, 0.0, value - table.log_granularity[:, [column]]
+    )
 
 
-def _located(logs: Floats, picks: NDArray[np.int64]) -> Drawn:
-    """Of logarithms [rounds x 1]."""
+def _located(logs: Floats, picks: NDArray[np.int64]) -> BootstrapSample:
+    """The location of logarithms [rounds x 1]."""
     scatter = spread(logs)
     value = float(location(logs, scatter)[0])
     draws = location(logs[picks], scatter)[:, 0]
-    return Drawn(value, np.where(np.isnan(draws), value, draws), 0.0, logs - value)
+    return BootstrapSample(value, np.where(np.isnan(draws), value, draws), 0.0, logs - value)
 
 
 @dataclass(frozen=True)
-class Alone:
-    """A quantity of one side by itself: a logarithm, and its standard deviation; infinite if not known."""
+class LogEstimate:
+    """A quantity of one measurement: a logarithm, and its standard error; infinite if not known."""
 
     value: float
     error: float
 
     @classmethod
-    def within(cls, value: float, low: float | None, high: float | None) -> Alone:
-        """From its 95 % interval, all logarithms; None where there is no bound."""
-        return cls(value, math.inf if low is None or high is None else (high - low) / 2.0 / _NORMAL)
+    def within(cls, found: Interval) -> LogEstimate:
+        """From a logarithm with its 95 % interval."""
+        width = math.inf if found.low is None or found.high is None else found.high - found.low
+        return cls(found.value or 0.0, width / 2.0 / _NORMAL)
 
 
-def alone(
+def log_estimate(
     samples: Sequence[Sample],
     quantity: Quantity,
     *,
@@ -168,7 +172,7 @@ def alone(
     iterations: int | None = None,
     resamples: int = 1000,
     seed: int = 0,
-) -> Alone | None:
+) -> LogEstimate | None:
     """The quantity and what its rounds scatter by; None where the samples have no such number.
 
     Raises ValueError for samples that make no sense.
@@ -177,9 +181,8 @@ def alone(
     if not rounds:
         return None
     picks = picked_rounds(len(rounds), resamples, np.random.default_rng(seed))
-    found = drawn(samples, quantity, rounds, picks, threshold, iterations)
+    found = bootstrap_sample(samples, quantity, rounds, picks, threshold, iterations)
     if found is None:
         return None
     widening = {"inflation": inflated(found.off), "systematic": found.systematic}
-    low, high = interval(found.draws, found.value, len(rounds), 0.95, **widening)
-    return Alone.within(found.value, low, high)
+    return LogEstimate.within(interval(found.draws, found.value, len(rounds), 0.95, **widening))

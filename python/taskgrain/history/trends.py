@@ -1,4 +1,4 @@
-"""What happened in each series: its levels, its changes, and a verdict about the newest one.
+"""The trend of each series: its levels, its changes, and a verdict about the newest one.
 
 docs/explanation/how-changes-are-found.md says why it is done so.
 """
@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from taskgrain.estimate.changes import enough
-from taskgrain.estimate.course import Change, Level, Seen, course
+from taskgrain.estimate.change_points import enough
 from taskgrain.estimate.decision import Decision, decision
-from taskgrain.estimate.drawn import Quantity
+from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Ratio
-from taskgrain.history.series import Point, Series, seen
+from taskgrain.estimate.segments import ChangePoint, Observation, Segment, segmentation
+from taskgrain.history.series import Entry, Series, observations
 from taskgrain.results.compare.cells import Question
 from taskgrain.words.interval import Interval
 
@@ -27,12 +27,12 @@ ALARM = 0.01
 
 
 @dataclass(frozen=True)
-class Step:
+class Change:
     """A change of a series."""
 
-    before: Point
+    before: Entry
     """The last session before it."""
-    after: Point
+    after: Entry
     """The first session behind it."""
     ratio: Ratio
     """The level behind it over the level before it."""
@@ -40,7 +40,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Watched:
+class Trend:
     """A series and what happened in it."""
 
     series: Series
@@ -48,19 +48,19 @@ class Watched:
     """One for each session."""
     verdict: Verdict
     """About the newest level against the one before, or the newest session if that failed."""
-    steps: tuple[Step, ...] = ()
+    changes: tuple[Change, ...] = ()
     levels: tuple[tuple[int, int, float | None], ...] = ()
     """First and last session of each level, and its mean; None where it has bounds only."""
     outlying: frozenset[int] = frozenset()
     """Sessions that lie far from their level, and do not count in it."""
     scatter: float | None = None
-    """Of the sessions of a level (standard deviation, as a share)."""
+    """Scatter of the sessions of a level (standard deviation, as a share)."""
     known: bool = False
-    """Whether the user says that the newest change is known."""
+    """True if the user says that the newest change is known."""
 
     @property
     def regression(self) -> bool:
-        """Whether the newest level is slower by more than the margin, or the newest session failed."""
+        """True if the newest level is slower by more than the margin, or the newest session failed."""
         return self.verdict == "failed" or (self.verdict == "slower" and not self.known)
 
 
@@ -70,52 +70,52 @@ class History:
 
     question: Question
     confidence: float
-    """Of the ratio of each change, so that those of all series hold at once."""
+    """The level of the interval of each change, so that those of all series hold at once."""
     enough: int
     """Sessions that a series must have before any change can be seen."""
-    watched: tuple[Watched, ...]
+    trends: tuple[Trend, ...]
 
 
-def watch(every: Sequence[Series], question: Question, known: float | None = None) -> History:
-    """What happened in each series. Changes up to the Unix time `known` are no regressions."""
+def analyse(every: Sequence[Series], question: Question, known: float | None = None) -> History:
+    """The trend of each series. Changes up to the Unix time `known` are no regressions."""
     count = max(1, len(every))
     # Bonferroni, as in a comparison: the errors of all series together are no more than those of one.
     alarm, each = ALARM / count, 1.0 - (1.0 - question.confidence) / count
-    found = tuple(_watched(one, question, alarm, each, known) for one in every)
+    found = tuple(_trend(one, question, alarm, each, known) for one in every)
     return History(question, each, enough(alarm), found)
 
 
-def _watched(
-    one: Series, question: Question, alarm: float, confidence: float, known: float | None
-) -> Watched:
+def _trend(one: Series, question: Question, alarm: float, confidence: float, known: float | None) -> Trend:
     numbers = one.numbers(question.by)
-    told = seen(numbers)
+    told = observations(numbers)
     places = list(told)
-    found = course(list(told.values()), alarm, confidence)
-    steps = tuple(_step(one, places, change, question) for change in found.changes)
+    found = segmentation(list(told.values()), alarm, confidence)
+    changes = tuple(_change(one, places, change, question) for change in found.changes)
     verdict: Verdict = "no change" if len(places) >= enough(alarm) else "too few sessions"
-    if one.points[-1].failed:
+    if one.entries[-1].failed:
         verdict = "failed"
-    elif steps:
-        verdict = steps[-1].decision
-    return Watched(
+    elif changes:
+        verdict = changes[-1].decision
+    return Trend(
         one,
         tuple(numbers),
         verdict,
-        steps,
-        tuple(_level(level, places, list(told.values())) for level in found.levels),
+        changes,
+        tuple(_level(level, places, list(told.values())) for level in found.segments),
         frozenset(places[i] for i in found.outlying),
         found.between.deviation if found.between else None,
-        known is not None and bool(steps) and steps[-1].after.session.time <= known,
+        known is not None and bool(changes) and changes[-1].after.log.time <= known,
     )
 
 
-def _step(one: Series, places: Sequence[int], change: Change, question: Question) -> Step:
-    before, after = one.points[places[change.at - 1]], one.points[places[change.at]]
-    return Step(before, after, change.ratio, decision(change.ratio, question.by, question.margin))
+def _change(one: Series, places: Sequence[int], found: ChangePoint, question: Question) -> Change:
+    before, after = one.entries[places[found.at - 1]], one.entries[places[found.at]]
+    return Change(before, after, found.ratio, decision(found.ratio, question.by, question.margin))
 
 
-def _level(level: Level, places: Sequence[int], told: Sequence[Seen]) -> tuple[int, int, float | None]:
+def _level(
+    level: Segment, places: Sequence[int], told: Sequence[Observation]
+) -> tuple[int, int, float | None]:
     value = math.exp(fmean(told[i].low for i in level.counted)) if level.counted else None
     return places[level.start], places[level.stop - 1], value
 
@@ -125,5 +125,5 @@ def verdicts(history: History) -> Mapping[Verdict, int]:
     order: tuple[Verdict, ...] = (
         "failed", "slower", "faster", "same", "undecided", "no change", "too few sessions",
     )  # fmt: skip
-    counts = {one: sum(each.verdict == one for each in history.watched) for one in order}
+    counts = {one: sum(each.verdict == one for each in history.trends) for one in order}
     return {one: count for one, count in counts.items() if count}

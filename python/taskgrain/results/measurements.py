@@ -1,7 +1,7 @@
-"""What a results folder has of each cell to be compared by: samples, and what they were measured under.
+"""Measurements: of each cell of a results folder its samples, and the conditions of them.
 
-A take is one cell, of one build of its system, as one folder measured it: all of it or, if asked, one session
-of it. Rounds of two takes of one folder have the same number only if they were measured together.
+A measurement is one cell, of one build of its system, as one folder has it: all of it or, if asked, one
+session of it. Rounds of two measurements of one folder have the same number only if they ran together.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from taskgrain.drive.system import REFERENCE
 from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.sample import Sample
 from taskgrain.machine import facts
-from taskgrain.results import reader
+from taskgrain.results import reader, values
 from taskgrain.results.builds import placed
 from taskgrain.results.cell import Cell
 from taskgrain.results.lines import (
     CellLine,
+    Line,
     OfCell,
     ReferenceKey,
     ReferenceLine,
@@ -33,13 +34,11 @@ from taskgrain.study.workload import Workload
 
 _STRIDE = 10**6
 """Between the numbers of rounds of two sessions."""
-_OF_A_STUDY = ("validate", "isa", "experiment")
-"""Settings of a study that change what is measured; a `cell` line has the others."""
 
 
 @dataclass(frozen=True)
 class Conditions:
-    """What a take was measured under: two can only be compared where that is the same. None: not known."""
+    """Where and how was measured: only what has the same can be compared. None: not known."""
 
     machine: str | None = None
     """The fingerprint."""
@@ -57,7 +56,7 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class Take:
+class Measurement:
     """One cell of one build."""
 
     folder: Path
@@ -65,26 +64,29 @@ class Take:
     workload: str
     build: str | None = None
     earlier: bool = False
-    """Whether it is of an earlier build than the folder's last."""
+    """True if it is of an earlier build than the folder's last."""
     sessions: tuple[str, ...] = ()
     conditions: Conditions = field(default_factory=Conditions)
     cores: int | None = None
     version: str | None = None
     """That the driver said the runtime has."""
     samples: tuple[Sample, ...] = ()
-    stands: Cell = field(default_factory=lambda: Cell(""))
-    """What its lines say of it."""
+    cell: Cell = field(default_factory=lambda: Cell(""))
+    """Its lines, folded."""
     begin: float | None = None
     """Unix time of its first line."""
     end: float | None = None
 
 
+Measurements = Sequence[Measurement]
+
+
 @dataclass(frozen=True)
-class Opened:
+class Folder:
     """A results folder as far as comparing goes."""
 
     folder: Path
-    takes: tuple[Take, ...]
+    measurements: tuple[Measurement, ...]
     sessions: tuple[str, ...]
     """The names of all sessions, in order."""
     warnings: tuple[str, ...] = ()
@@ -95,16 +97,16 @@ class _Session:
     number: int
     line: SessionLine
     builds: Mapping[str, str]
-    """Of every system and reference that is known by now."""
+    """Those of all systems and references that are known by now."""
 
 
 @dataclass
-class _Cell:
+class _Collected:
     """One cell of one build, line by line."""
 
     earlier: bool
     first: _Session
-    stands: Cell
+    cell: Cell
     runs: list[tuple[RunLine, int, float]] = field(default_factory=list)
     sessions: list[str] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
@@ -117,13 +119,13 @@ class _Cell:
         if line.time is not None:
             self.times.append(line.time)
         with contextlib.suppress(ValueError):
-            self.stands.take(line)
+            self.cell.take(line)
         if isinstance(line, RunLine) and line.round is not None:
             rate = peak_beside([rates[: line.cores]]) if rates and line.cores else math.nan
             self.runs.append((line, session.number * _STRIDE + line.round, rate))
 
 
-def opened(folder: Path, session: str | None = None) -> Opened:
+def opened(folder: Path, session: str | None = None) -> Folder:
     """Reads a results folder; with `session` only the lines of this one.
 
     Lines that the user had measured anew (`--restart`) do not count. Raises `UsageError` like the reader.
@@ -131,14 +133,27 @@ def opened(folder: Path, session: str | None = None) -> Opened:
     contents = reader.read(folder)
     study, (machine, odd) = reader.study(folder), reader.machine(folder)
     warnings = reader.warnings(contents, study, odd)
-    sessions = [line for line in contents.stored if isinstance(line, SessionLine)]
+    measurements = of_lines(contents.stored, machine, study.table, folder, session)
+    sessions = [line.session for line in contents.stored if isinstance(line, SessionLine) and line.session]
+    return Folder(folder, measurements, tuple(sessions), tuple(warnings))
+
+
+def of_lines(
+    lines: Sequence[Line],
+    machine: Mapping[str, Any],
+    study: Mapping[str, Any],
+    folder: Path = Path(),
+    session: str | None = None,
+) -> tuple[Measurement, ...]:
+    """The measurements of stored lines, which are of one machine and one study."""
+    sessions = [line for line in lines if isinstance(line, SessionLine)]
     known: dict[str, str] = {}
-    for one in reversed(sessions):  # of lines before the first session, whatever names them first
-        known |= one.builds
+    for session_line in reversed(sessions):  # of lines before the first session, whatever names them first
+        known |= session_line.builds
     now = _Session(0, SessionLine(machine=_fingerprint(machine)), dict(known) if sessions else {})
-    cells: dict[tuple[str, str | None], _Cell] = {}
+    found: dict[tuple[str, str | None], _Collected] = {}
     rates: dict[ReferenceKey, list[float]] = {}
-    for place in placed(contents.stored):
+    for place in placed(lines):
         line = place.line
         if isinstance(line, SessionLine):
             now = _Session(now.number + 1, line, {**now.builds, **line.builds})
@@ -147,42 +162,48 @@ def opened(folder: Path, session: str | None = None) -> Opened:
         elif isinstance(line, OfCell) and place.used and session in (None, now.line.session):
             system = line.cell.partition("/")[0].partition("@")[0]
             key = line.cell, now.builds.get(system)
-            cell = cells.setdefault(key, _Cell(place.earlier, now, Cell(line.cell)))
-            if isinstance(line, CellLine) and cell.stands.started is None:
-                cell.first = now
-            started = line if isinstance(line, CellLine) else cell.stands.started
-            cell.take(line, now, rates.get(started.reference_key, []) if started else [])
-    table = {name: study.table.get(name) for name in _OF_A_STUDY}
-    takes = [_take(folder, name, build, cell, machine, table) for (name, build), cell in cells.items()]
-    names = tuple(one.session for one in sessions if one.session)
-    return Opened(folder, tuple(takes), names, tuple(warnings))
+            one = found.setdefault(key, _Collected(place.earlier, now, Cell(line.cell)))
+            if isinstance(line, CellLine) and one.cell.started is None:
+                one.first = now
+            started = line if isinstance(line, CellLine) else one.cell.started
+            one.take(line, now, rates.get(started.reference_key, []) if started else [])
+    settings = of_a_study(study)
+    return tuple(
+        _measurement(folder, name, build, one, machine, settings) for (name, build), one in found.items()
+    )
 
 
-def _take(
+def of_a_study(study: Mapping[str, Any]) -> dict[str, str | None]:
+    """The settings of a study that change what is measured and that a `cell` line does not have."""
+    return {name: values.text(study.get(name)) for name in ("validate", "isa", "experiment")}
+
+
+def _measurement(
     folder: Path,
     name: str,
     build: str | None,
-    cell: _Cell,
+    found: _Collected,
     machine: Mapping[str, Any],
-    study: Mapping[str, object],
-) -> Take:
+    study: Mapping[str, str | None],
+) -> Measurement:
     system, _, workload = name.partition("/")
-    line, session = cell.stands.started, cell.first
+    cell, session = found.cell, found.first
+    line = cell.started
     program = ((line.reference if line else None) or REFERENCE).partition("@")[0]
-    settings = dict(study)
+    settings: dict[str, object] = dict(study)
     if line:
         settings |= {"threshold": line.threshold, "steps": line.steps} | _fields(line)
     cpu = machine.get("cpu")
     cpu = cpu if isinstance(cpu, dict) else {}
     frequency = cpu.get("frequency")
     governor = frequency.get("governor") if isinstance(frequency, dict) else None
-    return Take(
+    return Measurement(
         folder=folder,
         system=system.partition("@")[0],
         workload=workload,
         build=build,
-        earlier=cell.earlier,
-        sessions=tuple(cell.sessions),
+        earlier=found.earlier,
+        sessions=tuple(found.sessions),
         conditions=Conditions(
             machine=session.line.machine,
             kernel=_text(machine.get("kernel")),
@@ -194,12 +215,12 @@ def _take(
             harness=" ".join(one for one in (session.line.taskgrain, session.line.commit) if one) or None,
             settings=settings,
         ),
-        cores=cell.stands.cores,
+        cores=cell.cores,
         version=_text((line.driver or {}).get("version")) if line else None,
-        samples=tuple(counting(cell.runs)),
-        stands=cell.stands,
-        begin=min(cell.times, default=None),
-        end=max(cell.times, default=None),
+        samples=tuple(counting(found.runs)),
+        cell=cell,
+        begin=min(found.times, default=None),
+        end=max(found.times, default=None),
     )
 
 
@@ -214,18 +235,18 @@ def _text(value: object) -> str | None:
 
 
 def _fingerprint(machine: Mapping[str, Any]) -> str | None:
-    """That of a folder whose lines do not name the machine."""
+    """The fingerprint for a folder whose lines do not name the machine."""
     try:
         return facts.fingerprint(machine)
     except (KeyError, TypeError, AttributeError):
         return None
 
 
-def together(first: Take, second: Take) -> bool:
-    """Whether the two were measured side by side: rounds with a number in common in one folder."""
+def together(first: Measurement, second: Measurement) -> bool:
+    """True if the two were measured side by side: one folder, and rounds with a number in common."""
     same = first.folder.resolve() == second.folder.resolve()
     return same and not _rounds(first).isdisjoint(_rounds(second))
 
 
-def _rounds(take: Take) -> set[int]:
-    return {one.round for one in take.samples}
+def _rounds(one: Measurement) -> set[int]:
+    return {sample.round for sample in one.samples}

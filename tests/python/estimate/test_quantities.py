@@ -18,8 +18,15 @@ from simulated_system import (
 )
 
 from taskgrain.estimate.bootstrap import picked_rounds
-from taskgrain.estimate.drawn import AT_A_SIZE, Quantity, alone, drawn, rounds_of, shared_size
 from taskgrain.estimate.metg import floor
+from taskgrain.estimate.quantities import (
+    AT_A_SIZE,
+    Quantity,
+    bootstrap_sample,
+    log_estimate,
+    rounds_of,
+    shared_size,
+)
 from taskgrain.estimate.sample import Sample
 
 SIZES = (25, 50, 71, 100, 141, 200, 400)
@@ -46,7 +53,7 @@ EXPECTED: dict[Quantity, float] = {
 @pytest.mark.parametrize("start", [0.0, 1e-5])
 def test_without_noise_each_is_what_it_should_be(quantity: Quantity, start: float) -> None:
     iterations = 200 if quantity in AT_A_SIZE else None
-    found = alone(side(start=start), quantity, iterations=iterations)
+    found = log_estimate(side(start=start), quantity, iterations=iterations)
     assert found is not None
     assert math.exp(found.value) == pytest.approx(EXPECTED[quantity], rel=1e-9)
     assert found.error == pytest.approx(0.0, abs=1e-9)
@@ -59,7 +66,7 @@ def test_the_error_is_about_what_rounds_scatter_by(quantity: Quantity) -> None:
     for seed in range(40):
         system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.05, repeat=0.01), seed=seed)
         samples = [*samples_of(system, SIZES, 12), *samples_of(system, (0,), 12)]
-        found = alone(samples, quantity, iterations=iterations, resamples=300)
+        found = log_estimate(samples, quantity, iterations=iterations, resamples=300)
         assert found is not None
         values.append(found.value)
         errors.append(found.error)
@@ -68,36 +75,36 @@ def test_the_error_is_about_what_rounds_scatter_by(quantity: Quantity) -> None:
 
 
 def test_more_rounds_make_the_error_smaller() -> None:
-    few, many = (alone(side(Noise(run=0.05), rounds), "floor") for rounds in (6, 24))
+    few, many = (log_estimate(side(Noise(run=0.05), rounds), "floor") for rounds in (6, 24))
     assert few is not None and many is not None
     assert many.error < 0.7 * few.error
 
 
 def test_the_floor_is_that_of_the_estimate() -> None:
     samples = side(Noise(run=0.05))
-    found = alone(samples, "floor")
+    found = log_estimate(samples, "floor")
     assert found is not None
     assert math.exp(found.value) == pytest.approx(
-        floor([s for s in samples if not s.iterations])[0], rel=0.05
+        floor([s for s in samples if not s.iterations]).value, rel=0.05
     )
 
 
 def test_one_round_has_a_number_but_no_error() -> None:
-    found = alone(side(rounds=1), "floor")
+    found = log_estimate(side(rounds=1), "floor")
     assert found is not None and math.isinf(found.error)
 
 
 def test_what_the_samples_do_not_tell_is_none() -> None:
     samples = [one for one in side() if one.iterations]
-    assert alone(samples, "floor") is None
-    assert alone(samples, "rate", iterations=77) is None
-    assert alone([one for one in samples if one.iterations <= 71], "metg") is None
-    assert alone([], "metg") is None
+    assert log_estimate(samples, "floor") is None
+    assert log_estimate(samples, "rate", iterations=77) is None
+    assert log_estimate([one for one in samples if one.iterations <= 71], "metg") is None
+    assert log_estimate([], "metg") is None
 
 
 def test_runs_that_are_mostly_start_and_end_tell_nothing() -> None:
-    assert alone(side(start=1.0), "metg") is None
-    assert alone(side(start=1.0), "rate", iterations=200) is None
+    assert log_estimate(side(start=1.0), "metg") is None
+    assert log_estimate(side(start=1.0), "rate", iterations=200) is None
 
 
 def test_rounds_are_those_of_the_runs_that_tell() -> None:
@@ -123,7 +130,7 @@ def test_draws_are_one_for_each_resample_of_the_rounds() -> None:
     samples = side(Noise(run=0.05))
     picks = picked_rounds(9, 50, np.random.default_rng(1))
     for quantity in QUANTITIES:
-        found = drawn(samples, quantity, set(range(9)), picks, 0.5, 200)
+        found = bootstrap_sample(samples, quantity, set(range(9)), picks, 0.5, 200)
         assert found is not None
         assert found.draws.shape == (50,) and len(found.off) == 9
         assert abs(float(np.median(found.draws)) - found.value) < 0.05

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from taskgrain.estimate.changes import NORMAL, Span, change_points
-from taskgrain.estimate.drawn import Alone
+from taskgrain.estimate.change_points import NORMAL, Bounds, change_points
+from taskgrain.estimate.quantities import LogEstimate
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.estimate.sessions import Scatter, ratio_of_sessions, scatter
 
@@ -24,8 +24,8 @@ _LEAST = 4
 
 
 @dataclass(frozen=True)
-class Seen:
-    """What one session says: a logarithm, or bounds of it."""
+class Observation:
+    """A session's number as a logarithm, or bounds of it."""
 
     low: float
     high: float
@@ -33,21 +33,26 @@ class Seen:
     """Standard deviation by the session's own rounds; infinite if not known."""
 
     @classmethod
-    def of(cls, number: Alone) -> Seen:
+    def of(cls, number: LogEstimate) -> Observation:
         return cls(number.value, number.value, number.error)
 
     @property
-    def span(self) -> Span:
+    def estimate(self) -> LogEstimate:
+        """The same, if it is a number."""
+        return LogEstimate(self.low, self.error)
+
+    @property
+    def span(self) -> Bounds:
         return self.low, self.high
 
     @property
     def exact(self) -> bool:
-        """Whether it is a number."""
+        """True for a number."""
         return self.low == self.high
 
 
 @dataclass(frozen=True)
-class Level:
+class Segment:
     """Sessions between two changes."""
 
     start: int
@@ -58,8 +63,8 @@ class Level:
 
 
 @dataclass(frozen=True)
-class Change:
-    """Between two levels."""
+class ChangePoint:
+    """A change between two levels."""
 
     at: int
     """The first session of the later level."""
@@ -68,81 +73,81 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Course:
+class Segmentation:
     """A series as a whole."""
 
-    levels: tuple[Level, ...]
-    changes: tuple[Change, ...]
+    segments: tuple[Segment, ...]
+    changes: tuple[ChangePoint, ...]
     outlying: frozenset[int]
     """Sessions far from their level; they do not count in it."""
     between: Scatter | None
     """How sessions of one level scatter; None where too few tell it."""
 
 
-def course(seen: Sequence[Seen], alarm: float, confidence: float) -> Course:
-    """The course of a series, in the order of its sessions.
+def segmentation(observations: Sequence[Observation], alarm: float, confidence: float) -> Segmentation:
+    """The segments of a series, in the order of its sessions.
 
     `alarm` is the probability that a series without a change has one, `confidence` that of each ratio. A
     change whose ratio does not clear 1 is none.
     """
-    places = list(change_points([one.span for one in seen], alarm))
+    places = list(change_points([one.span for one in observations], alarm))
     while True:
-        found = _course(seen, places, confidence)
+        found = _divided(observations, places, confidence)
         weak = [one for one in found.changes if not one.ratio.decided]
         if not weak:
             return found
         places.remove(min(weak, key=_size).at)
 
 
-def _size(change: Change) -> float:
+def _size(change: ChangePoint) -> float:
     return abs(math.log(change.ratio.value)) if change.ratio.value else 0.0
 
 
-def _course(seen: Sequence[Seen], places: Sequence[int], confidence: float) -> Course:
-    ends = [0, *places, len(seen)] if seen else []
+def _divided(observations: Sequence[Observation], places: Sequence[int], confidence: float) -> Segmentation:
+    ends = [0, *places, len(observations)] if observations else []
     parts = [range(low, high) for low, high in pairwise(ends)]
-    outlying = _outlying(seen, parts)
-    levels = tuple(_level(seen, part, outlying) for part in parts)
-    logs = [[Alone(seen[i].low, seen[i].error) for i in level.counted] for level in levels]
+    outlying = _outlying(observations, parts)
+    segments = tuple(_segment(observations, part, outlying) for part in parts)
+    logs = [[observations[i].estimate for i in one.counted] for one in segments]
     between = scatter(logs)
     changes = []
-    for (before, after), (under, over) in zip(pairwise(levels), pairwise(logs), strict=True):
-        if under and over and between is not None:
-            ratio = ratio_of_sessions(over, under, between, confidence)
+    for (before, after), (earlier, later) in zip(pairwise(segments), pairwise(logs), strict=True):
+        if earlier and later and between is not None:
+            ratio = ratio_of_sessions(later, earlier, between, confidence)
         else:
-            ratio = _bounds(seen[after.start : after.stop], seen[before.start : before.stop])
-        changes.append(Change(after.start, ratio))
-    return Course(levels, tuple(changes), outlying, between)
+            ratio = _bounds(observations[after.start : after.stop], observations[before.start : before.stop])
+        changes.append(ChangePoint(after.start, ratio))
+    return Segmentation(segments, tuple(changes), outlying, between)
 
 
-def _numbers(seen: Sequence[Seen], part: range) -> list[int]:
-    return [i for i in part if seen[i].exact]
+def _numbers(observations: Sequence[Observation], part: range) -> list[int]:
+    return [i for i in part if observations[i].exact]
 
 
-def _outlying(seen: Sequence[Seen], parts: Sequence[range]) -> frozenset[int]:
+def _outlying(observations: Sequence[Observation], parts: Sequence[range]) -> frozenset[int]:
     off: dict[int, float] = {}
     for part in parts:
-        numbers = _numbers(seen, part)
+        numbers = _numbers(observations, part)
         if len(numbers) >= _LEAST:
-            middle = median(seen[i].low for i in numbers)
-            off |= {i: abs(seen[i].low - middle) for i in numbers}
+            middle = median(observations[i].low for i in numbers)
+            off |= {i: abs(observations[i].low - middle) for i in numbers}
     far = _FAR * NORMAL * median(off.values()) if off else 0.0
     return frozenset(i for i, distance in off.items() if distance > far > 0.0)
 
 
-def _level(seen: Sequence[Seen], part: range, outlying: frozenset[int]) -> Level:
-    numbers = _numbers(seen, part)
+def _segment(observations: Sequence[Observation], part: range, outlying: frozenset[int]) -> Segment:
+    numbers = _numbers(observations, part)
     if 2 * len(numbers) < len(part):
-        return Level(part.start, part.stop, ())
+        return Segment(part.start, part.stop, ())
     counted = [i for i in numbers if i not in outlying]
     # A session without an interval would say that nothing is known of any.
-    known = [i for i in counted if math.isfinite(seen[i].error)]
-    return Level(part.start, part.stop, tuple(known or counted))
+    known = [i for i in counted if math.isfinite(observations[i].error)]
+    return Segment(part.start, part.stop, tuple(known or counted))
 
 
-def _bounds(over: Sequence[Seen], under: Sequence[Seen]) -> Ratio:
+def _bounds(later: Sequence[Observation], earlier: Sequence[Observation]) -> Ratio:
     """The ratio of levels of which one has bounds only: from the nearest ends of their sessions."""
-    low = min(one.low for one in over) - max(one.high for one in under)
-    high = max(one.high for one in over) - min(one.low for one in under)
+    low = min(one.low for one in later) - max(one.high for one in earlier)
+    high = max(one.high for one in later) - min(one.low for one in earlier)
     least, most = (math.exp(end) if math.isfinite(end) else None for end in (low, high))
-    return Ratio(None, least, most, min(len(over), len(under)))
+    return Ratio(None, least, most, min(len(later), len(earlier)))

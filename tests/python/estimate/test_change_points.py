@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-from taskgrain.estimate.changes import Span, change_points, enough
+from taskgrain.estimate.change_points import Bounds, change_points, enough
 
 ALARM = 0.01
 
 
-def numbers(*levels: tuple[int, float], seed: int = 0, scatter: float = 0.04) -> list[Span]:
+def numbers(*levels: tuple[int, float], seed: int = 0, scatter: float = 0.04) -> list[Bounds]:
     dice = np.random.default_rng(seed)
     values = [mean + dice.normal(0.0, scatter) for count, mean in levels for _ in range(count)]
     return [(value, value) for value in values]

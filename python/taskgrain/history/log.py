@@ -1,0 +1,152 @@
+"""A log: what a history keeps of a results folder (docs/reference/history.md), and how its line is spelled.
+
+It holds lines of the folder, and is read as the folder is. The lines of runs are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from taskgrain.history import first_format
+from taskgrain.results import measurements, parse, reader, values
+from taskgrain.results.lines import (
+    SCHEMA,
+    CellLine,
+    CurvePoint,
+    FailureLine,
+    Line,
+    MetgLine,
+    SessionLine,
+    UnknownLine,
+)
+from taskgrain.results.measurements import Measurement
+from taskgrain.words import quantity
+from taskgrain.words.errors import UsageError
+
+_THRESHOLD = 0.5
+"""Where an older folder does not say it."""
+_NEAR = (0.5, 1.5)
+"""Points of a curve are kept whose efficiency is between these times the threshold."""
+_END_OF_TIME = 253402300800.0
+"""The year 10000, which `datetime` does not know."""
+_OF_THE_MACHINE = ("cpu", "kernel", "memory")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Log(Line):
+    """The lines of one results folder, which one session measured, or several that went on with it."""
+
+    kind: ClassVar[str] = "log"
+    time: float
+    """Unix time, which says where in the history it stands."""
+    label: str
+    """Commit, or what else the user called it."""
+    machine: Mapping[str, Any]
+    """The part of `machine.json` that tells machines apart."""
+    study: Mapping[str, Any]
+    """The settings of `study.toml` that change what is measured, and are not in the lines."""
+    lines: tuple[Line, ...]
+
+    @cached_property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """Its cells, folded as those of a folder are."""
+        return measurements.of_lines(self.lines, self.machine, self.study)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The random names of its sessions, by which it is known again."""
+        return frozenset(one.session for one in self.lines if isinstance(one, SessionLine) and one.session)
+
+    def to_json(self) -> dict[str, Any]:
+        head = {"schema": self.schema, "kind": self.kind, "time": self.time, "label": self.label}
+        lines = [line.to_json() for line in self.lines]
+        return head | {"machine": self.machine, "study": self.study, "lines": lines}
+
+
+def from_json(table: Mapping[str, Any], odd: parse.Odd) -> Line:
+    """The log that an object of JSON stands for, also as earlier versions wrote it."""
+    if table.get("kind") == first_format.KIND:
+        table = first_format.converted(table)
+    label, time = values.text(table.get("label")), values.number(table.get("time"))
+    lines, machine, study = (table.get(name) for name in ("lines", "machine", "study"))
+    if table.get("kind") != Log.kind or label is None or time is None or not 0.0 <= time < _END_OF_TIME:
+        return UnknownLine(schema=values.integer(table.get("schema")) or 0, content=table)
+    return Log(
+        schema=table.get("schema", SCHEMA),
+        time=time,
+        label="".join(one if one.isprintable() else "\ufffd" for one in label),  # it goes to a terminal
+        machine=machine if isinstance(machine, dict) else {},
+        study=study if isinstance(study, dict) else {},
+        lines=tuple(
+            parse.from_json(one, odd)
+            for one in (lines if isinstance(lines, list) else [])
+            if isinstance(one, dict)
+        ),
+    )
+
+
+def measured(folder: Path, label: str | None = None, time: float | None = None) -> tuple[Log, list[str]]:
+    """The log of a results folder, and what is odd about the folder.
+
+    `label` and `time` (Unix time) are those of the measurement if they are not given. Raises `UsageError` if
+    the folder cannot be read, or has nothing that can be kept.
+    """
+    contents = reader.read(folder)
+    study, (machine, odd) = reader.study(folder), reader.machine(folder)
+    warnings = reader.warnings(contents, study, odd)
+    every = [one for one in measurements.of_lines(contents.stored, machine, study.table) if not one.earlier]
+    supported = [one for one in every if one.cell.error != "unsupported"]
+    ended = [one for one in supported if one.cell.ending.final]
+    known = [one for one in ended if one.conditions.machine and one.conditions.reference_build]
+    named = any(isinstance(line, SessionLine) and line.session for line in contents.stored)
+    if not named or (ended and not known):
+        raise UsageError(
+            f"{folder}: does not say on which machine, or with which reference, it was measured; measure it "
+            "again with this version of taskgrain"
+        )
+    if not known:
+        raise UsageError(f"{folder}: no cell has a result yet")
+    for count, what in (
+        (len(every) - len(supported), "that the system does not support"),
+        (len(supported) - len(ended), "without a result yet"),
+        (len(ended) - len(known), "of an unknown machine or reference"),
+    ):
+        if count:
+            warnings.append(f"{quantity.counted(count, 'cell')} {what}, left out")
+    at = min((one.begin for one in known if one.begin is not None), default=None) if time is None else time
+    if at is None:
+        raise UsageError(f"{folder}: does not say when it was measured; give --time")
+    log = Log(
+        time=at,
+        label=label or datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M"),
+        machine={name: machine[name] for name in _OF_THE_MACHINE if name in machine},
+        study=measurements.of_a_study(study.table),
+        lines=tuple(_kept(contents.lines, {one.cell.name: one for one in known})),
+    )
+    return log, warnings
+
+
+def _kept(lines: tuple[Line, ...], cells: Mapping[str, Measurement]) -> Iterator[Line]:
+    """The lines that say how these cells ended, without what is of no use in a history."""
+    for line in lines:
+        match line:
+            case SessionLine():
+                yield line
+            case CellLine(cell=name) if name in cells:
+                cell = cells[name]
+                driver = {"version": cell.version} if cell.version else None
+                yield replace(line, command=None, driver=driver, cores=cell.cores)
+            case FailureLine(cell=name) if name in cells:
+                yield replace(line, log=None)
+            case MetgLine(cell=name) if name in cells:
+                yield replace(line, curve=tuple(_near(line)))
+
+
+def _near(line: MetgLine) -> Iterator[CurvePoint]:
+    low, high = (times * (line.threshold or _THRESHOLD) for times in _NEAR)
+    return (one for one in line.curve if one.efficiency is not None and low <= one.efficiency <= high)

@@ -1,0 +1,150 @@
+"""A log: what a history keeps of a results folder, its line, and the line that earlier versions wrote."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import compared_folders
+import history_store as made
+import pytest
+
+from taskgrain.history.log import Log, from_json, measured
+from taskgrain.history.series import Entry
+from taskgrain.results.lines import CellLine, MetgLine, RunLine, UnknownLine
+from taskgrain.words.endings import Ending
+from taskgrain.words.errors import UsageError
+from taskgrain.words.interval import Interval
+
+FIRST_FORMAT = Path(__file__).with_name("first_format.jsonl")
+
+
+def read(table: Mapping[str, Any]) -> Log:
+    odd: Counter[str] = Counter()
+    found = from_json(json.loads(json.dumps(table, allow_nan=False)), odd)
+    assert isinstance(found, Log) and not +odd
+    return found
+
+
+def three_cells(path: Path) -> Path:
+    """One has a METG, one a bound, and one has failed."""
+    beyond = made.metg("mpi", None, 5.0, "fft", ending="never_reached", low=3e-3, curve=[])
+    ends = [made.metg("mpi", 1e-6, 5.0), beyond, made.failure("limit", 5.0)]
+    return made.folder(path, *ends, taskgrain="0.1.0", commit="abc")
+
+
+def test_the_numbers_of_a_cell(tmp_path: Path) -> None:
+    folder = made.folder(tmp_path / "r", made.metg("mpi", 1e-6, made.BEGIN), name="11112222")
+    found, warnings = measured(folder, "c1")
+    assert (found.label, found.time, found.names, warnings) == ("c1", made.BEGIN, {"11112222"}, [])
+    (measurement,) = found.measurements
+    assert (measurement.system, measurement.workload) == ("mpi", "stencil_1d/width=4")
+    assert (measurement.build, measurement.version, measurement.cores) == ("aaaa1111", "2.1", 2)
+    assert measurement.conditions.machine == "abcd1234"
+    entry = Entry(found, measurement)
+    assert entry.number("metg") == Interval(1e-6, 1e-6 / 1.02, 1.02e-6)
+    assert measurement.cell.number("floor").value == pytest.approx(1e-6 / 3)
+    rate = entry.rates[100]
+    expected = pytest.approx((2e6, 2e6 / 1.02, 2e6 * 1.02))
+    assert (rate.value, rate.low, rate.high) == expected, "tasks a second, of both cores"
+
+
+def test_a_line_is_read_as_it_was_written_and_folds_to_the_same(tmp_path: Path) -> None:
+    found, _ = measured(three_cells(tmp_path / "r"), "c1", 7.0)
+    line = found.to_json()
+    assert (line["schema"], line["kind"], line["label"], line["time"]) == (1, "log", "c1", 7.0)
+    again = read(line)
+    assert again == found and again.measurements == found.measurements
+    precise, beyond, failed = again.measurements
+    assert (precise.cell.ending, precise.cell.metg.value) == (Ending.PRECISE, 1e-6)
+    assert beyond.cell.metg == Interval(None, 3e-3, None)
+    assert (failed.cell.error, Entry(again, failed).failed) == ("validation", True)
+    assert Entry(again, failed).number("metg") is None
+
+
+def test_a_line_of_an_earlier_version_says_the_same(tmp_path: Path) -> None:
+    old = read(json.loads(FIRST_FORMAT.read_text()))
+    new, _ = measured(three_cells(tmp_path / "r"), "c0", 7.0)
+    assert (old.label, old.time, old.names) == (new.label, new.time, new.names)
+    for one, other in zip(old.measurements, new.measurements, strict=True):
+        for name in ("system", "workload", "build", "version", "cores", "conditions"):
+            assert getattr(one, name) == getattr(other, name)
+        assert (one.cell.ending, one.cell.error) == (other.cell.ending, other.cell.error)
+        for quantity in ("metg", "overhead", "floor"):
+            assert one.cell.number(quantity) == other.cell.number(quantity)
+        rates = [Entry(log, measurement).rates for log, measurement in ((old, one), (new, other))]
+        assert rates[0].keys() == rates[1].keys()
+        for size, rate in rates[0].items():
+            assert rate.value == pytest.approx(rates[1][size].value)
+
+
+def test_what_makes_no_sense_in_a_line_of_an_earlier_version_is_left_out() -> None:
+    line = json.loads(FIRST_FORMAT.read_text())
+    line["cells"][0] |= {"metg": {"value": -1, "low": "x", "high": 2e-6}, "ending": "budget"}
+    line["cells"][0]["rate"] = [{"iterations": None, "value": 1.0}, 7]
+    line["cells"][1] |= {"ending": 7, "settings": 3}
+    line["cells"][2] = {"system": "", "workload": 3}
+    line["cells"] += [None, "cell"]
+    line |= {"sessions": ["a", 3, None], "conditions": {"machine": [], "processors": {}}, "settings": None}
+    found = from_json(line, Counter())
+    assert isinstance(found, Log) and found.names == {"a"}
+    first, second = found.measurements
+    assert first.cell.metg == Interval(None, None, 2e-6) and not Entry(found, first).rates
+    assert second.cell.ending is Ending.UNFINISHED
+
+
+@pytest.mark.parametrize(
+    "change", [{"kind": "run"}, {"label": 3}, {"time": "now"}, {"time": None}, {"time": 1e18}]
+)
+@pytest.mark.parametrize("old", [False, True])
+def test_other_lines_are_no_logs(tmp_path: Path, change: dict[str, object], *, old: bool) -> None:
+    line = measured(three_cells(tmp_path / "r"))[0].to_json()
+    if old:
+        line = json.loads(FIRST_FORMAT.read_text())
+    assert isinstance(from_json(line | change, Counter()), UnknownLine)
+
+
+def test_only_what_a_history_needs_is_kept(tmp_path: Path) -> None:
+    curve = [
+        {"iterations": size, "granularity": 1e-6, "efficiency": efficiency}
+        for size, efficiency in ((10, 0.1), (50, 0.4), (100, 0.6), (900, 0.9), (950, None))
+    ]
+    unfinished = compared_folders.cell("mpi", "fft", 5.0)
+    unsupported = made.failure("limit", 5.0) | {"error": "unsupported"}
+    runs = compared_folders.runs("tbb", "stencil_1d", 1e-6)[:3]
+    tbb = [compared_folders.cell("tbb", "stencil_1d", 5.0, cores=None, command="run me"), *runs]
+    ends = (made.metg("mpi", 1e-6, 5.0, curve=curve), unfinished, unsupported)
+    folder = made.folder(tmp_path / "r", *ends)
+    with (folder / "runs.jsonl").open("a") as file:
+        file.writelines(json.dumps(one) + "\n" for one in [*tbb, made.metg("tbb", 2e-6, 5.0)])
+    found, warnings = measured(folder)
+    assert {one.system for one in found.measurements} == {"mpi", "tbb"}
+    assert warnings == [
+        "1 cell that the system does not support, left out", "1 cell without a result yet, left out",
+    ]  # fmt: skip
+    assert not any(isinstance(line, RunLine) for line in found.lines)
+    mpi = next(line for line in found.lines if isinstance(line, MetgLine))
+    assert [one.iterations for one in mpi.curve] == [50, 100], "of tasks near the threshold"
+    last = [line for line in found.lines if isinstance(line, CellLine)][-1]
+    assert (last.cell, last.command, last.cores) == ("tbb/stencil_1d/width=4", None, 2), "as its runs said"
+    with pytest.raises(UsageError, match="no cell has a result yet"):
+        measured(made.folder(tmp_path / "s", unfinished))
+
+
+def test_label_and_time_are_those_of_the_measurement_or_those_given(tmp_path: Path) -> None:
+    folder = made.folder(tmp_path / "r", made.metg("mpi", 1e-6, made.BEGIN))
+    found, given = measured(folder)[0], measured(folder, "c1", 9.0)[0]
+    assert (found.label, found.time) == ("2026-05-28 20:26", made.BEGIN)
+    assert (given.label, given.time) == ("c1", 9.0)
+
+
+@pytest.mark.parametrize("change", [{"reference": None}, {"machine": None}])
+def test_results_of_an_unknown_machine_or_reference_are_refused(
+    tmp_path: Path, change: dict[str, object]
+) -> None:
+    folder = made.folder(tmp_path / "r", made.metg("mpi", 1e-6, 5.0), **change)
+    with pytest.raises(UsageError, match="does not say on which machine, or with which reference"):
+        measured(folder)

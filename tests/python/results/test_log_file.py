@@ -1,0 +1,73 @@
+"""A file of lines that only grows: one writer at a time, whole lines or nothing, no torn line in the way."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from taskgrain.results.log_file import LogFile
+from taskgrain.words.errors import UsageError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    found = tmp_path / "log.jsonl"
+    found.write_bytes(b"one\ntwo\n")
+    return found
+
+
+def test_what_is_appended_stands_behind_what_there_was(path: Path) -> None:
+    file = LogFile(path)
+    file.append(b"three\n")
+    file.close()
+    assert path.read_bytes() == b"one\ntwo\nthree\n"
+
+
+@pytest.mark.parametrize(("tail", "torn"), [(b"", b""), (b"thr", b"thr"), (b"three", b"")])
+def test_a_torn_line_is_set_aside_and_a_whole_one_gets_its_end(path: Path, tail: bytes, torn: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(tail)
+    log = LogFile(path)
+    log.mend(torn)
+    log.append(b"last\n")
+    log.close()
+    whole = b"three\n" if tail and not torn else b""
+    assert path.read_bytes() == b"one\ntwo\n" + whole + b"last\n"
+    aside = path.with_name("log.torn")
+    assert aside.exists() == bool(torn) and (not torn or aside.read_bytes() == torn + b"\n")
+
+
+def test_only_one_writes_at_a_time(path: Path) -> None:
+    first = LogFile(path)
+    with pytest.raises(UsageError, match=r"folder: another taskgrain is writing here; wait for it or stop"):
+        LogFile(path, Path("folder"))
+    first.close()
+    LogFile(path).close()
+
+
+@pytest.mark.parametrize("fails", ["write", "fsync"])
+def test_a_full_disk_leaves_nothing_half_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    write, calls = os.write, []
+
+    def full(file: int, raw: bytes = b"") -> int:
+        calls.append(file)
+        if fails == "fsync" or len(calls) > 1:
+            raise OSError(28, "No space left on device")
+        return write(file, raw[:2])
+
+    file = LogFile(path)
+    monkeypatch.setattr(os, fails, full)
+    with pytest.raises(OSError, match="No space left"):
+        file.append(b"three\n", sync=True)
+    assert path.read_bytes() == b"one\ntwo\n" and calls
+
+
+def test_a_file_that_was_removed_is_noticed(path: Path) -> None:
+    file = LogFile(path)
+    assert not file.removed
+    path.unlink()
+    assert file.removed
