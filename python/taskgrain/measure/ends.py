@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from taskgrain.drive.answers import DriverError
@@ -127,12 +127,10 @@ class Ends:
 
 def _line(cell: str, found: Metg) -> MetgLine:
     """The line of a result."""
-    fields: dict[str, Any] = found.fields() | {
-        "ending": Ending(found.ending),
-        "curve": tuple(CurvePoint(**asdict(point)) for point in found.curve),
-        "warnings": tuple(one.fields() for one in found.warnings),
-    }
-    return MetgLine(cell=cell, **fields)
+    fields: dict[str, Any] = found.fields()
+    curve = tuple(CurvePoint(**point) for point in fields.pop("curve"))
+    fields |= {"ending": Ending(found.ending), "warnings": tuple(fields.pop("warnings"))}
+    return MetgLine(cell=cell, curve=curve, **fields)
 
 
 def _is_of_budget(warning: Warning) -> bool:

@@ -38,16 +38,14 @@ class Placed(NamedTuple):
 def placed(lines: Sequence[Line]) -> list[Placed]:
     """All lines, in order."""
     starts = [index for index, line in enumerate(lines) if isinstance(line, SessionLine)]
-    newest: dict[str, str] = {}
-    known: dict[str, str] = {}
+    builds = builds_known(lines)
+    newest = builds[-1]
     replaced: set[str] = set()
     found: list[Placed] = []
     end = len(lines)
-    for start in [*reversed(starts), 0]:  # backwards, because what comes later decides about names
+    # Backwards, because what comes later decides about names.
+    for start, known in reversed([*zip([0, *starts], builds, strict=True)]):
         first = lines[start] if start < end else None
-        builds = first.builds if isinstance(first, SessionLine) else {}
-        known |= builds
-        newest = builds | newest
         names = {
             name: f"{name}{_SIGN}{build[:_SHOWN]}"
             for name, build in known.items()
@@ -58,6 +56,19 @@ def placed(lines: Sequence[Line]) -> list[Placed]:
             replaced |= set(first.restarted)
         end = start
     return found[::-1]
+
+
+def builds_known(lines: Sequence[Line]) -> list[dict[str, str]]:
+    """The builds of systems and references before the first session, and in each of them. A session that does
+    not name a system has the build of the one before, or else of the next that names it."""
+    sessions = [line for line in lines if isinstance(line, SessionLine)]
+    now: dict[str, str] = {}
+    for one in reversed(sessions):
+        now |= one.builds
+    found = [now]
+    for one in sessions:
+        found.append({**found[-1], **one.builds})
+    return found
 
 
 def _placed(line: Line, names: Mapping[str, str], replaced: set[str]) -> Placed:

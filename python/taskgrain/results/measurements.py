@@ -18,7 +18,7 @@ from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.sample import Sample
 from taskgrain.machine import facts
 from taskgrain.results import reader, values
-from taskgrain.results.builds import placed
+from taskgrain.results.builds import builds_known, placed
 from taskgrain.results.cell import Cell
 from taskgrain.results.lines import (
     CellLine,
@@ -146,17 +146,14 @@ def of_lines(
     session: str | None = None,
 ) -> tuple[Measurement, ...]:
     """The measurements of stored lines, which are of one machine and one study."""
-    sessions = [line for line in lines if isinstance(line, SessionLine)]
-    known: dict[str, str] = {}
-    for session_line in reversed(sessions):  # of lines before the first session, whatever names them first
-        known |= session_line.builds
-    now = _Session(0, SessionLine(machine=_fingerprint(machine)), dict(known) if sessions else {})
+    known = builds_known(lines)
+    now = _Session(0, SessionLine(machine=_fingerprint(machine)), known[0])
     found: dict[tuple[str, str | None], _Collected] = {}
     rates: dict[ReferenceKey, list[float]] = {}
     for place in placed(lines):
         line = place.line
         if isinstance(line, SessionLine):
-            now = _Session(now.number + 1, line, {**now.builds, **line.builds})
+            now = _Session(now.number + 1, line, known[now.number + 1])
         elif isinstance(line, ReferenceLine):
             rates[line.reference_key] = [] if None in line.rates else [one for one in line.rates if one]
         elif isinstance(line, OfCell) and place.used and session in (None, now.line.session):

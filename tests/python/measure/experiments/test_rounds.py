@@ -96,7 +96,7 @@ def test_a_pattern_that_is_not_at_full_width_tells_no_start(made: type[Rounds], 
         return [replace(one, tasks=one.tasks // 2) if narrow else one for one in samples], False
 
     system = driven(search, change, start_seconds=1e-4)
-    found = search.result(system.rates).start
+    found = search.result(system.rates).start.value
     assert found == (pytest.approx(1e-4, rel=0.1) if full else None)
     assert any(one.short for one in search.samples()) == full
     assert sum(short) == (search.rounds if full else 1), "what tells nothing is not measured again"
