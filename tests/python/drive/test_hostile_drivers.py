@@ -165,11 +165,3 @@ def test_a_driver_that_eats_memory_is_stopped_in_time(sessions: list[Session], m
     assert not session.alive
     assert memory.available_bytes() > least - 2**30
     session.start()
-
-
-@pytest.mark.submission
-def test_the_kernel_would_end_a_driver_before_the_harness(sessions: list[Session]) -> None:
-    session = started(sessions, "good")
-    scores = [int(Path(f"/proc/{pid}/oom_score_adj").read_text()) for pid in session.pids()]
-    assert scores == [1000]
-    assert int(Path("/proc/self/oom_score_adj").read_text()) < 1000

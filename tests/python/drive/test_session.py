@@ -23,7 +23,6 @@ from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import REFERENCE
 from taskgrain.machine.processes import cpu_seconds, descendants, runs
-from taskgrain.words.errors import InputError
 
 HOSTILE = Path(__file__).parents[1] / "drivers" / "hostile.py"
 CORES = tuple(sorted(os.sched_getaffinity(0))[:2])
@@ -239,15 +238,6 @@ def test_that_folder_is_where_the_system_wants_it(sessions: list[Session], tmp_p
     assert not list(place.iterdir())
 
 
-def test_a_killed_supervisor_leaves_nothing(sessions: list[Session], tmp_path: Path) -> None:
-    session = started(sessions, "children", tmp_path)
-    pids = session.pids()
-    (supervisor,) = psutil.Process().children()
-    supervisor.kill()
-    session.kill()
-    assert not any(runs(pid) for pid in pids)
-
-
 def test_a_supervisor_that_gets_no_core_is_waited_for(sessions: list[Session], tmp_path: Path) -> None:
     session = started(sessions, "exits", tmp_path)
     (supervisor,) = psutil.Process().children()
@@ -257,22 +247,6 @@ def test_a_supervisor_that_gets_no_core_is_waited_for(sessions: list[Session], t
     with pytest.raises(DriverError, match="exit code 3"):
         session.run([GRAPH], repeats=1)
     later.join()
-
-
-def test_without_a_place_for_temporary_files_nothing_starts(
-    sessions: list[Session], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))
-    with pytest.raises(InputError, match=r"TMPDIR: .*nowhere is not allowed"):
-        started(sessions, "good", tmp_path)
-
-
-def test_daemonised_children_are_killed(sessions: list[Session], tmp_path: Path) -> None:
-    session = started(sessions, "children", tmp_path)
-    pids = session.pids()
-    assert len(pids) == 2
-    session.close()
-    assert not any(psutil.pid_exists(pid) for pid in pids)
 
 
 def test_a_parked_driver_takes_no_cpu_and_goes_on(sessions: list[Session], tmp_path: Path) -> None:
