@@ -36,36 +36,6 @@ std::chrono::microseconds processor_time() {
   return of(used.ru_utime) + of(used.ru_stime);
 }
 
-/// A rank that is through a wait sends at once; the other has much to do before it is.
-TEST(LargeMessages, OfALaterWaitComeAfterTheEarlierOne) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));  // with more, another worker may take what comes once a wait has returned
-    std::vector<double> body(5000, 1.0), place(5000);
-    std::atomic<int> waits{0};
-    const auto large = comm.large_active_message([&](int, std::size_t) { return place.data(); },
-                                                 [&](int wait) { EXPECT_LE(wait, waits); }, [](int) {});
-    for (int k = 0; k < rounds(300); ++k) {
-      if (rank == 0) large.send(1, body, k);
-      runtime.wait();
-      if (rank == 1) std::this_thread::yield();
-      ++waits;
-    }
-  });
-}
-
-TEST(LargeMessages, OfAKindThatARankNeverMakesAreAnErrorInAnyWait) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
-    runtime.wait();
-    std::vector<double> body(5000);
-    if (rank == 0)
-      comm.large_active_message([](std::size_t) -> double* { return nullptr; }, [] {}, [] {}, "odd").send(1, body);
-    EXPECT_THROW(runtime.wait(), RankFailed);
-  });
-}
-
 TEST(LargeMessages, TouchNothingOnceAWaitHasThrown) {
   for (const bool in_pieces : {false, true})
     on_ranks(3, [in_pieces](int rank) {
