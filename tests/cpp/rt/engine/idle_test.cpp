@@ -138,24 +138,6 @@ TEST(Wake, AWorkerForATaskFromOutside) {
   }
 }
 
-TEST(Wake, ACallerForATaskFromOutsideAndForTheEnd) {
-  for (int n = 0; n < 50; ++n) {
-    Runtime runtime({.workers = 2, .spin = 0ns});
-    Taskflow<int> flow(runtime);
-    std::atomic<int> ran{0};
-    flow.indegree([](int) { return 0; }).worker([](int k) { return k; }).run([&](int) { ++ran; });
-    auto hold = std::make_unique<Runtime::Hold>(runtime.hold());
-    std::atomic<bool> ended{false};
-    std::jthread caller([&] { runtime.wait(), ended = true; });
-    std::this_thread::sleep_for(1ms);
-    flow.fulfill(n % 2);
-    ASSERT_TRUE(eventually([&] { return ran == 1; }));
-    EXPECT_FALSE(ended);
-    hold.reset();
-    ASSERT_TRUE(eventually([&] { return ended.load(); }));
-  }
-}
-
 TEST(Wake, AThiefWhenAWorkerHasMoreThanItCanDo) {
   Runtime runtime({.workers = 2, .spin = 0ns});
   Taskflow<int> flow(runtime);

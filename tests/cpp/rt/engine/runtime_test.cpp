@@ -60,16 +60,6 @@ TEST(Runtime, WithNothingToDoIsDone) {
   const Runtime never_waited({.workers = 3});
 }
 
-TEST(Runtime, WaitsAgainAndAgain) {
-  Runtime runtime({.workers = 3});
-  Tree tree(runtime, 50);
-  for (int n = 1; n <= rounds(500); ++n) {
-    tree.plant();
-    runtime.wait();
-    ASSERT_EQ(tree.ran(), 50 * n);
-  }
-}
-
 TEST(Runtime, JoinsAndStartsAgain) {
   for (const int workers : {1, 2, 5}) {
     Runtime runtime({.workers = workers});
@@ -97,16 +87,6 @@ TEST(Runtime, HasNoThreadsOnceJoined) {
   EXPECT_EQ(threads_since(before).size(), 3U);
   runtime.start();
   EXPECT_EQ(threads_since(before).size(), 3U);
-}
-
-TEST(Runtime, KeepsWhatComesWhileItIsJoined) {
-  Runtime runtime({.workers = 3});
-  Tree tree(runtime, 100);
-  runtime.join();
-  tree.plant();
-  runtime.start();
-  runtime.wait();
-  EXPECT_EQ(tree.ran(), 100);
 }
 
 TEST(Runtime, StartsAgainByItselfToWaitForWork) {
@@ -313,20 +293,6 @@ TEST(Holds, CoverWhatIsFulfilledUnderThem) {
   outside.join();
   runtime.wait();
   EXPECT_EQ(ran, sent);
-}
-
-TEST(Flows, MayBeWaitedForByManyThreads) {
-  Runtime runtime({.workers = 2});
-  std::vector<std::jthread> callers;
-  for (int caller = 0; caller < 4; ++caller)
-    callers.emplace_back([&] {
-      for (int n = 0; n < 50; ++n) {
-        Tree tree(runtime, 200);
-        tree.plant();
-        tree.wait();
-        ASSERT_EQ(tree.ran(), 200);
-      }
-    });
 }
 
 TEST(Flows, LeaveWhatOthersWaitFor) {

@@ -147,20 +147,6 @@ TEST_P(Async, TheHostWorksWhileTheDeviceDoes) {
   EXPECT_EQ(ran.load(), 2);
 }
 
-TEST_P(Async, PostconditionsWaitForTheDevice) {
-  bool done = false, seen = false;
-  TaskGraph tasks;
-  const auto work = on_device(tasks, 1, 0, [&] { done = true; });
-  const auto out = tasks.postcondition();
-  tasks.edge(work, out);
-  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-  std::thread other = resume_after(1);
-  graph.launch().postcondition(out).then([&] { seen = done; });
-  runtime_.wait();
-  other.join();
-  EXPECT_TRUE(seen);
-}
-
 TEST_P(Async, LongWaitsSleep) {
   const auto threads = runtime_.on_each_worker([](int) { return gettid(); });
   TaskGraph tasks;
