@@ -92,19 +92,6 @@ TEST_P(Patterns, IntervalsIncreaseWithinThePointsThatExist) {
   });
 }
 
-TEST_P(Patterns, NothingComesBeforeTheFirstStepOrAfterTheLast) {
-  for_graphs(GetParam(), [](const Graph& graph) {
-    for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
-      if (step == 0) {
-        ASSERT_EQ(graph.deps(step, point).count(), 0);
-      }
-      if (step == graph.steps() - 1) {
-        ASSERT_EQ(graph.reverse_deps(step, point).count(), 0);
-      }
-    });
-  });
-}
-
 TEST_P(Patterns, StepsOfOneSetHaveEqualDependencesWherePointsExist) {
   for_graphs(GetParam(), [](const Graph& graph) {
     for (std::int64_t a = 1; a < graph.steps(); ++a) {

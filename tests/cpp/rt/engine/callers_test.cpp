@@ -96,20 +96,6 @@ TEST(Callers, MayStartWhileOneWaitsForThem) {
   other.join();
 }
 
-TEST(WorkUntil, EndsWhenItIsDoneAndLeavesTheRest) {
-  Runtime runtime({.workers = 2});
-  std::atomic<bool> first{false};
-  Taskflow<int> flow(runtime);
-  const Runtime::Hold hold = runtime.hold();
-  flow.indegree([](int) { return 0; }).worker([](int) { return 1; }).run([&](int) {
-    first = true;
-    runtime.notify();
-  });
-  flow.fulfill(1);
-  runtime.work_until([&] { return first.load(); });
-  EXPECT_TRUE(first);
-}
-
 TEST(WorkUntil, EndsWhenNothingIsLeft) {
   Runtime runtime({.workers = 2});
   Tree tree(runtime, 100);

@@ -113,19 +113,6 @@ TEST(Idle, AHandlerThatMaySpinForEverDoes) {
   }
 }
 
-TEST(Idle, ARuntimeMayNotSpinAtAll) {
-  Runtime runtime({.workers = 3, .spin = 0ns});
-  Taskflow<int> flow(runtime);
-  std::atomic<int> ran{0};
-  flow.indegree([](int) { return 1; }).worker([](int k) { return k % 3; }).run([&](int k) {
-    ++ran;
-    if (k < 3000) flow.fulfill(k + 1);
-  });
-  flow.fulfill(1);
-  runtime.wait();
-  EXPECT_EQ(ran, 3000);
-}
-
 TEST(Wake, AWorkerForATaskFromOutside) {
   Runtime runtime({.workers = 2, .spin = 0ns});
   Taskflow<int> flow(runtime);
