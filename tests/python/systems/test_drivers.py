@@ -442,12 +442,6 @@ def test_wrong_flags_are_named(reads_flags: System, arguments: tuple[str, str]) 
     assert arguments[0].removeprefix("--").replace("-", "_") in done.stderr.replace("-", "_")
 
 
-def test_wrong_flags_end_it_with_2(by_hand: System) -> None:
-    done = called(by_hand, "--steps", "0")
-    assert done.returncode == 2, done.stderr
-    assert "steps" in done.stderr
-
-
 def test_a_list_of_cores_with_a_gap_ends_it_with_a_message(reads_flags: System) -> None:
     done = called(reads_flags, "--steps", "2", extra={"TASKGRAIN_CORES": "0,,1"})
     assert done.returncode == 2, done.stderr

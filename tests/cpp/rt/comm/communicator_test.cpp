@@ -66,27 +66,6 @@ TEST_P(NumberOfRanks, SendArgumentsOfAllKinds) {
   });
 }
 
-TEST(ActiveMessages, ArgumentsMayBeChangedAtOnce) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
-    std::vector<int> seen;
-    const auto am = comm.active_message([&](view<int> numbers) {
-      seen.push_back(numbers[0]);
-      for (const int each : numbers) EXPECT_EQ(each, numbers[0]);
-    });
-    std::vector<int> numbers(1000);
-    for (int k = 0; k < 500; ++k) {
-      std::ranges::fill(numbers, k);
-      am.send(1 - rank, numbers);
-    }
-    std::ranges::fill(numbers, -1);
-    runtime.wait();
-    ASSERT_EQ(seen.size(), 500u);
-    EXPECT_EQ(std::ranges::count(seen, -1), 0);
-  });
-}
-
 /// Threads outside, tasks of all workers and functions of messages send at a time.
 TEST(ActiveMessages, AreSentByAnyThread) {
   on_ranks(2, [](int rank) {
@@ -152,23 +131,6 @@ TEST_P(NumberOfRanks, StormEachOther) {
       }
     runtime.wait();
     EXPECT_EQ(came, each * comm.ranks());
-  });
-}
-
-TEST(ActiveMessages, FloodARankThatWaitsLate) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
-    std::int64_t came = 0;
-    const auto count = comm.active_message([&](view<const std::uint8_t>) { ++came; });
-    const std::vector<std::uint8_t> bytes(1000);
-    const std::int64_t number = rounds(10'000);
-    if (rank == 0)
-      for (std::int64_t k = 0; k < number; ++k) count.send(1, bytes);
-    else
-      std::this_thread::sleep_for(milliseconds(200));
-    runtime.wait();
-    EXPECT_EQ(came, rank == 0 ? 0 : number);
   });
 }
 
@@ -353,26 +315,7 @@ TEST(ActiveMessages, ToARankThatThereIsNotAreRefused) {
   });
 }
 
-// -- many shapes
-
-TEST(Ranks, ManyWorkersOnFewCores) {
-  on_ranks(4, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm, 3));
-    std::atomic<int> ran{0};
-    Taskflow<int> flow(runtime, "ring");
-    const ActiveMessage<int>* next = nullptr;
-    flow.indegree([](int) { return 1; }).worker([](int k) { return k % 3; }).run([&](int k) {
-      ++ran;
-      if (k < 200) next->send((rank + 1) % 4, k + 1);
-    });
-    const auto arrive = comm.active_message([&](int k) { flow.fulfill(k); });
-    next = &arrive;
-    if (rank == 0) flow.fulfill(0);
-    runtime.wait();
-    EXPECT_EQ(ran, rank == 0 ? 51 : 50);
-  });
-}
+// -- ranks
 
 TEST(Ranks, AThreadMayTakeWhatComes) {
   on_ranks(2, [](int rank) {

@@ -60,22 +60,6 @@ TEST(Runtime, WithNothingToDoIsDone) {
   const Runtime never_waited({.workers = 3});
 }
 
-TEST(Runtime, JoinsAndStartsAgain) {
-  for (const int workers : {1, 2, 5}) {
-    Runtime runtime({.workers = workers});
-    Tree tree(runtime, 200);
-    for (int n = 1; n <= 50; ++n) {
-      tree.plant();
-      runtime.join();
-      ASSERT_EQ(tree.ran(), 200 * n);
-      runtime.start();
-    }
-    runtime.start();  // it has started: nothing happens
-    runtime.join();
-    runtime.join();
-  }
-}
-
 TEST(Runtime, HasNoThreadsOnceJoined) {
   const auto before = all_threads();
   Runtime runtime({.workers = 4});
@@ -121,18 +105,6 @@ TEST(Runtime, EndsWithAllTasksDone) {
     for (int k = 0; k < 20; ++k) flow.fulfill(k);
   }
   EXPECT_EQ(ran, 20);
-}
-
-TEST(Runtime, WaitsForAFlowThatEnds) {
-  Runtime runtime({.workers = 2});
-  for (int n = 0; n < 100; ++n) {
-    auto tree = std::make_unique<Tree>(runtime, 100);
-    tree->plant();
-  }
-  Tree last(runtime, 10);
-  last.plant();
-  runtime.wait();
-  EXPECT_EQ(last.ran(), 10);
 }
 
 TEST(Runtime, DoesNotWaitForItselfInATask) {

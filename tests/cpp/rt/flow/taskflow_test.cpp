@@ -128,17 +128,6 @@ TEST(Burst, FromATaskOverAllWorkers) {
   }
 }
 
-TEST(Burst, FromATaskToOneOtherWorker) {
-  Runtime runtime({.workers = 2});
-  Burst burst(runtime, [](int) { return 1; });
-  Taskflow<int> start(runtime, "start");
-  start.indegree([](int) { return 0; }).worker([](int) { return 0; }).bound([](int) { return true; });
-  start.run([&](int) { burst.fulfill_all(); });
-  start.fulfill(0);
-  runtime.wait();
-  burst.expect_each_ran_once();
-}
-
 TEST(Burst, FromAWorkerWhoseTasksGoOnWhileTheOtherIsBusy) {
   // Messages wait for room in the mailbox of a worker that is in a long task. The sender's other tasks do not wait with
   // them.

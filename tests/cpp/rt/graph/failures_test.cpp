@@ -159,23 +159,6 @@ TEST_P(Failures, IterationsThatCannotBeCountedAreRefused) {
   runtime_.wait();
 }
 
-TEST_P(Failures, HeldLaunchesAreNeverStuck) {
-  TaskGraph tasks("graph");
-  tasks.task(1, [] {});
-  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-  std::atomic<bool> over{false};
-  std::thread outside([&] {
-    for (int n = 0; n < rounds(2000); ++n) {
-      const auto hold = runtime_.hold();
-      graph.launch();
-    }
-    over = true;
-  });
-  while (!over) EXPECT_NO_THROW(runtime_.wait());
-  outside.join();
-  runtime_.wait();
-}
-
 TEST_P(Failures, AChainOfManyLaunchesEndsWithoutCallsWithinCalls) {
   std::vector<std::unique_ptr<CompiledGraph>> graphs;
   OneLoop loop;

@@ -35,85 +35,6 @@ TEST_P(Ranked, RandomBodiesComputeWhatALoopDoes) {
   });
 }
 
-TEST(RanksOfAGraph, DoNotHoldASendBackForALaterOne) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm, 2));
-    TaskGraph graph(comm, "both ways");
-    std::int64_t number = 0;
-    const auto bytes = std::as_bytes(std::span(&number, 1));
-    const Node first = graph.task(1, [&] { ++number; }), second = graph.task(1, [] {});
-    // One worker sends both, one after the other; the second task of each rank waits for the first send of the other.
-    const Node sends[] = {graph.send(0, 1 - rank, 1, bytes), graph.send(0, 1 - rank, 2, bytes)};
-    graph.edge(first, sends[0]);
-    graph.edge(second, sends[1]);
-    graph.edge(first, second);
-    graph.edge(graph.receive(1 - rank, 1, sizeof number), second);
-    graph.edge(graph.receive(1 - rank, 2, sizeof number), graph.task(1, [] {}));
-    graph.carried_edge(sends[1], first);
-    CompiledGraph compiled(runtime, std::move(graph));
-    runtime.wait(compiled.launch({.iterations = 10}).done);
-    EXPECT_EQ(number, 10);
-    runtime.wait();
-  });
-}
-
-TEST(RanksOfAGraph, MaySendWhenTheyHaveReceived) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
-    TaskGraph graph(comm, "relay");
-    std::int64_t number = 0;
-    const auto bytes = std::as_bytes(std::span(&number, 1));
-    if (rank == 0) {
-      const Node last = graph.send(0, 1, 3, bytes), first = graph.send(0, 1, 1, bytes);  // not in their order
-      const Node make = graph.task(0, [&] { ++number; });
-      graph.edge(make, first);
-      graph.carried_edge(first, make);
-      graph.carried_edge(last, make);
-      graph.edge(graph.receive(1, 2, sizeof number), last);
-    } else {
-      graph.edge(graph.receive(0, 1, sizeof number), graph.send(0, 0, 2, bytes));
-      graph.edge(graph.receive(0, 3, sizeof number), graph.task(0, [&] { ++number; }));
-    }
-    CompiledGraph compiled(runtime, std::move(graph));
-    runtime.wait(compiled.launch({.iterations = 10}).done);
-    EXPECT_EQ(number, 10);
-    runtime.wait();
-  });
-}
-
-TEST(RanksOfAGraph, RunAheadOfOneThatIsLate) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
-    TaskGraph graph(comm, "pipe");
-    std::int64_t number = 0, sum = 0;
-    const CompiledGraph* compiled = nullptr;
-    Node in;
-    if (rank == 0) {
-      const Node count = graph.task(0, [&] { ++number; });
-      const Node out = graph.send(0, 1, 5, std::as_bytes(std::span(&number, 1)));
-      graph.edge(count, out);
-      graph.carried_edge(out, count);
-    } else {
-      in = graph.receive(0, 5, sizeof number);
-      const Node add = graph.task(0, [&](const Turn& turn) {
-        if (turn.iteration % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        std::int64_t got = 0;
-        std::memcpy(&got, compiled->received(in, turn).data(), sizeof got);
-        EXPECT_EQ(got, turn.iteration + 1);
-        sum += got;
-      });
-      graph.edge(in, add);
-    }
-    CompiledGraph made(runtime, std::move(graph));
-    compiled = &made;
-    runtime.wait(made.launch({.iterations = 2000}).done);
-    EXPECT_EQ(sum, rank == 1 ? 2000 * 2001 / 2 : 0);
-  });
-}
-
 /// What the ranks throw when each compiles its own graph.
 void compile_in_vain(int ranks, const std::function<void(TaskGraph&, int rank)>& build, const std::string& said) {
   on_ranks(ranks, [&](int rank) {
@@ -413,26 +334,6 @@ TEST(RanksOfAGraph, WakeOneAnotherFromSleep) {
     };
     Ring ring(comm, runtime, 2, nap, 1);
     for (int k = 0; k < 3; ++k) runtime.wait(ring.compiled().launch({.iterations = rounds(30)}).done);
-  });
-}
-
-TEST(RanksOfAGraph, MayDestroyItWhileOthersStillRun) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
-    for (int k = 0; k < rounds(20); ++k) {
-      static std::byte bytes[5000];
-      TaskGraph graph(comm, "body");
-      Node in;
-      if (rank == 0) {
-        graph.send(0, 1, 0, bytes);
-      } else {
-        in = graph.receive(0, 0, 5000);
-        graph.edge(in, graph.task(0, [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); }));
-      }
-      CompiledGraph compiled(runtime, std::move(graph));
-      compiled.launch({.iterations = 5});
-    }
   });
 }
 
