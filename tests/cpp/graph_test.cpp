@@ -58,14 +58,6 @@ INSTANTIATE_TEST_SUITE_P(
         Invalid{"dag", {.pattern = "dag"}, "", "a file"},
         Invalid{"dag", {.pattern = "trivial", .dag = "x.json"}, "x.json", "nothing, unless the pattern is dag"}));
 
-TEST(Graph, KeepsItsSpecification) {
-  const Graph graph({.pattern = "stencil_1d", .steps = 7, .width = 5, .output_bytes = 40}, 2);
-  EXPECT_EQ(graph.index(), 2);
-  EXPECT_EQ(graph.steps(), 7);
-  EXPECT_EQ(graph.width(), 5);
-  EXPECT_EQ(graph.output_bytes(), 40U);
-}
-
 TEST(Graph, DefaultPeriodIsThreeOrWhatSpreadAllows) {
   const auto period = [](const char* pattern, std::int64_t width, std::int64_t radix) {
     return Graph({.pattern = pattern, .width = width, .radix = radix}).spec().period;
@@ -98,13 +90,6 @@ TEST(Graph, CountsItsTasks) {
       ASSERT_EQ(graph.tasks(), tasks);
     });
   }
-}
-
-TEST(Graph, TasksOfKnownGraphs) {
-  EXPECT_EQ(Graph({.pattern = "dom", .steps = 10, .width = 4}).tasks(), 28);   // 1 2 3 4 4 4 4 3 2 1
-  EXPECT_EQ(Graph({.pattern = "tree", .steps = 6, .width = 10}).tasks(), 35);  // 1 2 4 8 10 10
-  EXPECT_EQ(Graph({.pattern = "fork_join", .steps = 5, .width = 9}).tasks(), 21);
-  EXPECT_EQ(Graph({.pattern = "v_cycle", .steps = 8, .width = 5}).tasks(), 24);  // 5 3 2 1 2 3 5 3
 }
 
 /// A graph of 10^15 tasks where the pattern has all of them.

@@ -131,17 +131,6 @@ TEST(PatternTable, LongestSpreadPeriodIsTheWidthOverTheRadixRoundedUp) {
   EXPECT_EQ(longest_spread_period(3, 10), 1);
 }
 
-TEST(Folding, TwoDimensionsAreAsSquareAsTheDivisorsAllow) {
-  const auto fold = [](std::int64_t width) {
-    const auto [x, y, z] = Graph({.pattern = "stencil_2d", .width = width}).fold();
-    return std::array{x, y, z};
-  };
-  EXPECT_EQ(fold(16), (std::array<std::int64_t, 3>{4, 4, 1}));
-  EXPECT_EQ(fold(12), (std::array<std::int64_t, 3>{4, 3, 1}));
-  EXPECT_EQ(fold(13), (std::array<std::int64_t, 3>{13, 1, 1}));
-  EXPECT_EQ(fold(1), (std::array<std::int64_t, 3>{1, 1, 1}));
-}
-
 TEST(Folding, ThreeDimensionsMultiplyToTheWidthWithTheLongestFirst) {
   for (std::int64_t width = 1; width <= 500; ++width) {
     const auto [x, y, z] = Graph({.pattern = "stencil_3d", .width = width}).fold();
