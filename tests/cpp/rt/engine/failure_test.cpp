@@ -159,20 +159,6 @@ TEST_P(FailureOfATask, WaitsForTasksThatRun) {
   EXPECT_TRUE(ended);
 }
 
-TEST_P(FailureOfATask, LeavesTheOthers) {
-  for (const int workers : {1, 2, 4}) {
-    Runtime runtime({.workers = workers});
-    std::atomic<int> ran{0};
-    Tasks good(GetParam(), runtime, "good", 1000, Tasks::in_a_row, [&](int) { ++ran; });
-    Tasks bad(GetParam(), runtime, "bad", 3, Tasks::in_a_row, [](int) { throw OutOfPaper(); });
-    good.start();
-    bad.start();
-    EXPECT_THROW(runtime.wait(), TaskFailed);
-    EXPECT_EQ(ran, 1000);
-    runtime.wait();
-  }
-}
-
 TEST_P(FailureOfATask, BelongsToWhoWaitsForIt) {
   Runtime runtime({.workers = 2, .spin = 0ns});  // worker 0 sleeps, and worker 1 never becomes idle
   std::atomic<bool> go_on{true};

@@ -58,25 +58,6 @@ TEST(Mailbox, IsEmptyAtFirst) {
   EXPECT_EQ(number_of(entry), 5u) << "an entry that did not come was written";
 }
 
-TEST(Mailbox, CarriesAnyKeyThatFits) {
-  struct Key {
-    std::int16_t step;
-    double place;
-    char letter;
-    bool operator==(const Key&) const = default;
-  };
-  static_assert(Payload::fits<Key>);
-  static_assert(!Payload::fits<char[25]>);
-  const Key key{-3, 0.1, 'x'};
-  const auto owner = mailbox_of(4);
-  Mailbox& mailbox = *owner;
-  ASSERT_TRUE(mailbox.push(entry_of(0).handler, key));
-  Entry entry;
-  ASSERT_TRUE(mailbox.pop(entry));
-  EXPECT_EQ(entry.handler, entry_of(0).handler);
-  EXPECT_EQ(entry.payload.as<Key>(), key);
-}
-
 class MailboxOf : public testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Capacities, MailboxOf, testing::Values(4, 8, 512), testing::PrintToStringParamName());
 

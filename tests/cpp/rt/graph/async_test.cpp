@@ -69,26 +69,6 @@ TEST_P(Async, ChainsAreGivenToTheDeviceAtOnce) {
   EXPECT_TRUE(launch.done.is_set());
 }
 
-TEST_P(Async, ALaunchIsDoneWhenTheDeviceIs) {
-  int done = 0;
-  TaskGraph tasks;
-  on_device(tasks, 1, 0, [&] { ++done; });
-  on_device(tasks, 2, 0, [&] { ++done; });
-  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-  device_.pause();
-  const auto launch = graph.launch();
-  std::thread other([&, hold = runtime_.hold()] {
-    while (device_.submitted() < 2) std::this_thread::yield();
-    std::this_thread::sleep_for(2ms);
-    EXPECT_FALSE(launch.done.is_set());
-    device_.resume();
-  });
-  runtime_.work_until([&] { return launch.done.is_set(); });
-  EXPECT_EQ(done, 2);
-  other.join();
-  runtime_.wait();
-}
-
 TEST_P(Async, TheHostWorksWhileTheDeviceDoes) {
   std::atomic<int> ran{0};
   TaskGraph tasks;

@@ -91,18 +91,6 @@ TEST_P(Events, LaunchFromATaskOfAnotherGraphAndOfItself) {
   EXPECT_EQ(ran.load(), 50 * 2 * 3);
 }
 
-TEST_P(Events, OfEarlierLaunchesAreSetFirst) {
-  const auto graph = each_worker([](int) {});
-  std::vector<std::size_t> order;
-  Event go;
-  for (std::size_t k = 0; k < 20; ++k)
-    graph->launch({.iterations = k % 3 == 2 ? 0 : 1, .after = {go}}).done.then([&order, k] { order.push_back(k); });
-  go.set();
-  runtime_.wait();
-  ASSERT_EQ(order.size(), 20U);
-  for (std::size_t k = 0; k < 20; ++k) EXPECT_EQ(order[k], k);
-}
-
 TEST_P(Events, ManyLaunchesWithoutIterationsMayWait) {
   const auto graph = each_worker([](int) { FAIL(); });
   CompiledGraph empty(runtime_, TaskGraph(), GetParam());
