@@ -85,25 +85,6 @@ TEST(Callers, MayJoinAndStartWhileOthersWait) {
   EXPECT_EQ(ran, rounds(300));
 }
 
-TEST(Callers, MayStartWhileOneWaitsForThem) {
-  Runtime runtime({.workers = 2});
-  runtime.join();
-  auto hold = std::make_unique<Runtime::Hold>(runtime);
-  std::thread other([&] { runtime.wait(); });
-  std::this_thread::sleep_for(1ms);  // perhaps the other waits, perhaps it will
-  runtime.start();
-  hold.reset();
-  other.join();
-}
-
-TEST(WorkUntil, EndsWhenNothingIsLeft) {
-  Runtime runtime({.workers = 2});
-  Tree tree(runtime, 100);
-  tree.plant();
-  runtime.work_until([] { return false; });
-  EXPECT_EQ(tree.ran(), 100);
-}
-
 TEST(WorkUntil, LetsTheExceptionOfItsConditionThrough) {
   Runtime runtime({.workers = 2});
   const Runtime::Hold hold = runtime.hold();

@@ -93,20 +93,6 @@ TEST(Runtime, StartsAgainByItselfToWaitForWork) {
   }
 }
 
-TEST(Runtime, EndsWithAllTasksDone) {
-  std::atomic<int> ran{0};
-  {
-    Runtime runtime({.workers = 3});
-    Taskflow<int> flow(runtime);
-    flow.indegree([](int) { return 0; }).run([&](int) {
-      std::this_thread::sleep_for(1ms);
-      ++ran;
-    });
-    for (int k = 0; k < 20; ++k) flow.fulfill(k);
-  }
-  EXPECT_EQ(ran, 20);
-}
-
 TEST(Runtime, DoesNotWaitForItselfInATask) {
   Runtime runtime({.workers = 2});
   Taskflow<int> flow(runtime, "impatient");
