@@ -42,16 +42,6 @@ TEST(Ledger, CountsAreByPointAndThenStep) {
   EXPECT_THAT(ledger.counts(), testing::ElementsAre(0, 1, 0, 1, 0, 0));
 }
 
-TEST(Ledger, ForgetsAllHoweverOftenItIsCleared) {
-  const Graph graph({.pattern = "stencil_1d", .steps = 3, .width = 2});
-  Ledger ledger(graph);
-  mark_all(ledger, graph);
-  for (int cleared = 1; cleared <= 600; ++cleared) {  // marks are bytes: they run over twice
-    ledger.clear();
-    ASSERT_THAT(ledger.counts(), Each(0)) << "cleared " << cleared << " times";
-  }
-}
-
 TEST(Ledger, CanBeMarkedAgainHoweverOftenItIsCleared) {
   Ledger ledger(Graph({.pattern = "stencil_1d", .steps = 3, .width = 2}));
   for (int cleared = 0; cleared <= 600; ++cleared) {

@@ -92,19 +92,6 @@ TEST_P(Patterns, IntervalsIncreaseWithinThePointsThatExist) {
   });
 }
 
-TEST_P(Patterns, NothingComesBeforeTheFirstStepOrAfterTheLast) {
-  for_graphs(GetParam(), [](const Graph& graph) {
-    for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
-      if (step == 0) {
-        ASSERT_EQ(graph.deps(step, point).count(), 0);
-      }
-      if (step == graph.steps() - 1) {
-        ASSERT_EQ(graph.reverse_deps(step, point).count(), 0);
-      }
-    });
-  });
-}
-
 TEST_P(Patterns, StepsOfOneSetHaveEqualDependencesWherePointsExist) {
   for_graphs(GetParam(), [](const Graph& graph) {
     for (std::int64_t a = 1; a < graph.steps(); ++a) {
@@ -142,17 +129,6 @@ TEST(PatternTable, LongestSpreadPeriodIsTheWidthOverTheRadixRoundedUp) {
   EXPECT_EQ(longest_spread_period(10, 3), 4);
   EXPECT_EQ(longest_spread_period(9, 3), 3);
   EXPECT_EQ(longest_spread_period(3, 10), 1);
-}
-
-TEST(Folding, TwoDimensionsAreAsSquareAsTheDivisorsAllow) {
-  const auto fold = [](std::int64_t width) {
-    const auto [x, y, z] = Graph({.pattern = "stencil_2d", .width = width}).fold();
-    return std::array{x, y, z};
-  };
-  EXPECT_EQ(fold(16), (std::array<std::int64_t, 3>{4, 4, 1}));
-  EXPECT_EQ(fold(12), (std::array<std::int64_t, 3>{4, 3, 1}));
-  EXPECT_EQ(fold(13), (std::array<std::int64_t, 3>{13, 1, 1}));
-  EXPECT_EQ(fold(1), (std::array<std::int64_t, 3>{1, 1, 1}));
 }
 
 TEST(Folding, ThreeDimensionsMultiplyToTheWidthWithTheLongestFirst) {

@@ -24,11 +24,11 @@ constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
 RunRequest parsed(const std::string& text) { return run_request(Json::parse(text)); }
 
+// The fields of graphs and kernels, and their defaults: fields_test.cpp.
 TEST(RunRequest, ReadsEveryField) {
-  const RunRequest run =
-      parsed(R"({"op":"run","id":7,"repeats":5,"warmup":2,"validate":"full","isa":"portable","graphs":[
-    {"pattern":"spread","steps":100,"width":16,"radix":5,"period":2,"fraction":0.5,"seed":9,"dag":"x","output_bytes":64,
-     "kernel":{"name":"memory_bound","iterations":3,"imbalance":0.25,"persistent":true,"scratch_bytes":4096,"samples":8}},
+  const RunRequest run = parsed(
+      R"({"op":"run","id":7,"repeats":5,"warmup":2,"validate":"full","isa":"portable","graphs":[
+    {"pattern":"spread","steps":100,"width":16,"seed":9,"kernel":{"name":"memory_bound","iterations":3}},
     {"pattern":"fft","steps":4,"width":4}]})");
   EXPECT_EQ(run.id, 7);
   EXPECT_EQ(run.repeats, 5);
@@ -36,42 +36,22 @@ TEST(RunRequest, ReadsEveryField) {
   EXPECT_EQ(run.validation, Validation::full);
   EXPECT_EQ(run.isa, Isa::portable);
   ASSERT_EQ(run.graphs.size(), 2U);
-  const GraphSpec& graph = run.graphs[0];
-  EXPECT_EQ(graph.pattern, "spread");
-  EXPECT_EQ(graph.steps, 100);
-  EXPECT_EQ(graph.width, 16);
-  EXPECT_EQ(graph.radix, 5);
-  EXPECT_EQ(graph.period, 2);
-  EXPECT_EQ(graph.fraction, 0.5);
-  EXPECT_EQ(graph.seed, 9U);
-  EXPECT_EQ(graph.dag, "x");
-  EXPECT_EQ(graph.output_bytes, 64U);
-  EXPECT_EQ(graph.kernel.name, "memory_bound");
-  EXPECT_EQ(graph.kernel.iterations, 3);
-  EXPECT_EQ(graph.kernel.imbalance, 0.25);
-  EXPECT_TRUE(graph.kernel.persistent);
-  EXPECT_EQ(graph.kernel.scratch_bytes, 4096U);
-  EXPECT_EQ(graph.kernel.samples, 8);
+  EXPECT_EQ(run.graphs[0].pattern, "spread");
+  EXPECT_EQ(run.graphs[0].seed, 9U);
+  EXPECT_EQ(run.graphs[0].kernel.iterations, 3);
   EXPECT_EQ(run.graphs[1].pattern, "fft");
 }
 
 TEST(RunRequest, HasTheDefaultsOfTheProtocol) {
-  const RunRequest run = parsed(
-      R"({"op":"run","graphs":[{"pattern":"stencil_1d","steps":10,"width":4,"kernel":{"name":"compute_bound"}}]})");
+  const RunRequest run = parsed(R"({"op":"run","graphs":[{"pattern":"stencil_1d","steps":10,"width":4}]})");
   EXPECT_EQ(run.repeats, 1);
   EXPECT_EQ(run.warmup, 0);
   EXPECT_EQ(run.validation, Validation::sample);
   EXPECT_EQ(run.isa, Isa::automatic);
   const GraphSpec& graph = run.graphs.at(0);
   EXPECT_EQ(graph.radix, 3);
-  EXPECT_EQ(graph.period, 0);
   EXPECT_EQ(graph.fraction, 0.25);
-  EXPECT_EQ(graph.seed, 0U);
-  EXPECT_EQ(graph.dag, "");
   EXPECT_EQ(graph.output_bytes, 16U);
-  EXPECT_EQ(graph.kernel.iterations, 0);
-  EXPECT_EQ(graph.kernel.imbalance, 0);
-  EXPECT_FALSE(graph.kernel.persistent);
   EXPECT_EQ(graph.kernel.samples, 16);
 }
 
@@ -221,40 +201,26 @@ TEST(ByteCount, IsReadExactly) {
 
 TEST(ByteCount, NothingElseIs) {
   for (const char* text : {"",
-                           " ",
                            "K",
                            ".",
-                           "B",
                            "-1",
-                           "-1K",
                            "+1",
                            "64KB",
-                           "64kb",
-                           "64Kib",
                            "16iB",
-                           "1KiBB",
                            "1X",
-                           "1P",
                            "1 2",
-                           "1_000",
                            "0x10",
                            "1e",
-                           "1e+",
                            "1e-1K",
                            "1.5",
                            "0.3K",
-                           "1.0001K",
                            "1.00000000000000001K",
                            "1.5.5K",
                            "inf",
-                           "nan",
                            "8589934592G",
-                           "9223372036854775807K",
                            "9223372036854775808",
-                           "9223372036854775809",
                            "18446744073709551617",
-                           "1e99999999999",
-                           "1e2147483647"})
+                           "1e99999999999"})
     EXPECT_EQ(byte_count(text), std::nullopt) << text;
 }
 

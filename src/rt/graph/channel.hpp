@@ -15,7 +15,7 @@
 /// write is passed by the look after it, so one of the two sees the other's (Dekker, as in detail/sleep.hpp):
 ///   parked, and no message on its way  ⇒  the counter is below what the reader waits for,
 ///                                          or the writer has not looked yet.
-/// models/channel.pml checks this, with mutations.
+/// The simulated schedules check this, with mutations (tests/cpp/rt/schedule).
 
 #include <atomic>
 #include <cstdint>

@@ -53,7 +53,18 @@ def without(answer: dict[str, Any], *fields: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     "line",
-    [b"", b"{", b"[]", b"{}", b'{"event": 1}', b'{"event": "x", "y": NaN}', b"\xff", b"1", b"[" * 100_000],
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"event": 1}',
+        b'{"event": "x", "y": NaN}',
+        b'{"event": "x", "y": -Infinity}',
+        b"\xff",
+        b"1",
+        b"[" * 100_000,
+    ],
 )
 def test_lines_that_are_no_answer(line: bytes) -> None:
     with pytest.raises(DriverError, match=r"an answer is not") as caught:
@@ -177,6 +188,8 @@ def test_what_a_result_may_leave_out() -> None:
         ({"id": 6}, "protocol", "an answer to run 6 came for run 7"),
         ({"executed": 7}, "validation", "7 tasks were executed; the graphs hold 8"),
         ({"seconds": [0.5]}, "protocol", "the answer's seconds is [0.5]; it must be a list of 2 numbers"),
+        ({"tasks": True, "executed": True}, "protocol", "the answer's tasks is True"),
+        ({"seconds": [0.5, -1.0]}, "protocol", "it must be a finite number above 0"),
         ({"seconds": [0.5, 10**400]}, "protocol", "it must be a finite number above 0"),
         ({"seconds": [0.5, 1e-10]}, "protocol", "a repeat took 1e-10 seconds, less than any clock can tell"),
         ({"seconds": [0.5, 0.6]}, "protocol", "seconds add up to 1.1, but it came after 1"),

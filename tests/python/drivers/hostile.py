@@ -97,10 +97,6 @@ def run(request: dict) -> None:
             sys.stdout.write("@taskgrain {]\n")
             sys.stdout.flush()
             return
-        case "deep":
-            sys.stdout.write("@taskgrain " + "[" * 100000 + "\n")
-            sys.stdout.flush()
-            return
         case "gigabytes":
             block = b"\xff" * 2**20
             for _ in range(1024):
@@ -139,20 +135,8 @@ def run(request: dict) -> None:
             return
         case "lies":
             fields["executed"] = tasks - 8
-        case "nan":
-            fields["seconds"] = [float("nan")] * request["repeats"]
-        case "infinite":
-            fields["work"] = float("inf")
-        case "negative":
-            fields["seconds"] = [-1.0] * request["repeats"]
         case "short":
             fields["seconds"] = fields["seconds"][1:]
-        case "impossible":
-            fields["seconds"] = [1000.0] * request["repeats"]
-        case "wrong_id":
-            fields["id"] = 999
-        case "true":
-            fields["tasks"] = fields["executed"] = True
         case "outside":
             fields["binding"] = [[core + 100] for core in CORES]
         case "overlap":
@@ -164,11 +148,8 @@ def run(request: dict) -> None:
             place = {"kind": "early", "graph": 0, "step": 12, "point": 3}
             answer(event="error", id=request["id"], kind="validation", message="too early", violation=place)
             return
-        case "invalid" | "unsupported" | "system":
+        case "unsupported":
             answer(event="error", id=request["id"], kind=MODE, message=f"{MODE}\nit is")
-            return
-        case "odd_error":
-            answer(event="error", id=request["id"], kind="weather", message="rain")
             return
         case "noisy":
             os.write(2, b"on stderr\n")

@@ -103,14 +103,17 @@ def test_so_it_does_within_tables(where: str, key: str, value: Any) -> None:
 
 
 EDGES: list[Any] = [-1, 0, 1, 2, 3, 10_000, 10_001, 2**63 - 1, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 1e6, True]
-EDGES += ["fft", "busy_wait", "0", "1", "3", "+5", " 7 ", "1_000", "1e3", "1E3", "0.5", ".5", "1.", "16B"]
-EDGES += ["64K", "64k", "64 KiB", "16iB", "1.5m", "90s", "10m", "2 h", "-1", "", "off", "avx2", "all"]
+EDGES += [[], {}, [{}], [0], [1.5], ["16", 32], ["fft", "dom"], ["fft", "no_such"], [True, False]]
+EDGES += [{"pattern": "fft"}, {"radix": [1, 2]}, [{"system": "mpi", "tasks_per_core": [1, 8]}], [{"no": 1}]]
+TEXTS = ["fft", "busy_wait", "0", "1", "3", "+5", " 7 ", "1_000", "1e3", "1E3", "0.5", ".5", "1.", "16B", "T"]
+TEXTS += ["64K", "64k", "64 KiB", "16iB", "1.5m", "90s", "10m", "2 h", "-1", "", "off", "avx2", "all", "1X"]
 
 
 @pytest.mark.parametrize("key", [*STUDY_KEYS, "system"])
-def test_what_the_parser_accepts_the_schema_accepts(key: str) -> None:
-    """The same the other way round, on values at the edges of what is allowed."""
-    for value in [*EDGES, EDGES[2:4], ["1", "1e3"], ["fft", "dom"], [True, False]]:
+def test_parser_and_schema_agree(key: str) -> None:
+    """On values at the edges of what is allowed. The schema knows neither the range of a number in a text,
+    nor what depends on the machine (`cores`), on another field (`neighbours`), or on a whole workload."""
+    for value in [*EDGES, *TEXTS]:
         tables = [{"patterns": ["trivial"], key: value}] if key not in ("include", "system") else []
         if key in RULE_KEYS:
             tables += [{"patterns": ["trivial"], "exclude": [{key: value}]}]
@@ -118,62 +121,27 @@ def test_what_the_parser_accepts_the_schema_accepts(key: str) -> None:
             tables += [{"patterns": ["fft"], "defaults": {key: value}}]
             tables += [{"workloads": [{"pattern": "fft", key: value}]}]
         for table in tables:
-            assert VALIDATOR.is_valid(table) or not parser_accepts(table), table
+            if VALIDATOR.is_valid(table):
+                known = key not in ("cores", "neighbours", "workloads") and not isinstance(value, str)
+                assert parser_accepts(table) or not known, table
+            else:
+                assert not parser_accepts(table), table
 
 
-GOOD: dict[str, list[Any]] = {
-    "title": ["T"],
-    "include": ["a.toml", ["a.toml", "b.toml"]],
-    "systems": ["all", ["mpi", "omp"]],
-    "patterns": ["fft", ["fft", "dom"]],
-    "widths": [1e6, [1, "1e3"]],
-    "output_bytes": ["64K", ["1MiB", 16]],
-    "budget": [1.5, "10m"],
-    "threshold": [0.9],
-    "persistent": [True, [True, False]],
-    "defaults": [{"radix": 5}, {"radix": [1, 2]}],
-    "exclude": [[{"system": "mpi", "tasks_per_core": [1, 8]}]],
-    "workloads": [[{"pattern": "fft", "graphs": [1, 4]}], [{"patterns": ["fft", "dom"], "widths": 8}]],
-}
 BAD: list[dict[str, Any]] = [
     {"pattern": "fft"},
-    {"patterns": []},
-    {"patterns": ["no_such"]},
-    {"patterns": ["fft"], "kernel": "no_such"},
-    {"widths": [0]},
-    {"widths": [1.5]},
-    {"widths": ["wide"]},
     {"widths": [1], "tasks_per_core": 1},
-    {"fraction": 1.1},
-    {"threshold": 1},
-    {"threshold": 0},
-    {"precision": 0},
     {"budget": "soon"},
-    {"output_bytes": 8},
     {"output_bytes": "1X"},
-    {"cores": -1},
-    {"repeats": 0},
-    {"sweep": 1},
     {"validate": "maybe"},
-    {"systems": []},
-    {"exclude": [{}]},
-    {"exclude": [{"colour": 1}]},
-    {"exclude": {"pattern": "fft"}},
+    {"kernel": "no_such"},
     {"workloads": {"pattern": "fft"}},
     {"workloads": [{"pattern": "fft", "patterns": ["fft"]}]},
     {"workloads": [{"pattern": "fft", "widths": [1], "width": 1}]},
     {"workloads": [{"pattern": "fft", "width": 1, "tasks_per_core": 1}]},
     {"defaults": {"patterns": ["fft"], "pattern": "fft"}},
-    {"defaults": [{"pattern": "fft"}]},
     {"defaults": {"width": 1, "tasks_per_core": 1}},
 ]
-
-
-@pytest.mark.parametrize(("key", "value"), [(key, one) for key, values in GOOD.items() for one in values])
-def test_both_accept(key: str, value: Any) -> None:
-    table = {"patterns": ["trivial"], key: value}
-    assert VALIDATOR.is_valid(table)
-    assert key == "include" or parser_accepts(table)
 
 
 @pytest.mark.parametrize("table", BAD, ids=json.dumps)
@@ -181,6 +149,11 @@ def test_both_refuse(table: dict[str, Any]) -> None:
     table = {"patterns": ["trivial"]} | table
     assert not VALIDATOR.is_valid(table)
     assert not parser_accepts(table)
+
+
+def test_an_included_file_has_a_name() -> None:
+    for value, right in (("a.toml", True), (["a.toml", "b.toml"], True), (3, False), ("", False)):
+        assert VALIDATOR.is_valid({"patterns": ["trivial"], "include": value}) == right
 
 
 def test_the_top_level_takes_pattern_too() -> None:

@@ -206,41 +206,22 @@ TEST(Failures, OfAFunctionOfAMessageAreToldToAll) {
   EXPECT_THAT(ranks.wait(), testing::Each(told));
 }
 
-TEST(Failures, OfPlaceAreToldToAll) {
-  for (const bool throws : {false, true}) {
-    Ranks ranks(2, [throws](int rank) {
-      Communicator comm;
-      Runtime runtime(with(comm));
-      const auto bad = comm.large_active_message(
-          [throws](std::size_t number) -> double* {
-            if (throws) throw std::runtime_error("no place for " + std::to_string(number));
-            return nullptr;
-          },
-          [] {}, [] {}, "much");
-      const std::vector<double> body(1000);
-      if (rank == 0) bad.send(1, body);
-      end(expect_told(
-          1, throws ? "much 0 failed: no place for 1000" : "much 0 failed: `place` has returned a null pointer",
-          [&] { runtime.wait(); }));
-    });
-    EXPECT_THAT(ranks.wait(), testing::Each(told));
-  }
-}
-
-TEST(Failures, OfReusableAndProcessAreToldToAll) {
-  for (const int of : {0, 1}) {
-    Ranks ranks(2, [of](int rank) {
+TEST(Failures, OfAnyFunctionOfALargeMessageAreToldToAll) {
+  for (const std::string which : {"place", "process", "reusable", "a null pointer"}) {
+    Ranks ranks(2, [which](int rank) {
       Communicator comm;
       Runtime runtime(with(comm));
       std::vector<double> place(1000);
-      const auto fail = [](bool now) {
-        if (now) throw std::runtime_error("not now");
+      const auto fail = [&](const char* in) {
+        if (which == in) throw std::runtime_error(which + " fails");
       };
-      const auto bad = comm.large_active_message([&](std::size_t) { return place.data(); }, [&] { fail(of == 1); },
-                                                 [&] { fail(of == 0); }, "much");
+      const auto bad = comm.large_active_message(
+          [&](std::size_t) { return fail("place"), which == "a null pointer" ? nullptr : place.data(); },
+          [&] { fail("process"); }, [&] { fail("reusable"); }, "much");
       const std::vector<double> body(1000);
       if (rank == 0) bad.send(1, body);
-      end(expect_told(of, "much 0 failed: not now", [&] { runtime.wait(); }));
+      const std::string why = which == "a null pointer" ? "`place` has returned a null pointer" : which + " fails";
+      end(expect_told(which == "reusable" ? 0 : 1, "much 0 failed: " + why, [&] { runtime.wait(); }));
     });
     EXPECT_THAT(ranks.wait(), testing::Each(told));
   }
@@ -308,14 +289,6 @@ TEST(Failures, OfARankWithoutACommunicatorAreToldToTheOthers) {
     end(expect_told(1, "eventfd", [&] { runtime.wait(); }));
   });
   EXPECT_THAT(ranks.wait(), testing::Each(told));
-}
-
-TEST(Failures, OfARankThatLeavesEarlyAreToldToTheOthers) {
-  const auto codes = others_while("it has ended its communicator, while this rank waits", [] {
-    Communicator comm;
-    Runtime runtime(with(comm));
-  });
-  EXPECT_THAT(codes, testing::ElementsAre(told, Ranks::well, told));
 }
 
 TEST(Failures, OfNobodyAreWhatARankDoesNotTakeThatHasLeft) {

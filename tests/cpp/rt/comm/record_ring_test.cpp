@@ -56,20 +56,6 @@ TEST(RecordRing, DeliversTypesAndBothPiecesAligned) {
   EXPECT_TRUE(pair.receiver.empty());
 }
 
-TEST(RecordRing, DeliversRecordsOfNoBytes) {
-  Pair pair(16);
-  int calls = 0;
-  for (int k = 0; k < 100; ++k) {
-    ASSERT_TRUE(pair.sender.push(3, {}));
-    pair.receiver.take([&](std::uint64_t type, std::span<const std::byte> bytes) {
-      EXPECT_EQ(type, 3u);
-      EXPECT_EQ(bytes.size(), 0u);
-      ++calls;
-    });
-  }
-  EXPECT_EQ(calls, 100);
-}
-
 TEST(RecordRing, RefusesWhatFindsNoRoomAndTakesItLater) {
   Pair pair(16);
   int sent = 0;

@@ -36,36 +36,6 @@ std::chrono::microseconds processor_time() {
   return of(used.ru_utime) + of(used.ru_stime);
 }
 
-/// A rank that is through a wait sends at once; the other has much to do before it is.
-TEST(LargeMessages, OfALaterWaitComeAfterTheEarlierOne) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));  // with more, another worker may take what comes once a wait has returned
-    std::vector<double> body(5000, 1.0), place(5000);
-    std::atomic<int> waits{0};
-    const auto large = comm.large_active_message([&](int, std::size_t) { return place.data(); },
-                                                 [&](int wait) { EXPECT_LE(wait, waits); }, [](int) {});
-    for (int k = 0; k < rounds(300); ++k) {
-      if (rank == 0) large.send(1, body, k);
-      runtime.wait();
-      if (rank == 1) std::this_thread::yield();
-      ++waits;
-    }
-  });
-}
-
-TEST(LargeMessages, OfAKindThatARankNeverMakesAreAnErrorInAnyWait) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
-    runtime.wait();
-    std::vector<double> body(5000);
-    if (rank == 0)
-      comm.large_active_message([](std::size_t) -> double* { return nullptr; }, [] {}, [] {}, "odd").send(1, body);
-    EXPECT_THROW(runtime.wait(), RankFailed);
-  });
-}
-
 TEST(LargeMessages, TouchNothingOnceAWaitHasThrown) {
   for (const bool in_pieces : {false, true})
     on_ranks(3, [in_pieces](int rank) {
@@ -134,60 +104,38 @@ TEST(Waits, OfTwoThreadsOfARankAreTwoWaits) {
   });
 }
 
-TEST(Waits, ForAFlowGoOnUntilOthersHaveSent) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
-    std::atomic<int> ran{0};
-    Taskflow<int> flow(runtime, "late");
-    flow.indegree([](int) { return 2; }).run([&](int) { ++ran; });
-    const auto arrive = comm.active_message([&](int k) { flow.fulfill(k); });
-    for (int k = 0; k < 20; ++k) {
-      if (rank == 0) {
-        flow.fulfill(k);
-        flow.wait();
-        EXPECT_EQ(ran, k + 1);
-      } else {
-        std::this_thread::sleep_for(milliseconds(2));
-        arrive.send(0, k);
+TEST(Waits, ForOneThingGoOnUntilOthersHaveSent) {
+  for (const std::string what : {"a flow", "a condition", "an event"})
+    on_ranks(2, [what](int rank) {
+      Communicator comm;
+      Runtime runtime(with(comm, 2));
+      std::atomic<int> ran{0};
+      std::vector<Event> events(20);
+      Taskflow<int> flow(runtime, "late");
+      flow.indegree([](int) { return 2; }).run([&](int k) {
+        ++ran;
+        events[static_cast<std::size_t>(k)].set();
+        runtime.notify();
+      });
+      const auto arrive = comm.active_message([&](int k) { flow.fulfill(k); });
+      for (int k = 0; k < 20; ++k) {
+        if (rank == 1) {
+          std::this_thread::sleep_for(milliseconds(2));
+          arrive.send(0, k);
+        } else {
+          flow.fulfill(k);
+          if (what == "a flow")
+            flow.wait();
+          else if (what == "a condition")
+            runtime.work_until([&] { return ran > k; });
+          else
+            runtime.wait(events[static_cast<std::size_t>(k)]);
+          EXPECT_EQ(ran, k + 1);
+        }
+        comm.barrier();
       }
-      comm.barrier();
-    }
-    runtime.wait();
-  });
-}
-
-TEST(Waits, UntilSomethingIsTrueGoOnUntilOthersHaveSent) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm, 2));
-    std::atomic<int> came{0};
-    const auto am = comm.active_message([&] { ++came; });
-    for (int round = 1; round <= 50; ++round) {
-      am.send(1 - rank);
-      runtime.work_until([&] { return came >= round; });
-      EXPECT_GE(came, round);
-    }
-    runtime.wait();
-    EXPECT_EQ(came, 50);
-  });
-}
-
-TEST(Waits, ForAnEventGoOnUntilOthersHaveSent) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
-    Event event;
-    const auto set = comm.active_message([&] { event.set(); });
-    if (rank == 1) {
-      std::this_thread::sleep_for(milliseconds(20));
-      set.send(0);
-    } else {
-      runtime.wait(event);
-      EXPECT_TRUE(event.is_set());
-    }
-    runtime.wait();
-  });
+      runtime.wait();
+    });
 }
 
 TEST(Waits, JoinAndStartAgain) {

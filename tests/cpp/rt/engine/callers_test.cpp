@@ -22,36 +22,6 @@ using testing::HasSubstr;
 using testing::ThrowsMessage;
 using namespace std::chrono_literals;
 
-TEST(Callers, ManyMayWaitAtOnce) {
-  Runtime runtime({.workers = 3});
-  std::atomic<int> ran{0};
-  Taskflow<int> flow(runtime);
-  flow.indegree([](int) { return 0; }).run([&](int) { ++ran; });
-  std::vector<std::jthread> callers;
-  for (int caller = 0; caller < 4; ++caller)
-    callers.emplace_back([&, caller] {
-      for (int n = 0; n < 200; ++n) {
-        flow.fulfill(1000 * caller + n);
-        runtime.wait();
-      }
-    });
-  callers.clear();
-  runtime.wait();
-  EXPECT_EQ(ran, 800);
-}
-
-TEST(Callers, MayChangeFromRunToRun) {
-  Runtime runtime({.workers = 2});
-  Tree tree(runtime, 64);
-  for (int n = 1; n <= 30; ++n) {
-    std::jthread([&] {
-      tree.plant();
-      runtime.wait();
-    }).join();
-    ASSERT_EQ(tree.ran(), 64 * n);
-  }
-}
-
 /// Chains of tasks with two fulfilments each, so that something waits all the time.
 class Ladder {
  public:
@@ -92,29 +62,6 @@ TEST(Callers, MayWaitWhileOthersStartWhatNeedsNobodyElse) {
   EXPECT_EQ(ladder.ran(), 150'000);
 }
 
-TEST(Callers, OneMayWaitWhileAnotherHoldsAndWorksUntil) {
-  Runtime runtime({.workers = 2});
-  for (int n = 0; n < 50; ++n) {
-    std::atomic<bool> done{false}, held{false};
-    Taskflow<int> flow(runtime);
-    flow.indegree([](int) { return 0; }).run([&](int) {
-      done = true;
-      runtime.notify();
-    });
-    std::jthread holder([&] {
-      const Runtime::Hold hold = runtime.hold();
-      held = true;
-      if (n % 2 == 0) std::this_thread::sleep_for(1ms);
-      flow.fulfill(1);
-      runtime.work_until([&] { return done.load(); });
-      EXPECT_TRUE(done);
-    });
-    while (!held) std::this_thread::yield();
-    runtime.wait();
-    EXPECT_TRUE(done);
-  }
-}
-
 TEST(Callers, MayJoinAndStartWhileOthersWait) {
   Runtime runtime({.workers = 3});
   std::atomic<int> ran{0};
@@ -136,39 +83,6 @@ TEST(Callers, MayJoinAndStartWhileOthersWait) {
   other.join();
   runtime.wait();
   EXPECT_EQ(ran, rounds(300));
-}
-
-TEST(Callers, MayStartWhileOneWaitsForThem) {
-  Runtime runtime({.workers = 2});
-  runtime.join();
-  auto hold = std::make_unique<Runtime::Hold>(runtime);
-  std::thread other([&] { runtime.wait(); });
-  std::this_thread::sleep_for(1ms);  // perhaps the other waits, perhaps it will
-  runtime.start();
-  hold.reset();
-  other.join();
-}
-
-TEST(WorkUntil, EndsWhenItIsDoneAndLeavesTheRest) {
-  Runtime runtime({.workers = 2});
-  std::atomic<bool> first{false};
-  Taskflow<int> flow(runtime);
-  const Runtime::Hold hold = runtime.hold();
-  flow.indegree([](int) { return 0; }).worker([](int) { return 1; }).run([&](int) {
-    first = true;
-    runtime.notify();
-  });
-  flow.fulfill(1);
-  runtime.work_until([&] { return first.load(); });
-  EXPECT_TRUE(first);
-}
-
-TEST(WorkUntil, EndsWhenNothingIsLeft) {
-  Runtime runtime({.workers = 2});
-  Tree tree(runtime, 100);
-  tree.plant();
-  runtime.work_until([] { return false; });
-  EXPECT_EQ(tree.ran(), 100);
 }
 
 TEST(WorkUntil, LetsTheExceptionOfItsConditionThrough) {

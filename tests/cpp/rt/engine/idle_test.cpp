@@ -113,19 +113,6 @@ TEST(Idle, AHandlerThatMaySpinForEverDoes) {
   }
 }
 
-TEST(Idle, ARuntimeMayNotSpinAtAll) {
-  Runtime runtime({.workers = 3, .spin = 0ns});
-  Taskflow<int> flow(runtime);
-  std::atomic<int> ran{0};
-  flow.indegree([](int) { return 1; }).worker([](int k) { return k % 3; }).run([&](int k) {
-    ++ran;
-    if (k < 3000) flow.fulfill(k + 1);
-  });
-  flow.fulfill(1);
-  runtime.wait();
-  EXPECT_EQ(ran, 3000);
-}
-
 TEST(Wake, AWorkerForATaskFromOutside) {
   Runtime runtime({.workers = 2, .spin = 0ns});
   Taskflow<int> flow(runtime);
@@ -135,24 +122,6 @@ TEST(Wake, AWorkerForATaskFromOutside) {
     std::this_thread::sleep_for(1ms);
     flow.fulfill(n);
     ASSERT_TRUE(eventually([&] { return ran == n; }));
-  }
-}
-
-TEST(Wake, ACallerForATaskFromOutsideAndForTheEnd) {
-  for (int n = 0; n < 50; ++n) {
-    Runtime runtime({.workers = 2, .spin = 0ns});
-    Taskflow<int> flow(runtime);
-    std::atomic<int> ran{0};
-    flow.indegree([](int) { return 0; }).worker([](int k) { return k; }).run([&](int) { ++ran; });
-    auto hold = std::make_unique<Runtime::Hold>(runtime.hold());
-    std::atomic<bool> ended{false};
-    std::jthread caller([&] { runtime.wait(), ended = true; });
-    std::this_thread::sleep_for(1ms);
-    flow.fulfill(n % 2);
-    ASSERT_TRUE(eventually([&] { return ran == 1; }));
-    EXPECT_FALSE(ended);
-    hold.reset();
-    ASSERT_TRUE(eventually([&] { return ended.load(); }));
   }
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "taskgrain/rt.hpp"
@@ -37,29 +38,22 @@ class LeavingWithMessages : public testing::TestWithParam<int> {};
 // The first, for which there is no mailbox yet, and more than a mailbox takes.
 INSTANTIATE_TEST_SUITE_P(Leaving, LeavingWithMessages, testing::Values(1, 100'000), testing::PrintToStringParamName());
 
-TEST_P(LeavingWithMessages, AfterAWaitForOneFlowTakesNoneAlong) {
-  Runtime runtime({.workers = 2});
-  Sender tasks(runtime, GetParam());
-  tasks.near.wait();
-  spin_until(tasks.ran, GetParam());
-}
-
-TEST_P(LeavingWithMessages, AfterWorkUntilTakesNoneAlong) {
-  Runtime runtime({.workers = 2});
-  Sender tasks(runtime, GetParam());
-  runtime.work_until([&] { return tasks.sent.load(); });
-  spin_until(tasks.ran, GetParam());
-}
-
-TEST_P(LeavingWithMessages, ByAnExceptionTakesNoneAlong) {
-  Runtime runtime({.workers = 2});
-  Sender tasks(runtime, GetParam());
-  const auto leave = [&] {
-    if (tasks.sent) throw std::runtime_error("enough");
-    return false;
-  };
-  EXPECT_THROW(runtime.work_until(leave), std::runtime_error);
-  spin_until(tasks.ran, GetParam());
+TEST_P(LeavingWithMessages, TakesNoneAlong) {
+  for (const std::string how : {"after a wait for one flow", "after work_until", "by an exception"}) {
+    Runtime runtime({.workers = 2});
+    Sender tasks(runtime, GetParam());
+    const auto leave = [&] {
+      if (tasks.sent && how == "by an exception") throw std::runtime_error("enough");
+      return tasks.sent.load();
+    };
+    if (how == "after a wait for one flow")
+      tasks.near.wait();
+    else if (how == "after work_until")
+      runtime.work_until(leave);
+    else
+      EXPECT_THROW(runtime.work_until(leave), std::runtime_error);
+    spin_until(tasks.ran, GetParam());
+  }
 }
 
 TEST(Leaving, LetsOthersRunItsTasks) {

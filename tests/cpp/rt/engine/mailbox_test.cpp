@@ -58,51 +58,8 @@ TEST(Mailbox, IsEmptyAtFirst) {
   EXPECT_EQ(number_of(entry), 5u) << "an entry that did not come was written";
 }
 
-TEST(Mailbox, GivesWhatWasSentInItsOrder) {
-  const auto owner = mailbox_of(32);
-  Mailbox& mailbox = *owner;
-  for (std::uint64_t n = 0; n < 8; ++n) ASSERT_TRUE(push(mailbox, n));
-  for (std::uint64_t n = 0; n < 8; ++n) expect_next(mailbox, n);
-  EXPECT_TRUE(mailbox.empty());
-}
-
-TEST(Mailbox, CarriesAnyKeyThatFits) {
-  struct Key {
-    std::int16_t step;
-    double place;
-    char letter;
-    bool operator==(const Key&) const = default;
-  };
-  static_assert(Payload::fits<Key>);
-  static_assert(!Payload::fits<char[25]>);
-  const Key key{-3, 0.1, 'x'};
-  const auto owner = mailbox_of(4);
-  Mailbox& mailbox = *owner;
-  ASSERT_TRUE(mailbox.push(entry_of(0).handler, key));
-  Entry entry;
-  ASSERT_TRUE(mailbox.pop(entry));
-  EXPECT_EQ(entry.handler, entry_of(0).handler);
-  EXPECT_EQ(entry.payload.as<Key>(), key);
-}
-
 class MailboxOf : public testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(Capacities, MailboxOf, testing::Values(4, 8, 512), testing::PrintToStringParamName());
-
-TEST_P(MailboxOf, RefusesWhatDoesNotFitAndKeepsWhatDoes) {
-  const std::uint64_t capacity = GetParam();
-  const auto owner = mailbox_of(capacity);
-  Mailbox& mailbox = *owner;
-  for (std::uint64_t n = 0; n < capacity; ++n) ASSERT_TRUE(push(mailbox, entry_of(n), 1));
-  for (const std::size_t words : {1u, 2u, 3u}) EXPECT_FALSE(push(mailbox, entry_of(1000), words));
-  Entry entry;
-  for (std::uint64_t n = 0; n < 2; ++n) ASSERT_TRUE(mailbox.pop(entry) && number_of(entry) == n);
-  EXPECT_FALSE(push(mailbox, entry_of(1000), 3));
-  EXPECT_TRUE(push(mailbox, entry_of(capacity), 2));
-  EXPECT_FALSE(push(mailbox, entry_of(1000), 1));
-  for (std::uint64_t n = 2; n <= capacity; ++n) ASSERT_TRUE(mailbox.pop(entry) && number_of(entry) == n);
-  EXPECT_EQ(entry.payload.words[1], entry_of(capacity).payload.words[1]);
-  EXPECT_TRUE(mailbox.empty());
-}
 
 TEST_P(MailboxOf, GoesRoundWithAnyNumberOfEntries) {
   const std::uint64_t capacity = GetParam();

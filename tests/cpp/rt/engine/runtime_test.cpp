@@ -60,32 +60,6 @@ TEST(Runtime, WithNothingToDoIsDone) {
   const Runtime never_waited({.workers = 3});
 }
 
-TEST(Runtime, WaitsAgainAndAgain) {
-  Runtime runtime({.workers = 3});
-  Tree tree(runtime, 50);
-  for (int n = 1; n <= rounds(500); ++n) {
-    tree.plant();
-    runtime.wait();
-    ASSERT_EQ(tree.ran(), 50 * n);
-  }
-}
-
-TEST(Runtime, JoinsAndStartsAgain) {
-  for (const int workers : {1, 2, 5}) {
-    Runtime runtime({.workers = workers});
-    Tree tree(runtime, 200);
-    for (int n = 1; n <= 50; ++n) {
-      tree.plant();
-      runtime.join();
-      ASSERT_EQ(tree.ran(), 200 * n);
-      runtime.start();
-    }
-    runtime.start();  // it has started: nothing happens
-    runtime.join();
-    runtime.join();
-  }
-}
-
 TEST(Runtime, HasNoThreadsOnceJoined) {
   const auto before = all_threads();
   Runtime runtime({.workers = 4});
@@ -97,16 +71,6 @@ TEST(Runtime, HasNoThreadsOnceJoined) {
   EXPECT_EQ(threads_since(before).size(), 3U);
   runtime.start();
   EXPECT_EQ(threads_since(before).size(), 3U);
-}
-
-TEST(Runtime, KeepsWhatComesWhileItIsJoined) {
-  Runtime runtime({.workers = 3});
-  Tree tree(runtime, 100);
-  runtime.join();
-  tree.plant();
-  runtime.start();
-  runtime.wait();
-  EXPECT_EQ(tree.ran(), 100);
 }
 
 TEST(Runtime, StartsAgainByItselfToWaitForWork) {
@@ -127,32 +91,6 @@ TEST(Runtime, StartsAgainByItselfToWaitForWork) {
     }
     EXPECT_EQ(ran, 2);
   }
-}
-
-TEST(Runtime, EndsWithAllTasksDone) {
-  std::atomic<int> ran{0};
-  {
-    Runtime runtime({.workers = 3});
-    Taskflow<int> flow(runtime);
-    flow.indegree([](int) { return 0; }).run([&](int) {
-      std::this_thread::sleep_for(1ms);
-      ++ran;
-    });
-    for (int k = 0; k < 20; ++k) flow.fulfill(k);
-  }
-  EXPECT_EQ(ran, 20);
-}
-
-TEST(Runtime, WaitsForAFlowThatEnds) {
-  Runtime runtime({.workers = 2});
-  for (int n = 0; n < 100; ++n) {
-    auto tree = std::make_unique<Tree>(runtime, 100);
-    tree->plant();
-  }
-  Tree last(runtime, 10);
-  last.plant();
-  runtime.wait();
-  EXPECT_EQ(last.ran(), 10);
 }
 
 TEST(Runtime, DoesNotWaitForItselfInATask) {
@@ -313,20 +251,6 @@ TEST(Holds, CoverWhatIsFulfilledUnderThem) {
   outside.join();
   runtime.wait();
   EXPECT_EQ(ran, sent);
-}
-
-TEST(Flows, MayBeWaitedForByManyThreads) {
-  Runtime runtime({.workers = 2});
-  std::vector<std::jthread> callers;
-  for (int caller = 0; caller < 4; ++caller)
-    callers.emplace_back([&] {
-      for (int n = 0; n < 50; ++n) {
-        Tree tree(runtime, 200);
-        tree.plant();
-        tree.wait();
-        ASSERT_EQ(tree.ran(), 200);
-      }
-    });
 }
 
 TEST(Flows, LeaveWhatOthersWaitFor) {

@@ -180,49 +180,5 @@ TEST(Sleeper, MissesNoWakeUpOfPingPong) {
   EXPECT_GT(balls[0].turn, 0);
 }
 
-/// Several wake one, which empties all their boxes before it sleeps again.
-TEST(Sleeper, MissesNoWakeUpOfSeveral) {
-  constexpr std::size_t wakers = 3;
-  Watched threads(1);
-  struct alignas(apart) Box {
-    std::atomic<std::int64_t> sent{0}, received{0};
-    std::atomic<bool> closed{false};
-  } boxes[wakers];
-  const auto waker = [&](std::size_t k) {
-    Dice dice(k);
-    const Race race(30'000);
-    for (std::int64_t n = 1; race.has(n - 1) && !threads.given_up(); ++n) {
-      dice.tarry(1000);
-      boxes[k].sent.store(n, std::memory_order_release);
-      threads.sleeper(0).wake();
-      for (Patience patience; boxes[k].received.load(std::memory_order_acquire) != n && !threads.given_up();)
-        patience.wait();
-    }
-    boxes[k].closed.store(true, std::memory_order_release);
-    threads.sleeper(0).wake();
-  };
-  const auto sleeper = [&] {
-    Dice dice(9);
-    const auto pending = [](const Box& box) {
-      return box.sent.load(std::memory_order_acquire) != box.received.load(std::memory_order_relaxed);
-    };
-    const auto all_closed = [&] {
-      return std::ranges::all_of(boxes, [](const Box& box) { return box.closed.load(std::memory_order_acquire); });
-    };
-    const auto work = [&] { return std::ranges::any_of(boxes, pending) || all_closed(); };
-    while (!all_closed() && !threads.given_up()) {
-      for (Box& box : boxes)
-        if (pending(box)) {
-          box.received.store(box.sent.load(std::memory_order_acquire), std::memory_order_release);
-          threads.got_on();
-        }
-      dice.tarry(1000);
-      threads.sleeper(0).sleep_unless(work);
-    }
-  };
-  threads.run({sleeper, [&] { waker(0); }, [&] { waker(1); }, [&] { waker(2); }});
-  for (const Box& box : boxes) EXPECT_GT(box.received, 0);
-}
-
 }  // namespace
 }  // namespace taskgrain::rt::detail

@@ -62,16 +62,6 @@ TEST_P(Stealing, GetsWhatATaskMadeThatGoesOn) {
   }
 }
 
-TEST_P(Stealing, GetsAllThatAWorkerHasButTheTaskThatItRuns) {
-  for (int n = 0; n < 20; ++n) {
-    Runtime runtime({.workers = 4, .spin = GetParam()});
-    Party party(runtime, 4);
-    for (int guest = 0; guest < 4; ++guest) party.invite(guest);
-    runtime.wait();
-    ASSERT_TRUE(party.met());
-  }
-}
-
 TEST_P(Stealing, GoesOnAfterTasksThatWereTooShort) {
   Runtime runtime({.workers = 3, .spin = GetParam()});
   std::atomic<std::int64_t> ran{0};

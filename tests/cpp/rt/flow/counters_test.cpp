@@ -243,22 +243,6 @@ TEST(Counters, DestroyEachKeyOnceWhenCleared) {
   EXPECT_EQ(Counted::alive, 0);
 }
 
-TEST(Counters, StayFastWithKeysInOrder) {
-  // The keys of rows, columns and grids: a search that ran through half the table would take minutes here.
-  Counters<std::tuple<int, int>> counters;
-  constexpr int side = 700;
-  for (int i = 0; i < side; ++i)
-    for (int j = 0; j < side; ++j) counters.insert({i, j}, 1);
-  for (int i = 0; i < side; ++i)
-    for (int j = 0; j < side; ++j) {
-      std::int32_t* count = counters.find({i, j});
-      ASSERT_NE(count, nullptr);
-      *count = 0;
-      counters.remove(count);
-    }
-  EXPECT_EQ(counters.size(), 0U);
-}
-
 /// What a number must be multiplied by to give 1, modulo 2^64.
 constexpr std::uint64_t inverse(std::uint64_t odd_number) {
   std::uint64_t found = 1;

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <new>
 #include <string>
 #include <tuple>
@@ -109,42 +108,6 @@ TEST(Key, OfSmallPartsIsAWordOfTheirBytes) {
   EXPECT_EQ(word_of(std::tuple(std::int64_t{-1})), ~std::uint64_t{0});
   EXPECT_EQ(word_of(std::int16_t{-1}), 0xffffU);
   EXPECT_EQ(word_of(std::pair(1, 0.0F)), word_of(std::pair(1, -0.0F)));  // equal, so not by bytes
-}
-
-/// The largest number of keys with the same home, in a table that is twice as large as the keys are many.
-template <typename K>
-int most_at_one_home(const std::vector<K>& keys) {
-  const int bits = static_cast<int>(std::bit_width(2 * keys.size() - 1));
-  std::map<std::uint64_t, int> homes;
-  int most = 0;
-  for (const K& key : keys) most = std::max(most, ++homes[hash_key(key) >> (64 - bits)]);
-  return most;
-}
-
-TEST(Key, RowsGridsAndStridesAreSpread) {
-  constexpr int many = 1 << 14;  // drawn by chance, some home would have seven or so
-  for (const std::int64_t stride : {1, 2, 8, 64, 1000, 4096, 1 << 20}) {
-    std::vector<std::int64_t> row;
-    for (int n = 0; n < many; ++n) row.push_back(n * stride);
-    EXPECT_LE(most_at_one_home(row), 10) << "stride " << stride;
-  }
-  std::vector<std::tuple<int, int>> grid, diagonal;
-  std::vector<std::array<std::int32_t, 2>> arrays;
-  std::vector<std::array<std::int16_t, 3>> cube;
-  std::vector<std::string> names;
-  for (int n = 0; n < many; ++n) {
-    grid.emplace_back(n / 128, n % 128);
-    diagonal.emplace_back(n, -n);
-    arrays.push_back({n % 128, n / 128});
-    cube.push_back({static_cast<std::int16_t>(n % 25), static_cast<std::int16_t>(n / 25 % 25),
-                    static_cast<std::int16_t>(n / 625)});
-    names.push_back("task " + std::to_string(n));
-  }
-  EXPECT_LE(most_at_one_home(grid), 10);
-  EXPECT_LE(most_at_one_home(diagonal), 10);
-  EXPECT_LE(most_at_one_home(arrays), 10);
-  EXPECT_LE(most_at_one_home(cube), 10);
-  EXPECT_LE(most_at_one_home(names), 10);
 }
 
 /// The points of a step, `stride` apart, as keys of every kind that programs use for {step, point}.

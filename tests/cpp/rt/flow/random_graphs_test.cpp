@@ -1,7 +1,5 @@
 /// Random graphs of tasks on random runtimes, every execution and every order checked.
 ///
-/// Each task reads what its predecessors wrote, with no atomics and no locks: a task that runs early or twice gives
-/// another value, and ThreadSanitizer sees a runtime that orders two tasks without synchronising them.
 /// TASKGRAIN_RANDOM_GRAPHS in the environment sets how many graphs there are, TASKGRAIN_RANDOM_SEED the first one's
 /// seed.
 
@@ -18,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "random_tasks.hpp"
 #include "rt/stress.hpp"
 #include "taskgrain/rt.hpp"
 
@@ -31,72 +30,6 @@ int from_environment(const char* name, int otherwise) {
   return text == nullptr ? otherwise : std::atoi(text);
 }
 
-struct Task {
-  std::vector<int> before, after;
-  int worker = 0;
-  int priority = 0;
-  bool bound = false;
-  bool from_outside = false;  // has one fulfilment more, by a thread that is no worker
-  int cost = 0;               // iterations
-  // written by the task, read by those after it
-  int ran = 0;
-  int ran_on = -1;
-  std::uint64_t value = 0;
-};
-
-std::uint64_t hashed(std::uint64_t value) { return (value ^ value >> 29) * 0xbf58476d1ce4e5b9; }
-
-using Random = std::minstd_rand;
-
-class Graph {
- public:
-  Graph(Random& random, int workers) : tasks_(1 + random() % (random() % 4 == 0 ? 3000 : 200)) {
-    const auto number = static_cast<int>(tasks_.size());
-    const int window = 1 + static_cast<int>(random() % 50);
-    const auto most_edges = random() % 6, one_in_slow = 1 + random() % 50;
-    const int favourite = static_cast<int>(random() % static_cast<unsigned>(workers));  // where much is to be stolen
-    const bool ranked = random() % 2 == 0, unfair = random() % 3 == 0;
-    for (int k = 0; k < number; ++k) {
-      Task& task = tasks_[static_cast<std::size_t>(k)];
-      for (auto edges = random() % (most_edges + 1); edges > 0 && k > 0; --edges) {
-        const int to = k - 1 - static_cast<int>(random() % static_cast<unsigned>(std::min(k, window)));
-        task.before.push_back(to);  // the same more than once is more than one dependence
-        tasks_[static_cast<std::size_t>(to)].after.push_back(k);
-      }
-      task.worker =
-          unfair && random() % 8 != 0 ? favourite : static_cast<int>(random() % static_cast<unsigned>(workers));
-      if (ranked) {
-        task.priority = static_cast<int>(random() % 5) - 2;
-        task.bound = random() % 4 == 0;
-      }
-      task.from_outside = task.before.empty() || random() % 40 == 0;
-      task.cost = random() % one_in_slow == 0 ? 3000 : static_cast<int>(random() % 30);
-    }
-  }
-
-  std::vector<Task>& tasks() { return tasks_; }
-  Task& operator[](int k) { return tasks_[static_cast<std::size_t>(k)]; }
-
-  std::uint64_t value_of(int k) {
-    std::uint64_t value = static_cast<std::uint64_t>(k) + 1;
-    for (const int before : (*this)[k].before) value = hashed(value + (*this)[before].value);
-    return value;
-  }
-  /// What each task must have written.
-  std::vector<std::uint64_t> expected() const {
-    std::vector<std::uint64_t> values;
-    for (std::size_t k = 0; k < tasks_.size(); ++k) {
-      std::uint64_t value = k + 1;
-      for (const int before : tasks_[k].before) value = hashed(value + values[static_cast<std::size_t>(before)]);
-      values.push_back(value);
-    }
-    return values;
-  }
-
- private:
-  std::vector<Task> tasks_;
-};
-
 struct Thrown : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -104,7 +37,7 @@ struct Thrown : std::runtime_error {
 /// The graph as three flows with keys of three kinds, task k in flow k modulo 3.
 class Flows {
  public:
-  Flows(Runtime& runtime, Graph& graph)
+  Flows(Runtime& runtime, RandomTasks& graph)
       : graph_(graph), numbers_(runtime, "number"), pairs_(runtime, "pair"), names_(runtime, "name") {
     set(numbers_, [](int key) { return key; });
     set(pairs_, [](const std::pair<int, std::int64_t>& key) { return key.first; });
@@ -132,7 +65,7 @@ class Flows {
   template <typename K, typename NumberOf>
   void set(Taskflow<K>& flow, NumberOf number_of) {
     const auto task = [this, number_of](const K& key) -> Task& { return graph_[number_of(key)]; };
-    flow.indegree([task](const K& key) { return static_cast<int>(task(key).before.size()) + task(key).from_outside; });
+    flow.indegree([this, number_of](const K& key) { return graph_.indegree(number_of(key)); });
     flow.worker([task](const K& key) { return task(key).worker; });
     flow.priority([task](const K& key) { return task(key).priority; });
     flow.bound([task](const K& key) { return task(key).bound; });
@@ -140,16 +73,12 @@ class Flows {
   }
   static std::string name(int k) { return std::to_string(k) + " with a tail that puts it on the heap"; }
   void run(int k) {
-    Task& task = graph_[k];
-    ++task.ran;
-    task.ran_on = this_worker();
-    for (int n = 0; n < task.cost; ++n) detail::pause();
-    task.value = graph_.value_of(k);
+    graph_.run(k);
     if (k == fails_) throw Thrown("as told");
-    for (const int after : task.after) fulfill(after);
+    for (const int after : graph_[k].after) fulfill(after);
   }
 
-  Graph& graph_;
+  RandomTasks& graph_;
   int fails_ = -1;
   Taskflow<int> numbers_;
   Taskflow<std::pair<int, std::int64_t>> pairs_;
@@ -157,7 +86,7 @@ class Flows {
 };
 
 /// Fulfills what comes from outside, from one thread or three, before the wait or during it.
-void fulfill_from_outside(Runtime& runtime, Graph& graph, Flows& flows, Random& random,
+void fulfill_from_outside(Runtime& runtime, RandomTasks& graph, Flows& flows, Random& random,
                           std::vector<std::jthread>& threads) {
   std::vector<int> outside;
   for (int k = 0; k < static_cast<int>(graph.tasks().size()); ++k)
@@ -173,18 +102,6 @@ void fulfill_from_outside(Runtime& runtime, Graph& graph, Flows& flows, Random& 
     });
 }
 
-void expect_right(Graph& graph) {
-  const std::vector<std::uint64_t> expected = graph.expected();
-  for (std::size_t k = 0; k < expected.size(); ++k) {
-    const Task& task = graph.tasks()[k];
-    ASSERT_EQ(task.ran, 1) << "task " << k;
-    ASSERT_EQ(task.value, expected[k]) << "task " << k << " ran early";
-    if (task.bound) {
-      ASSERT_EQ(task.ran_on, task.worker) << "task " << k;
-    }
-  }
-}
-
 /// A graph, run to its end three times on one runtime, sometimes after a run that fails.
 void run_one(unsigned seed) {
   Random random(seed);
@@ -193,10 +110,7 @@ void run_one(unsigned seed) {
   Runtime runtime(
       {.workers = workers, .pin = random() % 4 != 0, .spin = spins[random() % 3], .check = random() % 4 == 0});
   for (int run = 0; run < 3; ++run) {
-    Graph graph(random, workers);
-    const auto clear = [&] {
-      for (Task& task : graph.tasks()) task.ran = 0, task.ran_on = -1, task.value = 0;
-    };
+    RandomTasks graph(random, workers);
     Flows flows(runtime, graph);
     std::vector<std::jthread> threads;
     if (random() % 4 == 0) {
@@ -208,11 +122,11 @@ void run_one(unsigned seed) {
       threads.clear();
       flows.fail_at(-1);
       for (const Task& task : graph.tasks()) ASSERT_LE(task.ran, 1);
-      clear();
+      graph.clear();
     }
     fulfill_from_outside(runtime, graph, flows, random, threads);
     ASSERT_NO_THROW(runtime.wait());
-    expect_right(graph);
+    graph.expect_right();
   }
 }
 

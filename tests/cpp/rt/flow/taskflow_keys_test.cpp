@@ -4,7 +4,6 @@
 
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <compare>
 #include <cstdint>
 #include <ostream>
@@ -132,43 +131,6 @@ TEST(Keys, MayBeLarge) {
         EXPECT_EQ(key.front(), key.back());
         return static_cast<int>(key.front());
       });
-}
-
-/// The largest share of a worker in the points of any step, over the even share; tasks cannot be stolen.
-template <typename K>
-double largest_share(int workers, int points) {
-  Runtime runtime({.workers = workers, .pin = false});
-  constexpr int steps = 5;
-  std::vector<std::array<int, steps>> ran(static_cast<std::size_t>(workers));  // each worker counts in its own
-  Taskflow<K> flow(runtime);
-  flow.indegree([](const K&) { return 1; }).bound([](const K&) { return true; });
-  flow.run([&](const K& key) {
-    const auto [step, point] = key;
-    ++ran[static_cast<std::size_t>(this_worker())][static_cast<std::size_t>(step)];
-    if (step + 1 < steps) flow.fulfill(K{step + 1, point});
-  });
-  for (int point = 0; point < points; ++point) flow.fulfill(K{0, point});
-  runtime.wait();
-  int largest = 0;
-  std::array<int, steps> sums{};
-  for (const auto& of_worker : ran)
-    for (std::size_t step = 0; step < steps; ++step) {
-      largest = std::max(largest, of_worker[step]);
-      sums[step] += of_worker[step];
-    }
-  EXPECT_THAT(sums, testing::Each(points));
-  return 1.0 * largest * workers / points;
-}
-
-TEST(Keys, AreSpreadEvenlyOverTheWorkersByDefault) {
-  for (const int workers : {2, 3, 8, 64}) {
-    // Seven standard deviations of a share that is drawn by chance.
-    constexpr int points = 10'000;
-    const double most = 1 + 7 * std::sqrt(1.0 * workers / points);
-    EXPECT_LE((largest_share<std::array<std::int32_t, 2>>(workers, points)), most) << workers;
-    EXPECT_LE((largest_share<std::pair<int, int>>(workers, points)), most) << workers;
-    EXPECT_LE((largest_share<std::tuple<std::int64_t, std::int64_t>>(workers, points)), most) << workers;
-  }
 }
 
 TEST(Keys, MayBeReferencesToTheTaskThatRuns) {

@@ -97,52 +97,6 @@ TEST(Taskflow, RunsBoundTasksOnTheirWorkerAlone) {
   EXPECT_GT(stolen, 0);
 }
 
-TEST(Taskflow, RunsManyFlowsWithDifferentKeysTogether) {
-  // numbers → strings → pairs → numbers …, each with two fulfilments from the one before.
-  Runtime runtime({.workers = 3});
-  constexpr int rounds = 500;
-  std::atomic<int> ran{0};
-  Taskflow<int> numbers(runtime, "numbers");
-  Taskflow<std::string> strings(runtime, "strings");
-  Taskflow<std::pair<int, int>> pairs(runtime, "pairs");
-  numbers.indegree([](int k) { return k == 0 ? 0 : 2; }).run([&](int k) {
-    ++ran;
-    for (int twice = 0; twice < 2; ++twice) strings.fulfill(std::to_string(k));
-  });
-  strings.indegree([](const std::string&) { return 2; }).run([&](const std::string& key) {
-    ++ran;
-    for (int twice = 0; twice < 2; ++twice) pairs.fulfill({std::stoi(key), -1});
-  });
-  pairs.indegree([](const std::pair<int, int>&) { return 2; }).run([&](const std::pair<int, int>& key) {
-    ++ran;
-    if (key.first < rounds)
-      for (int twice = 0; twice < 2; ++twice) numbers.fulfill(key.first + 1);
-  });
-  numbers.fulfill(0);
-  runtime.wait();
-  EXPECT_EQ(ran, 3 * (rounds + 1));
-}
-
-TEST(Taskflow, TakesTasksThatMakeTasks) {
-  // Fibonacci's numbers by their definition: 21891 tasks that only know their own key.
-  Runtime runtime({.workers = 3});
-  std::atomic<std::int64_t> ones{0}, tasks{0};
-  Taskflow<std::pair<int, std::uint64_t>> fib(runtime, "fib");
-  fib.indegree([](const auto&) { return 0; }).run([&](const std::pair<int, std::uint64_t>& key) {
-    ++tasks;
-    if (key.first < 2) {
-      ones += key.first;
-      return;
-    }
-    fib.fulfill({key.first - 1, 2 * key.second});
-    fib.fulfill({key.first - 2, 2 * key.second + 1});
-  });
-  fib.fulfill({20, 1});
-  runtime.wait();
-  EXPECT_EQ(ones, 6765);
-  EXPECT_EQ(tasks, 21891);
-}
-
 /// A burst of tasks, all fulfilled by one task or thread before any of them can end.
 class Burst {
  public:
@@ -172,17 +126,6 @@ TEST(Burst, FromATaskOverAllWorkers) {
     runtime.wait();
     burst.expect_each_ran_once();
   }
-}
-
-TEST(Burst, FromATaskToOneOtherWorker) {
-  Runtime runtime({.workers = 2});
-  Burst burst(runtime, [](int) { return 1; });
-  Taskflow<int> start(runtime, "start");
-  start.indegree([](int) { return 0; }).worker([](int) { return 0; }).bound([](int) { return true; });
-  start.run([&](int) { burst.fulfill_all(); });
-  start.fulfill(0);
-  runtime.wait();
-  burst.expect_each_ran_once();
 }
 
 TEST(Burst, FromAWorkerWhoseTasksGoOnWhileTheOtherIsBusy) {
@@ -227,22 +170,6 @@ TEST(Burst, FromOutside) {
   burst.fulfill_all();
   runtime.wait();
   burst.expect_each_ran_once();
-}
-
-TEST(Outside, FourThreadsFulfillTogether) {
-  // Each task needs all four threads.
-  constexpr int tasks = 20'000, threads = 4;
-  Runtime runtime({.workers = 3});
-  std::vector<int> ran(tasks);
-  Taskflow<int> flow(runtime);
-  flow.indegree([](int) { return threads; }).run([&](int k) { ++ran[at(k)]; });
-  std::vector<std::jthread> outside;
-  for (int thread = 0; thread < threads; ++thread)
-    outside.emplace_back([&, thread, hold = runtime.hold()] {
-      for (int n = 0; n < tasks; ++n) flow.fulfill((n + thread * tasks / threads) % tasks);
-    });
-  runtime.wait();
-  EXPECT_THAT(ran, testing::Each(1));
 }
 
 TEST(Outside, AHoldKeepsTheCallerWaiting) {

@@ -19,6 +19,7 @@
 #include <tuple>
 #include <vector>
 
+#include "random_tasks.hpp"
 #include "rt/asleep.hpp"
 #include "rt/stress.hpp"
 #include "taskgrain/rt.hpp"
@@ -28,83 +29,25 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Key {
-  std::uint32_t step, point;
-};
-std::ostream& operator<<(std::ostream& out, Key key) { return out << key.step << '.' << key.point; }
-
-/// A graph of random edges, each over one to three steps, and what its tasks have seen.
-struct Graph {
-  struct Node {
-    std::vector<Key> before, after;
-    int worker = 0;
-    int cost = 0;             // pauses
-    std::uint64_t value = 0;  // written by the task, read by those after it: no atomics, no locks
-    int ran = 0;
-    std::atomic<int> asked{0};  // calls of `after`
-    std::set<int> told = {};    // other workers that own tasks after it
-  };
-
-  Graph(std::minstd_rand& random, int workers) : width(1 + static_cast<std::uint32_t>(random() % 20)) {
-    const auto steps = 1 + static_cast<std::uint32_t>(random() % 40);
-    const auto edges = random() % 5, one_in_slow = 1 + random() % 100;
-    const bool blocks = random() % 2 == 0;
-    nodes = std::vector<Node>(std::size_t{steps} * width);
-    for (std::uint32_t step = 0; step < steps; ++step)
-      for (std::uint32_t point = 0; point < width; ++point) {
-        Node& node = (*this)[{step, point}];
-        node.worker = blocks ? static_cast<int>(point) * workers / static_cast<int>(width)
-                             : static_cast<int>(random() % static_cast<unsigned>(workers));
-        node.cost = random() % one_in_slow == 0 ? 3000 : static_cast<int>(random() % 20);
-        for (auto n = edges; n > 0 && step > 0; --n) {
-          const Key before{step - 1 - static_cast<std::uint32_t>(random() % std::min(step, 3U)),
-                           static_cast<std::uint32_t>(random() % width)};
-          node.before.push_back(before);
-          (*this)[before].after.push_back({step, point});
-        }
-      }
-    for (Node& node : nodes)
-      for (const Key next : node.after)
-        if ((*this)[next].worker != node.worker) node.told.insert((*this)[next].worker);
-  }
-  Node& operator[](Key key) { return nodes[number(key)]; }
-  std::size_t number(Key key) const { return std::size_t{key.step} * width + key.point; }
-  std::uint64_t value_of(Key key) {
-    std::uint64_t value = number(key) + 1;
-    for (const Key before : (*this)[key].before)
-      value = (value + (*this)[before].value) * 0xbf58476d1ce4e5b9 ^ value >> 29;
-    return value;
-  }
-
-  std::uint32_t width;
-  std::vector<Node> nodes;
-};
-
 /// What every object here has.
 struct Plain {
-  Graph* graph;
+  RandomTasks* graph;
 
-  int indegree(Key key) const { return static_cast<int>((*graph)[key].before.size()); }
-  int worker(Key key) const { return (*graph)[key].worker; }
-  void work(Key key) const {
-    Graph::Node& node = (*graph)[key];
-    ++node.ran;
-    for (int n = 0; n < node.cost; ++n) detail::pause();
-    node.value = graph->value_of(key);
-  }
-  void run(Key key) const { work(key); }
+  int indegree(int k) const { return graph->indegree(k); }
+  int worker(int k) const { return (*graph)[k].worker; }
+  void run(int k) const { graph->run(k); }
 };
 struct After : Plain {
-  void after(Key key, const auto& tell) const {
-    (*graph)[key].asked.fetch_add(1, std::memory_order_relaxed);
-    for (const Key next : (*graph)[key].after) tell(next);
+  void after(int k, const auto& tell) const {
+    (*graph)[k].asked.fetch_add(1, std::memory_order_relaxed);
+    for (const int next : (*graph)[k].after) tell(next);
   }
 };
 struct Numbered : After {
-  std::size_t number(Key key) const { return graph->number(key); }
+  std::size_t number(int k) const { return static_cast<std::size_t>(k); }
 };
 struct BadlyNumbered : After {
-  std::size_t number(Key key) const { return key.point % 2; }
+  std::size_t number(int k) const { return static_cast<std::size_t>(k % 2); }
 };
 struct AtOnce : After {
   static constexpr std::size_t at_once = 3;
@@ -115,12 +58,12 @@ struct All : Numbered {
 /// Fulfills by itself.
 struct ByItself : Plain {
   static constexpr std::size_t at_once = 5;
-  std::shared_ptr<Taskflow<Key, ByItself>*> flow = std::make_shared<Taskflow<Key, ByItself>*>();
+  std::shared_ptr<Taskflow<int, ByItself>*> flow = std::make_shared<Taskflow<int, ByItself>*>();
 
-  std::size_t number(Key key) const { return graph->number(key); }
-  void run(Key key) const {
-    work(key);
-    for (const Key next : (*graph)[key].after) (*flow)->fulfill(next);
+  std::size_t number(int k) const { return static_cast<std::size_t>(k); }
+  void run(int k) const {
+    graph->run(k);
+    for (const int next : (*graph)[k].after) (*flow)->fulfill(next);
   }
 };
 
@@ -132,31 +75,31 @@ TYPED_TEST_SUITE(TasksObjects, Objects);
 TYPED_TEST(TasksObjects, RunEachTaskOnceAndAfterThoseBeforeIt) {
   const Race race(60);
   for (int round = 0; race.has(round); ++round) {
-    std::minstd_rand random(static_cast<unsigned>(round + 1));
+    SCOPED_TRACE(round);
+    Random random(static_cast<unsigned>(round + 1));
     const int workers = 1 + static_cast<int>(random() % 5);
     Runtime runtime({.workers = workers,
                      .pin = false,
                      .order = random() % 2 == 0 ? Order::oldest : Order::newest,
                      .spin = random() % 2 == 0 ? 0ns : 1ms,
                      .check = random() % 3 == 0});
-    Graph graph(random, workers);
+    RandomTasks graph(random, workers);
     TypeParam tasks;
     tasks.graph = &graph;
-    Taskflow<Key, TypeParam> flow(runtime, tasks);
+    Taskflow<int, TypeParam> flow(runtime, tasks);
     if constexpr (std::is_same_v<TypeParam, ByItself>) *tasks.flow = &flow;
     for (int repeat = 0; repeat < 3; ++repeat) {
-      for (Graph::Node& node : graph.nodes) node.ran = 0, node.asked = 0, node.value = 0;
-      for (std::uint32_t k = 0; k < graph.nodes.size(); ++k)
-        if (const Key key{k / graph.width, k % graph.width}; graph[key].before.empty()) flow.fulfill(key);
+      graph.clear();
+      const auto number = static_cast<int>(graph.tasks().size());
+      for (int k = 0; k < number; ++k)
+        if (graph[k].from_outside) flow.fulfill(k);
       runtime.wait();
-      for (std::uint32_t k = 0; k < graph.nodes.size(); ++k) {
-        const Key key{k / graph.width, k % graph.width};
-        ASSERT_EQ(graph[key].ran, 1) << key << ", round " << round;
-        ASSERT_EQ(graph[key].value, graph.value_of(key)) << key << " ran early, round " << round;
-        if constexpr (!std::is_same_v<TypeParam, ByItself>) {
-          // By who ran it, and by each owner whom that tells; a thief tells the owner, too.
-          ASSERT_LE(graph[key].asked, 1 + static_cast<int>(graph[key].told.size()) + 1) << key;
-        }
+      graph.expect_right(false);
+      for (const Task& task : graph.tasks()) {
+        // By who ran it, and by each owner whom that tells; a thief tells the owner, too.
+        std::set<int> told{task.worker};
+        for (const int next : task.after) told.insert(graph[next].worker);
+        ASSERT_LE(task.asked, 1 + static_cast<int>(told.size()));
       }
     }
   }

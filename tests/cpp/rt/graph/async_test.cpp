@@ -69,66 +69,6 @@ TEST_P(Async, ChainsAreGivenToTheDeviceAtOnce) {
   EXPECT_TRUE(launch.done.is_set());
 }
 
-TEST_P(Async, ALaunchIsDoneWhenTheDeviceIs) {
-  int done = 0;
-  TaskGraph tasks;
-  on_device(tasks, 1, 0, [&] { ++done; });
-  on_device(tasks, 2, 0, [&] { ++done; });
-  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-  device_.pause();
-  const auto launch = graph.launch();
-  std::thread other([&, hold = runtime_.hold()] {
-    while (device_.submitted() < 2) std::this_thread::yield();
-    std::this_thread::sleep_for(2ms);
-    EXPECT_FALSE(launch.done.is_set());
-    device_.resume();
-  });
-  runtime_.work_until([&] { return launch.done.is_set(); });
-  EXPECT_EQ(done, 2);
-  other.join();
-  runtime_.wait();
-}
-
-TEST_P(Async, CarriedEdgesStayOnTheDevice) {
-  int at = 0, wrong = 0;
-  TaskGraph tasks;
-  std::vector<std::size_t> streams{0, 1, 2};
-  const auto step = tasks.async_task<SimulatedDevice::Event>(1, [&](const Turn& turn, const auto& issue) {
-    const auto n = turn.iteration;
-    EXPECT_EQ(issue.after.size(), n == 0 ? 0U : 1U);
-    return device_.submit(static_cast<std::size_t>(n) % 3, issue.after, [&, n] { wrong += at++ != n; }, issue.done);
-  });
-  tasks.carried_edge(step, step);
-  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-  for (int round = 0; round < 20; ++round) {
-    at = 0;
-    graph.launch({.iterations = 12});
-    runtime_.wait();
-    EXPECT_EQ(at, 12);
-  }
-  EXPECT_EQ(wrong, 0);
-}
-
-TEST_P(Async, TheDeviceMayBeDoneAtOnce) {
-  std::atomic<int> ran{0};
-  TaskGraph tasks;
-  const auto at_once = [&](const Turn&, const Issue<int>& issue) -> int {
-    ran.fetch_add(1);
-    issue.done();
-    return 0;
-  };
-  const auto a = tasks.async_task<int>(0, at_once), b = tasks.async_task<int>(1, at_once);
-  const auto host = tasks.task(2, [&] { ran.fetch_add(1); });
-  tasks.edge(a, b);
-  tasks.edge(b, host);
-  tasks.carried_edge(a, a);
-  tasks.carried_edge(b, a);
-  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-  for (int k = 0; k < 100; ++k) graph.launch({.iterations = 1 + k % 3});
-  runtime_.wait();
-  EXPECT_EQ(ran.load(), 3 * (34 * 1 + 33 * 2 + 33 * 3));
-}
-
 TEST_P(Async, TheHostWorksWhileTheDeviceDoes) {
   std::atomic<int> ran{0};
   TaskGraph tasks;
@@ -145,20 +85,6 @@ TEST_P(Async, TheHostWorksWhileTheDeviceDoes) {
   graph.launch();
   runtime_.wait();
   EXPECT_EQ(ran.load(), 2);
-}
-
-TEST_P(Async, PostconditionsWaitForTheDevice) {
-  bool done = false, seen = false;
-  TaskGraph tasks;
-  const auto work = on_device(tasks, 1, 0, [&] { done = true; });
-  const auto out = tasks.postcondition();
-  tasks.edge(work, out);
-  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-  std::thread other = resume_after(1);
-  graph.launch().postcondition(out).then([&] { seen = done; });
-  runtime_.wait();
-  other.join();
-  EXPECT_TRUE(seen);
 }
 
 TEST_P(Async, LongWaitsSleep) {

@@ -63,23 +63,6 @@ TEST_P(CancelledLaunches, LetLaterOnesRun) {
   runtime_.wait();
 }
 
-TEST_P(CancelledLaunches, AgainstTheEventBeforeThemLoseNone) {
-  TaskGraph tasks("graph");
-  tasks.task(1, [] {});
-  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-  const auto hold = runtime_.hold();
-  for (int round = 0; round < rounds(2000); ++round) {
-    const Event event;
-    graph.launch({.after = {event}});
-    std::thread other([&] { event.set(); });
-    for (int k = 0; k < round % 200; ++k) detail::pause();
-    graph.cancel();
-    graph.launch();
-    runtime_.wait(graph.launch().done);
-    other.join();
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Policies, CancelledLaunches, every_policy, policy_name);
 
 }  // namespace

@@ -85,14 +85,6 @@ TEST_P(Compiling, CompletionOfAsynchronousTasksIsNotImplied) {
   EXPECT_EQ(graph.statistics().implied, 0U);
 }
 
-TEST_P(Compiling, AGraphMayBeEmpty) {
-  CompiledGraph graph(runtime_, TaskGraph(), GetParam());
-  EXPECT_EQ(graph.statistics().tasks, 0U);
-  const auto launch = graph.launch({.iterations = 7});
-  runtime_.wait();
-  EXPECT_TRUE(launch.done.is_set());
-}
-
 TEST_P(Compiling, EventsMayBeAllThereIs) {
   TaskGraph tasks;
   const auto before = tasks.precondition(), after = tasks.postcondition(), free = tasks.postcondition(),

@@ -41,15 +41,6 @@ TEST(Event, CallsAtOnceWhatComesLate) {
   EXPECT_TRUE(event.is_set());
 }
 
-TEST_P(Events, SayWhenALaunchIsDone) {
-  std::atomic<int> ran{0};
-  const auto graph = each_worker([&](int) { ran.fetch_add(1, std::memory_order_relaxed); });
-  const auto launch = graph->launch({.iterations = 10});
-  runtime_.work_until([&] { return launch.done.is_set(); });
-  EXPECT_EQ(ran.load(), 30);
-  runtime_.wait();
-}
-
 TEST_P(Events, ChainGraphs) {
   std::array<int, 3> value{};  // of each worker: no atomics, so the event must order memory between all workers
   const auto add = each_worker([&](int w) { value[static_cast<std::size_t>(w)] += 1; });
@@ -100,31 +91,6 @@ TEST_P(Events, LaunchFromATaskOfAnotherGraphAndOfItself) {
   EXPECT_EQ(ran.load(), 50 * 2 * 3);
 }
 
-TEST_P(Events, LaunchFromOtherThreads) {
-  std::atomic<int> ran{0};
-  const auto graph = each_worker([&](int) { ran.fetch_add(1, std::memory_order_relaxed); });
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 3; ++t)
-    threads.emplace_back([&, hold = runtime_.hold()] {
-      for (int k = 0; k < 100; ++k) graph->launch();
-    });
-  runtime_.wait();
-  EXPECT_EQ(ran.load(), 900);
-  for (std::thread& thread : threads) thread.join();
-}
-
-TEST_P(Events, OfEarlierLaunchesAreSetFirst) {
-  const auto graph = each_worker([](int) {});
-  std::vector<std::size_t> order;
-  Event go;
-  for (std::size_t k = 0; k < 20; ++k)
-    graph->launch({.iterations = k % 3 == 2 ? 0 : 1, .after = {go}}).done.then([&order, k] { order.push_back(k); });
-  go.set();
-  runtime_.wait();
-  ASSERT_EQ(order.size(), 20U);
-  for (std::size_t k = 0; k < 20; ++k) EXPECT_EQ(order[k], k);
-}
-
 TEST_P(Events, ManyLaunchesWithoutIterationsMayWait) {
   const auto graph = each_worker([](int) { FAIL(); });
   CompiledGraph empty(runtime_, TaskGraph(), GetParam());
@@ -140,41 +106,6 @@ TEST_P(Events, ManyLaunchesWithoutIterationsMayWait) {
   go.set();
   EXPECT_TRUE(done.is_set());
   EXPECT_TRUE(done_too.is_set());
-}
-
-TEST_P(Events, PreconditionsHoldForAllIterations) {
-  for (const bool before : {true, false}) {
-    for (std::int64_t iterations = 1; iterations <= 6; ++iterations) {
-      int early = 0, ran = 0;
-      std::atomic<bool> met{false};
-      TaskGraph tasks;
-      const auto event = tasks.precondition("input");
-      const auto reader = tasks.task(1, [&] { early += !met.load(), ++ran; });
-      const auto after = tasks.task(2, [&] { ++ran; });
-      tasks.task(0, [] {});  // free to run ahead
-      tasks.edge(event, reader);
-      tasks.edge(reader, after);
-      tasks.carried_edge(after, reader);  // one at a time: ran needs no atomics
-      CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-      const Event input;
-      const auto set = [&] {
-        met = true;
-        input.set();
-      };
-      if (before) set();
-      const auto launch = graph.launch({.iterations = iterations, .preconditions = {{event, input}}});
-      std::thread other;
-      if (!before)
-        other = std::thread([&, hold = runtime_.hold()] {
-          std::this_thread::sleep_for(2ms);
-          set();
-        });
-      runtime_.wait();
-      if (!before) other.join();
-      EXPECT_EQ(early, 0);
-      EXPECT_EQ(ran, 2 * iterations);
-    }
-  }
 }
 
 TEST_P(Events, PreconditionsAreOfOneLaunchEach) {
@@ -244,17 +175,6 @@ TEST_P(Events, APostconditionStartsTheNextGraph) {
     EXPECT_EQ(order.back(), 2);
     order.clear();
   }
-}
-
-TEST_P(Events, RelaunchManyTimes) {
-  std::array<int, 3> ran{};
-  const auto graph = each_worker([&](int w) { ++ran[static_cast<std::size_t>(w)]; });
-  for (int k = 0; k < 2000; ++k) {
-    graph->launch();
-    if (k % 100 == 0) runtime_.wait();
-  }
-  runtime_.wait();
-  EXPECT_THAT(ran, Each(2000));
 }
 
 TEST_P(Events, TheDestructorWaits) {

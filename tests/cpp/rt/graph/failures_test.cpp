@@ -95,33 +95,6 @@ TEST_P(Failures, OfOneGraphLeaveTheOthers) {
   }
 }
 
-TEST_P(Failures, EndALaunchOfManyIterationsSoon) {
-  // On each worker: with others that wait for it, and with some that wait for nobody.
-  for (int worker = 0; worker < 3; ++worker) {
-    std::atomic<std::int64_t> late{0};
-    std::atomic<bool> thrown{false};
-    TaskGraph tasks("long");
-    std::vector<TaskGraph::Node> nodes;
-    for (int w = 0; w < 3; ++w)
-      nodes.push_back(tasks.task(w, [&, w](const Turn& turn) {
-        if (thrown) ++late;
-        if (w == worker && turn.iteration == 100) {
-          thrown = true;
-          throw std::runtime_error("enough");
-        }
-      }));
-    tasks.carried_edge(nodes[0], nodes[1]);
-    tasks.carried_edge(nodes[1], nodes[0]);
-    tasks.carried_edge(nodes[2], nodes[2]);
-    CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-    for (int round = 0; round < 3; ++round) {
-      thrown = false;
-      EXPECT_THROW(runtime_.wait(graph.launch({.iterations = 100'000'000'000}).done), TaskFailed);
-    }
-    EXPECT_LT(late, 10'000'000'000);
-  }
-}
-
 TEST_P(Failures, OfACallbackIsTold) {
   TaskGraph tasks("graph");
   tasks.task(1, [] {});
@@ -186,23 +159,6 @@ TEST_P(Failures, IterationsThatCannotBeCountedAreRefused) {
   runtime_.wait();
 }
 
-TEST_P(Failures, HeldLaunchesAreNeverStuck) {
-  TaskGraph tasks("graph");
-  tasks.task(1, [] {});
-  CompiledGraph graph(runtime_, std::move(tasks), GetParam());
-  std::atomic<bool> over{false};
-  std::thread outside([&] {
-    for (int n = 0; n < rounds(2000); ++n) {
-      const auto hold = runtime_.hold();
-      graph.launch();
-    }
-    over = true;
-  });
-  while (!over) EXPECT_NO_THROW(runtime_.wait());
-  outside.join();
-  runtime_.wait();
-}
-
 TEST_P(Failures, AChainOfManyLaunchesEndsWithoutCallsWithinCalls) {
   std::vector<std::unique_ptr<CompiledGraph>> graphs;
   OneLoop loop;
@@ -262,45 +218,6 @@ TEST_P(Failures, AStartThatThrowsAfterDoneDoesNotFailTheNextLaunch) {
     runtime_.wait();
   }
   EXPECT_EQ(starts, 40);
-}
-
-/// Launches from a thread that does not hold, while another thread's wait finds launches stuck again and again: no task
-/// runs before those that it comes after.
-TEST_P(Failures, LaunchesFromOutsideBesideAStuckRunKeepTheirOrder) {
-  std::atomic<int> wrong{0};
-  std::array<std::atomic<std::int64_t>, 3> at{};
-  TaskGraph tasks("ring"), stuck("stuck");
-  std::vector<TaskGraph::Node> nodes;
-  for (std::size_t k = 0; k < 3; ++k)
-    nodes.push_back(tasks.task(static_cast<int>(k), [&, k] {
-      const std::int64_t n = at[k].load() + 1;
-      if (k > 0 && at[k - 1].load() < n) ++wrong;
-      at[k] = n;
-    }));
-  tasks.edge(nodes[0], nodes[1]);
-  tasks.edge(nodes[1], nodes[2]);
-  tasks.carried_edge(nodes[2], nodes[0]);
-  const auto fish = stuck.precondition("fish");
-  stuck.edge(fish, stuck.task(1, [] {}));
-  CompiledGraph ring(runtime_, std::move(tasks), GetParam()), never(runtime_, std::move(stuck), GetParam());
-  std::atomic<bool> over{false};
-  std::int64_t launched = 0;
-  std::thread outside([&] {
-    for (int n = 0; n < rounds(300); ++n, launched += 3) ring.launch({.iterations = 3});
-    over = true;
-  });
-  do {
-    never.launch({.preconditions = {{fish, Event()}}});
-    try {
-      runtime_.wait();  // where others launch again and again, nothing may be found
-    } catch (const Stuck&) {
-    }
-  } while (!over);
-  outside.join();
-  never.launch({.preconditions = {{fish, Event()}}});
-  EXPECT_THAT([&] { runtime_.wait(); }, testing::ThrowsMessage<Stuck>(HasSubstr("stuck fish: fulfilled 0 of 1")));
-  EXPECT_EQ(wrong, 0);
-  EXPECT_EQ(at[2], launched);
 }
 
 TEST_P(Failures, ACycleIsNamed) {

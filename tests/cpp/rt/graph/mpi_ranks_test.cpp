@@ -23,14 +23,13 @@
 #include "allocations.hpp"
 #include "comm/messenger.hpp"
 #include "comm/mpi_transport.hpp"
-#include "random_ranks.hpp"
+#include "graphs_on_ranks.hpp"
 #include "rt/stress.hpp"
 #include "taskgrain/rt.hpp"
 
 namespace taskgrain::rt {
 namespace {
 
-using testing::HasSubstr;
 using Node = TaskGraph::Node;
 
 /// As MpiCommunicator, with any options of the transport and any implementation of MPI.
@@ -49,77 +48,19 @@ RuntimeOptions with(Communicator& comm, int workers = 1) {
   return options;
 }
 
-/// A ring: each rank sends what it has got, and what `step` says, to the next one.
-class Ring {
- public:
-  Ring(Communicator& comm, Runtime& runtime, std::size_t words, std::function<void(const Turn&)> step = nullptr,
-       int worker = 0)
-      : words_(words) {
-    TaskGraph graph(comm, "ring");
-    in_ = graph.receive((comm.rank() + comm.ranks() - 1) % comm.ranks(), 7, words * sizeof(std::int64_t));
-    const Node task = graph.task(
-        worker,
-        [this, step = std::move(step)](const Turn& turn) {
-          if (step) step(turn);
-          for (std::int64_t& word : words_) word = turn.iteration == 0 ? 1 : 1 + got(turn);
-        },
-        "step");
-    const Node out = graph.send(worker, (comm.rank() + 1) % comm.ranks(), 7, std::as_bytes(std::span(words_)));
-    graph.carried_edge(in_, task);
-    graph.edge(task, out);
-    graph.carried_edge(out, task);
-    compiled_.emplace(runtime, std::move(graph));
-  }
-
-  CompiledGraph& compiled() { return *compiled_; }
-  /// What this rank has computed last; in iteration n that is n + 1.
-  std::int64_t last() const { return words_.back(); }
-
- private:
-  std::int64_t got(const Turn& turn) const {
-    const auto bytes = compiled_->received(in_, turn, 1);
-    std::int64_t word = 0;
-    std::memcpy(&word, bytes.data() + bytes.size() - sizeof word, sizeof word);
-    return word;
-  }
-
-  std::vector<std::int64_t> words_;
-  Node in_;
-  std::optional<CompiledGraph> compiled_;
-};
-
-void run_random_bodies(Communicator& comm, std::int64_t bodies, std::uint64_t first_seed) {
-  for (const int workers : {1, 2}) {
-    Runtime runtime(with(comm, workers));
-    for (std::int64_t seed = 0; seed < bodies; ++seed) {
-      const Body body(first_seed + static_cast<std::uint64_t>(1000 * workers + seed), comm.ranks(), workers);
-      CompiledShare share(body, comm, runtime);
-      for (const std::int64_t iterations : {1, 2, 7, 40}) {
-        const auto launch = share.compiled().launch({.iterations = iterations});
-        seed % 2 == 0 ? runtime.wait(launch.done) : runtime.wait();
-        const auto expected = body.expected(iterations);
-        for (std::size_t k = 0; k < body.tasks.size(); ++k)
-          if (share.own(k)) {
-            EXPECT_EQ(share.output(k, iterations - 1)[0], expected[k]) << "seed " << seed << " task " << k;
-          }
-      }
-    }
-  }
-}
-
 TEST(MpiRanksOfAGraph, RandomBodiesComputeWhatALoopDoes) {
   OverMpi comm;
-  run_random_bodies(comm, rounds(10), 0);
+  run_random_bodies(comm, with, rounds(10), 0);
 }
 
 TEST(MpiRanksOfAGraph, SendWhatIsTooLargeForOneMessageInPieces) {
   OverMpi comm({.piece_bytes = 48});
-  run_random_bodies(comm, rounds(4), 5000);
+  run_random_bodies(comm, with, rounds(4), 5000);
 }
 
 TEST(MpiRanksOfAGraph, DoWithoutRepeatedMessagesIfThereAreNoTagsLeft) {
   OverMpi comm({.most_tag = 90});  // enough for the first graphs
-  run_random_bodies(comm, rounds(4), 9000);
+  run_random_bodies(comm, with, rounds(4), 9000);
 }
 
 TEST(MpiRanksOfAGraph, AllocateNothingInAnIteration) {
@@ -233,23 +174,7 @@ std::vector<std::unique_ptr<OverMpi>> failed;
 TEST(MpiRanksOfAGraph, FailTogether) {
   for (const std::size_t words : {2u, 30000u}) {
     OverMpi& comm = *failed.emplace_back(std::make_unique<OverMpi>());
-    Runtime runtime(with(comm));
-    Ring ring(comm, runtime, words, [&](const Turn& turn) {
-      if (comm.rank() == 1 && turn.iteration == 50) throw std::runtime_error("on purpose");
-    });
-    const auto launch = ring.compiled().launch({.iterations = 1000000});
-    try {
-      runtime.wait(launch.done);
-      ADD_FAILURE() << "it has ended";
-    } catch (const RankFailed& error) {
-      EXPECT_NE(comm.rank(), 1);
-      EXPECT_EQ(error.rank(), 1);
-      EXPECT_THAT(error.what(), HasSubstr("on purpose"));
-    } catch (const TaskFailed& error) {
-      EXPECT_EQ(comm.rank(), 1);
-      EXPECT_THAT(error.what(), HasSubstr("step of iteration 50"));
-    }
-    EXPECT_THROW(ring.compiled().launch(), RankFailed);
+    fail_together(comm, with(comm), words);
   }
 }
 

@@ -237,4 +237,33 @@ class RandomGraph {
   std::atomic<std::int64_t> clock_{1};  // relaxed, so that it orders nothing
 };
 
+/// Compiles a graph and launches it in every way: what it waits for comes before a launch or after it, from this thread
+/// or from another one, and some launches are waited for. \returns its faults
+inline std::vector<std::string> faults_of(RandomGraph& graph, Random& random, Runtime& runtime,
+                                          const std::vector<int>& iterations, Policy policy) {
+  std::vector<std::thread> others;
+  CompiledGraph compiled(runtime, graph.build(iterations), policy);
+  for (std::size_t l = 0; l < iterations.size(); ++l) {
+    CompiledGraph::LaunchOptions options{.iterations = iterations[l]};
+    for (const auto node : graph.preconditions()) options.preconditions.emplace_back(node, Event());
+    const auto meet = [&graph, l, events = options.preconditions] {
+      for (std::size_t k = 0; k < events.size(); ++k) {
+        graph.meeting(l, k);
+        events[k].second.set();
+      }
+    };
+    const bool before = chance(random, 0.3);
+    if (before) meet();
+    graph.watch(l, compiled.launch(options));
+    if (!before && chance(random, 0.6))
+      others.emplace_back([meet, hold = runtime.hold()] { meet(); });
+    else if (!before)
+      meet();
+    if (chance(random, 0.3)) runtime.wait();
+  }
+  runtime.wait();
+  for (std::thread& other : others) other.join();
+  return graph.faults();
+}
+
 }  // namespace taskgrain::rt

@@ -4,7 +4,6 @@
 
 #include <chrono>
 #include <string>
-#include <thread>
 
 #include "policies.hpp"
 #include "random_graph.hpp"
@@ -29,37 +28,13 @@ class RandomGraphs : public testing::TestWithParam<Policy> {
     std::vector<int> iterations;
     for (int launches = between(random, 1, 4); launches > 0; --launches)
       iterations.push_back(between(random, chance(random, 0.1) ? 0 : 1, 5));
-    CompiledGraph compiled(runtime, graph.build(iterations), GetParam());
-    for (std::size_t l = 0; l < iterations.size(); ++l) {
-      CompiledGraph::LaunchOptions options{.iterations = iterations[l]};
-      for (const auto node : graph.preconditions()) options.preconditions.emplace_back(node, Event());
-      const bool before = chance(random, 0.3);
-      const auto meet = [&graph, l, events = options.preconditions] {
-        for (std::size_t k = 0; k < events.size(); ++k) {
-          graph.meeting(l, k);
-          events[k].second.set();
-        }
-      };
-      if (before) meet();
-      graph.watch(l, compiled.launch(options));
-      if (!before && chance(random, 0.5)) {
-        others_.emplace_back([meet, hold = runtime.hold()] { meet(); });
-      } else if (!before) {
-        meet();
-      }
-      if (chance(random, 0.3)) runtime.wait();
-    }
-    runtime.wait();
-    for (std::thread& other : others_) other.join();
-    others_.clear();
-    EXPECT_THAT(graph.faults(), IsEmpty()) << "seed " << seed << ", " << workers << " workers; " << graph.text();
+    EXPECT_THAT(faults_of(graph, random, runtime, iterations, GetParam()), IsEmpty())
+        << "seed " << seed << ", " << workers << " workers; " << graph.text();
   }
   static void check_all(const Ingredients& ingredients) {
     const auto graphs = static_cast<std::uint64_t>(rounds(600));
     for (std::uint64_t seed = 0; seed < graphs && !HasFailure(); ++seed) check(seed, ingredients);
   }
-
-  static inline std::vector<std::thread> others_;
 };
 
 TEST_P(RandomGraphs, KeepTheirEdges) { check_all({.carried = false, .events = false}); }

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "random_ranks.hpp"
+#include "graphs_on_ranks.hpp"
 #include "rt/comm/ranks.hpp"
 #include "rt/stress.hpp"
 #include "taskgrain/rt.hpp"
@@ -31,101 +31,7 @@ TEST_P(Ranked, RandomBodiesComputeWhatALoopDoes) {
   const std::int64_t bodies = rounds(40);
   on_ranks(GetParam(), [&](int) {
     Communicator comm;
-    for (const int workers : {1, 2}) {
-      Runtime runtime(with(comm, workers));
-      for (std::int64_t seed = 0; seed < bodies; ++seed) {
-        const Body body(static_cast<std::uint64_t>(1000 * workers + seed), comm.ranks(), workers);
-        CompiledShare share(body, comm, runtime);
-        for (const std::int64_t iterations : {1, 2, 7, 40}) {
-          const auto launch = share.compiled().launch({.iterations = iterations});
-          seed % 2 == 0 ? runtime.wait(launch.done) : runtime.wait();
-          const auto expected = body.expected(iterations);
-          for (std::size_t k = 0; k < body.tasks.size(); ++k)
-            if (share.own(k)) {
-              ASSERT_EQ(share.output(k, iterations - 1)[0], expected[k]) << "seed " << seed << " task " << k;
-            }
-        }
-      }
-    }
-  });
-}
-
-TEST(RanksOfAGraph, DoNotHoldASendBackForALaterOne) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm, 2));
-    TaskGraph graph(comm, "both ways");
-    std::int64_t number = 0;
-    const auto bytes = std::as_bytes(std::span(&number, 1));
-    const Node first = graph.task(1, [&] { ++number; }), second = graph.task(1, [] {});
-    // One worker sends both, one after the other; the second task of each rank waits for the first send of the other.
-    const Node sends[] = {graph.send(0, 1 - rank, 1, bytes), graph.send(0, 1 - rank, 2, bytes)};
-    graph.edge(first, sends[0]);
-    graph.edge(second, sends[1]);
-    graph.edge(first, second);
-    graph.edge(graph.receive(1 - rank, 1, sizeof number), second);
-    graph.edge(graph.receive(1 - rank, 2, sizeof number), graph.task(1, [] {}));
-    graph.carried_edge(sends[1], first);
-    CompiledGraph compiled(runtime, std::move(graph));
-    runtime.wait(compiled.launch({.iterations = 10}).done);
-    EXPECT_EQ(number, 10);
-    runtime.wait();
-  });
-}
-
-TEST(RanksOfAGraph, MaySendWhenTheyHaveReceived) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
-    TaskGraph graph(comm, "relay");
-    std::int64_t number = 0;
-    const auto bytes = std::as_bytes(std::span(&number, 1));
-    if (rank == 0) {
-      const Node last = graph.send(0, 1, 3, bytes), first = graph.send(0, 1, 1, bytes);  // not in their order
-      const Node make = graph.task(0, [&] { ++number; });
-      graph.edge(make, first);
-      graph.carried_edge(first, make);
-      graph.carried_edge(last, make);
-      graph.edge(graph.receive(1, 2, sizeof number), last);
-    } else {
-      graph.edge(graph.receive(0, 1, sizeof number), graph.send(0, 0, 2, bytes));
-      graph.edge(graph.receive(0, 3, sizeof number), graph.task(0, [&] { ++number; }));
-    }
-    CompiledGraph compiled(runtime, std::move(graph));
-    runtime.wait(compiled.launch({.iterations = 10}).done);
-    EXPECT_EQ(number, 10);
-    runtime.wait();
-  });
-}
-
-TEST(RanksOfAGraph, RunAheadOfOneThatIsLate) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
-    TaskGraph graph(comm, "pipe");
-    std::int64_t number = 0, sum = 0;
-    const CompiledGraph* compiled = nullptr;
-    Node in;
-    if (rank == 0) {
-      const Node count = graph.task(0, [&] { ++number; });
-      const Node out = graph.send(0, 1, 5, std::as_bytes(std::span(&number, 1)));
-      graph.edge(count, out);
-      graph.carried_edge(out, count);
-    } else {
-      in = graph.receive(0, 5, sizeof number);
-      const Node add = graph.task(0, [&](const Turn& turn) {
-        if (turn.iteration % 100 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        std::int64_t got = 0;
-        std::memcpy(&got, compiled->received(in, turn).data(), sizeof got);
-        EXPECT_EQ(got, turn.iteration + 1);
-        sum += got;
-      });
-      graph.edge(in, add);
-    }
-    CompiledGraph made(runtime, std::move(graph));
-    compiled = &made;
-    runtime.wait(made.launch({.iterations = 2000}).done);
-    EXPECT_EQ(sum, rank == 1 ? 2000 * 2001 / 2 : 0);
+    run_random_bodies(comm, with, bodies, 0);
   });
 }
 
@@ -206,19 +112,14 @@ TEST(RanksOfAGraph, LeaveACommunicatorThatWorksIfAllKnowWhatIsWrong) {
 }
 
 TEST(RanksOfAGraph, AreNotLaunchedAgainAfterACancel) {
-  on_ranks(2, [](int rank) {
+  on_ranks(2, [](int) {
     Communicator comm;
     Runtime runtime(with(comm));
-    static std::byte bytes[16];
-    TaskGraph graph(comm, "pair");
-    const Node task = graph.task(0, [] {});
-    graph.carried_edge(graph.receive(1 - rank, 0, 16), task);
-    graph.edge(task, graph.send(0, 1 - rank, 0, bytes));
-    CompiledGraph compiled(runtime, std::move(graph));
-    compiled.launch({.iterations = 1'000'000'000});
-    compiled.cancel();
+    Ring ring(comm, runtime, 2);
+    ring.compiled().launch({.iterations = 1'000'000'000});
+    ring.compiled().cancel();
     runtime.wait();
-    EXPECT_THROW(compiled.launch(), UsageError);
+    EXPECT_THROW(ring.compiled().launch(), UsageError);
     comm.barrier();
   });
 }
@@ -400,33 +301,9 @@ TEST(RanksOfAGraph, FailIfOneLaunchesWhatAnotherHasEnded) {
 }
 
 TEST(RanksOfAGraph, FailTogether) {
-  on_ranks(3, [](int rank) {
+  on_ranks(3, [](int) {
     Communicator comm;
-    Runtime runtime(with(comm));
-    static std::byte bytes[16];
-    TaskGraph graph(comm, "ring");
-    const Node task = graph.task(
-        0,
-        [&](const Turn& turn) {
-          if (rank == 1 && turn.iteration == 50) throw std::runtime_error("on purpose");
-        },
-        "step");
-    graph.carried_edge(graph.receive((rank + 2) % 3, 0, 16), task);
-    graph.edge(task, graph.send(0, (rank + 1) % 3, 0, bytes));
-    CompiledGraph compiled(runtime, std::move(graph));
-    const auto launch = compiled.launch({.iterations = 1000000});
-    try {
-      runtime.wait(launch.done);
-      ADD_FAILURE() << "it has ended";
-    } catch (const RankFailed& error) {
-      EXPECT_NE(rank, 1);
-      EXPECT_EQ(error.rank(), 1);
-      EXPECT_THAT(error.what(), HasSubstr("on purpose"));
-    } catch (const TaskFailed& error) {
-      EXPECT_EQ(rank, 1);
-      EXPECT_THAT(error.what(), HasSubstr("step of iteration 50"));
-    }
-    EXPECT_THROW(compiled.launch(), RankFailed);
+    fail_together(comm, with(comm), 2);
   });
 }
 
@@ -434,15 +311,10 @@ TEST(RanksOfAGraph, FailIfTheyLaunchUnlikeNumbersOfIterations) {
   on_ranks(2, [](int rank) {
     Communicator comm;
     Runtime runtime(with(comm));
-    static std::byte bytes[16];
-    TaskGraph graph(comm, "pair");
-    const Node task = graph.task(0, [] {});
-    graph.carried_edge(graph.receive(1 - rank, 0, 16), task);
-    graph.edge(task, graph.send(0, 1 - rank, 0, bytes));
-    CompiledGraph compiled(runtime, std::move(graph));
-    runtime.wait(compiled.launch({.iterations = 3}).done);
+    Ring ring(comm, runtime, 2);
+    runtime.wait(ring.compiled().launch({.iterations = 3}).done);
     try {
-      compiled.launch({.iterations = 5 + 10 * rank});
+      ring.compiled().launch({.iterations = 5 + 10 * rank});
       runtime.wait();
       ADD_FAILURE() << "it has ended";
     } catch (const RankFailed& error) {
@@ -457,35 +329,11 @@ TEST(RanksOfAGraph, WakeOneAnotherFromSleep) {
     RuntimeOptions options = with(comm, 2);
     options.spin = std::chrono::microseconds(10);
     Runtime runtime(options);
-    static std::byte bytes[16];
-    TaskGraph graph(comm, "ping");
-    const Node task = graph.task(1, [&](const Turn& turn) {
+    const auto nap = [&](const Turn& turn) {
       if (turn.iteration % 2 == rank) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
-    graph.carried_edge(graph.receive(1 - rank, 0, 16), task);
-    graph.edge(task, graph.send(1, 1 - rank, 0, bytes));
-    CompiledGraph compiled(runtime, std::move(graph));
-    for (int k = 0; k < 3; ++k) runtime.wait(compiled.launch({.iterations = rounds(30)}).done);
-  });
-}
-
-TEST(RanksOfAGraph, MayDestroyItWhileOthersStillRun) {
-  on_ranks(2, [](int rank) {
-    Communicator comm;
-    Runtime runtime(with(comm));
-    for (int k = 0; k < rounds(20); ++k) {
-      static std::byte bytes[5000];
-      TaskGraph graph(comm, "body");
-      Node in;
-      if (rank == 0) {
-        graph.send(0, 1, 0, bytes);
-      } else {
-        in = graph.receive(0, 0, 5000);
-        graph.edge(in, graph.task(0, [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); }));
-      }
-      CompiledGraph compiled(runtime, std::move(graph));
-      compiled.launch({.iterations = 5});
-    }
+    };
+    Ring ring(comm, runtime, 2, nap, 1);
+    for (int k = 0; k < 3; ++k) runtime.wait(ring.compiled().launch({.iterations = rounds(30)}).done);
   });
 }
 

@@ -100,20 +100,6 @@ TEST_P(Together, WithATaskflow) {
   }
 }
 
-TEST_P(Together, ManyGraphs) {
-  std::vector<std::unique_ptr<CompiledGraph>> graphs;
-  for (int k = 0; k < 12; ++k)
-    graphs.push_back(
-        std::make_unique<CompiledGraph>(runtime_, all_to_all(workers, 5, count_), k % 2 == 0 ? one() : other()));
-  for (std::int64_t round = 0; round < rounds(30); ++round) {
-    count_ = 0;
-    for (const auto& graph : graphs) graph->launch();
-    for (auto graph = graphs.rbegin(); graph != graphs.rend(); ++graph) (*graph)->launch({.iterations = 2});
-    runtime_.wait();
-    EXPECT_EQ(count_.load(), 12 * workers * 5 * 3);
-  }
-}
-
 INSTANTIATE_TEST_SUITE_P(Policies, Together, testing::Combine(every_policy, every_policy), [](const auto& test) {
   return policy_name({std::get<0>(test.param), 0}) + "And" + policy_name({std::get<1>(test.param), 0});
 });

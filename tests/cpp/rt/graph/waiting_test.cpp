@@ -52,17 +52,6 @@ TEST_P(BesideABusyWorker, AFlowIsWaitedFor) {
   flow.wait();
 }
 
-TEST_P(BesideABusyWorker, AFlowThatFailsIsWaitedFor) {
-  Taskflow<int> flow(runtime_);
-  flow.indegree([](int) { return 1; }).worker([](int) { return 1; });
-  flow.run([](int) {
-    std::this_thread::sleep_for(5ms);
-    throw std::runtime_error("no");
-  });
-  flow.fulfill(1);
-  EXPECT_THROW(flow.wait(), TaskFailed);
-}
-
 TEST_P(BesideABusyWorker, AFlowEnds) {
   Taskflow<int> flow(runtime_);
   flow.indegree([](int) { return 1; }).worker([](int) { return 1; });

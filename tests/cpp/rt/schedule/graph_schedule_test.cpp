@@ -42,29 +42,8 @@ void run_random_graph(Random& random) {
   RandomGraph graph(random, workers, {.most_tasks = 10, .asynchronous = chance(random, 0.3) ? 0.3 : 0}, &device);
   std::vector<int> iterations;
   for (int launches = between(random, 1, 3); launches > 0; --launches) iterations.push_back(between(random, 0, 4));
-  std::deque<std::thread> others;
-  CompiledGraph compiled(runtime, graph.build(iterations), policies[between(random, 0, 2)]);
-  for (std::size_t l = 0; l < iterations.size(); ++l) {
-    CompiledGraph::LaunchOptions how{.iterations = iterations[l]};
-    for (const auto node : graph.preconditions()) how.preconditions.emplace_back(node, Event());
-    const auto meet = [&graph, l, events = how.preconditions] {
-      for (std::size_t k = 0; k < events.size(); ++k) {
-        graph.meeting(l, k);
-        events[k].second.set();
-      }
-    };
-    const bool before = chance(random, 0.3);
-    if (before) meet();
-    graph.watch(l, compiled.launch(how));
-    if (!before && chance(random, 0.7))
-      others.emplace_back([meet, hold = runtime.hold()] { meet(); });
-    else if (!before)
-      meet();
-    if (chance(random, 0.3)) runtime.wait();
-  }
-  runtime.wait();
-  for (std::thread& other : others) other.join();
-  for (const std::string& fault : graph.faults()) simulated::fail(fault + "; " + graph.text());
+  for (const std::string& fault : faults_of(graph, random, runtime, iterations, policies[between(random, 0, 2)]))
+    simulated::fail(fault + "; " + graph.text());
 }
 
 TEST(Schedules, OfRandomGraphs) {

@@ -15,6 +15,10 @@
 #include <cstring>
 #include <random>
 
+namespace taskgrain::rt::detail {
+extern bool asymmetric_barriers;  // sleep.hpp
+}
+
 namespace taskgrain::rt::simulated {
 
 namespace {
@@ -347,6 +351,7 @@ static void run(std::uint64_t seed, const std::function<void(std::uint64_t seed)
   world = &made;
   seed_now = seed;
   made.manner = any_manner();
+  detail::asymmetric_barriers = seed % 8 != 1;  // else as where there is no membarrier
   current = &new_thread();
   current->stack_end = own_stack_end;
   body(seed);
