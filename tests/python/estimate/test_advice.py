@@ -35,17 +35,14 @@ def test_a_little_beside_a_point_the_overhead_is_the_same(work: float) -> None:
     found = efficiency_at(CURVE, work)
     truth = work / (work + OVERHEAD)
     assert found.how == "measured" and found.found.value == pytest.approx(truth)
-    assert found.found.low is not None and found.found.high is not None
-    assert found.found.low < truth < found.found.high
+    assert found.found.known and found.found.contains(truth)
 
 
 def test_between_two_points_the_overhead_is_constant_and_the_interval_wider() -> None:
     found = efficiency_at(CURVE, 11e-6)
     assert (found.how, found.at) == ("between", (8e-6, 16e-6))
-    value, low, high = found.found.value, found.found.low, found.found.high
-    assert value == pytest.approx(11 / 16) and low is not None and high is not None
-    assert (high - low) / (2 * value) > 0.02
-    assert low < value < high
+    assert found.found.value == pytest.approx(11 / 16) and found.found.contains(11 / 16)
+    assert 0.02 < found.found.half_width < 1.0
 
 
 def test_beyond_the_points_there_is_one_bound_and_no_value() -> None:
@@ -60,8 +57,8 @@ def test_the_work_that_a_level_needs(level: float) -> None:
     found = needed(CURVE, level)
     truth = OVERHEAD * level / (1.0 - level)
     assert found.value == pytest.approx(truth, rel=0.01)
-    assert found.low is not None and found.high is not None and found.low < truth < found.high
-    assert found.high / found.low > 2.0**0.5, "a quarter of the distance on either side"
+    assert found.known and found.contains(truth)
+    assert found.factor > 2.0**0.5, "a quarter of the distance on either side"
 
 
 def test_a_level_that_is_always_or_never_reached_has_one_bound() -> None:
@@ -82,8 +79,7 @@ def test_a_level_is_reached_not_reached_or_not_known() -> None:
     assert [one.verdict for one in at_16.values()] == ["yes", "unknown", "no"]
     margin = at_16[0.5].margin
     assert margin.value == pytest.approx(3.2, rel=0.01)
-    assert margin.low is not None and margin.high is not None and margin.low < 3.2 < margin.high
-    assert at_16[0.9].margin.high is not None and at_16[0.9].margin.high < 1.0
+    assert margin.known and margin.contains(3.2) and at_16[0.9].margin.ends[1] < 1.0
 
 
 def test_what_lies_beyond_the_points_is_decided_only_by_a_bound() -> None:

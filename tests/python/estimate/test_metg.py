@@ -25,6 +25,7 @@ from simulated_system import (
 from taskgrain.estimate.metg import Metg, estimate, floor
 from taskgrain.estimate.ratio import ratio
 from taskgrain.estimate.sample import Sample
+from taskgrain.words.interval import Interval
 
 OVERHEAD = 1e-7  # 100 iterations
 SIZES = (25, 42, 59, 84, 119, 168, 390, 900)
@@ -54,11 +55,10 @@ def coverage(noise: Noise, rounds: int, seeds: range) -> tuple[float, float, flo
     truth = SimulatedSystem(constant(OVERHEAD), noise).true_metg()
     for seed in seeds:
         found, _ = measured(noise, rounds, seed)
-        assert found.metg.value is not None
-        low, high = found.metg.low or 0.0, found.metg.high or math.inf
+        low, high = found.metg.ends
         widths.append(found.half_width)
-        held += low <= truth <= high
-        furthest = max(furthest, max(low - truth, truth - high) / (found.metg.value * found.half_width))
+        held += found.metg.contains(truth)
+        furthest = max(furthest, max(low - truth, truth - high) / (found.metg.number * found.half_width))
     return held / len(seeds), float(np.median(widths)), furthest
 
 
@@ -122,8 +122,7 @@ def test_a_clock_that_drifts_moves_metg_as_it_moves_all_times(depth: float) -> N
 
         system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02), clock, seed=seed)
         found = estimate(samples_of(system, SIZES, 12), resamples=400)
-        assert found.metg.value is not None
-        held += (found.metg.low or 0.0) <= 2.0 * OVERHEAD <= (found.metg.high or math.inf)
+        held += found.metg.contains(2.0 * OVERHEAD)
         assert found.metg.value == pytest.approx(2.0 * OVERHEAD, rel=max(0.12, 0.8 * depth))
         assert found.iterations == pytest.approx(100.0, rel=0.15), "work against work does not know the clock"
     assert held >= 93
@@ -139,13 +138,11 @@ def test_metg_of_a_slow_session_foretells_that_of_quiet_cores() -> None:
     found = estimate(samples, floor_samples=empty, best_rate=PEAK)
     assert found.metg.value == pytest.approx(4.0 * OVERHEAD, rel=0.1)
     assert found.quiet.value == pytest.approx(2.0 * OVERHEAD, rel=0.1)
-    assert found.quiet.low is not None and found.quiet.high is not None
-    assert found.quiet.low <= 2.0 * OVERHEAD <= found.quiet.high
+    assert found.quiet.known and found.quiet.contains(2.0 * OVERHEAD)
     # Without a run at the better clock nobody knows what of the overhead is the clock's.
     slow = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02), drift=lambda position: 2.0)
     found = estimate(samples_of(slow, SIZES, 30), floor_samples=samples_of(slow, (0,), 30), best_rate=PEAK)
-    assert found.quiet.low is not None and found.quiet.high is not None
-    assert found.quiet.low < 2.0 * OVERHEAD and found.quiet.high > 4.0 * OVERHEAD
+    assert found.quiet.known and all(found.quiet.contains(times * OVERHEAD) for times in (2.0, 4.0))
     # On quiet cores there is no other number.
     quiet = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02))
     assert estimate(samples_of(quiet, SIZES, 8), best_rate=PEAK).quiet.value is None
@@ -156,7 +153,7 @@ def test_outliers_move_nothing_and_are_counted() -> None:
     clean = samples_of(system, SIZES, 12)
     hit = [replace(s, seconds=s.seconds * 50.0) if k % 29 == 3 else s for k, s in enumerate(clean)]
     before, after = (estimate(s) for s in (clean, hit))
-    assert before.metg.value is not None and after.metg.value == pytest.approx(before.metg.value, rel=0.01)
+    assert after.metg.value == pytest.approx(before.metg.number, rel=0.01)
     assert before.warnings == ()
     count = len([k for k in range(len(clean)) if k % 29 == 3])
     (said,) = after.warnings
@@ -167,9 +164,7 @@ def test_outliers_move_nothing_and_are_counted() -> None:
     whole = [replace(s, seconds=s.seconds * 50.0) if s.round % 4 == 1 else s for s in clean]
     after = estimate(whole)
     assert after.metg.value == pytest.approx(before.metg.value, rel=0.03)
-    assert (
-        after.metg.low is not None and before.metg.low is not None and after.metg.low > 0.9 * before.metg.low
-    )
+    assert after.metg.ends[0] > 0.9 * before.metg.ends[0] > 0.0
     assert after.warnings[0].code == "many_outliers"
     assert after.warnings[0].values["share"] == 0.25
 
@@ -181,11 +176,8 @@ def test_a_threshold_outside_of_the_sizes(sizes: tuple[int, ...], ending: str) -
     system = SimulatedSystem(constant(OVERHEAD), Noise())
     found = estimate(samples_of(system, sizes, 8))
     assert (found.ending, found.metg.value, found.iterations) == (ending, None, None)
-    largest, smallest = system.granularity(sizes[-1]), system.granularity(sizes[0])
-    if ending == "never_reached":
-        assert found.metg.low == pytest.approx(largest, rel=0.05) and found.metg.high is None
-    else:
-        assert found.metg.high == pytest.approx(smallest, rel=0.05) and found.metg.low is None
+    largest, smallest = (pytest.approx(system.granularity(sizes[k]), rel=0.05) for k in (-1, 0))
+    assert found.metg == (Interval(low=largest) if ending == "never_reached" else Interval(high=smallest))
 
 
 @pytest.mark.parametrize("noise", [QUIET, Noise(run=0.05)])
@@ -211,12 +203,7 @@ def test_noise_alone_never_makes_several_crossings(overhead: object) -> None:
 
 def test_too_few_rounds_never_give_a_narrow_interval() -> None:
     one, _ = measured(Noise(run=0.1), 1, 0)
-    assert (
-        one.metg.value is not None
-        and one.metg.low is None
-        and one.metg.high is None
-        and one.half_width == math.inf
-    )
+    assert one.metg == Interval(one.metg.number) and one.half_width == math.inf
     assert one.warnings[0].code == "one_round"
     for rounds in (2, 3, 4):
         assert coverage(SETTINGS["noisy"], rounds, range(100))[0] >= 0.90
@@ -228,8 +215,7 @@ def test_a_bound_that_bounds_nothing_is_none(apart: float, bounded: bool) -> Non
     samples = samples_of(SimulatedSystem(constant(OVERHEAD), Noise()), SIZES, 2)
     samples = [replace(s, seconds=s.seconds * apart**s.round) for s in samples]
     for point in estimate(samples).curve:
-        bounds = (point.granularity.low, point.granularity.high)
-        assert [bound is not None for bound in bounds] == [bounded, bounded]
+        assert point.granularity.known == bounded == (point.granularity.factor < math.inf)
 
 
 def test_a_size_added_late_joins_once_it_means_something() -> None:
@@ -251,10 +237,8 @@ def test_the_curve_is_what_was_measured() -> None:
         assert p.repeats == 27
         assert p.granularity.number == pytest.approx(system.granularity(p.iterations), rel=0.04)
         assert p.efficiency.number == pytest.approx(1.0 / (1.0 + 100.0 / p.iterations), rel=0.05)
-        assert p.granularity.low is not None and p.granularity.high is not None
-        assert p.granularity.low <= p.granularity.number <= p.granularity.high
-        assert p.efficiency.low is not None and p.efficiency.high is not None
-        assert p.efficiency.low <= p.efficiency.number <= p.efficiency.high
+        for one in (p.granularity, p.efficiency):
+            assert one.known and one.contains(one.number)
         assert p.efficiency.number == pytest.approx(
             128.0 * p.iterations / (p.granularity.number * found.peak_rate), rel=0.01
         )
@@ -264,17 +248,15 @@ def test_the_curve_is_what_was_measured() -> None:
 def test_a_disturbed_reference_shows_as_efficiency_above_one() -> None:
     samples = samples_of(SimulatedSystem(constant(OVERHEAD)), SIZES, 8)
     found = estimate([replace(one, peak=one.peak / 1.4) for one in samples])
-    assert {one.code: one for one in found.warnings}["efficiency_above_one"].values[
-        "efficiency"
-    ] == pytest.approx(1.26)
+    (said,) = found.warnings
+    assert said.code == "efficiency_above_one" and said.values["efficiency"] == pytest.approx(1.26)
 
 
 def test_the_floor() -> None:
     system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.05, outliers=0.05))
     samples = samples_of(system, (0,), 12)
     base = floor(samples)
-    assert base.low is not None and base.high is not None and base.low < base.number < base.high
-    assert base.value == pytest.approx(OVERHEAD, rel=0.05)
+    assert base.known and base.contains(base.number) and base.value == pytest.approx(OVERHEAD, rel=0.05)
     found = estimate(samples_of(system, SIZES, 8), floor_samples=samples)
     assert found.floor == base
     with pytest.raises(ValueError, match="at least one run"):
@@ -326,16 +308,14 @@ def test_a_slower_reference_makes_metg_smaller(factor: float, seed: int) -> None
     samples = samples_of(system, SIZES, 4, repeats=1)
     slower = [replace(one, peak=one.peak / factor) for one in samples]
     fast, slow = (estimate(side, resamples=50) for side in (samples, slower))
-    assert fast.metg.value is not None
-    if slow.metg.value is not None:
-        assert slow.metg.value < fast.metg.value
+    assert slow.metg.value is None or slow.metg.value < fast.metg.number
 
 
 def test_start_and_end_that_are_most_of_a_run_leave_no_number() -> None:
     system = SimulatedSystem(constant(1e-7), Noise(run=0.02), start_seconds=1e-3)  # 0.4 ms of tasks
     runs = runs_of_both_lengths(system, (50, 71, 100, 141, 200), 12)
     found = estimate(runs)
-    assert (found.metg.value, found.metg.low, found.metg.high) == (None, None, None)
+    assert found.metg == Interval()
     (said,) = (one for one in found.warnings if one.code == "start_dominates")
     assert said.values["share"] > 0.6
     assert ratio(runs, samples_of(SimulatedSystem(constant(1e-7)), (50, 71, 100, 141, 200), 12)).value is None

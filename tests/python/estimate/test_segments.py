@@ -19,8 +19,8 @@ def test_a_change_has_the_ratio_of_its_levels() -> None:
     found = segmented(simulated("normal", 1, (14, 1.0), (8, 1.2)))
     (change,) = found.changes
     assert change.at == 14
-    assert change.ratio.low is not None and change.ratio.high is not None
-    assert 1.1 < change.ratio.low < 1.2 < change.ratio.high < 1.3
+    low, high = change.ratio.ends
+    assert 1.1 < low < 1.2 < high < 1.3
     assert [(level.start, level.stop) for level in found.segments] == [(0, 14), (14, 22)]
     assert found.between is not None and 0.025 < found.between.deviation < 0.06
     assert found.between.freedom == 20

@@ -17,10 +17,8 @@ from taskgrain.results import lines, values
 from taskgrain.results.lines import (
     Build,
     CellLine,
-    CrashLine,
     CurvePoint,
     Line,
-    MetgLine,
     ReferenceLine,
     RejectedLine,
     RunLine,
@@ -92,15 +90,6 @@ def test_a_run() -> None:
     assert isinstance(rejected, RejectedLine) and not isinstance(rejected, RunLine)
 
 
-def test_a_result() -> None:
-    table = made.metg_line(CELL, 1e-6, "never_reached", ["odd", {"code": "busy", "share": 0.2}])  # type: ignore[list-item]
-    line = from_json(table)
-    assert isinstance(line, MetgLine)
-    assert (line.ending, line.metg, len(line.curve)) == ("never_reached", None, 10)
-    assert line.warnings == ("odd", {"code": "busy", "share": 0.2})
-    assert line.to_json() == table
-
-
 def test_a_cell_and_its_reference() -> None:
     cell, old = from_json(made.cell_line("mpi", "fft")), from_json(made.REFERENCE)
     assert isinstance(cell, CellLine) and isinstance(old, ReferenceLine)
@@ -119,12 +108,6 @@ def test_the_cores_that_a_workload_asks_for_are_not_those_that_a_system_occupies
     alone = from_json(made.REFERENCE | {"asked_cores": 2})
     assert isinstance(alone, ReferenceLine)
     assert line.reference_key == alone.reference_key == ("taskgrain-reference", "compute_bound", 0, 16, 2)
-
-
-def test_a_crash_and_a_failure() -> None:
-    table = {"schema": 1, "kind": "crash", "time": 1.0, "cell": CELL, "message": "ended with 9", "log": "x"}
-    assert from_json(table) == CrashLine(time=1.0, cell=CELL, message="ended with 9", log="x")
-    assert from_json(made.failure_line(CELL)).to_json() == made.failure_line(CELL)
 
 
 @pytest.mark.parametrize("kind", [*lines.TYPES.values(), CurvePoint, Build])

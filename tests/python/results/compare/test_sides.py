@@ -26,9 +26,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def found(one: Side) -> list[tuple[str, str | None]]:
-    return [
-        (measurement.system, measurement.build and measurement.build[:4]) for measurement in one.measurements
-    ]
+    return [(each.system, each.build and each.build[:4]) for each in one.measurements]
 
 
 @pytest.mark.parametrize(
