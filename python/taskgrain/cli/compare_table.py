@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from taskgrain.cli.printer import Printer
@@ -45,7 +46,7 @@ def remarks(found: Comparison) -> list[str]:
 
 
 def summary(found: Comparison) -> list[str]:
-    """What came of it, in two sentences."""
+    """The comparison in two sentences."""
     if not found.cells:
         return ["The sides share no cell."]
     counts = Counter(cell.verdict for cell in found.cells)
@@ -90,7 +91,7 @@ def _tables(out: Printer, found: Comparison, cells: Sequence[Compared]) -> None:
 
 
 def ratios_beside(found: Comparison, cells: Sequence[Compared]) -> list[Quantity]:
-    """What ratios there are beside the one that decides."""
+    """Quantities with ratios beside the one that decides."""
     return [one for one in _BESIDE if one != found.question.by and any(one in cell.ratios for cell in cells)]
 
 
@@ -105,12 +106,7 @@ def labels(cells: Sequence[Compared]) -> list[str]:
 
 def shown(found: Ratio | None) -> str:
     """A ratio with its interval."""
-    if found is None:
-        return quantity.NOTHING
-    if found.value is not None:
-        return quantity.ratio_interval(found)
-    low, high = (None if one is None else quantity.ratio(one) for one in (found.low, found.high))
-    return f"above {low}" if low else f"below {high}"
+    return quantity.ratio_interval(found) if found else quantity.NOTHING
 
 
 def _fits(out: Printer, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
@@ -151,7 +147,7 @@ def _listed(names: Sequence[str]) -> str:
 def _notes(found: Comparison) -> list[str]:
     notes = [
         f"{label} has {quantity.counted(number, 'cell')} that the other side lacks."
-        for label, number in found.alone
+        for label, number in found.unmatched
     ]
     notes += list(dict.fromkeys(f"Note: {note}." for cell in found.cells for note in cell.notes))
     for together, what in ((False, "Sessions of one build"), (True, "Ratios of single sessions")):
@@ -180,7 +176,7 @@ def as_json(found: Comparison) -> dict[str, Any]:
         "interval_confidence": found.confidence,
         "regressions": sum(cell.regression for cell in found.cells),
         "cells": [_cell(cell) for cell in found.cells],
-        "alone": [{"side": label, "cells": number} for label, number in found.alone],
+        "alone": [{"side": label, "cells": number} for label, number in found.unmatched],
     }
 
 
@@ -199,9 +195,6 @@ def _cell(cell: Compared) -> dict[str, Any]:
         "sessions": list(cell.sessions),
         "scatter": between and {"deviation": between.deviation, "freedom": between.freedom},
         "iterations": cell.iterations,
-        "ratios": {
-            name: {"value": one.value, "low": one.low, "high": one.high, "rounds": one.rounds}
-            for name, one in cell.ratios.items()
-        },
+        "ratios": {name: asdict(one) for name, one in cell.ratios.items()},
         "notes": list(cell.notes),
     }

@@ -11,7 +11,7 @@ from taskgrain.cli.compare_table import wrapped
 from taskgrain.cli.printer import Printer
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.history.series import UNITS, Entry
-from taskgrain.history.text import called, session, summary, times, value, why
+from taskgrain.history.text import called, session, summary, value, why
 from taskgrain.history.trends import History, Trend
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
@@ -44,14 +44,10 @@ def show(out: Printer, history: History) -> None:
     bold = [[False, False, False, one.regression] for one in history.trends]
     out.table(heads, wrapped(out, heads, rows), bold)
     changes = [
-        [
-            name,
-            times(change.ratio),
-            change.decision,
-            *(_session(one, wide) for one in (change.before, change.after)),
-        ]
+        [name, quantity.ratio_interval(one.ratio), one.decision]
+        + [_session(entry, wide) for entry in (one.before, one.after)]
         for name, each in zip(names, history.trends, strict=True)
-        for change in each.changes
+        for one in each.changes
     ]
     if changes:
         heads = ["changes", "ratio", "", "last before", "first after"]

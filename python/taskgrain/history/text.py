@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from taskgrain.estimate.quantities import AT_A_SIZE, Quantity
-from taskgrain.estimate.ratio import Ratio
 from taskgrain.history.series import Entry, Series
 from taskgrain.history.trends import Change, History, Trend, verdicts
 from taskgrain.words import quantity
@@ -50,21 +49,10 @@ def measured(number: Interval | None, by: Quantity) -> str:
     return " and ".join(f"{word} {value(end, by)}" for end, word in ends if end) or quantity.NOTHING
 
 
-def times(ratio: Ratio) -> str:
-    """A ratio with its interval."""
-    if ratio.value is not None:
-        return quantity.ratio_interval(ratio)
-    if ratio.low:
-        return f"above {quantity.ratio(ratio.low)}"
-    return f"below {quantity.ratio(ratio.high)}"
-
-
 def since(change: Change, by: Quantity) -> str:
     """A change in words."""
-    return (
-        f"{called(by)} is {times(change.ratio)} times as large since {session(change.after)}; "
-        f"the session before was {session(change.before)}"
-    )
+    larger = f"{called(by)} is {quantity.ratio_interval(change.ratio)} times as large"
+    return f"{larger} since {session(change.after)}; the session before was {session(change.before)}"
 
 
 def why(one: Trend, history: History) -> str:

@@ -109,8 +109,10 @@ def ratio(value: float | None) -> str:
 
 def ratio_interval(number: Interval) -> str:
     """How many times as much, with its interval: `1.30 (1.21 – 1.42)`; a bound that is not known is a
-    question mark."""
+    question mark. Without a value, the bound that there is: `above 1.5 ×`."""
     value, low, high = number.value, number.low, number.high
+    if value is None and (low or high):
+        return f"above {ratio(low)}" if low else f"below {ratio(high)}"
     if value is None or (low is None and high is None):
         return ratio(value)
     place = _place(value, value if low is None else low, value if high is None else high)

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from command_line import on_terminal
 
-from taskgrain.cli.compare_table import as_json, labels, show, shown, summary
+from taskgrain.cli.compare_table import as_json, labels, show, summary
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.estimate.sessions import Scatter
 from taskgrain.results.compare.cells import Compared, Comparison, Question, Verdict
@@ -85,7 +85,7 @@ def test_a_reason_is_given_once_for_all_its_cells() -> None:
 def test_notes_follow() -> None:
     between = Scatter(0.03**2, 1e-4, 3)
     cells = [replace(cell(), between=between, notes=("b uses 1 of the cores, a 2",))] * 2
-    text = printed(replace(comparison(*cells), alone=(("old", 2),)), 200)
+    text = printed(replace(comparison(*cells), unmatched=(("old", 2),)), 200)
     assert text.count("Note: b uses 1 of the cores, a 2.") == 1
     assert "old has 2 cells that the other side lacks." in text
     assert "scatter by 3.0 % to 3.0 % (standard deviation), known with 3 degrees of freedom" in text
@@ -102,19 +102,6 @@ def test_names_leave_out_what_is_the_same() -> None:
     assert labels([cell(), cell(workload="fft")]) == ["stencil_1d/width=16", "fft"]
     assert labels([cell(), cell("limit")]) == ["mpi/stencil_1d/width=16", "limit/stencil_1d/width=16"]
     assert labels([cell()]) == ["mpi/stencil_1d/width=16"]
-
-
-@pytest.mark.parametrize(
-    ("found", "text"),
-    [
-        (None, "–"),
-        (Ratio(1.0, None, 1.2, 3), "1.00 (? – 1.20)"),
-        (Ratio(None, 120.0, None, 3), "above 120 ×"),
-        (Ratio(None, None, 0.5, 3), "below 0.50 ×"),
-    ],
-)
-def test_a_missing_bound_is_a_question_mark(found: Ratio | None, text: str) -> None:
-    assert shown(found) == text
 
 
 def test_the_document_has_all_of_it() -> None:

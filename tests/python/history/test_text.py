@@ -7,7 +7,6 @@ from pathlib import Path
 import history_store as made
 import pytest
 
-from taskgrain.estimate.ratio import Ratio
 from taskgrain.history import text
 from taskgrain.history.trends import History, analyse
 from taskgrain.results.compare.cells import Question
@@ -71,8 +70,3 @@ def test_what_a_session_says(number: Interval | None, said: str) -> None:
 
 def test_a_rate_is_in_tasks_a_second() -> None:
     assert text.measured(Interval(2e6, 1.9e6, 2.1e6), "rate") == "2.00 Mtask/s"
-
-
-def test_a_ratio_may_have_one_bound() -> None:
-    assert text.times(Ratio(None, 1.5, None, 3)) == "above 1.5 ×"
-    assert text.times(Ratio(None, None, 0.5, 3)) == "below 0.50 ×"

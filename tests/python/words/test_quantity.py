@@ -59,6 +59,8 @@ def test_quantities() -> None:
         (34.0, 28.0, 41.0, "34 (28 – 41)"),
         (1.3, None, None, "1.3 ×"),
         (None, None, None, "–"),
+        (None, 1.5, None, "above 1.5 ×"),
+        (None, None, 0.5, "below 0.50 ×"),
     ],
 )
 def test_ratio_interval(value: float | None, low: float | None, high: float | None, text: str) -> None:

@@ -19,6 +19,7 @@ from taskgrain.results.compare.conditions import differences, settings, too_far_
 from taskgrain.results.compare.sides import Side, repeats
 from taskgrain.results.measurements import Measurement, Measurements, together
 from taskgrain.words.endings import Ending
+from taskgrain.words.interval import Interval
 
 Verdict = Decision | Literal["not comparable"]
 QUANTITIES: tuple[Quantity, ...] = ("metg", "overhead", "floor", "rate", "efficiency")
@@ -85,7 +86,7 @@ class Comparison:
     confidence: float
     """The level of each interval by which a verdict is given, so that all of them hold at once."""
     cells: tuple[Compared, ...]
-    alone: tuple[tuple[str, int], ...]
+    unmatched: tuple[tuple[str, int], ...]
     """Sides with the number of their cells that the other one does not have."""
 
 
@@ -337,23 +338,19 @@ def _bounds(contender: Cell, baseline: Cell) -> Ratio | None:
     """
     if contender.result is None or baseline.result is None or (contender.metg.value and baseline.metg.value):
         return None
-    ends, other_ends = _ends_of(contender), _ends_of(baseline)
-    if ends is None or other_ends is None:
-        return None
-    (low, high), (other_low, other_high) = ends, other_ends
-    least = low / other_high if low and other_high else None
-    most = high / other_low if high and other_low else None
+    over, under = _farther(contender), _farther(baseline)
+    least = over.low / under.high if over.low and under.high else None
+    most = over.high / under.low if over.high and under.low else None
     rounds = min(contender.result.rounds or 0, baseline.result.rounds or 0)
     return Ratio(None, least, most, rounds) if least or most else None
 
 
-def _ends_of(cell: Cell) -> tuple[float | None, float | None] | None:
+def _farther(cell: Cell) -> Interval:
+    """METG with bounds twice as far away; nothing if it was not searched for to an end."""
     if cell.ending not in (Ending.PRECISE, Ending.BUDGET, Ending.NEVER_REACHED, Ending.ALWAYS_REACHED):
-        return None
+        return Interval()
     value, low, high = cell.metg.value, cell.metg.low, cell.metg.high
-    if value is None:
-        return low, high
-    return low and low**2 / value, high and high**2 / value
+    return Interval(None, low and low**2 / value, high and high**2 / value) if value else cell.metg
 
 
 def _notes(contender: Measurements, baseline: Measurements) -> Iterator[str]:

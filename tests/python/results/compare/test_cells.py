@@ -259,7 +259,7 @@ def test_cells_that_one_side_lacks_are_counted(tmp_path: Path) -> None:
     second = made.measured(tmp_path / "b", {"mpi": 1e-7, "limit": 1e-7}, patterns=["fft"])
     found = compared(first, second)
     assert [cell.workload for cell in found.cells] == ["fft/width=4"]
-    assert found.alone == ((str(first), 1), (str(second), 1))
+    assert found.unmatched == ((str(first), 1), (str(second), 1))
     other = made.measured(tmp_path / "c", {"x": 1e-7})
     assert compared(first, other).cells == ()
 
