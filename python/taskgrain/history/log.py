@@ -73,11 +73,13 @@ def from_json(table: Mapping[str, Any], odd: parse.Odd) -> Line:
     if table.get("kind") == first_format.KIND:
         table = first_format.converted(table)
     label, time = values.text(table.get("label")), values.number(table.get("time"))
-    lines, machine, study = (table.get(name) for name in ("lines", "machine", "study"))
+    lines, machine, study = (reader.finite(table.get(name)) for name in ("lines", "machine", "study"))
+    schema = values.integer(table.get("schema"))
+    schema = SCHEMA if schema is None else schema
     if table.get("kind") != Log.kind or label is None or time is None or not 0.0 <= time < _END_OF_TIME:
-        return UnknownLine(schema=values.integer(table.get("schema")) or 0, content=table)
+        return UnknownLine(schema=schema, content=table)
     return Log(
-        schema=table.get("schema", SCHEMA),
+        schema=schema,
         time=time,
         label="".join(one if one.isprintable() else "\ufffd" for one in label),  # it goes to a terminal
         machine=machine if isinstance(machine, dict) else {},

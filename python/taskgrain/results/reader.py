@@ -152,7 +152,7 @@ def machine(folder: Path) -> tuple[Mapping[str, Any], list[str]]:
         return {}, [f"{MACHINE}: cannot be read: {error.strerror}; the machine is not known"]
     if table is None:
         return {}, [f"{MACHINE}: is not a JSON object; the machine is not known"]
-    found = _finite(table)
+    found = finite(table)
     assert isinstance(found, dict)
     return found, []
 
@@ -226,13 +226,13 @@ def _object(raw: bytes) -> Mapping[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _finite(value: object) -> object:
+def finite(value: object) -> object:
     """The same without the numbers that JSON does not have, which Python reads all the same."""
     match value:
         case dict():
-            return {key: _finite(one) for key, one in value.items()}
+            return {key: finite(one) for key, one in value.items()}
         case list():
-            return [_finite(one) for one in value]
+            return [finite(one) for one in value]
         case float() if not math.isfinite(value):
             return None
     return value

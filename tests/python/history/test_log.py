@@ -11,9 +11,13 @@ from typing import Any
 import compared_folders
 import history_store as made
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from taskgrain.history.log import Log, from_json, measured
-from taskgrain.history.series import Entry
+from taskgrain.history.series import Entry, series
+from taskgrain.history.trends import QUANTITIES, analyse
+from taskgrain.results.compare.cells import Question
 from taskgrain.results.lines import CellLine, MetgLine, RunLine, UnknownLine
 from taskgrain.words.endings import Ending
 from taskgrain.words.errors import UsageError
@@ -96,15 +100,43 @@ def test_what_makes_no_sense_in_a_line_of_an_earlier_version_is_left_out() -> No
     assert second.cell.ending is Ending.UNFINISHED
 
 
+@pytest.fixture(scope="module", params=["log", "first format"])
+def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    if request.param == "first format":
+        return FIRST_FORMAT.read_text()
+    return json.dumps(measured(three_cells(tmp_path_factory.mktemp("m") / "r"))[0].to_json())
+
+
 @pytest.mark.parametrize(
     "change", [{"kind": "run"}, {"label": 3}, {"time": "now"}, {"time": None}, {"time": 1e18}]
 )
-@pytest.mark.parametrize("old", [False, True])
-def test_other_lines_are_no_logs(tmp_path: Path, change: dict[str, object], *, old: bool) -> None:
-    line = measured(three_cells(tmp_path / "r"))[0].to_json()
-    if old:
-        line = json.loads(FIRST_FORMAT.read_text())
-    assert isinstance(from_json(line | change, Counter()), UnknownLine)
+def test_other_lines_are_no_logs(written: str, change: dict[str, object]) -> None:
+    assert isinstance(from_json(json.loads(written) | change, Counter()), UnknownLine)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just(1e-320),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=3,
+)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_no_value_breaks_a_history(written: str, data: st.DataObject) -> None:
+    """Any of a line, a cell or a number may be anything else: what makes no sense is left out."""
+    table = place = json.loads(written)
+    while True:
+        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+        if not isinstance(place[key], dict | list) or not place[key] or data.draw(st.booleans()):
+            break
+        place = place[key]
+    place[key] = data.draw(JSON)
+    found = from_json(table, Counter())
+    if isinstance(found, Log):
+        json.dumps(found.to_json(), allow_nan=False)
+        for quantity in QUANTITIES:
+            assert analyse(series([found]), Question(quantity)).trends is not None
 
 
 def test_only_what_a_history_needs_is_kept(tmp_path: Path) -> None:
