@@ -8,12 +8,15 @@ rounds, where even the range of a sample covers its median less than 95 % of the
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.line import inflated
+from taskgrain.estimate.location import location, spread
 from taskgrain.estimate.student import normal_cdf, student_quantile
 from taskgrain.words.interval import Interval
 
@@ -23,6 +26,31 @@ _STRETCH = {2: 1.65, 3: 2.2, 4: 1.4, 5: 1.12}
 _LEAST_TAIL = 0.01
 _LEAST_FREEDOM = 3  # of correlated rounds: how much they correlate is not known well enough to go below
 _WIDEST = math.log(1000.0)  # a bound further off, as one of two or three rounds may be, bounds nothing
+
+
+@dataclass(frozen=True)
+class BootstrapSample:
+    """A quantity as a logarithm, and the same of each resample."""
+
+    value: float
+    draws: Floats  # [resamples]
+    systematic: float
+    """The half-width that more rounds do not make smaller."""
+    off: Floats
+    """How far the rounds lie off, as logarithms [rounds x columns]; NaN where one tells nothing."""
+
+    @classmethod
+    def of(cls, logs: Floats, picks: NDArray[np.int64]) -> BootstrapSample:
+        """The location of logarithms [rounds x 1]; `picks` are rounds [resamples x rounds]."""
+        scatter = spread(logs)
+        value = float(location(logs, scatter)[0])
+        draws = location(logs[picks], scatter)[:, 0]
+        return cls(value, np.where(np.isnan(draws), value, draws), 0.0, logs - value)
+
+    def interval(self, rounds: int, confidence: float = 0.95) -> Interval:
+        """The logarithm with its interval, wider where neighbouring rounds are alike."""
+        widening = {"inflation": inflated(self.off), "systematic": self.systematic}
+        return interval(self.draws, self.value, rounds, confidence, **widening)
 
 
 def picked_rounds(rounds: int, resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:

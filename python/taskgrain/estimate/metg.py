@@ -33,10 +33,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.bootstrap import interval, picked_rounds
+from taskgrain.estimate.bootstrap import BootstrapSample, interval, picked_rounds
 from taskgrain.estimate.crossing import Crossing, crossing
 from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
-from taskgrain.estimate.line import inflated
 from taskgrain.estimate.location import location, spread
 from taskgrain.estimate.quiet import quiet
 from taskgrain.estimate.sample import Sample
@@ -133,11 +132,7 @@ def floor(
     table = Table.of([s for s in samples if s.iterations == samples[0].iterations])
     rounds = len(table.log_granularity)
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
-    scatter = spread(table.log_granularity)
-    value = float(location(table.log_granularity, scatter)[0])
-    draws = location(table.log_granularity[picks], scatter)[:, 0]
-    correlated = inflated(table.log_granularity - value)
-    return interval(draws, value, rounds, confidence, inflation=correlated).exp()
+    return BootstrapSample.of(table.log_granularity, picks).interval(rounds, confidence).exp()
 
 
 def estimate(
@@ -224,9 +219,8 @@ def _numbers(
     rounds = _rounds_at(table, found.metg)
 
     def within(draws: Floats, value: float, systematic: float) -> Interval:
-        return interval(
-            draws, value, rounds, confidence, inflation=found.inflation, systematic=systematic
-        ).exp()
+        sample = BootstrapSample(value, draws, systematic, found.line.off)
+        return sample.interval(rounds, confidence).exp()
 
     numbers: dict[str, float | Interval] = {"systematic": found.systematic, "inflation": found.inflation}
     numbers["metg"] = within(found.metg_draws, found.metg, found.systematic)

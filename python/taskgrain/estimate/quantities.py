@@ -14,11 +14,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.bootstrap import interval, picked_rounds
+from taskgrain.estimate.bootstrap import BootstrapSample, picked_rounds
 from taskgrain.estimate.crossing import crossing
-from taskgrain.estimate.isotonic import Floats
-from taskgrain.estimate.line import inflated
-from taskgrain.estimate.location import location, spread
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
 from taskgrain.estimate.start import Start
@@ -32,18 +29,6 @@ _LEAST_ROUNDS = 3
 """Rounds that a size needs in every measurement, for rates to be compared there."""
 _NORMAL = 1.96
 """Standard deviations to either end of a 95 % interval."""
-
-
-@dataclass(frozen=True)
-class BootstrapSample:
-    """A quantity as a logarithm, and the same of each resample."""
-
-    value: float
-    draws: Floats  # [resamples]
-    systematic: float
-    """The half-width that more rounds do not make smaller."""
-    off: Floats
-    """How far the rounds lie off, as logarithms [rounds x columns]; NaN where one tells nothing."""
 
 
 def rounds_of(samples: Sequence[Sample], quantity: Quantity, iterations: int | None = None) -> set[int]:
@@ -121,7 +106,7 @@ def _floor(
     steady = Start.of(work, sorted(rounds)).without(empty)
     if {one.round for one in steady} != rounds:
         return None
-    return _located(Table.of(steady).log_granularity, picks)
+    return BootstrapSample.of(Table.of(steady).log_granularity, picks)
 
 
 def _at(
@@ -140,14 +125,6 @@ def _at(
     return BootstrapSample(
         log_cores - value, log_cores - draws, 0.0, value - table.log_granularity[:, [column]]
     )
-
-
-def _located(logs: Floats, picks: NDArray[np.int64]) -> BootstrapSample:
-    """The location of logarithms [rounds x 1]."""
-    scatter = spread(logs)
-    value = float(location(logs, scatter)[0])
-    draws = location(logs[picks], scatter)[:, 0]
-    return BootstrapSample(value, np.where(np.isnan(draws), value, draws), 0.0, logs - value)
 
 
 @dataclass(frozen=True)
@@ -182,7 +159,4 @@ def log_estimate(
         return None
     picks = picked_rounds(len(rounds), resamples, np.random.default_rng(seed))
     found = bootstrap_sample(samples, quantity, rounds, picks, threshold, iterations)
-    if found is None:
-        return None
-    widening = {"inflation": inflated(found.off), "systematic": found.systematic}
-    return LogEstimate.within(interval(found.draws, found.value, len(rounds), 0.95, **widening))
+    return None if found is None else LogEstimate.within(found.interval(len(rounds)))

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from taskgrain.estimate.bootstrap import interval, picked_rounds
+from taskgrain.estimate.bootstrap import BootstrapSample, picked_rounds
 from taskgrain.estimate.isotonic import Floats
-from taskgrain.estimate.line import inflated
 from taskgrain.estimate.quantities import Quantity, bootstrap_sample, rounds_of
 from taskgrain.estimate.sample import Sample
 from taskgrain.words.interval import Interval
@@ -63,14 +62,12 @@ def ratio(
     with np.errstate(invalid="ignore"):
         logs = over.draws - under.draws
     # Where both lie beyond all sizes, a resample sets no bound on either side.
-    lost = np.isnan(logs)
-    value = over.value - under.value
-    widening = {
-        "inflation": inflated(_mean(over.off) - _mean(under.off)),
-        "systematic": math.hypot(over.systematic, under.systematic),
-    }
+    lost, value = np.isnan(logs), over.value - under.value
+    systematic, off = math.hypot(over.systematic, under.systematic), _mean(over.off) - _mean(under.off)
     least, most = (
-        interval(np.where(lost, beyond, logs), value, rounds, confidence, **widening).exp()
+        BootstrapSample(value, np.where(lost, beyond, logs), systematic, off)
+        .interval(rounds, confidence)
+        .exp()
         for beyond in (-np.inf, np.inf)
     )
     return Ratio(math.exp(value), least.low, most.high, rounds)
