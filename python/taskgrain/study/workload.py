@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -150,8 +149,3 @@ class Cell:
     @property
     def name(self) -> str:
         return f"{self.system}/{self.workload.name}"
-
-    def fields(self) -> Mapping[str, Any]:
-        """The cell in its first line of `runs.jsonl`."""
-        stored = {WORKLOAD[name].column: value for name, value in self.workload.fields().items()}
-        return {"cell": self.name, "system": self.system} | stored

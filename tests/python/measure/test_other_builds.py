@@ -153,18 +153,6 @@ def kill(words: list[str], out: Path) -> None:
         harness.wait()
 
 
-def test_the_time_of_an_earlier_build_does_not_count(tmp_path: Path) -> None:
-    words, out = prepare(tmp_path), tmp_path / "out"
-    finish(words)
-    spent = lines(out, "metg")[-1]["elapsed"]
-    for name in ("fast", "slow"):
-        driver = tmp_path / "systems" / name / "driver.py"
-        driver.write_text(driver.read_text() + "\n")
-    finish([*words, "--restart"])
-    second = lines(out, "session")[-1]
-    assert second["elapsed"] < spent
-
-
 def test_an_old_folder_goes_on_with_a_note(tmp_path: Path) -> None:
     words, out = prepare(tmp_path), tmp_path / "out"
     before = finish(words)

@@ -108,6 +108,3 @@ def test_a_file_is_named_without_its_folder_and_given_with_it() -> None:
     cell = Cell("mpi", Workload("dag", 4, dag="/a b/c/it's.dag"))
     assert cell.name == "mpi/dag/dag=it's.dag/width=4"
     assert shlex.split(cell.workload.options())[:4] == ["--pattern", "dag", "--dag", "/a b/c/it's.dag"]
-    own = cell.workload.fields()
-    own["asked_cores"] = own.pop("cores")
-    assert cell.fields() == {"cell": cell.name, "system": "mpi"} | own

@@ -13,7 +13,7 @@ import numpy as np
 
 from taskgrain.estimate.sample import Sample
 from taskgrain.measure.experiments.experiment import CellSettings, Request
-from taskgrain.measure.experiments.sizes import Point, crossing_between, crossing_of
+from taskgrain.measure.experiments.sizes import KnownSize, crossing_between, crossing_of
 
 _MOST_RUNS = 60  # an end for a curve that makes no sense; doubling from 1 to 2**53 takes fewer
 
@@ -34,7 +34,7 @@ class Bracket:
     def __init__(self, settings: CellSettings, reach: Reach | None = None) -> None:
         self._settings, self._reach = settings, reach
         self.runs = 0
-        self.points: dict[int, Point] = {}
+        self.points: dict[int, KnownSize] = {}
         """The measured sizes, by iterations."""
         self._samples: dict[int, list[Sample]] = {}  # of each size its last run, which is its longest
 
@@ -51,7 +51,7 @@ class Bracket:
             return self._request(request.iterations, enough)
         efficiency = float(np.median([x.efficiency for x in samples]))
         granularity = min(x.granularity for x in samples)
-        point = Point(request.iterations, efficiency, granularity, per_step, samples[0].cores)
+        point = KnownSize(request.iterations, efficiency, granularity, per_step, samples[0].cores)
         self.points[request.iterations] = point
         following = self._next_size() if self.runs < _MOST_RUNS else None
         if following is None:
@@ -65,14 +65,14 @@ class Bracket:
         return [replace(x, round=0) for run in self._samples.values() for x in run]
 
     @property
-    def least(self) -> Point:
+    def least(self) -> KnownSize:
         return self.points[min(self.points)]
 
     @property
-    def top(self) -> Point:
+    def top(self) -> KnownSize:
         return self.points[max(self.points)]
 
-    def enclosing(self) -> tuple[Point, Point] | None:
+    def enclosing(self) -> tuple[KnownSize, KnownSize] | None:
         """The size next below the lowest that is at or above the threshold, and that, if both are known."""
         x = self._settings.threshold
         high = min((n for n, p in self.points.items() if p.efficiency >= x), default=0)
@@ -121,7 +121,7 @@ class Bracket:
             return None
         return self._larger(top, 2)
 
-    def _larger(self, top: Point, factor: float) -> int | None:
+    def _larger(self, top: KnownSize, factor: float) -> int | None:
         """The next size up, as far as tasks may grow; None where that is no further."""
         allowed = self._settings.max_task_seconds / top.granularity
         size = int(top.iterations * min(factor, allowed))

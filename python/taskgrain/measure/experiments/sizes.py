@@ -11,7 +11,7 @@ _LEAST_SIZES = 5
 
 
 @dataclass(frozen=True)
-class Point:
+class KnownSize:
     """One size as the bracket measured it: medians over the repeats."""
 
     iterations: int
@@ -66,7 +66,7 @@ def crossing_of(iterations: float, efficiency: float, threshold: float) -> float
     return iterations * max(1.0 / efficiency - 1.0, 0.0) * threshold / (1.0 - threshold)
 
 
-def crossing_between(low: Point, high: Point, threshold: float) -> float:
+def crossing_between(low: KnownSize, high: KnownSize, threshold: float) -> float:
     """Where the threshold is reached between two sizes, 1/efficiency being linear in 1/iterations."""
     share = (1.0 / threshold - 1.0 / high.efficiency) / (1.0 / low.efficiency - 1.0 / high.efficiency)
     return 1.0 / ((1.0 - share) / high.iterations + share / low.iterations)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskgrain.measure.experiments.sizes import (
-    Point,
+    KnownSize,
     crossing_between,
     crossing_of,
     grid_size,
@@ -53,7 +53,7 @@ def test_a_constant_overhead_is_seen_through_at_any_size(
     expected = overhead * threshold / (1.0 - threshold)
     at = times * overhead
     assert crossing_of(at, at / (at + overhead), threshold) == pytest.approx(expected)
-    low, high = (Point(n, n / (n + overhead), 1.0, 1.0, 1) for n in (10, 1000))
+    low, high = (KnownSize(n, n / (n + overhead), 1.0, 1.0, 1) for n in (10, 1000))
     assert crossing_between(low, high, threshold) == pytest.approx(expected)
 
 
