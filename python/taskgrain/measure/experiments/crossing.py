@@ -63,7 +63,6 @@ class CrossingSearch(Rounds):
 
     def _prepare(self, request: Request, samples: list[Sample]) -> Request | None:
         s, bracket = self.settings, self._bracket
-        self._typical = max(s.run_seconds, *(one.seconds for one in samples))
         if following := bracket.take(request, samples):
             return following
         crossing, _ = bracket.crossing()

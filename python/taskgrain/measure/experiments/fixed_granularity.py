@@ -73,7 +73,6 @@ class FixedGranularity(Rounds):
         self.asked = dict(sorted(found or [(s.first_iterations, s.first_iterations * alone)]))
         self.sizes = tuple(self.asked)
         self._shorts = [self.sizes[0]]
-        self._per_step = one.tasks / request.steps
         for n in self.sizes:
             task = max(one.granularity + (n - request.iterations) * alone, n * alone)
             self._guess[n] = task * self._per_step / one.cores

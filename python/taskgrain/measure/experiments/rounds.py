@@ -86,6 +86,8 @@ class Rounds(Experiment):
 
     def _take(self, request: Request, samples: list[Sample], disturbed: bool) -> None:
         if self._preparing:
+            self._typical = max(self.settings.run_seconds, *(s.seconds for s in samples))
+            self._per_step = samples[0].tasks / request.steps
             following = self._prepare(request, samples)
             self._round += 1
             self._pending = [following] if following else self._first_round()
