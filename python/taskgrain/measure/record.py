@@ -42,11 +42,9 @@ class CellState:
         self.cell = cell
         self.driver = DriverName(cell.system, cell.workload.cores)
         self.kernel: ReferenceKey = (reference, *cell.workload.reference().values(), cell.workload.cores)
-        self.begun = False
-        """Its `cell` line is written."""
         self.stored = stored.Cell(cell.name)
         """The cell as everybody reads it who opens the folder."""
-        self.retried: FailureLine | None = None
+        self._retried: FailureLine | None = None
         """The failure after which it is to begin again."""
         self.problem = ""
         """Why its answers make no sense, if they do not: a failure that is not yet written."""
@@ -71,14 +69,24 @@ class CellState:
         """Runs that the experiment did not ask for, at least not yet, by the key of a request."""
 
     @property
+    def _again(self) -> bool:
+        """Tells whether it is to begin again and has not yet."""
+        return self._retried is not None and self.stored.failure is self._retried
+
+    @property
+    def begun(self) -> bool:
+        """Tells whether its `cell` line is written."""
+        return self.stored.started is not None and not self._again
+
+    @property
     def failure(self) -> FailureLine | None:
         """The failure that ended it, if one did."""
-        return self.stored.failure if self.stored.failure is not self.retried else None
+        return None if self._again else self.stored.failure
 
     @property
     def result(self) -> MetgLine | None:
         """Its last `metg` line, if it was neither measured nor has failed since."""
-        return None if self.retried and self.stored.failure is self.retried else self.stored.result
+        return None if self._again else self.stored.result
 
     @property
     def done(self) -> bool:
@@ -119,7 +127,7 @@ class CellState:
 
     def try_again(self) -> None:
         """Lets a cell that has failed begin again."""
-        self.retried, self.problem, self.begun = self.stored.failure, "", False
+        self._retried, self.problem = self.stored.failure, ""
 
     def take_run(self, line: RunLine, reference: NDArray[np.float64]) -> None:
         """Takes a `run` line that makes sense; `reference` are the rates known before it.
@@ -232,9 +240,7 @@ class Record:
     def _take_of_cell(self, state: CellState, line: OfCell) -> None:
         failed = state.failure is not None
         state.stored.take(line)
-        match line:
-            case CellLine():
-                state.begun = True
-                state.problem = "" if failed else state.problem
-            case RunLine():
-                state.take_run(line, self.reference(state.kernel))
+        if isinstance(line, CellLine) and failed:
+            state.problem = ""
+        elif isinstance(line, RunLine):
+            state.take_run(line, self.reference(state.kernel))

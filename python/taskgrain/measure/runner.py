@@ -81,7 +81,8 @@ class Runner:
         states = list(self.record.cells.values())
         try:
             for state in states:
-                self._check(state)
+                if self._plan.retry and state.failure is not None:
+                    state.try_again()
             for workload in dict.fromkeys(state.cell.workload for state in states):
                 self._judge(workload)
             with contextlib.suppress(OutOfTime):
@@ -110,11 +111,6 @@ class Runner:
                 self._ends.interrupt(state)
             except OutputError as error:  # the table shows it all the same
                 self._plan.reporter.note(str(error))
-
-    def _check(self, state: CellState) -> None:
-        """Lets a failed cell try again if wished."""
-        if state.failure is not None and self._plan.retry:
-            state.try_again()
 
     def _measure_round(self, group: Sequence[CellState]) -> None:
         order = self._schedule.in_turn(group)
