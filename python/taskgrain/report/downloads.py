@@ -7,8 +7,7 @@ import io
 import json
 
 from taskgrain.report.cells import Results
-from taskgrain.results.columns import TABLES
-from taskgrain.results.tables import FORMULA, Tables
+from taskgrain.results.tables import FORMULA, TABLES, Tables
 from taskgrain.words.plain import text
 
 
@@ -17,7 +16,7 @@ def files(results: Results) -> dict[str, str]:
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     writer.writerow(one.name for one in TABLES["cells"])
-    for row in Tables(results.contents).rows("cells"):
+    for row in Tables(results.contents.shown).rows("cells"):
         writer.writerow(map(_spreadsheet, row))
     return {
         "cells.csv": table.getvalue(),

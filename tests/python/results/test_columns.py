@@ -1,38 +1,21 @@
-"""The columns of the tables: the reference page lists them all, and their fields exist."""
+"""The quantities of a cell: what programs get of them."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import docs_tables
+from stored_cells import stored
 
 from taskgrain.results import lines
-from taskgrain.results.columns import CELL, TABLES, Column
-from taskgrain.study.fields import WORKLOAD
-
-ROOT = Path(__file__).parents[3]
+from taskgrain.results.columns import OF_A_CELL, Column, plain
 
 
-def test_the_reference_has_all_columns() -> None:
-    text = docs_tables.on_page_markdown((ROOT / "docs/reference/export.md").read_text("utf-8"))
-    assert "<!-- the" not in text
-    for columns in TABLES.values():
-        for one in columns:
-            assert f"| `{one.name}` | {one.kind} | {one.unit} | {one.meaning}" in text
-
-
-def test_every_table_of_cells_begins_with_the_workload() -> None:
-    assert {one.name for one in CELL} == {"cell", "system"} | {one.column for one in WORKLOAD.values()}
-    for name, columns in TABLES.items():
-        assert name in ("reference", "sessions") or columns[: len(CELL)] == CELL
-
-
-def test_no_table_has_a_column_twice() -> None:
-    for columns in TABLES.values():
-        assert len({one.name for one in columns}) == len(columns)
+def test_programs_get_an_interval_as_three_numbers() -> None:
+    found = plain(stored("a", "fft", 1e-6, floor=1e-7, floor_low=0.9e-7))
+    assert [found[one] for one in ("floor", "floor_low", "floor_high")] == [1e-7, 0.9e-7, None]
+    assert (found["cell"], found["ending"], found["runs"]) == ("a/fft", "precise", 0)
+    assert list(found) == [one.name for each in OF_A_CELL for one in each.exported]
 
 
 def test_a_column_that_is_a_field_says_what_the_field_says() -> None:
-    (column,) = [one for one in TABLES["cells"] if one.name == "crossing_iterations"]
+    (column,) = [one for each in OF_A_CELL for one in each.exported if one.name == "crossing_iterations"]
     field = lines.fields(lines.MetgLine)["iterations"]
     assert column == Column("crossing_iterations", "number", field.unit, field.meaning, "iterations")
