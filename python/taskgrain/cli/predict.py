@@ -17,7 +17,7 @@ from taskgrain.words.interval import Interval
 if TYPE_CHECKING:
     from taskgrain.cli.printer import Printer
     from taskgrain.estimate.scaling import Program, Scaled, Span
-    from taskgrain.report.cells import Cell
+    from taskgrain.report.data import Cell
 
 _MOST_SECONDS = 1e15
 """Of work; numbers of cores for more would be beyond all counting."""
@@ -93,7 +93,7 @@ def _chosen(cells: Sequence[Cell], workload: str | None, names: list[str] | None
         if name not in systems:
             raise InputError("--system", name, ", ".join(systems))
     found = [cell for cell in here if cell.system in wished]
-    usable = [cell for cell in found if cell.curve and cell.cores and cell.width]
+    usable = [cell for cell in found if cell.points and cell.cores and cell.points_of_a_step]
     if not usable:
         raise UsageError(
             "DIR has no curve to predict from: measure METG first (taskgrain metg, taskgrain study)"
@@ -132,11 +132,12 @@ def _program(cell: Cell, work: float, steps: int) -> Program:
             point.efficiency * point.granularity,
             Span(point.granularity, point.granularity_low, point.granularity_high),
         )
-        for point in cell.curve
+        for point in cell.points
     ]
-    if cell.floor.value is not None:
-        curve.append(TaskTime(0.0, Span(cell.floor.value, cell.floor.low, cell.floor.high)))
-    tasks = (cell.width or 1) * (cell.graphs or 1) / (cell.cores or 1)
+    floor = cell.number("floor")
+    if floor.value is not None:
+        curve.append(TaskTime(0.0, Span(floor.value, floor.low, floor.high)))
+    tasks = (cell.points_of_a_step or 1) / (cell.cores or 1)
     return Program(work, steps, tasks, sorted(curve))
 
 

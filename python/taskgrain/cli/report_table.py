@@ -8,10 +8,11 @@ from typing import Any
 from taskgrain.cli import scaling_table
 from taskgrain.cli.printer import Printer
 from taskgrain.measure.advise import LEVELS
-from taskgrain.report import matrix, rows, summary, task_times, trust
-from taskgrain.report.cells import Cell, Results
+from taskgrain.report import matrix, summary, task_times, trust
+from taskgrain.report.data import Cell, Results
 from taskgrain.report.embed import finite
 from taskgrain.report.matrix import Entry
+from taskgrain.results import outcome
 from taskgrain.words import quantity
 
 
@@ -42,7 +43,7 @@ def show(out: Printer, results: Results, at: float | None = None) -> None:
 def _shown(entry: Entry | None) -> str:
     if entry is None:
         return quantity.NOTHING
-    return f"{entry.text}, {rows.short_result(entry.cell)}" if entry.ratio else entry.text
+    return f"{entry.text}, {outcome.short(entry.cell)}" if entry.ratio else entry.text
 
 
 def _at_time(cell: Cell, at: float) -> list[str]:
@@ -78,7 +79,7 @@ def _cell(entry: Entry) -> dict[str, Any]:
         "low": cell.metg.low,
         "high": cell.metg.high,
         "ending": cell.ending,
-        "text": rows.long_result(cell),
+        "text": outcome.long(cell),
         "place": entry.place,
         "times_the_best": ratio and {"value": ratio.value, "low": ratio.low, "high": ratio.high},
         "at": [

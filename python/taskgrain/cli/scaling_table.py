@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Any
 
 from taskgrain.cli.printer import Printer
-from taskgrain.report.cells import Results
+from taskgrain.report.data import Results
 from taskgrain.report.scaling import (
     STEPS,
     Problem,

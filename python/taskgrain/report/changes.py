@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from taskgrain.report.cells import Results
+from taskgrain.report.data import Results
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from taskgrain.report import rows
-from taskgrain.report.cells import Cell, Results
+from taskgrain.report.data import Cell, Results
 from taskgrain.report.kinds import kinds
-from taskgrain.results import ranking
+from taskgrain.results import outcome, ranking
 from taskgrain.results.ranking import Standing
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
@@ -111,7 +111,7 @@ def _sure(ratio: Interval | None) -> bool:
 
 def _text(cell: Cell, place: str, ratio: Interval | None, sure: bool) -> str:
     if ratio is None:
-        return rows.short_result(cell)
+        return outcome.short(cell)
     if place == "best":
         return "best"
     times = quantity.ratio(ratio.value)

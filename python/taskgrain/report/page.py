@@ -6,6 +6,9 @@ page's Content-Security-Policy allows nothing but the page's own blocks, by thei
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -14,12 +17,14 @@ import jinja2
 from markupsafe import Markup
 
 import taskgrain
-from taskgrain.report import downloads, embed, look, machine_facts, matrix, rows, summary, task_times, trust
-from taskgrain.report.cells import Cell, Failure, Results
+from taskgrain.report import embed, look, machine_facts, matrix, rows, summary, task_times, trust
 from taskgrain.report.changes import Changes, number
 from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.table import CHARTS
-from taskgrain.report.columns import COLUMNS, ending, to_best
+from taskgrain.report.data import Cell, Failure, Results
+from taskgrain.results import columns, outcome
+from taskgrain.results.columns import Shown
+from taskgrain.results.tables import FORMULA, TABLES, Tables
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
 
@@ -78,15 +83,18 @@ def render(results: Results, changes: Sequence[Changes] = (), at: float | None =
         number=number,
         machine_line=machine_facts.in_a_line(results),
         machine=machine_facts.listed(results.machine),
-        columns=COLUMNS,
+        columns=columns.shown(Shown.AT_FIRST | Shown.ON_REQUEST),
+        at_first=Shown.AT_FIRST,
         cells=_ordered(results),
         sections=sections,
         failures_of=_failures_of(results),
-        short_result=rows.short_result,
-        long_result=rows.long_result,
+        short_result=outcome.short,
+        long_result=outcome.long,
         least=task_times.least,
-        to_best=to_best,
         interval=quantity.interval,
+        ratio_interval=quantity.ratio_interval,
+        memory=columns.memory,
+        to_best=columns.to_best,
         size=quantity.size,
         endings=[one for one in Ending if any(cell.ending is one for cell in results.cells)],
         times=times,
@@ -96,7 +104,7 @@ def render(results: Results, changes: Sequence[Changes] = (), at: float | None =
         charts=embed.json_block(_charts(plot for _, _, plots in sections for plot in plots)),
         data=embed.json_block(_data(results, found, times, at)),
         answers=embed.packed_json([task_times.changes(cell, times) for cell in results.cells]),
-        files=embed.packed_json(downloads.files(results)),
+        files=embed.packed_json(files(results)),
         raw=raw if len(raw) <= MOST_RAW else "",
         raw_bytes=quantity.size(len(results.raw)),
         script=Markup(script),
@@ -146,18 +154,39 @@ def _cell(cell: Cell, index: int, row: rows.Row, most: int) -> dict[str, object]
             rows.thinned(behind.samples, behind, most),
             rows.thinned(behind.disturbed, behind, most),
         ]
-        for point, behind in zip(rows.points(cell, index), cell.curve, strict=True)
+        for point, behind in zip(rows.points(cell, index), cell.points, strict=True)
     ]
     return {
         "name": cell.name,
         "system": cell.system,
         "workload": cell.workload,
-        "words": " ".join((cell.system, cell.workload, ending(cell), cell.kernel)).lower(),
+        "words": " ".join(
+            (cell.system, cell.workload, columns.ending(cell), str(cell.fields["kernel"]))
+        ).lower(),
         "threshold": cell.threshold,
         "peak": rows.short(cell.peak_rate),
         "row": row,
         "points": points,
     }
+
+
+def files(results: Results) -> dict[str, str]:
+    """The files that a reader can save from the page, beside the raw data: names and contents."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(one.name for one in TABLES["cells"])
+    for row in Tables(results.lines).rows("cells"):
+        writer.writerow(map(_spreadsheet, row))
+    return {
+        "cells.csv": table.getvalue(),
+        "study.toml": results.study,
+        "machine.json": json.dumps(results.machine, indent=1),
+    }
+
+
+def _spreadsheet(value: object) -> object:
+    """A text that a spreadsheet would take for a formula is made one that it does not."""
+    return f"'{value}" if isinstance(value, str) and value[:1] and value[0] in FORMULA else value
 
 
 def _failures_of(results: Results) -> dict[str, list[tuple[int, Failure]]]:

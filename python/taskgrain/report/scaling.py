@@ -10,7 +10,7 @@ from statistics import fmean, stdev
 from typing import Literal
 
 from taskgrain.estimate.limit import Meeting, ideal, meeting
-from taskgrain.report.cells import Cell, Results
+from taskgrain.report.data import Cell, Results
 from taskgrain.report.sweeps import Sweep, sweeps
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
@@ -204,7 +204,7 @@ def means(found: list[Separation], unmet: Mapping[str, int]) -> list[Means]:
 
 def _keeps_each(sweep: Sweep, results: Results) -> bool:
     """Whether each core has the same tasks on any number of cores."""
-    return len({(results.cells[n].width or 0) / cores for n, cores in sweep.values.items()}) == 1
+    return len({results.cells[n].points_of_a_step / cores for n, cores in sweep.values.items()}) == 1
 
 
 def _scaling(kind: Kind, system: str, name: str, cores: Mapping[int, float], results: Results) -> Scaling:
@@ -223,8 +223,8 @@ def _scaling(kind: Kind, system: str, name: str, cores: Mapping[int, float], res
 
 def _times(kind: Kind, number: int, cell: Cell, cores: int) -> Iterator[tuple[int, Time]]:
     """The size of the problem and its time, of each point of the curve."""
-    points, each = _points(cell), _tasks_of_a_core(cell, cores)
-    for point in cell.curve if points else ():
+    points, each = cell.points_of_a_step, _tasks_of_a_core(cell, cores)
+    for point in cell.points if points else ():
         size = point.iterations
         if kind == "strong":
             whole = point.iterations * points
@@ -237,18 +237,13 @@ def _times(kind: Kind, number: int, cell: Cell, cores: int) -> Iterator[tuple[in
         yield round(size), Time(number, cores, seconds, low, high, point.efficiency)
 
 
-def _points(cell: Cell) -> int:
-    """Of a step of all graphs, whether a task runs there or not."""
-    return (cell.width or 0) * (cell.graphs or 1)
-
-
 def _tasks_of_a_core(cell: Cell, cores: int) -> float:
     """Tasks in all steps of each core that the system occupies."""
-    return STEPS * (cell.tasks_per_step or _points(cell)) / (cell.cores or cores)
+    return STEPS * (cell.tasks_per_step or cell.points_of_a_step) / (cell.cores or cores)
 
 
 def _limit(number: int, cell: Cell, cores: int) -> Time | None:
-    if cell.metg.value is None or not cell.width:
+    if cell.metg.value is None or not cell.points_of_a_step:
         return None
     each = _tasks_of_a_core(cell, cores)
     found = cell.metg.times(each)

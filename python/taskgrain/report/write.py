@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from taskgrain.report import figures, page
-from taskgrain.report.cells import Results
 from taskgrain.report.changes import Changes
+from taskgrain.report.data import Results
 from taskgrain.report.figures import FORMATS
 from taskgrain.words.errors import UsageError, unwritable
 

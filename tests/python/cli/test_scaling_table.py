@@ -10,7 +10,7 @@ from command_line import on_terminal
 from report_cells import measured, point, results
 
 from taskgrain.cli import scaling_table
-from taskgrain.report.cells import Results
+from taskgrain.report.data import Results
 
 
 def study(kind: str) -> Results:
@@ -21,9 +21,7 @@ def study(kind: str) -> Results:
         fields = {"pattern": "fft", "width": 8 * cores, "cores": cores}
         curve = (point(iterations, granularity, 0.5),)
         workload = f"fft/width={8 * cores}/cores={cores}"
-        cells.append(
-            measured("mpi", 2e-6, workload, fields=fields, width=8 * cores, cores=cores, curve=curve)
-        )
+        cells.append(measured("mpi", 2e-6, workload, fields=fields, cores=cores, curve=curve))
     return replace(results(*cells), settings={"experiment": kind})
 
 

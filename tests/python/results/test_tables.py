@@ -28,7 +28,7 @@ def test_rows_are_what_is_exported(tmp_path: Path) -> None:
 
 
 def test_a_report_needs_no_table_library() -> None:
-    code = "import sys; sys.modules['polars'] = None; import taskgrain.report.downloads"
+    code = "import sys; sys.modules['polars'] = None; import taskgrain.report.page"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

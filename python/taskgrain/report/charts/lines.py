@@ -8,8 +8,8 @@ from typing import Any
 import altair as alt
 
 from taskgrain.report import look, rows
-from taskgrain.report.cells import Results
 from taskgrain.report.charts.intervals import Ends, arrows, by_certainty, like, within
+from taskgrain.report.data import Results
 from taskgrain.report.look import PAGE, Spec, Theme
 
 Chart = alt.LayerChart | alt.FacetChart
