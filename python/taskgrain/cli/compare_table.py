@@ -80,7 +80,7 @@ def _tables(out: Printer, found: Comparison, cells: Sequence[Compared]) -> None:
     ]
     heads = ["", called(by), "verdict"]
     columns = [*heads, *map(called, beside)]
-    if _fits(out, columns, wide):
+    if out.fits(columns, wide):
         out.table(columns, wide, [[*marks, *([False] * len(beside))] for marks in bold])
         return
     out.table(heads, wrapped(out, heads, first), bold)
@@ -111,11 +111,6 @@ def shown(found: Ratio | None) -> str:
         return quantity.ratio_interval(found)
     low, high = (None if one is None else quantity.ratio(one) for one in (found.low, found.high))
     return f"above {low}" if low else f"below {high}"
-
-
-def _fits(out: Printer, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    widths = [max(len(line[index]) for line in [columns, *rows]) for index in range(len(columns))]
-    return sum(widths) + 3 * len(widths) <= out.width
 
 
 def wrapped(out: Printer, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:

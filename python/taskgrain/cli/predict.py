@@ -185,7 +185,7 @@ def _show(out: Printer, programs: Sequence[tuple[Cell, Program]], counts: Sequen
         ]
         for count in counts
     ]
-    if sum(max(len(row[k]) for row in [columns, *rows]) + 3 for k in range(len(columns))) <= out.width:
+    if out.fits(columns, rows):
         out.table(columns, rows, texts=0)
     else:
         for k, (cell, _) in enumerate(programs, start=2):

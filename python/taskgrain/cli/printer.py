@@ -56,6 +56,11 @@ class Printer:
         """
         self._console.print(self._made(columns, rows, bold, texts, whole))
 
+    def fits(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+        """Whether no column of a table must be wrapped."""
+        widths = [max(len(line[index]) for line in [columns, *rows]) for index in range(len(columns))]
+        return sum(widths) + 3 * len(widths) <= self.width
+
     def _made(
         self,
         columns: Sequence[str],

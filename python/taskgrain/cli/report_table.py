@@ -12,7 +12,7 @@ from taskgrain.report import matrix, summary, task_times, trust
 from taskgrain.report.data import Cell, Results
 from taskgrain.report.embed import finite
 from taskgrain.report.matrix import Entry
-from taskgrain.results import outcome
+from taskgrain.results import columns, outcome
 from taskgrain.words import quantity
 
 
@@ -71,26 +71,13 @@ def as_json(results: Results, at: float | None = None) -> dict[str, Any]:
 
 def _cell(entry: Entry) -> dict[str, Any]:
     cell, ratio = entry.cell, entry.ratio
-    return {
-        "cell": cell.name,
-        "system": cell.system,
+    return columns.plain(cell) | {
         "workload": cell.workload,
-        "metg": cell.metg.value,
-        "low": cell.metg.low,
-        "high": cell.metg.high,
-        "ending": cell.ending,
+        "warnings": [one.shown() for one in cell.warnings],
         "text": outcome.long(cell),
         "place": entry.place,
-        "times_the_best": ratio and {"value": ratio.value, "low": ratio.low, "high": ratio.high},
-        "at": [
-            {
-                "asked": point.asked,
-                "efficiency": point.efficiency,
-                "low": point.efficiency_low,
-                "high": point.efficiency_high,
-            }
-            for point in cell.at
-        ],
+        "times_the_best": ratio and asdict(ratio),
+        "at": outcome.at_task_times(cell),
     }
 
 

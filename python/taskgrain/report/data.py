@@ -147,6 +147,11 @@ class Results:
         return tuple(dict.fromkeys(cell.system for cell in self.cells))
 
     @property
+    def ranked(self) -> list[str]:
+        """The systems by METG, those without one at the end."""
+        return columns.ranked(self.cells)
+
+    @property
     def workloads(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(cell.workload for cell in self.cells))
 

@@ -86,7 +86,7 @@ def of(results: Results) -> Matrix:
             found[cell.system, workload] = _entry(number, cell, cell in contest, stand)
     known = kinds(results.systems)
     groups: dict[str, list[Row]] = {}
-    for system in rows.ranked(results):
+    for system in results.ranked:
         entries = tuple(found.get((system, workload)) for workload in results.workloads)
         groups.setdefault(known[system].kind, []).append(Row(system, known[system].title, entries))
     return Matrix(tuple(columns), tuple((kind, tuple(group)) for kind, group in groups.items()))
@@ -130,4 +130,4 @@ def legend() -> list[tuple[int, str]]:
 def drawn(results: Results, matrix: Matrix, most: int) -> list[str]:
     """The systems that charts show at first: the best of each workload, then those of the smallest METG."""
     best = [column.best[0] for column in matrix.columns if column.best]
-    return [*dict.fromkeys([*best, *rows.ranked(results)])][:most]
+    return [*dict.fromkeys([*best, *results.ranked])][:most]

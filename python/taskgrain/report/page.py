@@ -211,7 +211,7 @@ def _words(command: str) -> Markup:
 def _ordered(results: Results) -> list[tuple[int, Cell]]:
     """Cells with their numbers, by workload as in the study, the best system first."""
     workloads = {workload: i for i, workload in enumerate(results.workloads)}
-    ranks = {system: i for i, system in enumerate(rows.ranked(results))}
+    ranks = {system: i for i, system in enumerate(results.ranked)}
 
     def key(numbered: tuple[int, Cell]) -> tuple[int, float, int]:
         _, cell = numbered

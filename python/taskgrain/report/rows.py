@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from statistics import fmean, median
+from statistics import median
 
 from taskgrain.report.data import Cell, Point, Results
 from taskgrain.report.look import AT_LEAST, AT_MOST, SHAPES
@@ -19,16 +19,6 @@ MOST_SAMPLES = 60_000
 """In one report. More would make the page heavy, and show nothing more."""
 
 
-def ranked(results: Results) -> tuple[str, ...]:
-    """The systems by METG (geometric mean over a system's cells), those without one at the end."""
-    logs: dict[str, list[float]] = {system: [] for system in results.systems}
-    for cell in results.cells:
-        value = cell.metg.about
-        if value is not None:
-            logs[cell.system].append(math.log(value))
-    return tuple(sorted(logs, key=lambda system: fmean(logs[system]) if logs[system] else math.inf))
-
-
 def numbers(results: Results, workload: str) -> list[int]:
     """The cells of a workload, by their places in `results.cells`."""
     return [i for i, cell in enumerate(results.cells) if cell.workload == workload]
@@ -36,7 +26,7 @@ def numbers(results: Results, workload: str) -> list[int]:
 
 def metg(results: Results) -> list[Row]:
     """A row for each cell, in order: what came of it."""
-    ranks = {system: rank for rank, system in enumerate(ranked(results))}
+    ranks = {system: rank for rank, system in enumerate(results.ranked)}
     return [
         {
             "cell": index,

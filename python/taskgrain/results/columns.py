@@ -6,10 +6,11 @@ Columns that are fields of a line have their type, unit and meaning from there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Flag, auto
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from taskgrain.results import lines, outcome, ranking, values
@@ -322,6 +323,14 @@ def compare(cells: Iterable[Cell]) -> None:
         best = ranking.best(here)
         for cell in here:
             cell.best = best
+
+
+def ranked(cells: Iterable[Cell]) -> list[str]:
+    """The systems by METG (geometric mean over a system's cells), those without one at the end."""
+    logs: dict[str, list[float]] = {}
+    for cell in cells:
+        logs.setdefault(cell.system, []).extend([math.log(cell.metg.about)] if cell.metg.about else [])
+    return sorted(logs, key=lambda system: fmean(logs[system]) if logs[system] else math.inf)
 
 
 def plain(cell: Cell, quantities: Iterable[Quantity] = OF_A_CELL) -> dict[str, Any]:

@@ -64,8 +64,26 @@ def asked(cell: Cell) -> list[CurvePoint]:
     return [one for one in cell.curve if one.asked and one.iterations and one.granularity and one.efficiency]
 
 
-def efficiency(point: CurvePoint, interval: bool = True) -> str:
+def at_task_times(cell: Cell) -> list[dict[str, float | None]]:
+    """The same for programs; `work` is what the work of a task took alone, in seconds."""
+    return [
+        {
+            "asked": one.asked,
+            "iterations": one.iterations,
+            "work": (one.granularity or 0.0) * (one.efficiency or 0.0),
+            "granularity": one.granularity,
+            "efficiency": one.efficiency,
+            "low": one.efficiency_low,
+            "high": one.efficiency_high,
+        }
+        for one in asked(cell)
+    ]
+
+
+def efficiency(point: CurvePoint | None, interval: bool = True) -> str:
     """That at a task time; one without an interval is not known."""
+    if point is None:
+        return "not measured"
     if point.share.low is None and point.share.high is None:
         return "not known"
     return quantity.percent_interval(point.share if interval else Interval(point.efficiency))

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
+_NUMBERS = {float, int, bool, type(None)}
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -28,12 +29,12 @@ def cleaned(value: T) -> T:
     if type(value) is str:
         found = text(value)
     elif isinstance(value, tuple | list):
-        if any(type(one) is not float for one in value):
+        if not _NUMBERS.issuperset(map(type, value)):
             found = type(value)(map(cleaned, value))
     elif isinstance(value, Mapping):
         found = {cleaned(key): cleaned(one) for key, one in value.items()}
     elif is_dataclass(value) and not isinstance(value, type):
-        parts = vars(value).items()
+        parts = ((name, one) for name, one in vars(value).items() if type(one) not in _NUMBERS)
         changed = {name: new for name, one in parts if (new := cleaned(one)) is not one}
         found = replace(value, **changed) if changed else value
     return found  # type: ignore[no-any-return]

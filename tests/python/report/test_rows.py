@@ -26,8 +26,8 @@ def test_systems_are_ranked_by_the_geometric_mean() -> None:
         *(cell("none", "fft", ending="failed"), measured("two", 5e-6, "fft")),
         cell("open", "fft", ending="always_reached", high=6e-6),
     )
-    assert rows.ranked(found) == ("two", "open", "one", "none")
-    assert rows.ranked(results()) == ()
+    assert found.ranked == ["two", "open", "one", "none"]
+    assert results().ranked == []
 
 
 def test_cells_of_a_workload_are_known_by_their_places() -> None:

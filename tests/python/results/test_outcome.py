@@ -52,3 +52,9 @@ def test_the_efficiency_at_task_times_stands_for_a_metg() -> None:
     assert outcome.long(one) == "50 % (45 – 55) at 20 µs; 80 % (72 – 88) at 40 µs"
     unsure = replace(asked, efficiency_low=None, efficiency_high=None)
     assert outcome.short(cell(ending="at", curve=(unsure,))) == "not known at 20 µs"
+
+
+def test_task_times_for_programs_have_the_work_of_a_task_alone() -> None:
+    (found,) = outcome.at_task_times(cell(ending="at", curve=(point(310, 4e-5, 0.5, asked=20e-6),)))
+    assert (found["work"], found["low"], found["high"]) == (20e-6, 0.45, 0.55)
+    assert outcome.at_task_times(cell(curve=(point(310, 4e-5, 0.5),))) == []

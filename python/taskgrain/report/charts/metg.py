@@ -85,7 +85,7 @@ def _searched(results: Results, workload: str) -> bool:
 def _panels(results: Results, side: int, width: int) -> alt.ConcatChart:
     """METG of all workloads, `side` panels side by side: the leftmost name the systems of a whole row."""
     panels = []
-    systems = rows.ranked(results)
+    systems = results.ranked
     for number, workload in enumerate(results.workloads):
         named = number % side == 0
         one = panel(results, PAPER, width, f"rows-{number}", systems, named)
