@@ -17,8 +17,9 @@ import jinja2
 from markupsafe import Markup
 
 import taskgrain
+from taskgrain.report import changes as changed
 from taskgrain.report import embed, look, machine_facts, matrix, rows, summary, task_times, trust
-from taskgrain.report.changes import Changes, number
+from taskgrain.report.changes import Changes
 from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.table import CHARTS
 from taskgrain.report.data import Cell, Failure, Results
@@ -53,7 +54,7 @@ LOOKS = tuple(Look(*look.style(place, look.PAGE)) for place in range(len(look.PA
 """As many as there are colours: no more systems are drawn at once."""
 
 
-def render(results: Results, changes: Sequence[Changes] = (), at: float | None = None) -> str:
+def render(results: Results, changes: Changes, at: float | None = None) -> str:
     """The whole page, with what changed since others; `at` is the task time that it asks about at first, in
     seconds."""
     script, style = ("".join(map(embed.resource, names)) for names in (SCRIPTS, STYLES))
@@ -65,7 +66,7 @@ def render(results: Results, changes: Sequence[Changes] = (), at: float | None =
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"breakable": _breakable, "words": _words}
+    environment.filters |= {"breakable": _breakable, "unbroken": _unbroken}
     found = matrix.of(results)
     checks = trust.checks(results)
     sections = _sections(results)
@@ -80,7 +81,8 @@ def render(results: Results, changes: Sequence[Changes] = (), at: float | None =
         checks=checks,
         state=summary.trust(results),
         changes=changes,
-        number=number,
+        words=changed,
+        numbers={(cell.system, cell.workload): i for i, cell in enumerate(results.cells)},
         machine_line=machine_facts.in_a_line(results),
         machine=machine_facts.listed(results.machine),
         columns=columns.shown(Shown.AT_FIRST | Shown.ON_REQUEST),
@@ -202,7 +204,7 @@ def _breakable(name: str) -> Markup:
     return Markup("/<wbr>").join(name.split("/"))
 
 
-def _words(command: str) -> Markup:
+def _unbroken(command: str) -> Markup:
     """A command that breaks only at blanks (a browser also breaks behind the hyphens of `--option`)."""
     word = Markup('<span class="nowrap">{}</span>')
     return Markup(" ").join(word.format(one) for one in command.split(" "))

@@ -16,7 +16,7 @@ from taskgrain.words.errors import UsageError, unwritable
 def write(
     results: Results,
     target: Path | None = None,
-    changes: Sequence[Changes] = (),
+    changes: Changes | None = None,
     at: float | None = None,
 ) -> Path:
     """Writes the report of the results to `target` (default: report.html in their folder).
@@ -28,7 +28,7 @@ def write(
     if target.parent.is_dir() and not os.access(target if target.exists() else target.parent, os.W_OK):
         raise UsageError(f"{target}: cannot be written: no permission, or a read-only file system")
     try:
-        target.write_text(page.render(results, changes, at), "utf-8")
+        target.write_text(page.render(results, changes or {}, at), "utf-8")
     except OSError as error:
         raise unwritable(target, error) from None
     return target

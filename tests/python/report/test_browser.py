@@ -10,15 +10,18 @@ import io
 import json
 import re
 import threading
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 import results_folder
 
+from taskgrain.estimate.drawn import Quantity
+from taskgrain.estimate.ratio import Ratio
 from taskgrain.report import data
-from taskgrain.report.changes import Change, Changes
 from taskgrain.report.write import write
+from taskgrain.results.compare.cells import Compared, Comparison, Question, Verdict
 
 pytest.importorskip("selenium", reason="the browser tests need the Python package selenium")
 import chromium
@@ -148,12 +151,14 @@ def test_axe_finds_nothing(
     browser: webdriver.Chrome, tmp_path: Path, width: int, scheme: str, asked: bool
 ) -> None:
     results = data.read(results_folder.big(tmp_path, results_folder.SYSTEMS[:6], results_folder.PATTERNS[:4]))
+    ratios: Mapping[Quantity, Ratio] = {"metg": Ratio(1.3, 1.2, 1.4, 5), "rate": Ratio(0.8, 0.7, 0.9, 5)}
+    verdicts: tuple[Verdict, ...] = ("slower", "faster", "not comparable")
     cells = [
-        Change("mpi", "fft/width=16", verdict, "1.3 (1.2 – 1.4)", 1.3, ("0.8",), "why")
-        for verdict in ("slower", "faster", "not comparable")
+        Compared("new", "old", "mpi", "mpi", "fft/width=16", one, "why", ratios=ratios, notes=("a note",))
+        for one in verdicts
     ]
-    changes = Changes("before", "METG", ("rate",), tuple(cells), ("3 cells.",), ("A note.",))
-    show(browser, write(results, changes=[changes], at=20e-6 if asked else None).as_uri(), width, scheme)
+    changes = {"before": Comparison(Question(), 0.95, tuple(cells), ())}
+    show(browser, write(results, changes=changes, at=20e-6 if asked else None).as_uri(), width, scheme)
     open_all(browser)
     browser.execute_script("document.querySelector('#matrix td a').click()")
     browser.execute_script(AXE)
