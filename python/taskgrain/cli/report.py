@@ -67,8 +67,8 @@ def report(
     from taskgrain.cli.printer import print_json, printer
     from taskgrain.report import data
     from taskgrain.report.changes import since
-    from taskgrain.report.figures import FORMATS
-    from taskgrain.report.write import draw, write
+    from taskgrain.report.figures import FORMATS, save
+    from taskgrain.report.page import write
     from taskgrain.results.reader import FILES, read, refuse_garbage
 
     kinds = split_names(formats, "--format") if formats else FORMATS
@@ -86,7 +86,7 @@ def report(
         changes[baseline], odd = since(baseline, folder)
         sys.stderr.writelines(f"taskgrain: {said}\n" for said in odd)
     target = write(results, output, changes, seconds)
-    drawn = draw(results, figures, kinds) if figures else []
+    drawn = save(results, figures, kinds) if figures else []
     for warning in results.warnings:
         sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
     if as_json:

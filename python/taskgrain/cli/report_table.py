@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from taskgrain.cli import scaling_table
 from taskgrain.cli.printer import Printer
 from taskgrain.measure.advise import LEVELS
-from taskgrain.report import matrix, summary, task_times, trust
+from taskgrain.report import matrix, scaling, summary, task_times, trust
 from taskgrain.report.data import Cell, Results
 from taskgrain.report.embed import finite
 from taskgrain.report.matrix import Entry
@@ -34,7 +33,10 @@ def show(out: Printer, results: Results, at: float | None = None) -> None:
         out.text(f"\nEfficiency of tasks of {quantity.seconds(at, 2)}", "bold")
         head = ["system", "workload", "efficiency", *map(quantity.percent, LEVELS)]
         out.table(head, [_at_time(cell, at) for cell in results.cells], texts=2)
-    scaling_table.show(out, results)
+    for table in scaling.tables(results):
+        out.show(replace(table, title=f"\n{table.title}"))
+    for sentence in scaling.left_out(results):
+        out.text(sentence)
     out.text("\nCan I trust it?", "bold")
     for check in trust.checks(results):
         out.text(f"{check.level}: {check.title}: {check.said}")
@@ -61,7 +63,7 @@ def as_json(results: Results, at: float | None = None) -> dict[str, Any]:
         "cells": [_cell(entry) for entry in matrix.of(results).entries],
         "checks": [asdict(check) for check in trust.checks(results)],
     }
-    found["scaling"] = scaling_table.as_json(results)
+    found["scaling"] = scaling.as_json(results)
     if at is not None:
         found["at"] = {"seconds": at, "cells": [_answer(cell, at) for cell in results.cells]}
     plain = finite(found)

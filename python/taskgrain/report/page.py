@@ -10,8 +10,10 @@ import csv
 import io
 import json
 import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
@@ -28,6 +30,7 @@ from taskgrain.results.columns import Shown
 from taskgrain.results.tables import FORMULA, TABLES, Tables
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
+from taskgrain.words.errors import UsageError, unwritable
 
 SCRIPTS = ("report.js", "table.js", "systems.js", "task.js", "charts.js", "cell.js", "page.js")
 STYLES = ("page.css", "print.css")
@@ -114,6 +117,27 @@ def render(results: Results, changes: Changes, at: float | None = None) -> str:
         style=Markup(style),
         policy=embed.policy((script, libraries), style),
     )
+
+
+def write(
+    results: Results,
+    target: Path | None = None,
+    changes: Changes | None = None,
+    at: float | None = None,
+) -> Path:
+    """Writes the report of the results to `target` (default: report.html in their folder).
+
+    It also shows what changed since others, and asks at first about tasks of `at` seconds. Returns where it
+    lies. Raises `UsageError` if `target` cannot be written.
+    """
+    target = results.folder / "report.html" if target is None else target
+    if target.parent.is_dir() and not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise UsageError(f"{target}: cannot be written: no permission, or a read-only file system")
+    try:
+        target.write_text(render(results, changes or {}, at), "utf-8")
+    except OSError as error:
+        raise unwritable(target, error) from None
+    return target
 
 
 def _charts(plots: Iterable[Plot]) -> dict[str, object]:

@@ -20,7 +20,7 @@ import results_folder
 from taskgrain.estimate.drawn import Quantity
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.report import data
-from taskgrain.report.write import write
+from taskgrain.report.page import write
 from taskgrain.results.compare.cells import Compared, Comparison, Question, Verdict
 
 pytest.importorskip("selenium", reason="the browser tests need the Python package selenium")

@@ -13,7 +13,7 @@ import results_folder
 from report_page import Page, opened
 
 from taskgrain.report import data, page
-from taskgrain.report.write import write
+from taskgrain.report.page import write
 
 
 def test_everything_is_escaped(tmp_path: Path) -> None:
