@@ -59,7 +59,7 @@ class Quantity:
     """Its columns in `export` and `--json`: three for an `Interval`, else one, or none."""
     title: str = ""
     shown: Shown = Shown.NOWHERE
-    told: Callable[[Cell], str] | None = None
+    as_text: Callable[[Cell], str] | None = None
     """Its text, where that is not simply the value with its unit."""
     numeric: bool = True
 
@@ -70,8 +70,8 @@ class Quantity:
 
     def text(self, cell: Cell) -> str:
         """What stands in the row of a cell."""
-        if self.told:
-            return self.told(cell)
+        if self.as_text:
+            return self.as_text(cell)
         value, unit = self.value(cell), self.exported[0].unit if self.exported else ""
         if isinstance(value, Interval):
             return outcome.middle(value)
@@ -224,7 +224,7 @@ def ending(cell: Cell) -> str:
     return f"{cell.ending.shown}: {cell.error}" if cell.error else cell.ending.shown
 
 
-_FIRST, _ASKED, _TERMINAL = Shown.AT_FIRST, Shown.ON_REQUEST, Shown.TERMINAL
+_FIRST, _REQUEST, _TERMINAL = Shown.AT_FIRST, Shown.ON_REQUEST, Shown.TERMINAL
 _TIME, _ELAPSED = time_of("the cell's last line")
 _RUNS = Column("runs", "integer", "", "runs that count")
 _WARNINGS = Column("warnings", "text", "", "warnings, with a vertical bar between them")
@@ -241,16 +241,16 @@ OF_A_WORKLOAD = (
 
 OF_A_CELL = (
     *OF_A_WORKLOAD,
-    Quantity(_dependences, (), "Dependences per task", _ASKED, mean_dependences),
+    Quantity(_dependences, (), "Dependences per task", _REQUEST, mean_dependences),
     Quantity(lambda cell: cell.last and cell.last.time, (_TIME,)),
     Quantity(lambda cell: cell.last and cell.last.elapsed, (_ELAPSED,)),
-    Quantity(lambda cell: cell.cores, of(CellLine, "cores"), "Cores", _ASKED),
-    field("started.reference", "Reference", _ASKED),
+    Quantity(lambda cell: cell.cores, of(CellLine, "cores"), "Cores", _REQUEST),
+    field("started.reference", "Reference", _REQUEST),
     Quantity(
         threshold,
         of(CellLine, "threshold"),
         "Threshold",
-        _ASKED,
+        _REQUEST,
         lambda cell: quantity.percent(threshold(cell)),
     ),
     Quantity(lambda cell: str(cell.ending), of(MetgLine, "ending")),
@@ -268,33 +268,33 @@ OF_A_CELL = (
         lambda cell: next((one.efficiency for one in outcome.asked(cell)), None),
         (),
         "Efficiency at task times",
-        _ASKED,
+        _REQUEST,
         lambda cell: outcome.long(cell) if outcome.asked(cell) else quantity.NOTHING,
     ),
-    field("result.iterations", "Iterations at METG", _ASKED, name="crossing_iterations"),
+    field("result.iterations", "Iterations at METG", _REQUEST, name="crossing_iterations"),
     field("result.overhead", "Overhead", _FIRST | _TERMINAL),
     field(
         "result.quiet",
         "METG on quiet cores",
-        _ASKED,
-        told=lambda cell: quantity.interval(cell.number("quiet")),
+        _REQUEST,
+        as_text=lambda cell: quantity.interval(cell.number("quiet")),
     ),
-    field("result.floor", "Floor", _ASKED),
-    field("result.start", "Start and end of a run", _ASKED),
-    Quantity(_prepare, (), "Graph made ahead", _ASKED, _prepared),
+    field("result.floor", "Floor", _REQUEST),
+    field("result.start", "Start and end of a run", _REQUEST),
+    Quantity(_prepare, (), "Graph made ahead", _REQUEST, _prepared),
     Quantity(memory, (), "Memory of a process", _FIRST, lambda cell: quantity.size(memory(cell))),
     Quantity(ending, (), "Ending", _FIRST | _TERMINAL, numeric=False),
     field("result.rounds", "Rounds", _FIRST),
     field("result.systematic"),
     field("result.inflation"),
-    Quantity(lambda cell: len(cell.runs), (_RUNS,), "Runs", _ASKED),
-    Quantity(lambda cell: cell.rejected, of(MetgLine, "repeated_runs"), "Repeated runs", _ASKED),
-    field("result.disturbed_runs", "Disturbed runs", _ASKED),
+    Quantity(lambda cell: len(cell.runs), (_RUNS,), "Runs", _REQUEST),
+    Quantity(lambda cell: cell.rejected, of(MetgLine, "repeated_runs"), "Repeated runs", _REQUEST),
+    field("result.disturbed_runs", "Disturbed runs", _REQUEST),
     field(
         "result.peak_rate",
         "Peak rate per core",
-        _ASKED,
-        told=lambda cell: quantity.rate(cell.result and cell.result.peak_rate, work_unit(cell) or ""),
+        _REQUEST,
+        as_text=lambda cell: quantity.rate(cell.result and cell.result.peak_rate, work_unit(cell) or ""),
     ),
     field("result.best_rate"),
     Quantity(work_unit, of(Attempt, "work_unit")),
