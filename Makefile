@@ -99,8 +99,8 @@ test-drivers: setup-dev
 	$(pytest) -m "waits and $(marked.$(RING))" --numprocesses 2 tests/python/systems $(none_is_fine)
 
 lint: setup-dev
-	.venv/bin/ruff check python templates tests bench tools apps
-	.venv/bin/mypy python/taskgrain
+	.venv/bin/ruff check python templates tests bench tools
+	.venv/bin/mypy python/taskgrain bench tools
 	tools/check_rooms.py
 
 # Build folders, flags, and which tests they run: CMakePresets.json.

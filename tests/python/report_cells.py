@@ -30,6 +30,7 @@ def cell(
     ratios: Mapping[str, Interval] | None = None,
     warnings: Sequence[Notice] = (),
     runs: int = 20,
+    bound: bool | None = None,
     run: Mapping[str, Any] | None = None,
     fields: Mapping[str, Any] | None = None,
     reference: str | None = None,
@@ -50,9 +51,10 @@ def cell(
     ended |= {one: value for one, value in rest.items() if one not in shown and one not in _MADE}
     if ending == "failed":
         ended = {"threshold": ended["threshold"]}
+    workload_fields = _WORKLOAD | (fields or {})
     found = Cell(
         name=name,
-        started=CellLine(cell=name, cores=cores, workload=_WORKLOAD | (fields or {}), reference=reference),
+        started=CellLine(cell=name, cores=cores, bound=bound, workload=workload_fields, reference=reference),
         result=MetgLine(cell=name, ending=Ending(ending), **ended),
         failure=FailureLine(cell=name, error=error) if error else None,
         ratios={

@@ -43,6 +43,8 @@ class World:
         self.starting: dict[str, float] = {}
         self.quitting: dict[str, float] = {}
         """Seconds that starts and ends take, by system."""
+        self.bounds: set[str] = set()
+        """Systems that only show what could be reached."""
         self.hanging: set[str] = set()
         """Systems whose starts never end."""
         self.faults: dict[tuple[str, str], str] = {}
@@ -168,7 +170,7 @@ def measure(
     table: Mapping[str, Any] = STUDY,
     **rest: Any,
 ) -> list[CellState]:
-    systems = [System(name, folder, name, command=("x",)) for name in OVERHEADS]
+    systems = [System(name, folder, name, command=("x",), bound=name in world.bounds) for name in OVERHEADS]
     study = parse(Document(dict(table)), 2)
     study = dataclasses.replace(study, settings=settings or Settings(cores=2))
     with Store(folder, study.table([one.name for one in systems], 2), {}, command.completed) as store:

@@ -86,9 +86,11 @@ def _show(measured: call.Measured, study: Study, chosen: Sequence[System], how: 
 
 def show_metg(out: Printer, cells: Sequence[Cell], titles: Mapping[str, str], threshold: float) -> None:
     """METG of systems (rows) and workloads (columns); one table a workload where they would not fit, with
-    other quantities beside METG. The best are bold."""
+    other quantities beside METG. The best are bold, and bounds stand last."""
     columns.compare(cells)
-    workloads, systems = ranking.by_workload(cells), columns.ranked(cells)
+    bounds = {cell.system for cell in cells if cell.bound}
+    workloads, systems = ranking.by_workload(cells), sorted(columns.ranked(cells), key=bounds.__contains__)
+    titles = {one: titles.get(one, one) + " (bound)" * (one in bounds) for one in systems}
     found = {(cell.system, cell.workload): cell for cell in cells}
     share = f"{100 * threshold:g} %"
     for sentence in verdict(cells):
@@ -96,7 +98,7 @@ def show_metg(out: Printer, cells: Sequence[Cell], titles: Mapping[str, str], th
     out.text(f"METG({share}): the smallest task of {share} efficiency, with 95 % intervals")
     rows = [[found.get((system, name)) for name in workloads] for system in systems]
     lines = [
-        [titles.get(system, system), *(outcome.long(one) if one else quantity.NOTHING for one in row)]
+        [titles[system], *(outcome.long(one) if one else quantity.NOTHING for one in row)]
         for system, row in zip(systems, rows, strict=True)
     ]
     heads = ["system", *workloads]
@@ -111,7 +113,7 @@ def show_metg(out: Printer, cells: Sequence[Cell], titles: Mapping[str, str], th
         out.text("\n" + name, "bold")
         out.table(
             ["system", *(one.heading for one in shown)],
-            [[titles.get(cell.system, cell.system), *(one.text(cell) for one in shown)] for cell in here],
+            [[titles[cell.system], *(one.text(cell) for one in shown)] for cell in here],
             [[False, cell is cell.best, *[False] * (len(shown) - 1)] for cell in here],
         )
 

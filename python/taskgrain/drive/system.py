@@ -46,6 +46,8 @@ class System:
     constructs: tuple[str, ...] = ()
     """Patterns of the names that belong to the runtime (docs/reference/productivity.md)."""
     default: bool = False
+    bound: bool = False
+    """It shows what could be reached, and is no choice: results name it apart from the best system."""
     simulated: bool = False
     """Its seconds are those of a simulation, not of this machine."""
     programs: tuple[str, ...] = ()

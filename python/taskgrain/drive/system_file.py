@@ -64,6 +64,7 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
         guidance=table.texts("guidance"),
         constructs=table.texts("constructs"),
         default=table.flag("default", False),
+        bound=table.flag("bound", False),
         simulated=table.flag("simulated", False),
         programs=probe.texts("programs"),
         files=_words(probe, "files"),

@@ -190,9 +190,11 @@ def _spent(store: Store, cells: Sequence[StoredCell], budget: float) -> bool:
 
 
 def _compared(cells: Sequence[StoredCell]) -> bool:
-    """Whether the cells of a workload have their ratios to the best."""
-    best = ranking.best(cells)
-    return all(one is best or (best and one.ratio_to(best.name)) for one in cells if one.metg.value)
+    """Whether the cells of a workload have their ratios to the best, and to the bounds."""
+    known, best = [one for one in cells if one.metg.value], ranking.best(cells)
+    others = [best] if best else []
+    others += [one for one in ranking.bounds(cells) if one is not best]
+    return bool(others or not known) and all(a is b or a.ratio_to(b.name) for a in known for b in others)
 
 
 def _launches(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Launch]:

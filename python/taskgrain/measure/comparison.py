@@ -1,4 +1,4 @@
-"""The ends of a study's workloads: the ratio of every cell to the best one, and to the hand-written limit."""
+"""The ends of a study's workloads: the ratio of every cell to the best one, and to each bound."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from taskgrain.measure.journal import Journal
 from taskgrain.measure.record import CellState
 from taskgrain.results import ranking
 
-LIMIT = "limit"
-"""The system that others are compared with besides the best."""
 _RESAMPLES = 500
 
 
@@ -41,8 +39,8 @@ def compare(states: Sequence[CellState], threshold: float, journal: Journal) -> 
 
 
 def _denominators(group: Sequence[CellState]) -> Iterator[CellState]:
-    """The cell of the smallest METG among those that use all of the workload's cores, and that of the
-    limit."""
-    best = ranking.best([one.stored for one in group])
+    cells = [one.stored for one in group]
+    best, bounds = ranking.best(cells), ranking.bounds(cells)
+    # Where a user can choose nothing, the best is a bound.
     yield from (one for one in group if one.stored is best)
-    yield from (one for one in group if one.cell.system == LIMIT and one.stored is not best)
+    yield from (one for one in group if one.stored is not best and any(one.stored is it for it in bounds))

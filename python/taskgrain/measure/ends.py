@@ -31,6 +31,8 @@ class Ends:
         if self._plan.commands:
             command = f"taskgrain metg {system.options} {state.cell.workload.options()}"
         fields = dict(state.cell.fields()) | {"steps": settings.steps, "threshold": settings.threshold}
+        if system.bound:
+            fields["bound"] = True
         fields |= {"cores": self.processors(state), "command": command, "reference": state.kernel[0]}
         self._journal.append("cell", **fields, driver=dict(ready.raw) if ready else {})
 

@@ -14,6 +14,7 @@ from taskgrain.words.interval import Interval
 
 SHADES = (1.1, 1.5, 3.0, 10.0, 100.0)
 """Up to how many times the best each shade goes; the last one has no end."""
+BOUNDS = "Bounds, which nobody can choose"
 _WIDE = 2.0
 """A ratio whose ends are a larger factor apart is not sure."""
 
@@ -26,7 +27,8 @@ class Entry:
     """Of the cell in the results."""
     cell: Cell
     place: str
-    """`best`, `tie`: may be the best too, `behind`, `apart`: leaves cores unused, `unknown`: no number."""
+    """`best`, `tie`: may be the best too, `behind`, `apart`: leaves cores unused, `bound`: shows what
+    could be reached, `unknown`: no number."""
     ratio: Interval | None
     """Its METG over the best one's; without bounds if no rounds are shared."""
     text: str
@@ -36,7 +38,7 @@ class Entry:
     @property
     def shade(self) -> int | None:
         """From 0, the best, to 5."""
-        if self.ratio is None or self.place in ("apart", "unknown"):
+        if self.ratio is None or self.place in ("apart", "bound", "unknown"):
             return None
         return sum((self.ratio.value or 0.0) > end for end in SHADES)
 
@@ -86,9 +88,11 @@ def of(results: Results) -> Matrix:
             found[cell.system, workload] = _entry(number, cell, cell in contest, stand)
     known = kinds(results.systems)
     groups: dict[str, list[Row]] = {}
-    for system in results.ranked:
+    bounds = {cell.system for cell in results.cells if cell.bound}
+    for system in sorted(results.ranked, key=bounds.__contains__):
         entries = tuple(found.get((system, workload)) for workload in results.workloads)
-        groups.setdefault(known[system].kind, []).append(Row(system, known[system].title, entries))
+        kind = BOUNDS if system in bounds else known[system].kind
+        groups.setdefault(kind, []).append(Row(system, known[system].title, entries))
     return Matrix(tuple(columns), tuple((kind, tuple(group)) for kind, group in groups.items()))
 
 
@@ -99,6 +103,8 @@ def _entry(number: int, cell: Cell, competes: bool, stand: Standing[Cell]) -> En
         place = "unknown"
     elif cell in stand.ties:
         place = "best" if len(stand.ties) == 1 else "tie"
+    elif cell.bound:
+        place = "bound"
     else:
         place = "behind" if competes else "apart"
     sure = cell is first or _sure(ratio)

@@ -72,6 +72,11 @@ class Cell:
         return self.name.partition("/")[2]
 
     @property
+    def bound(self) -> bool:
+        """Whether its system shows what could be reached, and is no choice."""
+        return bool(self.started and self.started.bound)
+
+    @property
     def ending(self) -> Ending:
         """Why it ended, or that it has not."""
         if self.failure is not None:

@@ -20,6 +20,8 @@ class Ranked(Protocol):
     @property
     def cores(self) -> int | None: ...
     @property
+    def bound(self) -> bool: ...
+    @property
     def metg(self) -> Interval: ...
     def ratio_to(self, other: str) -> Interval | None:
         """METG divided by that of another cell, from the rounds of both; None if that was not compared."""
@@ -50,14 +52,23 @@ def by_workload(cells: Iterable[C]) -> dict[str, list[C]]:
 
 
 def contest(cells: Sequence[C]) -> list[C]:
-    """Those cells of a workload that use all of its cores: a system that leaves cores unused wastes these
-    whatever its METG is, and is no match for the others."""
+    """Those cells of a workload that a user may choose from: no bounds, where there is anything else, and
+    none that leaves cores unused. A system that does so wastes them, whatever its METG is."""
+    return _on_all_cores([cell for cell in cells if not cell.bound] or cells)
+
+
+def bounds(cells: Sequence[C]) -> list[C]:
+    """Those cells of a workload that show what could be reached on all of its cores."""
+    return [cell for cell in _on_all_cores(cells) if cell.bound and cell.metg.value is not None]
+
+
+def _on_all_cores(cells: Sequence[C]) -> list[C]:
     most = max((cell.cores for cell in cells if cell.cores and cell.metg.about is not None), default=None)
     return [cell for cell in cells if most is None or cell.cores == most or cell.metg.about is None]
 
 
 def best(cells: Sequence[C]) -> C | None:
-    """The cell of a workload that the others are compared with: that of the smallest METG."""
+    """The cell of a workload that the others are compared with: the smallest METG that a user may choose."""
     known = [cell for cell in contest(cells) if cell.metg.value is not None]
     return min(known, key=lambda cell: cell.metg.value or math.inf, default=None)
 

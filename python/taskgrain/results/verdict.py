@@ -101,7 +101,14 @@ def _orders(cells: Sequence[Cell]) -> Iterable[str]:
             said += f"; not compared: {_listed(apart)}"
         if unknown:
             said += f"; without a number: {_listed(unknown)}"
-        yield f"{said}."
+        yield f"{said}{_beside_bounds(best, every)}."
+
+
+def _beside_bounds(best: Cell, cells: Sequence[Cell]) -> str:
+    """How near the best system comes to what could be reached."""
+    ratios = [(one.system, best.ratio_to(one.name)) for one in ranking.bounds(cells)]
+    said = [f"{quantity.ratio_interval(found)} times the bound {system}" for system, found in ratios if found]
+    return f"; {best.system} is at {_listed(said)}" if said else ""
 
 
 def _listed(names: Sequence[str]) -> str:

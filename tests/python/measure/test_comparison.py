@@ -37,6 +37,15 @@ def test_what_is_compared_is_not_compared_again(tmp_path: Path) -> None:
     assert [len(state.stored.ratios) for state in states] == [0, 1, 0, 1]
 
 
+def test_a_bound_is_not_the_best_and_all_are_compared_with_it(tmp_path: Path) -> None:
+    world = World()
+    world.bounds = {"fast"}
+    measure(tmp_path, world, table={"patterns": ["nearest"], "widths": [4]})
+    found = [(line["cell"], line["to"]) for line in ratios(tmp_path)]
+    fast, slow = "fast/nearest/width=4", "slow/nearest/width=4"
+    assert found == [(fast, slow), (slow, fast)]
+
+
 def test_a_failed_cell_is_compared_with_none(tmp_path: Path) -> None:
     world = World()
     world.faults = {("fast", "nearest"): "validation"}

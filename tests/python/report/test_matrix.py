@@ -48,6 +48,18 @@ def test_a_system_that_leaves_cores_unused_has_no_shade() -> None:
     assert found["limit"].text == "best"
 
 
+def test_a_bound_stands_below_what_can_be_chosen() -> None:
+    shown = results(measured("limit", 0.5e-6, bound=True), measured("mpi", 1e-6))
+    found = matrix.of(shown)
+    assert [(kind, [row.system for row in rows]) for kind, rows in found.groups] == [
+        ("Several nodes, explicit parallelism", ["mpi"]),
+        (matrix.BOUNDS, ["limit"]),
+    ]
+    best, limit = found.entries
+    assert (best.place, limit.place, limit.text, limit.shade) == ("best", "bound", "0.50 ×", None)
+    assert found.columns[0].best == ("mpi",)
+
+
 def test_what_has_no_number_has_a_word() -> None:
     never = cell("slow", ending="never_reached", low=9e-6)
     found = entries(FIRST, never, cell("ray", ending="failed", error="crash"))

@@ -74,3 +74,11 @@ def test_a_ratio_decides_where_intervals_overlap() -> None:
 def test_a_cell_that_failed_does_not_say_how_many_cores_there_are() -> None:
     one = stored("a", cores=1)
     assert ranking.best([one, stored("b", metg=None, cores=2, error="unsupported")]) is one
+
+
+def test_nobody_can_choose_a_bound() -> None:
+    limit, serial = stored("limit", metg=1e-7, bound=True), stored("serial", cores=1, bound=True)
+    a, b = stored("a", metg=2e-7), stored("b", metg=3e-7)
+    cells = [limit, a, serial, b]
+    assert (ranking.best(cells), ranking.contest(cells), ranking.bounds(cells)) == (a, [a, b], [limit])
+    assert ranking.best([limit, serial]) is limit

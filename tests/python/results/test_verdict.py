@@ -39,6 +39,13 @@ def test_a_quiet_machine_and_a_winner() -> None:
     assert second == "fft: a is the best of 3."
 
 
+def test_a_bound_is_not_the_best_but_what_the_best_is_measured_by() -> None:
+    best = stored("a", ratios={"limit": (1.25, 1.2, 1.3)})
+    limit = stored("limit", metg=0.8e-6, bound=True, ratios={"a": (0.8, 0.77, 0.83)})
+    _, second = verdict([limit, best, judged("b", ratio=(1.9, 2.1))])
+    assert second == "fft: a is the best of 2; a is at 1.25 (1.20 – 1.30) times the bound limit."
+
+
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
