@@ -66,7 +66,7 @@ class Quantity:
     @property
     def heading(self) -> str:
         """Its title in a terminal."""
-        return self.title if self.title.isupper() else self.title[:1].lower() + self.title[1:]
+        return self.title if self.title[:2].isupper() else self.title[:1].lower() + self.title[1:]
 
     def text(self, cell: Cell) -> str:
         """What stands in the row of a cell."""
@@ -298,7 +298,7 @@ OF_A_CELL = (
     ),
     field("result.best_rate"),
     Quantity(work_unit, of(Attempt, "work_unit")),
-    Quantity(lambda cell: cell.error, of(FailureLine, "failure=error")),
+    Quantity(lambda cell: cell.error or None, of(FailureLine, "failure=error")),
     field("failure.message", name="failure_message"),
     Quantity(
         lambda cell: cell.warnings, (_WARNINGS,), "Warnings", _FIRST, lambda cell: str(len(cell.warnings))
