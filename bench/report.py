@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from taskgrain.report import data, embed
-from taskgrain.report.write import write
+from taskgrain.report.page import write
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "python"))
 import chromium

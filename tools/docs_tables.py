@@ -79,7 +79,7 @@ def columns(table: Sequence[Any]) -> str:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Called by MkDocs for every page."""
-    from taskgrain.results.columns import CELL, TABLES
+    from taskgrain.results.tables import CELL, TABLES
     from taskgrain.study.fields import GIVEN
     from taskgrain.study.settings import OLD_SETTINGS, SETTINGS
 

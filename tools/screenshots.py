@@ -10,7 +10,8 @@ from pathlib import Path
 from selenium import webdriver
 
 from taskgrain.report import data
-from taskgrain.report.write import draw, write
+from taskgrain.report.figures import save
+from taskgrain.report.page import write
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results" / "2026-11-23-default"
@@ -61,7 +62,7 @@ def main() -> None:
             shoot(browser, report)
         finally:
             browser.quit()
-        draw(data.read(RESULTS), Path(folder) / "figures", ["svg"])
+        save(data.read(RESULTS), Path(folder) / "figures", ["svg"])
         for name in FIGURES:
             (IMAGES / name).write_bytes((Path(folder) / "figures" / name).read_bytes())
     for image in sorted(IMAGES.iterdir()):

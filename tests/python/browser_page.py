@@ -8,6 +8,7 @@ from typing import Any
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
 
@@ -18,6 +19,12 @@ def complaints(browser: webdriver.Chrome) -> list[Any]:
 
 ROWS = """const [place, table] = arguments;
     return [...document.querySelectorAll(`${table} tbody tr:not(.kind)`)].map(row => row.cells[place]"""
+
+
+def head(browser: webdriver.Chrome, title: str) -> tuple[WebElement, int]:
+    """The head of a column of the table of cells, and its place."""
+    heads = browser.find_elements(By.CSS_SELECTOR, "#table thead th")
+    return next((one, place) for place, one in enumerate(heads) if one.get_property("textContent") == title)
 
 
 def column(browser: webdriver.Chrome, index: int, table: str = "#table") -> list[str]:

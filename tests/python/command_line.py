@@ -60,7 +60,7 @@ def process(*words: object, **env: str) -> Result:
     return Result(done.returncode, done.stdout, done.stderr)
 
 
-def on_terminal(show: Callable[[Printer], None], width: int = 200) -> str:
+def on_terminal(show: Callable[[Printer], object], width: int = 200) -> str:
     """What is shown on a terminal of this width."""
     out = io.StringIO()
     show(Printer(Console(file=out, width=width)))

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from taskgrain.report.cells import Cell, Point, Results
-from taskgrain.results import cell as stored
+from taskgrain.report.data import Cell, Point, Results
 from taskgrain.results.lines import CellLine, FailureLine, MetgLine, RatioLine, RunLine
-from taskgrain.results.reader import Contents
 from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
+from taskgrain.words.warnings import Notice
 
-_PLAIN = Cell(
-    stored=stored.Cell(""), name="", system="", workload="", pattern="fft", width=4, radix=None, graphs=1,
-    output_bytes=16, kernel="compute_bound", fields={"pattern": "fft", "width": 4}, dependences=2.0,
-    tasks_per_step=None, command="", reference="reference", best=False, prepare=None, prepare_tasks=0,
-    memory=None, peak_rate=1e9, work_unit="flop", curve=(), known=None, warnings=(), to_best=None,
-)  # fmt: skip
 _OF_THE_REPORT = {one.name for one in dataclasses.fields(Cell)}
+_MADE = ("work_unit", "tasks_per_step")
+_DRAWN = {"peak_rate": 1e9, "work_unit": "flop", "tasks_per_step": None}
+"""What the report makes of runs."""
+_WORKLOAD = {"pattern": "fft", "width": 4, "graphs": 1, "output_bytes": 16, "kernel": "compute_bound"}
 
 
 def cell(
@@ -31,28 +28,44 @@ def cell(
     ending: str = "precise",
     error: str = "",
     ratios: Mapping[str, Interval] | None = None,
+    warnings: Sequence[Notice] = (),
     runs: int = 20,
     bound: bool | None = None,
-    **fields: Any,
+    run: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any] | None = None,
+    reference: str | None = None,
+    curve: Sequence[Point] = (),
+    **rest: Any,
 ) -> Cell:
-    """A cell without numbers, but for `fields`: those of `Cell`, and those of its `metg` line."""
+    """A cell without numbers, but for `rest`: fields of `Cell`, of its `metg` line, and what the report makes
+    of its runs. `run` has the fields of all of its runs, `fields` those of its workload."""
     name = f"{system}/{workload}"
-    shown = {one: value for one, value in fields.items() if one in _OF_THE_REPORT}
-    ended = {"threshold": 0.5, "rounds": 8} | {one: fields[one] for one in fields if one not in shown}
+    drawn = _DRAWN | {one: rest[one] for one in _DRAWN if one in rest} | {"points": tuple(curve)}
+    shown = {one: value for one, value in rest.items() if one in _OF_THE_REPORT}
+    ended = {
+        "threshold": 0.5,
+        "rounds": 8,
+        "warnings": tuple(one.fields() for one in warnings),
+        "curve": tuple(curve),
+    }
+    ended |= {one: value for one, value in rest.items() if one not in shown and one not in _MADE}
     if ending == "failed":
         ended = {"threshold": ended["threshold"]}
-    known = stored.Cell(
-        name,
-        started=CellLine(cell=name, cores=cores, bound=bound),
+    workload_fields = _WORKLOAD | (fields or {})
+    found = Cell(
+        name=name,
+        started=CellLine(cell=name, cores=cores, bound=bound, workload=workload_fields, reference=reference),
         result=MetgLine(cell=name, ending=Ending(ending), **ended),
         failure=FailureLine(cell=name, error=error) if error else None,
         ratios={
             to: RatioLine(cell=name, to=to, value=one.value, low=one.low, high=one.high)
             for to, one in (ratios or {}).items()
         },
-        runs=[RunLine(cell=name)] * runs,
+        runs=[RunLine(cell=name, **(run or {"tasks": 1, "dependencies": 2}))] * runs,
+        **shown,
     )
-    return dataclasses.replace(_PLAIN, stored=known, name=name, system=system, workload=workload, **shown)
+    vars(found).update(drawn)
+    return found
 
 
 def measured(system: str, metg: float, workload: str = "fft/width=4", **fields: Any) -> Cell:
@@ -63,9 +76,13 @@ def measured(system: str, metg: float, workload: str = "fft/width=4", **fields: 
 def point(iterations: float, granularity: float, efficiency: float, **fields: Any) -> Point:
     """A point whose intervals reach a tenth to each side."""
     return Point(
-        iterations,
-        *(granularity, 0.9 * granularity, 1.1 * granularity),
-        *(efficiency, 0.9 * efficiency, 1.1 * efficiency),
+        iterations=iterations,
+        granularity=granularity,
+        granularity_low=0.9 * granularity,
+        granularity_high=1.1 * granularity,
+        efficiency=efficiency,
+        efficiency_low=0.9 * efficiency,
+        efficiency_high=1.1 * efficiency,
         repeats=5,
         **fields,
     )
@@ -73,4 +90,4 @@ def point(iterations: float, granularity: float, efficiency: float, **fields: An
 
 def results(*cells: Cell) -> Results:
     """A folder's results with these cells."""
-    return Results(Path("results"), "title", "", {}, {}, cells, (), (), Contents(Path(), b""))
+    return Results(Path("results"), "title", "", {}, {}, cells, (), (), b"")

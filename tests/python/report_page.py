@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from taskgrain.report import data
-from taskgrain.report.write import write
+from taskgrain.report.page import write
 
 
 class Page(HTMLParser):

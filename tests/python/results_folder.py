@@ -188,6 +188,10 @@ def _evil(value: object) -> object:
     return value
 
 
+EVIL = "<img src=x onerror=alert(1)>\"'"
+"""Before the name of a system, which holds no slash."""
+
+
 def hostile(folder: Path) -> Path:
     """Results, failures, machine and study with a script in every text."""
     cell = cell_name("mpi", "stencil_1d")
@@ -206,6 +210,8 @@ def hostile(folder: Path) -> Path:
     ]:
         evil = _evil(line)
         assert isinstance(evil, dict)
+        if "cell" in evil:
+            evil["cell"] = f"{EVIL}{evil['cell']}"
         known = ("kind", "ending") if line.get("ending") != "unheard-of" else ("kind",)
         lines.append(evil | {key: line[key] for key in known if key in line})
     write(folder, lines, machine=_evil(MACHINE))

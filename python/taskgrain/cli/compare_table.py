@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any
 
 from taskgrain.cli.printer import Printer
-from taskgrain.estimate.quantities import Quantity
-from taskgrain.estimate.ratio import Ratio
-from taskgrain.results.compare.cells import Compared, Comparison, Verdict
-from taskgrain.words import quantity
+from taskgrain.report.changes import called, ratios_beside, remarks, shown, summary
+from taskgrain.results.compare.cells import Compared, Comparison
 
-_NAMES: Mapping[Quantity, str] = {"metg": "METG"}
-"""Others are called as they are."""
-_BESIDE: tuple[Quantity, ...] = ("metg", "floor", "rate", "efficiency")
-"""Ratios that are shown beside the one that decides."""
-_VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided", "not comparable")
 _NARROWEST = 12
 """Characters that a name gets at least."""
-_SHOWN = 3
-"""Cells that a reason names."""
 
 
 def show(out: Printer, found: Comparison) -> None:
@@ -40,34 +30,6 @@ def show(out: Printer, found: Comparison) -> None:
         out.text(said)
 
 
-def remarks(found: Comparison) -> list[str]:
-    """Why some cells have no verdict, and what else to know of it."""
-    return [*_reasons(found.cells), *_notes(found)]
-
-
-def summary(found: Comparison) -> list[str]:
-    """The comparison in two sentences."""
-    if not found.cells:
-        return ["The sides share no cell."]
-    counts = Counter(cell.verdict for cell in found.cells)
-    margin = quantity.percent(found.question.margin, 0 if found.question.margin * 100 % 1 < 1e-9 else 1)
-    each = ", ".join(f"{counts[one]} {one}" for one in _VERDICTS if counts[one])
-    by = called(found.question.by)
-    first = f"{quantity.counted(len(found.cells), 'cell')} by {by}: {each}. The margin is {margin}."
-    if counts["not comparable"] == len(found.cells):
-        return [first]
-    return [
-        first,
-        f"All intervals of {by} hold at once with {quantity.percent(found.question.confidence)} "
-        f"(each with {quantity.percent(found.confidence, 2)}); the others hold with 95 % each.",
-    ]
-
-
-def called(one: Quantity) -> str:
-    """The quantity in words."""
-    return _NAMES.get(one, one)
-
-
 def _tables(out: Printer, found: Comparison, cells: Sequence[Compared]) -> None:
     by = found.question.by
     names = dict(zip(map(id, cells), labels(cells), strict=True))
@@ -81,18 +43,13 @@ def _tables(out: Printer, found: Comparison, cells: Sequence[Compared]) -> None:
     ]
     heads = ["", called(by), "verdict"]
     columns = [*heads, *map(called, beside)]
-    if _fits(out, columns, wide):
+    if out.fits(columns, wide):
         out.table(columns, wide, [[*marks, *([False] * len(beside))] for marks in bold])
         return
     out.table(heads, wrapped(out, heads, first), bold)
     if beside:
         heads = ["", *map(called, beside)]
         out.table(heads, wrapped(out, heads, others))
-
-
-def ratios_beside(found: Comparison, cells: Sequence[Compared]) -> list[Quantity]:
-    """Quantities with ratios beside the one that decides."""
-    return [one for one in _BESIDE if one != found.question.by and any(one in cell.ratios for cell in cells)]
 
 
 def labels(cells: Sequence[Compared]) -> list[str]:
@@ -102,16 +59,6 @@ def labels(cells: Sequence[Compared]) -> list[str]:
     if len(systems) == 1 and len(workloads) > 1:
         return [cell.workload for cell in cells]
     return [f"{cell.system}/{cell.workload}" for cell in cells]
-
-
-def shown(found: Ratio | None) -> str:
-    """A ratio with its interval."""
-    return quantity.ratio_interval(found) if found else quantity.NOTHING
-
-
-def _fits(out: Printer, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
-    widths = [max(len(line[index]) for line in [columns, *rows]) for index in range(len(columns))]
-    return sum(widths) + 3 * len(widths) <= out.width
 
 
 def wrapped(out: Printer, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -128,42 +75,6 @@ def _folded(name: str, room: int) -> list[str]:
             lines.append("")
         lines[-1] += part
     return lines
-
-
-def _reasons(cells: Sequence[Compared]) -> list[str]:
-    """Why cells are not comparable, each reason once."""
-    found: dict[str, list[str]] = defaultdict(list)
-    for cell in cells:
-        if cell.verdict == "not comparable":
-            found[cell.why].append(f"{cell.system}/{cell.workload}")
-    return [f"Not comparable: {why}: {_listed(names)}." for why, names in found.items()]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {quantity.counted(more, 'other')}" if more > 0 else "")
-
-
-def _notes(found: Comparison) -> list[str]:
-    notes = [
-        f"{label} has {quantity.counted(number, 'cell')} that the other side lacks."
-        for label, number in found.unmatched
-    ]
-    notes += list(dict.fromkeys(f"Note: {note}." for cell in found.cells for note in cell.notes))
-    for together, what in ((False, "Sessions of one build"), (True, "Ratios of single sessions")):
-        across = [one.between for one in found.cells if one.between and one.together == together]
-        if not across:
-            continue
-        known = [one.deviation for one in across if one.deviation is not None]
-        if not known:
-            continue
-        low, high = (quantity.percent(end(known), 1) for end in (min, max))
-        freedom = min(one.freedom for one in across)
-        notes.append(
-            f"{what} scatter by {low} to {high} (standard deviation), known with "
-            f"{quantity.counted(freedom, 'degree')} of freedom at least."
-        )
-    return notes
 
 
 def as_json(found: Comparison) -> dict[str, Any]:
@@ -195,6 +106,9 @@ def _cell(cell: Compared) -> dict[str, Any]:
         "sessions": list(cell.sessions),
         "scatter": between and {"deviation": between.deviation, "freedom": between.freedom},
         "iterations": cell.iterations,
-        "ratios": {name: asdict(one) for name, one in cell.ratios.items()},
+        "ratios": {
+            name: {"value": one.value, "low": one.low, "high": one.high, "rounds": one.rounds}
+            for name, one in cell.ratios.items()
+        },
         "notes": list(cell.notes),
     }

@@ -5,20 +5,27 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import typer
 
-from taskgrain.cli import at_table, metg_table
 from taskgrain.cli.dry_run import show_plan
 from taskgrain.cli.options import Measuring
-from taskgrain.cli.printer import print_json, printer
+from taskgrain.cli.printer import Printer, print_json, printer
 from taskgrain.drive.system import System
 from taskgrain.measure import call
 from taskgrain.measure import dry_run as dry
+from taskgrain.results import columns, outcome, ranking
 from taskgrain.results.builds import Choice
+from taskgrain.results.cell import Cell
+from taskgrain.results.columns import Shown
+from taskgrain.results.lines import CurvePoint
+from taskgrain.results.verdict import verdict
 from taskgrain.study.study import Study
+from taskgrain.words import quantity
+from taskgrain.words.endings import Ending
 from taskgrain.words.errors import EXIT_FAILED, Interrupted, UsageError
+from taskgrain.words.warnings import grouped
 
 
 def measure(
@@ -58,18 +65,95 @@ def _show(measured: call.Measured, study: Study, chosen: Sequence[System], how: 
         threshold = study.settings.threshold
         cells = [one.to_json(threshold) for one in every]
         if study.settings.at:
-            cells = [cell | {"at": at_table.points(one)} for cell, one in zip(cells, every, strict=True)]
+            cells = [
+                cell | {"at": outcome.at_task_times(one)} for cell, one in zip(cells, every, strict=True)
+            ]
         found = {"schema": 1, "output": folder, "interrupted": bool(measured.interrupted)}
         print_json(found | {"cells": cells, "failures": [one.to_json() for one in measured.failures]})
     else:
         out = printer()
         titles = {one.name: one.title for one in chosen}
         if study.settings.at:
-            at_table.show(out, every, titles, study.settings.task_seconds)
+            show_task_times(out, every, titles, study.settings.task_seconds)
         else:
-            metg_table.show(out, every, titles, study.settings.threshold)
-        metg_table.show_warnings(out, every)
+            show_metg(out, every, titles, study.settings.threshold)
+        show_warnings(out, every)
         for failure in measured.failures:
             out.text(failure.text(), "red")
         if output is not None:
             out.text(f"results: {output}; `taskgrain report {shlex.quote(str(output))}` makes the report")
+
+
+def show_metg(out: Printer, cells: Sequence[Cell], titles: Mapping[str, str], threshold: float) -> None:
+    """METG of systems (rows) and workloads (columns); one table a workload where they would not fit, with
+    other quantities beside METG. The best are bold, and bounds stand last."""
+    columns.compare(cells)
+    bounds = {cell.system for cell in cells if cell.bound}
+    workloads, systems = ranking.by_workload(cells), sorted(columns.ranked(cells), key=bounds.__contains__)
+    titles = {one: titles.get(one, one) + " (bound)" * (one in bounds) for one in systems}
+    found = {(cell.system, cell.workload): cell for cell in cells}
+    share = f"{100 * threshold:g} %"
+    for sentence in verdict(cells):
+        out.text(sentence)
+    out.text(f"METG({share}): the smallest task of {share} efficiency, with 95 % intervals")
+    rows = [[found.get((system, name)) for name in workloads] for system in systems]
+    lines = [
+        [titles[system], *(outcome.long(one) if one else quantity.NOTHING for one in row)]
+        for system, row in zip(systems, rows, strict=True)
+    ]
+    heads = ["system", *workloads]
+    if len(workloads) > 1 and out.fits(heads, lines):
+        out.table(
+            heads, lines, [[False, *(one is not None and one is one.best for one in row)] for row in rows]
+        )
+        return
+    shown = columns.shown(Shown.TERMINAL)
+    for name, here in workloads.items():
+        here.sort(key=lambda one: systems.index(one.system))
+        out.text("\n" + name, "bold")
+        out.table(
+            ["system", *(one.heading for one in shown)],
+            [[titles[cell.system], *(one.text(cell) for one in shown)] for cell in here],
+            [[False, cell is cell.best, *[False] * (len(shown) - 1)] for cell in here],
+        )
+
+
+def show_task_times(
+    out: Printer, cells: Sequence[Cell], titles: Mapping[str, str], asked: Sequence[float]
+) -> None:
+    """The efficiency of systems (rows) at task times (columns), in a table for each workload."""
+    out.text("Efficiency with 95 % intervals, by what the work of a task takes alone on one core")
+    for workload, here in ranking.by_workload(cells).items():
+        points = [[_at(cell, time) for time in asked] for cell in here]
+        heads = [_heading(time, some) for time, some in zip(asked, zip(*points, strict=True), strict=True)]
+        lines = [
+            [
+                titles.get(cell.system, cell.system),
+                *("failed" if cell.ending is Ending.FAILED else outcome.efficiency(one) for one in some),
+                *(quantity.seconds(one.granularity if one else None) for one in some if len(asked) == 1),
+            ]
+            for cell, some in zip(here, points, strict=True)
+        ]
+        out.text("\n" + workload, "bold")
+        out.table(["system", *heads, *(["a task takes"] if len(asked) == 1 else [])], lines)
+
+
+def _heading(asked: float, points: Sequence[CurvePoint | None]) -> str:
+    """`20 µs (310 iterations)`; without iterations where systems were given different ones."""
+    found = {one.iterations for one in points if one and one.iterations}
+    time = quantity.seconds(asked)
+    return f"{time} ({int(found.pop())} iterations)" if len(found) == 1 else time
+
+
+def _at(cell: Cell, asked: float) -> CurvePoint | None:
+    """What was measured at a task time."""
+    return next((one for one in outcome.asked(cell) if abs((one.asked or 0.0) / asked - 1.0) < 1e-9), None)
+
+
+def show_warnings(out: Printer, cells: Sequence[Cell]) -> None:
+    """What to know of the numbers above, each kind of warning once."""
+    for group in grouped((cell.name, one) for cell in cells for one in cell.warnings):
+        first, *others = group.cells
+        more = quantity.counted(len(others), "more cell")
+        where = f"{first} (and, with other numbers, {more})" if others else first
+        out.text(f"{where}: {group.text}", "yellow")

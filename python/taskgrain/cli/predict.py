@@ -18,7 +18,7 @@ from taskgrain.words.interval import Interval
 if TYPE_CHECKING:
     from taskgrain.cli.printer import Printer
     from taskgrain.estimate.scaling import Program, Scaled
-    from taskgrain.report.cells import Cell
+    from taskgrain.report.data import Cell
 
 _MOST_SECONDS = 1e15
 """Of work; numbers of cores for more would be beyond all counting."""
@@ -94,7 +94,7 @@ def _chosen(cells: Sequence[Cell], workload: str | None, names: list[str] | None
         if name not in systems:
             raise InputError("--system", name, ", ".join(systems))
     found = [cell for cell in here if cell.system in wished]
-    usable = [cell for cell in found if cell.curve and cell.cores and cell.width]
+    usable = [cell for cell in found if cell.points and cell.cores and cell.points_of_a_step]
     if not usable:
         raise UsageError(
             "DIR has no curve to predict from: measure METG first (taskgrain metg, taskgrain study)"
@@ -128,10 +128,11 @@ def _scaling(cells: list[Cell], given: object) -> list[Cell]:
 def _program(cell: Cell, work: float, steps: int) -> Program:
     from taskgrain.estimate.scaling import Program, TaskTime
 
-    curve = [TaskTime(point.efficiency * point.granularity, point.time) for point in cell.curve]
-    if cell.floor.value is not None:
-        curve.append(TaskTime(0.0, cell.floor))
-    tasks = (cell.width or 1) * (cell.graphs or 1) / (cell.cores or 1)
+    curve = [TaskTime(point.efficiency * point.granularity, point.time) for point in cell.points]
+    floor = cell.number("floor")
+    if floor.value is not None:
+        curve.append(TaskTime(0.0, floor))
+    tasks = (cell.points_of_a_step or 1) / (cell.cores or 1)
     return Program(work, steps, tasks, sorted(curve, key=lambda one: one.work))
 
 
@@ -174,7 +175,7 @@ def _show(out: Printer, programs: Sequence[tuple[Cell, Program]], counts: Sequen
         ]
         for count in counts
     ]
-    if sum(max(len(row[k]) for row in [columns, *rows]) + 3 for k in range(len(columns))) <= out.width:
+    if out.fits(columns, rows):
         out.table(columns, rows, texts=0)
     else:
         for k, (cell, _) in enumerate(programs, start=2):

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from rich import box
+from rich import table as rich
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
+
+from taskgrain.words.table import Table
 
 _PIPED_WIDTH = 10_000
 """Where nobody sees the lines but a program or a file, nothing is wrapped."""
@@ -56,6 +58,17 @@ class Printer:
         """
         self._console.print(self._made(columns, rows, bold, texts, whole))
 
+    def show(self, table: Table, whole: int = 0) -> None:
+        """A table below its title."""
+        if table.title:
+            self.text(table.title, "bold")
+        self.table(table.columns, table.rows, texts=table.texts, whole=whole)
+
+    def fits(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+        """Whether no column of a table must be wrapped."""
+        widths = [max(len(line[index]) for line in [columns, *rows]) for index in range(len(columns))]
+        return sum(widths) + 3 * len(widths) <= self.width
+
     def _made(
         self,
         columns: Sequence[str],
@@ -63,8 +76,8 @@ class Printer:
         bold: Sequence[Sequence[bool]],
         texts: int,
         whole: int,
-    ) -> Table:
-        table = Table(box=box.ASCII2 if self._plain else box.SIMPLE_HEAD, pad_edge=False)
+    ) -> rich.Table:
+        table = rich.Table(box=box.ASCII2 if self._plain else box.SIMPLE_HEAD, pad_edge=False)
         for index, name in enumerate(columns):
             side: Literal["left", "right"] = "left" if index < texts else "right"
             table.add_column(self._shown(name), justify=side, overflow="fold", no_wrap=index < whole)

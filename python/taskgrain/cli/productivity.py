@@ -82,7 +82,8 @@ def productivity(
         sys.stdout.write("\n".join(map(productivity_table.markdown, tables)))
         return
     out = printer()
-    productivity_table.show(out, tables)
+    for table in tables:
+        out.show(table, whole=1)
     for one in drawn:
         out.text(str(one))
 

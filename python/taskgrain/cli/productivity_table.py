@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from taskgrain.cli.printer import Printer
 from taskgrain.productivity.count import Count
 from taskgrain.productivity.frontier import EFFORTS, Measured, frontier
 from taskgrain.words import quantity
+from taskgrain.words.table import Table
 
 Workloads = Mapping[str, Sequence[Measured]]
 _MAYBE = "?"
 """Stands after what intervals leave open."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """A title, or none, and what is below it."""
-
-    title: str
-    columns: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    texts: int
-    """Columns that are aligned to the left; the others are numbers."""
 
 
 def tables(counts: Sequence[Count], workloads: Workloads, constructs: bool) -> Iterator[Table]:
@@ -61,14 +49,6 @@ def _numbers(count: Count) -> tuple[str, str, str]:
     if not count.constructs:
         return str(count.total), quantity.NOTHING, quantity.NOTHING
     return str(count.total), str(count.lines_with_constructs), str(len(count.constructs))
-
-
-def show(out: Printer, found: Iterator[Table]) -> None:
-    """Prints the tables."""
-    for table in found:
-        if table.title:
-            out.text(table.title, "bold")
-        out.table(table.columns, table.rows, texts=table.texts, whole=1)
 
 
 def markdown(table: Table) -> str:

@@ -63,11 +63,12 @@ def report(
     if formats and figures is None:
         raise UsageError("--format is for figures: give --figures DIR too")
     seconds = None if at is None else numbers.duration(at, "--at")
-    from taskgrain.cli import compare_table, report_changes, report_table
+    from taskgrain.cli import compare_table, report_table
     from taskgrain.cli.printer import print_json, printer
     from taskgrain.report import data
-    from taskgrain.report.figures import FORMATS
-    from taskgrain.report.write import draw, write
+    from taskgrain.report.changes import since
+    from taskgrain.report.figures import FORMATS, save
+    from taskgrain.report.page import write
     from taskgrain.results.reader import FILES, read, refuse_garbage
 
     kinds = split_names(formats, "--format") if formats else FORMATS
@@ -80,19 +81,18 @@ def report(
     results = data.read(folder)
     if not results.cells:
         refuse_garbage(read(folder))
-    compared: dict[str, Comparison] = {}
+    changes: dict[str, Comparison] = {}
     for baseline in words[:-1]:
-        compared[baseline], odd = report_changes.compared(baseline, folder)
+        changes[baseline], odd = since(baseline, folder)
         sys.stderr.writelines(f"taskgrain: {said}\n" for said in odd)
-    changes = [report_changes.changes(baseline, found) for baseline, found in compared.items()]
     target = write(results, output, changes, seconds)
-    drawn = draw(results, figures, kinds) if figures else []
+    drawn = save(results, figures, kinds) if figures else []
     for warning in results.warnings:
         sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
     if as_json:
         made: dict[str, Any] = {"report": str(target), "figures": [str(one) for one in drawn]}
         made |= report_table.as_json(results, seconds)
-        print_json(made | {"changes": {one: compare_table.as_json(found) for one, found in compared.items()}})
+        print_json(made | {"changes": {one: compare_table.as_json(found) for one, found in changes.items()}})
         return
     out = printer()
     out.text(str(target))
@@ -100,6 +100,6 @@ def report(
         out.text(f"{figures}: {quantity.counted(len(drawn), 'figure')}")
     if show:
         report_table.show(out, results, seconds)
-        for found in compared.values():
+        for found in changes.values():
             out.text("\nWhat changed?", "bold")
             compare_table.show(out, found)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
-from taskgrain.cli import scaling_table
 from taskgrain.cli.printer import Printer
 from taskgrain.measure.advise import LEVELS
-from taskgrain.report import matrix, rows, summary, task_times, trust
-from taskgrain.report.cells import Cell, Results
+from taskgrain.report import matrix, scaling, summary, task_times, trust
+from taskgrain.report.data import Cell, Results
 from taskgrain.report.embed import finite
 from taskgrain.report.matrix import Entry
+from taskgrain.results import columns, outcome
 from taskgrain.words import quantity
 
 
@@ -33,7 +33,10 @@ def show(out: Printer, results: Results, at: float | None = None) -> None:
         out.text(f"\nEfficiency of tasks of {quantity.seconds(at, 2)}", "bold")
         head = ["system", "workload", "efficiency", *map(quantity.percent, LEVELS)]
         out.table(head, [_at_time(cell, at) for cell in results.cells], texts=2)
-    scaling_table.show(out, results)
+    for table in scaling.tables(results):
+        out.show(replace(table, title=f"\n{table.title}"))
+    for sentence in scaling.left_out(results):
+        out.text(sentence)
     out.text("\nCan I trust it?", "bold")
     for check in trust.checks(results):
         out.text(f"{check.level}: {check.title}: {check.said}")
@@ -42,7 +45,7 @@ def show(out: Printer, results: Results, at: float | None = None) -> None:
 def _shown(entry: Entry | None) -> str:
     if entry is None:
         return quantity.NOTHING
-    return f"{entry.text}, {rows.short_result(entry.cell)}" if entry.ratio else entry.text
+    return f"{entry.text}, {outcome.short(entry.cell)}" if entry.ratio else entry.text
 
 
 def _at_time(cell: Cell, at: float) -> list[str]:
@@ -60,7 +63,7 @@ def as_json(results: Results, at: float | None = None) -> dict[str, Any]:
         "cells": [_cell(entry) for entry in matrix.of(results).entries],
         "checks": [asdict(check) for check in trust.checks(results)],
     }
-    found["scaling"] = scaling_table.as_json(results)
+    found["scaling"] = scaling.as_json(results)
     if at is not None:
         found["at"] = {"seconds": at, "cells": [_answer(cell, at) for cell in results.cells]}
     plain = finite(found)
@@ -70,26 +73,13 @@ def as_json(results: Results, at: float | None = None) -> dict[str, Any]:
 
 def _cell(entry: Entry) -> dict[str, Any]:
     cell, ratio = entry.cell, entry.ratio
-    return {
-        "cell": cell.name,
-        "system": cell.system,
+    return columns.plain(cell) | {
         "workload": cell.workload,
-        "metg": cell.metg.value,
-        "low": cell.metg.low,
-        "high": cell.metg.high,
-        "ending": cell.ending,
-        "text": rows.long_result(cell),
+        "warnings": [one.shown() for one in cell.warnings],
+        "text": outcome.long(cell),
         "place": entry.place,
-        "times_the_best": ratio and {"value": ratio.value, "low": ratio.low, "high": ratio.high},
-        "at": [
-            {
-                "asked": point.asked,
-                "efficiency": point.efficiency,
-                "low": point.efficiency_low,
-                "high": point.efficiency_high,
-            }
-            for point in cell.at
-        ],
+        "times_the_best": ratio and asdict(ratio),
+        "at": outcome.at_task_times(cell),
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from taskgrain.productivity.count import Count
-from taskgrain.report.cells import Cell
+from taskgrain.report.data import Cell
 
 Effort = Literal["lines", "constructs"]
 EFFORTS: tuple[Effort, ...] = ("lines", "constructs")

@@ -1,66 +1,184 @@
-"""Makes of a results folder what the report shows.
+"""What the report knows of a results folder: its cells, and the points and samples that it draws of them.
 
-What cannot be read becomes a warning or a missing value, never an error. Every text that comes from here is
-untrusted.
+What cannot be read becomes a warning or a missing value, never an error. Texts from the folder are untrusted;
+control characters are taken out of them here, once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from statistics import median
 
-from taskgrain.report.cells import Cell, Failure, Point, Results
+import numpy as np
+
+from taskgrain.estimate.reference import reference_table
 from taskgrain.report.repeat import command
-from taskgrain.report.runs import Run, counting, curve, peak, samples
 from taskgrain.results import cell as stored
-from taskgrain.results import curves, lines, ranking, reader, values
+from taskgrain.results import columns, curves, lines, reader, values
 from taskgrain.results.curves import Curve
-from taskgrain.results.lines import (
-    CellLine,
-    CrashLine,
-    CurvePoint,
-    FailureLine,
-    ReferenceLine,
-    RunLine,
-)
+from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, Line, ReferenceLine, RunLine
 from taskgrain.study.fields import WORKLOAD
-from taskgrain.words.plain import text
-from taskgrain.words.warnings import Notice
+from taskgrain.words.plain import cleaned, text
 
-_NOTHING = CellLine(cell="")
-
-
-@dataclass
-class _Reference:
-    """What the lines of runs.jsonl say about a kernel alone."""
-
-    work_unit: str = ""
-    rates: list[list[float]] = field(default_factory=list)
+Fields = Mapping[str, object]
 
 
-_References = Mapping[lines.ReferenceKey, _Reference]
+@dataclass(frozen=True, kw_only=True)
+class Point(CurvePoint):
+    """One task size of a cell's curve, with what the report draws of it."""
+
+    iterations: float
+    granularity: float
+    efficiency: float
+    samples: tuple[float, ...] = ()
+    """The granularity of every repeat behind the point."""
+    disturbed: tuple[float, ...] = ()
+    """Those of runs that others on the cores disturbed."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One attempt at a cell that failed."""
+
+    cell: str
+    error: str
+    message: str
+    log: str
+    superseded: bool
+    """Whether the cell went on after it."""
+
+
+@dataclass(kw_only=True)
+class Cell(stored.Cell):
+    """A cell, with what the report knows of it besides its own lines."""
+
+    known: Curve | None = None
+    """Its curve as `advise` takes it; None if nothing is known of the cell."""
+    command: str = ""
+    """What measures this cell alone in the same way; empty if that was not recorded."""
+    references: Sequence[ReferenceLine] = ()
+    """The measurements of its kernel alone."""
+
+    @property
+    def threshold(self) -> float:
+        """The efficiency that METG is for."""
+        return columns.threshold(self) or 0.5
+
+    @property
+    def rounds(self) -> int | None:
+        """Complete rounds of its result."""
+        return self.result.rounds if self.result else None
+
+    @property
+    def fields(self) -> Fields:
+        """All of the workload."""
+        known = self.started.workload if self.started else {}
+        return {name: known.get(name, one.default) for name, one in WORKLOAD.items()}
+
+    @property
+    def points_of_a_step(self) -> int:
+        """Of all graphs, whether a task runs there or not."""
+        known = self.started.workload if self.started else {}
+        return (known.get("width") or 0) * (known.get("graphs") or 1)
+
+    @property
+    def reference(self) -> str:
+        """The program that efficiency is measured against."""
+        return str((self.started or CellLine(cell="")).reference_key[0])
+
+    @cached_property
+    def tasks_per_step(self) -> float | None:
+        """The mean over its longest run."""
+        run = next((one for one in columns.longest(self) if one.tasks and one.steps), None)
+        return run.tasks / run.steps if run and run.tasks and run.steps else None
+
+    @cached_property
+    def work_unit(self) -> str:
+        """That of its runs, or else of its reference."""
+        last = self.references[-1].work_unit if self.references else None
+        return columns.work_unit(self) or last or ""
+
+    @cached_property
+    def peak_rate(self) -> float | None:
+        """Per core, of its result; or else of its reference."""
+        if self.result and self.result.peak_rate:
+            return self.result.peak_rate
+        rates = ([rate for rate in one.rates if rate] for one in self.references if None not in one.rates)
+        return peak(rates, self.started.cores if self.started else None)
+
+    @cached_property
+    def points(self) -> tuple[Point, ...]:
+        """The curve as stored; of a cell that has not come to its end, what its runs make of it."""
+        runs = counting(self.runs)
+        known = [one for one in self.curve if None not in (one.iterations, one.granularity, one.efficiency)]
+        return tuple(_drawn(one, runs) for one in known) if known else curve(runs, self.peak_rate)
+
+    @property
+    def at(self) -> tuple[Point, ...]:
+        """The points at the task times that were asked for."""
+        return tuple(point for point in self.points if point.asked)
+
+
+@dataclass(frozen=True)
+class Results:
+    """A results folder."""
+
+    folder: Path
+    title: str
+    study: str
+    """The text of study.toml, empty if there is none."""
+    settings: Fields
+    """Its table."""
+    machine: Fields
+    cells: tuple[Cell, ...]
+    failures: tuple[Failure, ...]
+    warnings: tuple[str, ...]
+    """What is wrong with the folder itself."""
+    raw: bytes
+    """The content of runs.jsonl, decompressed."""
+    lines: Sequence[Line] = ()
+    """Its lines."""
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(cell.system for cell in self.cells))
+
+    @property
+    def ranked(self) -> list[str]:
+        """The systems by METG, those without one at the end."""
+        return columns.ranked(self.cells)
+
+    @property
+    def workloads(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(cell.workload for cell in self.cells))
 
 
 def read(folder: Path) -> Results:
     """Reads `folder`. Raises `UsageError` only if there are no lines that can be opened."""
     contents, study = reader.read(folder), reader.study(folder)
     machine, odd = reader.machine(folder)
-    references: dict[lines.ReferenceKey, _Reference] = {}
-    for line in contents.shown:
+    shown = [cleaned(line) for line in contents.shown]
+    references: dict[lines.ReferenceKey, list[ReferenceLine]] = {}
+    for line in shown:
         if isinstance(line, ReferenceLine):
-            _refer(references.setdefault(line.reference_key, _Reference()), line)
-    found = stored.cells(contents.shown).values()
-    best = {name: ranking.best(here) for name, here in ranking.by_workload(found).items()}
-    cells = [
-        _cell(one, references, study.table, curves.of(one, folder, machine, study.table), best[one.workload])
-        for one in found
-    ]
+            references.setdefault(line.reference_key, []).append(line)
+    found = {
+        name: Cell(
+            **vars(one),
+            known=curves.of(one, folder, machine, study.table),
+            command=command((one.started and one.started.command) or "", study.table),
+            references=references.get(one.started.reference_key, ()) if one.started else (),
+        )
+        for name, one in stored.cells(shown).items()
+    }
+    columns.compare(found.values())
     failures = [
-        Failure(text(one.name), _error(line), text(line.message), text(line.log), line is not one.failure)
-        for one in found
-        for line in one.problems
+        Failure(cell.name, _error(line), line.message or "", line.log or "", line is not cell.failure)
+        for cell in found.values()
+        for line in cell.problems
     ]
     return Results(
         folder=folder,
@@ -68,130 +186,67 @@ def read(folder: Path) -> Results:
         study=text(study.text),
         settings=study.table,
         machine=machine,
-        cells=tuple(cells),
+        cells=tuple(found.values()),
         failures=tuple(failures),
         warnings=(*contents.warnings(), *contents.strays(), *study.warnings, *odd),
-        contents=contents,
+        raw=contents.raw,
+        lines=shown,
     )
 
 
-def _error(line: FailureLine | CrashLine) -> str:
-    return "crash" if isinstance(line, CrashLine) else text(line.kind_of)
+def _error(line: lines.FailureLine | CrashLine) -> str:
+    return "crash" if isinstance(line, CrashLine) else line.kind_of
 
 
-def _runs(line: RunLine) -> list[Run]:
-    """The run of a line, or nothing if it makes no sense."""
-    if not line.tasks or not line.cores or line.iterations is None or line.work is None:
-        return []
-    granularities = tuple(one * line.cores / line.tasks for one in line.seconds if one)
-    work = line.work / line.tasks
-    run = Run(text(line.phase), line.iterations, granularities, work, line.disturbed is True)
-    return [run] if granularities else []
+def _drawn(one: CurvePoint, runs: Sequence[RunLine]) -> Point:
+    size = one.iterations or 0.0
+    return Point(**vars(one), samples=samples(runs, size), disturbed=samples(runs, size, disturbed=True))
 
 
-def _refer(reference: _Reference, line: ReferenceLine) -> None:
-    reference.work_unit = text(line.work_unit)
-    rates = [rate for rate in line.rates if rate]
-    if rates and len(rates) == len(line.rates):
-        reference.rates.append(rates)
-
-
-def _cell(
-    cell: stored.Cell,
-    references: _References,
-    settings: Mapping[str, object],
-    known: Curve | None,
-    best: stored.Cell | None,
-) -> Cell:
-    started = cell.started or _NOTHING
-    workload = started.workload
-    system = text(started.system or cell.system)
-    name = text(cell.name)
-    shown = name.removeprefix(f"{system}/")
-    reference = references.get(started.reference_key, _Reference())
-    ended = cell.result
-    peak_rate = (ended and ended.peak_rate) or peak(reference.rates, started.cores)
-    counted = [one for one in cell.runs if one.tasks and one.dependencies is not None]
-    tasks, dependences, steps = max(
-        ((one.tasks or 0, one.dependencies or 0, one.steps or 0) for one in counted), default=(0, 0, 0)
-    )
-    most, prepared = _prepared(cell.runs)
-    units = [text(one.work_unit) for one in cell.runs if one.iterations and one.work_unit]
-    runs = [run for line in cell.runs for run in _runs(line)]
-    return Cell(
-        stored=cell,
-        name=name,
-        system=system,
-        workload=shown,
-        pattern=text(workload.get("pattern")) or shown.partition("/")[0],
-        width=workload.get("width"),
-        radix=workload.get("radix"),
-        graphs=workload.get("graphs"),
-        output_bytes=workload.get("output_bytes"),
-        kernel=text(workload.get("kernel")),
-        fields={name: workload.get(name, one.default) for name, one in WORKLOAD.items()},
-        dependences=dependences / tasks if tasks else None,
-        tasks_per_step=tasks / steps if steps else None,
-        command=command(text(started.command), settings),
-        reference=text(started.reference_key[0]),
-        best=cell is best,
-        prepare=median(prepared) if prepared else None,
-        prepare_tasks=most,
-        memory=max((one.peak_rss_bytes or 0 for one in cell.runs), default=0) or None,
-        peak_rate=peak_rate,
-        # The empty kernel has a unit of its own.
-        work_unit=units[-1] if units else reference.work_unit,
-        curve=_curve(cell.curve, counting(runs), peak_rate),
-        known=known,
-        warnings=tuple(_notices(cell)),
-        to_best=cell.ratio_to(best.name) if best and best is not cell else None,
-        best_system=text(best.system) if best else "",
-    )
-
-
-def _prepared(runs: Sequence[RunLine]) -> tuple[int, list[float]]:
-    """The tasks of the longest runs, and the seconds that these spent before the clock started."""
-    most = max((one.tasks or 0 for one in runs), default=0)
-    longest = (one for one in runs if (one.tasks or 0) == most)
-    return most, [seconds for one in longest for seconds in one.prepare_seconds if seconds is not None]
-
-
-def _notices(cell: stored.Cell) -> Iterator[Notice]:
-    """The warnings of a cell, without what would drive a terminal."""
-    for one in cell.warnings:
-        cleaned = {text(k): text(v) if isinstance(v, str) else v for k, v in one.values.items()}
-        yield Notice(text(one.code), cleaned)
-
-
-def _curve(stored: Sequence[CurvePoint], runs: Sequence[Run], peak_rate: float | None) -> tuple[Point, ...]:
-    """The curve as stored; of a cell that has not come to its end, what its runs make of it."""
-    points = [point for one in stored if (point := _point(one))]
-    if not points:
-        return curve(runs, peak_rate)
+def samples(runs: Iterable[RunLine], iterations: float, disturbed: bool = False) -> tuple[float, ...]:
+    """The granularity of every repeat at a size, of the runs that were disturbed or of the others."""
     return tuple(
-        replace(
-            point,
-            samples=samples(runs, point.iterations),
-            disturbed=samples(runs, point.iterations, disturbed=True),
-        )
-        for point in points
+        seconds * run.cores / run.tasks
+        for run in runs
+        if run.iterations == iterations and (run.disturbed is True) == disturbed
+        for seconds in run.seconds
+        if seconds and run.cores and run.tasks
     )
 
 
-def _point(one: CurvePoint) -> Point | None:
-    if one.iterations is None or one.granularity is None or one.efficiency is None:
+def counting(runs: Iterable[RunLine]) -> list[RunLine]:
+    """Those that a curve rests on; the short runs that look for the crossing only if there are no others."""
+    tasks = [run for run in runs if run.iterations and run.work]
+    return [run for run in tasks if run.phase not in ("bracket", "start")] or tasks
+
+
+def peak(rates: Iterable[Sequence[float]], cores: int | None) -> float | None:
+    """The reference of a session in work per second and core, of the cores that the system uses."""
+    table = [row[:cores] for row in rates if cores is not None and len(row) >= cores > 0]
+    try:
+        return float(np.median(reference_table(table), axis=0).mean())
+    except ValueError:
         return None
-    return Point(
-        iterations=one.iterations,
-        granularity=one.granularity,
-        granularity_low=one.granularity_low,
-        granularity_high=one.granularity_high,
-        efficiency=one.efficiency,
-        efficiency_low=one.efficiency_low,
-        efficiency_high=one.efficiency_high,
-        repeats=one.repeats,
-        asked=one.asked,
-    )
+
+
+def curve(runs: Sequence[RunLine], peak: float | None) -> tuple[Point, ...]:
+    """The medians at each size, for a cell whose measurement was cut off: no intervals are known."""
+    work = {run.iterations: run.work / run.tasks for run in runs if run.iterations and run.work and run.tasks}
+    points = []
+    for iterations in sorted(work) if peak else ():
+        quiet, disturbed = samples(runs, iterations), samples(runs, iterations, disturbed=True)
+        granularity = median(quiet or disturbed)
+        points.append(
+            Point(
+                iterations=iterations,
+                granularity=granularity,
+                efficiency=work[iterations] / (granularity * (peak or 1.0)),
+                repeats=len(quiet + disturbed),
+                samples=quiet,
+                disturbed=disturbed,
+            )
+        )
+    return tuple(points)
 
 
 def _title(folder: Path, study: reader.Study) -> str:

@@ -9,9 +9,9 @@ from pathlib import Path
 import vl_convert
 
 from taskgrain.report import look
-from taskgrain.report.cells import Results
 from taskgrain.report.charts.chart import Figure
 from taskgrain.report.charts.table import CHARTS
+from taskgrain.report.data import Results
 from taskgrain.report.look import PAPER, VEGALITE, Spec
 from taskgrain.words.errors import InputError, unwritable
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from taskgrain.drive.system import REFERENCE
-from taskgrain.report.cells import Results
+from taskgrain.report.data import Results
 from taskgrain.words import quantity
 from taskgrain.words.plain import text
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from taskgrain.report import rows
-from taskgrain.report.cells import Cell, Results
+from taskgrain.report.data import Cell, Results
 from taskgrain.report.kinds import kinds
-from taskgrain.results import ranking
+from taskgrain.results import outcome, ranking
 from taskgrain.results.ranking import Standing
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
@@ -89,7 +89,7 @@ def of(results: Results) -> Matrix:
     known = kinds(results.systems)
     groups: dict[str, list[Row]] = {}
     bounds = {cell.system for cell in results.cells if cell.bound}
-    for system in sorted(rows.ranked(results), key=bounds.__contains__):
+    for system in sorted(results.ranked, key=bounds.__contains__):
         entries = tuple(found.get((system, workload)) for workload in results.workloads)
         kind = BOUNDS if system in bounds else known[system].kind
         groups.setdefault(kind, []).append(Row(system, known[system].title, entries))
@@ -117,7 +117,7 @@ def _sure(ratio: Interval | None) -> bool:
 
 def _text(cell: Cell, place: str, ratio: Interval | None, sure: bool) -> str:
     if ratio is None:
-        return rows.short_result(cell)
+        return outcome.short(cell)
     if place == "best":
         return "best"
     times = quantity.ratio(ratio.value)
@@ -136,4 +136,4 @@ def legend() -> list[tuple[int, str]]:
 def drawn(results: Results, matrix: Matrix, most: int) -> list[str]:
     """The systems that charts show at first: the best of each workload, then those of the smallest METG."""
     best = [column.best[0] for column in matrix.columns if column.best]
-    return [*dict.fromkeys([*best, *rows.ranked(results)])][:most]
+    return [*dict.fromkeys([*best, *results.ranked])][:most]

@@ -6,22 +6,31 @@ page's Content-Security-Policy allows nothing but the page's own blocks, by thei
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
 
 import taskgrain
-from taskgrain.report import downloads, embed, look, machine_facts, matrix, rows, summary, task_times, trust
-from taskgrain.report.cells import Cell, Failure, Results
-from taskgrain.report.changes import Changes, number
+from taskgrain.report import changes as changed
+from taskgrain.report import embed, look, machine_facts, matrix, rows, summary, task_times, trust
+from taskgrain.report.changes import Changes
 from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.table import CHARTS
-from taskgrain.report.columns import COLUMNS, ending, to_best
+from taskgrain.report.data import Cell, Failure, Results
+from taskgrain.results import columns, outcome
+from taskgrain.results.columns import Shown
+from taskgrain.results.tables import FORMULA, TABLES, Tables
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
+from taskgrain.words.errors import UsageError, unwritable
 
 SCRIPTS = ("report.js", "table.js", "systems.js", "task.js", "charts.js", "cell.js", "page.js")
 STYLES = ("page.css", "print.css")
@@ -48,7 +57,7 @@ LOOKS = tuple(Look(*look.style(place, look.PAGE)) for place in range(len(look.PA
 """As many as there are colours: no more systems are drawn at once."""
 
 
-def render(results: Results, changes: Sequence[Changes] = (), at: float | None = None) -> str:
+def render(results: Results, changes: Changes, at: float | None = None) -> str:
     """The whole page, with what changed since others; `at` is the task time that it asks about at first, in
     seconds."""
     script, style = ("".join(map(embed.resource, names)) for names in (SCRIPTS, STYLES))
@@ -60,7 +69,7 @@ def render(results: Results, changes: Sequence[Changes] = (), at: float | None =
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"breakable": _breakable, "words": _words}
+    environment.filters |= {"breakable": _breakable, "unbroken": _unbroken}
     found = matrix.of(results)
     checks = trust.checks(results)
     sections = _sections(results)
@@ -75,18 +84,22 @@ def render(results: Results, changes: Sequence[Changes] = (), at: float | None =
         checks=checks,
         state=summary.trust(results),
         changes=changes,
-        number=number,
+        words=changed,
+        numbers={(cell.system, cell.workload): i for i, cell in enumerate(results.cells)},
         machine_line=machine_facts.in_a_line(results),
         machine=machine_facts.listed(results.machine),
-        columns=COLUMNS,
+        columns=columns.shown(Shown.AT_FIRST | Shown.ON_REQUEST),
+        at_first=Shown.AT_FIRST,
         cells=_ordered(results),
         sections=sections,
         failures_of=_failures_of(results),
-        short_result=rows.short_result,
-        long_result=rows.long_result,
+        short_result=outcome.short,
+        long_result=outcome.long,
         least=task_times.least,
-        to_best=to_best,
         interval=quantity.interval,
+        ratio_interval=quantity.ratio_interval,
+        memory=columns.memory,
+        to_best=columns.to_best,
         size=quantity.size,
         endings=[one for one in Ending if any(cell.ending is one for cell in results.cells)],
         times=times,
@@ -96,7 +109,7 @@ def render(results: Results, changes: Sequence[Changes] = (), at: float | None =
         charts=embed.json_block(_charts(plot for _, _, plots in sections for plot in plots)),
         data=embed.json_block(_data(results, found, times, at)),
         answers=embed.packed_json([task_times.changes(cell, times) for cell in results.cells]),
-        files=embed.packed_json(downloads.files(results)),
+        files=embed.packed_json(files(results)),
         raw=raw if len(raw) <= MOST_RAW else "",
         raw_bytes=quantity.size(len(results.raw)),
         script=Markup(script),
@@ -104,6 +117,27 @@ def render(results: Results, changes: Sequence[Changes] = (), at: float | None =
         style=Markup(style),
         policy=embed.policy((script, libraries), style),
     )
+
+
+def write(
+    results: Results,
+    target: Path | None = None,
+    changes: Changes | None = None,
+    at: float | None = None,
+) -> Path:
+    """Writes the report of the results to `target` (default: report.html in their folder).
+
+    It also shows what changed since others, and asks at first about tasks of `at` seconds. Returns where it
+    lies. Raises `UsageError` if `target` cannot be written.
+    """
+    target = results.folder / "report.html" if target is None else target
+    if target.parent.is_dir() and not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise UsageError(f"{target}: cannot be written: no permission, or a read-only file system")
+    try:
+        target.write_text(render(results, changes or {}, at), "utf-8")
+    except OSError as error:
+        raise unwritable(target, error) from None
+    return target
 
 
 def _charts(plots: Iterable[Plot]) -> dict[str, object]:
@@ -146,18 +180,39 @@ def _cell(cell: Cell, index: int, row: rows.Row, most: int) -> dict[str, object]
             rows.thinned(behind.samples, behind, most),
             rows.thinned(behind.disturbed, behind, most),
         ]
-        for point, behind in zip(rows.points(cell, index), cell.curve, strict=True)
+        for point, behind in zip(rows.points(cell, index), cell.points, strict=True)
     ]
     return {
         "name": cell.name,
         "system": cell.system,
         "workload": cell.workload,
-        "words": " ".join((cell.system, cell.workload, ending(cell), cell.kernel)).lower(),
+        "words": " ".join(
+            (cell.system, cell.workload, columns.ending(cell), str(cell.fields["kernel"]))
+        ).lower(),
         "threshold": cell.threshold,
         "peak": rows.short(cell.peak_rate),
         "row": row,
         "points": points,
     }
+
+
+def files(results: Results) -> dict[str, str]:
+    """The files that a reader can save from the page, beside the raw data: names and contents."""
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(one.name for one in TABLES["cells"])
+    for row in Tables(results.lines).rows("cells"):
+        writer.writerow(map(_spreadsheet, row))
+    return {
+        "cells.csv": table.getvalue(),
+        "study.toml": results.study,
+        "machine.json": json.dumps(results.machine, indent=1),
+    }
+
+
+def _spreadsheet(value: object) -> object:
+    """A text that a spreadsheet would take for a formula is made one that it does not."""
+    return f"'{value}" if isinstance(value, str) and value[:1] and value[0] in FORMULA else value
 
 
 def _failures_of(results: Results) -> dict[str, list[tuple[int, Failure]]]:
@@ -173,7 +228,7 @@ def _breakable(name: str) -> Markup:
     return Markup("/<wbr>").join(name.split("/"))
 
 
-def _words(command: str) -> Markup:
+def _unbroken(command: str) -> Markup:
     """A command that breaks only at blanks (a browser also breaks behind the hyphens of `--option`)."""
     word = Markup('<span class="nowrap">{}</span>')
     return Markup(" ").join(word.format(one) for one in command.split(" "))
@@ -182,7 +237,7 @@ def _words(command: str) -> Markup:
 def _ordered(results: Results) -> list[tuple[int, Cell]]:
     """Cells with their numbers, by workload as in the study, the best system first."""
     workloads = {workload: i for i, workload in enumerate(results.workloads)}
-    ranks = {system: i for i, system in enumerate(rows.ranked(results))}
+    ranks = {system: i for i, system in enumerate(results.ranked)}
 
     def key(numbered: tuple[int, Cell]) -> tuple[int, float, int]:
         _, cell = numbered

@@ -4,35 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from statistics import fmean, median
+from statistics import median
 
-from taskgrain.report.cells import Cell, Point, Results
+from taskgrain.report.data import Cell, Point, Results
 from taskgrain.report.look import AT_LEAST, AT_MOST, SHAPES
+from taskgrain.results import columns, outcome
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
 Row = dict[str, object]
-_FAILED = {
-    "crash": "crash",
-    "memory": "out of memory",
-    "timeout": "timeout",
-    "unsupported": "unsupported",
-    "validation": "wrong result",
-}
 FAR = 1e200
 """Stands for an upper bound that is missing, where a lower one is 0: JSON knows no infinity."""
 MOST_SAMPLES = 60_000
 """In one report. More would make the page heavy, and show nothing more."""
-
-
-def ranked(results: Results) -> tuple[str, ...]:
-    """The systems by METG (geometric mean over a system's cells), those without one at the end."""
-    logs: dict[str, list[float]] = {system: [] for system in results.systems}
-    for cell in results.cells:
-        value = cell.metg.about
-        if value is not None:
-            logs[cell.system].append(math.log(value))
-    return tuple(sorted(logs, key=lambda system: fmean(logs[system]) if logs[system] else math.inf))
 
 
 def numbers(results: Results, workload: str) -> list[int]:
@@ -40,51 +24,9 @@ def numbers(results: Results, workload: str) -> list[int]:
     return [i for i, cell in enumerate(results.cells) if cell.workload == workload]
 
 
-def short_result(cell: Cell) -> str:
-    """What a cell came to in a word or two: `0.41 µs`, `≤ 12.0 ns`, `> 5.00 ms`, `no one value`, `crash`; or
-    `62 % at 20 µs`, where the efficiency at a task time was asked for."""
-    metg = cell.metg
-    if metg.value is not None:
-        return quantity.around(metg)[0]
-    if metg.about is not None:
-        return f"{'>' if metg.high is None else '≤'} {quantity.seconds(metg.about)}"
-    if cell.at:
-        return at_task_times(cell.at[:1]) + (f" and {len(cell.at) - 1} more" if len(cell.at) > 1 else "")
-    known = {
-        "several_crossings": "no one value",
-        "never_reached": "never",
-        "always_reached": "always",
-        "failed": _FAILED.get(cell.error, "failed"),
-        "unfinished": "unfinished",
-        "budget": "out of time",
-    }
-    return known.get(cell.ending, "none")
-
-
-def long_result(cell: Cell) -> str:
-    """The same with the interval, and what is missing of that."""
-    if cell.metg.value is None:
-        return at_task_times(cell.at, intervals=True) or short_result(cell)
-    return quantity.interval(cell.metg) + _missing(cell.metg.low, cell.metg.high)
-
-
-def at_task_times(points: Sequence[Point], intervals: bool = False) -> str:
-    """The efficiency at each task time that was asked for; one without an interval is not known."""
-    found = []
-    for point in points:
-        low, high = point.efficiency_low, point.efficiency_high
-        if low is None and high is None:
-            share = "not known"
-        else:
-            found_share = point.share if intervals else Interval(point.efficiency)
-            share = quantity.percent_interval(found_share)
-        found.append(f"{share} at {quantity.seconds(point.asked, 2)}")
-    return "; ".join(found)
-
-
 def metg(results: Results) -> list[Row]:
     """A row for each cell, in order: what came of it."""
-    ranks = {system: rank for rank, system in enumerate(ranked(results))}
+    ranks = {system: rank for rank, system in enumerate(results.ranked)}
     return [
         {
             "cell": index,
@@ -95,14 +37,14 @@ def metg(results: Results) -> list[Row]:
             "low": low,
             "high": high,
             "certain": cell.metg.known,
-            "floor_at": short(cell.floor.value),
+            "floor_at": short(cell.number("floor").value),
             "mark": _mark(cell.metg),
-            "text": short_result(cell),
-            "METG": long_result(cell),
-            "floor": quantity.interval(cell.floor),
+            "text": outcome.short(cell),
+            "METG": outcome.long(cell),
+            "floor": quantity.interval(cell.number("floor")),
             "ending": cell.ending.replace("_", " "),
-            "rounds": quantity.NOTHING if cell.result.rounds is None else cell.result.rounds,
-            "dependences": quantity.NOTHING if cell.dependences is None else f"{cell.dependences:.2f}",
+            "rounds": quantity.NOTHING if cell.rounds is None else cell.rounds,
+            "dependences": columns.mean_dependences(cell),
         }
         for index, cell in enumerate(results.cells)
         for low, high in [_drawn(*cell.metg.ends) if cell.metg.about is not None else (None, None)]
@@ -125,7 +67,7 @@ def points(cell: Cell, index: int) -> list[Row]:
             "granularity": short(point.granularity),
             "granularity_low": shortest,
             "granularity_high": longest,
-            "lasts": quantity.interval(point.time) + _missing(point.granularity_low, point.granularity_high),
+            "lasts": quantity.interval(point.time) + outcome.missing(point.time),
             "efficiency": short(point.efficiency),
             "efficiency_low": worst,
             "efficiency_high": best,
@@ -136,14 +78,14 @@ def points(cell: Cell, index: int) -> list[Row]:
                 point.efficiency_low,
                 point.efficiency_high,
             ),
-            "reached": _percents(point) + _missing(point.efficiency_low, point.efficiency_high),
+            "reached": _percents(point) + outcome.missing(point.share),
             "rate": short(_times(cell.peak_rate, point.efficiency)),
             "rate_low": short(_times(cell.peak_rate, worst)),
             "rate_high": short(_times(cell.peak_rate, best)),
             "speed": quantity.rate(_times(cell.peak_rate, point.efficiency), cell.work_unit),
             "repeats": point.repeats,
         }
-        for point in cell.curve
+        for point in cell.points
         for shortest, longest in [_ends(point.granularity_low, point.granularity_high)]
         for worst, best in [_ends(point.efficiency_low, point.efficiency_high)]
     ]
@@ -151,7 +93,7 @@ def points(cell: Cell, index: int) -> list[Row]:
 
 def most_samples(results: Results) -> int:
     """How many samples of a point are taken to the page at most."""
-    counts = [len(one.samples) + len(one.disturbed) for cell in results.cells for one in cell.curve]
+    counts = [len(one.samples) + len(one.disturbed) for cell in results.cells for one in cell.points]
     total = sum(counts)
     return max(counts, default=0) if total <= MOST_SAMPLES else max(3, MOST_SAMPLES // len(counts))
 
@@ -210,13 +152,6 @@ def _ends(low: float | None, high: float | None) -> tuple[float | None, float | 
     if low is None and high is None:
         return None, None
     return _drawn(0.0 if low is None else low, math.inf if high is None else high)
-
-
-def _missing(low: float | None, high: float | None) -> str:
-    """What to say of an interval's missing ends, behind it."""
-    if low is None:
-        return ", no lower bound" if high is not None else ", no interval"
-    return ", no upper bound" if high is None else ""
 
 
 def _times(rate: float | None, share: float | None) -> float | None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import groupby
 from statistics import fmean, stdev
-from typing import Literal
+from typing import Any, Literal
 
 from taskgrain.estimate.limit import Meeting, ideal, meeting
 from taskgrain.measure.experiments.experiment import Kept
 from taskgrain.measure.experiments.table import EXPERIMENTS
-from taskgrain.report.cells import Cell, Results
+from taskgrain.report.data import Cell, Results
 from taskgrain.report.sweeps import Sweep, sweeps
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
+from taskgrain.words.table import Table
 
 STEPS = 1000
 """Time steps of the program whose time is told: as many as in the Task Bench paper."""
@@ -208,7 +210,7 @@ def means(found: list[Separation], unmet: Mapping[str, int]) -> list[Means]:
 
 def _keeps_each(sweep: Sweep, results: Results) -> bool:
     """Whether each core has the same tasks on any number of cores."""
-    return len({(results.cells[n].width or 0) / cores for n, cores in sweep.values.items()}) == 1
+    return len({results.cells[n].points_of_a_step / cores for n, cores in sweep.values.items()}) == 1
 
 
 def _scaling(
@@ -229,8 +231,8 @@ def _scaling(
 
 def _times(keeps: Kept, number: int, cell: Cell, cores: int) -> Iterator[tuple[int, Time]]:
     """The size of the problem and its time, of each point of the curve."""
-    points, each = _points(cell), _tasks_of_a_core(cell, cores)
-    for point in cell.curve if points else ():
+    points, each = cell.points_of_a_step, _tasks_of_a_core(cell, cores)
+    for point in cell.points if points else ():
         size = point.iterations
         if keeps == "step":
             whole = point.iterations * points
@@ -243,19 +245,103 @@ def _times(keeps: Kept, number: int, cell: Cell, cores: int) -> Iterator[tuple[i
         yield round(size), Time(number, cores, seconds, low, high, point.efficiency)
 
 
-def _points(cell: Cell) -> int:
-    """Of a step of all graphs, whether a task runs there or not."""
-    return (cell.width or 0) * (cell.graphs or 1)
-
-
 def _tasks_of_a_core(cell: Cell, cores: int) -> float:
     """Tasks in all steps of each core that the system occupies."""
-    return STEPS * (cell.tasks_per_step or _points(cell)) / (cell.cores or cores)
+    return STEPS * (cell.tasks_per_step or cell.points_of_a_step) / (cell.cores or cores)
 
 
 def _limit(number: int, cell: Cell, cores: int) -> Time | None:
-    if cell.metg.value is None or not cell.width:
+    if cell.metg.value is None or not cell.points_of_a_step:
         return None
     each = _tasks_of_a_core(cell, cores)
     found = cell.metg.times(each)
     return Time(number, cores, cell.metg.value * each, found.low, found.high, cell.threshold)
+
+
+def tables(results: Results) -> Iterator[Table]:
+    """The times of each system on each workload, and where the limit is met; none if cores do not vary."""
+    for (kind, workload), some in groupby(scalings(results), lambda one: (one.kind, one.workload)):
+        title = f"Time of {STEPS} steps and parallel efficiency, {kind} scaling of {workload}"
+        group = list(some)
+        every = (each for one in group for each in (one.limit, *(problem.times for problem in one.problems)))
+        cores = sorted({time.cores for times in every for time in times})
+        rows = []
+        for one in group:
+            limit = {time.cores: quantity.seconds(time.seconds) for time in one.limit}
+            rows.append(
+                [one.system, f"limit of METG({quantity.percent(one.threshold)})", *_each(limit, cores)]
+            )
+            for problem in one.problems:
+                reached = {time.cores: _reached(one, problem, time) for time in problem.times}
+                rows.append(["", one.named(problem), *_each(reached, cores)])
+        yield Table(title, ["system", "size", *(quantity.counted(n, "core") for n in cores)], rows, texts=2)
+    yield from meeting_tables(results)
+
+
+def meeting_tables(results: Results) -> Iterator[Table]:
+    """Where each size meets the limit, and how far that lies from where it should; none if it is not met."""
+    found, unmet = separations(results)
+    if not found:
+        return
+    met = [
+        [
+            *(one.scaling.system, one.scaling.workload, one.scaling.named(one.problem)),
+            *(f"{at.cores:.2f} cores, {quantity.seconds(at.seconds)}" for at in (one.ideal, one.actual)),
+            *(f"{factor:.2f} ×" for factor in one.factors),
+        ]
+        for one in found
+    ]
+    heads = ("system", "workload", "size", "limit and ideal meet", "limit and actual meet")
+    yield Table("Where the limit is met", (*heads, "apart in cores", "apart in time"), met, texts=3)
+    apart = [
+        [one.workload, str(one.count), str(one.unmet), one.shown("cores"), one.shown("seconds")]
+        for one in means(found, unmet)
+    ]
+    heads = ("workload", "meetings", "not met", "apart in cores", "apart in time")
+    yield Table("How far the two lie apart, mean and standard deviation", heads, apart)
+
+
+def _each(known: Mapping[int, str], cores: Iterable[int]) -> list[str]:
+    return [known.get(number, quantity.NOTHING) for number in cores]
+
+
+def _reached(one: Scaling, problem: Problem, time: Time) -> str:
+    return f"{quantity.seconds(time.seconds)}  {shown(one.efficiency(problem, time))}"
+
+
+def as_json(results: Results) -> list[dict[str, Any]]:
+    """The same for programs: times in seconds, null for what is not known."""
+    return [
+        {
+            "kind": one.kind,
+            "system": one.system,
+            "workload": one.workload,
+            "steps": STEPS,
+            "threshold": one.threshold,
+            "limit": [_fields(time) for time in one.limit],
+            "sizes": [_size(one, problem) for problem in one.problems],
+        }
+        for one in measured(results)
+    ]
+
+
+def _efficiency(share: Interval | None) -> dict[str, float | None]:
+    found = (share.value, share.low, share.high) if share else (None, None, None)
+    names = ("parallel_efficiency", "parallel_efficiency_low", "parallel_efficiency_high")
+    return dict(zip(names, found, strict=True))
+
+
+def _fields(time: Time) -> dict[str, Any]:
+    return {key: value for key, value in asdict(time).items() if key != "cell"}
+
+
+def _size(one: Scaling, problem: Problem) -> dict[str, Any]:
+    met = one.meetings(problem) if one.keeps == "step" else (None, None)
+    times = [_fields(time) | _efficiency(one.efficiency(problem, time)) for time in problem.times]
+    return {
+        "iterations": problem.iterations,
+        "of": one.keeps,
+        "times": times,
+        "limit_ideal": met[0] and asdict(met[0]),
+        "limit_actual": met[1] and asdict(met[1]),
+    }

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from taskgrain.measure.advice_words import sentences
 from taskgrain.measure.advise import Question, answer
-from taskgrain.report.cells import Cell, Results
-from taskgrain.report.rows import short_result
+from taskgrain.report.data import Cell, Results
 from taskgrain.results import ranking
+from taskgrain.results.outcome import short
 from taskgrain.results.verdict import state_of_the_machine
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
@@ -52,7 +52,7 @@ class Best:
 
 def trust(results: Results) -> str:
     """How far the numbers can be trusted: how busy the machine was, and how well they are known."""
-    return state_of_the_machine([cell.stored for cell in results.cells])
+    return state_of_the_machine(results.cells)
 
 
 def best(results: Results) -> tuple[Best, ...]:
@@ -116,7 +116,7 @@ def _best(workload: str, results: Results) -> Best | None:
     return Best(
         workload=workload,
         systems=tuple(cell.system for cell in found.ties if cell not in (*bounds_only, *unsure)),
-        perhaps=tuple(f"{cell.system} {short_result(cell)}" for cell in bounds_only),
+        perhaps=tuple(f"{cell.system} {short(cell)}" for cell in bounds_only),
         unsure=tuple(cell.system for cell in unsure),
         limit=_result(first).removeprefix("≤ "),
         interval="" if first.metg.value is None else interval,
@@ -137,6 +137,5 @@ def _times(cell: Cell, first: Cell) -> str:
 
 def _result(cell: Cell) -> str:
     """One round, of which the search's last steps are all that is known, tells METG about."""
-    rounds = cell.result.rounds
-    rough = cell.metg.value is not None and rounds is not None and rounds < 2
-    return ("about " if rough else "") + short_result(cell)
+    rough = cell.metg.value is not None and cell.rounds is not None and cell.rounds < 2
+    return ("about " if rough else "") + short(cell)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from taskgrain.estimate.advice import Efficiency, Verdict, efficiency_at, needed
 from taskgrain.measure.advice_words import VERDICTS, efficiency
 from taskgrain.measure.advise import LEVELS, verdicts
-from taskgrain.report.cells import Cell, Results
+from taskgrain.report.data import Cell, Results
 from taskgrain.words import quantity
 
 _STEPS = (

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from taskgrain.report import rows, summary
-from taskgrain.report.cells import Results
+from taskgrain.report import summary
+from taskgrain.report.data import Results
+from taskgrain.results import outcome
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
 from taskgrain.words.warnings import grouped
@@ -46,7 +47,7 @@ def checks(results: Results) -> list[Check]:
 
 def _disturbances(results: Results) -> Check:
     said = summary.trust(results) or "The machine seemed quiet."
-    every = {cell.name: share for cell in results.cells if (share := cell.stored.disturbed) is not None}
+    every = {cell.name: share for cell in results.cells if (share := cell.disturbed) is not None}
     shares = {name: share for name, share in every.items() if share}
     typical = median(every.values()) if every else 0.0
     level = "bad" if typical > _MOSTLY else "look" if "busy" in said or typical > _BUSY else "good"
@@ -66,7 +67,7 @@ def _intervals(results: Results) -> Iterator[Check]:
     open_ends = sum(math.isinf(cell.metg.reach) for cell in wide)
     said += f"; {quantity.counted(open_ends, 'interval')} without a bound." if open_ends else "."
     level = "good" if not wide else "bad" if len(wide) > len(known) / 2 else "look"
-    details = [f"{cell.name}: {rows.long_result(cell)}" for cell in wide]
+    details = [f"{cell.name}: {outcome.long(cell)}" for cell in wide]
     yield Check("Intervals", level, said, _few(details))
 
 
@@ -76,7 +77,7 @@ def _endings(results: Results) -> Check:
         return Check("Cells", "good", f"{quantity.counted(len(results.cells), 'cell')}, each with a number.")
     without = summary.troubled(results)
     bad = any(cell.ending in (Ending.FAILED, Ending.UNFINISHED) for cell in without)
-    details = [f"{cell.name}: {rows.short_result(cell)}" for cell in without]
+    details = [f"{cell.name}: {outcome.short(cell)}" for cell in without]
     return Check("Cells", "bad" if bad else "look", said, _few(details))
 
 

@@ -58,6 +58,8 @@ class Cell:
     """Its last line, whether it makes sense or not."""
     session: SessionLine = SessionLine()
     """That of its last line."""
+    best: Cell | None = field(default=None, compare=False, repr=False)
+    """The best cell of its workload, once somebody has compared them."""
 
     @property
     def system(self) -> str:

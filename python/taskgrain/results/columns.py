@@ -1,29 +1,30 @@
-"""The columns of the tables that `taskgrain export` writes; docs/reference/export.md lists them.
+"""The columns of tables. Each quantity of a cell is declared once, with its title, unit, meaning and value:
+the terminal, `--json`, the page and `taskgrain export` show it from here (docs/how-to/add-a-quantity.md).
 
-Those that are fields of a line have their type, unit and meaning from there.
+Columns that are fields of a line have their type, unit and meaning from there.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from enum import Flag, auto
+from statistics import fmean, median
+from typing import Any
 
-from taskgrain.results import lines
-from taskgrain.results.lines import (
-    Attempt,
-    Build,
-    CellLine,
-    CurvePoint,
-    FailureLine,
-    MetgLine,
-    ReferenceLine,
-    SessionLine,
-)
+from taskgrain.results import lines, outcome, ranking, values
+from taskgrain.results.cell import Cell
+from taskgrain.results.lines import Attempt, CellLine, FailureLine, MetgLine, RunLine
 from taskgrain.study.fields import GIVEN, WORKLOAD
+from taskgrain.words import quantity
+from taskgrain.words.interval import Interval
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column; `source` is the field of `runs.jsonl` that it is, if it has another name there."""
+    """A column of an exported table; `source` is the field of `runs.jsonl` that it is, if it has another name
+    there."""
 
     name: str
     kind: lines.Kind
@@ -36,7 +37,64 @@ class Column:
         return self.source or self.name
 
 
-def _of(owner: type, names: str) -> tuple[Column, ...]:
+class Shown(Flag):
+    """Where a quantity has a column besides exported tables and `--json`."""
+
+    NOWHERE = 0
+    AT_FIRST = auto()
+    """In the page's table of cells."""
+    ON_REQUEST = auto()
+    """There too, if the reader chooses it."""
+    TERMINAL = auto()
+    """In the tables of `metg` and `study`."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A quantity of a cell, with the columns that show it."""
+
+    value: Callable[[Cell], Any]
+    """An `Interval`, a number, a text, a list of warnings, or None; times in seconds."""
+    exported: tuple[Column, ...] = ()
+    """Its columns in `export` and `--json`: three for an `Interval`, else one, or none."""
+    title: str = ""
+    shown: Shown = Shown.NOWHERE
+    as_text: Callable[[Cell], str] | None = None
+    """Its text, where that is not simply the value with its unit."""
+    numeric: bool = True
+
+    @property
+    def heading(self) -> str:
+        """Its title in a terminal."""
+        return self.title if self.title[:2].isupper() else self.title[:1].lower() + self.title[1:]
+
+    def text(self, cell: Cell) -> str:
+        """What stands in the row of a cell."""
+        if self.as_text:
+            return self.as_text(cell)
+        value, unit = self.value(cell), self.exported[0].unit if self.exported else ""
+        if isinstance(value, Interval):
+            return outcome.middle(value)
+        if value is None or unit in ("s", "B"):
+            return (quantity.size if unit == "B" else quantity.seconds)(value)
+        return f"{value:.3g} {unit}".rstrip() if isinstance(value, float) else str(value)
+
+    def number(self, cell: Cell) -> float | None:
+        """The number that rows are sorted by; None if there is none, as in columns of text."""
+        value = self.value(cell)
+        found = (
+            value.about if isinstance(value, Interval) else len(value) if isinstance(value, list) else value
+        )
+        return found if isinstance(found, int | float) else None
+
+    def plain(self, cell: Cell) -> dict[str, Any]:
+        """The values of its exported columns."""
+        value = self.value(cell)
+        each = (value.value, value.low, value.high) if isinstance(value, Interval) else (value,)
+        return {one.name: part for one, part in zip(self.exported, each, strict=False)}
+
+
+def of(owner: type, names: str) -> tuple[Column, ...]:
     """The columns of fields of a kind of line: their names, or `name=field` where the names differ."""
     found = []
     for word in names.split():
@@ -46,88 +104,235 @@ def _of(owner: type, names: str) -> tuple[Column, ...]:
     return tuple(found)
 
 
-def _time(meaning: str) -> tuple[Column, ...]:
+def time_of(meaning: str) -> tuple[Column, ...]:
     written = f"Unix time at which {meaning} was written"
-    return Column("time", "number", "s", written), *_of(CellLine, "elapsed")
+    return Column("time", "number", "s", written), *of(CellLine, "elapsed")
 
 
-def _of_workload(name: str) -> Column:
+def of_workload(name: str) -> Column:
     field = GIVEN[name]
     kind = lines.Field(lines.WORKLOAD[name], "").kind
     return Column(field.column, kind, field.unit, field.text.removesuffix("."))
 
 
-CELL = (
-    *_of(CellLine, "cell system"),
-    *(_of_workload(name) for name in GIVEN if name in WORKLOAD),
+_LINES = {"started": CellLine, "result": MetgLine, "failure": FailureLine}
+
+
+def field(path: str, title: str = "", shown: Shown = Shown.NOWHERE, name: str = "", **rest: Any) -> Quantity:
+    """A field of a line of a cell: `started.reference`, `result.rounds`, `failure.message`. `name` is that of
+    its column, if it is another. It is an `Interval` if the line has fields `…_low` and `…_high` too."""
+    line, _, source = path.partition(".")
+    fields = lines.fields(_LINES[line])
+    columns = of(_LINES[line], f"{name}={source}" if name else source)
+    if f"{source}_low" in fields:
+        bounds = of(_LINES[line], f"{source}_low {source}_high")
+        return Quantity(lambda cell: cell.number(source), columns + bounds, title, shown, **rest)
+
+    def value(cell: Cell) -> Any:
+        return getattr(getattr(cell, line), source, None)
+
+    return Quantity(value, columns, title, shown, numeric=fields[source].kind != "text", **rest)
+
+
+def _workload(name: str) -> Quantity:
+    """A field of the workload."""
+
+    def value(cell: Cell) -> Any:
+        return cell.started.workload.get(name) if cell.started else None
+
+    column, title = of_workload(name), _TITLES.get(name, "")
+    shown = Shown.ON_REQUEST if title else Shown.NOWHERE
+    return Quantity(value, (column,), title, shown, numeric=column.kind != "text")
+
+
+def _driver(name: str, meaning: str) -> Quantity:
+    """What the driver said of itself when it started."""
+
+    def value(cell: Cell) -> str | None:
+        said = cell.started.driver if cell.started else None
+        return values.text(said.get(name)) if said else None
+
+    return Quantity(value, (Column(name, "text", "", meaning),))
+
+
+def threshold(cell: Cell) -> float | None:
+    """The efficiency that METG is for."""
+    known = (cell.result, cell.started)
+    return next((one.threshold for one in known if one and one.threshold), None)
+
+
+def to_best(cell: Cell) -> Interval | None:
+    """The ratio of its METG to the best one's; that of the best is 1."""
+    if cell is cell.best:
+        return Interval(1.0, 1.0, 1.0)
+    return cell.ratio_to(cell.best.name) if cell.best else None
+
+
+def _times_the_best(cell: Cell) -> str:
+    found = to_best(cell)
+    return (
+        quantity.ratio_interval(found)
+        if found and cell is not cell.best
+        else "best"
+        if found
+        else quantity.NOTHING
+    )
+
+
+def longest(cell: Cell) -> list[RunLine]:
+    """The runs of a cell that have the most tasks."""
+    most = max((one.tasks or 0 for one in cell.runs), default=0)
+    return [one for one in cell.runs if (one.tasks or 0) == most]
+
+
+def _prepare(cell: Cell) -> float | None:
+    """The median of the longest runs."""
+    spent = [one for run in longest(cell) for one in run.prepare_seconds if one is not None]
+    return median(spent) if spent else None
+
+
+def _prepared(cell: Cell) -> str:
+    if (spent := _prepare(cell)) is None:
+        return quantity.NOTHING
+    return f"{quantity.seconds(spent, 2)} for {quantity.counted(longest(cell)[0].tasks or 0, 'task')}"
+
+
+def memory(cell: Cell) -> int | None:
+    """Of the largest process of its driver at its largest, in bytes."""
+    return max((one.peak_rss_bytes or 0 for one in cell.runs), default=0) or None
+
+
+def _dependences(cell: Cell) -> float | None:
+    """The mean over its longest run."""
+    each = ((one.dependencies, one.tasks) for one in longest(cell))
+    return max((some / tasks for some, tasks in each if some is not None and tasks), default=None)
+
+
+def mean_dependences(cell: Cell) -> str:
+    """The dependences of a task, as a text."""
+    found = _dependences(cell)
+    return quantity.NOTHING if found is None else f"{found:.2f}"
+
+
+def work_unit(cell: Cell) -> str | None:
+    """That of its runs; the empty kernel has a unit of its own."""
+    return next((one.work_unit for one in reversed(cell.runs) if one.iterations and one.work_unit), None)
+
+
+def ending(cell: Cell) -> str:
+    """The ending in words, with the error."""
+    return f"{cell.ending.shown}: {cell.error}" if cell.error else cell.ending.shown
+
+
+_FIRST, _REQUEST, _TERMINAL = Shown.AT_FIRST, Shown.ON_REQUEST, Shown.TERMINAL
+_TIME, _ELAPSED = time_of("the cell's last line")
+_RUNS = Column("runs", "integer", "", "runs that count")
+_WARNINGS = Column("warnings", "text", "", "warnings, with a vertical bar between them")
+_TITLES = {"pattern": "Pattern", "width": "Width", "radix": "Radix", "graphs": "Graphs", "kernel": "Kernel"}
+_TITLES |= {"output_bytes": "Output"}
+"""Of the fields of a workload that the page can show."""
+
+OF_A_WORKLOAD = (
+    Quantity(lambda cell: cell.name, of(CellLine, "cell")),
+    field("started.system"),
+    *(_workload(name) for name in GIVEN if name in WORKLOAD),
 )
-"""What every table but `reference` begins with: the cell and its workload."""
+"""What every exported table but `reference` and `sessions` begins with: the cell and its workload."""
 
-_ALONE = "of the kernel alone, averaged over the cores that the system occupies,"
-
-RUNS = (
-    *CELL,
-    *_time("the run"),
-    *_of(SessionLine, "session"),
-    Column("run", "integer", "", "number of the run in the folder, from 0; its samples share it"),
-    Column("sample", "integer", "", "which of the run's timed repeats, from 0"),
-    Column("counted", "flag", "", "false for a run that others disturbed and that was repeated"),
-    *_of(Attempt, "phase round iterations steps seconds"),
-    Column("granularity", "number", "s", "seconds × cores ÷ tasks"),
-    Column("rate", "number", "work_unit/s", "work ÷ seconds, of all cores together"),
-    *_of(Attempt, "prepare_seconds tasks dependencies work work_unit cores peak_rss_bytes"),
-    *_of(Attempt, "busy steal switches joules"),
-    Column("reference_before", "number", "work_unit/s", f"{_ALONE} just before the run"),
-    Column("reference_after", "number", "work_unit/s", f"{_ALONE} just after the run"),
-    *_of(Attempt, "slowdown disturbed attempts"),
+OF_A_CELL = (
+    *OF_A_WORKLOAD,
+    Quantity(_dependences, (), "Dependences per task", _REQUEST, mean_dependences),
+    Quantity(lambda cell: cell.last and cell.last.time, (_TIME,)),
+    Quantity(lambda cell: cell.last and cell.last.elapsed, (_ELAPSED,)),
+    Quantity(lambda cell: cell.cores, of(CellLine, "cores"), "Cores", _REQUEST),
+    field("started.reference", "Reference", _REQUEST),
+    Quantity(
+        threshold,
+        of(CellLine, "threshold"),
+        "Threshold",
+        _REQUEST,
+        lambda cell: quantity.percent(threshold(cell)),
+    ),
+    Quantity(lambda cell: str(cell.ending), of(MetgLine, "ending")),
+    Quantity(lambda cell: cell.metg, (), "METG", _TERMINAL, outcome.long),
+    Quantity(lambda cell: cell.metg, of(MetgLine, "metg low high"), "METG", _FIRST),
+    Quantity(
+        lambda cell: cell.metg.factor if cell.metg.value else None,
+        (),
+        "95 % interval",
+        _FIRST,
+        lambda cell: quantity.around(cell.metg)[1],
+    ),
+    Quantity(to_best, (), "Times the best", _FIRST | _TERMINAL, _times_the_best),
+    Quantity(
+        lambda cell: next((one.efficiency for one in outcome.asked(cell)), None),
+        (),
+        "Efficiency at task times",
+        _REQUEST,
+        lambda cell: outcome.long(cell) if outcome.asked(cell) else quantity.NOTHING,
+    ),
+    field("result.iterations", "Iterations at METG", _REQUEST, name="crossing_iterations"),
+    field("result.overhead", "Overhead", _FIRST | _TERMINAL),
+    field(
+        "result.quiet",
+        "METG on quiet cores",
+        _REQUEST,
+        as_text=lambda cell: quantity.interval(cell.number("quiet")),
+    ),
+    field("result.floor", "Floor", _REQUEST),
+    field("result.start", "Start and end of a run", _REQUEST),
+    Quantity(_prepare, (), "Graph made ahead", _REQUEST, _prepared),
+    Quantity(memory, (), "Memory of a process", _FIRST, lambda cell: quantity.size(memory(cell))),
+    Quantity(ending, (), "Ending", _FIRST | _TERMINAL, numeric=False),
+    field("result.rounds", "Rounds", _FIRST),
+    field("result.systematic"),
+    field("result.inflation"),
+    Quantity(lambda cell: len(cell.runs), (_RUNS,), "Runs", _REQUEST),
+    Quantity(lambda cell: cell.rejected, of(MetgLine, "repeated_runs"), "Repeated runs", _REQUEST),
+    field("result.disturbed_runs", "Disturbed runs", _REQUEST),
+    field(
+        "result.peak_rate",
+        "Peak rate per core",
+        _REQUEST,
+        as_text=lambda cell: quantity.rate(cell.result and cell.result.peak_rate, work_unit(cell) or ""),
+    ),
+    field("result.best_rate"),
+    Quantity(work_unit, of(Attempt, "work_unit")),
+    Quantity(lambda cell: cell.error or None, of(FailureLine, "failure=error")),
+    field("failure.message", name="failure_message"),
+    Quantity(
+        lambda cell: cell.warnings, (_WARNINGS,), "Warnings", _FIRST, lambda cell: str(len(cell.warnings))
+    ),
+    _driver("version", "version of the system"),
+    _driver("compiler", "compiler of its driver"),
+    _driver("flags", "flags of that compiler"),
+    _driver("isa", "instruction set of the compute kernel"),
+    field("started.command"),
 )
+"""All quantities, in the order of their columns."""
 
-CELLS = (
-    *CELL,
-    *_time("the cell's last line"),
-    *_of(CellLine, "cores reference threshold"),
-    *_of(MetgLine, "ending metg low high crossing_iterations=iterations overhead overhead_low overhead_high"),
-    *_of(MetgLine, "quiet quiet_low quiet_high floor floor_low floor_high start start_low start_high"),
-    *_of(MetgLine, "rounds systematic inflation"),
-    Column("runs", "integer", "", "runs that count"),
-    *_of(MetgLine, "repeated_runs disturbed_runs peak_rate best_rate"),
-    *_of(Attempt, "work_unit"),
-    *_of(FailureLine, "failure=error failure_message=message"),
-    Column("warnings", "text", "", "warnings, with a vertical bar between them"),
-    Column("version", "text", "", "version of the system"),
-    Column("compiler", "text", "", "compiler of its driver"),
-    Column("flags", "text", "", "flags of that compiler"),
-    Column("isa", "text", "", "instruction set of the compute kernel"),
-    *_of(CellLine, "command"),
-)
 
-CURVE = (
-    *CELL,
-    *_of(CellLine, "cores"),
-    *_of(CurvePoint, " ".join(lines.fields(CurvePoint))),
-)
+def shown(where: Shown) -> list[Quantity]:
+    """The quantities that have a column there."""
+    return [one for one in OF_A_CELL if one.shown & where]
 
-REFERENCE = (
-    *_time("the measurement"),
-    *_of(SessionLine, "session"),
-    Column("measurement", "integer", "", "number of the measurement in the folder, from 0"),
-    *_of(ReferenceLine, "program"),
-    Column("core", "integer", "", "position of the core among those measured on, from 0"),
-    *_of(ReferenceLine, "rate=rates work_unit"),
-    *map(_of_workload, lines.OF_A_REFERENCE),
-    *_of(ReferenceLine, "busy steal load hertz"),
-)
 
-SESSIONS = (
-    *_time("the session's line"),
-    *_of(SessionLine, "session machine boot taskgrain commit"),
-    *_of(Build, "system=name build"),
-)
+def compare(cells: Iterable[Cell]) -> None:
+    """Tells each cell the best one of its workload."""
+    for here in ranking.by_workload(cells).values():
+        best = ranking.best(here)
+        for cell in here:
+            cell.best = best
 
-TABLES: dict[str, tuple[Column, ...]] = {
-    "runs": RUNS,
-    "cells": CELLS,
-    "curve": CURVE,
-    "reference": REFERENCE,
-    "sessions": SESSIONS,
-}
+
+def ranked(cells: Iterable[Cell]) -> list[str]:
+    """The systems by METG (geometric mean over a system's cells), those without one at the end."""
+    logs: dict[str, list[float]] = {}
+    for cell in cells:
+        logs.setdefault(cell.system, []).extend([math.log(cell.metg.about)] if cell.metg.about else [])
+    return sorted(logs, key=lambda system: fmean(logs[system]) if logs[system] else math.inf)
+
+
+def plain(cell: Cell, quantities: Iterable[Quantity] = OF_A_CELL) -> dict[str, Any]:
+    """A cell for programs: the values of the exported columns by their names."""
+    return {name: value for one in quantities for name, value in one.plain(cell).items()}

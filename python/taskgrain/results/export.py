@@ -11,8 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from taskgrain.results import reader
-from taskgrain.results.columns import TABLES
-from taskgrain.results.tables import FORMULA, Tables
+from taskgrain.results.tables import FORMULA, TABLES, Tables
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
 
@@ -46,7 +45,7 @@ def write(folder: Path, table: str, kind: str | None, output: Path | None) -> li
 def frame(contents: reader.Contents, table: str) -> pl.DataFrame:
     """One of `TABLES`; a missing value, and an empty text, is null."""
     schema = {one.name: _TYPES[one.kind] for one in TABLES[table]}
-    made = pl.DataFrame(list(Tables(contents).rows(table)), schema=schema, orient="row")
+    made = pl.DataFrame(list(Tables(contents.shown).rows(table)), schema=schema, orient="row")
     return made.with_columns(pl.col(pl.String).replace("", None))
 
 

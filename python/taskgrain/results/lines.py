@@ -358,6 +358,16 @@ class CurvePoint:
     repeats: int | None = _integer("samples behind the point")
     asked: float | None = _positive("that the work of a task was to take alone, if that was given", "s")
 
+    @property
+    def time(self) -> Interval:
+        """The granularity with its interval."""
+        return Interval(self.granularity, self.granularity_low, self.granularity_high)
+
+    @property
+    def share(self) -> Interval:
+        """The efficiency with its interval."""
+        return Interval(self.efficiency, self.efficiency_low, self.efficiency_high)
+
 
 @dataclass(frozen=True, kw_only=True)
 class MetgLine(OfCell):

@@ -1,18 +1,28 @@
-"""The tables that a results folder is exported as, row by row (docs/reference/export.md)."""
+"""The tables that a results folder is exported as, with their columns and rows (docs/reference/export.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from statistics import fmean
 from typing import Any, TypeVar
 
-from taskgrain.results import reader, values
+from taskgrain.results import lines, values
 from taskgrain.results.cell import cells
-from taskgrain.results.columns import CELL, TABLES
+from taskgrain.results.columns import (
+    OF_A_CELL,
+    OF_A_WORKLOAD,
+    Column,
+    of,
+    of_workload,
+    plain,
+    time_of,
+)
 from taskgrain.results.lines import (
     Attempt,
+    Build,
     CellLine,
+    CurvePoint,
     Line,
     ReferenceLine,
     RunLine,
@@ -20,18 +30,71 @@ from taskgrain.results.lines import (
 )
 
 L = TypeVar("L", bound=Line)
-Row = Mapping[str, Any]
+Values = Mapping[str, Any]
 FORMULA = "=+-@\t\r\n'\uff1d\uff0b\uff0d\uff20"
 """What a text begins with that a spreadsheet may take for a formula, the mark that is put before it included;
 the last four are the full-width forms of the first."""
+
+CELL = tuple(one for each in OF_A_WORKLOAD for one in each.exported)
+_ALONE = "of the kernel alone, averaged over the cores that the system occupies,"
+
+RUNS = (
+    *CELL,
+    *time_of("the run"),
+    *of(SessionLine, "session"),
+    Column("run", "integer", "", "number of the run in the folder, from 0; its samples share it"),
+    Column("sample", "integer", "", "which of the run's timed repeats, from 0"),
+    Column("counted", "flag", "", "false for a run that others disturbed and that was repeated"),
+    *of(Attempt, "phase round iterations steps seconds"),
+    Column("granularity", "number", "s", "seconds × cores ÷ tasks"),
+    Column("rate", "number", "work_unit/s", "work ÷ seconds, of all cores together"),
+    *of(Attempt, "prepare_seconds tasks dependencies work work_unit cores peak_rss_bytes"),
+    *of(Attempt, "busy steal switches joules"),
+    Column("reference_before", "number", "work_unit/s", f"{_ALONE} just before the run"),
+    Column("reference_after", "number", "work_unit/s", f"{_ALONE} just after the run"),
+    *of(Attempt, "slowdown disturbed attempts"),
+)
+
+CELLS = tuple(one for each in OF_A_CELL for one in each.exported)
+
+CURVE = (
+    *CELL,
+    *of(CellLine, "cores"),
+    *of(CurvePoint, " ".join(lines.fields(CurvePoint))),
+)
+
+REFERENCE = (
+    *time_of("the measurement"),
+    *of(SessionLine, "session"),
+    Column("measurement", "integer", "", "number of the measurement in the folder, from 0"),
+    *of(ReferenceLine, "program"),
+    Column("core", "integer", "", "position of the core among those measured on, from 0"),
+    *of(ReferenceLine, "rate=rates work_unit"),
+    *map(of_workload, lines.OF_A_REFERENCE),
+    *of(ReferenceLine, "busy steal load hertz"),
+)
+
+SESSIONS = (
+    *time_of("the session's line"),
+    *of(SessionLine, "session machine boot taskgrain commit"),
+    *of(Build, "system=name build"),
+)
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "runs": RUNS,
+    "cells": CELLS,
+    "curve": CURVE,
+    "reference": REFERENCE,
+    "sessions": SESSIONS,
+}
 
 
 class Tables:
     """The tables of a results folder; what it does not say is empty."""
 
-    def __init__(self, contents: reader.Contents) -> None:
-        self._lines = contents.shown
-        self._found = cells(self._lines)
+    def __init__(self, lines: Sequence[Line]) -> None:
+        self._lines = lines
+        self._found = cells(lines)
 
     def rows(self, name: str) -> Iterator[list[Any]]:
         """The rows of one of `TABLES`; a missing value is None."""
@@ -43,9 +106,9 @@ class Tables:
             "sessions": self._sessions,
         }
         for row in rows[name]():
-            yield [row.get(one.field) for one in TABLES[name]]
+            yield [row.get(one.name, row.get(one.field)) for one in TABLES[name]]
 
-    def _runs(self) -> Iterator[Row]:
+    def _runs(self) -> Iterator[Values]:
         for number, (line, session) in enumerate(self._in_session(Attempt)):
             common = self._cell(line.cell) | line.to_json() | {"session": session}
             common |= {"run": number, "counted": isinstance(line, RunLine)}
@@ -60,39 +123,23 @@ class Tables:
                 own["rate"] = _share(line.work, 1, seconds)
                 yield common | own
 
-    def _cells(self) -> Iterator[Row]:
-        for name, cell in self._found.items():
-            row = self._cell(name)
-            if cell.started:
-                row |= cell.started.to_json() | _facts(cell.started)
-            if cell.result:
-                row |= cell.result.to_json()
-            row |= {"error": cell.error, "message": cell.failure.message if cell.failure else None}
-            # The empty kernel has a unit of its own.
-            unit = next((one.work_unit for one in reversed(cell.runs) if one.iterations), None)
-            yield row | {
-                "cores": cell.cores,
-                "ending": str(cell.ending),
-                "warnings": " | ".join(one.text for one in cell.warnings),
-                "work_unit": unit,
-                "time": cell.last.time if cell.last else None,
-                "elapsed": cell.last.elapsed if cell.last else None,
-                "runs": len(cell.runs),
-                "repeated_runs": cell.rejected,
-            }
+    def _cells(self) -> Iterator[Values]:
+        for cell in self._found.values():
+            warnings = " | ".join(one.text for one in cell.warnings)
+            yield plain(cell) | {"warnings": warnings}
 
-    def _curve(self) -> Iterator[Row]:
+    def _curve(self) -> Iterator[Values]:
         for name, cell in self._found.items():
             for point in cell.curve:
                 yield asdict(point) | self._cell(name) | {"cores": cell.started and cell.started.cores}
 
-    def _reference(self) -> Iterator[Row]:
+    def _reference(self) -> Iterator[Values]:
         for number, (line, session) in enumerate(self._in_session(ReferenceLine)):
             common = line.to_json() | {"measurement": number, "session": session}
             for core, rate in enumerate(line.rates):
                 yield common | {"core": core, "rates": rate}
 
-    def _sessions(self) -> Iterator[Row]:
+    def _sessions(self) -> Iterator[Values]:
         for line in self._lines:
             if isinstance(line, SessionLine):
                 yield from (line.to_json() | asdict(one) for one in line.systems)
@@ -107,16 +154,8 @@ class Tables:
                 yield line, session
 
     def _cell(self, name: str) -> dict[str, Any]:
-        """The columns of `CELL`, as far as the cell's own line says them."""
-        line = self._found[name].started
-        said = line.to_json() if line else {}
-        return {one.name: said.get(one.name) for one in CELL} | {"cell": name}
-
-
-def _facts(line: CellLine) -> dict[str, str | None]:
-    """What the driver said of itself when it started."""
-    driver = line.driver or {}
-    return {key: values.text(driver.get(key)) for key in ("version", "compiler", "flags", "isa")}
+        """What a row begins with: the cell and its workload."""
+        return plain(self._found[name], OF_A_WORKLOAD)
 
 
 def _mean(rates: tuple[float | None, ...]) -> float | None:

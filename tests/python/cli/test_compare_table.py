@@ -8,34 +8,15 @@ from dataclasses import replace
 
 import pytest
 from command_line import on_terminal
+from compared_cells import LONG, cell, comparison
 
-from taskgrain.cli.compare_table import as_json, labels, show, summary
-from taskgrain.estimate.ratio import Ratio
+from taskgrain.cli.compare_table import as_json, labels, show
 from taskgrain.estimate.sessions import Scatter
-from taskgrain.results.compare.cells import Compared, Comparison, Question, Verdict
-
-RATIOS = {
-    "metg": Ratio(1.234, 1.11, 1.37, 12),
-    "overhead": Ratio(1.2, 1.1, 1.3, 12),
-    "floor": Ratio(1.31, 1.28, 1.345, 4),
-    "rate": Ratio(0.91, 0.88, 0.935, 12),
-    "efficiency": Ratio(0.912, 0.881, 0.936, 12),
-}
-
-
-def cell(system: str = "mpi", workload: str = "stencil_1d/width=16", verdict: Verdict = "slower") -> Compared:
-    return Compared("new", "old", system, system, workload, verdict, ratios=RATIOS)  # type: ignore[arg-type]
-
-
-def comparison(*cells: Compared) -> Comparison:
-    return Comparison(Question(), 0.975, cells, ())
+from taskgrain.results.compare.cells import Comparison, Question
 
 
 def printed(found: Comparison, width: int = 80) -> str:
     return on_terminal(lambda terminal: show(terminal, found), width)
-
-
-LONG = cell("taskgrain_graph", "nearest/radix=5/width=16/graphs=4", "undecided")
 
 
 def test_eighty_columns_are_enough() -> None:
@@ -57,18 +38,6 @@ def test_the_deciding_ratio_stands_first() -> None:
     text = printed(Comparison(Question("floor"), 0.95, (cell(),), ()), 160)
     (head,) = [line.split() for line in text.splitlines() if "verdict" in line]
     assert head == ["floor", "verdict", "METG", "rate", "efficiency"]
-
-
-def test_the_sentences_say_what_came_of_it_and_how_sure_it_is() -> None:
-    found = comparison(cell(), cell(workload="fft"), LONG)
-    assert summary(found) == [
-        "3 cells by METG: 2 slower, 1 undecided. The margin is 5 %.",
-        "All intervals of METG hold at once with 95 % (each with 97.50 %); the others hold with 95 % each.",
-    ]
-    assert summary(replace(found, question=Question(margin=0.025)))[0].endswith("The margin is 2.5 %.")
-    assert summary(comparison()) == ["The sides share no cell."]
-    nothing = replace(cell(verdict="not comparable"), why="other machine")
-    assert len(summary(comparison(nothing))) == 1
 
 
 def test_a_reason_is_given_once_for_all_its_cells() -> None:

@@ -25,7 +25,7 @@ GOLDENS = Path(__file__).with_name("goldens.json")
 BASELINE, CONTENDER = "2026-11-23-default", "2026-11-25-everything"
 VERBS = {
     **{name: ("export", "--table", name) for name in ("cells", "curve", "runs", "reference", "sessions")},
-    "report": ("report", "--json", "--at", "20us"),
+    "report": ("report", "--json", "--at", "20us", "--output", os.devnull),
     "advise": ("advise", "--json", "--at", "20us", "--pattern", "stencil_1d", "--cores", "2", "--from"),
     "predict": ("predict", "--json", "--work", "10m", "--cores", "2,64"),
     "compare": ("compare", "--json", BASELINE),

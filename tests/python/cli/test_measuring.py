@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 from pathlib import Path
 
-from command_line import Command, process
+import pytest
+from command_line import Command, on_terminal, process
+from rich.console import Console
+from stored_cells import stored
+
+from taskgrain.cli.measuring import show_metg, show_task_times, show_warnings
+from taskgrain.cli.printer import Printer
+from taskgrain.results.cell import Cell
+from taskgrain.results.lines import CurvePoint
+from taskgrain.words.endings import Ending
+from taskgrain.words.warnings import notice
+
+TITLES = {"mpi": "MPI"}
 
 
 def test_warnings_are_codes_and_words_for_programs(taskgrain: Command, systems: Path) -> None:
@@ -75,3 +88,127 @@ def test_progress_is_told_unless_quiet(taskgrain: Command, systems: Path) -> Non
     words = ("metg", "--systems", systems, "--width", "4", "--max-rounds", "1")
     assert "0 of 1 cells" in taskgrain(*words).err
     assert taskgrain(*words, "--quiet").err == ""
+
+
+def shown(rows: list[Cell], width: int = 100, threshold: float = 0.5, styled: bool = False) -> str:
+    file = io.StringIO()
+    console = Console(
+        file=file, width=width, force_terminal=styled, color_system="standard" if styled else None
+    )
+    show_metg(Printer(console), rows, {"a": "System A", "b": "System B"}, threshold)
+    return file.getvalue()
+
+
+def test_one_workload_has_room_for_the_overhead_and_the_ratio() -> None:
+    ratios = {"a": (1.3, 1.21, 1.42)}
+    never = stored("c", metg=None, ending=Ending.NEVER_REACHED)
+    text = shown(
+        [stored("a", overhead=5e-7), stored("b", "fft", 1.3e-6, ratios=ratios, overhead=5e-7), never]
+    )
+    assert "METG(50 %): the smallest task of 50 % efficiency" in text
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert "system METG times the best overhead ending" in lines
+    assert "System A 1.00 µs (0.98 – 1.02) best 500 ns precise" in lines
+    assert "System B 1.30 µs (1.27 – 1.33) 1.30 (1.21 – 1.42) 500 ns precise" in lines
+    assert "c never – – never reached" in lines
+
+
+def test_the_verdict_comes_first() -> None:
+    slow = {"best_rate": 2.0, "peak_rate": 1.0, "disturbed_runs": 2}
+    rows = [stored("a", "fft", **slow), stored("b", "fft", 1.3e-6, ratios={"a": (1.3, 0.9, 1.9)}, **slow)]
+    first, second, *_ = shown(rows, width=300).splitlines()
+    assert first.startswith("The machine was busy: beside the runs the kernel alone reached 50 % of its")
+    assert second == "fft: a has the smallest METG, but no difference to b is shown."
+
+
+def test_several_workloads_stand_side_by_side_if_they_fit() -> None:
+    rows = [stored("a", "fft"), stored("a", "dom", 2e-6), stored("b", "dom", 3e-6)]
+    wide = [line.split() for line in shown(rows).splitlines()]
+    assert ["system", "fft", "dom"] in wide
+    (second,) = [line for line in wide if line[:2] == ["System", "B"]]
+    assert second[2] == "–"  # it was not measured on fft
+    narrow = [line.split() for line in shown(rows, width=50).splitlines()]
+    assert ["system", "fft", "dom"] not in narrow
+    assert ["fft"] in narrow and ["dom"] in narrow
+    assert sum(line[:2] == ["System", "B"] for line in narrow) == 1
+
+
+def test_the_best_of_each_workload_is_bold() -> None:
+    rows = [
+        stored("a", "fft", 1e-6),
+        stored("b", "fft", 2e-6),
+        stored("a", "dom", 4e-6),
+        stored("b", "dom", 3e-6),
+    ]
+    for width in (100, 50):
+        text = shown(rows, width, styled=True)
+        bold = [part for part in text.split("\x1b[1m")[1:] if "µs" in part[:12]]
+        assert sorted(part[:7].strip() for part in bold) == ["1.00 µs", "3.00 µs"]
+
+
+@pytest.mark.parametrize(
+    ("threshold", "text"),
+    [(0.5, "METG(50 %)"), (0.125, "METG(12.5 %)"), (0.999, "METG(99.9 %)"), (0.07, "METG(7 %)")],
+)
+def test_the_threshold_is_not_rounded(threshold: float, text: str) -> None:
+    assert f"\n{text}: " in shown([stored("a", "fft")], threshold=threshold)
+
+
+def test_each_kind_of_warning_is_shown_once() -> None:
+    few = [notice("few_rounds", rounds=n, needed=6).fields() for n in (3, 4)]
+    rows = [
+        stored("a", "fft", warnings=(few[0], "an old sentence")),
+        stored("b", "fft", warnings=(few[1],)),
+        stored("b", "dom", warnings=(few[1],)),
+    ]
+    file = io.StringIO()
+    show_warnings(Printer(Console(file=file, width=60)), rows)
+    first, second = file.getvalue().splitlines()
+    assert first.startswith("a/fft (and, with other numbers, 2 more cells): The interval is rough")
+    assert "only 3 rounds" in first
+    assert second == "a/fft: an old sentence"
+
+
+def row(system: str, *points: tuple[float, float | None], ending: str = "at", iterations: int = 100) -> Cell:
+    """`points` are asked times and efficiencies; None is one without an interval."""
+    curve = tuple(
+        CurvePoint(
+            asked=asked,
+            iterations=iterations,
+            granularity=asked / (efficiency or 0.5),
+            efficiency=efficiency or 0.5,
+            efficiency_low=efficiency and efficiency - 0.05,
+            efficiency_high=efficiency and efficiency + 0.05,
+        )
+        for asked, efficiency in points
+    )
+    return stored(system, "tree/width=4", None, ending=Ending(ending), curve=curve)
+
+
+def at_times(rows: list[Cell], *asked: float) -> str:
+    return on_terminal(lambda terminal: show_task_times(terminal, rows, TITLES, asked), 120)
+
+
+def test_one_time_has_its_iterations_and_how_long_a_task_takes() -> None:
+    text = at_times([row("mpi", (20e-6, 0.8))], 20e-6)
+    assert "tree/width=4" in text and "20.0 µs (100 iterations)" in text
+    (line,) = [one for one in text.splitlines() if "MPI" in one]
+    assert line.split("  ")[-1].strip() == "25.0 µs" and "80 % (75 – 85)" in line
+
+
+def test_what_is_not_known_is_no_number() -> None:
+    rows = [
+        row("mpi", (20e-6, None)),
+        row("dask", (50e-6, 0.9), iterations=250),
+        row("ray", ending="failed"),
+    ]
+    text = at_times(rows, 20e-6, 50e-6)
+    cells = {one.split()[0]: one for one in text.splitlines() if one.strip()}
+    assert "not known" in cells["MPI"] and "not measured" in cells["MPI"]
+    assert "not measured" in cells["dask"] and "90 % (85 – 95)" in cells["dask"]
+    assert cells["ray"].count("failed") == 2
+
+
+def test_systems_with_different_iterations_have_none_in_the_heading() -> None:
+    rows = [row("mpi", (20e-6, 0.8)), row("gpu", (20e-6, 0.8), iterations=7)]
+    assert "iterations" not in at_times(rows, 20e-6).splitlines()[3]

@@ -11,7 +11,7 @@ from command_line import on_terminal
 
 from taskgrain.cli import report_table
 from taskgrain.report import data, matrix, task_times, trust
-from taskgrain.report.cells import Results
+from taskgrain.report.data import Results
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 import results_folder
 
 from taskgrain.report import data
-from taskgrain.report.write import write
+from taskgrain.report.page import write
 
 if TYPE_CHECKING:
     from selenium import webdriver

@@ -10,19 +10,22 @@ import io
 import json
 import re
 import threading
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
 import results_folder
 
+from taskgrain.estimate.quantities import Quantity
+from taskgrain.estimate.ratio import Ratio
 from taskgrain.report import data
-from taskgrain.report.changes import Change, Changes
-from taskgrain.report.write import write
+from taskgrain.report.page import write
+from taskgrain.results.compare.cells import Compared, Comparison, Question, Verdict
 
 pytest.importorskip("selenium", reason="the browser tests need the Python package selenium")
 import chromium
-from browser_page import ask, column, complaints, luminance, marks, numbers, open_all, until
+from browser_page import ask, column, complaints, head, luminance, marks, numbers, open_all, until
 from chromium import show
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
@@ -51,19 +54,19 @@ def test_text_stays_inside_the_charts(browser: webdriver.Chrome, report: str) ->
 def test_sorts_by_a_number_and_by_text(browser: webdriver.Chrome, report: str) -> None:
     show(browser, report)
     before = column(browser, 0)
-    header = browser.find_element(By.CSS_SELECTOR, "#table th:nth-child(3)")
+    header, place = head(browser, "METG")
     button = header.find_element(By.TAG_NAME, "button")
     assert header.get_dom_attribute("aria-sort") is None
     browser.execute_script("arguments[0].click()", button)
-    up = numbers(browser, 2)
+    up = numbers(browser, place)
     assert header.get_dom_attribute("aria-sort") == "ascending"
     known = [one for one in up if one is not None]
     assert known == sorted(known)
     assert up[: len(known)] == known  # those without a number stay at the end
-    assert len(known) < len(up)
+    assert 0 < len(known) < len(up)
     browser.execute_script("arguments[0].click()", button)
     assert header.get_dom_attribute("aria-sort") == "descending"
-    assert numbers(browser, 2)[: len(known)] == sorted(known, reverse=True)
+    assert numbers(browser, place)[: len(known)] == sorted(known, reverse=True)
     browser.execute_script("document.querySelector('#table th:nth-child(1) button').click()")
     assert header.get_dom_attribute("aria-sort") is None
     assert column(browser, 0) == sorted(before)
@@ -72,17 +75,12 @@ def test_sorts_by_a_number_and_by_text(browser: webdriver.Chrome, report: str) -
 def test_sorts_by_the_keyboard(browser: webdriver.Chrome, report: str) -> None:
     show(browser, report)
     open_all(browser)
-    button = browser.find_element(By.CSS_SELECTOR, "#table th:nth-child(5) button")
+    header, _ = head(browser, "Times the best")
+    button = header.find_element(By.TAG_NAME, "button")
     button.send_keys(Keys.ENTER)
-    assert (
-        browser.find_element(By.CSS_SELECTOR, "#table th:nth-child(5)").get_dom_attribute("aria-sort")
-        == "ascending"
-    )
+    assert header.get_dom_attribute("aria-sort") == "ascending"
     button.send_keys(Keys.SPACE)
-    assert (
-        browser.find_element(By.CSS_SELECTOR, "#table th:nth-child(5)").get_dom_attribute("aria-sort")
-        == "descending"
-    )
+    assert header.get_dom_attribute("aria-sort") == "descending"
 
 
 @pytest.mark.parametrize("width", [320, 375, 768, 1280])
@@ -148,12 +146,14 @@ def test_axe_finds_nothing(
     browser: webdriver.Chrome, tmp_path: Path, width: int, scheme: str, asked: bool
 ) -> None:
     results = data.read(results_folder.big(tmp_path, results_folder.SYSTEMS[:6], results_folder.PATTERNS[:4]))
+    ratios: Mapping[Quantity, Ratio] = {"metg": Ratio(1.3, 1.2, 1.4, 5), "rate": Ratio(0.8, 0.7, 0.9, 5)}
+    verdicts: tuple[Verdict, ...] = ("slower", "faster", "not comparable")
     cells = [
-        Change("mpi", "fft/width=16", verdict, "1.3 (1.2 – 1.4)", 1.3, ("0.8",), "why")
-        for verdict in ("slower", "faster", "not comparable")
+        Compared("new", "old", "mpi", "mpi", "fft/width=16", one, "why", ratios=ratios, notes=("a note",))
+        for one in verdicts
     ]
-    changes = Changes("before", "METG", ("rate",), tuple(cells), ("3 cells.",), ("A note.",))
-    show(browser, write(results, changes=[changes], at=20e-6 if asked else None).as_uri(), width, scheme)
+    changes = {"before": Comparison(Question(), 0.95, tuple(cells), ())}
+    show(browser, write(results, changes=changes, at=20e-6 if asked else None).as_uri(), width, scheme)
     open_all(browser)
     browser.execute_script("document.querySelector('#matrix td a').click()")
     browser.execute_script(AXE)

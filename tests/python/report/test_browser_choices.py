@@ -8,7 +8,7 @@ import pytest
 import results_folder
 
 from taskgrain.report import data, task_times
-from taskgrain.report.write import write
+from taskgrain.report.page import write
 
 pytest.importorskip("selenium", reason="the browser tests need the Python package selenium")
 import chromium

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 import results_folder
+from report_cells import measured, results
 from report_page import opened
 
 from taskgrain.report import data
+from taskgrain.results import columns
+from taskgrain.results.lines import RunLine
 from taskgrain.words.interval import Interval
 
 CELL = results_folder.cell_name("mpi", "stencil_1d")
@@ -30,9 +33,9 @@ def test_reads_a_cell(tmp_path: Path) -> None:
         4.1e-7,
         "precise",
     )
-    assert (cell.cores, len(cell.stored.runs), cell.work_unit) == (2, 1, "flop")
+    assert (cell.cores, len(cell.runs), cell.work_unit) == (2, 1, "flop")
     assert [one.text for one in cell.warnings] == ["busy"]
-    assert len(cell.curve) == 10
+    assert len(cell.points) == 10
     assert results.title == "example study"
     assert results.warnings == ()
 
@@ -46,8 +49,8 @@ def test_the_best_of_a_workload_is_what_the_others_are_compared_with(tmp_path: P
     ratio = {"kind": "ratio", "value": 2.0, "low": 1.8, "high": 2.2}
     lines += [ratio | ray | {"to": mpi["cell"]}, ratio | mpi | {"to": limit["cell"], "value": 0.3}]
     found = data.read(results_folder.write(tmp_path, lines)).cells
-    assert [(cell.system, cell.best, cell.to_best) for cell in found] == [
-        ("ray", False, Interval(2.0, 1.8, 2.2)), ("mpi", True, None), ("limit", False, None),
+    assert [(cell.system, cell.best is cell, columns.to_best(cell)) for cell in found] == [
+        ("ray", False, Interval(2.0, 1.8, 2.2)), ("mpi", True, Interval(1, 1, 1)), ("limit", False, None),
     ]  # fmt: skip
 
 
@@ -57,7 +60,11 @@ def test_what_a_graph_takes_ahead_is_the_median_of_the_longest_runs(tmp_path: Pa
     runs.append(results_folder.run_line(name) | {"prepare_seconds": [0.25], "tasks": 16})
     folder = results_folder.write(tmp_path, [results_folder.cell_line("mpi", "fft"), *runs])
     (cell,) = data.read(folder).cells
-    assert (cell.prepare, cell.prepare_tasks) == (2.0, results_folder.TASKS)
+    (column,) = (one for one in columns.shown(columns.Shown.ON_REQUEST) if one.title == "Graph made ahead")
+    assert (column.number(cell), column.text(cell)) == (
+        2.0,
+        f"2.0 s for {results_folder.TASKS} tasks",
+    )
 
 
 def test_the_unit_of_work_may_come_from_the_reference(tmp_path: Path) -> None:
@@ -112,7 +119,7 @@ def test_fields_of_the_wrong_type_are_missing_values(tmp_path: Path) -> None:
         tmp_path, [started, line], machine={"cpu": "x", "list": [{"a": [1, [2]]}], "none": None}
     )
     (cell,) = data.read(folder).cells
-    assert (cell.metg, cell.result.rounds, cell.curve, cell.warnings) == (Interval(), None, (), ())
+    assert (cell.metg, cell.rounds, cell.points, cell.warnings) == (Interval(), None, (), [])
     assert (cell.threshold, cell.cores, cell.peak_rate) == (0.5, None, None)
     assert opened(folder).text
 
@@ -202,11 +209,88 @@ def test_the_samples_behind_a_curve(tmp_path: Path) -> None:
     ]
     folder = results_folder.write(tmp_path, [*lines, *results_folder.run_lines(ended, 3), ended])
     (cell,) = data.read(folder).cells
-    assert [len(point.samples) for point in cell.curve] == [6] * 10
-    for point in cell.curve:
+    assert [len(point.samples) for point in cell.points] == [6] * 10
+    for point in cell.points:
         assert all(abs(one / point.granularity - 1) < 0.3 for one in point.samples)
     embedded = json.loads(opened(folder).blocks["data"])["cells"]
     assert [len(point[-2]) for point in embedded[0]["points"]] == [6] * 10
-    first = cell.curve[0]
+    first = cell.points[0]
     shown = [first.granularity * math.exp(one / 1000) for one in embedded[0]["points"][0][-2]]
     assert shown == pytest.approx(list(first.samples), rel=1e-3)
+
+
+def test_systems_and_workloads_keep_the_order_of_the_study() -> None:
+    found = results(measured("b", 1e-6, "fft"), measured("a", 2e-6, "dom"), measured("b", 3e-6, "dom"))
+    assert found.systems == ("b", "a")
+    assert found.workloads == ("fft", "dom")
+    assert results().systems == ()
+
+
+def run(iterations: int, *granularities: float, phase: str = "measure", disturbed: bool = False) -> RunLine:
+    return RunLine(
+        cell=CELL, phase=phase, iterations=iterations, seconds=granularities, work=iterations * 100.0,
+        tasks=1, cores=1, disturbed=disturbed,
+    )  # fmt: skip
+
+
+def test_samples_are_those_of_a_size_quiet_or_disturbed() -> None:
+    all_of_them = [run(1, 2.0, 3.0), run(2, 9.0), run(1, 7.0, disturbed=True), run(1, 4.0)]
+    assert data.samples(all_of_them, 1) == (2.0, 3.0, 4.0)
+    assert data.samples(all_of_them, 1, disturbed=True) == (7.0,)
+    assert data.samples(all_of_them, 5) == ()
+
+
+def test_runs_of_the_search_count_only_if_there_are_no_others() -> None:
+    floor, short, long = run(0, 1.0, phase="floor"), run(1, 1.0, phase="bracket"), run(2, 1.0, phase="round")
+    assert data.counting([floor, short, long]) == [long]
+    assert data.counting([floor, short]) == [short]
+    assert data.counting([floor]) == []
+
+
+def test_the_peak_is_of_the_cores_that_the_system_uses() -> None:
+    rates = [[4.0, 2.0, 8.0], [4.0, 2.0, 8.0]]
+    assert data.peak(rates, 1) == 4.0
+    assert data.peak(rates, 2) == 3.0
+    assert data.peak([[4.0], [4.0, 2.0]], 2) == 3.0  # of the first, one core is unknown
+    assert data.peak(rates, 4) is None
+    assert data.peak(rates, None) is None
+    assert data.peak(rates, 0) is None
+    assert data.peak([], 2) is None
+
+
+def test_a_curve_of_medians() -> None:
+    first, second = data.curve([run(20, 5.0, 4.0, 9.0), run(10, 4.0), run(10, 2.0)], 1000.0)
+    assert (first.iterations, first.granularity, first.repeats) == (10, 3.0, 2)
+    assert (second.granularity, second.granularity_low, second.granularity_high) == (5.0, None, None)
+    assert second.efficiency == pytest.approx(2000 / (5.0 * 1000))
+    assert second.efficiency_low is second.efficiency_high is None
+    assert second.samples == (5.0, 4.0, 9.0)
+
+
+def test_disturbed_runs_make_a_point_only_where_there_are_no_others() -> None:
+    found = [run(10, 2.0), run(10, 9.0, disturbed=True), run(20, 8.0, disturbed=True)]
+    first, second = data.curve(found, 1000.0)
+    assert (first.granularity, first.samples, first.disturbed, first.repeats) == (2.0, (2.0,), (9.0,), 2)
+    assert (second.granularity, second.samples, second.disturbed) == (8.0, (), (8.0,))
+
+
+@pytest.mark.parametrize("peak", [None, 0.0])
+def test_without_a_peak_there_is_no_efficiency_and_no_curve(peak: float | None) -> None:
+    assert data.curve([run(10, 2.0)], peak) == ()
+
+
+@pytest.mark.parametrize("phase", ["measure", "sweep", "bracket"])
+def test_a_cell_that_was_cut_off_has_the_curve_of_its_runs(tmp_path: Path, phase: str) -> None:
+    sizes = {32: 2e-7, 64: 2.4e-7, 128: 3.2e-7}
+    lines = [results_folder.REFERENCE, results_folder.cell_line("mpi", "stencil_1d")]
+    lines += [results_folder.run_line(CELL, size, grain, phase) for size, grain in sizes.items()]
+    lines += [results_folder.run_line(CELL, 0, 1e-7, "floor")]
+    if phase != "bracket":  # does not count beside the others
+        lines += [results_folder.run_line(CELL, 8, 1.9e-7, "bracket")]
+    (cell,) = data.read(results_folder.write(tmp_path, lines)).cells
+    assert [point.iterations for point in cell.points] == [32, 64, 128]
+    for point, grain in zip(cell.points, sizes.values(), strict=True):
+        assert point.granularity == pytest.approx(grain, rel=0.15)
+        assert point.efficiency * point.granularity == pytest.approx(point.iterations * 2e-9)
+    assert cell.metg == Interval()
+    assert cell.work_unit == "flop"

@@ -10,14 +10,14 @@ import results_folder
 
 from taskgrain.report import data, figures
 from taskgrain.report.charts.chart import BOTH_COLUMNS, ONE_COLUMN
-from taskgrain.report.write import draw
+from taskgrain.report.figures import save
 from taskgrain.words.errors import InputError, UsageError
 
 SIZES = {".svg": rb'<svg[^>]* width="([\d.]+)pt"', ".pdf": rb"/MediaBox ?\[ ?0 0 ([\d.]+)"}
 
 
 def test_figures_of_one_cell(tmp_path: Path) -> None:
-    drawn = draw(
+    drawn = save(
         data.read(results_folder.big(tmp_path / "study", ["mpi"], ["fft"])), tmp_path / "figures", ["svg"]
     )
     assert {one.name for one in drawn} == {
@@ -33,7 +33,7 @@ def test_figures_of_one_cell(tmp_path: Path) -> None:
     + [pytest.param(one, marks=pytest.mark.deep) for one in (".svg", ".png")],
 )
 def test_figures_fit_their_columns(tmp_path: Path, suffix: str) -> None:
-    drawn = draw(
+    drawn = save(
         data.read(results_folder.of_radices(tmp_path / "study", (1, 5))),
         tmp_path / "new" / "folder",
         [suffix[1:]],
@@ -59,7 +59,7 @@ def test_figures_fit_their_columns(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.submission
 def test_figures_name_what_they_show(tmp_path: Path) -> None:
-    draw(data.read(results_folder.of_radices(tmp_path / "study", (1, 9))), tmp_path / "figures", ["svg"])
+    save(data.read(results_folder.of_radices(tmp_path / "study", (1, 9))), tmp_path / "figures", ["svg"])
     for name, texts in {
         "metg": ("mpi", "limit", "nearest/radix=9/width=16", "30.0 ns", "METG (tick: floor)"),
         "efficiency-stencil_1d-width=16": ("mpi", "limit", "task granularity", "efficiency", "50 %"),
@@ -76,7 +76,7 @@ def test_figures_name_what_they_show(tmp_path: Path) -> None:
 @pytest.mark.submission
 def test_figures_of_hostile_results_stay_in_their_folder(tmp_path: Path) -> None:
     folder = results_folder.hostile(tmp_path / "study")
-    drawn = draw(data.read(folder), tmp_path / "figures", ["svg", "svg"])
+    drawn = save(data.read(folder), tmp_path / "figures", ["svg", "svg"])
     assert len(drawn) == len(set(drawn)) > 2
     assert {one.parent for one in drawn} == {tmp_path / "figures"}
     assert not [one for one in drawn if "<script" in one.read_text("utf-8")]
@@ -85,6 +85,6 @@ def test_figures_of_hostile_results_stay_in_their_folder(tmp_path: Path) -> None
 def test_figures_refuse_other_formats(tmp_path: Path) -> None:
     folder = results_folder.big(tmp_path, ["mpi"], ["fft"])
     with pytest.raises(InputError, match="svg, png, pdf"):
-        draw(data.read(folder), tmp_path / "figures", ["gif"])
+        save(data.read(folder), tmp_path / "figures", ["gif"])
     with pytest.raises(UsageError, match="cannot be written"):
-        draw(data.read(folder), folder / "runs.jsonl", ["svg"])
+        save(data.read(folder), folder / "runs.jsonl", ["svg"])

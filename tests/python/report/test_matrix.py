@@ -5,7 +5,7 @@ from __future__ import annotations
 from report_cells import cell, measured, results
 
 from taskgrain.report import matrix
-from taskgrain.report.cells import Cell
+from taskgrain.report.data import Cell
 from taskgrain.report.matrix import Entry
 from taskgrain.words.interval import Interval
 

@@ -11,7 +11,8 @@ import noisy_results
 import pytest
 
 from taskgrain.report import data
-from taskgrain.report.write import draw, write
+from taskgrain.report.figures import save
+from taskgrain.report.page import write
 
 pytest.importorskip("selenium", reason="the browser tests need the Python package selenium")
 import chromium
@@ -125,7 +126,7 @@ def test_thirty_cells_print_on_six_pages(browser: webdriver.Chrome, report: str)
 
 
 def test_figures_keep_their_size(browser: webdriver.Chrome, results: Path, tmp_path: Path) -> None:
-    drawn = draw(data.read(results), tmp_path, ["svg"])
+    drawn = save(data.read(results), tmp_path, ["svg"])
     assert len(drawn) == 3 * len(noisy_results.PATTERNS) + 2
     for figure in drawn:
         header = re.search(rb' width="([\d.]+)pt" height="([\d.]+)pt"', figure.read_bytes())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from pathlib import Path
@@ -11,7 +13,7 @@ import results_folder
 from report_page import Page, opened
 
 from taskgrain.report import data, page
-from taskgrain.report.write import write
+from taskgrain.report.page import write
 
 
 def test_everything_is_escaped(tmp_path: Path) -> None:
@@ -51,7 +53,7 @@ def test_the_page_loads_nothing(tmp_path: Path) -> None:
 
 def test_the_page_of_ten_thousand_runs_is_small(tmp_path: Path) -> None:
     folder = results_folder.big(tmp_path, rounds=7, repeats=3)
-    assert sum(len(cell.stored.runs) for cell in data.read(folder).cells) > 10_000
+    assert sum(len(cell.runs) for cell in data.read(folder).cells) > 10_000
     target = write(data.read(folder))
     assert target.stat().st_size < 3_000_000
     assert len(Page(target.read_text("utf-8")).blocks["raw"]) > 100_000
@@ -77,3 +79,27 @@ def test_the_memory_of_a_driver_is_shown(tmp_path: Path) -> None:
     shown = opened(results_folder.big(tmp_path, ["mpi"], ["fft"]))
     assert "Memory of a process" in shown.text
     assert "7.1 MiB" in shown.text
+
+
+def table(folder: Path) -> list[dict[str, str]]:
+    return [*csv.DictReader(io.StringIO(page.files(data.read(folder))["cells.csv"]))]
+
+
+def test_a_row_for_each_cell_in_si_units(tmp_path: Path) -> None:
+    rows = table(results_folder.big(tmp_path, ["mpi", "ray"], ["fft"]))
+    assert [row["cell"] for row in rows] == ["mpi/fft/width=16", "ray/fft/width=16"]
+    assert 1e-9 < float(rows[0]["metg"]) < 1e-6
+
+
+def test_a_spreadsheet_takes_no_text_for_a_formula(tmp_path: Path) -> None:
+    started = results_folder.cell_line("mpi", "stencil_1d") | {"system": "=1+1", "command": "@SUM(A1)"}
+    (row,) = table(results_folder.write(tmp_path, [started]))
+    assert row["system"] == "'=1+1"
+    assert row["command"].startswith("'@SUM(A1)")
+
+
+def test_study_and_machine_are_as_in_the_folder(tmp_path: Path) -> None:
+    folder = results_folder.big(tmp_path, ["mpi"], ["fft"])
+    files = page.files(data.read(folder))
+    assert files["study.toml"] == (folder / "study.toml").read_text("utf-8")
+    assert json.loads(files["machine.json"]) == results_folder.MACHINE

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from report_cells import measured, point, results
 
-from taskgrain.report.cells import Cell, Results
+from taskgrain.report.data import Cell, Results
 from taskgrain.report.scaling import (
     STEPS,
     Means,
@@ -33,7 +33,6 @@ def on(
         2e-6,
         f"fft/width={width}/cores={cores}",
         fields={"pattern": "fft", "width": width, "cores": cores},
-        width=width,
         cores=used or cores,
         curve=tuple(point(iterations, granularity, 0.5) for iterations, granularity in points),
         **fields,
@@ -70,7 +69,12 @@ def test_weak_scaling_joins_the_same_sizes_of_tasks() -> None:
 
 def test_strong_scaling_joins_sizes_with_the_same_work_of_a_step() -> None:
     """3 µs a task on one core, ideally 1.5 on two: below METG, 2 µs, from 1.5 cores on."""
-    cells = on(1, (8, 3e-6), (64, 24e-6)), on(2, (4, 1.8e-6), (32, 12e-6)), on(4, (2, 1.5e-6))
+
+    def of_system(name: str) -> list[Cell]:
+        sizes = {1: ((8, 3e-6), (64, 24e-6)), 2: ((4, 1.8e-6), (32, 12e-6)), 4: ((2, 1.5e-6),)}
+        return [on(cores, *points, system=name) for cores, points in sizes.items()]
+
+    cells = of_system("a")
     (one,) = scalings(of("strong", *cells))
     assert [problem.iterations for problem in one.problems] == [64, 512]
     assert one.problems[0].line.keys() == {1, 2, 4}
@@ -82,7 +86,7 @@ def test_strong_scaling_joins_sizes_with_the_same_work_of_a_step() -> None:
     assert apart.factors[0] == pytest.approx(apart.actual.cores / 1.5) and apart.factors[1] == pytest.approx(
         1.0
     )
-    both, _ = separations(of("strong", *cells, *(replace(one, system="b") for one in cells)))
+    both, _ = separations(of("strong", *cells, *of_system("b")))
     of_two = Means("fft/tasks_per_core=8", 2, 3, apart.factors[0], 0.0, apart.factors[1], 0.0)
     assert means(both, {"fft/tasks_per_core=8": 3, "dom": 1}) == [of_two]
     assert means([], {}) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from report_cells import measured, results
 
-from taskgrain.report.cells import Cell
+from taskgrain.report.data import Cell
 from taskgrain.report.sweeps import sweeps
 
 

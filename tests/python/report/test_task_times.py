@@ -15,7 +15,7 @@ from taskgrain.estimate.advice import EfficiencyPoint
 from taskgrain.measure.advice_words import efficiency
 from taskgrain.measure.advise import Question, answer
 from taskgrain.report import data, task_times
-from taskgrain.report.cells import Results
+from taskgrain.report.data import Results
 from taskgrain.words.interval import Interval
 
 

@@ -8,7 +8,7 @@ import pytest
 from report_cells import cell, measured, results
 
 from taskgrain.report import trust
-from taskgrain.report.cells import Failure, Results
+from taskgrain.report.data import Failure, Results
 from taskgrain.words.warnings import Notice
 
 QUIET = measured("a", 1e-6, rounds=9)

@@ -8,7 +8,8 @@ import pytest
 import results_folder
 
 from taskgrain.report import data
-from taskgrain.report.write import draw, write
+from taskgrain.report.figures import save
+from taskgrain.report.page import write
 from taskgrain.words.errors import UsageError
 
 
@@ -25,7 +26,7 @@ def test_a_folder_without_results_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"runs\.jsonl"):
         write(data.read(tmp_path))
     with pytest.raises(UsageError, match=r"runs\.jsonl"):
-        draw(data.read(tmp_path), tmp_path / "figures")
+        save(data.read(tmp_path), tmp_path / "figures")
     assert not [*tmp_path.iterdir()]
 
 
@@ -38,11 +39,11 @@ def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 
 def test_figures_are_of_the_formats_wished(tmp_path: Path) -> None:
     folder = results_folder.big(tmp_path / "study", ["mpi"], ["fft"])
-    drawn = draw(data.read(folder), tmp_path / "figures", ["svg"])
+    drawn = save(data.read(folder), tmp_path / "figures", ["svg"])
     assert drawn and {one.suffix for one in drawn} == {".svg"}
     assert sorted(drawn) == sorted((tmp_path / "figures").iterdir())
 
 
 def test_nothing_measured_draws_nothing(tmp_path: Path) -> None:
     folder = results_folder.write(tmp_path / "empty", [])
-    assert draw(data.read(folder), tmp_path / "figures", ["svg"]) == []
+    assert save(data.read(folder), tmp_path / "figures", ["svg"]) == []

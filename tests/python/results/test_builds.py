@@ -158,7 +158,7 @@ def test_no_reader_mixes_builds(tmp_path: Path) -> None:
     assert runs["granularity"].min() > 8e-6
     assert frame(contents, "sessions")["build"].to_list() == [ONE, ONE, ONE, TWO, ONE, ONE]
     cells = {cell.name: cell for cell in data.read(folder).cells}
-    assert {name: (cell.system, cell.metg.value, len(cell.stored.runs)) for name, cell in cells.items()} == {
+    assert {name: (cell.system, cell.metg.value, len(cell.runs)) for name, cell in cells.items()} == {
         OLD_MPI: ("mpi@11111111", 1e-6, 1), TBB: ("tbb", 1e-6, 1), MPI: ("mpi", 9e-6, 1),
     }  # fmt: skip
 

@@ -142,11 +142,11 @@ def check(folder: Path) -> None:
     for name, cell in one.items():
         row = cell.to_json(0.5)
         assert (row["ending"], row["metg"], row["low"], row["high"]) == truth[name]
-    report = {cell.stored.name: cell for cell in data.read(folder).cells}
+    report = {cell.name: cell for cell in data.read(folder).cells}
     for here in ranking.by_workload(one.values()).values():
         best = ranking.best(here)
         assert [
-            name for name, cell in report.items() if cell.best and cell.stored.workload == here[0].workload
+            name for name, cell in report.items() if cell.best is cell and cell.workload == here[0].workload
         ] == ([best.name] if best else [])
     for name, (_, *numbers) in by_curves(folder).items():
         assert one[name].result is not None and numbers == list(truth[name][1:]), name

@@ -18,9 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from taskgrain.results import export, reader
-from taskgrain.results.columns import TABLES
 from taskgrain.results.export import write
-from taskgrain.results.tables import FORMULA
+from taskgrain.results.tables import FORMULA, TABLES
 from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.warnings import read_notice
 

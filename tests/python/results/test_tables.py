@@ -1,4 +1,4 @@
-"""The rows of the exported tables, which need no library but Python's own."""
+"""The exported tables: the reference page lists their columns, and their rows need only Python's own."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import docs_tables
 import results_folder
 
 from taskgrain.results import reader
-from taskgrain.results.columns import TABLES
 from taskgrain.results.export import frame
-from taskgrain.results.tables import Tables
+from taskgrain.results.tables import CELL, TABLES, Tables
+from taskgrain.study.fields import WORKLOAD
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_rows_are_what_is_exported(tmp_path: Path) -> None:
@@ -19,11 +22,30 @@ def test_rows_are_what_is_exported(tmp_path: Path) -> None:
     for name in TABLES:
         rows = [
             [one or None if isinstance(one, str) else one for one in row]
-            for row in Tables(contents).rows(name)
+            for row in Tables(contents.shown).rows(name)
         ]
         assert rows == [list(row) for row in frame(contents, name).iter_rows()]
 
 
 def test_a_report_needs_no_table_library() -> None:
-    code = "import sys; sys.modules['polars'] = None; import taskgrain.report.downloads"
+    code = "import sys; sys.modules['polars'] = None; import taskgrain.report.page"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_reference_has_all_columns() -> None:
+    text = docs_tables.on_page_markdown((ROOT / "docs/reference/export.md").read_text("utf-8"))
+    assert "<!-- the" not in text
+    for columns in TABLES.values():
+        for one in columns:
+            assert f"| `{one.name}` | {one.kind} | {one.unit} | {one.meaning}" in text
+
+
+def test_every_table_of_cells_begins_with_the_workload() -> None:
+    assert {one.name for one in CELL} == {"cell", "system"} | {one.column for one in WORKLOAD.values()}
+    for name, columns in TABLES.items():
+        assert name in ("reference", "sessions") or columns[: len(CELL)] == CELL
+
+
+def test_no_table_has_a_column_twice() -> None:
+    for columns in TABLES.values():
+        assert len({one.name for one in columns}) == len(columns)

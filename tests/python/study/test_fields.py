@@ -19,7 +19,7 @@ new = {"name": "stride", "type": "integer", "unit": "", "default": 1, "low": 1, 
 _core.fields = lambda: [*known, new]
 
 from taskgrain.cli.options import GraphOptions
-from taskgrain.results.columns import CELL
+from taskgrain.results.tables import CELL
 from taskgrain.study.schema import schema
 from taskgrain.study.study import parse
 from taskgrain.study.toml import Document

@@ -10,11 +10,11 @@ import altair as alt
 from markupsafe import Markup
 
 from taskgrain.report import look
-from taskgrain.report.cells import Results
 from taskgrain.report.charts.chart import Figure, Plot, Section
 from taskgrain.report.charts.intervals import like
 from taskgrain.report.charts.lines import Chart, looks, opacity, page_spec, size, sized, tooltip
 from taskgrain.report.charts.swept import axis
+from taskgrain.report.data import Results
 from taskgrain.report.look import PAGE, PAPER, Theme
 from taskgrain.report.rows import Row, short
 from taskgrain.report.sweeps import Sweep, sweeps

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 import altair as alt
 from markupsafe import Markup
 
-from taskgrain.report.cells import Results
+from taskgrain.report.data import Results
 from taskgrain.report.look import Spec
 from taskgrain.report.rows import Row
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from taskgrain.report import rows
-from taskgrain.report.cells import Cell, Results
 from taskgrain.report.charts.chart import Figure, Plot
 from taskgrain.report.charts.lines import Chart, page_spec
+from taskgrain.report.data import Cell, Results
 from taskgrain.report.look import PAGE, PAPER
 
 Levels = Callable[[Iterable[Cell]], list[rows.Row]]
@@ -19,7 +19,7 @@ def on_page(
 ) -> Iterator[Plot]:
     """A panel for each workload that has a curve."""
     for place, workload in enumerate(results.workloads):
-        numbers = [i for i in rows.numbers(results, workload) if results.cells[i].curve]
+        numbers = [i for i in rows.numbers(results, workload) if results.cells[i].points]
         if numbers:
             yield Plot(
                 id=f"{name}-{place}",
@@ -38,7 +38,7 @@ def on_paper(results: Results, name: str, chart: Callable[..., Chart], levels: L
     for workload in results.workloads:
         numbers = rows.numbers(results, workload)
         cells = [results.cells[i] for i in numbers]
-        if not (legend := [cell.system for cell in cells if cell.curve]):
+        if not (legend := [cell.system for cell in cells if cell.points]):
             continue
         # Samples are for looking closely, on the page: thousands of them make a figure of megabytes.
         points = [row for i in numbers for row in rows.points(results.cells[i], i)]

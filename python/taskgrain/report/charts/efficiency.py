@@ -9,11 +9,11 @@ import altair as alt
 from markupsafe import Markup
 
 from taskgrain.report import look, rows
-from taskgrain.report.cells import Results
 from taskgrain.report.charts import curves
 from taskgrain.report.charts.chart import Figure, Plot, Section
 from taskgrain.report.charts.lines import Chart, looks
 from taskgrain.report.charts.lines import curves as lines
+from taskgrain.report.data import Results
 from taskgrain.report.look import Theme
 
 
@@ -41,7 +41,7 @@ def on_paper(results: Results) -> Iterator[Figure]:
 
 def chart(results: Results, theme: Theme, width: int | None = None, legend: Sequence[str] = ()) -> Chart:
     """Efficiency against granularity, of the data sets `points`, `samples` and `levels`."""
-    curves = [point for cell in results.cells for point in cell.curve]
+    curves = [point for cell in results.cells for point in cell.points]
     low, high = look.domain(
         end for one in curves for end in look.near(one.granularity, one.granularity_low, one.granularity_high)
     )

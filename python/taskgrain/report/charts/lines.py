@@ -7,9 +7,9 @@ from typing import Any
 
 import altair as alt
 
-from taskgrain.report import look, rows
-from taskgrain.report.cells import Results
+from taskgrain.report import look
 from taskgrain.report.charts.intervals import Ends, arrows, by_certainty, like, within
+from taskgrain.report.data import Results
 from taskgrain.report.look import PAGE, Spec, Theme
 
 Chart = alt.LayerChart | alt.FacetChart
@@ -107,7 +107,7 @@ def looks(
     """
     if width is None:
         return alt.Color("colour:N", scale=None), alt.Shape("shape:N", scale=None)
-    systems = rows.ranked(results)
+    systems = results.ranked
     styles = [look.style(i, theme) for i in range(len(systems))]
     colours = alt.Scale(domain=systems, range=[colour for colour, _ in styles])
     shapes = alt.Scale(domain=systems, range=[shape for _, shape in styles])

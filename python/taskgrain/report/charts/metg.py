@@ -9,10 +9,10 @@ import altair as alt
 from markupsafe import Markup
 
 from taskgrain.report import look, rows
-from taskgrain.report.cells import Results
 from taskgrain.report.charts.chart import BOTH_COLUMNS, Figure, Plot, Section
 from taskgrain.report.charts.intervals import arrows, by_certainty, like, within
 from taskgrain.report.charts.lines import Chart, page_spec, tooltip
+from taskgrain.report.data import Results
 from taskgrain.report.look import PAGE, PAPER, Theme
 from taskgrain.words import quantity
 
@@ -85,7 +85,7 @@ def _searched(results: Results, workload: str) -> bool:
 def _panels(results: Results, side: int, width: int) -> alt.ConcatChart:
     """METG of all workloads, `side` panels side by side: the leftmost name the systems of a whole row."""
     panels = []
-    systems = rows.ranked(results)
+    systems = results.ranked
     for number, workload in enumerate(results.workloads):
         named = number % side == 0
         one = panel(results, PAPER, width, f"rows-{number}", systems, named)
@@ -110,7 +110,7 @@ def panel(
     low, high = look.domain(
         value
         for cell in results.cells
-        for value in (*look.near(cell.metg.about, *cell.metg.ends), cell.floor.value)
+        for value in (*look.near(cell.metg.about, *cell.metg.ends), cell.number("floor").value)
     )
     scale = look.log(low, high)
     limit, room = (130, 82) if width is None else (90, 48)

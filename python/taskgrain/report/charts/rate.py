@@ -10,11 +10,11 @@ import altair as alt
 from markupsafe import Markup
 
 from taskgrain.report import look, rows
-from taskgrain.report.cells import Results
 from taskgrain.report.charts import curves
 from taskgrain.report.charts.chart import Figure, Plot, Section
 from taskgrain.report.charts.lines import Chart, looks
 from taskgrain.report.charts.lines import curves as lines
+from taskgrain.report.data import Results
 from taskgrain.report.look import Theme
 from taskgrain.words import quantity
 
@@ -54,7 +54,7 @@ def chart(
 ) -> Chart:
     """Rate of work against the size of the problem, up to `most`; data as for `efficiency`."""
     measured = [cell for cell in results.cells if cell.peak_rate is not None]
-    low, high = look.domain(point.iterations for cell in measured for point in cell.curve)
+    low, high = look.domain(point.iterations for cell in measured for point in cell.points)
     title = "problem size: iterations per task"
     axis = alt.Axis(title=title, values=look.ticks(low, high), format="~s", labelOverlap=True)
     x = alt.X("iterations:Q", scale=look.log(low, high), axis=axis)

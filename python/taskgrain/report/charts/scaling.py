@@ -3,33 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import altair as alt
 from markupsafe import Markup
 
 from taskgrain.report import look
-from taskgrain.report.cells import Results
 from taskgrain.report.charts.chart import Figure, Plot, Section
 from taskgrain.report.charts.intervals import arrows, like
 from taskgrain.report.charts.lines import Chart, looks, page_spec, size, sized, tooltip
+from taskgrain.report.data import Results
 from taskgrain.report.look import PAGE, PAPER, Theme
 from taskgrain.report.rows import Row, short
-from taskgrain.report.scaling import (
-    STEPS,
-    Means,
-    Scaling,
-    Separation,
-    Time,
-    left_out,
-    means,
-    scalings,
-    separations,
-    shown,
-)
+from taskgrain.report.scaling import STEPS, Scaling, Time, left_out, meeting_tables, scalings, shown
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
+from taskgrain.words.table import Table
 
 _EVERY = 3
 """Of the sizes every third is named beside its line."""
@@ -55,72 +45,27 @@ def _intro(results: Results) -> Markup:
     )
     for sentence in left_out(results):
         text += Markup("<p>{}.</p>").format(sentence)
-    return text + _separations(*separations(results))
-
-
-def _separations(found: list[Separation], unmet: Mapping[str, int]) -> Markup:
-    """The table of where the limit is met; nothing if it is not met."""
-    if not found:
-        return Markup("")
-    rows = Markup("\n").join(
-        _row_of(
-            (
-                *(one.scaling.system, one.scaling.workload, one.scaling.named(one.problem)),
-                *(
-                    f"{met.cores:.2f} cores, {quantity.seconds(met.seconds)}"
-                    for met in (one.ideal, one.actual)
-                ),
-                "{:.2f} ×, {:.2f} ×".format(*one.factors),
-            )
-        )
-        for one in found
-    )
-    table = Markup(
-        '<div class="scroll hinted" tabindex="0" role="region" aria-label="{}"><table>'
-        "<thead><tr>{}</tr></thead>\n<tbody>{}</tbody></table></div>"
-    )
-    averages = Markup("\n").join(_row_of(_mean(one)) for one in means(found, unmet))
-    heads = (
-        "workload",
-        "meetings",
-        "not met",
-        "apart in cores: mean, deviation",
-        "apart in time: mean, deviation",
-    )
-    every = (
-        "system",
-        "workload",
-        "size",
-        "limit and ideal meet",
-        "limit and actual meet",
-        "apart in cores, time",
-    )
-    return Markup(
+    if not (tables := [_html(one) for one in meeting_tables(results)]):
+        return text
+    return text + Markup(
         "<p>The circle is where ideal scaling from the fewest cores meets the limit, the square where the "
-        "measured time does; of the sizes under <em>not met</em> it does not.</p>\n{}\n"
-        "<details><summary>Where each size meets the limit</summary>\n{}</details>"
+        "measured time does; of the sizes under <em>not met</em> it does not.</p>\n{1}\n"
+        "<details><summary>Where each size meets the limit</summary>\n{0}</details>"
+    ).format(*tables)
+
+
+def _html(table: Table) -> Markup:
+    def row(values: Sequence[str], cell: str) -> Markup:
+        return Markup("<tr>{}</tr>").format(Markup("").join(Markup(cell).format(one) for one in values))
+
+    return Markup(
+        '<div class="scroll hinted" tabindex="0" role="region" aria-label="{}"><table>'
+        "<thead>{}</thead>\n<tbody>{}</tbody></table></div>"
     ).format(
-        table.format("How far prediction and measurement lie apart", _head_of(heads), averages),
-        table.format("Where the limit is met", _head_of(every), rows),
+        table.title,
+        row(table.columns, "<th>{}</th>"),
+        Markup("\n").join(row(one, '<td class="nowrap">{}</td>') for one in table.rows),
     )
-
-
-def _mean(one: Means) -> tuple[object, ...]:
-    return (
-        one.workload,
-        one.count,
-        one.unmet,
-        *(one.shown("cores"), one.shown("seconds")),
-    )
-
-
-def _head_of(titles: Sequence[str]) -> Markup:
-    return Markup("").join(Markup("<th>{}</th>").format(one) for one in titles)
-
-
-def _row_of(values: Sequence[object]) -> Markup:
-    cells = Markup("").join(Markup('<td class="nowrap">{}</td>').format(one) for one in values)
-    return Markup("<tr>{}</tr>").format(cells)
 
 
 SECTION = Section("scaling", "Time to solution on more cores", _intro)

@@ -10,10 +10,10 @@ import altair as alt
 from markupsafe import Markup
 
 from taskgrain.report import look, rows
-from taskgrain.report.cells import Cell, Results
 from taskgrain.report.charts.chart import Figure, Plot, Section
 from taskgrain.report.charts.intervals import arrows, by_certainty, like
 from taskgrain.report.charts.lines import Chart, looks, opacity, page_spec, rest, size, sized, tooltip
+from taskgrain.report.data import Cell, Results
 from taskgrain.report.look import PAGE, PAPER, Theme
 from taskgrain.report.sweeps import Sweep, sweeps
 

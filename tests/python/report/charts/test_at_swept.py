@@ -6,8 +6,8 @@ import pytest
 from drawn_chart import draw
 from report_cells import cell, measured, point, results
 
-from taskgrain.report.cells import Cell
 from taskgrain.report.charts import at_swept, swept
+from taskgrain.report.data import Cell
 
 
 def of(imbalance: float, *efficiencies: float, system: str = "a") -> Cell:

@@ -8,8 +8,8 @@ import noisy_results
 import pytest
 
 from taskgrain.report import data, look, rows
-from taskgrain.report.cells import Results
 from taskgrain.report.charts import efficiency, metg
+from taskgrain.report.data import Results
 
 
 @pytest.fixture(scope="module")

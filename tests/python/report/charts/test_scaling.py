@@ -8,8 +8,8 @@ import pytest
 from drawn_chart import draw
 from report_cells import cell, measured, point, results
 
-from taskgrain.report.cells import Results
 from taskgrain.report.charts import scaling
+from taskgrain.report.data import Results
 from taskgrain.words.quantity import NOTHING
 
 
@@ -22,9 +22,7 @@ def study(kind: str = "strong", system: str = "a") -> Results:
         curve = tuple(point(n / less, (g - 1e-6) / less + 1e-6, 0.5) for n, g in reversed(sizes))
         fields = {"pattern": "fft", "width": 4 * cores, "cores": cores}
         workload = f"fft/width={4 * cores}/cores={cores}"
-        cells.append(
-            measured(system, 2e-6, workload, fields=fields, width=4 * cores, cores=cores, curve=curve)
-        )
+        cells.append(measured(system, 2e-6, workload, fields=fields, cores=cores, curve=curve))
     return replace(results(*cells), settings={"experiment": kind})
 
 

@@ -11,8 +11,8 @@ from drawn_chart import draw
 from report_cells import cell, measured, results
 from report_page import opened
 
-from taskgrain.report.cells import Cell
 from taskgrain.report.charts import swept
+from taskgrain.report.data import Cell
 
 
 def of_radix(radix: int, metg: float | None, system: str = "a") -> Cell:

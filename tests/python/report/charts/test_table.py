@@ -12,9 +12,9 @@ from markdown_blocks import blocks
 from report_page import Page
 
 from taskgrain.report import data, look
-from taskgrain.report.cells import Results
 from taskgrain.report.charts import lines, swept
 from taskgrain.report.charts.table import CHARTS
+from taskgrain.report.data import Results
 from taskgrain.report.sweeps import Sweep
 
 PAGE = Path(__file__).parents[4] / "docs/how-to/add-a-chart.md"

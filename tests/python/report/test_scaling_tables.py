@@ -1,4 +1,4 @@
-"""Scaling in a terminal and as JSON."""
+"""The tables of scaling, and the same for programs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from command_line import on_terminal
 from report_cells import measured, point, results
 
-from taskgrain.cli import scaling_table
-from taskgrain.report.cells import Results
+from taskgrain.report import scaling
+from taskgrain.report.data import Results
 
 
 def study(kind: str) -> Results:
@@ -21,14 +21,12 @@ def study(kind: str) -> Results:
         fields = {"pattern": "fft", "width": 8 * cores, "cores": cores}
         curve = (point(iterations, granularity, 0.5),)
         workload = f"fft/width={8 * cores}/cores={cores}"
-        cells.append(
-            measured("mpi", 2e-6, workload, fields=fields, width=8 * cores, cores=cores, curve=curve)
-        )
+        cells.append(measured("mpi", 2e-6, workload, fields=fields, cores=cores, curve=curve))
     return replace(results(*cells), settings={"experiment": kind})
 
 
 def shown(found: Results) -> str:
-    return on_terminal(lambda terminal: scaling_table.show(terminal, found), 160)
+    return on_terminal(lambda terminal: [terminal.show(one) for one in scaling.tables(found)], 160)
 
 
 def test_strong_scaling_is_shown_with_the_limit_and_where_it_is_met() -> None:
@@ -48,7 +46,7 @@ def test_weak_scaling_has_no_point_to_foretell() -> None:
 
 
 def test_programs_get_the_same() -> None:
-    (one,) = scaling_table.as_json(study("strong"))
+    (one,) = scaling.as_json(study("strong"))
     assert (one["kind"], one["system"], one["steps"], one["threshold"]) == ("strong", "mpi", 1000, 0.5)
     (size,) = one["sizes"]
     times: list[dict[str, Any]] = size["times"]
@@ -57,7 +55,7 @@ def test_programs_get_the_same() -> None:
     assert times[0]["parallel_efficiency_low"] == 1.0
     assert times[1]["parallel_efficiency_low"] == pytest.approx(0.8333 * 0.9 / 1.1, rel=1e-3)
     assert size["limit_ideal"]["cores"] == pytest.approx(1.5) and size["limit_actual"]["cores"] > 1.5
-    assert scaling_table.as_json(results()) == []
+    assert scaling.as_json(results()) == []
 
 
 def test_where_cores_do_not_vary_nothing_is_said() -> None:

@@ -1,0 +1,20 @@
+"""Texts from elsewhere, made safe."""
+
+from __future__ import annotations
+
+from taskgrain.results.lines import CellLine, MetgLine
+from taskgrain.words.endings import Ending
+from taskgrain.words.plain import cleaned
+
+
+def test_every_text_of_a_line_is_made_safe() -> None:
+    line = CellLine(cell="a\x07/\x1b[31mfft", workload={"ker\x00nel": "b\x9f"}, driver={"flags": ["-O\x00"]})
+    found = cleaned(line)
+    assert (found.cell, found.workload) == ("a\ufffd/fft", {"ker\ufffdnel": "b\ufffd"})
+    assert found.driver == {"flags": ["-O\ufffd"]}
+
+
+def test_what_is_safe_stays_the_same() -> None:
+    line = MetgLine(cell="a/fft", ending=Ending.PRECISE, metg=1e-6, warnings=("an old\nsentence",))
+    assert cleaned(line) == line
+    assert cleaned(line).ending is Ending.PRECISE
