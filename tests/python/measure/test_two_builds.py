@@ -222,7 +222,7 @@ def test_it_ends_when_it_is_told() -> None:
     assert not side.done and 10 < side.rounds < 24
     side.end()
     assert side.done and side.next_round() == []
-    assert side.result(system.rates).metg == pytest.approx(2e-7, rel=0.05)
+    assert side.result(system.rates).metg.value == pytest.approx(2e-7, rel=0.05)
 
 
 def test_it_ends_where_there_is_no_crossing() -> None:

@@ -22,7 +22,7 @@ def test_a_system_that_is_faster_than_the_reference_has_a_floor_too(made: type[M
     search = made(FAST)
     drive(search, system)
     found = search.result(system.rates)
-    assert found.floor == pytest.approx(1e-12) and max(p.efficiency for p in found.curve) > 1.2
+    assert found.floor.value == pytest.approx(1e-12) and max(p.efficiency.number for p in found.curve) > 1.2
 
 
 def test_the_search_ends_where_more_rounds_would_gain_little() -> None:
@@ -44,7 +44,7 @@ def test_start_and_end_are_measured_where_the_crossing_has_moved_to() -> None:
     system.overhead = constant(1e-7)
     asked = {r.iterations for r, *_ in drive(search, system) if r.phase == "start"}
     found = search.result(system.rates)
-    assert found.metg == pytest.approx(2e-7, rel=0.1) and found.start is not None
+    assert found.metg.value == pytest.approx(2e-7, rel=0.1) and found.start.value is not None
     assert max(asked) > 5000 and 50 <= min(asked) <= 400
     assert {s.iterations for s in search.samples() if s.short} == {min(asked)}
 
@@ -56,6 +56,6 @@ def test_start_and_end_never_make_a_number_that_is_wrong(start: float) -> None:
     search = MetgSearch(FAST)
     drive(search, system)
     found = search.result(system.rates)
-    assert found.start == pytest.approx(start, rel=0.1)
-    if start < 2e-4 or found.metg is not None:
-        assert found.metg == pytest.approx(2e-7, rel=0.15)
+    assert found.start.value == pytest.approx(start, rel=0.1)
+    if start < 2e-4 or found.metg.value is not None:
+        assert found.metg.value == pytest.approx(2e-7, rel=0.15)

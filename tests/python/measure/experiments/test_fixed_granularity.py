@@ -96,7 +96,7 @@ def test_a_study_gives_all_systems_the_same_iterations_and_goes_on_where_it_stop
             work = point.iterations * world.ITERATION
             assert work == pytest.approx(point.asked, rel=0.05)
             truth = work / (work + OVERHEADS[state.cell.system])
-            assert point.efficiency.number == pytest.approx(truth, rel=0.03)
+            assert point.efficiency == pytest.approx(truth, rel=0.03)
         sizes.add(tuple(point.iterations for point in world.result(state).curve))
     assert len(sizes) == 1
     again = world.World()
