@@ -245,6 +245,7 @@ OF_A_CELL = (
     Quantity(lambda cell: cell.last and cell.last.time, (_TIME,)),
     Quantity(lambda cell: cell.last and cell.last.elapsed, (_ELAPSED,)),
     Quantity(lambda cell: cell.cores, of(CellLine, "cores"), "Cores", _REQUEST),
+    field("started.bound"),
     field("started.reference", "Reference", _REQUEST),
     Quantity(
         threshold,
