@@ -30,7 +30,7 @@ def cell(
     ratios: Mapping[str, Interval] | None = None,
     warnings: Sequence[Notice] = (),
     runs: int = 20,
-    bound: bool | None = None,
+    bound: bool | None = False,
     run: Mapping[str, Any] | None = None,
     fields: Mapping[str, Any] | None = None,
     reference: str | None = None,

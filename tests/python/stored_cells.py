@@ -25,7 +25,7 @@ def stored(
     failed."""
     name = f"{system}/{workload}"
     cell = Cell(name)
-    cell.take(CellLine(cell=name, system=system, cores=cores, bound=fields.pop("bound", None)))
+    cell.take(CellLine(cell=name, system=system, cores=cores, bound=fields.pop("bound", False)))
     if error := fields.pop("error", None):
         cell.take(FailureLine(cell=name, error=error, message=""))
     spread = {} if metg is None else {"low": 0.98 * metg, "high": 1.02 * metg}

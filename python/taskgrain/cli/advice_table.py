@@ -24,9 +24,14 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
     if not shown:
         return
     columns = ["system", "efficiency", *(quantity.percent(one) for one in LEVELS), "measured"]
-    ranked = sorted(shown, key=lambda one: -(one.efficiency.found.value or one.efficiency.found.low or 0.0))
-    rows = [[one.system, efficiency(one.efficiency), *map(level, one.levels), source(one)] for one in ranked]
-    out.table(columns, rows)
+
+    def place(one: Answer) -> tuple[bool, float]:
+        found = one.efficiency.found
+        return bool(one.curve and one.curve.bound), -(found.value or found.low or 0.0)
+
+    ranked = sorted(shown, key=place)
+    rows = [[one.name, efficiency(one.efficiency), *map(level, one.levels), source(one)] for one in ranked]
+    out.table(columns, rows, whole=1)
     out.text(
         "Under 50, 80 and 90 %: whether the tasks reach this efficiency, and how many times as long as "
         "needed they are. A task's time is what its work takes alone on one core, without the overhead that "
@@ -66,6 +71,7 @@ def _answer(one: Answer, titles: Mapping[str, str]) -> dict[str, Any]:
         found |= {"machine": curve.machine, "now": one.measured_now, "disturbed": curve.disturbed}
     return {
         "system": one.system,
+        "bound": bool(curve and curve.bound),
         "title": titles.get(one.system, one.system),
         "efficiency": {"how": one.efficiency.how, **asdict(one.efficiency.found), "at": one.efficiency.at},
         "levels": [asdict(each) for each in one.levels],

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from taskgrain.cli.printer import Printer
-from taskgrain.report.changes import called, ratios_beside, remarks, shown, summary
 from taskgrain.results.compare.cells import Compared, Comparison
+from taskgrain.results.compare.text import called, ratios_beside, remarks, shown, summary
 
 _NARROWEST = 12
 """Characters that a name gets at least."""

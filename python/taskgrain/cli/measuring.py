@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import typer
 
@@ -46,24 +46,24 @@ def measure(
     )
     if measured.interrupted:
         try:
-            _show(measured, study, chosen, how)
+            _show(measured, study, how)
             sys.stdout.flush()
         except (OSError, SystemExit):  # Ctrl-C also ended who would have read it; the console then exits
             with contextlib.suppress(OSError):
                 sys.stdout.close()
         raise Interrupted(measured.interrupted)
-    _show(measured, study, chosen, how)
+    _show(measured, study, how)
     if not measured.complete:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _show(measured: call.Measured, study: Study, chosen: Sequence[System], how: Measuring) -> None:
+def _show(measured: call.Measured, study: Study, how: Measuring) -> None:
     """Prints what was measured, as JSON or as a table."""
     output, every = how.output, [*measured.cells, *measured.earlier]
     if how.as_json:
         folder = str(output) if output else None
         threshold = study.settings.threshold
-        cells = [one.to_json(threshold) for one in every]
+        cells = [columns.plain(one) | one.to_json(threshold) for one in every]
         if study.settings.at:
             cells = [
                 cell | {"at": outcome.at_task_times(one)} for cell, one in zip(cells, every, strict=True)
@@ -72,11 +72,10 @@ def _show(measured: call.Measured, study: Study, chosen: Sequence[System], how: 
         print_json(found | {"cells": cells, "failures": [one.to_json() for one in measured.failures]})
     else:
         out = printer()
-        titles = {one.name: one.title for one in chosen}
         if study.settings.at:
-            show_task_times(out, every, titles, study.settings.task_seconds)
+            show_task_times(out, every, study.settings.task_seconds)
         else:
-            show_metg(out, every, titles, study.settings.threshold)
+            show_metg(out, every, study.settings.threshold)
         show_warnings(out, every)
         for failure in measured.failures:
             out.text(failure.text(), "red")
@@ -84,43 +83,27 @@ def _show(measured: call.Measured, study: Study, chosen: Sequence[System], how: 
             out.text(f"results: {output}; `taskgrain report {shlex.quote(str(output))}` makes the report")
 
 
-def show_metg(out: Printer, cells: Sequence[Cell], titles: Mapping[str, str], threshold: float) -> None:
-    """METG of systems (rows) and workloads (columns); one table a workload where they would not fit, with
-    other quantities beside METG. The best are bold, and bounds stand last."""
-    columns.compare(cells)
-    bounds = {cell.system for cell in cells if cell.bound}
-    workloads, systems = ranking.by_workload(cells), sorted(columns.ranked(cells), key=bounds.__contains__)
-    titles = {one: titles.get(one, one) + " (bound)" * (one in bounds) for one in systems}
-    found = {(cell.system, cell.workload): cell for cell in cells}
-    share = f"{100 * threshold:g} %"
+def show_metg(out: Printer, cells: Sequence[Cell], threshold: float) -> None:
+    """A table for each workload: METG of the systems, and other quantities beside it. The best is bold, and
+    bounds stand last."""
+    ranking.mark_best(cells)
+    systems, share = ranking.systems(cells), f"{100 * threshold:g} %"
     for sentence in verdict(cells):
         out.text(sentence)
     out.text(f"METG({share}): the smallest task of {share} efficiency, with 95 % intervals")
-    rows = [[found.get((system, name)) for name in workloads] for system in systems]
-    lines = [
-        [titles[system], *(outcome.long(one) if one else quantity.NOTHING for one in row)]
-        for system, row in zip(systems, rows, strict=True)
-    ]
-    heads = ["system", *workloads]
-    if len(workloads) > 1 and out.fits(heads, lines):
-        out.table(
-            heads, lines, [[False, *(one is not None and one is one.best for one in row)] for row in rows]
-        )
-        return
     shown = columns.shown(Shown.TERMINAL)
-    for name, here in workloads.items():
+    for name, here in ranking.by_workload(cells).items():
         here.sort(key=lambda one: systems.index(one.system))
         out.text("\n" + name, "bold")
         out.table(
             ["system", *(one.heading for one in shown)],
-            [[titles[cell.system], *(one.text(cell) for one in shown)] for cell in here],
+            [[cell.called, *(one.text(cell) for one in shown)] for cell in here],
             [[False, cell is cell.best, *[False] * (len(shown) - 1)] for cell in here],
+            whole=1,
         )
 
 
-def show_task_times(
-    out: Printer, cells: Sequence[Cell], titles: Mapping[str, str], asked: Sequence[float]
-) -> None:
+def show_task_times(out: Printer, cells: Sequence[Cell], asked: Sequence[float]) -> None:
     """The efficiency of systems (rows) at task times (columns), in a table for each workload."""
     out.text("Efficiency with 95 % intervals, by what the work of a task takes alone on one core")
     for workload, here in ranking.by_workload(cells).items():
@@ -128,7 +111,7 @@ def show_task_times(
         heads = [_heading(time, some) for time, some in zip(asked, zip(*points, strict=True), strict=True)]
         lines = [
             [
-                titles.get(cell.system, cell.system),
+                cell.called,
                 *("failed" if cell.ending is Ending.FAILED else outcome.efficiency(one) for one in some),
                 *(quantity.seconds(one.granularity if one else None) for one in some if len(asked) == 1),
             ]

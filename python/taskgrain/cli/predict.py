@@ -12,6 +12,7 @@ import typer
 
 from taskgrain.cli.options import Json, Text, split_names
 from taskgrain.words import numbers, quantity
+from taskgrain.words.endings import Ending
 from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.interval import Interval
 
@@ -93,7 +94,7 @@ def _chosen(cells: Sequence[Cell], workload: str | None, names: list[str] | None
     for name in wished:
         if name not in systems:
             raise InputError("--system", name, ", ".join(systems))
-    found = [cell for cell in here if cell.system in wished]
+    found = [cell for cell in here if cell.system in wished and cell.ending is not Ending.FAILED]
     usable = [cell for cell in found if cell.points and cell.cores and cell.points_of_a_step]
     if not usable:
         raise UsageError(

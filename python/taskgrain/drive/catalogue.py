@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from taskgrain import _core
@@ -86,6 +87,15 @@ def discover(extra: Sequence[Path] = (), package: Path | None = None) -> dict[st
                     )
                 found[system.name] = system
     return found
+
+
+@cache
+def bounds() -> frozenset[str]:
+    """The names of the package's own systems that are bounds."""
+    try:
+        return frozenset(name for name, one in discover().items() if one.bound)
+    except (InputError, UsageError):  # a system.toml that is just being written
+        return frozenset()
 
 
 def select(

@@ -146,7 +146,7 @@ def _kept(lines: tuple[Line, ...], cells: Mapping[str, Measurement]) -> Iterator
             case FailureLine(cell=name) if name in cells:
                 yield replace(line, log=None)
             case MetgLine(cell=name) if name in cells:
-                yield replace(line, curve=tuple(_near(line)))
+                yield replace(line, curve=tuple(_near(line)), warnings=())
 
 
 def _near(line: MetgLine) -> Iterator[CurvePoint]:

@@ -5,6 +5,7 @@ Nothing in it is ever changed, so that it can be kept in a repository and merged
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Sequence
@@ -47,7 +48,7 @@ def read(path: Path) -> Stored:
 
 
 def _stored(path: Path) -> Stored:
-    contents = reader.contents(path, path.read_bytes(), parse=from_json)
+    contents = reader.contents(path, path.read_bytes(), parse=from_json, deepest=2 * reader.DEEPEST)
     every = [line for line in contents.stored if isinstance(line, Log)]
     foreign = contents.damaged or contents.unknown or (contents.torn and not contents.torn.startswith(b"{"))
     if foreign and not every and not contents.newer:
@@ -111,10 +112,11 @@ def _append(file: LogFile, torn: bytes, logs: Sequence[Log]) -> None:
         file.mend(torn)
         lines = (json.dumps(one.to_json(), allow_nan=False).encode() + b"\n" for one in logs)
         file.append(b"".join(lines), sync=True)
+    except OSError as error:
+        raise OutputError(f"{file.path}: cannot be written: {error.strerror}; nothing was added") from None
+    with contextlib.suppress(OSError):  # some network file systems cannot
         folder = os.open(file.path.parent, os.O_RDONLY)
         try:
             os.fsync(folder)  # or a power cut may lose the name of a new file
         finally:
             os.close(folder)
-    except OSError as error:
-        raise OutputError(f"{file.path}: cannot be written: {error.strerror}; nothing was added") from None

@@ -16,6 +16,7 @@ VERDICTS: dict[Verdict, str] = {"yes": "yes", "no": "no", "unknown": "not known"
 
 def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     """The answer in words: which systems reach which efficiency, which do not, and what is not known."""
+    answers = sorted(answers, key=lambda one: bool(one.curve and one.curve.bound))
     disturbed = max((one.curve.disturbed or 0.0 for one in answers if one.curve), default=0.0)
     if disturbed > MOSTLY:
         yield (
@@ -26,8 +27,8 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     above: float | None = None
     for at in sorted(LEVELS, reverse=True):
         reach = [one for one in answers if _highest(one) == at]
-        short = [one.system for one in reach if above is None or _verdict(one, above) == "no"]
-        unsure = [one.system for one in reach if one.system not in short]
+        short = [one.name for one in reach if above is None or _verdict(one, above) == "no"]
+        unsure = [one.name for one in reach if one.name not in short]
         but = f", but not {quantity.percent(above)}," if above else ""
         if short:
             yield f"{tasks} reach {quantity.percent(at)}{but} with {_listed(short)}."
@@ -39,15 +40,15 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
         above = at
     for one in answers:
         if one.levels[0].verdict == "no":
-            yield f"{tasks} are too short for {least} with {one.system}: {_shortfall(one)}."
+            yield f"{tasks} are too short for {least} with {one.name}: {_shortfall(one)}."
     for one in answers:
         if one.curve and one.levels[0].verdict == "unknown":
             found = efficiency(one.efficiency)
-            yield f"It is not known whether they reach {least} with {one.system}: {found}."
+            yield f"It is not known whether they reach {least} with {one.name}: {found}."
     for one in answers:
         if not one.curve:
             why = one.problem or "there is no result for these tasks; --measure measures them"
-            yield f"Nothing is known of {one.system}: {why}."
+            yield f"Nothing is known of {one.name}: {why}."
     if not answers:
         yield "No folder has a result for these tasks. --measure measures them."
 

@@ -55,6 +55,11 @@ class Answer:
     measured_now: bool = False
 
     @property
+    def name(self) -> str:
+        """The system's, with a mark if nobody can choose it."""
+        return f"{self.system} (bound)" if self.curve and self.curve.bound else self.system
+
+    @property
     def known(self) -> bool:
         """Tells whether the efficiency has a value, measured at the task time or between two others."""
         return self.efficiency.found.value is not None

@@ -160,15 +160,14 @@ def measure(
             goes_on = output is not None and kept
             on = "the same command goes on from here" if goes_on else "nothing is kept without --output"
             said = f"interrupted; {on}"
-            if runner is None:
-                raise Interrupted(said) from None
         try:
             with interruptible():
-                if said:
+                if said and runner:
                     runner.interrupt()
         except KeyboardInterrupt:
             raise Interrupted(said or "interrupted") from None
-        if said and not runner.begun:  # other builds have not yet taken the place of those in the folder
+        # Other builds have not yet taken the place of those in the folder.
+        if runner is None or (said and not runner.begun):
             return replace(_known(placed(store.contents.stored), cells), interrupted=said)
         found = tuple(state.stored for state in runner.record.cells.values())
         return replace(stored, cells=found, interrupted=said)

@@ -42,6 +42,5 @@ def compare(states: Sequence[CellState], threshold: float, journal: Journal) -> 
 def _denominators(group: Sequence[CellState]) -> Iterator[CellState]:
     cells = [one.stored for one in group]
     best, bounds = ranking.best(cells), ranking.bounds(cells)
-    # Where a user can choose nothing, the best is a bound.
     yield from (one for one in group if one.stored is best)
     yield from (one for one in group if one.stored is not best and any(one.stored is it for it in bounds))

@@ -37,7 +37,7 @@ class Ends:
             steps=settings.steps,
             threshold=settings.threshold,
             cores=self.processors(state),
-            bound=system.bound or None,
+            bound=system.bound,
             command=command,
             reference=str(state.kernel[0]),
             driver=dict(ready.raw) if ready else {},

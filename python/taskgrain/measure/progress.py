@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn
-from rich.progress import Progress as Drawn
+from rich.progress import Progress as Bars
 from rich.table import Column
 
 _DRAW_SECONDS = 0.2
@@ -94,7 +94,7 @@ class Bar(Reporter):
         # A column that may wrap would shrink to nothing beside a long name.
         bar = BarColumn(_BAR_WIDTH, table_column=Column(no_wrap=True))
         columns = (bar, TextColumn("{task.description}", markup=False))
-        self._bar = Drawn(*columns, console=console, auto_refresh=False, transient=True)
+        self._bar = Bars(*columns, console=console, auto_refresh=False, transient=True)
         self._console = console
         self._task: TaskID | None = None
         self._drawn = 0.0

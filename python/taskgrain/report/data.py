@@ -17,7 +17,7 @@ import numpy as np
 from taskgrain.estimate.reference import reference_table
 from taskgrain.report.repeat import command
 from taskgrain.results import cell as stored
-from taskgrain.results import columns, curves, lines, reader, values
+from taskgrain.results import columns, curves, lines, ranking, reader, values
 from taskgrain.results.curves import Curve
 from taskgrain.results.lines import CellLine, CrashLine, CurvePoint, Line, ReferenceLine, RunLine
 from taskgrain.study.fields import WORKLOAD
@@ -149,7 +149,7 @@ class Results:
     @property
     def ranked(self) -> list[str]:
         """The systems by METG, those without one at the end."""
-        return columns.ranked(self.cells)
+        return ranking.systems(self.cells)
 
     @property
     def workloads(self) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ def read(folder: Path) -> Results:
         )
         for name, one in stored.cells(shown).items()
     }
-    columns.compare(found.values())
+    ranking.mark_best(found.values())
     failures = [
         Failure(cell.name, _error(line), line.message or "", line.log or "", line is not cell.failure)
         for cell in found.values()

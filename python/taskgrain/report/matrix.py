@@ -89,7 +89,7 @@ def of(results: Results) -> Matrix:
     known = kinds(results.systems)
     groups: dict[str, list[Row]] = {}
     bounds = {cell.system for cell in results.cells if cell.bound}
-    for system in sorted(results.ranked, key=bounds.__contains__):
+    for system in results.ranked:
         entries = tuple(found.get((system, workload)) for workload in results.workloads)
         kind = BOUNDS if system in bounds else known[system].kind
         groups.setdefault(kind, []).append(Row(system, known[system].title, entries))
@@ -97,14 +97,16 @@ def of(results: Results) -> Matrix:
 
 
 def _entry(number: int, cell: Cell, competes: bool, stand: Standing[Cell]) -> Entry:
-    first = stand.ties[0] if stand.ties else None
+    first = next((one for one in stand.ties[:1] if one.metg.value or one.metg.high), None)
     ratio = ranking.ratio(cell, first) if first else None
     if cell.metg.about is None:
         place = "unknown"
-    elif cell in stand.ties:
-        place = "best" if len(stand.ties) == 1 else "tie"
     elif cell.bound:
         place = "bound"
+    elif first is None:
+        place = "unknown"
+    elif cell in stand.ties:
+        place = "best" if len(stand.ties) == 1 else "tie"
     else:
         place = "behind" if competes else "apart"
     sure = cell is first or _sure(ratio)

@@ -19,14 +19,14 @@ import jinja2
 from markupsafe import Markup
 
 import taskgrain
-from taskgrain.report import changes as changed
 from taskgrain.report import embed, look, machine_facts, matrix, rows, summary, task_times, trust
-from taskgrain.report.changes import Changes
+from taskgrain.report.changes import Changes, ordered
 from taskgrain.report.charts.chart import Plot, Section
 from taskgrain.report.charts.table import CHARTS
 from taskgrain.report.data import Cell, Failure, Results
 from taskgrain.results import columns, outcome
 from taskgrain.results.columns import Shown
+from taskgrain.results.compare import text
 from taskgrain.results.tables import FORMULA, TABLES, Tables
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
@@ -84,7 +84,8 @@ def render(results: Results, changes: Changes, at: float | None = None) -> str:
         checks=checks,
         state=summary.trust(results),
         changes=changes,
-        words=changed,
+        words=text,
+        ordered=ordered,
         numbers={(cell.system, cell.workload): i for i, cell in enumerate(results.cells)},
         machine_line=machine_facts.in_a_line(results),
         machine=machine_facts.listed(results.machine),

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from taskgrain.drive import catalogue
 from taskgrain.results.lines import (
     UNKNOWN_ERROR,
     CellLine,
@@ -74,7 +75,14 @@ class Cell:
     @property
     def bound(self) -> bool:
         """Whether its system shows what could be reached, and is no choice."""
-        return bool(self.started and self.started.bound)
+        said = self.started.bound if self.started else None
+        # Lines of earlier versions do not say it.
+        return self.system.partition("@")[0] in catalogue.bounds() if said is None else said
+
+    @property
+    def called(self) -> str:
+        """Its system in tables, with a mark if it is a bound."""
+        return self.system + " (bound)" * self.bound
 
     @property
     def ending(self) -> Ending:

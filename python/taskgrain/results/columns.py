@@ -6,11 +6,10 @@ Columns that are fields of a line have their type, unit and meaning from there.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Flag, auto
-from statistics import fmean, median
+from statistics import median
 from typing import Any
 
 from taskgrain.results import lines, outcome, ranking, values
@@ -73,8 +72,10 @@ class Quantity:
         if self.as_text:
             return self.as_text(cell)
         value, unit = self.value(cell), self.exported[0].unit if self.exported else ""
-        if isinstance(value, Interval):
+        if isinstance(value, Interval) and unit == "s":
             return outcome.middle(value)
+        if isinstance(value, Interval):
+            value = value.value
         if value is None or unit in ("s", "B"):
             return (quantity.size if unit == "B" else quantity.seconds)(value)
         return f"{value:.3g} {unit}".rstrip() if isinstance(value, float) else str(value)
@@ -165,7 +166,7 @@ def to_best(cell: Cell) -> Interval | None:
     """The ratio of its METG to the best one's; that of the best is 1."""
     if cell is cell.best:
         return Interval(1.0, 1.0, 1.0)
-    return cell.ratio_to(cell.best.name) if cell.best else None
+    return ranking.ratio(cell, cell.best) if cell.best else None
 
 
 def _times_the_best(cell: Cell) -> str:
@@ -198,7 +199,7 @@ def _prepared(cell: Cell) -> str:
 
 
 def memory(cell: Cell) -> int | None:
-    """Of the largest process of its driver at its largest, in bytes."""
+    """The most memory that a process of its driver took, in bytes."""
     return max((one.peak_rss_bytes or 0 for one in cell.runs), default=0) or None
 
 
@@ -226,6 +227,8 @@ def ending(cell: Cell) -> str:
 
 _FIRST, _REQUEST, _TERMINAL = Shown.AT_FIRST, Shown.ON_REQUEST, Shown.TERMINAL
 _TIME, _ELAPSED = time_of("the cell's last line")
+_MEAN = "dependences of a task, the mean of the longest run"
+_DEPENDENCES = Column("dependences_per_task", "number", "", _MEAN)
 _RUNS = Column("runs", "integer", "", "runs that count")
 _WARNINGS = Column("warnings", "text", "", "warnings, with a vertical bar between them")
 _TITLES = {"pattern": "Pattern", "width": "Width", "radix": "Radix", "graphs": "Graphs", "kernel": "Kernel"}
@@ -241,7 +244,7 @@ OF_A_WORKLOAD = (
 
 OF_A_CELL = (
     *OF_A_WORKLOAD,
-    Quantity(_dependences, (), "Dependences per task", _REQUEST, mean_dependences),
+    Quantity(_dependences, (_DEPENDENCES,), "Dependences per task", _REQUEST, mean_dependences),
     Quantity(lambda cell: cell.last and cell.last.time, (_TIME,)),
     Quantity(lambda cell: cell.last and cell.last.elapsed, (_ELAPSED,)),
     Quantity(lambda cell: cell.cores, of(CellLine, "cores"), "Cores", _REQUEST),
@@ -282,8 +285,8 @@ OF_A_CELL = (
     ),
     field("result.floor", "Floor", _REQUEST),
     field("result.start", "Start and end of a run", _REQUEST),
-    Quantity(_prepare, (), "Graph made ahead", _REQUEST, _prepared),
-    Quantity(memory, (), "Memory of a process", _FIRST, lambda cell: quantity.size(memory(cell))),
+    Quantity(_prepare, of(Attempt, "prepare_seconds"), "Graph made ahead", _REQUEST, _prepared),
+    Quantity(memory, of(Attempt, "peak_rss_bytes"), "Memory of a process", _FIRST),
     Quantity(ending, (), "Ending", _FIRST | _TERMINAL, numeric=False),
     field("result.rounds", "Rounds", _FIRST),
     field("result.systematic"),
@@ -316,22 +319,6 @@ OF_A_CELL = (
 def shown(where: Shown) -> list[Quantity]:
     """The quantities that have a column there."""
     return [one for one in OF_A_CELL if one.shown & where]
-
-
-def compare(cells: Iterable[Cell]) -> None:
-    """Tells each cell the best one of its workload."""
-    for here in ranking.by_workload(cells).values():
-        best = ranking.best(here)
-        for cell in here:
-            cell.best = best
-
-
-def ranked(cells: Iterable[Cell]) -> list[str]:
-    """The systems by METG (geometric mean over a system's cells), those without one at the end."""
-    logs: dict[str, list[float]] = {}
-    for cell in cells:
-        logs.setdefault(cell.system, []).extend([math.log(cell.metg.about)] if cell.metg.about else [])
-    return sorted(logs, key=lambda system: fmean(logs[system]) if logs[system] else math.inf)
 
 
 def plain(cell: Cell, quantities: Iterable[Quantity] = OF_A_CELL) -> dict[str, Any]:

@@ -16,6 +16,9 @@ from taskgrain.study.fields import WORKLOAD
 from taskgrain.study.workload import Workload
 from taskgrain.words.interval import Interval
 
+_MOST_INFLATION = 1e3
+"""Nothing is known where it is larger."""
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -42,6 +45,8 @@ class Curve:
     """The share of its runs that others disturbed."""
     cell: str = ""
     """Its name in the folder."""
+    bound: bool = False
+    """Whether its system only shows what could be reached."""
 
     def needed(self, level: float) -> Interval | None:
         """The work that an efficiency needs, if METG was searched for it: at METG, work is that share of a
@@ -84,6 +89,7 @@ def of(cell: Cell, folder: Path, machine: Mapping[str, Any], study: Mapping[str,
         line.time,
         cell.disturbed,
         cell.name,
+        cell.bound,
     )
 
 
@@ -95,7 +101,7 @@ def _workload(fields: Mapping[str, Any]) -> Workload:
 
 def _points(line: MetgLine) -> Iterator[EfficiencyPoint]:
     # The intervals of a search's curve take its rounds for independent; of task times they are wider already.
-    wider = math.sqrt(max(1.0, line.inflation or 1.0))
+    wider = math.sqrt(min(max(1.0, line.inflation or 1.0), _MOST_INFLATION))
     for one in line.curve:
         work, value, low, high = _work(one), one.efficiency, one.efficiency_low, one.efficiency_high
         if work is None or value is None or low is None or high is None or not 0.0 < low <= value <= high:

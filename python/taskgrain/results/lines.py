@@ -424,7 +424,7 @@ class RatioLine(OfCell):
     """METG of the cell divided by that of another, from the rounds in which both ran."""
 
     kind: ClassVar[str] = "ratio"
-    to: str | None = _text("the cell that it is divided by: the best of the workload, or the limit")
+    to: str | None = _text("the cell that it is divided by: the best of the workload, or a bound")
     value: float | None = _positive("the ratio")
     low: float | None = _positive("lower end of its 95 % interval", always=True)
     high: float | None = _positive("upper end of its 95 % interval", always=True)

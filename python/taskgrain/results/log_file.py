@@ -42,7 +42,8 @@ class LogFile:
         """Moves a torn tail out of the way, to a file beside it whose name ends in `.torn`."""
         length = os.fstat(self._file).st_size
         if torn:
-            with self.path.with_suffix(".torn").open("ab") as kept:
+            name = self.path.name.removesuffix(".jsonl") + ".torn"
+            with self.path.with_name(name).open("ab") as kept:
                 kept.write(torn + b"\n")
             os.ftruncate(self._file, length - len(torn))
         elif length and os.pread(self._file, 1, length - 1) != b"\n":

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Generic, Protocol, TypeVar
 
+from taskgrain.results.cell import Cell
 from taskgrain.words.interval import Interval
 
 
@@ -15,6 +17,8 @@ class Ranked(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def system(self) -> str: ...
     @property
     def workload(self) -> str: ...
     @property
@@ -52,9 +56,9 @@ def by_workload(cells: Iterable[C]) -> dict[str, list[C]]:
 
 
 def contest(cells: Sequence[C]) -> list[C]:
-    """Those cells of a workload that a user may choose from: no bounds, where there is anything else, and
-    none that leaves cores unused. A system that does so wastes them, whatever its METG is."""
-    return _on_all_cores([cell for cell in cells if not cell.bound] or cells)
+    """Those cells of a workload that a user may choose from: no bounds, and none that leaves cores unused. A
+    system that does so wastes them, whatever its METG is."""
+    return _on_all_cores([cell for cell in cells if not cell.bound])
 
 
 def bounds(cells: Sequence[C]) -> list[C]:
@@ -71,6 +75,25 @@ def best(cells: Sequence[C]) -> C | None:
     """The cell of a workload that the others are compared with: the smallest METG that a user may choose."""
     known = [cell for cell in contest(cells) if cell.metg.value is not None]
     return min(known, key=lambda cell: cell.metg.value or math.inf, default=None)
+
+
+def mark_best(cells: Iterable[Cell]) -> None:
+    """Tells each cell the best one of its workload."""
+    for here in by_workload(cells).values():
+        top = best(here)
+        for cell in here:
+            cell.best = top
+
+
+def systems(cells: Iterable[Ranked]) -> list[str]:
+    """The systems by METG (geometric mean over a system's cells), those without one at the end; then those
+    that are bounds."""
+    logs: dict[tuple[bool, str], list[float]] = {}
+    for cell in cells:
+        known = [math.log(cell.metg.about)] if cell.metg.about else []
+        logs.setdefault((cell.bound, cell.system), []).extend(known)
+    by_metg = sorted(logs, key=lambda one: (one[0], fmean(logs[one]) if logs[one] else math.inf))
+    return list(dict.fromkeys(system for _, system in by_metg))
 
 
 def standing(cells: Sequence[C]) -> Standing[C]:

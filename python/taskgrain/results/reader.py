@@ -33,6 +33,8 @@ FILES = (RUNS, COMPRESSED, STUDY, MACHINE)
 _SHOWN = 5
 """Places that a warning names."""
 _CHUNK = 2**16
+DEEPEST = 100
+"""Levels of lists and tables in a line. Those of taskgrain have few; others could not be walked through."""
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ def contents(
     raw: bytes,
     remarks: tuple[str, ...] = (),
     parse: Callable[[Mapping[str, Any], Odd], Line] = from_json,
+    deepest: int = DEEPEST,
 ) -> Contents:
     """Reads the lines of a file. `parse` makes a line of an object of JSON, which may hold anything."""
     lines: list[Line] = []
@@ -188,7 +191,7 @@ def contents(
     for number, text in enumerate([*whole, last], start=1):
         if not text.strip():
             continue
-        table = _object(text)
+        table = _object(text, deepest)
         if table is None:
             if number > len(whole):
                 torn = text
@@ -217,13 +220,17 @@ def _with_schema(table: Mapping[str, Any], odd: Odd) -> Mapping[str, Any]:
     return {key: value for key, value in table.items() if key != "schema"}
 
 
-def _object(raw: bytes) -> Mapping[str, Any] | None:
-    """The object of JSON that is written there, if one is."""
+def _object(raw: bytes, deepest: int = DEEPEST) -> Mapping[str, Any] | None:
+    """The object of JSON that is written there, if one is; no part of it lies deeper than `deepest`."""
     try:
         value = json.loads(raw.decode("utf-8"))
     except (ValueError, RecursionError):
         return None
-    return value if isinstance(value, dict) else None
+    level = [value] if raw.count(b"[") + raw.count(b"{") > deepest else []
+    for _ in range(deepest):
+        each = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [part for parts in each for part in parts if isinstance(part, dict | list)]
+    return value if isinstance(value, dict) and not level else None
 
 
 def finite(value: object) -> object:

@@ -5,12 +5,12 @@ Each function takes any value of JSON, and returns None for one that makes no se
 
 from __future__ import annotations
 
-import math
-
 from taskgrain.words.endings import Ending
 
 LARGEST = 2**63
 """Integers are below it, as in the driver protocol."""
+HUGE = 1e40
+"""Numbers are below it, and positive ones above its inverse: what is computed of them stays finite."""
 
 
 def text(value: object) -> str | None:
@@ -38,26 +38,26 @@ def integer(value: object) -> int | None:
 
 
 def number(value: object) -> float | None:
-    """A finite number, as a float."""
+    """A number, as a float."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
         found = float(value)
     except OverflowError:
         return None
-    return found if math.isfinite(found) else None
+    return found if abs(found) < HUGE else None
 
 
 def amount(value: object) -> float | None:
-    """A finite number, not below 0."""
+    """A number, not below 0."""
     found = number(value)
     return found if found is not None and found >= 0.0 else None
 
 
 def positive(value: object) -> float | None:
-    """A finite number above 0."""
+    """A number above 0."""
     found = number(value)
-    return found if found is not None and found > 0.0 else None
+    return found if found is not None and found > 1.0 / HUGE else None
 
 
 def share(value: object) -> float | None:

@@ -13,7 +13,7 @@ def test_table_and_json_of_one_folder(taskgrain: Command, systems: Path, tmp_pat
     words = ("metg", "--systems", systems, "-o", tmp_path / "out", "--quiet")
     result = taskgrain(*words, "--width", "1e1")
     assert result.code == 0, result.err
-    assert "Fake fast" in result.out
+    assert "fast" in result.out
     assert "µs" in result.out
     assert not result.err
     assert (tmp_path / "out" / "runs.jsonl").exists()

@@ -12,7 +12,7 @@ from command_line import Command
 from report_page import Page
 
 from taskgrain.estimate.ratio import Ratio
-from taskgrain.report import changes
+from taskgrain.results.compare import text as words
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_folders_before_the_last_are_what_it_is_compared_with(taskgrain: Command
             assert cell["verdict"] in text and (cell["why"] or "") in text
             for name in ("metg", "rate"):
                 ratio = cell["ratios"].get(name)
-                assert ratio is None or changes.shown(Ratio(**ratio)) in text
+                assert ratio is None or words.shown(Ratio(**ratio)) in text
     assert [one["verdict"] for one in alone["cells"]] == ["not comparable"] * 2
     assert "What changed?" in taskgrain("report", old, new, "--show").out
 

@@ -50,7 +50,8 @@ def test_the_best_of_a_workload_is_what_the_others_are_compared_with(tmp_path: P
     lines += [ratio | ray | {"to": mpi["cell"]}, ratio | mpi | {"to": limit["cell"], "value": 0.3}]
     found = data.read(results_folder.write(tmp_path, lines)).cells
     assert [(cell.system, cell.best is cell, columns.to_best(cell)) for cell in found] == [
-        ("ray", False, Interval(2.0, 1.8, 2.2)), ("mpi", True, Interval(1, 1, 1)), ("limit", False, None),
+        ("ray", False, Interval(2.0, 1.8, 2.2)), ("mpi", True, Interval(1, 1, 1)),
+        ("limit", False, Interval(3.0)),
     ]  # fmt: skip
 
 

@@ -6,9 +6,9 @@ import pytest
 from report_cells import cell, measured, point
 
 from taskgrain.results import cell as stored
-from taskgrain.results import lines
+from taskgrain.results import lines, ranking
 from taskgrain.results.cell import Cell
-from taskgrain.results.columns import OF_A_CELL, Column, Quantity, Shown, compare, plain, shown
+from taskgrain.results.columns import OF_A_CELL, Column, Quantity, Shown, plain, shown
 from taskgrain.words.interval import Interval
 from taskgrain.words.quantity import NOTHING
 from taskgrain.words.warnings import Notice
@@ -85,8 +85,9 @@ def test_what_stands_in_a_row() -> None:
 
 
 def test_the_best_is_called_so() -> None:
-    best, other = measured("b", 1e-6), cell(ratios={"b/fft/width=4": Interval(1.3, 1.2, 1.4)})
-    compare([best, other, measured("a", 1e-6, "dom")])
+    ratios = {"b/fft/width=4": Interval(1.3, 1.2, 1.4)}
+    best, other = measured("b", 1e-6), measured("c", 1.3e-6, ratios=ratios)
+    ranking.mark_best([best, other, measured("a", 1e-6, "dom")])
     assert content("Times the best", best) == ("best", 1.0)
     assert content("Times the best", other) == ("1.30 (1.20 – 1.40)", 1.3)
 

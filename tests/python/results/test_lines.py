@@ -28,7 +28,7 @@ from taskgrain.words.endings import Ending
 
 ROOT = Path(__file__).parents[3]
 CELL = made.cell_name("mpi", "fft")
-FINITE = st.floats(allow_nan=False, allow_infinity=False)
+FINITE = st.floats(-1e39, 1e39)
 INTEGERS = st.integers(0, values.LARGEST - 1)
 PLAIN: dict[Callable[[Any], Any], st.SearchStrategy[Any]] = {
     values.text: st.text(max_size=5),
@@ -37,7 +37,7 @@ PLAIN: dict[Callable[[Any], Any], st.SearchStrategy[Any]] = {
     values.integer: INTEGERS,
     values.number: FINITE,
     values.amount: FINITE.map(abs),
-    values.positive: FINITE.map(abs).filter(bool),
+    values.positive: st.floats(1e-39, 1e39),
     values.share: st.floats(0.0, 1.0, exclude_min=True, exclude_max=True),
 }
 TABLES = st.dictionaries(st.text(max_size=5), st.text(max_size=5) | FINITE, max_size=2)

@@ -8,8 +8,9 @@ import pytest
 from compared_cells import LONG, cell, comparison
 
 from taskgrain.estimate.ratio import Ratio
-from taskgrain.report.changes import ordered, shown, summary
+from taskgrain.report.changes import ordered
 from taskgrain.results.compare.cells import Question
+from taskgrain.results.compare.text import shown, summary
 
 
 def test_the_sentences_say_what_came_of_it_and_how_sure_it_is() -> None:

@@ -1,0 +1,93 @@
+"""A comparison in words: those of `taskgrain compare`, and of the report of later results."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+
+from taskgrain.estimate.quantities import Quantity
+from taskgrain.estimate.ratio import Ratio
+from taskgrain.results.compare.cells import Compared, Comparison, Verdict
+from taskgrain.words import quantity
+
+_NAMES: Mapping[Quantity, str] = {"metg": "METG"}
+"""Others are called as they are."""
+_BESIDE: tuple[Quantity, ...] = ("metg", "floor", "rate", "efficiency")
+"""Ratios that are shown beside the one that decides."""
+_VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided", "not comparable")
+_SHOWN = 3
+"""Cells that a reason names."""
+
+
+def remarks(found: Comparison) -> list[str]:
+    """Why some cells have no verdict, and what else to know of it."""
+    return [*_reasons(found.cells), *_notes(found)]
+
+
+def summary(found: Comparison) -> list[str]:
+    """The comparison in two sentences."""
+    if not found.cells:
+        return ["The sides share no cell."]
+    counts = Counter(cell.verdict for cell in found.cells)
+    margin = quantity.percent(found.question.margin, 0 if found.question.margin * 100 % 1 < 1e-9 else 1)
+    each = ", ".join(f"{counts[one]} {one}" for one in _VERDICTS if counts[one])
+    by = called(found.question.by)
+    first = f"{quantity.counted(len(found.cells), 'cell')} by {by}: {each}. The margin is {margin}."
+    if counts["not comparable"] == len(found.cells):
+        return [first]
+    return [
+        first,
+        f"All intervals of {by} hold at once with {quantity.percent(found.question.confidence)} "
+        f"(each with {quantity.percent(found.confidence, 2)}); the others hold with 95 % each.",
+    ]
+
+
+def called(one: Quantity) -> str:
+    """The quantity in words."""
+    return _NAMES.get(one, one)
+
+
+def ratios_beside(found: Comparison, cells: Sequence[Compared]) -> list[Quantity]:
+    """The quantities with ratios beside the one that decides."""
+    return [one for one in _BESIDE if one != found.question.by and any(one in cell.ratios for cell in cells)]
+
+
+def shown(found: Ratio | None) -> str:
+    """A ratio with its interval."""
+    return quantity.ratio_interval(found) if found else quantity.NOTHING
+
+
+def _reasons(cells: Sequence[Compared]) -> list[str]:
+    """Why cells are not comparable, each reason once."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for cell in cells:
+        if cell.verdict == "not comparable":
+            found[cell.why].append(f"{cell.system}/{cell.workload}")
+    return [f"Not comparable: {why}: {_listed(names)}." for why, names in found.items()]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {quantity.counted(more, 'other')}" if more > 0 else "")
+
+
+def _notes(found: Comparison) -> list[str]:
+    notes = [
+        f"{label} has {quantity.counted(number, 'cell')} that the other side lacks."
+        for label, number in found.unmatched
+    ]
+    notes += list(dict.fromkeys(f"Note: {note}." for cell in found.cells for note in cell.notes))
+    for together, what in ((False, "Sessions of one build"), (True, "Ratios of single sessions")):
+        across = [one.between for one in found.cells if one.between and one.together == together]
+        if not across:
+            continue
+        known = [one.deviation for one in across if one.deviation is not None]
+        if not known:
+            continue
+        low, high = (quantity.percent(end(known), 1) for end in (min, max))
+        freedom = min(one.freedom for one in across)
+        notes.append(
+            f"{what} scatter by {low} to {high} (standard deviation), known with "
+            f"{quantity.counted(freedom, 'degree')} of freedom at least."
+        )
+    return notes
