@@ -24,8 +24,8 @@ class Journal:
 
     @uninterrupted
     def append(self, line: Line) -> None:
-        """Writes a line with the times of now, and takes it into the record: an interrupt comes before both,
-        or after.
+        """Writes a line with the times of now, and takes it into the record. An interrupt comes before both,
+        or after: it may wait for the decision at the end of a round.
 
         Raises `OutputError` if it cannot be written, and `ValueError` for values that a reader would drop:
         that is a bug of the caller.

@@ -58,7 +58,7 @@ class Runs:
         self._beside: tuple[float, object, tuple[float, ...]] | None = None
         """The last reference beside a run: when, of what, and its rates."""
         self._stayed_disturbed: deque[bool] = deque(maxlen=_RECENT)
-        """Every attempt of a request was disturbed: of the last requests."""
+        """For each of the last requests, whether every attempt was disturbed."""
 
     def fits(self, state: CellState, request: Request) -> bool:
         """Tells whether a run would likely end before the budget does. If not, its cell ends."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Table:
-    """What stands above it, the heads of its columns, and its rows."""
+    """The title above it, the heads of its columns, and its rows."""
 
     title: str
     """May be empty."""

@@ -25,6 +25,27 @@ def test_table_and_json_of_one_folder(taskgrain: Command, systems: Path, tmp_pat
     assert "differs in workloads[0]." in other.err and " there, " in other.err
 
 
+def test_a_budget_that_is_used_up_says_how_to_go_on(
+    taskgrain: Command, systems: Path, tmp_path: Path
+) -> None:
+    words = (
+        "metg",
+        "--systems",
+        systems,
+        "--width",
+        "4",
+        "-q",
+        "--precision",
+        "1e-9",
+        "-o",
+        tmp_path / "out",
+    )
+    said = "The budget of 1 s is used up; `--budget 2` goes on from here."
+    for budget in ("1", "1"):
+        assert said in taskgrain(*words, "--budget", budget).out
+    assert "budget of 1 s" not in taskgrain(*words, "--budget", "2").out
+
+
 @pytest.mark.parametrize("words", [["--sweep"], ["--experiment", "sweep"]], ids=" ".join)
 def test_both_spellings_measure_the_whole_curve(taskgrain: Command, systems: Path, words: list[str]) -> None:
     result = taskgrain(

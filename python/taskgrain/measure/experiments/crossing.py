@@ -2,7 +2,7 @@
 
 The bracket finds the crossing about. The rounds then end where the interval of METG is as narrow as asked, or
 where ten more rounds would not make it narrower by a tenth. Neighbouring rounds that are alike count as
-fewer. Which sizes there are, the experiment says.
+fewer. The experiment chooses the sizes.
 """
 
 from __future__ import annotations

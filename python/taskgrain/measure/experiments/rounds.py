@@ -1,4 +1,4 @@
-"""Rounds: the search that all experiments share. How it begins, and when it ends, says who derives from it.
+"""Rounds: the search that all experiments share. A subclass says how it begins, and when it ends.
 
 1.  The preparation: short runs, one at a time, until the sizes are chosen.
 2.  The rounds: one run of each size. Larger tasks take fewer steps, so that all runs last about as long. The
