@@ -91,7 +91,7 @@ class CrossingSearch(Rounds):
         s, top = self.settings, self._bracket.top
         start = (self._verdict.start.value if self._verdict else None) or 0.0
         known = self._seconds.get(iterations, 0.0)
-        if known and start > _LONG_START * s.run_seconds and s.steps is None:
+        if known and start > _LONG_START * min(known, s.run_seconds) and s.steps is None:
             # The bracket took start and end for a part of the tasks, so that runs are too short.
             step = max(known - start, (1.0 - _LONG_START) * 0.1 * known) / self._planned[iterations]
             longer = min(start / _LONG_START, _MOST_LONGER * s.run_seconds)
@@ -139,6 +139,9 @@ class CrossingSearch(Rounds):
         at = verdict.iterations
         deciding = sorted(verdict.curve, key=lambda p: abs(math.log(p.iterations / at)) if at else 0.0)
         sizes = [p.iterations for p in deciding[: 2 if at else None]]
+        # A size whose runs were mostly start and end is on no curve: its runs have just become longer.
+        if set(self.sizes) - {p.iterations for p in deciding}:
+            return 0
         rounds = min(map(self._rounds_of, sizes))
         # Others may go away: the search waits some rounds for runs that they did not disturb.
         return rounds if self._round >= _PATIENT else min(rounds, min(map(self._undisturbed, sizes)) + 1)

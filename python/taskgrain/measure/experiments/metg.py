@@ -16,6 +16,7 @@ from taskgrain.measure.experiments.sizes import crossing_of, inner, outer
 _MOST_SIZES = 16  # with those added when the crossing moved
 _BENT, _NEAR = 0.5, 1.1
 """Sizes lie off a line by so much of the precision that was asked for; sizes of so small a ratio are near."""
+_FAR = 8.0  # times the aim: the farthest that it may be from the sizes that are there
 _SETTLED_ROUNDS = 3  # before this many rounds the crossing is not known well enough to move sizes
 
 
@@ -41,11 +42,11 @@ class MetgSearch(CrossingSearch):
         most = self._bracket.largest_allowed()
         if verdict.ending == "always_reached":
             aim = max(
-                crossing_of(first.iterations, first.efficiency.number, s.threshold), first.iterations / 8.0
+                crossing_of(first.iterations, first.efficiency.number, s.threshold), first.iterations / _FAR
             )
         elif verdict.ending == "never_reached":
             aim = min(
-                crossing_of(last.iterations, last.efficiency.number, s.threshold), last.iterations * 8.0
+                crossing_of(last.iterations, last.efficiency.number, s.threshold), last.iterations * _FAR
             )
         elif verdict.iterations is not None:
             aim = verdict.iterations
@@ -55,6 +56,9 @@ class MetgSearch(CrossingSearch):
                 return self._between(low, high) if verdict.systematic > _BENT * s.precision else []
         else:
             return []
+        if verdict.iterations is None:  # it lies beyond all sizes: those far from it tell nothing any more
+            nearest = sorted(self.sizes, key=lambda n: abs(math.log2(n / aim)))
+            self.sizes = tuple(sorted({*nearest[:2], *(n for n in nearest if 1 / _FAR < n / aim < _FAR)}))
         added = sorted(
             n
             for n in inner(aim, most)
