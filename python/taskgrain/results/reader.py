@@ -226,11 +226,22 @@ def _object(raw: bytes, deepest: int = DEEPEST) -> Mapping[str, Any] | None:
         value = json.loads(raw.decode("utf-8"))
     except (ValueError, RecursionError):
         return None
-    level = [value] if raw.count(b"[") + raw.count(b"{") > deepest else []
+    return value if isinstance(value, dict) and not _deeper(value, deepest, raw) else None
+
+
+def _deeper(value: object, deepest: int, raw: bytes) -> bool:
+    """Tells whether a value has more levels; `raw` is how it is written."""
+    if raw.count(b"[") + raw.count(b"{") <= deepest:
+        return False
+    level = [value]
     for _ in range(deepest):
-        each = (one.values() if isinstance(one, dict) else one for one in level)
+        each = (
+            one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list)
+        )
         level = [part for parts in each for part in parts if isinstance(part, dict | list)]
-    return value if isinstance(value, dict) and not level else None
+        if not level:
+            return False
+    return True
 
 
 def finite(value: object) -> object:

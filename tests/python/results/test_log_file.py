@@ -39,6 +39,15 @@ def test_a_torn_line_is_set_aside_and_a_whole_one_gets_its_end(path: Path, tail:
     assert aside.exists() == bool(torn) and (not torn or aside.read_bytes() == torn + b"\n")
 
 
+def test_a_file_whose_name_ends_in_torn_is_not_its_own_torn_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.torn"
+    path.write_bytes(b"one\ntw")
+    log = LogFile(path)
+    log.mend(b"tw")
+    log.close()
+    assert (path.read_bytes(), (tmp_path / "x.torn.torn").read_bytes()) == (b"one\n", b"tw\n")
+
+
 def test_only_one_writes_at_a_time(path: Path) -> None:
     first = LogFile(path)
     with pytest.raises(UsageError, match=r"folder: another taskgrain is writing here; wait for it or stop"):

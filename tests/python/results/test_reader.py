@@ -69,6 +69,7 @@ DAMAGED = {
     "no UTF-8": b'{"kind":"run","cell":"\xff"}',
     "a list": b"[1, 2]",
     "deep": b"[" * 100_000,
+    "deep in a table": b'{"kind":"metg","warnings":' + b"[" * 900 + b"]" * 900 + b"}",
     "a number too long": b'{"kind":"run","elapsed":' + b"9" * 10_000 + b"}",
 }
 
@@ -77,7 +78,7 @@ DAMAGED = {
 def test_damaged_lines(tmp_path: Path, said: Said) -> None:
     folder = made.write(tmp_path / "r", GOOD, tail=b"\n".join([*DAMAGED.values(), b"", b" ", b""]))
     assert said(folder) == ["runs.jsonl cannot be read in line 4, 5, 6, 7, 8, …; skipped"]
-    assert reader.read(folder).damaged == (4, 5, 6, 7, 8, 9)
+    assert reader.read(folder).damaged == (4, 5, 6, 7, 8, 9, 10)
     assert [line.to_json() for line in reader.read(folder).lines] == GOOD
 
 
