@@ -9,8 +9,8 @@ Without pages it takes README.md and all of docs. It replaces what stands betwee
 - `<!-- begin: taskgrain WORDS -->`: what the command prints, in the root of the checkout
 - `<!-- begin: results -->`: a row for each folder of docs/results, the newest first
 - `<!-- begin: result FOLDER COLUMN... [FIELD=VALUE,...]... -->`: a row for each system of a folder of
-  docs/results, and for each of its workloads the columns of `taskgrain export`: times such as `metg`,
-  `overhead` and `floor` with their intervals. `system=mpi,limit` and the like choose rows of the export.
+  docs/results, bounds last, and for each of its workloads the columns of `taskgrain export`: times such as
+  `metg`, `overhead` and `floor` with their intervals. `system=mpi,limit` and the like choose rows.
 """
 
 from __future__ import annotations
@@ -105,8 +105,11 @@ def _result(folder: str, *words: str) -> str:
     shared = set.intersection(*(set(one.split("/")) for one in workloads))
     places = [(one, column) for one in workloads for column in columns]
 
-    def size(system: str) -> tuple[list[float], str]:
-        return [float(by.get((system, one), {}).get(column) or math.inf) for one, column in places], system
+    bounds = {one["system"] for one in rows if one["bound"] == "true"}
+
+    def size(system: str) -> tuple[bool, list[float], str]:
+        values = [float(by.get((system, one), {}).get(column) or math.inf) for one, column in places]
+        return system in bounds, values, system
 
     def title(workload: str, column: str) -> str:
         own = "/".join(one for one in workload.split("/") if one not in shared or len(workloads) == 1)
@@ -115,7 +118,10 @@ def _result(folder: str, *words: str) -> str:
     return _table(
         ["system", *(title(*one) for one in places)],
         (
-            [f"`{system}`", *(_shown(by.get((system, one), {}), column) for one, column in places)]
+            [
+                f"`{system}`{' (bound)' * (system in bounds)}",
+                *(_shown(by.get((system, one), {}), column) for one, column in places),
+            ]
             for system in sorted({one["system"] for one in rows}, key=size)
         ),
     )

@@ -248,7 +248,7 @@ OF_A_CELL = (
     Quantity(lambda cell: cell.last and cell.last.time, (_TIME,)),
     Quantity(lambda cell: cell.last and cell.last.elapsed, (_ELAPSED,)),
     Quantity(lambda cell: cell.cores, of(CellLine, "cores"), "Cores", _REQUEST),
-    field("started.bound"),
+    Quantity(lambda cell: cell.bound, of(CellLine, "bound")),
     field("started.reference", "Reference", _REQUEST),
     Quantity(
         threshold,
