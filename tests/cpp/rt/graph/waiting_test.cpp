@@ -139,9 +139,10 @@ TEST_P(OfWorkersThatSpinForEver, MessagesAreSent) {
 
 TEST_P(OfWorkersThatSpinForEver, OneIsInAGraphAndItsThreadWaitsForSomethingElse) {
   Runtime runtime(options(2));
-  std::atomic<bool> go{false};
+  std::atomic<bool> begun{false}, go{false};
   TaskGraph tasks;
   const auto first = tasks.task(1, [&] {
+    begun = true;
     while (!go) std::this_thread::yield();
   });
   tasks.edge(first, tasks.task(0, [] {}));
@@ -152,6 +153,7 @@ TEST_P(OfWorkersThatSpinForEver, OneIsInAGraphAndItsThreadWaitsForSomethingElse)
     std::this_thread::sleep_for(1ms);
     event.set();
   });
+  while (!begun) std::this_thread::yield();  // or this thread might steal the task that waits for it
   runtime.wait(event);
   go = true;
   runtime.wait();
