@@ -106,3 +106,16 @@ def test_a_folder_without_curves_is_refused(taskgrain: Command, tmp_path: Path) 
     assert done.code == 2
     assert "has no curve to predict from" in done.err
     assert taskgrain("predict", tmp_path / "nowhere", "--work", "1").code == 2
+
+
+def test_nothing_is_predicted_from_a_cell_that_failed(taskgrain: Command, tmp_path: Path) -> None:
+    """Its runs alone would make a curve."""
+    name = results_folder.cell_name("mpi", "fft")
+    runs = results_folder.run_lines(results_folder.metg_line(name, 4e-6), 6, 2)
+    lines = [results_folder.REFERENCE, results_folder.cell_line("mpi", "fft"), *runs]
+    folder = results_folder.write(tmp_path / "r", lines)
+    words = ("predict", folder, "--work", "1", "--cores", "4")
+    assert taskgrain(*words).code == 0
+    results_folder.write(tmp_path / "r", [*lines, results_folder.failure_line(name)])
+    failed = taskgrain(*words)
+    assert failed.code == 2 and "no curve to predict from" in failed.err

@@ -58,3 +58,11 @@ def test_a_margin_is_as_sure_as_its_bounds() -> None:
     assert advice_words.level(Level(0.5, "unknown", Interval(), Interval())) == "not known"
     assert advice_words.level(Level(0.5, "yes", Interval(), Interval(3.0))) == "yes, about 3.0 ×"
     assert advice_words.efficiency(Efficiency("unknown")) == "not known"
+
+
+def test_bounds_come_last_and_are_marked() -> None:
+    limit, mpi = found("limit", 1e-7), found("mpi", 1e-7)
+    assert limit.curve
+    bound = replace(limit, curve=replace(limit.curve, bound=True))
+    (first, *_) = said(bound, mpi)
+    assert first.endswith("with mpi and limit (bound).")

@@ -119,3 +119,8 @@ def test_a_column_that_is_a_field_says_what_the_field_says() -> None:
     (column,) = [one for each in OF_A_CELL for one in each.exported if one.name == "crossing_iterations"]
     field = lines.fields(lines.MetgLine)["iterations"]
     assert column == Column("crossing_iterations", "number", field.unit, field.meaning, "iterations")
+
+
+def test_an_interval_has_the_unit_of_its_column() -> None:
+    energy = Quantity(lambda _: Interval(3.2, 3.0, 3.5), (Column("joules", "number", "J", "energy"),))
+    assert energy.text(stored.Cell("a/fft")) == "3.2 J"

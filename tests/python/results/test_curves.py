@@ -72,3 +72,13 @@ def test_a_cell_that_has_not_ended_has_no_curve(tmp_path: Path) -> None:
 
 def test_what_is_unfinished_answers_nothing(tmp_path: Path) -> None:
     assert curves.read(folder(tmp_path, ended(ending="unfinished"))) == []
+
+
+@pytest.mark.parametrize(("said", "bound"), [(None, True), (False, False), (True, True)])
+def test_where_a_folder_does_not_say_what_is_a_bound_the_catalogue_does(
+    tmp_path: Path, said: bool | None, bound: bool
+) -> None:
+    cell = cell_name("limit", "fft")
+    line = cell_line("limit", "fft") | ({} if said is None else {"bound": said})
+    (found,) = curves.read(write(tmp_path, [SESSION, line, metg_line(cell, 4e-6)]))
+    assert found.bound == bound

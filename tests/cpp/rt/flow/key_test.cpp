@@ -178,8 +178,8 @@ Probes probes(const std::vector<K>& keys, std::uint64_t factor) {
   return found;
 }
 
-/// With the factors that a table takes one after another. Words that are hashes are to lie well with each of them; others
-/// with one, because a table changes a factor with which they do not.
+/// With the factors that a table takes one after another. Words that are hashes are to lie well with each of them;
+/// others with one, because a table changes a factor with which they do not.
 template <typename K>
 Probes probes(const std::vector<K>& keys) {
   constexpr bool hashed = sizeof(K) > sizeof(std::uint64_t);
