@@ -108,3 +108,7 @@ def test_a_workload_without_any_number_has_no_best() -> None:
     found = results(cell("a", "fft", ending="failed"), crossings, measured("a", 1e-6, "dom", threshold=0.8))
     (best,) = summary.best(found)
     assert (best.workload, best.lost) == ("dom", "20 %")
+
+
+def test_bounds_alone_are_no_best() -> None:
+    assert summary.best(results(measured("limit", 1e-7, bound=True))) == ()

@@ -16,7 +16,7 @@ from taskgrain.words.errors import UsageError
 def test_the_page_lies_in_the_folder_or_where_it_is_wished(tmp_path: Path) -> None:
     folder = results_folder.write(tmp_path / "r", [])
     assert write(data.read(folder)) == folder / "report.html"
-    assert "No cell has come to a METG" in (folder / "report.html").read_text("utf-8")
+    assert "No system that you can choose has come to a METG" in (folder / "report.html").read_text("utf-8")
     other = tmp_path / "other.html"
     assert write(data.read(folder), other) == other
     assert other.read_bytes() == (folder / "report.html").read_bytes()
