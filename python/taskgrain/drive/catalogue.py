@@ -89,13 +89,17 @@ def discover(extra: Sequence[Path] = (), package: Path | None = None) -> dict[st
     return found
 
 
-@cache
 def bounds() -> frozenset[str]:
     """The names of the package's own systems that are bounds."""
     try:
-        return frozenset(name for name, one in discover().items() if one.bound)
+        return _bounds_of(package_folder())
     except (InputError, UsageError):  # a system.toml that is just being written
         return frozenset()
+
+
+@cache
+def _bounds_of(package: Path) -> frozenset[str]:
+    return frozenset(name for name, one in discover(package=package).items() if one.bound)
 
 
 def select(

@@ -22,5 +22,5 @@ def test_draws_without_complaint_or_request(browser: webdriver.Chrome, report: s
     charts = browser.find_elements(By.CSS_SELECTOR, ".chart svg")
     assert len(charts) == 3 * len(results_folder.PATTERNS)
     for chart in ("metg-0", "efficiency-0", "rate-0"):
-        assert len(marks(browser, chart)) > 4
+        assert len(marks(browser, chart)) > 3  # five systems are drawn; one has no METG here
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0

@@ -453,7 +453,7 @@ def test_wrong_cores_end_it_with_a_message(by_hand: System, cores: str) -> None:
     done = called(by_hand, "--steps", "2", extra={"TASKGRAIN_CORES": cores})
     if done.returncode == 0:
         return  # it has another way to know its cores
-    assert done.returncode in (1, 2), done.stderr
+    assert done.returncode in (1, 2, 9), done.stderr  # 9: MPICH tells of the rank that it killed then
     assert cores.split(",")[-1] in done.stderr
     assert "terminate called" not in done.stderr
 
