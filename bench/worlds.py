@@ -8,7 +8,8 @@ the same system, and one of a system whose METG is 1.5 times as large. The colum
     METG, overhead, quiet   share of intervals that hold the truth: METG in the state that the median run saw
     of mean                 the same of METG in the mean state
     +-, off                 median half-width of METG's interval, median distance of METG from the truth
-    A/A                     share of pairs of the same system that are called different
+    A/A, best               share of pairs of the same system that are called different, and share of those of
+                            which one would be named the best alone
     ratio, +-               share of intervals of the ratio that hold 1.5, their median half-width
 """
 
@@ -29,8 +30,11 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "python"))
 from arguments import count, names, positive
 from noisy_worlds import APART, WORLDS, Trial, trial
 
+from taskgrain.results import ranking
+
 _HEAD = (
-    "world                METG  mean overhead quiet     +-     off  rounds seconds none    A/A  ratio     +-"
+    "world                METG  mean overhead quiet     +-     off  "
+    "rounds seconds none    A/A  best ratio    +-"
 )
 
 
@@ -59,7 +63,8 @@ def row(name: str, trials: Sequence[Trial]) -> str:
         f"{_middle(one.rounds for one in found):7.0f} {_middle(each.seconds for each in trials):7.1f}",
         f"{1.0 - len(known) / len(found):4.0%}",
         f"{np.mean([each.same.decided for each in trials]):6.1%}",
-        f"{_share([one.contains(APART) for one in ratios]):>6} {_middle(widths):6.1%}",
+        f"{np.mean([not all(map(ranking.ties, (each.same, each.same.inverse()))) for each in trials]):5.1%}",
+        f"{_share([one.contains(APART) for one in ratios])} {_middle(widths):5.1%}",
     ]
     return " ".join(words)
 

@@ -32,6 +32,9 @@ class Ranked(Protocol):
 
 
 C = TypeVar("C", bound=Ranked)
+MARGIN = 1.05
+"""How many times as large a METG surely is before its system is called slower. Processes and sessions of one
+build differ by up to as much, and an interval knows only of those that were measured."""
 
 
 @dataclass(frozen=True)
@@ -105,20 +108,25 @@ def standing(cells: Sequence[C]) -> Standing[C]:
 
     def ties_with_first(cell: C) -> bool:
         ratio = cell.ratio_to(known[0].name)
-        return cell is known[0] or (cell.metg.ends[0] <= least if ratio is None else ratio.ends[0] <= 1.0)
+        return cell is known[0] or (cell.metg.ends[0] <= MARGIN * least if ratio is None else ties(ratio))
 
-    ties = tuple(filter(ties_with_first, known))
-    end = max((cell.metg.ends[1] for cell in ties), default=math.inf)
+    level = tuple(filter(ties_with_first, known))
+    end = MARGIN * max((cell.metg.ends[1] for cell in level), default=math.inf)
 
     def behind_all_ties(cell: C) -> bool:
         compared = cell.ratio_to(known[0].name) is not None
-        return cell not in ties and (compared or cell.metg.ends[0] > end)
+        return cell not in level and (compared or cell.metg.ends[0] > end)
 
     return Standing(
-        ties=ties,
+        ties=level,
         behind=tuple(filter(behind_all_ties, known)),
         unknown=tuple(cell for cell in cells if cell.metg.about is None),
     )
+
+
+def ties(ratio: Interval) -> bool:
+    """Whether a METG that is so many times the best one may be as good."""
+    return ratio.ends[0] <= MARGIN
 
 
 def ratio(cell: Ranked, to: Ranked) -> Interval | None:

@@ -81,7 +81,7 @@ def _orders(cells: Sequence[Cell]) -> Iterable[str]:
         bounded = {name: one for name, one in ratios.items() if one and (one.low or one.high)}
         others = [cell for cell in here if cell is not best and cell.name not in bounded]
         known = [cell for cell in here if cell.name in bounded]
-        ties = [cell.system for cell in known if bounded[cell.name].ends[0] <= 1.0]
+        ties = [cell.system for cell in known if ranking.ties(bounded[cell.name])]
         unknown = [cell.system for cell in others if not cell.metg.value]
         apart = [cell.system for cell in others if cell.metg.value]
         slower = len(known) - len(ties)

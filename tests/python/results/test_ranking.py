@@ -66,8 +66,9 @@ def test_a_ratio_decides_where_intervals_overlap() -> None:
     slower = cell("b", Interval(1.2e-6, 0.5e-6, 3e-6), Interval(1.2, 1.1, 1.3))
     tied = cell("c", Interval(1.3e-6, 0.5e-6, 3e-6), Interval(1.3, 0.9, 1.8))
     unbounded = cell("d", Interval(1.4e-6, 0.5e-6, 3e-6), Interval(1.4, None, 1.8))
-    found = standing([unbounded, tied, slower, first])
-    assert systems(found.ties) == ["a", "c", "d"]
+    hardly = cell("e", Interval(1.5e-6, 1.4e-6, 1.6e-6), Interval(1.06, 1.04, 1.08))
+    found = standing([unbounded, tied, slower, first, hardly])
+    assert systems(found.ties) == ["a", "c", "d", "e"], "two processes of one build differ by as much"
     assert systems(found.behind) == ["b"]
 
 
