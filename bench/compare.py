@@ -5,6 +5,7 @@
 Each seed is one study in one of the worlds of `tests/python/noisy_worlds.py`, compared in one of these ways:
 
     within      two systems in the same rounds, four cells
+    1+1         one session of each build, two cells; sessions scatter by 5 %
     5+1         five sessions of one build and one of another, two cells; sessions scatter by 5 %
     5+5         the same with five of each
     build       two builds of one cell side by side, looked at until it is decided (compare --build)
@@ -38,12 +39,17 @@ from noisy_worlds import WORLDS, World
 TIMES = 1.2
 
 
+def across_once(world: World, times: float, seed: int) -> Trial:
+    return across(world, times, seed, sessions=(1, 1))
+
+
 def across_both(world: World, times: float, seed: int) -> Trial:
     return across(world, times, seed, sessions=(5, 5))
 
 
 WAYS: dict[str, Callable[..., Trial]] = {
     "within": within,
+    "1+1": across_once,
     "5+1": across,
     "5+5": across_both,
     "build": until_decided,

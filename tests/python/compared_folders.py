@@ -52,6 +52,7 @@ def runs(
     noise: float = 0.01,
     time: float = 0.0,
     seed: object = 0,
+    clock: float = 1.0,
 ) -> list[Line]:
     """Rounds of all sizes and of the empty kernel, of a system with so much overhead a task."""
     dice = random.Random(zlib.crc32(f"{system} {pattern} {seed}".encode()))
@@ -59,13 +60,13 @@ def runs(
     for number in rounds:
         for size in (*SIZES, 0):
             tasks = STEPS * WIDTH
-            seconds = tasks * (overhead + size * TAU) / CORES * (1.0 + noise * dice.gauss(0.0, 1.0))
+            seconds = tasks * (overhead + size * TAU) / CORES * (1.0 + noise * dice.gauss(0.0, 1.0)) / clock
             found.append({
                 "schema": 1, "kind": "run", "time": time + number, "cell": f"{system}/{pattern}/width=4",
                 "phase": "measure" if size else "floor", "round": number, "iterations": size, "steps": STEPS,
                 "seconds": [seconds], "prepare_seconds": [], "tasks": tasks, "work": WORK * size * tasks,
-                "work_unit": "flop", "cores": CORES, "busy": 0.0, "reference_before": [PEAK] * CORES,
-                "reference_after": [PEAK] * CORES,
+                "work_unit": "flop", "cores": CORES, "busy": 0.0, "reference_before": [clock * PEAK] * CORES,
+                "reference_after": [clock * PEAK] * CORES,
             })  # fmt: skip
     return found
 
@@ -89,6 +90,7 @@ def measured(
     noise: float = 0.01,
     machine: object = MACHINE,
     study: str = STUDY,
+    clock: float = 1.0,
     **changes: Any,
 ) -> Path:
     """A folder of one session: systems by the overhead of their tasks, all of one build."""
@@ -97,5 +99,6 @@ def measured(
     for pattern in patterns:
         for system, overhead in overheads.items():
             lines.append(cell(system, pattern, time))
-            lines += runs(system, pattern, overhead, noise=noise, time=time, seed="/".join(folder.parts[-2:]))
+            seed = "/".join(folder.parts[-2:])
+            lines += runs(system, pattern, overhead, noise=noise, time=time, seed=seed, clock=clock)
     return write(folder, lines, machine, study)

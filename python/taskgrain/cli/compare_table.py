@@ -104,7 +104,9 @@ def _cell(cell: Compared) -> dict[str, Any]:
         "regression": cell.regression,
         "together": cell.together,
         "sessions": list(cell.sessions),
-        "scatter": between and {"deviation": between.deviation, "freedom": between.freedom},
+        "scatter": between
+        and {"deviation": between.deviation, "freedom": between.freedom, "measured": between.own},
+        "clock": cell.clock,
         "iterations": cell.iterations,
         "ratios": {
             name: {"value": one.value, "low": one.low, "high": one.high, "rounds": one.rounds}

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from taskgrain.estimate.bootstrap import BootstrapSample
 from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
 from taskgrain.estimate.line import Line, inflated, line
 from taskgrain.estimate.table import Table
@@ -33,6 +34,10 @@ class Crossing:
     """The half-width of METG that more rounds do not make smaller."""
     line: Line
     """The line of the sizes, which the overhead is read off in any case."""
+
+    def sample(self, factor: float = 0.0) -> BootstrapSample:
+        """METG with its resamples, times the factor that `factor` is the logarithm of."""
+        return BootstrapSample(self.metg + factor, self.metg_draws + factor, self.systematic, self.line.off)
 
     @property
     def inflation(self) -> float:

@@ -79,6 +79,9 @@ class Metg:
     ending: Ending
     threshold: float
     metg: Interval = Interval()
+    work: Interval = Interval()
+    """What a task of METG does, in the kernel's unit: METG times the peak rate times the threshold. It does
+    not depend on the clock, as far as overhead and kernel slow alike."""
     iterations: float | None = None
     overhead: Interval = Interval()
     """The part of a task that is no work, in seconds of a core."""
@@ -184,7 +187,12 @@ def estimate(
         if found is not None:
             log_metg = found.metg
             numbers = _numbers(found, table, threshold, confidence, best_rate, steady, seed)
-        numbers["iterations"] = _iterations(table, typical_g, log_metg)
+        clockless = crossing(table.at_one_clock(), picks, threshold)
+        if clockless is not None:
+            at = clockless.metg + target
+            rounds_there = _rounds_at(table, log_metg)
+            numbers["work"] = clockless.sample(target).interval(rounds_there, confidence).exp()
+        numbers["iterations"] = math.exp(float(np.interp(at, table.log_work, np.log(table.iterations))))
         if rounds > 1 and not numbers["metg"].known:
             warnings.append(notice("no_bound"))
         warnings += _gap_warning(table, at)
@@ -223,7 +231,7 @@ def _numbers(
         return sample.interval(rounds, confidence).exp()
 
     numbers: dict[str, float | Interval] = {"systematic": found.systematic, "inflation": found.inflation}
-    numbers["metg"] = within(found.metg_draws, found.metg, found.systematic)
+    numbers["metg"] = found.sample().interval(rounds, confidence).exp()
     line = found.line
     if math.isfinite(line.overhead):
         numbers["overhead"] = within(line.overhead_draws, line.overhead, line.systematic(threshold))
@@ -252,11 +260,6 @@ def _start_warning(table: Table) -> list[Notice]:
     if share > MOST_START:
         return [notice("start_dominates", start=start, share=share)]
     return [notice("start_taken_off", start=start, share=share)] if share > _LONG_START else []
-
-
-def _iterations(table: Table, log_granularity: Floats, log_metg: float) -> float:
-    rising = np.maximum.accumulate(np.where(np.isnan(log_granularity), -np.inf, log_granularity))
-    return math.exp(float(np.interp(log_metg, rising, np.log(table.iterations))))
 
 
 def _curve(table: Table, picks: NDArray[np.int64], confidence: float) -> tuple[Curve, Floats]:

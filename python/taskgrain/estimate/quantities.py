@@ -74,16 +74,21 @@ def bootstrap_sample(
     picks: NDArray[np.int64],
     threshold: float,
     iterations: int | None = None,
+    *,
+    at_one_clock: bool = False,
 ) -> BootstrapSample | None:
     """The quantity of the samples of `rounds`; `picks` are these rounds [resamples x rounds], in order.
 
-    None where the samples have no such number. Raises ValueError for samples that make no sense.
+    `at_one_clock` takes the reference for a clock: a time is then what a core of it does in it. None where
+    the samples have no such number. Raises ValueError for samples that make no sense.
     """
     used = [one for one in samples if one.round in rounds]
     work = [one for one in used if one.iterations]
     if quantity == "floor":
-        return _floor([one for one in used if not one.iterations], work, rounds, picks)
+        return _floor([one for one in used if not one.iterations], work, rounds, picks, at_one_clock)
     table = Table.of(work)
+    if at_one_clock:
+        table = table.at_one_clock()
     if table.start_share > MOST_START:
         return None
     if quantity in AT_A_SIZE:
@@ -96,17 +101,23 @@ def bootstrap_sample(
     if quantity == "overhead":
         value = BootstrapSample(line.overhead, line.overhead_draws, line.systematic(threshold), line.off)
     else:
-        value = BootstrapSample(found.metg, found.metg_draws, found.systematic, line.off)
+        value = found.sample()
     return value if math.isfinite(value.value) else None
 
 
 def _floor(
-    empty: Sequence[Sample], work: Sequence[Sample], rounds: set[int], picks: NDArray[np.int64]
+    empty: Sequence[Sample],
+    work: Sequence[Sample],
+    rounds: set[int],
+    picks: NDArray[np.int64],
+    at_one_clock: bool,
 ) -> BootstrapSample | None:
     steady = Start.of(work, sorted(rounds)).without(empty)
     if {one.round for one in steady} != rounds:
         return None
-    return BootstrapSample.of(Table.of(steady).log_granularity, picks)
+    table = Table.of(steady)
+    logs = table.log_granularity + table.log_peak if at_one_clock else table.log_granularity
+    return None if np.isnan(logs).all() else BootstrapSample.of(logs, picks)
 
 
 def _at(
@@ -149,8 +160,11 @@ def log_estimate(
     iterations: int | None = None,
     resamples: int = 1000,
     seed: int = 0,
+    at_one_clock: bool = False,
 ) -> LogEstimate | None:
     """The quantity and what its rounds scatter by; None where the samples have no such number.
+
+    With `at_one_clock`, a time is what a core of the reference does in it.
 
     Raises ValueError for samples that make no sense.
     """
@@ -158,5 +172,7 @@ def log_estimate(
     if not rounds:
         return None
     picks = picked_rounds(len(rounds), resamples, np.random.default_rng(seed))
-    found = bootstrap_sample(samples, quantity, rounds, picks, threshold, iterations)
+    found = bootstrap_sample(
+        samples, quantity, rounds, picks, threshold, iterations, at_one_clock=at_one_clock
+    )
     return None if found is None else LogEstimate.within(found.interval(len(rounds)))

@@ -6,6 +6,9 @@ counted. Its scatter comes from sessions of one build, S² with f degrees of fre
 builds with m and n sessions has Student's interval of the difference of two means,
 
     t(f) · sqrt(v / m + v' / n),   v = S² + what their sessions are worse known than those S² comes from.
+
+Few sessions tell S² badly, and one of each side tells nothing of it: what is usual fills it up to ten degrees
+of freedom.
 """
 
 from __future__ import annotations
@@ -32,6 +35,8 @@ class Scatter:
     within: float
     """The part of it that the rounds of the sessions explain, on average."""
     freedom: int
+    own: int = 0
+    """Degrees of freedom that were measured; the others are what is usual."""
 
     @property
     def deviation(self) -> float | None:
@@ -48,7 +53,25 @@ def scatter(groups: Sequence[Sequence[LogEstimate]]) -> Scatter | None:
     squares = sum(_squares([one.value for one in group]) for group in repeated)
     within = fmean(one.error**2 for group in repeated for one in group)
     # Sessions cannot scatter less than their rounds do; where they seem to, there were too few.
-    return Scatter(max(squares / freedom, within), within, freedom)
+    return Scatter(max(squares / freedom, within), within, freedom, freedom)
+
+
+USUAL = Scatter(variance=0.06**2, within=0.02**2, freedom=10)
+"""Between quiet sessions of one machine and build, hours apart and at one clock, whose rounds know METG
+within ±4 %: docs/explanation/how-runs-are-compared.md has the figures."""
+
+
+def filled_up(known: Scatter | None) -> Scatter:
+    """What is known, and what is usual in place of the degrees of freedom that it lacks."""
+    if known is None or not math.isfinite(known.variance) or known.freedom >= USUAL.freedom:
+        return known or USUAL
+    lacks = USUAL.freedom - known.freedom
+
+    def mean(of_known: float, usual: float) -> float:
+        return (known.freedom * of_known + lacks * usual) / USUAL.freedom
+
+    variance, within = mean(known.variance, USUAL.variance), mean(known.within, USUAL.within)
+    return Scatter(variance, within, USUAL.freedom, known.freedom)
 
 
 def _squares(values: Sequence[float]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -99,6 +99,13 @@ class Table:
             np.where(np.isnan(some), all_of, some) for some, all_of in zip(resampled, known, strict=True)
         ]
         return filled[0], filled[1]
+
+    def at_one_clock(self) -> Table:
+        """The same with the reference for a clock: granularity is what a core of it does in that time, in the
+        unit of the work. A slower clock lengthens both, and cancels."""
+        return replace(
+            self, log_granularity=self.log_work - self.log_efficiency, log_peak=np.zeros_like(self.log_peak)
+        )
 
     @property
     def fit(self) -> NDArray[np.bool_]:

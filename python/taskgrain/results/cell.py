@@ -105,7 +105,7 @@ class Cell:
         return self.number("metg")
 
     def number(self, name: str) -> Interval:
-        """A quantity of its result by name: `metg`, `overhead`, `quiet`, `floor` or `start`."""
+        """A quantity of its result by name: `metg`, `work`, `overhead`, `quiet`, `floor` or `start`."""
         return self.result.number(name) if self.result else Interval()
 
     def ratio_to(self, other: str) -> Interval | None:

@@ -275,6 +275,12 @@ OF_A_CELL = (
         _REQUEST,
         lambda cell: outcome.long(cell) if outcome.asked(cell) else quantity.NOTHING,
     ),
+    field(
+        "result.work",
+        "Work at METG",
+        _FIRST,
+        as_text=lambda cell: quantity.work(cell.number("work").value, work_unit(cell) or ""),
+    ),
     field("result.iterations", "Iterations at METG", _REQUEST, name="crossing_iterations"),
     field("result.overhead", "Overhead", _FIRST | _TERMINAL),
     field(

@@ -381,6 +381,9 @@ class MetgLine(OfCell):
     metg: float | None = _positive("METG", "s", always=True)
     low: float | None = _positive("lower end of its 95 % interval", "s", always=True)
     high: float | None = _positive("upper end of its 95 % interval", "s", always=True)
+    work: float | None = _positive("work of a task at METG, which does not depend on the clock", "work_unit")
+    work_low: float | None = _positive("lower end of its 95 % interval", "work_unit")
+    work_high: float | None = _positive("upper end of its 95 % interval", "work_unit")
     iterations: float | None = _positive("iterations of a task at METG", always=True)
     overhead: float | None = _positive("of a task at METG: what remains at no work", "s")
     overhead_low: float | None = _positive("lower end of its 95 % interval", "s")
@@ -414,7 +417,7 @@ class MetgLine(OfCell):
     runs: int | None = _integer("runs of the cell")
 
     def number(self, name: str) -> Interval:
-        """A quantity with its interval: `metg`, `overhead`, `quiet`, `floor` or `start`."""
+        """A quantity with its interval: `metg`, `work`, `overhead`, `quiet`, `floor` or `start`."""
         prefix = "" if name == "metg" else f"{name}_"
         return Interval(getattr(self, name), getattr(self, f"{prefix}low"), getattr(self, f"{prefix}high"))
 

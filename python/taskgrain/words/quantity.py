@@ -71,6 +71,11 @@ def rate(value: float | None, unit: str, digits: int = 3) -> str:
     return f"{_fixed(value, scale, place)} {prefix}{rate_unit(unit)}"
 
 
+def work(value: float | None, unit: str, digits: int = 3) -> str:
+    """An amount of work: `10.6 kFLOP`."""
+    return rate(value, unit, digits).removesuffix("/s")
+
+
 def rate_unit(unit: str) -> str:
     """The unit of a rate of work: `flop` makes `FLOP/s`."""
     return f"{_WORK.get(unit, unit or 'units')}/s"

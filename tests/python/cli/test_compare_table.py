@@ -52,7 +52,7 @@ def test_a_reason_is_given_once_for_all_its_cells() -> None:
 
 
 def test_notes_follow() -> None:
-    between = Scatter(0.03**2, 1e-4, 3)
+    between = Scatter(0.03**2, 1e-4, 3, 3)
     cells = [replace(cell(), between=between, notes=("b uses 1 of the cores, a 2",))] * 2
     text = printed(replace(comparison(*cells), unmatched=(("old", 2),)), 200)
     assert text.count("Note: b uses 1 of the cores, a 2.") == 1
@@ -61,10 +61,10 @@ def test_notes_follow() -> None:
 
 
 def test_a_scatter_that_is_not_known_is_left_out() -> None:
-    found = comparison(replace(cell(), between=Scatter(math.inf, math.inf, 3)))
+    found = comparison(replace(cell(), between=Scatter(math.inf, math.inf, 3, 3)))
     assert "scatter" not in printed(found, 200)
     (one,) = json.loads(json.dumps(as_json(found), allow_nan=False))["cells"]
-    assert one["scatter"] == {"deviation": None, "freedom": 3}
+    assert one["scatter"] == {"deviation": None, "freedom": 3, "measured": 3}
 
 
 def test_names_leave_out_what_is_the_same() -> None:
@@ -74,7 +74,7 @@ def test_names_leave_out_what_is_the_same() -> None:
 
 
 def test_the_document_has_all_of_it() -> None:
-    between = Scatter(0.03**2, 1e-4, 3)
+    between = Scatter(0.03**2, 1e-4, 3, 3)
     found = json.loads(
         json.dumps(
             as_json(comparison(replace(cell(), between=between, iterations=90), LONG)), allow_nan=False
@@ -83,6 +83,7 @@ def test_the_document_has_all_of_it() -> None:
     assert found["confidence"] == 0.95 and found["interval_confidence"] == 0.975
     assert found["regressions"] == 1
     first, second = found["cells"]
-    assert first["scatter"] == {"deviation": pytest.approx(0.03), "freedom": 3} and second["scatter"] is None
+    assert first["scatter"] == {"deviation": pytest.approx(0.03), "freedom": 3, "measured": 3}
+    assert second["scatter"] is None and second["clock"] is None
     assert first["ratios"]["floor"] == {"value": 1.31, "low": 1.28, "high": 1.345, "rounds": 4}
     assert (first["why"], first["sessions"], first["iterations"]) == (None, [1, 1], 90)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from simulated_system import (
     PEAK,
     QUIET,
+    WORK,
     Noise,
     SimulatedSystem,
     bump,
@@ -113,7 +114,7 @@ def test_other_overheads_and_thresholds(threshold: float, exponent: float) -> No
 
 @pytest.mark.parametrize("depth", [0.04, 0.5])
 def test_a_clock_that_drifts_moves_metg_as_it_moves_all_times(depth: float) -> None:
-    held = 0
+    held = held_work = 0
     for seed in range(100):
         phase = 0.37 * seed
 
@@ -124,8 +125,10 @@ def test_a_clock_that_drifts_moves_metg_as_it_moves_all_times(depth: float) -> N
         found = estimate(samples_of(system, SIZES, 12), resamples=400)
         held += found.metg.contains(2.0 * OVERHEAD)
         assert found.metg.value == pytest.approx(2.0 * OVERHEAD, rel=max(0.12, 0.8 * depth))
-        assert found.iterations == pytest.approx(100.0, rel=0.15), "work against work does not know the clock"
-    assert held >= 93
+        held_work += found.work.contains(100.0 * WORK)
+        assert found.iterations == pytest.approx(100.0, rel=0.05), "work against work does not know the clock"
+        assert found.work.value == pytest.approx(100.0 * WORK, rel=0.05)
+    assert held >= 93 and held_work >= 93
 
 
 def test_metg_of_a_slow_session_foretells_that_of_quiet_cores() -> None:

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from taskgrain.estimate.quantities import LogEstimate
-from taskgrain.estimate.sessions import Scatter, ratio_of_pairs, ratio_of_sessions, scatter
+from taskgrain.estimate.sessions import (
+    USUAL,
+    Scatter,
+    filled_up,
+    ratio_of_pairs,
+    ratio_of_sessions,
+    scatter,
+)
 
 
 def sessions(
@@ -42,6 +49,15 @@ def test_sessions_that_agree_by_chance_scatter_no_less_than_their_rounds() -> No
 @pytest.mark.parametrize("groups", [[], [[LogEstimate(0.0, 0.1)], [LogEstimate(0.0, 0.1)]], [[]]])
 def test_without_two_sessions_of_one_build_nothing_is_known(groups: Sequence[Sequence[LogEstimate]]) -> None:
     assert scatter(groups) is None
+
+
+def test_what_is_usual_takes_the_place_of_what_is_missing() -> None:
+    assert filled_up(None) == USUAL
+    few = filled_up(Scatter(0.01**2, 0.0, 4, 4))
+    assert (few.freedom, few.own) == (10, 4)
+    assert few.variance == pytest.approx((4 * 0.01**2 + 6 * USUAL.variance) / 10)
+    for enough in (Scatter(0.01**2, 0.0, 10, 10), Scatter(math.inf, math.inf, 1, 1)):
+        assert filled_up(enough) == enough
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, 2), (1, 5), (3, 3), (5, 5)])

@@ -51,6 +51,15 @@ def test_a_size_that_is_missing_from_a_resample_says_what_it_says_in_all() -> No
         assert some.shape == (2, 5) and some[0, 4] == all_of[4] == some[1, 4]
 
 
+def test_a_clock_that_changes_cancels_at_one_clock() -> None:
+    system = SimulatedSystem(constant(1e-7), QUIET, drift=lambda at: 1.0 + 0.1 * (at % 7))
+    table = Table.of(samples_of(system, SIZES, 6)).at_one_clock()
+    for column, size in enumerate(SIZES):
+        expected = (1e-7 + size * 1e-9) * PEAK
+        assert np.exp(table.log_granularity[:, column]) == pytest.approx([expected] * 6)
+    assert np.exp(table.log_work - table.locations()[0]) == pytest.approx(np.exp(table.locations()[1]))
+
+
 def test_start_and_end_of_a_run_are_taken_off_and_their_error_is_in_the_resamples() -> None:
     start = 0.2 * 4e-4  # of a run of 1000 steps at the crossing
     system = SimulatedSystem(constant(1e-7), Noise(run=0.02), start_seconds=start)

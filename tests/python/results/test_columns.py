@@ -47,6 +47,7 @@ def test_columns_of_numbers_sort_by_numbers(column: Quantity) -> None:
         floor_low=0.9e-6,
         floor_high=1.1e-6,
         iterations=120.0,
+        work=15e3,
         run={"tasks": 1000, "dependencies": 1, "prepare_seconds": (2e-9,), "peak_rss_bytes": 2**20},
         start=1e-6,
         overhead=1e-6,

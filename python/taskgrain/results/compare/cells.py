@@ -5,15 +5,17 @@ docs/explanation/how-runs-are-compared.md says why it is done so.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Literal
 
 from taskgrain.estimate.decision import Decision, decision
 from taskgrain.estimate.quantities import AT_A_SIZE, LogEstimate, Quantity, log_estimate, shared_size
 from taskgrain.estimate.ratio import Ratio, ratio
-from taskgrain.estimate.sessions import Scatter, ratio_of_pairs, ratio_of_sessions, scatter
+from taskgrain.estimate.sessions import Scatter, filled_up, ratio_of_pairs, ratio_of_sessions, scatter
 from taskgrain.results.cell import Cell
 from taskgrain.results.compare.conditions import differences, settings, too_far_apart
 from taskgrain.results.compare.sides import Side, repeats
@@ -66,6 +68,9 @@ class Compared:
     """Contender over baseline; those that there are."""
     between: Scatter | None = None
     """How sessions scatter, where that was needed: in the quantity that the verdict is given by."""
+    clock: float | None = None
+    """How many times as much the reference did beside the contender, if the sides were measured apart: all
+    ratios are at one clock then."""
     iterations: int | None = None
     """Iterations of the tasks that rates and efficiencies are of."""
     failed: bool = False
@@ -155,8 +160,10 @@ class _Pair:
         why = (
             _ends(contender, labels[0])
             or _ends(baseline, labels[1])
-            or _incomparable(contender, baseline, groups, matched)
+            or _incomparable(contender, baseline, matched)
         )
+        if too_far_apart(contender, baseline, groups):
+            groups = []
         blank = Compared(
             *labels,
             contender[0].system,
@@ -167,6 +174,7 @@ class _Pair:
             bool(matched),
             (len(contender), len(baseline)),
             failed=failed,
+            clock=None if matched else _clock(contender, baseline),
             notes=tuple(_notes(contender, baseline)),
         )
         return cls(blank, contender, baseline, groups, matched)
@@ -224,16 +232,19 @@ class _Pair:
         def known(measurements: Measurements) -> list[LogEstimate]:
             each = [
                 log_estimate(
-                    one.samples, quantity, threshold=threshold, iterations=iterations, resamples=_RESAMPLES
+                    one.samples,
+                    quantity,
+                    threshold=threshold,
+                    iterations=iterations,
+                    resamples=_RESAMPLES,
+                    at_one_clock=True,
                 )
                 for one in measurements
             ]
             return [one for one in each if one is not None]
 
-        between = scatter([known(group) for group in self.groups if len(group) > 1])
+        between = filled_up(scatter([known(group) for group in self.groups if len(group) > 1]))
         sides = known(self.contender), known(self.baseline)
-        if between is None:
-            return None, None
         if not all(sides):
             beyond = _bounds(self.contender[0].cell, self.baseline[0].cell) if quantity == "metg" else None
             return beyond, between
@@ -284,7 +295,6 @@ def _matched(contender: Measurements, baseline: Measurements) -> list[tuple[Meas
 def _incomparable(
     contender: Measurements,
     baseline: Measurements,
-    groups: Sequence[Measurements],
     matched: Sequence[tuple[Measurement, Measurement]],
 ) -> str:
     first = baseline[0]
@@ -302,12 +312,7 @@ def _incomparable(
     for one in (*baseline, *contender):
         if why := next(differences(first, one), ""):
             return why
-    if not any(len(group) > 1 for group in groups):
-        return (
-            "no scatter between sessions is known; measure one of the builds again in another folder, or "
-            "both of them together with --build"
-        )
-    return too_far_apart(contender, baseline, groups)
+    return ""
 
 
 def _groups(contender: Measurements, baseline: Measurements, every: Measurements) -> list[list[Measurement]]:
@@ -325,6 +330,15 @@ def _groups(contender: Measurements, baseline: Measurements, every: Measurements
             same = (one.system, one.build) in {(each.system, each.build) for each in baseline}
             groups[one.system, one.build, same and id(one) in inside].append(one)
     return list(groups.values())
+
+
+def _clock(contender: Measurements, baseline: Measurements) -> float | None:
+    """The reference beside the contender over that beside the baseline: the medians of their runs."""
+    peaks = [
+        [sample.peak for one in measurements for sample in one.samples if math.isfinite(sample.peak)]
+        for measurements in (contender, baseline)
+    ]
+    return median(peaks[0]) / median(peaks[1]) if all(peaks) else None
 
 
 def _failed(measurement: Measurement) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from statistics import geometric_mean, median
 
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Ratio
@@ -17,6 +18,10 @@ _BESIDE: tuple[Quantity, ...] = ("metg", "floor", "rate", "efficiency")
 _VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "undecided", "not comparable")
 _SHOWN = 3
 """Cells that a reason names."""
+_MANY = 5
+"""Cells of which the median says something."""
+_MOVED = 1.02
+"""A clock that differs by more is said."""
 
 
 def remarks(found: Comparison) -> list[str]:
@@ -36,10 +41,18 @@ def summary(found: Comparison) -> list[str]:
     if counts["not comparable"] == len(found.cells):
         return [first]
     return [
-        first,
+        first + _in_the_median(found),
         f"All intervals of {by} hold at once with {quantity.percent(found.question.confidence)} "
         f"(each with {quantity.percent(found.confidence, 2)}); the others hold with 95 % each.",
     ]
+
+
+def _in_the_median(found: Comparison) -> str:
+    known = [one.value for cell in found.cells if (one := cell.ratios.get(found.question.by)) and one.value]
+    if len(known) < _MANY or len({cell.contender for cell in found.cells}) > 1:
+        return ""
+    middle, least, most = (f"{of(known):.2f}" for of in (median, min, max))
+    return f" The median ratio is {middle}; all lie between {least} and {most}."
 
 
 def called(one: Quantity) -> str:
@@ -49,7 +62,10 @@ def called(one: Quantity) -> str:
 
 def ratios_beside(found: Comparison, cells: Sequence[Compared]) -> list[Quantity]:
     """The quantities with ratios beside the one that decides."""
-    return [one for one in _BESIDE if one != found.question.by and any(one in cell.ratios for cell in cells)]
+    shown = [one for one in _BESIDE if one != found.question.by]
+    if all(cell.clock for cell in cells):  # at one clock, a rate is an efficiency
+        shown = [one for one in shown if one != "rate"]
+    return [one for one in shown if any(one in cell.ratios for cell in cells)]
 
 
 def shown(found: Ratio | None) -> str:
@@ -77,6 +93,7 @@ def _notes(found: Comparison) -> list[str]:
         for label, number in found.unmatched
     ]
     notes += list(dict.fromkeys(f"Note: {note}." for cell in found.cells for note in cell.notes))
+    notes += _clocks(found.cells)
     for together, what in ((False, "Sessions of one build"), (True, "Ratios of single sessions")):
         across = [one.between for one in found.cells if one.between and one.together == together]
         if not across:
@@ -85,9 +102,33 @@ def _notes(found: Comparison) -> list[str]:
         if not known:
             continue
         low, high = (quantity.percent(end(known), 1) for end in (min, max))
-        freedom = min(one.freedom for one in across)
+        freedom, own = min(one.freedom for one in across), min(one.own for one in across)
+        if not own:
+            notes.append(_ASSUMED.format(low))
+            continue
+        filled = f", of which {freedom - own} are what is usual" if own < freedom else ""
         notes.append(
             f"{what} scatter by {low} to {high} (standard deviation), known with "
-            f"{quantity.counted(freedom, 'degree')} of freedom at least."
+            f"{quantity.counted(freedom, 'degree')} of freedom at least{filled}."
         )
     return notes
+
+
+_ASSUMED = (
+    "How much sessions of one build scatter here is not known, as none was measured in two sessions that lie "
+    "as far apart as the sides: {} (standard deviation) is usual, and counts."
+)
+
+
+def _clocks(cells: Sequence[Compared]) -> list[str]:
+    """How the clock differed between sides that were measured apart."""
+    sides: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for cell in cells:
+        if cell.clock and cell.ratios:
+            sides[cell.contender, cell.baseline].append(cell.clock)
+    return [
+        f"Beside {contender} the kernel alone reached {times:.2f} times what it reached beside {baseline}: "
+        "all times are compared at one clock, as what the kernel alone does in them."
+        for (contender, baseline), found in sides.items()
+        if not 1.0 / _MOVED < (times := geometric_mean(found)) < _MOVED
+    ]

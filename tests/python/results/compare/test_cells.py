@@ -12,6 +12,7 @@ from typing import Any
 import compared_folders as made
 import pytest
 
+from taskgrain.estimate.sessions import USUAL
 from taskgrain.results.compare.cells import QUANTITIES, Compared, Comparison, Question, compare
 from taskgrain.results.compare.sides import sides
 
@@ -111,8 +112,8 @@ def test_two_builds_across_sessions_with_the_scatter_of_sessions(tmp_path: Path)
     cell = only(compared(old, new))
     assert (cell.verdict, cell.together, cell.sessions) == ("slower", False, (4, 4))
     assert cell.ratios["metg"].value == pytest.approx(1.4, rel=0.05)
-    assert cell.between is not None and cell.between.freedom == 6
-    assert 0.005 < cell.between.deviation < 0.06
+    assert cell.between is not None and cell.between.own == 6
+    assert cell.between.deviation is not None and 0.03 < cell.between.deviation < 0.06
     assert only(compared(new, old)).verdict == "faster"
 
 
@@ -121,7 +122,7 @@ def test_one_new_session_against_repeated_old_ones(tmp_path: Path) -> None:
     new = repeated(tmp_path / "new", 1.5e-7, NEW, times=1, first=5.0)
     cell = only(compared(old, new))
     assert (cell.verdict, cell.sessions) == ("slower", (1, 5))
-    assert cell.between is not None and cell.between.freedom == 4
+    assert cell.between is not None and cell.between.own == 4
     assert {"floor", "rate", "efficiency"} <= cell.ratios.keys()
 
 
@@ -131,9 +132,9 @@ def test_the_scatter_may_come_from_a_third_side(tmp_path: Path) -> None:
     new = repeated(tmp_path / "new", 2e-7, NEW, times=1, first=5.0)
     by_side = {cell.contender: cell for cell in compared(first, new, again).cells}
     assert by_side[new].verdict == "slower"
-    assert by_side[new].between is not None and by_side[new].between.freedom == 4
+    assert by_side[new].between is not None and by_side[new].between.own == 4
     same = by_side[again]
-    assert same.between is not None and same.between.freedom == 3, "without the side that is asked about"
+    assert same.between is not None and same.between.own == 3, "without the side that is asked about"
     assert same.notes == ("the build is the same on both sides",)
 
 
@@ -162,18 +163,28 @@ def test_sessions_of_two_machines_are_not_one_side(tmp_path: Path) -> None:
     assert cell.why.startswith("other processors")
 
 
-def test_one_session_of_each_build_shows_nothing(tmp_path: Path) -> None:
-    old, new = (
+def test_one_session_of_each_build_shows_what_is_larger_than_sessions_usually_scatter(tmp_path: Path) -> None:
+    old, slower, alike, again = (
         made.measured(tmp_path / name, {"mpi": overhead}, build=build)
-        for name, overhead, build in (("old", 1e-7, OLD), ("new", 9e-7, NEW))
+        for name, overhead, build in (
+            ("old", 1e-7, OLD), ("slower", 1.5e-7, NEW), ("alike", 1.1e-7, NEW), ("again", 1e-7, OLD),
+        )
+    )  # fmt: skip
+    cell = only(compared(old, slower))
+    assert cell.verdict == "slower" and cell.between == USUAL
+    assert only(compared(old, alike)).verdict == "undecided"
+    assert only(compared(old, again)).between == USUAL, "what is asked is no scatter"
+
+
+@pytest.mark.parametrize("by", ["metg", "overhead", "floor", "rate", "efficiency"])
+def test_sessions_are_compared_at_one_clock(tmp_path: Path, by: Any) -> None:
+    old, new = (
+        made.measured(tmp_path / name, {"mpi": 1e-7}, build=build, clock=clock)
+        for name, build, clock in (("old", OLD, 1.0), ("new", NEW, 0.7))
     )
-    found = compared(old, new)
-    cell = only(found)
-    assert cell.verdict == "not comparable" and not cell.ratios and not cell.regression
-    assert cell.why.startswith("no scatter between sessions is known")
-    assert found.confidence == 0.95, "there is nothing to correct for"
-    again = made.measured(tmp_path / "again", {"mpi": 1e-7}, build=OLD)
-    assert only(compared(old, again)).verdict == "not comparable", "what is asked is no scatter"
+    cell = only(compared(old, new, question=Question(by)))
+    assert cell.ratios[by].value == pytest.approx(1.0, rel=0.03)
+    assert cell.clock == pytest.approx(0.7)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +212,7 @@ def test_days_are_not_judged_by_one_hour(tmp_path: Path) -> None:
     ]
     new = made.measured(tmp_path / "new", {"mpi": 2e-7}, build=NEW, time=9 * made.DAY)
     cell = only(compared(",".join(map(str, old)), new))
-    assert cell.verdict == "not comparable" and "9 days apart" in cell.why
+    assert cell.between == USUAL, "the sessions of one hour do not tell"
 
 
 def test_builds_of_one_folder_are_of_different_sessions(tmp_path: Path) -> None:
@@ -211,7 +222,7 @@ def test_builds_of_one_folder_are_of_different_sessions(tmp_path: Path) -> None:
         lines += made.runs("mpi", "stencil_1d", overhead)
     folder = made.write(tmp_path / "r", lines)
     cell = only(compared(f"{folder}@{OLD}", f"{folder}@mpi@{NEW[:8]}"))
-    assert not cell.together and cell.why.startswith("no scatter between sessions")
+    assert not cell.together and cell.between == USUAL
 
 
 def test_several_builds_on_one_side_are_not_comparable(tmp_path: Path) -> None:
@@ -271,7 +282,7 @@ def test_a_copy_of_a_folder_is_no_other_session(tmp_path: Path) -> None:
     old, new = repeated(tmp_path / "old", 1e-7, OLD), repeated(tmp_path / "new", 2e-7, NEW, first=4.0)
     again = shutil.copytree(tmp_path / "old" / "0", tmp_path / "copy")
     cell = compared(old, new, again).cells[0]
-    assert cell.between is not None and cell.between.freedom == 6, "the copy adds nothing"
+    assert cell.between is not None and cell.between.own == 6, "the copy adds nothing"
 
 
 def test_another_version_of_taskgrain_is_noted(tmp_path: Path) -> None:

@@ -7,10 +7,12 @@ from dataclasses import replace
 import pytest
 from compared_cells import LONG, cell, comparison
 
+from taskgrain.estimate.quantities import LogEstimate
 from taskgrain.estimate.ratio import Ratio
+from taskgrain.estimate.sessions import USUAL, filled_up, scatter
 from taskgrain.report.changes import ordered
 from taskgrain.results.compare.cells import Question
-from taskgrain.results.compare.text import shown, summary
+from taskgrain.results.compare.text import ratios_beside, remarks, shown, summary
 
 
 def test_the_sentences_say_what_came_of_it_and_how_sure_it_is() -> None:
@@ -28,6 +30,23 @@ def test_the_sentences_say_what_came_of_it_and_how_sure_it_is() -> None:
 def test_what_matters_most_comes_first() -> None:
     found = comparison(cell(verdict="same"), LONG, cell(), cell(verdict="faster"))
     assert [one.verdict for one in ordered(found)] == ["slower", "faster", "undecided", "same"]
+
+
+def test_of_many_cells_the_median_ratio_is_said() -> None:
+    cells = [cell(workload=f"fft/width={number}") for number in range(5)]
+    assert "The median ratio is 1.23; all lie between 1.23 and 1.23." in summary(comparison(*cells))[0]
+    assert "median" not in summary(comparison(*cells[:4]))[0]
+
+
+def test_of_sides_measured_apart_the_clocks_and_the_scatter_are_said() -> None:
+    apart = replace(cell(), clock=0.86, between=USUAL)
+    clock, usual = remarks(comparison(apart))
+    assert clock.startswith("Beside new the kernel alone reached 0.86 times what it reached beside old")
+    assert "6.0 % (standard deviation) is usual" in usual
+    assert "rate" not in ratios_beside(comparison(apart), [apart]), "at one clock it is an efficiency"
+    known = filled_up(scatter([[LogEstimate(0.0, 0.01), LogEstimate(0.02, 0.01)]]))
+    (said,) = remarks(comparison(replace(cell(), clock=1.01, between=known)))
+    assert said.endswith("known with 10 degrees of freedom at least, of which 9 are what is usual.")
 
 
 @pytest.mark.parametrize(
