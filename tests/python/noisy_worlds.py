@@ -18,6 +18,7 @@ from simulated_clock import (
     TAU,
     Curve,
     Machine,
+    Processes,
     Scatter,
     State,
     StatesOf,
@@ -41,6 +42,7 @@ APART = 1.5
 CONSTANT = Curve(lambda n: ITERATIONS * TAU)
 SCATTER = Scatter()
 STEADY = always()
+ONE_PROCESS = Processes()
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class World:
     curve: Curve = CONSTANT
     pause: float = 0.0
     """Seconds between two rounds, in which other cells are measured."""
+    processes: Processes = ONE_PROCESS
     one_overhead: bool = True
     """Whether the overhead of a task is the same at all sizes, so that it is one number."""
 
@@ -113,6 +116,9 @@ WORLDS: dict[str, World] = {
         "a system is 25 % slower for 5 s, then not for 7.5 s",
         system=markov((State(run=1.25), 5.0), (State(), 7.5)),
     ),
+    "processes 3 %": World("each process is 3 % slower or quicker", processes=Processes(0.03, 0.35)),
+    "processes 8 %": World("each process is 8 % slower or quicker", processes=Processes(0.08, 0.35)),
+    "quick starts 8 %": World("the same, and starts in 5 ms", processes=Processes(0.08, 0.005)),
     "load": World(
         "88 % of runs lose 5 to 40 % of their time to others",
         Scatter(slow_runs=0.88, slower=(1.0 / 0.95, 1.0 / 0.6)),
@@ -166,7 +172,7 @@ def trial(world: World, seed: int, budget: float = 60.0, resamples: int = 1000) 
     rng = np.random.default_rng(seed)
     machine = Machine(world.machine, world.scatter, rng)
     curves = (world.curve, world.curve, world.curve.scaled(APART))
-    systems = [System(machine, curve, Timeline(world.system(rng))) for curve in curves]
+    systems = [System(machine, curve, Timeline(world.system(rng)), world.processes) for curve in curves]
     settings = CellSettings(seed=seed, resamples=resamples, search_resamples=min(resamples, 200))
     searches = [MetgSearch(settings) for _ in systems]
     over = drive_together(searches, systems, budget, world.pause)

@@ -16,6 +16,7 @@ from itertools import zip_longest
 import numpy as np
 
 from taskgrain.estimate.sample import Sample
+from taskgrain.measure.crew import Crew
 from taskgrain.measure.experiments.experiment import Experiment, Request
 
 TAU = 1e-8  # seconds of one iteration on quiet cores
@@ -187,6 +188,31 @@ class Curve:
 
 
 @dataclass
+class Process:
+    """A process of a system."""
+
+    slower: float
+    """By what factor its runs are, as long as it lives."""
+    alive: bool = True
+
+    def close(self) -> None:
+        self.alive = False
+
+    def kill(self) -> None:
+        self.close()
+
+
+@dataclass(frozen=True)
+class Processes:
+    """How processes of a system differ, and what another one costs."""
+
+    scatter: float = 0.0
+    """The standard deviation of the logarithm of their runs' times."""
+    start: float = 0.0
+    """Seconds; 0 if there is one process only."""
+
+
+@dataclass
 class System:
     """Runs on the machine, and what its runs saw."""
 
@@ -194,13 +220,33 @@ class System:
     curve: Curve
     states: Timeline
     """Its own."""
+    processes: Processes = Processes()
+    crew: Crew[Process] = field(default_factory=lambda: Crew(True))
     seen: list[State] = field(default_factory=list)
     """By the runs of the rounds: factors averaged over the time of the run."""
 
+    def turn(self, systems: int) -> None:
+        """Before a round: the next process serves, or a fresh one, if it is time for another."""
+        if self.crew.due(self.machine.now, systems):
+            self._start()
+        else:
+            self.crew.turn()
+
+    def _start(self) -> None:
+        begin = self.machine.now
+        self.machine.now += self.processes.start
+        slower = math.exp(self.processes.scatter * float(self.machine.rng.standard_normal()))
+        self.crew.join(Process(slower))
+        self.crew.took(begin, self.machine.now)
+
     def run(self, request: Request) -> list[Sample]:
         machine, scatter, rng = self.machine, self.machine.scatter, self.machine.rng
+        if self.crew.serving is None:
+            self._start()
+        process = self.crew.serving
+        assert process is not None
         unseen = rng.random() < scatter.unseen
-        log_run = scatter.run * rng.standard_normal()
+        log_run = scatter.run * rng.standard_normal() + math.log(process.slower)
         if rng.random() < scatter.outlier_runs:
             log_run += math.log(rng.uniform(3.0, 100.0))
         slower = float(rng.uniform(*scatter.slower)) if rng.random() < scatter.slow_runs else 1.0
@@ -220,7 +266,8 @@ class System:
         peak = math.sqrt(before * machine.after(unseen))
         work = WORK * request.iterations * tasks
         return [
-            Sample(request.iterations, request.round, seconds, work, tasks, CORES, peak) for seconds in times
+            Sample(request.iterations, request.round, seconds, work, tasks, CORES, peak, self.crew.number)
+            for seconds in times
         ]
 
     def _repeat(self, iterations: int, tasks: int, slower: float, noise: float) -> tuple[float, np.ndarray]:
@@ -276,6 +323,9 @@ def drive_together(
     while not all(search.done for search in searches):
         begin = machine.now
         machine.measure_reference()
+        for search, system in zip(searches, systems, strict=True):
+            if not search.done and not search.preparing:
+                system.turn(len(systems))
         for requests in zip_longest(*(search.next_round() for search in searches)):
             for search, system, request in zip(searches, systems, requests, strict=True):
                 if request is None:

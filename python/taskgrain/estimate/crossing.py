@@ -56,8 +56,10 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
     if found is None or not between.enclosed or abs(found.metg - between.metg[0]) >= _FAR:
         return None
     metg, draws, unsure = found.metg, found.metg_draws, found.systematic(threshold)
-    if _UNKNOWN * between.gap < unsure:
-        metg, unsure = float(between.metg[0]), _UNKNOWN * between.gap
+    # Both are wider by what processes differ by.
+    apart = math.hypot(_UNKNOWN * between.gap, found.lasting / (1.0 - threshold))
+    if apart < unsure:
+        metg, unsure = float(between.metg[0]), apart
         draws = _Between.of(table, table.locations(picks), threshold).metg
     return Crossing(metg, draws, unsure, found)
 

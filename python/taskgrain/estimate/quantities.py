@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from taskgrain.estimate.bootstrap import BootstrapSample, picked_rounds
 from taskgrain.estimate.crossing import crossing
+from taskgrain.estimate.processes import lasting
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
 from taskgrain.estimate.start import Start
@@ -117,7 +118,10 @@ def _floor(
         return None
     table = Table.of(steady)
     logs = table.log_granularity + table.log_peak if at_one_clock else table.log_granularity
-    return None if np.isnan(logs).all() else BootstrapSample.of(logs, picks)
+    if np.isnan(logs).all():
+        return None
+    found = BootstrapSample.of(logs, picks)
+    return replace(found, systematic=lasting(found.off, table.process))
 
 
 def _at(
@@ -130,12 +134,12 @@ def _at(
     which = 0 if quantity == "rate" else 1
     value = float(table.locations()[which][column])
     draws = table.locations(picks)[which][:, column]
+    off = (table.log_granularity, table.log_efficiency)[which][:, [column]] - value
+    kept = lasting(off, table.process)
     if which == 1:
-        return BootstrapSample(value, draws, 0.0, table.log_efficiency[:, [column]] - value)
+        return BootstrapSample(value, draws, kept, off)
     # A rate, of work that both share: the same work in a shorter time.
-    return BootstrapSample(
-        log_cores - value, log_cores - draws, 0.0, value - table.log_granularity[:, [column]]
-    )
+    return BootstrapSample(log_cores - value, log_cores - draws, kept, -off)
 
 
 @dataclass(frozen=True)

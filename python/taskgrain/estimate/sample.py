@@ -18,6 +18,8 @@ class Sample:
     cores: int
     peak: float = math.nan
     """The reference beside the run: work per second and core of the kernel alone."""
+    process: int = 0
+    """Tells the processes of the system apart; 0: not known."""
     short: bool = False
     """True for the shorter run of a size, which tells its start and end (`start`)."""
 

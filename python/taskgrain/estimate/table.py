@@ -35,6 +35,7 @@ class Table:
     log_granularity: Floats  # [rounds x sizes]
     log_efficiency: Floats  # [rounds x sizes], against the reference beside the run
     log_peak: Floats  # [rounds x sizes], that reference
+    process: NDArray[np.int64]  # [rounds], which process served it; 0: not known
     rounds: NDArray[np.int64]  # [sizes], how many rounds measured it
     repeats: NDArray[np.int64]  # [sizes]
     log_seconds: Floats  # [sizes], of a repeat, without start and end
@@ -66,12 +67,14 @@ class Table:
         peak = granularity.copy()
         seconds = granularity.copy()
         repeats = np.zeros(len(sizes), dtype=np.int64)
+        process = np.zeros(len(rows), dtype=np.int64)
         for (r, n), run in runs.items():
             at = rows[r], columns[n]
             seconds[at] = median(math.log(s.seconds) for s in run)
             granularity[at] = median(math.log(s.granularity) for s in run)
             peak[at] = math.log(run[0].peak)
             repeats[columns[n]] += len(run)
+            process[rows[r]] = run[0].process
         efficiency = log_work - granularity - peak
         hit = _interrupted(efficiency)
         granularity[hit] = efficiency[hit] = peak[hit] = np.nan
@@ -79,7 +82,9 @@ class Table:
         numbers = np.array(sizes, dtype=float)
         lasted = column_median(seconds)
         share = start.seconds / (start.seconds + math.exp(float(np.median(lasted))))
-        return cls(numbers, log_work, granularity, efficiency, peak, rounds, repeats, lasted, start, share)
+        return cls(
+            numbers, log_work, granularity, efficiency, peak, process, rounds, repeats, lasted, start, share
+        )
 
     def locations(self, picks: NDArray[np.int64] | None = None) -> tuple[Floats, Floats]:
         """Log granularity and log efficiency of each size: locations over the rounds, [sizes].

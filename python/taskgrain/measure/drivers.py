@@ -1,10 +1,9 @@
-"""The drivers of a study: started when needed, ended all together, started again after a crash and now and
-then."""
+"""The drivers of a study: started when needed, ended all together, started again after a crash. Several
+processes of each take turns."""
 
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 from collections import Counter
 from collections.abc import Callable, Collection
@@ -13,6 +12,7 @@ from typing import TypeVar
 from taskgrain.drive.answers import DriverError, OutOfTime, Ready
 from taskgrain.drive.launch.local import fill
 from taskgrain.drive.system import REFERENCE
+from taskgrain.measure.crew import Crew
 from taskgrain.measure.driver import Driver, DriverName
 from taskgrain.measure.plan import Plan
 from taskgrain.words.errors import TaskgrainError, UsageError
@@ -21,12 +21,8 @@ T = TypeVar("T")
 _MOST_RESTARTS = 2
 """A crashed driver is started again so often for one cell in one call: one that crashes more often does so by
 itself."""
-_SHARE = 1.0 / 8.0
-"""The share of a study's time that starting fresh processes may take."""
 _SLOWER = 10.0
 """A fresh start may take so many times as long as the one before it."""
-_QUICK = 1.0
-"""Seconds of the slowest start that is repeated: tasks of slower systems hardly depend on their place."""
 
 
 class Drivers:
@@ -35,10 +31,8 @@ class Drivers:
     def __init__(self, plan: Plan, time_left: Callable[[], float]) -> None:
         """`time_left` until whatever a driver does has to stop."""
         self._plan, self._time_left = plan, time_left
-        self._drivers: dict[DriverName, Driver] = {}
+        self._crews: dict[DriverName, Crew[Driver]] = {}
         self._restarts: Counter[str] = Counter()
-        self._began: dict[DriverName, tuple[float, float]] = {}
-        """When each last began to start, and the seconds that this took, with the end of the one before."""
         self._files: dict[DriverName, list[tuple[int, int, int]]] = {}
         """The files of each driver, when it was first started."""
         self.ready: dict[DriverName, Ready] = {}
@@ -46,43 +40,49 @@ class Drivers:
 
     def get(self, name: DriverName) -> Driver:
         """A driver that runs; started if it does not. Raises `DriverError`, or `OutOfTime`."""
-        driver = self._drivers.get(name)
+        crew = self._crews.get(name)
+        if crew is None:
+            system = self._plan.systems.get(name.system)
+            crew = self._crews[name] = Crew(system is None or (system.fresh and system.park))
+            self._files[name] = self._files_of(name)
+        driver = crew.serving
         if driver is None:
-            driver = self._drivers[name] = self._plan.make_driver(name)
-            driver.time_left = self._time_left
-        if not driver.alive:
-            begin, first = self._plan.clock(), name not in self.ready
-            if first:
-                self._files[name] = self._files_of(name)
+            begin = self._plan.clock()
+            driver = self._plan.make_driver(name)
+            driver.time_left, first = self._time_left, crew.first
             try:
                 self.ready[name] = driver.start()
-            except DriverError as error:
-                error.at_start = True
+            except BaseException as error:
+                driver.kill()
+                if isinstance(error, DriverError):
+                    error.at_start = True
                 raise
             driver.park()
-            self._began[name] = begin, self._plan.clock() - begin
+            crew.join(driver)
+            crew.took(begin, self._plan.clock())
             for warning in self.ready[name].warnings if first else ():
                 self._plan.reporter.note(f"{name}: {warning.text}")
         return driver
 
-    def renew(self, names: Collection[DriverName]) -> None:
-        """Lets drivers that take turns start afresh, now and then.
+    def number(self, name: DriverName) -> int:
+        """Which of the processes that were started serves, from 1."""
+        return self._crews[name].number
 
-        Where a process happens to lie in memory makes its tasks some per cent slower or quicker as long as it
-        lives. Several processes of each system turn that into scatter, which the intervals know of.
-        """
+    def turn(self, names: Collection[DriverName]) -> None:
+        """Lets the next process of each driver serve, or a fresh one, if it is time for another."""
         for name in names:
-            driver, (began, cost) = self._drivers.get(name), self._began.get(name, (0.0, math.inf))
-            old = self._plan.clock() - began >= cost * len(names) / _SHARE
-            system = self._plan.systems.get(name.system)
-            may = old and 0.0 < cost <= _QUICK and (system is None or system.fresh)
-            if may and driver is not None and driver.alive:
-                self._renew(name, driver, cost)
+            crew = self._crews.get(name)
+            if crew is None or crew.serving is None:
+                continue
+            if crew.due(self._plan.clock(), len(names)):
+                self._renew(name, crew)
+            else:
+                crew.turn()
 
-    def _renew(self, name: DriverName, driver: Driver, cost: float) -> None:
-        """Puts a fresh process in the place of another, once it serves; the other goes on if it does not."""
+    def _renew(self, name: DriverName, crew: Crew[Driver]) -> None:
+        """Lets a fresh process serve, once it can; the others go on if it cannot."""
         clock = self._plan.clock
-        begin = clock()
+        begin, cost = clock(), crew.cost
         if self._files.get(name) != self._files_of(name):
             self._keep(name, "its files have changed")
             return
@@ -100,13 +100,15 @@ class Drivers:
             raise
         fresh.park()
         fresh.time_left = self._time_left
-        self._drivers[name], self.ready[name] = fresh, ready
-        driver.close()
-        self._began[name] = begin, clock() - begin
+        self.ready[name] = ready
+        leaves = crew.join(fresh)
+        if leaves is not None:
+            leaves.close()
+        crew.took(begin, clock())
 
     def _keep(self, name: DriverName, why: str) -> None:
-        """Lets a process go on for good."""
-        self._began[name] = 0.0, math.inf
+        """Lets the processes that there are go on for good."""
+        self._crews[name].keep()
         self._plan.reporter.note(f"{name}: could not be started afresh, and goes on as it is: {why}")
 
     def _files_of(self, name: DriverName) -> list[tuple[int, int, int]]:
@@ -154,9 +156,12 @@ class Drivers:
 
     def close(self) -> None:
         """Asks all to quit."""
-        for driver in self._drivers.values():
+        for driver in self._all():
             driver.close()
 
     def kill(self) -> None:
-        for driver in self._drivers.values():
+        for driver in self._all():
             driver.kill()
+
+    def _all(self) -> list[Driver]:
+        return [driver for crew in self._crews.values() for driver in crew.all()]

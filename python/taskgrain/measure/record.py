@@ -34,6 +34,9 @@ from taskgrain.results.samples import beside
 from taskgrain.study.workload import Cell
 from taskgrain.words.warnings import Notice, read_notice
 
+_STRIDE = 10**6
+"""Between the numbers of processes of two sessions."""
+
 
 class CellState:
     """One cell: its experiment, and how it ended."""
@@ -157,7 +160,10 @@ class CellState:
             self._step_work = line.work / (request.iterations * request.steps)
         self.run_seconds += max(seconds) * (request.repeats + request.warmup)
         peak = beside(line, line.cores, disturbed)
-        whole = Sample(request.iterations, request.round, 0.0, line.work, line.tasks, line.cores, peak)
+        process = line.process or 0
+        whole = Sample(
+            request.iterations, request.round, 0.0, line.work, line.tasks, line.cores, peak, process
+        )
         try:
             samples = [replace(whole, seconds=one) for one in seconds]
             self.experiment.tell(request, samples, self.reference, disturbed)
@@ -181,6 +187,7 @@ class Record:
             for cell in cells
         }
         self._cores = cores
+        self._sessions = 0
         self._clock = self._skipped = 0.0
         """The last line's `elapsed`, and by how much that is more than what counts here."""
         self.unknown = 0
@@ -213,6 +220,7 @@ class Record:
         """Takes one line. Raises ValueError for one that is not as it must be."""
         elapsed = line.elapsed or 0.0
         if isinstance(line, SessionLine):
+            self._sessions += 1
             if line.elapsed is not None:  # from there on its lines count
                 self._skipped += line.elapsed - self._clock
                 self._clock = line.elapsed
@@ -243,4 +251,6 @@ class Record:
         if isinstance(line, CellLine) and failed:
             state.problem = ""
         elif isinstance(line, RunLine):
+            if line.process:  # of this session
+                line = replace(line, process=self._sessions * _STRIDE + line.process)
             state.take_run(line, self.reference(state.kernel))

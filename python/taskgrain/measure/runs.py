@@ -182,6 +182,7 @@ class Runs:
             round=request.round,
             iterations=request.iterations,
             steps=request.steps,
+            process=self._drivers.number(state.driver),
             seconds=result.seconds,
             prepare_seconds=result.prepare_seconds,
             tasks=result.tasks,

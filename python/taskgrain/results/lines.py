@@ -223,6 +223,7 @@ class Attempt(OfCell):
     round: int | None = _integer("round of the phase, from 0")
     iterations: int | None = _integer("of the kernel in each task; 0: the empty kernel")
     steps: int | None = _integer("time steps of the graph")
+    process: int | None = _integer("which of the processes of its system in this session answered, from 1")
     seconds: tuple[float | None, ...] = _positive(
         "wall time of the sample", "s", listed=True, gaps=True, always=True
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from taskgrain.results.samples import counting
 from taskgrain.study.workload import Workload
 
 _STRIDE = 10**6
-"""Between the numbers of rounds of two sessions."""
+"""Between the numbers of rounds, and of processes, of two sessions."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,9 @@ class _Collected:
             self.cell.take(line)
         if isinstance(line, RunLine) and line.round is not None:
             rate = peak_beside([rates[: line.cores]]) if rates and line.cores else math.nan
-            self.runs.append((line, session.number * _STRIDE + line.round, rate))
+            apart = session.number * _STRIDE
+            process = line.process and apart + line.process
+            self.runs.append((replace(line, process=process), apart + line.round, rate))
 
 
 def opened(folder: Path, session: str | None = None) -> Folder:

@@ -41,10 +41,10 @@ class _Run:
 def counting(runs: Iterable[tuple[RunLine, int, float]]) -> list[Sample]:
     """The samples that a cell's result rests on, with those of the empty kernel.
 
-    Each run comes with the number of its round, which may tell sessions apart, and with the last rate of the
-    reference before it, work per second and core, for runs that have none beside them. A run that makes no
-    sense is left out. A disturbed run counts only where its size has too few others, and then only with its
-    fastest repeat.
+    Each run comes with the number of its round, which may tell sessions apart as that of its process does,
+    and with the last rate of the reference before it, work per second and core, for runs that have none
+    beside them. A run that makes no sense is left out. A disturbed run counts only where its size has too few
+    others, and then only with its fastest repeat.
     """
     known: dict[tuple[bool, int], list[_Run]] = defaultdict(list)
     for line, number, rate in runs:
@@ -73,7 +73,8 @@ def _run(line: RunLine, number: int, rate: float) -> _Run | None:
     if iterations and not 0.0 < peak < math.inf:
         return None
     size = 0 if line.phase == _FLOOR else iterations
-    whole = Sample(size, number, 1.0, line.work or 0.0, tasks, cores, peak, line.phase == _SHORT)
+    process = line.process or 0
+    whole = Sample(size, number, 1.0, line.work or 0.0, tasks, cores, peak, process, line.phase == _SHORT)
     return _Run(line.phase, [replace(whole, seconds=one) for one in seconds], disturbed)
 
 

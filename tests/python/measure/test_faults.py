@@ -82,7 +82,10 @@ def test_a_driver_that_is_killed_is_started_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["take_core", "give_core"])
 def test_a_core_is_taken_or_given(tmp_path: Path, kind: str) -> None:
     retrying = system(tmp_path / "retrying", RETRYING)
-    found = run(retrying, CORES, wanted(kind, repeats=1, iterations=1_000_000))
+    for _ in range(5):  # on a busy machine a run may be over before it is struck
+        found = run(retrying, CORES, wanted(kind, repeats=1, iterations=1_000_000))
+        if found["struck"]:
+            break
     assert (found["struck"], found["survived"], found["correct"]) == (1, 1, 1)
     assert (found["again"]["median"], found["next_run"]) == (0, ["works"])
 

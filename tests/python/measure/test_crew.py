@@ -1,0 +1,98 @@
+"""Processes of one driver that take turns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from taskgrain.measure.crew import MOST, Crew
+
+
+@dataclass(eq=False)
+class Process:
+    alive: bool = True
+
+    def close(self) -> None:
+        self.alive = False
+
+    def kill(self) -> int | None:
+        self.close()
+        return None
+
+
+def crew(count: int, cost: float = 0.1) -> Crew[Process]:
+    found = Crew[Process](True)
+    for number in range(count):
+        found.join(Process())
+        found.took(float(number), number + cost)
+    return found
+
+
+def numbers(of: Crew[Process], rounds: int) -> list[int]:
+    found = []
+    for _ in range(rounds):
+        of.turn()
+        found.append(of.number)
+    return found
+
+
+def test_nobody_serves_before_one_has_joined() -> None:
+    empty = Crew[Process](True)
+    assert empty.serving is None and empty.number == 0 and empty.first and not empty.due(9.0, 1)
+    empty.turn()
+    assert empty.all() == []
+
+
+def test_who_joins_serves_and_then_all_take_turns() -> None:
+    three = crew(3)
+    assert three.number == 3 and not three.first
+    served = numbers(three, 6)
+    assert sorted(served[:3]) == [1, 2, 3] and served[3:] == served[:3]
+
+
+def test_the_oldest_leaves_for_whom_there_is_no_room() -> None:
+    full = crew(MOST)
+    oldest = full.all()[-1]
+    full.turn()
+    assert full.join(Process()) is oldest
+    assert len(full.all()) == MOST and sorted({*numbers(full, MOST)}) == list(range(2, MOST + 2))
+
+
+def test_who_has_died_serves_no_more() -> None:
+    two = crew(2)
+    serving = two.serving
+    assert serving is not None
+    serving.kill()
+    assert two.serving is not serving and two.number == 1
+    other = two.serving
+    assert other is not None
+    other.kill()
+    assert two.serving is None
+
+
+@pytest.mark.parametrize(
+    ("count", "cost", "after", "due"),
+    [
+        (1, 0.1, 0.0, True),  # the first ones come at once,
+        (2, 0.5, 0.0, True),
+        (1, 0.6, 0.0, False),  # unless they are slow,
+        (1, 0.6, 8 * 2 * 0.6, True),  # then as an eighth of the time allows, here of two drivers
+        (MOST, 0.1, 8 * 2 * 0.1 - 0.01, False),
+        (MOST, 0.1, 8 * 2 * 0.1 + 0.01, True),
+        (1, 1.1, 1e6, False),  # tasks of such systems hardly depend on the place of a process
+        (1, 0.0, 1e6, False),
+    ],
+)
+def test_when_another_is_due(count: int, cost: float, after: float, due: bool) -> None:
+    some = crew(count, cost)
+    assert some.due(count - 1 + after, 2) == due
+    some.keep()
+    assert not some.due(1e9, 2)
+
+
+def test_one_alone_stays_alone() -> None:
+    alone = Crew[Process](False)
+    alone.join(Process())
+    alone.took(0.0, 0.1)
+    assert not alone.due(1e9, 1)
