@@ -227,10 +227,9 @@ class System:
 
     def turn(self, systems: int) -> None:
         """Before a round: the next process serves, or a fresh one, if it is time for another."""
-        if self.crew.due(self.machine.now, systems):
+        if self.crew.due(self.machine.now, math.inf, systems):
             self._start()
-        else:
-            self.crew.turn()
+        self.crew.turn()
 
     def _start(self) -> None:
         begin = self.machine.now

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.line import inflated
 from taskgrain.estimate.location import location, spread
+from taskgrain.estimate.processes import Lasting, lasting
 from taskgrain.estimate.student import normal_cdf, student_quantile
 from taskgrain.words.interval import Interval
 
@@ -38,18 +39,24 @@ class BootstrapSample:
     """The half-width that more rounds do not make smaller."""
     off: Floats
     """How far the rounds lie off, as logarithms [rounds x columns]; NaN where one tells nothing."""
+    lasting: tuple[Lasting, ...] = ()
+    """What processes differ by, and the rounds do not show."""
 
     @classmethod
-    def of(cls, logs: Floats, picks: NDArray[np.int64]) -> BootstrapSample:
-        """The location of logarithms [rounds x 1]; `picks` are rounds [resamples x rounds]."""
+    def of(cls, logs: Floats, picks: NDArray[np.int64], process: NDArray[np.int64]) -> BootstrapSample:
+        """The location of logarithms [rounds x 1] that processes [rounds] served; `picks` are rounds
+        [resamples x rounds]."""
         scatter = spread(logs)
         value = float(location(logs, scatter)[0])
         draws = location(logs[picks], scatter)[:, 0]
-        return cls(value, np.where(np.isnan(draws), value, draws), 0.0, logs - value)
+        off = logs - value
+        draws = np.where(np.isnan(draws), value, draws)
+        return cls(value, draws, 0.0, off, (lasting(off, process),))
 
     def interval(self, rounds: int, confidence: float = 0.95) -> Interval:
         """The logarithm with its interval, wider where neighbouring rounds are alike."""
-        widening = {"inflation": inflated(self.off), "systematic": self.systematic}
+        more = math.hypot(self.systematic, *(one.half_width(confidence) for one in self.lasting))
+        widening = {"inflation": inflated(self.off), "systematic": more}
         return interval(self.draws, self.value, rounds, confidence, **widening)
 
 

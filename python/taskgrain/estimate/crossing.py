@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from taskgrain.estimate.bootstrap import BootstrapSample
 from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
 from taskgrain.estimate.line import Line, inflated, line
+from taskgrain.estimate.processes import Lasting
 from taskgrain.estimate.table import Table
 
 _FAR = math.log(2.0)
@@ -34,10 +35,18 @@ class Crossing:
     """The half-width of METG that more rounds do not make smaller."""
     line: Line
     """The line of the sizes, which the overhead is read off in any case."""
+    lasting: Lasting
+    """What processes differ by, and the rounds do not show: of METG."""
 
     def sample(self, factor: float = 0.0) -> BootstrapSample:
         """METG with its resamples, times the factor that `factor` is the logarithm of."""
-        return BootstrapSample(self.metg + factor, self.metg_draws + factor, self.systematic, self.line.off)
+        return BootstrapSample(
+            self.metg + factor,
+            self.metg_draws + factor,
+            self.systematic,
+            self.line.off,
+            (self.lasting,),
+        )
 
     @property
     def inflation(self) -> float:
@@ -56,12 +65,10 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
     if found is None or not between.enclosed or abs(found.metg - between.metg[0]) >= _FAR:
         return None
     metg, draws, unsure = found.metg, found.metg_draws, found.systematic(threshold)
-    # Both are wider by what processes differ by.
-    apart = math.hypot(_UNKNOWN * between.gap, found.lasting / (1.0 - threshold))
-    if apart < unsure:
-        metg, unsure = float(between.metg[0]), apart
+    if _UNKNOWN * between.gap < unsure:
+        metg, unsure = float(between.metg[0]), _UNKNOWN * between.gap
         draws = _Between.of(table, table.locations(picks), threshold).metg
-    return Crossing(metg, draws, unsure, found)
+    return Crossing(metg, draws, unsure, found, found.lasting.times(1.0 / (1.0 - threshold)))
 
 
 @dataclass(frozen=True)

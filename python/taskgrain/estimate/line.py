@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.estimate.isotonic import Floats
-from taskgrain.estimate.processes import lasting
+from taskgrain.estimate.processes import Lasting, lasting
 from taskgrain.estimate.table import Table
 
 _WINDOWS = (1.5, 0.8, 0.4, 0.2)
@@ -48,16 +48,15 @@ class Line:
     """How far the sizes lie off the line, beyond their scatter: of log efficiency, root mean square."""
     off: Floats
     """How far the runs of sizes near the threshold lie off it [rounds x sizes]; NaN where there is none."""
-    lasting: float
-    """The half-width of log efficiency that is for what processes differ by, and that rounds do not show."""
+    lasting: Lasting
+    """What processes differ by, and the rounds do not show: of log efficiency."""
 
     def systematic(self, threshold: float) -> float:
-        """The half-width of log METG that more rounds do not make smaller: what processes differ by, and
-        three standard deviations of the misfit.
+        """The half-width of log METG that the misfit may be worth, three standard deviations of it.
 
         METG moves by 1 / (1 - x) of what the efficiency does.
         """
-        return math.hypot(3.0 * self.misfit, self.lasting) / (1.0 - threshold)
+        return 3.0 * self.misfit / (1.0 - threshold)
 
 
 @dataclass(frozen=True)

@@ -135,7 +135,7 @@ def floor(
     table = Table.of([s for s in samples if s.iterations == samples[0].iterations])
     rounds = len(table.log_granularity)
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
-    return BootstrapSample.of(table.log_granularity, picks).interval(rounds, confidence).exp()
+    return BootstrapSample.of(table.log_granularity, picks, table.process).interval(rounds, confidence).exp()
 
 
 def estimate(
@@ -227,7 +227,7 @@ def _numbers(
     rounds = _rounds_at(table, found.metg)
 
     def within(draws: Floats, value: float, systematic: float) -> Interval:
-        sample = BootstrapSample(value, draws, systematic, found.line.off)
+        sample = BootstrapSample(value, draws, systematic, found.line.off, (found.lasting,))
         return sample.interval(rounds, confidence).exp()
 
     numbers: dict[str, float | Interval] = {"systematic": found.systematic, "inflation": found.inflation}

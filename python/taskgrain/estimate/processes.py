@@ -8,6 +8,7 @@ served alike. Resampling the rounds shows 1 / n of it: what is missing widens th
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,24 +20,39 @@ _USUAL, _WORTH = 0.03, 3
 """The standard deviation that is expected before there are processes, and how many of them it counts for."""
 
 
-def lasting(off: Floats, process: NDArray[np.int64]) -> float:
-    """The half-width that resampled rounds miss: relative, as `off` is [rounds x columns].
+@dataclass(frozen=True)
+class Lasting:
+    """What resampled rounds miss, as a standard deviation of log efficiency or time."""
 
-    `process` tells the processes of the rounds apart [rounds]; 0 is one that is not known. Nothing is missing
-    where every round had a process of its own, and nothing is known where all had the same one.
+    deviation: float = 0.0
+    freedom: int = 1
+
+    def half_width(self, confidence: float) -> float:
+        """Of the interval with this confidence."""
+        return student_quantile(0.5 + confidence / 2.0, self.freedom) * self.deviation
+
+    def times(self, factor: float) -> Lasting:
+        """The same of a quantity that moves by so much of what the efficiency does."""
+        return Lasting(factor * self.deviation, self.freedom)
+
+
+def lasting(off: Floats, process: NDArray[np.int64]) -> Lasting:
+    """What is missing of rounds that lie so far off, relative to themselves [rounds x columns].
+
+    `process` tells the processes of the rounds apart [rounds]; rounds of 0, which is not known, do not count.
+    Nothing is missing where every round had a process of its own; nothing is known where all had the same.
     """
-    told = ~np.isnan(off).all(axis=1)
+    told = ~np.isnan(off).all(axis=1) & (process != 0)
     _, group, counts = np.unique(process[told], return_inverse=True, return_counts=True)
     rounds, processes = int(told.sum()), len(counts)
-    if processes < 2 or processes == rounds or not process[told].all():
-        return 0.0
+    if processes < 2 or processes == rounds:
+        return Lasting()
     missing = float(((counts / rounds) ** 2).sum()) - 1.0 / rounds
-    mean = np.nanmean(off[told], axis=1)
     freedom = processes - 1
-    found = max(0.0, _between(mean, group, counts))
+    found = max(0.0, _between(np.nanmean(off[told], axis=1), group, counts))
     # What is usual may widen the interval, and never narrows it.
     variance = max(found, (_WORTH * _USUAL**2 + freedom * found) / (_WORTH + freedom))
-    return student_quantile(0.975, _WORTH + freedom) * math.sqrt(variance * missing)
+    return Lasting(math.sqrt(variance * missing), _WORTH + freedom)
 
 
 def _between(values: Floats, group: NDArray[np.int64], counts: NDArray[np.int64]) -> float:

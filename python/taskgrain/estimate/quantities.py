@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -100,7 +100,8 @@ def bootstrap_sample(
         return None
     line = found.line
     if quantity == "overhead":
-        value = BootstrapSample(line.overhead, line.overhead_draws, line.systematic(threshold), line.off)
+        unsure = line.systematic(threshold)
+        value = BootstrapSample(line.overhead, line.overhead_draws, unsure, line.off, found.sample().lasting)
     else:
         value = found.sample()
     return value if math.isfinite(value.value) else None
@@ -118,10 +119,7 @@ def _floor(
         return None
     table = Table.of(steady)
     logs = table.log_granularity + table.log_peak if at_one_clock else table.log_granularity
-    if np.isnan(logs).all():
-        return None
-    found = BootstrapSample.of(logs, picks)
-    return replace(found, systematic=lasting(found.off, table.process))
+    return None if np.isnan(logs).all() else BootstrapSample.of(logs, picks, table.process)
 
 
 def _at(
@@ -135,11 +133,11 @@ def _at(
     value = float(table.locations()[which][column])
     draws = table.locations(picks)[which][:, column]
     off = (table.log_granularity, table.log_efficiency)[which][:, [column]] - value
-    kept = lasting(off, table.process)
+    kept = (lasting(off, table.process),)
     if which == 1:
-        return BootstrapSample(value, draws, kept, off)
+        return BootstrapSample(value, draws, 0.0, off, kept)
     # A rate, of work that both share: the same work in a shorter time.
-    return BootstrapSample(log_cores - value, log_cores - draws, kept, -off)
+    return BootstrapSample(log_cores - value, log_cores - draws, 0.0, -off, kept)
 
 
 @dataclass(frozen=True)

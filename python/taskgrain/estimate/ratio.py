@@ -64,8 +64,9 @@ def ratio(
     # Where both lie beyond all sizes, a resample sets no bound on either side.
     lost, value = np.isnan(logs), over.value - under.value
     systematic, off = math.hypot(over.systematic, under.systematic), _mean(over.off) - _mean(under.off)
+    lasting = (*over.lasting, *under.lasting)
     least, most = (
-        BootstrapSample(value, np.where(lost, beyond, logs), systematic, off)
+        BootstrapSample(value, np.where(lost, beyond, logs), systematic, off, lasting)
         .interval(rounds, confidence)
         .exp()
         for beyond in (-np.inf, np.inf)

@@ -45,8 +45,10 @@ class Scatter:
 
 
 def scatter(groups: Sequence[Sequence[LogEstimate]]) -> Scatter | None:
-    """The scatter between sessions; each group is of one build. None where no build has two sessions."""
-    repeated = [group for group in groups if len(group) > 1]
+    """The scatter between sessions; each group is of one build. None where no build has two sessions that
+    know their own error."""
+    known = ([one for one in group if math.isfinite(one.error)] for group in groups)
+    repeated = [group for group in known if len(group) > 1]
     freedom = sum(len(group) - 1 for group in repeated)
     if not freedom:
         return None
@@ -56,14 +58,17 @@ def scatter(groups: Sequence[Sequence[LogEstimate]]) -> Scatter | None:
     return Scatter(max(squares / freedom, within), within, freedom, freedom)
 
 
-USUAL = Scatter(variance=0.06**2, within=0.02**2, freedom=10)
+USUAL = Scatter(variance=0.07**2, within=0.02**2, freedom=10)
 """Between quiet sessions of one machine and build, hours apart and at one clock, whose rounds know METG
 within ±4 %: docs/explanation/how-runs-are-compared.md has the figures."""
 
 
 def filled_up(known: Scatter | None) -> Scatter:
-    """What is known, and what is usual in place of the degrees of freedom that it lacks."""
-    if known is None or not math.isfinite(known.variance) or known.freedom >= USUAL.freedom:
+    """What is known, and what is usual in place of the degrees of freedom that it lacks.
+
+    A machine whose sessions scatter by more than is usual is no usual one: what is known then stands alone.
+    """
+    if known is None or known.freedom >= USUAL.freedom or known.variance > USUAL.variance:
         return known or USUAL
     lacks = USUAL.freedom - known.freedom
 
@@ -72,6 +77,19 @@ def filled_up(known: Scatter | None) -> Scatter:
 
     variance, within = mean(known.variance, USUAL.variance), mean(known.within, USUAL.within)
     return Scatter(variance, within, USUAL.freedom, known.freedom)
+
+
+def over_longer_times(known: Scatter | None) -> Scatter:
+    """What counts where the sessions that are known lie closer together than the sides: what is usual, or
+    more if they scatter by more."""
+    if known is None or known.variance <= USUAL.variance:
+        return USUAL
+    return Scatter(known.variance, known.within, min(known.freedom, USUAL.freedom))
+
+
+def as_one(sessions: Sequence[LogEstimate]) -> list[LogEstimate]:
+    """Sessions that say no more than one: what lasts longer than they lie apart is in all of them."""
+    return [LogEstimate(fmean(one.value for one in sessions), max(one.error for one in sessions))]
 
 
 def _squares(values: Sequence[float]) -> float:

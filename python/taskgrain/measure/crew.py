@@ -7,7 +7,9 @@ Several processes that take turns turn that into scatter between rounds, which t
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 MOST = 6
@@ -17,8 +19,9 @@ _SHARE = 1.0 / 8.0
 """The share of a study's time that starting more of them may take."""
 _QUICK = 1.0
 """Seconds of the slowest start that is repeated: tasks of slower systems hardly depend on their place."""
-_AT_ONCE = 0.5
-"""Seconds of the slowest start that does not wait for its share."""
+_AT_ONCE, _OF_THE_REST = 0.5, 0.25
+"""Seconds of the slowest start that does not wait for its share, and the share of the time that is left which
+the first starts of all drivers may take."""
 
 
 class Process(Protocol):
@@ -33,28 +36,41 @@ class Process(Protocol):
 P = TypeVar("P", bound=Process)
 
 
+@dataclass
+class _Member(Generic[P]):
+    process: P
+    number: int
+    served: Counter[Hashable] = field(default_factory=Counter)
+    """Rounds, by what they were of."""
+
+
 class Crew(Generic[P]):
     """The processes of one driver."""
 
     def __init__(self, several: bool) -> None:
         """`several` may take turns; if not, there is one, and no other is started in its place."""
         self._several = several
-        self._members: deque[tuple[int, P]] = deque()
-        """Each with its number; the first serves, and the one that served last is the last."""
+        self._members: list[_Member[P]] = []
+        """The first serves; the one that has not served for longest is the last."""
         self._started = 0
         self._began, self._cost = 0.0, math.inf
 
     @property
     def serving(self) -> P | None:
-        """The process whose turn it is, if it lives."""
-        while self._members and not self._members[0][1].alive:
-            self._members.popleft()
-        return self._members[0][1] if self._members else None
+        """The process whose turn it is, if it lives.
+
+        If it does not, the others have no turn any more: what ended it may have ended them, too, and a parked
+        process does not tell.
+        """
+        if self._members and not self._members[0].process.alive:
+            self.kill()
+            self._members.clear()
+        return self._members[0].process if self._members else None
 
     @property
     def number(self) -> int:
         """Which of all that were started serves, from 1."""
-        return self._members[0][0] if self._members else 0
+        return self._members[0].number if self._members else 0
 
     @property
     def first(self) -> bool:
@@ -69,12 +85,12 @@ class Crew(Generic[P]):
     def join(self, process: P) -> P | None:
         """Takes a process that has started, which now serves. Returns one that there is no room for."""
         self._started += 1
-        self._members.appendleft((self._started, process))
+        self._members.insert(0, _Member(process, self._started))
         if len(self._members) <= MOST:
             return None
-        oldest = min(self._members)
+        oldest = min(self._members, key=lambda one: one.number)
         self._members.remove(oldest)
-        return oldest[1]
+        return oldest.process
 
     def took(self, began: float, ended: float) -> None:
         """Tells from when to when the last start lasted."""
@@ -84,17 +100,38 @@ class Crew(Generic[P]):
         """Lets no other process be started any more."""
         self._several = False
 
-    def due(self, now: float, drivers: int) -> bool:
-        """Whether another process is to be started, beside those of so many drivers that take turns."""
+    def due(self, now: float, left: float, drivers: int) -> bool:
+        """Whether another process is to be started, beside those of so many drivers that take turns, with so
+        much time `left`."""
         if not self._several or not 0.0 < self._cost <= _QUICK:
             return False
-        if len(self._members) < MOST and self._cost <= _AT_ONCE:
+        whole = self._cost * MOST * drivers
+        if len(self._members) < MOST and self._cost <= _AT_ONCE and whole <= _OF_THE_REST * left:
             return True
         return now - self._began >= self._cost * drivers / _SHARE
 
-    def turn(self) -> None:
-        """Lets the next process serve."""
-        self._members.rotate(-1)
+    def turn(self, of: Hashable = None) -> None:
+        """Lets the process serve a round that served the fewest rounds of the same.
 
-    def all(self) -> list[P]:
-        return [process for _, process in self._members]
+        Of several, it is the one that has not served for longest. Workloads share the processes, and each is
+        to see all of them.
+        """
+        if self._members:
+            next_one = min(reversed(self._members), key=lambda one: one.served[of])
+            self._members.remove(next_one)
+            self._members.insert(0, next_one)
+            next_one.served[of] += 1
+
+    def processes(self) -> list[P]:
+        """All of them, in the order in which they served last."""
+        return [one.process for one in self._members]
+
+    def close(self) -> None:
+        """Asks all to quit."""
+        for one in self._members:
+            one.process.close()
+
+    def kill(self) -> None:
+        """Kills all."""
+        for one in self._members:
+            one.process.kill()

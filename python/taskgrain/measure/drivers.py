@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable
 from typing import TypeVar
 
 from taskgrain.drive.answers import DriverError, OutOfTime, Ready
@@ -52,13 +52,13 @@ class Drivers:
             driver.time_left, first = self._time_left, crew.first
             try:
                 self.ready[name] = driver.start()
+                driver.park()
+                crew.join(driver)
             except BaseException as error:
                 driver.kill()
                 if isinstance(error, DriverError):
                     error.at_start = True
                 raise
-            driver.park()
-            crew.join(driver)
             crew.took(begin, self._plan.clock())
             for warning in self.ready[name].warnings if first else ():
                 self._plan.reporter.note(f"{name}: {warning.text}")
@@ -68,16 +68,18 @@ class Drivers:
         """Which of the processes that were started serves, from 1."""
         return self._crews[name].number
 
-    def turn(self, names: Collection[DriverName]) -> None:
-        """Lets the next process of each driver serve, or a fresh one, if it is time for another."""
+    def turn(self, names: Collection[DriverName], of: Hashable = None) -> None:
+        """Lets the next process of each driver serve a round, or a fresh one, if it is time for another.
+
+        `of` is what the round is of.
+        """
         for name in names:
             crew = self._crews.get(name)
             if crew is None or crew.serving is None:
                 continue
-            if crew.due(self._plan.clock(), len(names)):
+            if crew.due(self._plan.clock(), self._time_left(), len(names)):
                 self._renew(name, crew)
-            else:
-                crew.turn()
+            crew.turn(of)
 
     def _renew(self, name: DriverName, crew: Crew[Driver]) -> None:
         """Lets a fresh process serve, once it can; the others go on if it cannot."""
@@ -89,7 +91,10 @@ class Drivers:
         fresh = self._plan.make_driver(name)
         fresh.time_left = lambda: min(self._time_left(), begin + _SLOWER * cost - clock())
         try:
-            ready = fresh.start()
+            self.ready[name] = fresh.start()
+            fresh.park()
+            fresh.time_left = self._time_left
+            leaves = crew.join(fresh)
         except (DriverError, OutOfTime) as error:
             fresh.kill()
             if self._time_left() > 0.0:
@@ -98,12 +103,12 @@ class Drivers:
         except BaseException:  # an interrupt
             fresh.kill()
             raise
-        fresh.park()
-        fresh.time_left = self._time_left
-        self.ready[name] = ready
-        leaves = crew.join(fresh)
         if leaves is not None:
-            leaves.close()
+            try:
+                leaves.close()
+            except BaseException:
+                leaves.kill()
+                raise
         crew.took(begin, clock())
 
     def _keep(self, name: DriverName, why: str) -> None:
@@ -156,12 +161,9 @@ class Drivers:
 
     def close(self) -> None:
         """Asks all to quit."""
-        for driver in self._all():
-            driver.close()
+        for crew in self._crews.values():
+            crew.close()
 
     def kill(self) -> None:
-        for driver in self._all():
-            driver.kill()
-
-    def _all(self) -> list[Driver]:
-        return [driver for crew in self._crews.values() for driver in crew.all()]
+        for crew in self._crews.values():
+            crew.kill()

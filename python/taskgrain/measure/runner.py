@@ -119,7 +119,7 @@ class Runner:
         order = [state for state in order if state in group]
         requests = {id(state): state.experiment.next_round() for state in order}
         if not any(state.experiment.preparing for state in order):
-            self._drivers.turn([state.driver for state in order])
+            self._drivers.turn([state.driver for state in order], order[0].cell.workload if order else None)
         for turn in range(max(map(len, requests.values()), default=0)):
             self._refer(group, again=turn == 0)
             share = self._schedule.share()

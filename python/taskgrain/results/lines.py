@@ -37,6 +37,7 @@ _KINDS: dict[_Read, Kind] = {
     values.text: "text",
     values.ending: "text",
     values.integer: "integer",
+    values.ordinal: "integer",
     values.flag: "flag",
     values.number: "number",
     values.amount: "number",
@@ -223,7 +224,9 @@ class Attempt(OfCell):
     round: int | None = _integer("round of the phase, from 0")
     iterations: int | None = _integer("of the kernel in each task; 0: the empty kernel")
     steps: int | None = _integer("time steps of the graph")
-    process: int | None = _integer("which of the processes of its system in this session answered, from 1")
+    process: int | None = _field(
+        values.ordinal, "which of the processes of its system in this session answered, from 1"
+    )
     seconds: tuple[float | None, ...] = _positive(
         "wall time of the sample", "s", listed=True, gaps=True, always=True
     )
@@ -419,6 +422,8 @@ class MetgLine(OfCell):
 
     def number(self, name: str) -> Interval:
         """A quantity with its interval: `metg`, `work`, `overhead`, `quiet`, `floor` or `start`."""
+        if name == "work" and self.work is None and self.threshold and self.peak_rate:  # an older line
+            return self.number("metg").times(self.threshold * self.peak_rate)
         prefix = "" if name == "metg" else f"{name}_"
         return Interval(getattr(self, name), getattr(self, f"{prefix}low"), getattr(self, f"{prefix}high"))
 

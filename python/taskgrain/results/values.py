@@ -37,6 +37,12 @@ def integer(value: object) -> int | None:
     return value if 0 <= value < LARGEST else None
 
 
+def ordinal(value: object) -> int | None:
+    """A place in a row: an integer from 1 to a million."""
+    found = integer(value)
+    return found if found is not None and 1 <= found < 10**6 else None
+
+
 def number(value: object) -> float | None:
     """A number, as a float."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -62,5 +68,5 @@ def positive(value: object) -> float | None:
 
 def share(value: object) -> float | None:
     """A number between 0 and 1."""
-    found = number(value)
-    return found if found is not None and 0.0 < found < 1.0 else None
+    found = positive(value)
+    return found if found is not None and found < 1.0 else None

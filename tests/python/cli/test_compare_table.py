@@ -57,7 +57,7 @@ def test_notes_follow() -> None:
     text = printed(replace(comparison(*cells), unmatched=(("old", 2),)), 200)
     assert text.count("Note: b uses 1 of the cores, a 2.") == 1
     assert "old has 2 cells that the other side lacks." in text
-    assert "scatter by 3.0 % to 3.0 % (standard deviation), known with 3 degrees of freedom" in text
+    assert "scatter by 3.0 % (standard deviation), known with 3 degrees of freedom" in text
 
 
 def test_a_scatter_that_is_not_known_is_left_out() -> None:

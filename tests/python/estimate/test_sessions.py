@@ -12,7 +12,9 @@ from taskgrain.estimate.quantities import LogEstimate
 from taskgrain.estimate.sessions import (
     USUAL,
     Scatter,
+    as_one,
     filled_up,
+    over_longer_times,
     ratio_of_pairs,
     ratio_of_sessions,
     scatter,
@@ -56,8 +58,21 @@ def test_what_is_usual_takes_the_place_of_what_is_missing() -> None:
     few = filled_up(Scatter(0.01**2, 0.0, 4, 4))
     assert (few.freedom, few.own) == (10, 4)
     assert few.variance == pytest.approx((4 * 0.01**2 + 6 * USUAL.variance) / 10)
-    for enough in (Scatter(0.01**2, 0.0, 10, 10), Scatter(math.inf, math.inf, 1, 1)):
-        assert filled_up(enough) == enough
+    for enough in (Scatter(0.01**2, 0.0, 10, 10), Scatter(0.2**2, 0.0, 1, 1)):
+        assert filled_up(enough) == enough, "no machine that is noisier than usual is taken for a usual one"
+
+
+def test_sessions_of_an_hour_do_not_tell_of_days() -> None:
+    assert over_longer_times(None) == over_longer_times(Scatter(0.01**2, 0.0, 8, 8)) == USUAL
+    noisy = over_longer_times(Scatter(0.2**2, 0.0, 8, 8))
+    assert (noisy.variance, noisy.own) == (0.2**2, 0)
+    both = as_one([LogEstimate(1.0, 0.1), LogEstimate(2.0, 0.3)])
+    assert both == [LogEstimate(1.5, 0.3)], "two of them say no more than one"
+
+
+def test_a_session_that_does_not_know_its_error_tells_nothing_of_the_scatter() -> None:
+    sure = [LogEstimate(0.0, 0.1), LogEstimate(0.2, 0.1)]
+    assert scatter([sure, [LogEstimate(0.0, math.inf)] * 2]) == scatter([sure])
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, 2), (1, 5), (3, 3), (5, 5)])
@@ -120,6 +135,3 @@ def test_what_is_not_known_has_no_bounds() -> None:
     assert (
         ratio_of_sessions([LogEstimate(0.0, 0.1)], [LogEstimate(0.0, 0.1)], Scatter(9.0, 0.1, 1)).low is None
     )
-    lost = scatter([[LogEstimate(0.0, math.inf), LogEstimate(0.1, 0.1)]])
-    assert lost is not None
-    assert ratio_of_sessions([LogEstimate(0.0, 0.1)], [LogEstimate(0.0, 0.1)], lost).high is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import pytest
@@ -39,9 +40,9 @@ def numbers(of: Crew[Process], rounds: int) -> list[int]:
 
 def test_nobody_serves_before_one_has_joined() -> None:
     empty = Crew[Process](True)
-    assert empty.serving is None and empty.number == 0 and empty.first and not empty.due(9.0, 1)
+    assert empty.serving is None and empty.number == 0 and empty.first and not empty.due(9.0, 9.0, 1)
     empty.turn()
-    assert empty.all() == []
+    assert empty.processes() == []
 
 
 def test_who_joins_serves_and_then_all_take_turns() -> None:
@@ -51,24 +52,39 @@ def test_who_joins_serves_and_then_all_take_turns() -> None:
     assert sorted(served[:3]) == [1, 2, 3] and served[3:] == served[:3]
 
 
+@pytest.mark.parametrize("workloads", [1, 2, 3, 6])
+def test_every_workload_sees_all_processes_alike(workloads: int) -> None:
+    full, seen = crew(MOST), Counter[tuple[int, int]]()
+    for number in range(2 * MOST * workloads):
+        workload = number % workloads
+        full.turn(workload)
+        seen[workload, full.number] += 1
+    assert len(seen) == workloads * MOST and set(seen.values()) == {2}
+
+
 def test_the_oldest_leaves_for_whom_there_is_no_room() -> None:
     full = crew(MOST)
-    oldest = full.all()[-1]
+    oldest, fresh = full.processes()[-1], Process()
     full.turn()
-    assert full.join(Process()) is oldest
-    assert len(full.all()) == MOST and sorted({*numbers(full, MOST)}) == list(range(2, MOST + 2))
+    assert full.join(fresh) is oldest
+    assert sorted({*numbers(full, MOST)}) == list(range(2, MOST + 2)) and fresh in full.processes()
 
 
-def test_who_has_died_serves_no_more() -> None:
+def test_with_who_has_died_the_others_go_too() -> None:
+    """A parked process that was killed, too, does not tell."""
     two = crew(2)
-    serving = two.serving
-    assert serving is not None
-    serving.kill()
-    assert two.serving is not serving and two.number == 1
-    other = two.serving
-    assert other is not None
-    other.kill()
-    assert two.serving is None
+    both = two.processes()
+    assert two.serving is both[0]
+    both[0].close()
+    assert two.serving is None and not any(one.alive for one in both) and two.number == 0
+    two.join(Process())
+    assert two.serving is not None and two.number == 3
+
+
+def test_all_are_asked_to_quit() -> None:
+    some = crew(3)
+    some.close()
+    assert not any(one.alive for one in some.processes())
 
 
 @pytest.mark.parametrize(
@@ -86,13 +102,18 @@ def test_who_has_died_serves_no_more() -> None:
 )
 def test_when_another_is_due(count: int, cost: float, after: float, due: bool) -> None:
     some = crew(count, cost)
-    assert some.due(count - 1 + after, 2) == due
+    assert some.due(count - 1 + after, 100.0, 2) == due
     some.keep()
-    assert not some.due(1e9, 2)
+    assert not some.due(1e9, 1e9, 2)
+
+
+def test_the_first_ones_wait_where_little_time_is_left() -> None:
+    assert crew(1, 0.4).due(0.4, 4 * 2 * MOST * 0.4, 2)
+    assert not crew(1, 0.4).due(0.4, 4 * 2 * MOST * 0.4 - 0.1, 2)
 
 
 def test_one_alone_stays_alone() -> None:
     alone = Crew[Process](False)
     alone.join(Process())
     alone.took(0.0, 0.1)
-    assert not alone.due(1e9, 1)
+    assert not alone.due(1e9, 1e9, 1)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import signal
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +13,10 @@ import pytest
 from simulated_world import Simulated, World
 
 from taskgrain.drive.answers import DriverError, Ready
+from taskgrain.drive.launch.launch import Launch
+from taskgrain.drive.session import Session
 from taskgrain.drive.system import REFERENCE, System
+from taskgrain.measure import crew
 from taskgrain.measure.crew import MOST
 from taskgrain.measure.driver import Driver, DriverName
 from taskgrain.measure.drivers import Drivers
@@ -20,6 +26,8 @@ from taskgrain.study.settings import Settings
 from taskgrain.words.errors import TaskgrainError, UsageError
 from taskgrain.words.warnings import notice
 
+HOSTILE = Path(__file__).parents[1] / "drivers" / "hostile.py"
+CORES = tuple(sorted(os.sched_getaffinity(0))[:2])
 FAST, SLOW = DriverName("fast"), DriverName("slow")
 
 
@@ -204,3 +212,44 @@ def test_the_reference_is_asked_again_after_a_crash_and_then_given_up() -> None:
         own.ask_reference(invalid, DriverName(REFERENCE))
     own.kill()
     assert not world.awake
+
+
+def test_processes_that_were_killed_while_they_were_parked_cost_one_crash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Real ones: a parked process does not tell that it has died."""
+    for limit in ("_QUICK", "_AT_ONCE"):  # of seconds: the machine may be slow
+        monkeypatch.setattr(crew, limit, math.inf)
+    made: list[Session] = []
+
+    def make(name: DriverName) -> Session:
+        command = (sys.executable, str(HOSTILE), "good")
+        made.append(Session(name.system, Launch(command, {}, CORES), tmp_path / "log"))
+        return made[-1]
+
+    def run() -> int:
+        try:
+            found = own.get(FAST).run(
+                [{"pattern": "trivial", "steps": 4, "width": 2}], repeats=2, warmup=0, validate="sample",
+                isa="auto", expected_seconds=None, most_seconds=math.inf,
+            )  # fmt: skip
+        finally:
+            own.get(FAST).park()
+        return len(found.seconds)
+
+    own = Drivers(Plan([], {}, Settings(), make), lambda: math.inf)
+    try:
+        own.get(FAST)
+        for _ in range(2):
+            own.turn([FAST])
+        assert run() == 2 and len(made) == 3 and all(one.alive for one in made)
+        for pid in [pid for one in made for pid in one.pids()]:
+            os.kill(pid, signal.SIGKILL)
+        with pytest.raises(DriverError):
+            run()
+        for _ in range(2 * len(made)):
+            own.turn([FAST])
+            assert run() == 2
+    finally:
+        own.kill()
+    assert not any(one.alive for one in made)

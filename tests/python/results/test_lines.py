@@ -38,7 +38,8 @@ PLAIN: dict[Callable[[Any], Any], st.SearchStrategy[Any]] = {
     values.number: FINITE,
     values.amount: FINITE.map(abs),
     values.positive: st.floats(1e-39, 1e39),
-    values.share: st.floats(0.0, 1.0, exclude_min=True, exclude_max=True),
+    values.share: st.floats(1e-39, 1.0, exclude_max=True),
+    values.ordinal: st.integers(1, 10**6 - 1),
 }
 TABLES = st.dictionaries(st.text(max_size=5), st.text(max_size=5) | FINITE, max_size=2)
 OTHERS = {

@@ -31,6 +31,7 @@ JSON = st.recursive(
         (values.text, ["", "a\nb", "é", "😀"], [None, 1, True, ["a"]]),
         (values.flag, [True, False], [None, 0, 1, "true"]),
         (values.integer, [0, 1, 2**63 - 1], [None, -1, 2**63, 1.0, "1", True, []]),
+        (values.ordinal, [1, 10**6 - 1], [None, 0, -1, 10**6, 1.0, "1", True]),
         (
             values.number,
             [0, -1.5, 7, 1e39],
@@ -38,7 +39,7 @@ JSON = st.recursive(
         ),
         (values.amount, [0, 0.0, 1e-300, 5], [-1e-300, -1, math.inf, False]),
         (values.positive, [1e-39, 5], [1e-41, 0, 0.0, -1, math.nan, True]),
-        (values.share, [1e-9, 0.5, 0.999], [0, 0.0, 1, 1.0, -0.5, True, "0.5"]),
+        (values.share, [1e-9, 0.5, 0.999], [0, 0.0, 1e-215, 1, 1.0, -0.5, True, "0.5"]),
     ],
 )
 def test_what_is_taken_and_what_is_not(

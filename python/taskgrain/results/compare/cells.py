@@ -15,7 +15,15 @@ from typing import Literal
 from taskgrain.estimate.decision import Decision, decision
 from taskgrain.estimate.quantities import AT_A_SIZE, LogEstimate, Quantity, log_estimate, shared_size
 from taskgrain.estimate.ratio import Ratio, ratio
-from taskgrain.estimate.sessions import Scatter, filled_up, ratio_of_pairs, ratio_of_sessions, scatter
+from taskgrain.estimate.sessions import (
+    Scatter,
+    as_one,
+    filled_up,
+    over_longer_times,
+    ratio_of_pairs,
+    ratio_of_sessions,
+    scatter,
+)
 from taskgrain.results.cell import Cell
 from taskgrain.results.compare.conditions import differences, settings, too_far_apart
 from taskgrain.results.compare.sides import Side, repeats
@@ -140,6 +148,8 @@ class _Pair:
     """Takes of one build each, in sessions like those of the two sides."""
     matched: list[tuple[Measurement, Measurement]]
     """Pairs of both sides that were measured together, if each of them was."""
+    far: bool
+    """Whether the sides lie too far apart in time for what the sessions of one build show."""
 
     @property
     def why(self) -> str:
@@ -157,13 +167,12 @@ class _Pair:
         matched = _matched(contender, baseline)
         groups = [] if matched else _groups(contender, baseline, every)
         failed = any(map(_failed, contender)) and not any(map(_failed, baseline))
+        far = too_far_apart(contender, baseline, groups)
         why = (
             _ends(contender, labels[0])
             or _ends(baseline, labels[1])
             or _incomparable(contender, baseline, matched)
         )
-        if too_far_apart(contender, baseline, groups):
-            groups = []
         blank = Compared(
             *labels,
             contender[0].system,
@@ -175,9 +184,9 @@ class _Pair:
             (len(contender), len(baseline)),
             failed=failed,
             clock=None if matched else _clock(contender, baseline),
-            notes=tuple(_notes(contender, baseline)),
+            notes=(*_notes(contender, baseline), *filter(None, [far])),
         )
-        return cls(blank, contender, baseline, groups, matched)
+        return cls(blank, contender, baseline, groups, matched, bool(far))
 
     def compared(self, question: Question, confidence: float) -> Compared:
         """With its ratios, and its verdict."""
@@ -243,11 +252,17 @@ class _Pair:
             ]
             return [one for one in each if one is not None]
 
-        between = filled_up(scatter([known(group) for group in self.groups if len(group) > 1]))
+        shown = scatter([known(group) for group in self.groups if len(group) > 1])
+        between = over_longer_times(shown) if self.far else filled_up(shown)
         sides = known(self.contender), known(self.baseline)
         if not all(sides):
-            beyond = _bounds(self.contender[0].cell, self.baseline[0].cell) if quantity == "metg" else None
-            return beyond, between
+            if quantity != "metg" or self.blank.clock is None:
+                return None, between
+            one = [LogEstimate(0.0, 0.0)]
+            wider = ratio_of_sessions(one, one, between, confidence)
+            return _bounds(self.contender[0].cell, self.baseline[0].cell, self.blank.clock, wider), between
+        if self.far:
+            sides = as_one(sides[0]), as_one(sides[1])
         return ratio_of_sessions(*sides, between, confidence), between
 
     def _of_matched(
@@ -269,12 +284,14 @@ class _Pair:
             (self.contender, self.blank.contender),
             (self.baseline, self.blank.baseline),
         ):
+            if not self.matched and _peak(measurements) is None:
+                return f"no rate of the kernel alone beside the runs of {label}"
             for one in measurements:
                 ending = one.cell.ending
                 if ending.final and one.cell.metg.value is None:
                     why = "no crossing was found" if ending is Ending.BUDGET else ending
                     return f"no METG in {label} ({why})"
-        return f"too few rounds for a ratio of {quantity}"
+        return f"too few rounds for a ratio of {'METG' if quantity == 'metg' else quantity}"
 
 
 def _ends(measurements: Measurements, label: str) -> str:
@@ -333,28 +350,37 @@ def _groups(contender: Measurements, baseline: Measurements, every: Measurements
 
 
 def _clock(contender: Measurements, baseline: Measurements) -> float | None:
-    """The reference beside the contender over that beside the baseline: the medians of their runs."""
-    peaks = [
-        [sample.peak for one in measurements for sample in one.samples if math.isfinite(sample.peak)]
-        for measurements in (contender, baseline)
-    ]
-    return median(peaks[0]) / median(peaks[1]) if all(peaks) else None
+    """The reference beside the contender over that beside the baseline."""
+    over, under = _peak(contender), _peak(baseline)
+    return over / under if over and under else None
+
+
+def _peak(measurements: Measurements) -> float | None:
+    """The reference beside the runs: their median; None if none has one."""
+    known = [sample.peak for one in measurements for sample in one.samples if math.isfinite(sample.peak)]
+    return median(known) if known else None
 
 
 def _failed(measurement: Measurement) -> bool:
     return measurement.cell.ending is Ending.FAILED
 
 
-def _bounds(contender: Cell, baseline: Cell) -> Ratio | None:
+def _bounds(
+    contender: Cell, baseline: Cell, clock: float = 1.0, wider: Interval | None = None
+) -> Ratio | None:
     """The ratio where METG of one side, or of both, lies beyond all sizes of task: it has one bound at most.
 
-    The ends of METG's own interval are taken twice as far away as they are.
+    The ends of METG's own interval are taken twice as far away as they are. `clock` is that of the contender
+    over that of the baseline, `wider` the interval around 1 that two sessions have by themselves.
     """
     if contender.result is None or baseline.result is None or (contender.metg.value and baseline.metg.value):
         return None
     over, under = _farther(contender), _farther(baseline)
     least = over.low / under.high if over.low and under.high else None
     most = over.high / under.low if over.high and under.low else None
+    low, high = (wider.low, wider.high) if wider else (1.0, 1.0)
+    least = least and low and least * low * clock
+    most = most and high and most * high * clock
     rounds = min(contender.result.rounds or 0, baseline.result.rounds or 0)
     return Ratio(None, least, most, rounds) if least or most else None
 

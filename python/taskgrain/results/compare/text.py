@@ -8,6 +8,7 @@ from statistics import geometric_mean, median
 
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Ratio
+from taskgrain.estimate.sessions import USUAL
 from taskgrain.results.compare.cells import Compared, Comparison, Verdict
 from taskgrain.words import quantity
 
@@ -93,9 +94,10 @@ def _notes(found: Comparison) -> list[str]:
         for label, number in found.unmatched
     ]
     notes += list(dict.fromkeys(f"Note: {note}." for cell in found.cells for note in cell.notes))
-    notes += _clocks(found.cells)
+    notes += [*_clocks(found.cells), *_assumed(found)]
     for together, what in ((False, "Sessions of one build"), (True, "Ratios of single sessions")):
-        across = [one.between for one in found.cells if one.between and one.together == together]
+        every = [one.between for one in found.cells if one.between and one.together == together]
+        across = [one for one in every if one.own]
         if not across:
             continue
         known = [one.deviation for one in across if one.deviation is not None]
@@ -103,21 +105,32 @@ def _notes(found: Comparison) -> list[str]:
             continue
         low, high = (quantity.percent(end(known), 1) for end in (min, max))
         freedom, own = min(one.freedom for one in across), min(one.own for one in across)
-        if not own:
-            notes.append(_ASSUMED.format(low))
-            continue
         filled = f", of which {freedom - own} are what is usual" if own < freedom else ""
+        span = low if low == high else f"{low} to {high}"
         notes.append(
-            f"{what} scatter by {low} to {high} (standard deviation), known with "
+            f"{what} scatter by {span} (standard deviation), known with "
             f"{quantity.counted(freedom, 'degree')} of freedom at least{filled}."
         )
     return notes
 
 
-_ASSUMED = (
-    "How much sessions of one build scatter here is not known, as none was measured in two sessions that lie "
-    "as far apart as the sides: {} (standard deviation) is usual, and counts."
-)
+def _assumed(found: Comparison) -> list[str]:
+    """What counts where nobody has measured how much sessions scatter, and what can be shown with it."""
+    by = found.question.by
+    widths = [
+        ratio.high / ratio.value
+        for cell in found.cells
+        if cell.between and not cell.between.own and (ratio := cell.ratios.get(by))
+        if ratio.value and ratio.high
+    ]
+    if not widths:
+        return []
+    least = quantity.percent(min(widths) * (1.0 + found.question.margin) - 1.0)
+    return [
+        f"How much sessions of one build scatter here was not measured: "
+        f"{quantity.percent(USUAL.deviation)} (standard deviation) is usual, and counts. It shows changes of "
+        f"{least} and more; several sessions of each side show smaller ones."
+    ]
 
 
 def _clocks(cells: Sequence[Compared]) -> list[str]:
@@ -127,8 +140,8 @@ def _clocks(cells: Sequence[Compared]) -> list[str]:
         if cell.clock and cell.ratios:
             sides[cell.contender, cell.baseline].append(cell.clock)
     return [
-        f"Beside {contender} the kernel alone reached {times:.2f} times what it reached beside {baseline}: "
-        "all times are compared at one clock, as what the kernel alone does in them."
+        f"Beside {contender} the kernel alone reached {times:.2f} times what it reached beside {baseline}. "
+        f"The ratios are at one clock; for those of times in seconds, multiply by {1.0 / times:.2f}."
         for (contender, baseline), found in sides.items()
         if not 1.0 / _MOVED < (times := geometric_mean(found)) < _MOVED
     ]
