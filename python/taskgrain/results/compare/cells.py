@@ -184,7 +184,7 @@ class _Pair:
             (len(contender), len(baseline)),
             failed=failed,
             clock=None if matched else _clock(contender, baseline),
-            notes=(*_notes(contender, baseline), *filter(None, [far])),
+            notes=(*_notes(contender, baseline), *([far] if far and not why else [])),
         )
         return cls(blank, contender, baseline, groups, matched, bool(far))
 

@@ -59,9 +59,10 @@ def _listed(processors: Sequence[int] | None) -> str:
 
 
 def too_far_apart(first: Measurements, second: Measurements, repeated: Sequence[Measurements]) -> str:
-    """Why the sessions that show the scatter tell nothing of the time between two sides; empty if they do.
+    """Why the sessions that show the scatter tell nothing of the time between two sides.
 
-    `repeated` are groups of measurements of one build. Sessions of one hour do not show how two days differ.
+    Empty if they do, and if there are none. `repeated` are groups of measurements of one build. Sessions of
+    one hour do not show how two days differ.
     """
     gap = min(
         (
@@ -74,7 +75,7 @@ def too_far_apart(first: Measurements, second: Measurements, repeated: Sequence[
         default=0.0,
     )
     spans = [_span(group) for group in repeated if len(group) > 1]
-    longest = max(spans, default=0.0)
+    longest = max(spans, default=gap)
     if gap <= max(_LEAST_GAP, _FARTHER * longest):
         return ""
     return (

@@ -213,6 +213,10 @@ def test_days_are_not_judged_by_one_hour(tmp_path: Path) -> None:
     new = made.measured(tmp_path / "new", {"mpi": 2e-7}, build=NEW, time=9 * made.DAY)
     cell = only(compared(",".join(map(str, old)), new))
     assert cell.between == USUAL, "the sessions of one hour do not tell"
+    assert "9 days apart" in cell.notes[0]
+    alone = only(compared(old[0], new))
+    assert (alone.between, alone.notes) == (USUAL, ()), "there are no such sessions"
+    assert cell.ratios["metg"].factor == pytest.approx(alone.ratios["metg"].factor, rel=0.2), "as one session"
 
 
 def test_builds_of_one_folder_are_of_different_sessions(tmp_path: Path) -> None:
