@@ -278,7 +278,7 @@ OF_A_CELL = (
     field(
         "result.work",
         "Work at METG",
-        _FIRST,
+        _REQUEST,
         as_text=lambda cell: quantity.work(cell.number("work").value, work_unit(cell) or ""),
     ),
     field("result.iterations", "Iterations at METG", _REQUEST, name="crossing_iterations"),
