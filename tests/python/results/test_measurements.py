@@ -122,3 +122,15 @@ def test_what_is_odd_is_said_and_what_cannot_be_read_is_an_error(tmp_path: Path)
     assert "study.toml" in warning
     with pytest.raises(UsageError, match=r"runs\.jsonl"):
         opened(tmp_path)
+
+
+def test_processes_of_two_sessions_are_different_ones(tmp_path: Path) -> None:
+    """Each session numbers its own from 1, also if it goes on with a cell of the one before it."""
+    lines: list[made.Line] = []
+    for number, rounds in enumerate((range(5), range(5, 10))):
+        lines += [made.session(f"{number}" * 8, 0.0, {"mpi": FIRST}), made.cell("mpi", "stencil_1d", 0.0)]
+        runs = made.runs("mpi", "stencil_1d", 1e-7, rounds=rounds)
+        lines += [one | {"process": 1 + one["round"] % 2} for one in runs]
+    (found,) = opened(made.write(tmp_path / "r", lines)).measurements
+    of_round = {one.round: one.process for one in found.samples}
+    assert len(of_round) == 10 and len(set(of_round.values())) == 4
