@@ -90,6 +90,12 @@ class ProcessSystem : public System {
     return std::nullopt;
   }
 
+  double total(double own) override {
+    double all = 0;
+    MPI_Allreduce(&own, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    return all;
+  }
+
   std::int64_t peak_rss_bytes() override {
     const std::int64_t own = System::peak_rss_bytes();
     std::int64_t most = 0;

@@ -11,6 +11,14 @@ class InvalidSpec(ValueError):
 class Unsupported(RuntimeError):
     """Well formed, but beyond what this build or machine can do."""
 
+class Waiting:
+    """Counts from its making on how long threads of this process wait for processors that others have."""
+
+    def __init__(self) -> None: ...
+    def seconds(self, cores: int) -> float:
+        """Stops the count, of a driver that uses so many cores: seconds of all threads together; NaN where
+        the kernel does not say."""
+
 class Run:
     """The graphs of a `run` request (JSON text), and one execution of them."""
 

@@ -3,8 +3,11 @@
 #include <sys/resource.h>
 
 #include <chrono>
+#include <cmath>
 #include <exception>
 #include <optional>
+
+#include "waiting.hpp"
 
 namespace taskgrain {
 namespace {
@@ -48,12 +51,15 @@ RunResult run(System& system, const RunRequest& request) {
   result.prepare_seconds = preparing.seconds();
   for (std::int64_t repeat = -request.warmup; repeat < request.repeats; ++repeat) {
     execution.clear();
+    Waiting waiting;
     system.barrier();
     const Stopwatch executing;
     system.execute(execution);
     system.barrier();
     const double seconds = executing.seconds();
+    const double waited = waiting.seconds(system.cores(), [&](double own) { return system.total(own); });
     if (repeat >= 0) result.seconds.push_back(seconds);
+    if (repeat >= 0 && !std::isnan(waited)) result.waited.push_back(waited);
     system.settle(execution);
     if (auto violation = system.gather(execution, result.accounts); violation && !result.violation)
       result.violation = violation;
@@ -92,6 +98,7 @@ nlohmann::json answer(const RunRequest& request, const RunResult& result) {
                           {"work_unit", name(result.work_unit)},
                           {"binding", result.binding},
                           {"peak_rss_bytes", result.peak_rss_bytes}};
+  if (result.waited.size() == result.seconds.size()) event["waited"] = result.waited;
   if (request.fault) event["strikes"] = result.strikes;
   return event;
 }

@@ -12,6 +12,7 @@ namespace taskgrain {
 
 struct RunResult {
   std::vector<double> seconds;
+  std::vector<double> waited;  ///< seconds of all threads in each repeat; empty where nobody knows
   double prepare_seconds = 0;
   std::int64_t tasks = 0;
   Accounts accounts;  ///< of one repeat

@@ -3,6 +3,8 @@
 
 #include "taskgrain/driver.hpp"
 
+#include <cmath>
+
 #include "jni.hpp"
 #include "part.hpp"
 #include "taskgrain/error.hpp"
@@ -57,6 +59,7 @@ class JavaSystem final : public System {
     return all.verify(run);
   }
 
+  double total(double own) override { return part_->others ? std::nan("") : own; }
   std::int64_t peak_rss_bytes() override { return std::max(peak_rss_bytes_, System::peak_rss_bytes()); }
 
  private:

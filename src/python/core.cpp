@@ -15,6 +15,7 @@
 #include "../core/fault_books.hpp"
 #include "../core/request.hpp"
 #include "../driver/protocol.hpp"
+#include "../driver/waiting.hpp"
 #include "taskgrain/binding.hpp"
 #include "taskgrain/error.hpp"
 #include "taskgrain/fields.hpp"
@@ -301,6 +302,9 @@ NB_MODULE(_core, m) {
   nb::exception<InvalidSpec>(m, "InvalidSpec", PyExc_ValueError);
   nb::exception<Unsupported>(m, "Unsupported", PyExc_RuntimeError);
 
+  nb::class_<Waiting>(m, "Waiting")
+      .def(nb::init<>())
+      .def("seconds", [](Waiting& waiting, int cores) { return waiting.seconds(cores); }, nb::arg("cores"));
   nb::class_<Run>(m, "Run")
       .def(nb::init<const std::string&>(), nb::arg("request_json"))
       .def_prop_ro("graphs", &Run::graphs)

@@ -74,6 +74,9 @@ class RunResult:
     binding: tuple[tuple[int, ...], ...]
     peak_rss_bytes: int
     warnings: tuple[Notice, ...] = ()
+    waited: tuple[float, ...] = ()
+    """Seconds for which its threads, all together, waited in each repeat for processors that others had;
+    empty where the driver does not know."""
 
 
 @dataclass(frozen=True)
@@ -236,8 +239,12 @@ def result(
     binding, work = _binding(answer), _number(answer.get("work"), "work")
     if not math.isfinite(work / min(seconds)):
         raise _wrong("work", work, "what can be done in the time")
+    waited = answer.get("waited", [])
+    if not isinstance(waited, list) or len(waited) not in (0, repeats):
+        raise _wrong("waited", waited, f"a list of {repeats} numbers")
     return RunResult(
         seconds=seconds,
+        waited=tuple(_number(one, "waited") for one in waited),
         # One entry where all repeats share what was prepared.
         prepare_seconds=tuple(_number(one, "prepare_seconds") for one in prepare),
         tasks=tasks,

@@ -15,6 +15,7 @@ A driver is a program:
 from __future__ import annotations
 
 import json
+import math
 import os
 import resource
 import sys
@@ -24,7 +25,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
 from taskgrain import _core
-from taskgrain._core import Run
+from taskgrain._core import Run, Waiting
 
 PREFIX = "@taskgrain "
 PROTOCOL = 1
@@ -39,6 +40,8 @@ class System(ABC):
     nodes: int = 1
     cores: int = 1
     """Cores that the system occupies over all nodes, those it keeps for itself included."""
+    in_one_process: bool = True
+    """Whether it executes all tasks in this process."""
 
     def binding(self) -> list[list[int]]:
         """For each worker the processors it may run on, observed by the worker itself."""
@@ -105,14 +108,17 @@ def _run(system: System, request: dict[str, Any]) -> dict[str, Any]:
     system.prepare(run)
     prepared = time.perf_counter() - start
     seconds: list[float] = []
+    waited: list[float] = []
     accounts: dict[str, Any] = {}
     violation = None
     for repeat in range(-run.warmup, run.repeats):
         run.clear()
+        waiting = Waiting()
         start = time.perf_counter()
         system.execute(run)
         if repeat >= 0:
             seconds.append(time.perf_counter() - start)
+            waited.append(waiting.seconds(system.cores) if system.in_one_process else math.nan)
         accounts, found = system.verify(run)
         violation = violation or found
     if violation:
@@ -124,6 +130,7 @@ def _run(system: System, request: dict[str, Any]) -> dict[str, Any]:
         "id": run.id,
         "seconds": seconds,
         "prepare_seconds": [prepared],
+        **({} if any(map(math.isnan, waited)) else {"waited": waited}),
         "tasks": run.tasks,
         **accounts,
         **strikes,

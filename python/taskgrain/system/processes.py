@@ -111,6 +111,8 @@ class ProcessSystem(System):
     Between runs a runtime may end processes and start others: a run begins with as many members as cores.
     """
 
+    in_one_process = False
+
     def __init__(self) -> None:
         self._processors = _core.cores()
         self.cores = len(self._processors)

@@ -193,6 +193,9 @@ def test_what_a_result_may_leave_out() -> None:
         ({"seconds": [0.5, 10**400]}, "protocol", "it must be a finite number above 0"),
         ({"seconds": [0.5, 1e-10]}, "protocol", "a repeat took 1e-10 seconds, less than any clock can tell"),
         ({"seconds": [0.5, 0.6]}, "protocol", "seconds add up to 1.1, but it came after 1"),
+        ({"waited": [0.1]}, "protocol", "waited is [0.1]; it must be a list of 2 numbers"),
+        ({"waited": [0.1, -0.1]}, "protocol", "it must be a finite number of at least 0"),
+        ({"waited": "long"}, "protocol", "waited is 'long'; it must be a list of 2 numbers"),
         ({"work": 1e308, "seconds": [1e-9, 1e-9]}, "protocol", "it must be what can be done in the time"),
     ],
 )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,6 +77,26 @@ def test_every_pattern_with_full_validation(loop: Session) -> None:
         result = loop.run([graph(pattern), graph("nearest")], repeats=2, warmup=1, validate="full")
         assert len(result.seconds) == 2
         assert result.work == 256 * result.tasks
+
+
+def test_how_long_its_threads_waited_for_a_processor(loop: Session) -> None:
+    """Beside a process that never pauses, on the same core."""
+    quick = {
+        "pattern": "no_comm",
+        "width": 1,
+        "steps": 4,
+        "kernel": {"name": "compute_bound", "iterations": 8},
+    }
+    long = quick | {"kernel": {"name": "busy_wait", "iterations": 10_000_000}}
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        try:
+            os.sched_setaffinity(other.pid, [0])
+            (seconds,) = (result := loop.run([long], repeats=1)).seconds
+            assert 0.2 * seconds < result.waited[0] < seconds
+            many = loop.run([quick], repeats=200).waited
+        finally:
+            other.kill()
+    assert len(many) == 200 and sorted(many)[100] < 1e-3, "what is short falls between two turns of the other"
 
 
 def test_what_it_prints_is_log(loop: Session, tmp_path: Path) -> None:
