@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from taskgrain.drive.system import REFERENCE
 from taskgrain.estimate.sample import Sample
-from taskgrain.machine.busy import BUSY_SHARE
 from taskgrain.measure.driver import DriverName
 from taskgrain.measure.experiments.experiment import Experiment, Request
 from taskgrain.results import cell as stored
@@ -30,7 +29,7 @@ from taskgrain.results.lines import (
     RunLine,
     SessionLine,
 )
-from taskgrain.results.samples import beside
+from taskgrain.results.samples import beside, undisturbed
 from taskgrain.study.workload import Cell
 from taskgrain.words.warnings import Notice, read_notice
 
@@ -149,7 +148,8 @@ class CellState:
         seconds = [one for one in line.seconds if one is not None]
         assert line.work is not None and line.tasks and line.cores
         # Whether a probe found the cores slower, as older lines say, does not matter: the reference was too.
-        disturbed = (line.busy or 0.0) > BUSY_SHARE
+        alone = undisturbed(line)
+        disturbed = not alone
         self.runs += 1
         self.reference = reference[:, : line.cores]
         self.disturbed += disturbed
@@ -165,8 +165,8 @@ class CellState:
             request.iterations, request.round, 0.0, line.work, line.tasks, line.cores, peak, process
         )
         try:
-            samples = [replace(whole, seconds=one) for one in seconds]
-            self.experiment.tell(request, samples, self.reference, disturbed)
+            samples = [replace(whole, seconds=one) for one in alone or seconds]
+            self.experiment.tell(request, samples, self.reference, sum(alone) / sum(seconds))
         except ValueError as error:
             self.problem = str(error)
 

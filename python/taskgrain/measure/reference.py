@@ -7,7 +7,7 @@ from typing import Any
 
 from taskgrain.drive.answers import DriverError, Peak
 from taskgrain.drive.system import REFERENCE
-from taskgrain.machine.busy import BUSY_SHARE, Busy
+from taskgrain.machine.busy import Busy
 from taskgrain.machine.topology import frequency
 from taskgrain.measure.driver import Driver, DriverName
 from taskgrain.measure.drivers import Drivers
@@ -16,7 +16,6 @@ from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import Record
 from taskgrain.results.lines import OF_A_REFERENCE, ReferenceKey, ReferenceLine
 
-_MOST_ATTEMPTS = 3
 _SECONDS = 0.01
 _BESIDE = 0.001
 """Seconds of a measurement beside a run. States of the cores last from milliseconds to minutes."""
@@ -65,12 +64,9 @@ class References:
     def _peak(self, driver: Driver, key: ReferenceKey, kernel: dict[str, Any]) -> tuple[Peak, Busy]:
         """One measurement of the kernel alone, and what disturbed it."""
         known = self._record.processors(key)
-        for _ in range(_MOST_ATTEMPTS):
-            peak = driver.peak(kernel, _SECONDS, self._plan.settings.isa)
-            if known not in (None, len(peak.rates)):
-                raise DriverError("protocol", f"gives {len(peak.rates)} rates for {known} processors")
-            if driver.busy.share <= BUSY_SHARE:
-                break
+        peak = driver.peak(kernel, _SECONDS, self._plan.settings.isa)
+        if known not in (None, len(peak.rates)):
+            raise DriverError("protocol", f"gives {len(peak.rates)} rates for {known} processors")
         return peak, driver.busy
 
 

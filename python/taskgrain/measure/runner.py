@@ -117,18 +117,19 @@ class Runner:
         # Before anything is started or measured for them:
         group = [state for state in group if self._runs.fits(state, state.experiment.next_round()[0])]
         order = [state for state in order if state in group]
-        requests = {id(state): state.experiment.next_round() for state in order}
+        left = {id(state): len(state.experiment.next_round()) for state in order}
         if not any(state.experiment.preparing for state in order):
             self._drivers.turn([state.driver for state in order], order[0].cell.workload if order else None)
-        for turn in range(max(map(len, requests.values()), default=0)):
+        for turn in range(max(left.values(), default=0)):
             self._refer(group, again=turn == 0)
             share = self._schedule.share()
             for state in order:
-                mine = requests[id(state)]
-                may = not state.done and state.spent < share and not self._budget.over
-                if turn < len(mine) and may and self._runs.fits(state, mine[turn]):
-                    self._plan.reporter.show(self._schedule.progress(state))
-                    self._runs.measure(state, mine[turn])
+                may = turn < left[id(state)] and not state.done and state.spent < share
+                if may and not self._budget.over:
+                    request = state.experiment.next_round()[0]
+                    if self._runs.fits(state, request):
+                        self._plan.reporter.show(self._schedule.progress(state))
+                        self._runs.measure(state, request)
         self._judge(group[0].cell.workload if group else None)
         for state in group:
             if state.done:

@@ -1,7 +1,7 @@
 """One request of a cell: run it with the reference beside it, check the answer, and write it.
 
 The state of the cores (clock, neighbours, place) shows in the reference just before and after the run. A run
-that other processes took a part of the cores from is repeated, and the least disturbed attempt counts. A run
+is repeated if others disturbed all of its repeats, and the least disturbed attempt counts. A run
 that does not fit into the budget is not begun, or stopped: that ends its cell.
 """
 
@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from taskgrain.drive.answers import DriverError, OutOfTime, RunResult
 from taskgrain.drive.system import REFERENCE
-from taskgrain.machine.busy import BUSY_SHARE, Busy
+from taskgrain.machine.busy import Busy
 from taskgrain.measure.budget import Budget, least_seconds
 from taskgrain.measure.driver import Driver
 from taskgrain.measure.drivers import Drivers
@@ -23,6 +23,7 @@ from taskgrain.measure.plan import Plan
 from taskgrain.measure.record import CellState, Record
 from taskgrain.measure.reference import References
 from taskgrain.results.lines import CrashLine, RejectedLine, RunLine
+from taskgrain.results.samples import undisturbed
 from taskgrain.words.warnings import notice
 
 _MOST_ATTEMPTS = 3
@@ -98,7 +99,7 @@ class Runs:
                 # At the end of the budget a run counts without the reference after it.
                 after = () if self._budget.over else self._reference(state, now=True)
                 line = replace(line, reference_before=before, reference_after=after)
-            if best is None or (line.busy or 0.0) < (best.busy or 0.0):
+            if best is None or (line.disturbed, line.busy) < (best.disturbed, best.busy):
                 line = best = replace(line, attempts=attempt)
             else:
                 best = replace(best, attempts=attempt)
@@ -175,8 +176,7 @@ class Runs:
             error.log_tail = driver.log_tail()
             raise
         busy = Busy() if self._plan.systems[name].simulated else driver.busy
-        share = round(busy.share, 4)
-        return RunLine(
+        line = RunLine(
             cell=state.cell.name,
             phase=request.phase,
             round=request.round,
@@ -184,6 +184,7 @@ class Runs:
             steps=request.steps,
             process=self._drivers.number(state.driver),
             seconds=result.seconds,
+            waited=result.waited,
             prepare_seconds=result.prepare_seconds,
             tasks=result.tasks,
             dependencies=result.dependencies,
@@ -192,13 +193,13 @@ class Runs:
             cores=self._ends.processors(state),
             peak_rss_bytes=result.peak_rss_bytes,
             binding=result.binding,
-            busy=share,
+            busy=round(busy.share, 4),
             steal=round(busy.steal, 4),
             switches=busy.switches,
             joules=busy.joules,
             warnings=tuple(one.fields() for one in result.warnings),
-            disturbed=share > BUSY_SHARE,
         )
+        return replace(line, disturbed=not undisturbed(line))
 
     def _check_result(self, state: CellState, request: Request, result: RunResult) -> None:
         """Checks what the session cannot: it knows neither graphs nor reference."""

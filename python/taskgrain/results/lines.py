@@ -231,6 +231,14 @@ class Attempt(OfCell):
         "wall time of the sample", "s", listed=True, gaps=True, always=True
     )
     """One for each timed repeat."""
+    waited: tuple[float | None, ...] = _field(
+        values.amount,
+        "that its threads, all together, waited in the sample for processors that others had",
+        "s",
+        listed=True,
+        gaps=True,
+    )
+    """One for each timed repeat; none where the driver does not know."""
     prepare_seconds: tuple[float | None, ...] = _field(
         values.amount,
         "spent on the graph before the clock started",
@@ -265,7 +273,9 @@ class Attempt(OfCell):
     slowdown: float | None = _positive(
         "how many times slower the cores were than at their best; only in older results"
     )
-    disturbed: bool | None = _field(values.flag, "whether other programs disturbed the run, by `busy`")
+    disturbed: bool | None = _field(
+        values.flag, "whether other programs disturbed all repeats of the run, by `busy` and `waited`"
+    )
     attempts: int | None = _integer("number of attempts, because a disturbed run is repeated")
 
 

@@ -10,13 +10,30 @@ from statistics import fmean, geometric_mean
 
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import FEWEST_ROUNDS
-from taskgrain.estimate.table import FEW_ROUNDS
 from taskgrain.machine.busy import BUSY_SHARE
-from taskgrain.results.lines import RunLine
+from taskgrain.results.lines import Attempt, RunLine
 
+FEWEST_ALONE = 2
+"""So many runs of a size that others left alone are better than any number of those that they disturbed."""
 _SHORT, _FLOOR = "start", "floor"
 _LOOKING = "bracket"
 """Phases that are not rounds of the sizes that METG is read off."""
+
+
+def undisturbed(line: Attempt) -> list[float]:
+    """Returns the times of the repeats that others left alone.
+
+    If others took a part of the cores during a request, a repeat of it may have passed between. How long its
+    threads waited for a processor tells, except of the hypervisor.
+    """
+    seconds = [one for one in line.seconds if one is not None]
+    if (line.busy or 0.0) <= BUSY_SHARE:
+        return seconds
+    if (line.steal or 0.0) > BUSY_SHARE:
+        return []
+    known = zip(line.seconds, line.waited, strict=False)
+    most = BUSY_SHARE * (line.cores or 1)
+    return [one for one, waited in known if one and waited is not None and waited <= most * one]
 
 
 def beside(line: RunLine, cores: int, disturbed: bool) -> float:
@@ -43,8 +60,8 @@ def counting(runs: Iterable[tuple[RunLine, int, float]]) -> list[Sample]:
 
     Each run comes with the number of its round, which may tell sessions apart as that of its process does,
     and with the last rate of the reference before it, work per second and core, for runs that have none
-    beside them. A run that makes no sense is left out. A disturbed run counts only where its size has too few
-    others, and then only with its fastest repeat.
+    beside them. A run that makes no sense is left out. Repeats that others disturbed do not count. A run of
+    which all were counts only where its size has too few others, and then only with its fastest repeat.
     """
     known: dict[tuple[bool, int], list[_Run]] = defaultdict(list)
     for line, number, rate in runs:
@@ -67,7 +84,8 @@ def _run(line: RunLine, number: int, rate: float) -> _Run | None:
         return None
     if line.phase == _LOOKING or not seconds or (iterations and not line.work):
         return None
-    disturbed = (line.busy or 0.0) > BUSY_SHARE
+    alone = undisturbed(line)
+    disturbed = not alone
     peak = beside(line, cores, disturbed)
     peak = rate if math.isnan(peak) else peak
     if iterations and not 0.0 < peak < math.inf:
@@ -75,12 +93,12 @@ def _run(line: RunLine, number: int, rate: float) -> _Run | None:
     size = 0 if line.phase == _FLOOR else iterations
     process = line.process or 0
     whole = Sample(size, number, 1.0, line.work or 0.0, tasks, cores, peak, process, line.phase == _SHORT)
-    return _Run(line.phase, [replace(whole, seconds=one) for one in seconds], disturbed)
+    return _Run(line.phase, [replace(whole, seconds=one) for one in alone or seconds], disturbed)
 
 
 def _counting(runs: Sequence[_Run]) -> list[Sample]:
     quiet = [run for run in runs if not run.disturbed]
-    used = quiet if len(quiet) >= FEW_ROUNDS - 1 else runs
+    used = quiet if len(quiet) >= FEWEST_ALONE else runs
     return [
         sample
         for run in used

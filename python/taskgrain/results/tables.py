@@ -45,7 +45,7 @@ RUNS = (
     Column("run", "integer", "", "number of the run in the folder, from 0; its samples share it"),
     Column("sample", "integer", "", "which of the run's timed repeats, from 0"),
     Column("counted", "flag", "", "false for a run that others disturbed and that was repeated"),
-    *of(Attempt, "phase round iterations steps seconds"),
+    *of(Attempt, "phase round iterations steps seconds waited"),
     Column("granularity", "number", "s", "seconds × cores ÷ tasks"),
     Column("rate", "number", "work_unit/s", "work ÷ seconds, of all cores together"),
     *of(Attempt, "prepare_seconds tasks dependencies work work_unit cores peak_rss_bytes"),

@@ -14,7 +14,7 @@ from taskgrain.words.endings import Ending
 _BUSY = 1.1
 """The kernel alone at its best over the kernel alone beside the runs, from which on a machine was busy."""
 _DISTURBED = 0.1
-"""Likewise, the share of runs that other programs disturbed."""
+"""Likewise, the share of the cores' time that others used, and of runs that they disturbed all along."""
 _MOSTLY = 0.5
 """The share of disturbed runs from which on orders may be those of the disturbances."""
 _FACTOR = 1.5
@@ -31,9 +31,12 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
 
     Empty where there is nothing to say of either.
     """
+    others = median([share for cell in cells if (share := _others(cell)) is not None] or [0.0])
     slowdown = median([times for cell in cells if (times := _slowdown(cell))] or [1.0])
     disturbed = median([share for cell in cells if (share := cell.disturbed) is not None] or [0.0])
     busy = []
+    if others > _DISTURBED:
+        busy.append(f"others used {quantity.percent(others)} of the cores' time during the runs")
     if slowdown > _BUSY:
         busy.append(
             f"beside the runs the kernel alone reached {quantity.percent(1.0 / slowdown)} of its best"
@@ -52,6 +55,11 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
     if ratios:
         said += f", and its ratio to the best system {_within(math.sqrt(one.factor) for one in ratios)}"
     return f"{machine} {said} (medians over the cells)."
+
+
+def _others(cell: Cell) -> float | None:
+    """The share of the cores' time that others used during its typical run."""
+    return median([run.busy or 0.0 for run in cell.runs]) if cell.runs else None
 
 
 def _slowdown(cell: Cell) -> float | None:

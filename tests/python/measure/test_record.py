@@ -32,19 +32,19 @@ def reference(**fields: Any) -> Line:
     return {"kind": "reference", "kernel": "compute_bound", "rates": rates, "work_unit": "flop"} | fields
 
 
-def runs(count: int) -> list[Line]:
-    """The first runs of the cell as lines."""
+def runs(count: int, alone: float = 1.0) -> list[Line]:
+    """The first runs of the cell as lines. After the bracket, others left the cell alone for such a share."""
     experiment, system, found = search(CELL), SimulatedSystem(constant(1e-7)), []
     while len(found) < count:
-        for request in experiment.next_round():
-            samples = system.run(request)
-            experiment.tell(request, samples, system.rates)
-            line = dict(zip(("phase", "round", "iterations", "steps"), request.key, strict=True))
-            one = samples[0]
-            line |= {"work": one.work, "tasks": one.tasks, "cores": one.cores}
-            seconds = [sample.seconds for sample in samples]
-            found.append({"kind": "run", "cell": CELL.name, "seconds": seconds} | line)
-    return found[:count]
+        request = experiment.next_round()[0]
+        samples = system.run(request)
+        experiment.tell(request, samples, system.rates, alone if request.phase != "bracket" else 1.0)
+        line = dict(zip(("phase", "round", "iterations", "steps"), request.key, strict=True))
+        one = samples[0]
+        line |= {"work": one.work, "tasks": one.tasks, "cores": one.cores}
+        seconds = [sample.seconds for sample in samples]
+        found.append({"kind": "run", "cell": CELL.name, "seconds": seconds} | line)
+    return found
 
 
 def taken(*lines: Line) -> CellState:
@@ -98,7 +98,7 @@ def test_a_stored_run_was_disturbed_if_others_took_of_its_cores(fields: Line, di
 def test_of_a_disturbed_run_the_fastest_repeat_and_the_better_references_count() -> None:
     first, second = reference()["rates"]
     hit = {"reference_before": [first, second / 2], "reference_after": [first / 2, second], "busy": 0.5}
-    lines = [line | (hit if line["phase"] != "bracket" else {}) for line in runs(30)]
+    lines = [line | (hit if line["phase"] != "bracket" else {}) for line in runs(30, alone=0.0)]
     samples = taken(reference(), *lines).experiment.samples()
     assert len(samples) == sum(line["phase"] in ("measure", "start") for line in lines)
     assert [one.peak for one in samples] == pytest.approx([(first + second) / 2] * len(samples))

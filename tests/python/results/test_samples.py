@@ -17,7 +17,7 @@ from taskgrain.measure.record import Record
 from taskgrain.results import reader
 from taskgrain.results.lines import CellLine, RunLine
 from taskgrain.results.measurements import opened
-from taskgrain.results.samples import beside, counting
+from taskgrain.results.samples import beside, counting, undisturbed
 from taskgrain.study.workload import Cell, Workload
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
@@ -45,6 +45,30 @@ def test_each_repeat_is_a_sample() -> None:
     assert first.work == run().work and not first.short
 
 
+@pytest.mark.parametrize(
+    ("told", "alone"),
+    [
+        ({}, (1e-3, 2e-3)),
+        ({"busy": 0.5}, ()),
+        ({"busy": 0.5, "waited": (0.0, 1e-3)}, (1e-3,)),
+        ({"busy": 0.5, "waited": (6.1e-5, 1.19e-4)}, (2e-3,)),
+        ({"busy": 0.5, "waited": (0.0, None)}, (1e-3,)),
+        ({"busy": 0.5, "waited": (0.0,)}, (1e-3,)),
+        ({"busy": 0.02, "waited": (1e-3, 1e-3)}, (1e-3, 2e-3)),  # its own threads were in each other's way
+        (
+            {"busy": 0.5, "steal": 0.4, "waited": (0.0, 0.0)},
+            (),
+        ),  # no thread waits for the hypervisor
+    ],
+)
+def test_the_repeats_that_others_left_alone(told: dict[str, Any], alone: tuple[float, ...]) -> None:
+    """They may take 3 % of the two cores."""
+    line = run(**told)
+    assert undisturbed(line) == list(alone)
+    counted = [one.seconds for one in samples(line)]
+    assert counted == list(alone or (1e-3,)), "of a run that they disturbed all along, the fastest"
+
+
 def test_the_peak_is_that_of_the_cores_used_before_and_after() -> None:
     line = run(reference_before=(1e9, 2e9, 9e9), reference_after=(3e9, 3e9, 9e9))
     assert beside(line, 2, False) == pytest.approx(math.sqrt(1.5e9 * 3e9))
@@ -61,11 +85,10 @@ def test_without_a_reference_beside_it_the_last_rate_counts() -> None:
 
 
 def test_disturbed_runs_count_where_there_are_too_few_others() -> None:
-    quiet = [run(round=number) for number in range(5)]
-    loud = run(round=5, busy=0.2)
-    assert len(samples(*quiet, loud)) == 10
-    assert [one.seconds for one in samples(*quiet[:4], loud)][-1] == 1e-3, "its fastest repeat"
-    assert len(samples(*quiet[:4], loud)) == 9
+    first, second = (run(round=number) for number in range(2))
+    loud = run(round=2, busy=0.2)
+    assert len(samples(first, second, loud)) == 4
+    assert [one.seconds for one in samples(first, loud)] == [1e-3, 2e-3, 1e-3], "its fastest repeat"
 
 
 def test_short_runs_are_those_of_the_last_size_with_enough_of_them() -> None:

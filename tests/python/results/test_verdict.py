@@ -8,6 +8,7 @@ import pytest
 from stored_cells import stored
 
 from taskgrain.results.cell import Cell
+from taskgrain.results.lines import RunLine
 from taskgrain.results.verdict import verdict
 from taskgrain.words.endings import Ending
 
@@ -26,7 +27,10 @@ def judged(
         fields |= {"peak_rate": 1.0, "best_rate": fields.pop("slowdown")}
     if "disturbed" in fields:
         fields["disturbed_runs"] = round(100 * fields.pop("disturbed"))
-    return stored(system, workload, ratios=ratios, **(plain | fields))
+    others = fields.pop("others", 0.0)
+    found = stored(system, workload, ratios=ratios, **(plain | fields))
+    found.runs.append(RunLine(cell=found.name, busy=others))
+    return found
 
 
 def test_a_quiet_machine_and_a_winner() -> None:
@@ -51,6 +55,7 @@ def test_a_bound_is_not_the_best_but_what_the_best_is_measured_by() -> None:
     [
         ({"slowdown": 2.0}, "beside the runs the kernel alone reached 50 % of its best."),
         ({"disturbed": 0.3}, "other programs disturbed 30 % of the runs."),
+        ({"others": 0.4}, "others used 40 % of the cores' time during the runs."),
         ({"slowdown": 2.0, "disturbed": 0.3}, "of its best, and other programs disturbed 30 % of the runs."),
     ],
 )

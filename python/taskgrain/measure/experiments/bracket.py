@@ -34,6 +34,8 @@ class Bracket:
     def __init__(self, settings: CellSettings, reach: Reach | None = None) -> None:
         self._settings, self._reach = settings, reach
         self.runs = 0
+        self.shorter = 1
+        """Repeats last so many times shorter than usual, and a run has as many more."""
         self.points: dict[int, KnownSize] = {}
         """The measured sizes, by iterations."""
         self._samples: dict[int, list[Sample]] = {}  # of each size its last run, which is its longest
@@ -46,7 +48,7 @@ class Bracket:
         seconds = min(x.seconds for x in samples)
         per_step = samples[0].tasks / request.steps
         # Over a few steps the start and the end of a run dominate: such a run only tells how many it takes.
-        enough = s.clamped_steps(request.steps * 0.25 * s.run_seconds / seconds, per_step)
+        enough = s.clamped_steps(request.steps * self._run_seconds / seconds, per_step)
         if enough >= 4 * request.steps and self.runs < _MOST_RUNS:
             return self._request(request.iterations, enough)
         efficiency = float(np.median([x.efficiency for x in samples]))
@@ -57,8 +59,18 @@ class Bracket:
         if following is None:
             return None
         longer = point.granularity * max(1.0, following / point.iterations) * per_step / point.cores
-        steps = s.clamped_steps(0.25 * s.run_seconds / longer, per_step)
+        steps = s.clamped_steps(self._run_seconds / longer, per_step)
         return self._request(following, steps, longer * steps)
+
+    def again(self, request: Request) -> Request | None:
+        """Returns the run that takes the place of a disturbed one; None if it cannot be shorter."""
+        self.runs += 1
+        steps = max(request.steps // 2, self._settings.min_steps)
+        return self._request(request.iterations, steps) if steps < request.steps else None
+
+    @property
+    def _run_seconds(self) -> float:
+        return 0.25 * self._settings.run_seconds / self.shorter
 
     def samples(self) -> list[Sample]:
         """Returns the last run of each size, all as one round: each size was measured at another time."""
@@ -96,7 +108,14 @@ class Bracket:
 
     def _request(self, iterations: int, steps: int, run_seconds: float = 0.0) -> Request:
         slow = self._settings.slow(run_seconds)
-        return Request("bracket", self.runs, iterations, steps, 1 if slow else 3, 0 if slow else 1)
+        return Request(
+            "bracket",
+            self.runs,
+            iterations,
+            steps,
+            1 if slow else round(3 * math.sqrt(self.shorter)),
+            0 if slow else 1,
+        )
 
     def _next_size(self) -> int | None:
         x = self._settings.threshold

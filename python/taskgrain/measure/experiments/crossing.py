@@ -21,7 +21,8 @@ from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.table import FEW_ROUNDS
 from taskgrain.measure.experiments.bracket import Bracket, Reach
 from taskgrain.measure.experiments.experiment import CellSettings, Request
-from taskgrain.measure.experiments.rounds import Rounds
+from taskgrain.measure.experiments.rounds import SELDOM_ALONE, SHORTEST, Rounds
+from taskgrain.results.samples import FEWEST_ALONE
 from taskgrain.words.interval import Interval
 from taskgrain.words.warnings import notice
 
@@ -61,8 +62,12 @@ class CrossingSearch(Rounds):
         """Sizes that join at the end of a round."""
         return []
 
-    def _prepare(self, request: Request, samples: list[Sample]) -> Request | None:
+    def _prepare(self, request: Request, samples: list[Sample], alone: float) -> Request | None:
         s, bracket = self.settings, self._bracket
+        if alone < SELDOM_ALONE and self._shorter < SHORTEST:
+            self._shorter = bracket.shorter = 2 * self._shorter
+            if not alone and (again := bracket.again(request)):
+                return again
         if following := bracket.take(request, samples):
             return following
         crossing, _ = bracket.crossing()
@@ -91,12 +96,14 @@ class CrossingSearch(Rounds):
         s, top = self.settings, self._bracket.top
         start = (self._verdict.start.value if self._verdict else None) or 0.0
         known = self._seconds.get(iterations, 0.0)
-        if known and start > _LONG_START * min(known, s.run_seconds) and s.steps is None:
+        if known and start > _LONG_START * min(known, self._run_seconds) and s.steps is None:
             # The bracket took start and end for a part of the tasks, so that runs are too short.
             step = max(known - start, (1.0 - _LONG_START) * 0.1 * known) / self._planned[iterations]
             longer = min(start / _LONG_START, _MOST_LONGER * s.run_seconds)
-            return s.clamped_steps(max(s.run_seconds, longer) / step, top.tasks_per_step)
-        return s.steps or s.clamped_steps(s.run_seconds / self._step_seconds(iterations), top.tasks_per_step)
+            return s.clamped_steps(max(self._run_seconds, longer) / step, top.tasks_per_step)
+        return s.steps or s.clamped_steps(
+            self._run_seconds / self._step_seconds(iterations), top.tasks_per_step
+        )
 
     # -- the stopping rule --------------------------------------------------------------------------------
 
@@ -106,7 +113,7 @@ class CrossingSearch(Rounds):
             return self._round >= _FLOOR_ROUNDS
         verdict = self._verdict = self._estimate(self.samples(), s.search_resamples)
         self._width = verdict.half_width
-        added = self._added_sizes(verdict)
+        added = self._added_sizes(verdict) if self._shown_by_runs_left_alone(verdict) else []
         self.sizes = tuple(sorted({*self.sizes, *added}))
         self.seldom = tuple(n for n in self.seldom if n not in self.sizes)
         if added and self._shorts:
@@ -134,13 +141,22 @@ class CrossingSearch(Rounds):
         noise = math.sqrt(width**2 - lasting**2) * math.sqrt(self._round / (self._round + _AHEAD))
         return math.hypot(noise, lasting) > (1.0 - _GAIN) * width
 
-    def _fewest_rounds(self, verdict: Metg) -> int:
-        """Rounds of the two sizes nearest to the crossing, or without one of all sizes: the fewest."""
+    def _deciding(self, verdict: Metg) -> list[int]:
+        """Returns the two measured sizes nearest to the crossing, or without one all of them."""
         at = verdict.iterations
-        deciding = sorted(verdict.curve, key=lambda p: abs(math.log(p.iterations / at)) if at else 0.0)
-        sizes = [p.iterations for p in deciding[: 2 if at else None]]
+        near = sorted(verdict.curve, key=lambda p: abs(math.log(p.iterations / at)) if at else 0.0)
+        return [p.iterations for p in near[: 2 if at else None]]
+
+    def _shown_by_runs_left_alone(self, verdict: Metg) -> bool:
+        """Tells whether the crossing stands on more than runs that others disturbed; they may go away."""
+        alone = min(map(self._undisturbed, self._deciding(verdict)), default=0)
+        return alone >= FEWEST_ALONE or self._round >= _PATIENT
+
+    def _fewest_rounds(self, verdict: Metg) -> int:
+        """Rounds of the deciding sizes: the fewest."""
+        sizes = self._deciding(verdict)
         # A size whose runs were mostly start and end is on no curve: its runs have just become longer.
-        if set(self.sizes) - {p.iterations for p in deciding}:
+        if set(self.sizes) - {p.iterations for p in verdict.curve}:
             return 0
         rounds = min(map(self._rounds_of, sizes))
         # Others may go away: the search waits some rounds for runs that they did not disturb.

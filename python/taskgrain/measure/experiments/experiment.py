@@ -120,6 +120,12 @@ class CellSettings:
         return int(min(max(round(min(steps, most)), self.min_steps), most))
 
 
+def _answers(request: Request, pending: Request) -> bool:
+    """Tells whether a run is the pending one; that may have become shorter after it was asked for."""
+    same = request.key[:3] == pending.key[:3]
+    return same and request.steps >= pending.steps
+
+
 class Experiment(ABC):
     """One experiment on one cell. A new one says what it asks for, and takes the answers in `_take`."""
 
@@ -174,17 +180,19 @@ class Experiment(ABC):
         return list(self._pending)
 
     def tell(
-        self, request: Request, samples: Sequence[Sample], reference: ArrayLike, disturbed: bool = False
+        self, request: Request, samples: Sequence[Sample], reference: ArrayLike, alone: float = 1.0
     ) -> None:
         """Take the repeats of one run, with the reference's rates [measurements x cores] known by now.
 
-        Samples that do not say what the reference did beside them take its last measurement. `disturbed` says
-        that other processes took a part of the cores. Only `request.key` has to be that of a pending request,
-        so that one made from a stored line does, in any order within a round; the samples' own `round` is not
-        looked at. Raises ValueError, and changes nothing, for a run that was not asked for, for one without
-        samples, and for times not positive.
+        Samples that do not say what the reference did beside them take its last measurement. `alone` is the
+        share of the run's time for which others left it alone: the samples are those repeats, or all of them
+        if it is 0. Only `request.key` has to be that of a pending request, or of one that was, and has become
+        shorter: one made from a stored line does, in any order within a round. The samples' own `round` is
+        not looked at. Raises ValueError,
+        and changes nothing, for a run that was not asked for, for one without samples, and for times not
+        positive.
         """
-        pending = next((r for r in self._pending if r.key == request.key), None)
+        pending = next((r for r in self._pending if _answers(request, r)), None)
         if pending is None:
             asked = ", ".join(str(r.key) for r in self._pending) or "nothing"
             raise ValueError(
@@ -204,10 +212,10 @@ class Experiment(ABC):
             )
             for s in samples
         ]
-        self._take(pending, told, disturbed)
+        self._take(replace(pending, steps=request.steps), told, alone)
 
     @abstractmethod
-    def _take(self, request: Request, samples: list[Sample], disturbed: bool) -> None:
+    def _take(self, request: Request, samples: list[Sample], alone: float) -> None:
         """Take what was told, and once nothing is pending ask for the next round, or be done."""
 
     @abstractmethod

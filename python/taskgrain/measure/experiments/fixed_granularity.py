@@ -57,13 +57,13 @@ class FixedGranularity(Rounds):
             raise UsageError(f"{asked}: is missing; give the task times to measure at, such as 20us")
 
     def tell(
-        self, request: Request, samples: Sequence[Sample], reference: ArrayLike, disturbed: bool = False
+        self, request: Request, samples: Sequence[Sample], reference: ArrayLike, alone: float = 1.0
     ) -> None:
         if self._preparing:
             self._best = best_rate(reference)  # which all systems know alike
-        super().tell(request, samples, reference, disturbed)
+        super().tell(request, samples, reference, alone)
 
-    def _prepare(self, request: Request, samples: list[Sample]) -> Request | None:
+    def _prepare(self, request: Request, samples: list[Sample], alone: float) -> Request | None:
         s, one = self.settings, samples[0]
         self._first = samples
         if request.round + 1 < _LOOKS and not s.slow(one.seconds):
@@ -83,7 +83,7 @@ class FixedGranularity(Rounds):
         s, step = self.settings, self._guess[iterations]
         if iterations in self._seconds:
             step = self._seconds[iterations] / self._planned[iterations]
-        lasting = min(max(s.run_seconds, _STEPS * step), _LONGER * s.run_seconds)
+        lasting = min(max(self._run_seconds, _STEPS * step), _LONGER * s.run_seconds)
         return s.steps or s.clamped_steps(lasting / step, self._per_step)
 
     def _settled(self) -> bool:

@@ -5,7 +5,8 @@
     order rotates from round to round, so that drift hits all sizes alike. Some sizes, and the empty kernel,
     are measured in every third round. Where the fewest steps already take long, a run is one repeat after
     the warm-up: rounds tell more. Beside the run of one size there is one of a tenth of the steps, which
-    tells start and end of a run.
+    tells start and end of a run. Where others disturb most repeats, these become shorter, to fall between
+    the disturbances.
 3.  The end: the stopping rule holds, or the rounds are used up. Every decision falls at the end of a round.
 """
 
@@ -14,15 +15,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
-from statistics import median
+from statistics import fmean, median
 from typing import ClassVar, Literal
 
 from taskgrain.estimate.metg import Metg, estimate
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import FEWEST_ROUNDS
-from taskgrain.estimate.table import FEW_ROUNDS
-from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Request
+from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Phase, Request
+from taskgrain.results.samples import FEWEST_ALONE
 from taskgrain.words.warnings import Notice, notice
 
 _SELDOM = 3
@@ -31,6 +31,13 @@ _SHORTER, _FEWEST_STEPS = 10, 4
 """A run that tells start and end has so many times fewer steps than others, and at least so many."""
 _FULL = 0.1
 """Its tasks a step may be so far from those of other runs: patterns that grow from step to step differ."""
+
+OFTEN_ALONE, SELDOM_ALONE = 0.9, 0.5
+"""Shares of the time of runs for which others left them alone: above the one in a whole round repeats become
+longer again, below the other in some runs in a row shorter."""
+_IN_A_ROW = 2
+SHORTEST = 16
+"""A repeat becomes at most so many times shorter."""
 
 _Of = tuple[int, bool]
 """Iterations, 0 for the empty kernel, and whether the runs have few steps."""
@@ -55,6 +62,10 @@ class Rounds(Experiment):
         self._shorts: list[int] = []
         """Sizes that were measured with few steps too; the last one still is. Empty if that tells nothing."""
         self._repeats = settings.repeats
+        self._shorter = 1
+        """A repeat lasts so many times shorter than asked, and a run has more of them, by the root of it."""
+        self._alone: list[float] = []
+        """Of each run of this round and length the share of its time for which others left it alone."""
         self._runs: dict[_Of, list[list[Sample]]] = {}
         self._disturbed: dict[_Of, list[list[Sample]]] = {}  # runs that others disturbed
         self._seconds: dict[int, float] = {}  # of one repeat at each size
@@ -67,7 +78,7 @@ class Rounds(Experiment):
     # -- what differs -------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _prepare(self, request: Request, samples: list[Sample]) -> Request | None:
+    def _prepare(self, request: Request, samples: list[Sample], alone: float) -> Request | None:
         """Takes an answer of the preparation. Returns the next run, or None once it has chosen the sizes."""
 
     @abstractmethod
@@ -84,11 +95,14 @@ class Rounds(Experiment):
     def preparing(self) -> bool:
         return self._preparing
 
-    def _take(self, request: Request, samples: list[Sample], disturbed: bool) -> None:
+    def _take(self, request: Request, samples: list[Sample], alone: float) -> None:
+        disturbed = not alone
+        # What others took of the cores is no part of the system: a repeat may have fallen between.
+        counting = [min(samples, key=lambda one: one.seconds)] if disturbed else samples
         if self._preparing:
             self._typical = max(self.settings.run_seconds, *(s.seconds for s in samples))
             self._per_step = samples[0].tasks / request.steps
-            following = self._prepare(request, samples)
+            following = self._prepare(request, counting, alone)
             self._round += 1
             self._pending = [following] if following else self._first_round()
             return
@@ -97,15 +111,22 @@ class Rounds(Experiment):
             self._shorts = []
         else:
             runs = self._disturbed if disturbed else self._runs
-            # What others took of the cores is no part of the system: a repeat may have fallen between.
-            counting = [min(samples, key=lambda one: one.seconds)] if disturbed else samples
             runs.setdefault((request.iterations, short), []).append(counting)
         if not short:
-            self._seconds[request.iterations] = median(s.seconds for s in samples)
+            self._seconds[request.iterations] = median(s.seconds for s in counting)
             self._planned[request.iterations] = request.steps
             self._per_step = samples[0].tasks / request.steps
+        self._alone.append(alone)
+        seldom = len(self._alone) >= _IN_A_ROW and max(self._alone[-_IN_A_ROW:]) < SELDOM_ALONE
+        if seldom and self._shorter < SHORTEST:
+            self._shorter, self._alone = min(4 * self._shorter, SHORTEST), []
+            again = [(one, self._request(one.iterations, one.phase == "start")) for one in self._pending]
+            self._pending = [min(both, key=lambda one: one.steps) for both in again]
         if not self._pending:
             self._round += 1
+            if fmean(self._alone or [0.0]) > OFTEN_ALONE:
+                self._shorter = max(self._shorter // 2, 1)
+            self._alone = []
             self._done = self._settled() or self._round >= self.settings.max_rounds
             self._pending = [] if self._done else self._requests()
 
@@ -115,17 +136,35 @@ class Rounds(Experiment):
             self._repeats = 1
         return self._requests()
 
+    @property
+    def _run_seconds(self) -> float:
+        """How long a repeat shall last."""
+        return self.settings.run_seconds / self._shorter
+
+    def _repeats_of(self, iterations: int) -> int:
+        """Repeats of a run of a size: more if they are shorter than asked, though not for as long."""
+        lasts = max(self._seconds.get(iterations, 0.0), self._run_seconds)
+        more = math.sqrt(self.settings.run_seconds / lasts) if self._shorter > 1 else 1.0
+        return max(self._repeats, round(self._repeats * more))
+
     def _requests(self) -> list[Request]:
         order = [*self.sizes, *(self.seldom if self._round % _SELDOM == 0 or not self.sizes else ())]
         turn = self._round % len(order)
         requests = []
         for n in order[turn:] + order[:turn]:
-            phase, steps = self.PHASE if n else "floor", self._steps(n)
-            requests.append(Request(phase, self._round, n, steps, self._repeats, self.settings.warmup))
-            few = max(steps // _SHORTER, _FEWEST_STEPS)
-            if self._shorts[-1:] == [n] and few < steps:
-                requests.append(replace(requests[-1], phase="start", steps=few))
+            requests.append(self._request(n))
+            short = self._request(n, short=True)
+            if self._shorts[-1:] == [n] and short.steps < requests[-1].steps:
+                requests.append(short)
         return requests
+
+    def _request(self, iterations: int, short: bool = False) -> Request:
+        phase: Phase = self.PHASE if iterations else "floor"
+        steps = self._steps(iterations)
+        if short:
+            phase, steps = "start", max(steps // _SHORTER, _FEWEST_STEPS)
+        repeats = self._repeats_of(iterations)
+        return Request(phase, self._round, iterations, steps, repeats, self.settings.warmup)
 
     def interval_width(self) -> float:
         return self._width
@@ -155,7 +194,7 @@ class Rounds(Experiment):
     def _counting(self, of: _Of) -> list[Sample]:
         """The samples of such runs: disturbed ones count only where there are too few others."""
         runs, disturbed = self._runs.get(of, []), self._disturbed.get(of, [])
-        used = runs if len(runs) >= FEW_ROUNDS - 1 else runs + disturbed
+        used = runs if len(runs) >= FEWEST_ALONE else runs + disturbed
         return [sample for run in used for sample in run]
 
     def _rounds_of(self, iterations: int, short: bool = False) -> int:

@@ -29,7 +29,7 @@ def driven(search: Rounds, change: Change, start_seconds: float = 0.0) -> Simula
             samples, disturbed = system.run(request), False
             if not search.preparing:
                 samples, disturbed = change(search, request, samples)
-            search.tell(request, samples, system.rates, disturbed)
+            search.tell(request, samples, system.rates, float(not disturbed))
     return system
 
 
@@ -84,6 +84,24 @@ def test_of_a_disturbed_run_the_fastest_repeat_counts(made: type[Rounds]) -> Non
     assert_the_curve_is_that_of_the_quiet_system(search, system)
     curve = search.result(system.rates).curve
     assert {point.repeats for point in curve if point.iterations in search.sizes} == {search.rounds}
+
+
+@pytest.mark.parametrize("made", [MetgSearch, Sweep])
+def test_repeats_become_short_enough_to_fall_between_disturbances(made: type[Rounds]) -> None:
+    """Others leave alone what lasts half a millisecond, until they go away after the sixth round."""
+    search = made(replace(FAST, precision=0.001, max_rounds=20))
+    system, lasted, repeats = SimulatedSystem(constant(OVERHEAD), Noise()), {}, {}
+    while not search.done:
+        for request in search.next_round():
+            samples = system.run(request)
+            hit = not search.preparing and search.rounds < 6 and samples[0].seconds > 5e-4
+            if not search.preparing and request.iterations == search.sizes[-1]:
+                lasted[search.rounds], repeats[search.rounds] = samples[0].seconds, request.repeats
+            search.tell(request, longer(samples, 3.0) if hit else samples, system.rates, float(not hit))
+    assert lasted[0] > 2e-3 and repeats[0] == 3
+    assert lasted[5] < 6e-4 and repeats[5] > 3
+    assert lasted[19] == pytest.approx(lasted[0], rel=0.2) and repeats[19] == 3
+    assert_the_curve_is_that_of_the_quiet_system(search, system)
 
 
 @SEARCHES
