@@ -15,9 +15,9 @@ class Waiting:
     """Counts from its making on how long threads of this process wait for processors that others have."""
 
     def __init__(self) -> None: ...
-    def seconds(self, cores: int) -> float:
-        """Stops the count, of a driver that uses so many cores: seconds of all threads together; NaN where
-        the kernel does not say."""
+    def seconds(self, cores: int, of: float) -> float:
+        """Stops the count, of a driver that uses so many cores: seconds of all threads together, at most
+        those of the cores in the time `of` that was measured; NaN where the kernel does not say."""
 
 class Run:
     """The graphs of a `run` request (JSON text), and one execution of them."""

@@ -51,13 +51,14 @@ RunResult run(System& system, const RunRequest& request) {
   result.prepare_seconds = preparing.seconds();
   for (std::int64_t repeat = -request.warmup; repeat < request.repeats; ++repeat) {
     execution.clear();
+    system.barrier();
     Waiting waiting;
     system.barrier();
     const Stopwatch executing;
     system.execute(execution);
     system.barrier();
     const double seconds = executing.seconds();
-    const double waited = waiting.seconds(system.cores(), [&](double own) { return system.total(own); });
+    const double waited = waiting.seconds(system.cores(), seconds, [&](double own) { return system.total(own); });
     if (repeat >= 0) result.seconds.push_back(seconds);
     if (repeat >= 0 && !std::isnan(waited)) result.waited.push_back(waited);
     system.settle(execution);

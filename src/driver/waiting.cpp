@@ -5,9 +5,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <string>
 
@@ -51,12 +51,12 @@ Waiting::ByThread Waiting::by_thread() {
   while (const dirent* const task = readdir(tasks)) {
     const std::int64_t thread = std::atoll(task->d_name);
     long long ran = 0, waited = 0, turns = 0;
-    // A thread that never had a turn does not exist: such a kernel does not count.
-    if (thread > 0 && std::sscanf(text_of(thread, "schedstat").c_str(), "%lld %lld %lld", &ran, &waited, &turns) == 3 &&
-        turns > 0)
-      found[thread] = {1e-9 * static_cast<double>(waited), seconds_of(clock_of(thread))};
+    if (thread > 0 && std::sscanf(text_of(thread, "schedstat").c_str(), "%lld %lld %lld", &ran, &waited, &turns) == 3)
+      found[thread] = {1e-9 * static_cast<double>(waited), seconds_of(clock_of(thread)), turns};
   }
   closedir(tasks);
+  // A process has had turns: a kernel that says otherwise does not count.
+  if (std::ranges::none_of(found, [](const auto& one) { return one.second.turns > 0; })) found.clear();
   return found;
 }
 
@@ -66,15 +66,21 @@ Waiting::Waiting()
 void Waiting::stop() {
   wall_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
   ran_ += seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+  double known = 0;  // of the time that the process ran
   const ByThread now = by_thread();
-  if (now.empty() || start_.empty()) waited_ = std::numeric_limits<double>::quiet_NaN();
   for (const auto& [thread, end] : now) {
-    const auto known = start_.find(thread);
-    const OfThread begin = known == start_.end() ? OfThread{} : known->second;
-    const double waited = end.waited - begin.waited, rest = wall_ - waited - (end.ran - begin.ran);
-    // A wait that has not ended is not counted yet.
-    waited_ += waited + (known != start_.end() && rest > least_rest * wall_ && runnable(thread) ? rest : 0.0);
+    const auto started = start_.find(thread);
+    const OfThread begin = started == start_.end() ? OfThread{} : started->second;
+    const double waited = end.waited - begin.waited, ran = end.ran - begin.ran;
+    known += ran;
+    waited_ += waited;
+    // The kernel adds a wait when it ends. A thread without a new turn that would run waits since its last one.
+    if (started != start_.end() && end.turns == begin.turns && thread != gettid() && runnable(thread))
+      waited_ += std::max(wall_ - waited - ran, 0.0);
   }
+  // What a thread waited that has ended meanwhile is lost.
+  const bool lost = ran_ - known > 0.02 * wall_;
+  if (now.empty() || start_.empty() || lost) waited_ = std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace taskgrain

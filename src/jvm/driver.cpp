@@ -51,7 +51,8 @@ class JavaSystem final : public System {
     if (run.disturbed()) return System::gather(run, accounts);  // the books are those of all processes already
     part_->others.reset();
     call("gather");
-    if (!part_->others) return System::gather(run, accounts);
+    alone_ = !part_->others;
+    if (alone_) return System::gather(run, accounts);
     ProcessBooks all = ProcessBooks::of(run);
     all.add(*part_->others);
     accounts = all.accounts;
@@ -59,7 +60,7 @@ class JavaSystem final : public System {
     return all.verify(run);
   }
 
-  double total(double own) override { return part_->others ? std::nan("") : own; }
+  double total(double own) override { return alone_ ? own : std::nan(""); }
   std::int64_t peak_rss_bytes() override { return std::max(peak_rss_bytes_, System::peak_rss_bytes()); }
 
  private:
@@ -109,6 +110,7 @@ class JavaSystem final : public System {
   jobject driver_;
   std::optional<jvm::Part> part_;  ///< of the present run
   jobject run_ = nullptr;          ///< the same in Java
+  bool alone_ = false;             ///< known after a run: whether this process executed all tasks
   std::int64_t peak_rss_bytes_ = 0;
 };
 

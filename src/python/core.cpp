@@ -304,7 +304,9 @@ NB_MODULE(_core, m) {
 
   nb::class_<Waiting>(m, "Waiting")
       .def(nb::init<>())
-      .def("seconds", [](Waiting& waiting, int cores) { return waiting.seconds(cores); }, nb::arg("cores"));
+      .def(
+          "seconds", [](Waiting& waiting, int cores, double of) { return waiting.seconds(cores, of); },
+          nb::arg("cores"), nb::arg("of"));
   nb::class_<Run>(m, "Run")
       .def(nb::init<const std::string&>(), nb::arg("request_json"))
       .def_prop_ro("graphs", &Run::graphs)

@@ -216,10 +216,12 @@ def result(
     elapsed: float,
     *,
     again: bool = False,
+    occupied: int = 0,
 ) -> RunResult:
     """Checks a `result` event of run `number`, which took `elapsed` seconds as the harness saw it.
 
-    `again` says that tasks may have been executed more than once.
+    `again` says that tasks may have been executed more than once; `occupied` cores are what the driver says
+    that it uses.
     """
     if answer.get("id") != number:
         raise DriverError("protocol", f"an answer to run {_shown(answer.get('id'))} came for run {number}")
@@ -242,9 +244,13 @@ def result(
     waited = answer.get("waited", [])
     if not isinstance(waited, list) or len(waited) not in (0, repeats):
         raise _wrong("waited", waited, f"a list of {repeats} numbers")
+    most = 1.001 * max(len(cores), occupied)
+    for one, lost in zip(seconds, waited, strict=False):
+        if _number(lost, "waited") > most * one:
+            raise _wrong("waited", lost, f"at most cores × seconds, here {most * one:.3g}")
     return RunResult(
         seconds=seconds,
-        waited=tuple(_number(one, "waited") for one in waited),
+        waited=tuple(map(float, waited)),
         # One entry where all repeats share what was prepared.
         prepare_seconds=tuple(_number(one, "prepare_seconds") for one in prepare),
         tasks=tasks,

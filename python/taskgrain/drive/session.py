@@ -211,7 +211,10 @@ class Session:
         begin = time.perf_counter()
         answer = self._ask(request, "result", number, self._patience(expected_seconds), most_seconds)
         elapsed = math.inf if self.launch.simulated else time.perf_counter() - begin
-        return self._checked(lambda: answers.result(answer, number, repeats, self.launch.cores, elapsed))
+        cores, occupied = self.launch.cores, self.ready.cores if self.ready else 0
+        return self._checked(
+            lambda: answers.result(answer, number, repeats, cores, elapsed, occupied=occupied)
+        )
 
     def disturbed(
         self,

@@ -93,6 +93,8 @@ class Metg:
     rounds: int
     systematic: float = 0.0
     """The half-width relative to METG that more rounds do not make narrower."""
+    lasting: float = 0.0
+    """The half-width relative to METG of what processes differ by; more rounds hardly make it narrower."""
     inflation: float = 1.0
     """By how much the variance is larger than that of independent rounds."""
     peak_rate: float
@@ -231,6 +233,7 @@ def _numbers(
         return sample.interval(rounds, confidence).exp()
 
     numbers: dict[str, float | Interval] = {"systematic": found.systematic, "inflation": found.inflation}
+    numbers["lasting"] = found.lasting.half_width(confidence)
     numbers["metg"] = found.sample().interval(rounds, confidence).exp()
     line = found.line
     if math.isfinite(line.overhead):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -37,3 +38,9 @@ class Sample:
     def efficiency(self) -> float:
         """Share of what the cores would do without the system."""
         return self.rate / (self.peak * self.cores)
+
+
+def quick(samples: Sequence[Sample]) -> Sample:
+    """Returns the lower quartile of some repeats by their time: of three, the fastest. Unlike the fastest, it
+    does not become quicker with more of them."""
+    return sorted(samples, key=lambda one: one.seconds)[(len(samples) - 1) // 4]

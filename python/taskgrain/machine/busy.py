@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from taskgrain.machine import energy
 from taskgrain.machine.processes import cpu_seconds
 
 BUSY_SHARE = 0.03
-"""A run during which others took more than this share of its cores is disturbed."""
+"""A repeat is disturbed if others took more than this share of the cores during its run, and it waited for
+them for more than this share of its time."""
 _TICK = 1.0 / os.sysconf("SC_CLK_TCK")
 _STEAL = 7  # /proc/stat: user nice system idle iowait irq softirq steal
 _IDLE = (3, 4)
@@ -58,6 +59,22 @@ def involuntary_switches(pid: int) -> int:
     except (OSError, ValueError):
         pass
     return count
+
+
+def left_alone(
+    seconds: Sequence[float | None], waited: Sequence[float | None], busy: float, steal: float
+) -> list[float]:
+    """Returns the times of the repeats of a request that others left alone.
+
+    If others took a part of the cores during a request, a repeat of it may have passed between: how long its
+    threads waited for their processors tells, where it is known. No thread waits visibly for the hypervisor.
+    """
+    if busy <= BUSY_SHARE:
+        return [one for one in seconds if one is not None]
+    if steal > BUSY_SHARE:
+        return []
+    known = zip(seconds, waited, strict=False)
+    return [one for one, lost in known if one and lost is not None and lost <= BUSY_SHARE * one]
 
 
 @dataclass(frozen=True)

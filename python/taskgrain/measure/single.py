@@ -14,7 +14,7 @@ from taskgrain.drive.session import Session
 from taskgrain.drive.system import REFERENCE, System
 from taskgrain.estimate.efficiency import of_repeats
 from taskgrain.estimate.metg import ABOVE_ONE
-from taskgrain.machine.busy import BUSY_SHARE, Busy
+from taskgrain.machine.busy import Busy, left_alone
 from taskgrain.machine.counters import Counters, Unreadable
 from taskgrain.machine.memory import Growth
 from taskgrain.measure.call import reference_launch
@@ -214,7 +214,8 @@ def _efficiency(result: RunResult, cores: int, before: float | str, after: float
 def _notices(
     result: RunResult, busy: Busy, found: Mapping[str, Any], wanted: Wanted, iterations: int
 ) -> list[Notice]:
-    said = [notice("run_disturbed", share=busy.share)] if busy.share > BUSY_SHARE else []
+    alone = left_alone(result.seconds, result.waited, busy.share, busy.steal)
+    said = [notice("run_disturbed", share=busy.share)] if len(alone) < len(result.seconds) else []
     efficiency, asked, took = found["efficiency"], wanted.task_seconds, found["task_seconds"]
     if efficiency is not None and efficiency > ABOVE_ONE:
         said.append(notice("efficiency_above_one", efficiency=efficiency, iterations=iterations))

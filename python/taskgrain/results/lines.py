@@ -415,6 +415,10 @@ class MetgLine(OfCell):
     systematic: float | None = _field(
         values.amount, "half-width of the interval, relative to METG, that more rounds do not make narrower"
     )
+    lasting: float | None = _field(
+        values.amount,
+        "half-width of the interval, relative to METG, that comes from what processes differ by",
+    )
     inflation: float | None = _field(
         values.amount, "variance relative to that of independent rounds: neighbouring ones are alike"
     )

@@ -8,32 +8,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, geometric_mean
 
-from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.sample import Sample, quick
 from taskgrain.estimate.start import FEWEST_ROUNDS
-from taskgrain.machine.busy import BUSY_SHARE
+from taskgrain.machine.busy import left_alone
 from taskgrain.results.lines import Attempt, RunLine
 
-FEWEST_ALONE = 2
-"""So many runs of a size that others left alone are better than any number of those that they disturbed."""
+FEWEST_ALONE = 3
+"""So many runs of a size that others left alone are better than any number of those that they disturbed: with
+them it takes part in the fit."""
 _SHORT, _FLOOR = "start", "floor"
 _LOOKING = "bracket"
 """Phases that are not rounds of the sizes that METG is read off."""
 
 
 def undisturbed(line: Attempt) -> list[float]:
-    """Returns the times of the repeats that others left alone.
-
-    If others took a part of the cores during a request, a repeat of it may have passed between. How long its
-    threads waited for a processor tells, except of the hypervisor.
-    """
-    seconds = [one for one in line.seconds if one is not None]
-    if (line.busy or 0.0) <= BUSY_SHARE:
-        return seconds
-    if (line.steal or 0.0) > BUSY_SHARE:
-        return []
-    known = zip(line.seconds, line.waited, strict=False)
-    most = BUSY_SHARE * (line.cores or 1)
-    return [one for one, waited in known if one and waited is not None and waited <= most * one]
+    """Returns the times of the repeats that others left alone."""
+    return left_alone(line.seconds, line.waited, line.busy or 0.0, line.steal or 0.0)
 
 
 def beside(line: RunLine, cores: int, disturbed: bool) -> float:
@@ -99,11 +89,7 @@ def _run(line: RunLine, number: int, rate: float) -> _Run | None:
 def _counting(runs: Sequence[_Run]) -> list[Sample]:
     quiet = [run for run in runs if not run.disturbed]
     used = quiet if len(quiet) >= FEWEST_ALONE else runs
-    return [
-        sample
-        for run in used
-        for sample in ([min(run.samples, key=lambda one: one.seconds)] if run.disturbed else run.samples)
-    ]
+    return [sample for run in used for sample in ([quick(run.samples)] if run.disturbed else run.samples)]
 
 
 def _telling(shorts: dict[int, list[Sample]]) -> int | None:

@@ -45,14 +45,14 @@ RUNS = (
     Column("run", "integer", "", "number of the run in the folder, from 0; its samples share it"),
     Column("sample", "integer", "", "which of the run's timed repeats, from 0"),
     Column("counted", "flag", "", "false for a run that others disturbed and that was repeated"),
-    *of(Attempt, "phase round iterations steps seconds waited"),
+    *of(Attempt, "phase round iterations steps seconds"),
     Column("granularity", "number", "s", "seconds × cores ÷ tasks"),
     Column("rate", "number", "work_unit/s", "work ÷ seconds, of all cores together"),
     *of(Attempt, "prepare_seconds tasks dependencies work work_unit cores peak_rss_bytes"),
     *of(Attempt, "busy steal switches joules"),
     Column("reference_before", "number", "work_unit/s", f"{_ALONE} just before the run"),
     Column("reference_after", "number", "work_unit/s", f"{_ALONE} just after the run"),
-    *of(Attempt, "slowdown disturbed attempts"),
+    *of(Attempt, "slowdown disturbed attempts waited"),
 )
 
 CELLS = tuple(one for each in OF_A_CELL for one in each.exported)
@@ -119,6 +119,7 @@ class Tables:
                 own: dict[str, Any] = {"sample": sample, "seconds": seconds}
                 # One entry where all repeats share what was prepared.
                 own["prepare_seconds"] = prepared[min(sample, len(prepared) - 1)] if prepared else None
+                own["waited"] = line.waited[sample] if sample < len(line.waited) else None
                 own["granularity"] = _share(seconds, line.cores, line.tasks)
                 own["rate"] = _share(line.work, 1, seconds)
                 yield common | own

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from statistics import median
+from statistics import fmean, median
 
 from taskgrain.results import ranking
 from taskgrain.results.cell import Cell
@@ -58,8 +58,8 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
 
 
 def _others(cell: Cell) -> float | None:
-    """The share of the cores' time that others used during its typical run."""
-    return median([run.busy or 0.0 for run in cell.runs]) if cell.runs else None
+    """The share of the cores' time that others used during its runs."""
+    return fmean(run.busy or 0.0 for run in cell.runs) if cell.runs else None
 
 
 def _slowdown(cell: Cell) -> float | None:

@@ -118,7 +118,7 @@ def _run(system: System, request: dict[str, Any]) -> dict[str, Any]:
         system.execute(run)
         if repeat >= 0:
             seconds.append(time.perf_counter() - start)
-            waited.append(waiting.seconds(system.cores) if system.in_one_process else math.nan)
+            waited.append(waiting.seconds(system.cores, seconds[-1]) if system.in_one_process else math.nan)
         accounts, found = system.verify(run)
         violation = violation or found
     if violation:

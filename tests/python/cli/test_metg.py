@@ -35,8 +35,10 @@ def test_a_budget_that_is_used_up_says_how_to_go_on(
         "--width",
         "4",
         "-q",
-        "--precision",
-        "1e-9",
+        "--min-rounds",
+        "1000",
+        "--max-rounds",
+        "1000",
         "-o",
         tmp_path / "out",
     )

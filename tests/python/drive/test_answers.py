@@ -195,6 +195,7 @@ def test_what_a_result_may_leave_out() -> None:
         ({"seconds": [0.5, 0.6]}, "protocol", "seconds add up to 1.1, but it came after 1"),
         ({"waited": [0.1]}, "protocol", "waited is [0.1]; it must be a list of 2 numbers"),
         ({"waited": [0.1, -0.1]}, "protocol", "it must be a finite number of at least 0"),
+        ({"waited": [0.1, 0.6]}, "protocol", "waited is 0.6; it must be at most cores × seconds, here 0.5"),
         ({"waited": "long"}, "protocol", "waited is 'long'; it must be a list of 2 numbers"),
         ({"work": 1e308, "seconds": [1e-9, 1e-9]}, "protocol", "it must be what can be done in the time"),
     ],

@@ -56,9 +56,9 @@ def test_runs_has_every_sample() -> None:
     rejected = sum(len(line["seconds"]) for line in lines(MEASURED, "rejected"))
     assert len(found) - len(counted) == rejected > 0
     for row, line in zip(counted, stored, strict=True):
-        assert {key: row[key] for key in line.keys() & row.keys() - {"seconds", "prepare_seconds"}} == {
-            key: line[key] for key in line.keys() & row.keys() - {"seconds", "prepare_seconds"}
-        }
+        assert {
+            key: row[key] for key in line.keys() & row.keys() - {"seconds", "waited", "prepare_seconds"}
+        } == {key: line[key] for key in line.keys() & row.keys() - {"seconds", "waited", "prepare_seconds"}}
         assert row["granularity"] == row["seconds"] * row["cores"] / row["tasks"]
         assert row["rate"] == row["work"] / row["seconds"]
         assert row["prepare_seconds"] in line["prepare_seconds"]

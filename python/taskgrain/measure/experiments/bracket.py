@@ -35,7 +35,7 @@ class Bracket:
         self._settings, self._reach = settings, reach
         self.runs = 0
         self.shorter = 1
-        """Repeats last so many times shorter than usual, and a run has as many more."""
+        """Repeats last so many times shorter than usual, and a run has more of them, by the root of it."""
         self.points: dict[int, KnownSize] = {}
         """The measured sizes, by iterations."""
         self._samples: dict[int, list[Sample]] = {}  # of each size its last run, which is its longest
@@ -64,9 +64,11 @@ class Bracket:
 
     def again(self, request: Request) -> Request | None:
         """Returns the run that takes the place of a disturbed one; None if it cannot be shorter."""
-        self.runs += 1
         steps = max(request.steps // 2, self._settings.min_steps)
-        return self._request(request.iterations, steps) if steps < request.steps else None
+        if steps == request.steps or self.runs >= _MOST_RUNS:
+            return None
+        self.runs += 1
+        return self._request(request.iterations, steps)
 
     @property
     def _run_seconds(self) -> float:

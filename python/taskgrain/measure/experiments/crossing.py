@@ -135,7 +135,8 @@ class CrossingSearch(Rounds):
 
     def _gains_little(self, verdict: Metg) -> bool:
         """Tells whether more rounds hardly make the interval narrower: it shrinks with their square root."""
-        width, lasting = verdict.half_width, min(verdict.systematic, verdict.half_width)
+        width = verdict.half_width
+        lasting = min(math.hypot(verdict.systematic, verdict.lasting), width)
         if not math.isfinite(width) or self._round < _AHEAD:
             return False
         noise = math.sqrt(width**2 - lasting**2) * math.sqrt(self._round / (self._round + _AHEAD))
@@ -158,9 +159,9 @@ class CrossingSearch(Rounds):
         # A size whose runs were mostly start and end is on no curve: its runs have just become longer.
         if set(self.sizes) - {p.iterations for p in verdict.curve}:
             return 0
-        rounds = min(map(self._rounds_of, sizes))
         # Others may go away: the search waits some rounds for runs that they did not disturb.
-        return rounds if self._round >= _PATIENT else min(rounds, min(map(self._undisturbed, sizes)) + 1)
+        rounds, alone = min(map(self._runs_of, sizes)), min(map(self._undisturbed, sizes))
+        return rounds if self._round >= _PATIENT else min(rounds, alone + 1)
 
     def _move_short(self, crossing: float) -> None:
         """Measures start and end near the crossing, also where that has moved."""

@@ -68,13 +68,13 @@ class FixedGranularity(Rounds):
         self._first = samples
         if request.round + 1 < _LOOKS and not s.slow(one.seconds):
             return s.first_request(request.round + 1)
-        alone = one.work / one.tasks / request.iterations / self._best  # seconds of an iteration
-        found = [(max(1, round(time / alone)), time) for time in s.task_seconds]
-        self.asked = dict(sorted(found or [(s.first_iterations, s.first_iterations * alone)]))
+        iteration = one.work / one.tasks / request.iterations / self._best  # seconds, alone on a core
+        found = [(max(1, round(time / iteration)), time) for time in s.task_seconds]
+        self.asked = dict(sorted(found or [(s.first_iterations, s.first_iterations * iteration)]))
         self.sizes = tuple(self.asked)
         self._shorts = [self.sizes[0]]
         for n in self.sizes:
-            task = max(one.granularity + (n - request.iterations) * alone, n * alone)
+            task = max(one.granularity + (n - request.iterations) * iteration, n * iteration)
             self._guess[n] = task * self._per_step / one.cores
         self._typical = max(s.run_seconds, s.min_steps * max(self._guess.values()))
         return None

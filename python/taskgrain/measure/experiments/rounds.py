@@ -19,7 +19,7 @@ from statistics import fmean, median
 from typing import ClassVar, Literal
 
 from taskgrain.estimate.metg import Metg, estimate
-from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.sample import Sample, quick
 from taskgrain.estimate.start import FEWEST_ROUNDS
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Phase, Request
 from taskgrain.results.samples import FEWEST_ALONE
@@ -98,7 +98,7 @@ class Rounds(Experiment):
     def _take(self, request: Request, samples: list[Sample], alone: float) -> None:
         disturbed = not alone
         # What others took of the cores is no part of the system: a repeat may have fallen between.
-        counting = [min(samples, key=lambda one: one.seconds)] if disturbed else samples
+        counting = [quick(samples)] if disturbed else samples
         if self._preparing:
             self._typical = max(self.settings.run_seconds, *(s.seconds for s in samples))
             self._per_step = samples[0].tasks / request.steps
@@ -126,7 +126,7 @@ class Rounds(Experiment):
             self._round += 1
             if fmean(self._alone or [0.0]) > OFTEN_ALONE:
                 self._shorter = max(self._shorter // 2, 1)
-            self._alone = []
+            self._alone = self._alone[1 - _IN_A_ROW :]
             self._done = self._settled() or self._round >= self.settings.max_rounds
             self._pending = [] if self._done else self._requests()
 
@@ -143,9 +143,11 @@ class Rounds(Experiment):
 
     def _repeats_of(self, iterations: int) -> int:
         """Repeats of a run of a size: more if they are shorter than asked, though not for as long."""
+        asked = self.settings.run_seconds
+        if self._shorter == 1 or self.settings.slow(self._typical):
+            return self._repeats
         lasts = max(self._seconds.get(iterations, 0.0), self._run_seconds)
-        more = math.sqrt(self.settings.run_seconds / lasts) if self._shorter > 1 else 1.0
-        return max(self._repeats, round(self._repeats * more))
+        return max(self._repeats, round(self._repeats * math.sqrt(asked / lasts)))
 
     def _requests(self) -> list[Request]:
         order = [*self.sizes, *(self.seldom if self._round % _SELDOM == 0 or not self.sizes else ())]
@@ -173,16 +175,18 @@ class Rounds(Experiment):
         s = self.settings
         if self._done:
             return 0.0
-        each = self._repeats + s.warmup
         if self._preparing:
-            return (3.0 + s.min_rounds * self.ROUND_RUNS) * self._typical * each
-        known = [self._seconds.get(n, self._typical) for n in self.sizes]
-        known += [self._seconds.get(n, self._typical) / _SELDOM for n in self.seldom]
+            return (3.0 + s.min_rounds * self.ROUND_RUNS) * self._typical * (self._repeats + s.warmup)
+
+        def lasts(n: int) -> float:
+            return self._seconds.get(n, self._typical) * (self._repeats_of(n) + s.warmup)
+
+        known = [*map(lasts, self.sizes), *(lasts(n) / _SELDOM for n in self.seldom)]
         # An interval shrinks with the square root of the rounds.
         wanted = self._round * (self._width / s.precision) ** 2 if self.sizes else s.min_rounds
         rounds = min(max(wanted, s.min_rounds), s.max_rounds) if math.isfinite(wanted) else s.min_rounds
-        left = max(rounds - self._round - 1.0, 0.0) * sum(known) * each
-        return left + sum(self._seconds.get(r.iterations, self._typical) * each for r in self._pending)
+        left = max(rounds - self._round - 1.0, 0.0) * sum(known)
+        return left + sum(lasts(request.iterations) for request in self._pending)
 
     # -- samples ------------------------------------------------------------------------------------------
 
@@ -200,6 +204,10 @@ class Rounds(Experiment):
     def _rounds_of(self, iterations: int, short: bool = False) -> int:
         """Rounds that count of a size."""
         return len({sample.round for sample in self._counting((iterations, short))})
+
+    def _runs_of(self, iterations: int) -> int:
+        """Runs of a size, disturbed or not."""
+        return self._undisturbed(iterations) + len(self._disturbed.get((iterations, False), []))
 
     def _undisturbed(self, iterations: int) -> int:
         """Runs of a size that nobody disturbed."""

@@ -78,7 +78,9 @@ def test_of_a_disturbed_run_the_fastest_repeat_counts(made: type[Rounds]) -> Non
     search = made(FAST)
 
     def change(_: Rounds, request: Request, samples: list[Sample]) -> tuple[list[Sample], bool]:
-        return [*longer(samples[:1], 3.0), samples[1], *longer(samples[2:], 3.0)], True
+        return [
+            replace(one, seconds=one.seconds * (1.0 if k % 3 == 1 else 3.0)) for k, one in enumerate(samples)
+        ], True
 
     system = driven(search, change)
     assert_the_curve_is_that_of_the_quiet_system(search, system)
