@@ -87,6 +87,9 @@ WORLDS: dict[str, World] = {
     "outliers": World(
         "5 % of repeats, 2 % of runs take 3 to 100 times as long", Scatter(outliers=0.05, outlier_runs=0.02)
     ),
+    "interrupts": World(
+        "5 % of the measurements of the reference lose 5 to 30 % of their time", Scatter(interrupts=0.05)
+    ),
     "tiny": World("the crossing lies between one and two iterations", curve=Curve(lambda n: 1.5 * TAU)),
     "clock": World(
         "two clocks, 1.6 apart, for 2 and 3 s", machine=markov((_clock(1.6), 2.0), (_clock(1.0), 3.0))

@@ -111,6 +111,8 @@ class Scatter:
     """The share of runs that are slower from their begin to their end."""
     slower: tuple[float, float] = (1.0, 1.0)
     """By what factor: between these two."""
+    interrupts: float = 0.0
+    """The share of measurements of the reference that lose 5 to 30 % of their time."""
     unseen: float = 0.0
     """The share of runs beside which the reference sees quiet cores whatever they are."""
 
@@ -133,7 +135,8 @@ class Machine:
             until = min(until, end)
             work += (until - self.now) / state.kernel
             self.now = until
-        return work / seconds * self._quiet_reference()
+        hit = self.scatter.interrupts and self.rng.random() < self.scatter.interrupts
+        return (1.0 - hit * self.rng.uniform(0.05, 0.3)) * work / seconds * self._quiet_reference()
 
     def _quiet_reference(self) -> float:
         return PEAK * math.exp(self.scatter.reference * float(self.rng.standard_normal()))

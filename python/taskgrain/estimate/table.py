@@ -19,6 +19,7 @@ from taskgrain.estimate.start import Start
 
 FEW_ROUNDS = 6  # the smallest count whose range covers the median with 95 %: 1 - 2 / 2**6 = 0.97
 _INTERRUPTED = (math.log(3.0), 5.0 * 1.4826)  # log efficiency below the median: at least, and in deviations
+_DIP, _FEW_DIPS = 3.0, 0.125  # robust deviations below its round, and the share of measurements so low
 _JOINS = 3  # rounds with which a size takes part in the fit
 
 
@@ -75,6 +76,7 @@ class Table:
             peak[at] = math.log(run[0].peak)
             repeats[columns[n]] += len(run)
             process[rows[r]] = run[0].process
+        peak = _without_dips(peak)
         efficiency = log_work - granularity - peak
         hit = _interrupted(efficiency)
         granularity[hit] = efficiency[hit] = peak[hit] = np.nan
@@ -117,6 +119,17 @@ class Table:
         """The sizes that take part in the fit: one measured seldom, or added late, joins after a few
         rounds."""
         return np.asarray(self.rounds >= min(_JOINS, int(self.rounds.max())))
+
+
+def _without_dips(log_peak: Floats) -> Floats:
+    """The reference beside each run [rounds x sizes], and where it was interrupted that of its round.
+
+    An interrupt hits a measurement here and there; a state of the cores more of them, and the runs as well.
+    """
+    middle = column_median(log_peak.T)[:, None]
+    below = middle - log_peak
+    dips = below > _DIP * 1.4826 * column_median(np.abs(below).reshape(-1, 1))
+    return np.where(dips, middle, log_peak) if dips.mean() <= _FEW_DIPS else log_peak
 
 
 def _interrupted(log_efficiency: Floats) -> NDArray[np.bool_]:

@@ -34,6 +34,17 @@ def test_a_run_that_was_interrupted_is_left_out_and_one_of_a_slow_state_is_not()
     assert np.isnan(table.log_efficiency[3, 2]) and np.isfinite(table.log_efficiency[5, 3])
 
 
+def test_a_reference_that_was_interrupted_is_that_of_its_round_and_one_of_a_slow_state_is_not() -> None:
+    samples = samples_of(SimulatedSystem(constant(1e-7), Noise(reference=0.01)), SIZES, 12)
+    dips = {(3, 100): 0.8, (5, 200): 0.9} | {(8, n): 0.8 for n in SIZES}
+    hit = [replace(s, peak=s.peak * dips.get((s.round, s.iterations), 1.0)) for s in samples]
+    peak = np.exp(Table.of(hit).log_peak) / PEAK
+    assert peak[3, 2] == pytest.approx(1.0, abs=0.03) and peak[5, 3] == pytest.approx(1.0, abs=0.03)
+    assert peak[8] == pytest.approx([0.8] * 5, abs=0.03)
+    often = [replace(s, peak=s.peak * (0.8 if (s.round + s.iterations) % 3 == 0 else 1.0)) for s in samples]
+    assert (Table.of(often).log_peak < np.log(0.9 * PEAK)).mean() > 0.2, "no interrupt comes so often"
+
+
 def test_what_is_measured_seldom_takes_part_once_it_means_something() -> None:
     samples = samples_of(SimulatedSystem(constant(1e-7), Noise()), SIZES, 9)
     for count in range(1, 5):
