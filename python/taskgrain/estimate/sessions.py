@@ -58,33 +58,35 @@ def scatter(groups: Sequence[Sequence[LogEstimate]]) -> Scatter | None:
     return Scatter(max(squares / freedom, within), within, freedom, freedom)
 
 
-USUAL = Scatter(variance=0.07**2, within=0.02**2, freedom=10)
+USUAL_OF_ONE = Scatter(variance=0.07**2, within=0.02**2, freedom=10)
 """Between quiet sessions of one machine and build, hours apart and at one clock, whose rounds know METG
-within ±4 %: docs/explanation/how-runs-are-compared.md has the figures."""
+within ±4 %, and which had one process each: docs/explanation/how-runs-are-compared.md has the figures."""
+USUAL = Scatter(variance=0.03**2, within=0.02**2, freedom=10)
+"""The same of sessions in which several processes took turns."""
 
 
-def filled_up(known: Scatter | None) -> Scatter:
+def filled_up(known: Scatter | None, usual: Scatter = USUAL) -> Scatter:
     """What is known, and what is usual in place of the degrees of freedom that it lacks.
 
     A machine whose sessions scatter by more than is usual is no usual one: what is known then stands alone.
     """
-    if known is None or known.freedom >= USUAL.freedom or known.variance > USUAL.variance:
-        return known or USUAL
-    lacks = USUAL.freedom - known.freedom
+    if known is None or known.freedom >= usual.freedom or known.variance > usual.variance:
+        return known or usual
+    lacks = usual.freedom - known.freedom
 
-    def mean(of_known: float, usual: float) -> float:
-        return (known.freedom * of_known + lacks * usual) / USUAL.freedom
+    def mean(of_known: float, of_usual: float) -> float:
+        return (known.freedom * of_known + lacks * of_usual) / usual.freedom
 
-    variance, within = mean(known.variance, USUAL.variance), mean(known.within, USUAL.within)
-    return Scatter(variance, within, USUAL.freedom, known.freedom)
+    variance, within = mean(known.variance, usual.variance), mean(known.within, usual.within)
+    return Scatter(variance, within, usual.freedom, known.freedom)
 
 
-def over_longer_times(known: Scatter | None) -> Scatter:
+def over_longer_times(known: Scatter | None, usual: Scatter = USUAL) -> Scatter:
     """What counts where the sessions that are known lie closer together than the sides: what is usual, or
     more if they scatter by more."""
-    if known is None or known.variance <= USUAL.variance:
-        return USUAL
-    return Scatter(known.variance, known.within, min(known.freedom, USUAL.freedom))
+    if known is None or known.variance <= usual.variance:
+        return usual
+    return Scatter(known.variance, known.within, min(known.freedom, usual.freedom))
 
 
 def as_one(sessions: Sequence[LogEstimate]) -> list[LogEstimate]:

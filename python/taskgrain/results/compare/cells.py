@@ -16,6 +16,8 @@ from taskgrain.estimate.decision import Decision, decision
 from taskgrain.estimate.quantities import AT_A_SIZE, LogEstimate, Quantity, log_estimate, shared_size
 from taskgrain.estimate.ratio import Ratio, ratio
 from taskgrain.estimate.sessions import (
+    USUAL,
+    USUAL_OF_ONE,
     Scatter,
     as_one,
     filled_up,
@@ -253,7 +255,8 @@ class _Pair:
             return [one for one in each if one is not None]
 
         shown = scatter([known(group) for group in self.groups if len(group) > 1])
-        between = over_longer_times(shown) if self.far else filled_up(shown)
+        usual = _usual([*self.contender, *self.baseline])
+        between = over_longer_times(shown, usual) if self.far else filled_up(shown, usual)
         sides = known(self.contender), known(self.baseline)
         if not all(sides):
             if quantity != "metg" or self.blank.clock is None:
@@ -292,6 +295,12 @@ class _Pair:
                     why = "no crossing was found" if ending is Ending.BUDGET else ending
                     return f"no METG in {label} ({why})"
         return f"too few rounds for a ratio of {'METG' if quantity == 'metg' else quantity}"
+
+
+def _usual(measurements: Measurements) -> Scatter:
+    """The scatter of sessions that counts where nobody knows it."""
+    several = all(len({sample.process for sample in one.samples}) > 1 for one in measurements)
+    return USUAL if several else USUAL_OF_ONE
 
 
 def _ends(measurements: Measurements, label: str) -> str:

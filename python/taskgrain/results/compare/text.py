@@ -8,7 +8,6 @@ from statistics import geometric_mean, median
 
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Ratio
-from taskgrain.estimate.sessions import USUAL
 from taskgrain.results.compare.cells import Compared, Comparison, Verdict
 from taskgrain.words import quantity
 
@@ -117,19 +116,20 @@ def _notes(found: Comparison) -> list[str]:
 def _assumed(found: Comparison) -> list[str]:
     """What counts where nobody has measured how much sessions scatter, and what can be shown with it."""
     by = found.question.by
-    widths = [
-        ratio.high / ratio.value
+    told = [
+        (ratio.high / ratio.value, cell.between.deviation)
         for cell in found.cells
         if cell.between and not cell.between.own and (ratio := cell.ratios.get(by))
         if ratio.value and ratio.high
     ]
-    if not widths:
+    if not told:
         return []
-    least = quantity.percent(min(widths) * (1.0 + found.question.margin) - 1.0)
+    least = quantity.percent(min(width for width, _ in told) * (1.0 + found.question.margin) - 1.0)
+    usual = " or ".join(quantity.percent(one) for one in sorted({one for _, one in told if one}))
     return [
         f"How much sessions of one build scatter here was not measured: "
-        f"{quantity.percent(USUAL.deviation)} (standard deviation) is usual, and counts. It shows changes of "
-        f"{least} and more; several sessions of each side show smaller ones."
+        f"{usual} (standard deviation) is usual, and counts. It shows changes of {least} and more; several "
+        f"sessions of each side show smaller ones."
     ]
 
 

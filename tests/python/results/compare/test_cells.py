@@ -12,7 +12,7 @@ from typing import Any
 import compared_folders as made
 import pytest
 
-from taskgrain.estimate.sessions import USUAL
+from taskgrain.estimate.sessions import USUAL_OF_ONE
 from taskgrain.results.compare.cells import QUANTITIES, Compared, Comparison, Question, compare
 from taskgrain.results.compare.sides import sides
 
@@ -171,9 +171,9 @@ def test_one_session_of_each_build_shows_what_is_larger_than_sessions_usually_sc
         )
     )  # fmt: skip
     cell = only(compared(old, slower))
-    assert cell.verdict == "slower" and cell.between == USUAL
+    assert cell.verdict == "slower" and cell.between == USUAL_OF_ONE
     assert only(compared(old, alike)).verdict == "undecided"
-    assert only(compared(old, again)).between == USUAL, "what is asked is no scatter"
+    assert only(compared(old, again)).between == USUAL_OF_ONE, "what is asked is no scatter"
 
 
 @pytest.mark.parametrize("by", ["metg", "overhead", "floor", "rate", "efficiency"])
@@ -212,10 +212,10 @@ def test_days_are_not_judged_by_one_hour(tmp_path: Path) -> None:
     ]
     new = made.measured(tmp_path / "new", {"mpi": 2e-7}, build=NEW, time=9 * made.DAY)
     cell = only(compared(",".join(map(str, old)), new))
-    assert cell.between == USUAL, "the sessions of one hour do not tell"
+    assert cell.between == USUAL_OF_ONE, "the sessions of one hour do not tell"
     assert "9 days apart" in cell.notes[0]
     alone = only(compared(old[0], new))
-    assert (alone.between, alone.notes) == (USUAL, ()), "there are no such sessions"
+    assert (alone.between, alone.notes) == (USUAL_OF_ONE, ()), "there are no such sessions"
     assert cell.ratios["metg"].factor == pytest.approx(alone.ratios["metg"].factor, rel=0.2), "as one session"
 
 
@@ -226,7 +226,7 @@ def test_builds_of_one_folder_are_of_different_sessions(tmp_path: Path) -> None:
         lines += made.runs("mpi", "stencil_1d", overhead)
     folder = made.write(tmp_path / "r", lines)
     cell = only(compared(f"{folder}@{OLD}", f"{folder}@mpi@{NEW[:8]}"))
-    assert not cell.together and cell.between == USUAL
+    assert not cell.together and cell.between == USUAL_OF_ONE
 
 
 def test_several_builds_on_one_side_are_not_comparable(tmp_path: Path) -> None:
