@@ -2,8 +2,9 @@
 
     python bench/twice.py results/first results/second
 
-Prints, for METG, the overhead of a task and the ratios: by how much the two studies differ (median, largest),
-the half-width of the intervals (median), and how many of the intervals overlap. A missing bound is infinite.
+Prints, for METG, the work at METG (which is METG at one clock), the overhead of a task and the ratios: by how
+much the two studies differ (median, largest, root mean square of the logarithm), the half-width of the
+intervals (median), and how many of the intervals overlap. A missing bound is infinite.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ Numbers = dict[str, tuple[float, float, float]]
 
 def numbers(folder: Path) -> dict[str, Numbers]:
     """What a study came to: of each cell its last line, and the ratios after it."""
-    found: dict[str, Numbers] = {"METG": {}, "overhead": {}, "ratio": {}}
+    found: dict[str, Numbers] = {"METG": {}, "work": {}, "overhead": {}, "ratio": {}}
 
     def put(kind: str, name: str, value: float | None, low: float | None, high: float | None) -> None:
         if value:
@@ -33,6 +34,7 @@ def numbers(folder: Path) -> dict[str, Numbers]:
     for line in reader.read(folder).lines:
         if isinstance(line, MetgLine):
             put("METG", line.cell, line.metg, line.low, line.high)
+            put("work", line.cell, line.work, line.work_low, line.work_high)
             put("overhead", line.cell, line.overhead, line.overhead_low, line.overhead_high)
         elif isinstance(line, RatioLine):
             put("ratio", f"{line.cell} to {line.to}", line.value, line.low, line.high)
@@ -47,7 +49,8 @@ def row(kind: str, first: Numbers, second: Numbers) -> str:
     both = [side[name] for side in (first, second) for name in common]
     widths = [(high - low) / (2.0 * value) for value, low, high in both]
     overlap = sum(first[one][1] <= second[one][2] and second[one][1] <= first[one][2] for one in common)
-    differ = f"{math.expm1(float(np.median(apart))):8.1%} {math.exp(max(apart)):8.2f}x"
+    square = math.sqrt(float(np.mean(np.square(apart))))
+    differ = f"{math.expm1(float(np.median(apart))):8.1%} {math.exp(max(apart)):8.2f}x {square:7.1%}"
     return f"{kind:9} {differ} {np.median(widths):11.1%}   {overlap} of {len(common)}"
 
 
@@ -60,7 +63,7 @@ def main() -> None:
         first, second = numbers(options.first), numbers(options.second)
     except UsageError as error:
         parser.error(str(error))
-    print("          differ  at most  half-width   overlap")
+    print("          differ   at most     rms  half-width   overlap")
     for kind in first:
         print(row(kind, first[kind], second[kind]))
 

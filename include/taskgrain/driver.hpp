@@ -60,7 +60,8 @@ class System {
   /// Adds up the work of all processes and returns the first error. Only the process that answers needs the result.
   /// \throws what a kernel threw
   virtual std::optional<Violation> gather(const Execution& run, Accounts& accounts);
-  /// Adds up a number of all processes; NaN if nobody knows that of some. Only the process that answers needs the result.
+  /// Adds up a number of all processes; NaN if that of some is not known. Only the process that answers needs the
+  /// result.
   virtual double total(double own) { return own; }
   /// Most memory that any process used, in bytes.
   virtual std::int64_t peak_rss_bytes();

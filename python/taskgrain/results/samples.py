@@ -51,7 +51,7 @@ def counting(runs: Iterable[tuple[RunLine, int, float]]) -> list[Sample]:
     Each run comes with the number of its round, which may tell sessions apart as that of its process does,
     and with the last rate of the reference before it, work per second and core, for runs that have none
     beside them. A run that makes no sense is left out. Repeats that others disturbed do not count. A run of
-    which all were counts only where its size has too few others, and then only with its fastest repeat.
+    which all were counts only where its size has too few others, and then only with a quick repeat.
     """
     known: dict[tuple[bool, int], list[_Run]] = defaultdict(list)
     for line, number, rate in runs:

@@ -36,6 +36,20 @@ def test_the_search_ends_where_more_rounds_would_gain_little() -> None:
     assert found.warnings[-1] == notice("rounds_before_precise", rounds=search.rounds, precision=0.001)
 
 
+def test_the_search_ends_where_only_more_processes_would_gain() -> None:
+    """Two processes that differ by 20 % take turns: no number of rounds tells the typical one."""
+    system = SimulatedSystem(constant(1e-7), Noise(run=0.01))
+    search = MetgSearch(replace(FAST, precision=0.001, max_rounds=40))
+    while not search.done:
+        for request in search.next_round():
+            process = 1 + request.round % 2
+            slower = 1.0 if process == 1 else 1.2
+            samples = [replace(s, seconds=s.seconds * slower, process=process) for s in system.run(request)]
+            search.tell(request, samples, system.rates)
+    found = search.result(system.rates)
+    assert search.rounds < 40 and found.lasting > 0.5 * found.half_width
+
+
 def test_start_and_end_are_measured_where_the_crossing_has_moved_to() -> None:
     """The bracket is led astray: what it finds is a hundred times too large."""
     system = SimulatedSystem(constant(1e-5), Noise(run=0.02))
