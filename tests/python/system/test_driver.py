@@ -119,6 +119,8 @@ def test_what_a_thread_waited_that_has_ended_is_not_known() -> None:
     thread = threading.Thread(target=hashlib.sha256, args=(bytes(2**26),))  # without the interpreter's lock
     thread.start()
     thread.join()
+    while Path(f"/proc/self/task/{thread.native_id}").exists():  # joined is not yet ended
+        time.sleep(0.001)
     assert math.isnan(waiting.seconds(2, time.perf_counter() - begin))
 
 
