@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -104,8 +104,10 @@ def compare(
     from taskgrain.results.compare import cells
 
     quantity = next(one for one in cells.QUANTITIES if one == numbers.text(by, "--by", cells.QUANTITIES))
-    share = cells.MARGIN if margin is None else numbers.share(margin, "--margin")
-    question = cells.Question(quantity, share)
+    question = cells.Question(quantity)
+    if margin is not None:
+        share = numbers.share(margin, "--margin")
+        question = replace(question, margin=share, apart=share)
     chosen = split_names(names) if names else []
     if builds is None:
         given = [*graph.given, *_given(budget=budget, threshold=threshold, output=output, systems=folders)]

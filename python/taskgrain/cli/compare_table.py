@@ -83,6 +83,7 @@ def as_json(found: Comparison) -> dict[str, Any]:
         "schema": 1,
         "by": found.question.by,
         "margin": found.question.margin,
+        "margin_apart": found.question.apart,
         "confidence": found.question.confidence,
         "interval_confidence": found.confidence,
         "regressions": sum(cell.regression for cell in found.cells),

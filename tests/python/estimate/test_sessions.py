@@ -14,6 +14,7 @@ from taskgrain.estimate.sessions import (
     Scatter,
     as_one,
     filled_up,
+    of_one_cell,
     over_longer_times,
     ratio_of_pairs,
     ratio_of_sessions,
@@ -135,3 +136,13 @@ def test_what_is_not_known_has_no_bounds() -> None:
     assert (
         ratio_of_sessions([LogEstimate(0.0, 0.1)], [LogEstimate(0.0, 0.1)], Scatter(9.0, 0.1, 1)).low is None
     )
+
+
+def test_the_interval_of_a_cell_alone_is_that_of_two_one_sided_tests() -> None:
+    one, other = [LogEstimate(0.1, 0.02)], [LogEstimate(0.0, 0.02)]
+    for wide in (0.95, 0.999):
+        found = of_one_cell(ratio_of_sessions(one, other, USUAL, wide), USUAL, wide)
+        straight = ratio_of_sessions(one, other, USUAL, 0.9)
+        assert (found.low, found.high) == (pytest.approx(straight.low), pytest.approx(straight.high))
+    unbounded = ratio_of_sessions([LogEstimate(0.0, math.inf)], other, USUAL)
+    assert of_one_cell(unbounded, USUAL, 0.95) == unbounded

@@ -110,3 +110,17 @@ def test_each_workload_has_its_order_and_nothing_is_said_of_nothing() -> None:
     assert [one.partition(":")[0] for one in verdict(cells)[1:]] == ["fft", "dom"]
     assert verdict([judged("a", metg=None, low=None, high=None)]) == [] == verdict([])
     assert len(verdict([judged("a")])) == 1, "alone there is no order"
+
+
+@pytest.mark.parametrize(("slower", "said"), [(0.85, "did 18 % more at one time"), (0.95, "")])
+def test_a_clock_that_moved_is_said(slower: float, said: str) -> None:
+    """Also where systems take turns, and one of them uses fewer of the cores."""
+    cells = [judged("a"), judged("b", ratio=(1.9, 2.1))]
+    for k in range(200):
+        rate = 1e9 * (slower if k >= 120 else 1.0)
+        cell = cells[k % 2]
+        cell.runs.append(
+            RunLine(cell=cell.name, time=float(k), reference_after=(rate, 1.001 * rate)[: 1 + k % 2])
+        )
+    (first, *_) = verdict(cells)
+    assert (said in first) if said else ("clock" not in first)

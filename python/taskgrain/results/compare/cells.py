@@ -21,6 +21,7 @@ from taskgrain.estimate.sessions import (
     Scatter,
     as_one,
     filled_up,
+    of_one_cell,
     over_longer_times,
     ratio_of_pairs,
     ratio_of_sessions,
@@ -38,6 +39,9 @@ QUANTITIES: tuple[Quantity, ...] = ("metg", "overhead", "floor", "rate", "effici
 CONFIDENCE = 0.95
 """That all intervals by which verdicts are given hold at once."""
 MARGIN = 0.05
+APART = 0.25
+"""A margin for sides that were measured apart, of which one session each shows no less: 80 to 125 %, as in
+tests of bioequivalence."""
 _RESAMPLES = 1000
 _THRESHOLD = 0.5
 """Where an older folder does not say it."""
@@ -51,6 +55,9 @@ class Question:
     """The quantity that verdicts are given by."""
     margin: float = MARGIN
     """As a share: what differs by less is the same."""
+    apart: float = APART
+    """The same of sides that were measured in different sessions. What differs by more than `margin` is
+    slower or faster there, too, if the intervals show it."""
     confidence: float = CONFIDENCE
     looks: int = 1
     """How often the cells may have been looked at before the measurement was ended."""
@@ -213,6 +220,9 @@ class _Pair:
         if deciding is None:
             return replace(blank, why=self._missing(question.by))
         verdict = decision(deciding, question.by, question.margin)
+        if verdict == "undecided" and between is not None and not self.matched:
+            alone = of_one_cell(deciding, between, confidence)
+            verdict = "same" if decision(alone, question.by, question.apart) == "same" else verdict
         why = "" if deciding.value else "METG of one side lies beyond all sizes"
         return replace(blank, verdict=verdict, why=why)
 

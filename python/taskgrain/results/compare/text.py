@@ -44,6 +44,18 @@ def summary(found: Comparison) -> list[str]:
         first + _in_the_median(found),
         f"All intervals of {by} hold at once with {quantity.percent(found.question.confidence)} "
         f"(each with {quantity.percent(found.confidence, 2)}); the others hold with 95 % each.",
+        *_the_same(found),
+    ]
+
+
+def _the_same(found: Comparison) -> list[str]:
+    """What `same` means of sides that were measured apart, where it means another thing."""
+    apart = any(cell.between and not cell.together and cell.verdict == "same" for cell in found.cells)
+    if not apart or found.question.apart == found.question.margin:
+        return []
+    return [
+        f"The sides were measured apart: cells are called the same that differ by less than "
+        f"{quantity.percent(found.question.apart)}, each with 95 %. --margin asks for less."
     ]
 
 

@@ -141,6 +141,17 @@ def test_the_scatter_may_come_from_a_third_side(tmp_path: Path) -> None:
     assert same.notes == ("the build is the same on both sides",)
 
 
+@pytest.mark.parametrize(("times", "verdict"), [(1.0, "same"), (1.12, "undecided"), (1.7, "slower")])
+def test_one_session_of_each_side_tells_the_same_within_a_quarter(
+    tmp_path: Path, times: float, verdict: str
+) -> None:
+    one = repeated(tmp_path / "one", 1e-7, OLD, times=1, scatter=0.0)
+    other = repeated(tmp_path / "other", times * 1e-7, NEW, times=1, scatter=0.0, first=1.0)
+    assert only(compared(one, other)).verdict == verdict
+    strict = only(compared(one, other, question=Question(apart=0.05))).verdict
+    assert strict == ("undecided" if verdict == "same" else verdict), "the margin of one's own counts"
+
+
 def both(folder: Path, times: float, count: int = 4) -> str:
     """A side of so many sessions in which the machine is in very different states, for both systems alike."""
     found = []
