@@ -36,6 +36,18 @@
 
 namespace taskgrain::rt {
 
+namespace detail {
+/// The same on all ranks, whatever compiled them, but for programs without RTTI.
+template <typename T>
+const char* name_of() noexcept {
+#if defined(__cpp_rtti)
+  return typeid(T).name();
+#else
+  return __PRETTY_FUNCTION__;
+#endif
+}
+}  // namespace detail
+
 struct CommunicatorOptions {
   /// How packets travel: "shared" (the memory of a host), "mpi", or "auto", which is shared memory where all ranks are
   /// on one host. The environment variable TASKGRAIN_TRANSPORT says it where this is "auto".
@@ -192,7 +204,7 @@ class Communicator {
       std::apply(function, std::move(args));
     };
     return ActiveMessage<std::decay_t<Params>...>(
-        *messages_, messages_->add({std::move(name), typeid(void(Params...)).name(), run, {}, {}, {}}));
+        *messages_, messages_->add({std::move(name), detail::name_of<void(Params...)>(), run, {}, {}, {}}));
   }
 
   template <typename Place, typename Reusable, typename... Params>
@@ -210,7 +222,7 @@ class Communicator {
       return reinterpret_cast<std::byte*>(to);
     };
     return LargeActiveMessage<T, std::decay_t<Params>...>(*messages_, messages_->add({std::move(name),
-                                                                                      typeid(T(Params...)).name(),
+                                                                                      detail::name_of<T(Params...)>(),
                                                                                       {},
                                                                                       where,
                                                                                       with(std::move(process)),

@@ -19,6 +19,9 @@ enum class Order : std::uint8_t {
   oldest,  ///< breadth first: no task waits for long. Other workers may wait for it, for example in a wavefront.
 };
 
+#if defined(_GLIBCXX_DEBUG)
+inline namespace glibcxx_debug {  // its vectors are others, so a runtime that was compiled without it cannot be linked
+#endif
 struct RuntimeOptions {
   /// Number of workers; 0: as many as `cores`, or one for each core that this process may use. If its cgroup has a CPU
   /// quota (a container's limit), no more than that, rounded up.
@@ -47,5 +50,8 @@ struct RuntimeOptions {
   /// everything is for all ranks together. It must live longer than the runtime.
   Communicator* communicator = nullptr;
 };
+#if defined(_GLIBCXX_DEBUG)
+}  // namespace glibcxx_debug
+#endif
 
 }  // namespace taskgrain::rt

@@ -153,9 +153,9 @@ class alignas(apart) Offer {
   }
   /// What one takes at once: 1 / 2^parts, so much that few come back for it, and so little that all get something
   /// (guided self-scheduling: Polychronopoulos and Kuck 1987).
-  static std::size_t portion(std::uint64_t word, int parts, std::size_t most) noexcept {
+  static std::size_t portion(std::uint64_t word, int parts, std::size_t at_most) noexcept {
     if ((word >> alone_at & 1) != 0) return 1;
-    return std::min((left_of(word) + (std::size_t{1} << parts) - 1) >> parts, most);
+    return std::min((left_of(word) + (std::size_t{1} << parts) - 1) >> parts, at_most);
   }
 
   // Thieves read all of these and write the first and the last, seldom; the owner reads the same with every task.

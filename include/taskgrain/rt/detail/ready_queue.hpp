@@ -30,7 +30,7 @@ class ReadyQueue {
   /// \param workers  that share the tasks: with 1, nothing is ever offered
   explicit ReadyQueue(Order order = Order::newest, int workers = 1)
       : oldest_first_(order == Order::oldest), thieves_(workers - 1),
-        parts_(std::bit_width(static_cast<unsigned>(2 * workers - 1))) {
+        parts_(static_cast<int>(std::bit_width(static_cast<unsigned>(2 * workers - 1)))) {
     rings_.push_back(std::make_unique<Memory>(Offer::most_stolen));
     ring_ = rings_.back()->ring;
     offer_.look_at(ring_.capacity());
