@@ -38,8 +38,10 @@ inline constexpr const char* version = "0.1.0";
 inline int this_worker() noexcept { return detail::worker_index; }
 
 /// Worker 0 is whoever waits: a thread in `wait` runs its tasks. The others are threads of their own. Several threads
-/// may submit and wait at a time; one of them is worker 0, and the others sleep. Several runtimes can be in one
-/// process.
+/// may submit and wait at a time; one of them is worker 0, and the others sleep.
+///
+/// Several runtimes can be in one process, and know nothing of each other. Those that have fewer workers than there are
+/// cores are not bound, and the system spreads their threads; to share out the cores, name the `cores` of each.
 ///
 /// Flows and graphs end before their runtime does.
 ///

@@ -18,8 +18,7 @@ namespace {
 constexpr int most_workers = 4096;
 
 /// A processor for each worker: the first of each core, then the second of each, …, then the same again.
-std::vector<int> processors_for(int workers) {
-  const auto cores = usable_cores();
+std::vector<int> processors_for(int workers, const std::vector<std::vector<int>>& cores) {
   std::size_t most = 0;
   for (const auto& core : cores) most = std::max(most, core.size());
   std::vector<int> all;
@@ -43,7 +42,12 @@ RuntimeOptions complete(RuntimeOptions options) {
   check_number("the number of cores is ", options.cores.size());
   if (options.spin.count() < 0)
     throw UsageError("spin is " + std::to_string(options.spin.count()) + " ns, allowed are 0 and more");
-  if (options.cores.empty()) options.cores = processors_for(options.workers);
+  if (options.cores.empty()) {
+    const auto usable = usable_cores();
+    options.cores = processors_for(options.workers, usable);
+    // Another program would choose the same ones, while others are free.
+    if (options.cores.size() < usable.size()) options.pin = false;
+  }
   if (options.workers == 0) options.workers = static_cast<int>(options.cores.size());
   if (options.cores.size() != static_cast<std::size_t>(options.workers))
     throw UsageError("cores names " + std::to_string(options.cores.size()) + " processors for " +

@@ -76,6 +76,29 @@ TEST(Options, MayLeaveThreadsUnbound) {
   EXPECT_TRUE(CPU_EQUAL(&before, &during));
 }
 
+/// The processors of each worker's thread.
+std::vector<int> numbers_of_processors(Runtime& runtime) {
+  return runtime.on_each_worker([](int) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : -1;
+  });
+}
+
+TEST(Options, BindWorkersThatHaveAllCoresOrAreToldWhere) {
+  const auto cores = usable_cores();
+  Runtime all({.workers = static_cast<int>(cores.size())}), chosen({.cores = {first_processor()}});
+  EXPECT_TRUE(all.options().pin && chosen.options().pin);
+  EXPECT_THAT(numbers_of_processors(all), testing::Each(1));
+  EXPECT_THAT(numbers_of_processors(chosen), testing::Each(1));
+  if (cores.size() == 1) GTEST_SKIP() << "needs two cores";
+  // Others that have fewer may have chosen the same.
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  Runtime fewer({.workers = static_cast<int>(cores.size()) - 1});
+  EXPECT_FALSE(fewer.options().pin);
+  EXPECT_THAT(numbers_of_processors(fewer), testing::Each(CPU_COUNT(&before)));
+}
+
 TEST(Options, GiveTheCallerItsProcessorsBack) {
   cpu_set_t before, after;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
