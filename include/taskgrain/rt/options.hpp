@@ -5,6 +5,7 @@
 #include "taskgrain/rt/detail/cxx20.hpp"
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <vector>
@@ -34,6 +35,9 @@ struct RuntimeOptions {
   /// `cores` to bind them. A thread in `wait` is bound for that time. If it waits often, bind it for good (`Pinned`):
   /// to bind and unbind it takes some microseconds each time.
   bool pin = true;
+  /// The stack of a worker's thread in bytes; 0: the default of the C library (glibc: `ulimit -s`, or 2 MiB where that
+  /// is unlimited). Worker 0 has the stack of the thread that waits.
+  std::size_t stack_bytes = 0;
   /// In which order a worker runs its ready tasks.
   Order order = Order::newest;
   /// How long a worker without work spins before it sleeps.

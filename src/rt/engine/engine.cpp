@@ -1,5 +1,7 @@
 #include "taskgrain/rt/detail/engine.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -42,6 +44,10 @@ RuntimeOptions complete(RuntimeOptions options) {
   check_number("the number of cores is ", options.cores.size());
   if (options.spin.count() < 0)
     throw UsageError("spin is " + std::to_string(options.spin.count()) + " ns, allowed are 0 and more");
+  const auto least_stack = static_cast<std::size_t>(std::max(0L, sysconf(_SC_THREAD_STACK_MIN)));
+  if (options.stack_bytes != 0 && options.stack_bytes < least_stack)
+    throw UsageError("stack_bytes is " + std::to_string(options.stack_bytes) + ", allowed are 0 and " +
+                     std::to_string(least_stack) + " or more");
   if (options.cores.empty()) {
     const auto usable = usable_cores();
     options.cores = processors_for(options.workers, usable);

@@ -1,12 +1,14 @@
 /// The threads of the workers. They form a tree: each starts those below it, and wakes them in the end, so that with many
 /// workers neither takes as long as all of them one after another.
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <exception>
 #include <mutex>
 #include <optional>
 #include <ranges>
-#include <thread>
+#include <system_error>
 #include <utility>
 
 #include "engine/role.hpp"
@@ -29,6 +31,23 @@ auto below(int worker, int workers) noexcept {
   const auto place = [&](int k) { return std::min(branches * worker + k, workers); };
   return std::views::iota(place(1), place(branches + 1));
 }
+
+/// How a worker's thread is made.
+class Attributes {
+ public:
+  explicit Attributes(std::size_t stack_bytes) {
+    pthread_attr_init(&attributes_);
+    if (stack_bytes != 0) pthread_attr_setstacksize(&attributes_, stack_bytes);
+  }
+  ~Attributes() { pthread_attr_destroy(&attributes_); }
+  Attributes(const Attributes&) = delete;
+  Attributes& operator=(const Attributes&) = delete;
+
+  const pthread_attr_t* get() const noexcept { return &attributes_; }
+
+ private:
+  pthread_attr_t attributes_;
+};
 
 }  // namespace
 
@@ -55,15 +74,25 @@ void Engine::start_threads() {
 
 void Engine::start_below(int worker) noexcept {
   const auto children = below(worker, workers());
+  const Attributes attributes(options_.stack_bytes);
   starting_.fetch_add(static_cast<int>(children.size()));
   for (const int k : children) {
     try {
-      threads_[static_cast<std::size_t>(k)] = std::thread([this, k] { run_worker(k); });
+      pthread_t thread;
+      const int error = pthread_create(&thread, attributes.get(), &begin, workers_[static_cast<std::size_t>(k)].get());
+      if (error != 0) throw std::system_error(error, std::generic_category(), "cannot start the thread of a worker");
+      threads_[static_cast<std::size_t>(k)] = thread;
     } catch (...) {  // the system has no more threads
       note_failed_start();
       started();
     }
   }
+}
+
+void* Engine::begin(void* worker) noexcept {
+  const auto& of = *static_cast<Worker*>(worker);
+  of.engine().run_worker(of.index());
+  return nullptr;
 }
 
 void Engine::run_worker(int k) noexcept {
@@ -94,8 +123,8 @@ void Engine::stop_threads() noexcept {
   running_ = false;
   stop_.store(true);
   wake_below(0);
-  for (std::thread& thread : threads_)
-    if (thread.joinable()) thread.join();
+  for (auto& thread : threads_)
+    if (thread) pthread_join(*std::exchange(thread, std::nullopt), nullptr);
   stop_.store(false);
 }
 

@@ -3,6 +3,8 @@
 /// The engine: workers that run tasks and send one another messages, their threads, and who waits for what. A Runtime
 /// owns one and shows its user half. What is behind its faces (FlowHandler, GraphActors) are its handlers.
 
+#include <pthread.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -10,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -127,6 +130,7 @@ class Engine {
   void start_below(int worker) noexcept;
   void wake_below(int worker) noexcept;
   void run_worker(int k) noexcept;
+  static void* begin(void* worker) noexcept;
   /// A thread has begun, and has started those below it; or it never will.
   void started() noexcept;
   /// Keeps the exception that is being handled: why a thread could not start.
@@ -183,10 +187,10 @@ class Engine {
 
   RuntimeOptions options_;
   std::vector<std::unique_ptr<Worker>> workers_;
-  Handlers numbered_;                 // added and removed under mutex_
-  std::vector<std::thread> threads_;  // [k]: of worker k, made by the thread above it in their tree
-  std::atomic<int> starting_{0};      // threads that have not said that they have started; by them
-  std::atomic<bool> running_{false};  // all workers but worker 0 have threads; by who is worker 0
+  Handlers numbered_;                              // added and removed under mutex_
+  std::vector<std::optional<pthread_t>> threads_;  // [k]: of worker k, made by the thread above it in their tree
+  std::atomic<int> starting_{0};                   // threads that have not said that they have started; by them
+  std::atomic<bool> running_{false};               // all workers but worker 0 have threads; by who is worker 0
   std::unique_ptr<Trace> trace_;
   const std::unique_ptr<Handler> rounds_ = make_rounds();
   const std::unique_ptr<Handler> parcels_ = Worker::make_parcels(), openings_ = Worker::make_openings();

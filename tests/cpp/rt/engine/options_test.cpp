@@ -6,6 +6,7 @@
 #include <chrono>
 #include <set>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "engine/quota.hpp"
@@ -97,6 +98,12 @@ TEST(Options, BindWorkersThatHaveAllCoresOrAreToldWhere) {
   Runtime fewer({.workers = static_cast<int>(cores.size()) - 1});
   EXPECT_FALSE(fewer.options().pin);
   EXPECT_THAT(numbers_of_processors(fewer), testing::Each(CPU_COUNT(&before)));
+}
+
+TEST(Options, OfAStackThatCannotBe) {
+  expect_refused({.stack_bytes = 100}, "stack_bytes is 100, allowed are 0 and");
+  EXPECT_THAT([] { Runtime({.workers = 2, .stack_bytes = std::size_t{1} << 60}); },
+              ThrowsMessage<std::system_error>(HasSubstr("cannot start the thread of a worker")));
 }
 
 TEST(Options, GiveTheCallerItsProcessorsBack) {

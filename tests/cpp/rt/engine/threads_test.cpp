@@ -34,6 +34,26 @@ TEST(Threads, OfAnyNumberOfWorkersAreEachAnotherThread) {
   }
 }
 
+[[gnu::noinline]] void fill_stack() {
+  [[maybe_unused]] volatile char large[32 << 20];
+  for (std::size_t at = 0; at < sizeof large; at += 4096) large[at] = 1;
+}
+
+TEST(Threads, HaveTheStackThatTheyAreGiven) {
+  constexpr std::size_t stack = std::size_t{64} << 20;
+  Runtime runtime({.workers = 7, .stack_bytes = stack});
+  const auto stacks = runtime.on_each_worker([](int worker) {
+    pthread_attr_t attributes;
+    std::size_t bytes = 0;
+    pthread_getattr_np(pthread_self(), &attributes);
+    pthread_attr_getstacksize(&attributes, &bytes);
+    pthread_attr_destroy(&attributes);
+    if (worker != 0) fill_stack();  // 0 is this test's thread
+    return bytes;
+  });
+  EXPECT_THAT(std::vector(stacks.begin() + 1, stacks.end()), testing::Each(testing::Ge(stack)));
+}
+
 TEST(Threads, EndWithTheirRuntime) {
   const auto before = all_threads();
   for (const int workers : {2, 6, 22, 150}) {
