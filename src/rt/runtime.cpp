@@ -20,7 +20,7 @@ void Runtime::wait(const Event& event) { engine_->wait(event); }
 void Runtime::work_until(const std::function<bool()>& done) { engine_->work_until(done); }
 
 void Runtime::call_on_each_worker(const std::function<void(int worker)>& body) {
-  if (engine_->here() != nullptr) throw UsageError("a task cannot wait for the runtime that runs it");
+  engine_->check_no_task();
   Taskflow<int> each(*this, "worker");
   each.indegree([](int) { return 1; })
       .worker([](int worker) { return worker; })

@@ -73,7 +73,7 @@ class Runtime {
   /// \throws TaskFailed  a task threw; the tasks of its flow or launch that had not started were dropped. A launch that
   ///   failed with an event before it is no reason
   /// \throws Stuck       tasks wait for what can no longer come
-  /// \throws UsageError  when called by a task
+  /// \throws UsageError  when called by a task: what is to come after other tasks is a task, too, which they fulfill
   void wait();
   /// Works until the event is set, whatever else is left to do.
   /// \throws the event's failure: TaskFailed, Stuck, Cancelled, or what Event::fail was given

@@ -102,6 +102,13 @@ Engine::~Engine() {
   }
 }
 
+void Engine::check_no_task() const {
+  if (here() == nullptr) return;
+  throw UsageError(
+      "a task cannot wait for the runtime that runs it: make what comes after its children a task of its own, which "
+      "these fulfill (docs/rt/tutorial.md, Divide and conquer)");
+}
+
 bool Engine::quiescent() noexcept {
   const auto of = [this](std::size_t w) -> const Standing& { return workers_[w]->standing_; };
   return completion_.reached(of, outside_);

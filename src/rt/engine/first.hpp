@@ -86,7 +86,7 @@ bool Engine::wait_until(const Done& done, const Over& over) {
 }
 
 inline void Engine::check_may_wait() {
-  if (here() != nullptr) throw UsageError("a task cannot wait for the runtime that runs it");
+  check_no_task();
   if (peers_ != nullptr && peers_->runs_here())
     throw UsageError("the function of a message cannot wait for the runtime that its communicator belongs to");
   const std::lock_guard lock(first_mutex_);

@@ -53,6 +53,9 @@ class Engine {
     return worker != nullptr && &worker->engine() == this ? worker : nullptr;
   }
 
+  /// \throws UsageError  a task of this engine calls what waits
+  void check_no_task() const;
+
   // -- for handlers
 
   /// The engine keeps a handler from `add` until after `remove`, when nothing of it is left.

@@ -100,7 +100,8 @@ TEST(Runtime, DoesNotWaitForItselfInATask) {
   for (const int k : {0, 1}) {
     flow.fulfill(k);
     EXPECT_THAT([&] { runtime.wait(); },
-                ThrowsMessage<TaskFailed>(HasSubstr("a task cannot wait for the runtime that runs it")));
+                ThrowsMessage<TaskFailed>(
+                    HasSubstr("cannot wait for the runtime that runs it: make what comes after its children a task")));
   }
 }
 
