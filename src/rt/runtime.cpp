@@ -11,7 +11,12 @@ Runtime::Runtime(RuntimeOptions options)
     : engine_(std::make_unique<detail::Engine>(std::move(options))), options_(engine_->options()) {}
 
 // Waits here, while engine_ lives: a task of this last wait may still hold the runtime or make a flow.
-Runtime::~Runtime() { engine_->finish(); }
+Runtime::~Runtime() {
+  if (engine_->of_parent())
+    detail::leave_to_parent(engine_);
+  else
+    engine_->finish();
+}
 
 void Runtime::wait() { engine_->wait(); }
 

@@ -29,6 +29,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "taskgrain/rt/detail/forks.hpp"
 #include "taskgrain/rt/detail/messages.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
 #include "taskgrain/rt/error.hpp"
@@ -136,7 +137,8 @@ class Memory {
   view<T> elements_;
 };
 
-/// The ranks of a program. It must live longer than the Runtime that uses it.
+/// The ranks of a program. It must live longer than the Runtime that uses it. A process that a rank has forked is no
+/// rank: it must not use the communicator, and its destructor does nothing there.
 ///
 /// All ranks make the same active messages in the same order. A message that comes before its function was made waits
 /// for that. If the functions of two ranks do not match, all ranks fail with an error that names both.
@@ -229,7 +231,8 @@ class Communicator {
                                                                                       with(std::move(reusable))}));
   }
 
-  const std::unique_ptr<detail::Messages> messages_;
+  std::unique_ptr<detail::Messages> messages_;
+  const unsigned forks_ = detail::forks.load();
 };
 
 }  // namespace taskgrain::rt

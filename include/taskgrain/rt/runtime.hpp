@@ -43,6 +43,10 @@ inline int this_worker() noexcept { return detail::worker_index; }
 /// Several runtimes can be in one process, and know nothing of each other. Those that have fewer workers than there are
 /// cores are not bound, and the system spreads their threads; to share out the cores, name the `cores` of each.
 ///
+/// A process that is forked has none of the threads. It may end, by exec or exit or from main, and make runtimes of its
+/// own. With those of its parent it can do nothing: to fulfill or to wait throws UsageError, and their destructors
+/// leave everything as it is, the trace too. A task that forks must not return in the child.
+///
 /// Flows and graphs end before their runtime does.
 ///
 /// A task that throws ends its flow or its launch, and no other. The exception is thrown by the `wait` for this flow or
@@ -128,7 +132,7 @@ class Runtime {
 
   void call_on_each_worker(const std::function<void(int worker)>& body);
 
-  const std::unique_ptr<detail::Engine> engine_;
+  std::unique_ptr<detail::Engine> engine_;
   const RuntimeOptions& options_;  // the engine's
 };
 

@@ -61,10 +61,14 @@ std::string detail::chosen_transport(const CommunicatorOptions& options) {
                    "', allowed are auto, shared, mpi");
 }
 
-Communicator::Communicator(CommunicatorOptions options) : messages_(join_launched(options)) {}
+Communicator::Communicator(CommunicatorOptions options) : Communicator(join_launched(options)) {}
 
-Communicator::Communicator(std::unique_ptr<detail::Messages> messages) : messages_(std::move(messages)) {}
+Communicator::Communicator(std::unique_ptr<detail::Messages> messages) : messages_(std::move(messages)) {
+  detail::count_forks();
+}
 
-Communicator::~Communicator() = default;
+Communicator::~Communicator() {
+  if (forks_ != detail::forks.load()) detail::leave_to_parent(messages_);
+}
 
 }  // namespace taskgrain::rt

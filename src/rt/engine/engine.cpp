@@ -67,6 +67,7 @@ Engine::Engine(RuntimeOptions options)
     : options_(complete(std::move(options))), threads_(options_.cores.size()), completion_(options_.cores.size()),
       peers_(options_.communicator == nullptr ? nullptr : &options_.communicator->messages()) {
   register_barriers();
+  count_forks();
   const std::size_t number = options_.cores.size();
   if (!options_.trace.empty()) {
     trace_ = std::make_unique<Trace>(number);
@@ -107,6 +108,11 @@ void Engine::check_no_task() const {
   throw UsageError(
       "a task cannot wait for the runtime that runs it: make what comes after its children a task of its own, which "
       "these fulfill (docs/rt/tutorial.md, Divide and conquer)");
+}
+
+void Engine::refuse_child() {
+  throw UsageError(
+      "the runtime is of the process that this one was forked from, and has no threads here; make one here");
 }
 
 bool Engine::quiescent() noexcept {

@@ -86,6 +86,7 @@ bool Engine::wait_until(const Done& done, const Over& over) {
 }
 
 inline void Engine::check_may_wait() {
+  check_process();
   check_no_task();
   if (peers_ != nullptr && peers_->runs_here())
     throw UsageError("the function of a message cannot wait for the runtime that its communicator belongs to");

@@ -64,7 +64,13 @@ void Worker::deliver(const Entry& message) {
   engine_.numbered_[message.handler].deliver(*this, message.payload);
 }
 
+void Worker::leave_role() noexcept {
+  current_ = nullptr;
+  worker_index = -1;
+}
+
 void Worker::send_from_outside(const Entry& message) {
+  engine_.check_process();
   const Engine::Outside inside(engine_);  // what it sends may let the runtime end
   from_outside_.put(message, [this] { engine_.outside_.sent.fetch_add(1, std::memory_order_acq_rel); });
   wake();

@@ -19,6 +19,7 @@
 
 #include "taskgrain/rt/detail/completion.hpp"
 #include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/detail/forks.hpp"
 #include "taskgrain/rt/detail/handlers.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
 #include "taskgrain/rt/detail/peers.hpp"
@@ -51,6 +52,14 @@ class Engine {
   Worker* here() const noexcept {
     Worker* worker = Worker::current();
     return worker != nullptr && &worker->engine() == this ? worker : nullptr;
+  }
+
+  /// Whether this process is a child that was forked after the engine was made.
+  bool of_parent() const noexcept { return forks_ != forks.load(std::memory_order_relaxed); }
+  /// \throws UsageError  it is one
+  void check_process() const {
+    if (of_parent()) [[unlikely]]
+      refuse_child();
   }
 
   /// \throws UsageError  a task of this engine calls what waits
@@ -125,6 +134,7 @@ class Engine {
   struct Round;
   class Rounds;
 
+  [[noreturn]] static void refuse_child();
   static std::unique_ptr<Handler> make_rounds();
   /// \throws UsageError  the calling thread may not wait
   void check_may_wait();
@@ -188,6 +198,7 @@ class Engine {
   /// Where there are other ranks: a failure that only says that one of these has failed.
   static bool comes_from_ranks(const Failure& failure) noexcept;
 
+  const unsigned forks_ = forks.load();
   RuntimeOptions options_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Handlers numbered_;                              // added and removed under mutex_

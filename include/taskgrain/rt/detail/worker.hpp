@@ -46,6 +46,8 @@ class alignas(apart) Worker {
   Engine& engine() const noexcept { return engine_; }
   /// The worker whose thread this is; null in other threads.
   static Worker* current() noexcept { return current_; }
+  /// The thread of a child that a task has forked is none.
+  static void leave_role() noexcept;
 
   // -- for handlers, in the thread of this worker
 
