@@ -51,7 +51,8 @@ const char* name_of() noexcept {
 
 struct CommunicatorOptions {
   /// How packets travel: "shared" (the memory of a host), "mpi", or "auto", which is shared memory where all ranks are
-  /// on one host. The environment variable TASKGRAIN_TRANSPORT says it where this is "auto".
+  /// on one host. "alone": this process is rank 0 of 1, whatever has started it. The environment variable
+  /// TASKGRAIN_TRANSPORT says it where this is "auto".
   std::string transport = "auto";
   /// Who takes what comes: the workers, between tasks and when they have none; or a thread of its own, which takes a
   /// core.
@@ -150,7 +151,8 @@ class Memory {
 class Communicator {
  public:
   /// Joins the ranks that `taskgrain-run` has started. A program that was started without it is rank 0 of 1.
-  /// \throws UsageError  a transport that there is not; std::system_error
+  /// \throws UsageError  a transport that there is not; another launcher, such as mpirun or srun, has started several
+  ///   processes, and the transport is not "alone"; std::system_error
   explicit Communicator(CommunicatorOptions options = {});
   /// Waits until what was sent has left this rank. \pre the Runtime is gone
   ~Communicator();

@@ -28,15 +28,46 @@ std::optional<int> number_of(const char* variable) {
   return number;
 }
 
+/// Of other launchers: it has started several processes if a variable is above a number, that of the processes above 1,
+/// or that of this one above 0. Shells in an allocation (salloc, sbatch) have none of these.
+constexpr struct {
+  const char* variable;
+  int of_one;
+  const char* with;  // or it says nothing
+} signs_of_ranks[] = {
+    {"OMPI_COMM_WORLD_SIZE", 1, nullptr},         // mpirun of Open MPI, jsrun
+    {"PMI_SIZE", 1, nullptr},                     // mpiexec of MPICH and its kin, srun --mpi=pmi2
+    {"MV2_COMM_WORLD_SIZE", 1, nullptr},          // MVAPICH2
+    {"PMIX_RANK", 0, "PMIX_NAMESPACE"},           // prterun, srun --mpi=pmix
+    {"SLURM_STEP_NUM_TASKS", 1, "SLURM_PROCID"},  // srun
+    {"FLUX_JOB_SIZE", 1, nullptr},                // flux run
+    {"PALS_RANKID", 0, nullptr},                  // mpiexec and aprun of Cray
+    {"JSM_NAMESPACE_SIZE", 1, nullptr},           // jsrun
+};
+
+/// \throws UsageError  another launcher has started several processes
+void check_launcher() {
+  for (const auto& [variable, of_one, with] : signs_of_ranks) {
+    const char* const text = std::getenv(variable);
+    if (text == nullptr || (with != nullptr && std::getenv(with) == nullptr)) continue;
+    const char* const end = text + std::strlen(text);
+    int number = 0;
+    const auto [at, error] = std::from_chars(text, end, number);
+    if (error != std::errc() || at != end || number <= of_one) continue;
+    throw UsageError("another launcher has started this program as several processes (" + std::string(variable) +
+                     " is " + text +
+                     "), each of which would be rank 0 of 1. A Communicator needs taskgrain-run; for "
+                     "mpirun and srun there is MpiCommunicator. If each process is to be alone, set transport, or the "
+                     "environment variable TASKGRAIN_TRANSPORT, to alone");
+  }
+}
+
 std::unique_ptr<detail::Messages> join_launched(const CommunicatorOptions& options) {
   const std::string transport = detail::chosen_transport(options);
   if (transport == "mpi")
-    throw UsageError("transport is mpi, which needs rt::MpiCommunicator; allowed here are auto, shared");
-  for (const char* const variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
-    if (const char* const ranks = std::getenv(variable);
-        ranks != nullptr && std::string_view(ranks) != "1" && std::getenv("TASKGRAIN_RANK") == nullptr)
-      throw UsageError("this program was started by mpirun, as " + std::string(ranks) +
-                       " ranks; a Communicator needs taskgrain-run, and for mpirun there is MpiCommunicator");
+    throw UsageError("transport is mpi, which needs rt::MpiCommunicator; allowed here are auto, shared, alone");
+  if (transport == "alone") return std::make_unique<detail::Messenger>(nullptr, options);
+  if (std::getenv("TASKGRAIN_RANK") == nullptr) check_launcher();
   const auto rank = number_of("TASKGRAIN_RANK"), segment = number_of("TASKGRAIN_SEGMENT");
   if (rank.has_value() != segment.has_value())
     throw UsageError(std::string(rank ? "TASKGRAIN_RANK is set and TASKGRAIN_SEGMENT is not"
@@ -55,10 +86,10 @@ std::string detail::chosen_transport(const CommunicatorOptions& options) {
   const char* const variable = std::getenv("TASKGRAIN_TRANSPORT");
   const bool by_variable = options.transport == "auto" && variable != nullptr;
   const std::string transport = by_variable ? variable : options.transport;
-  for (const char* const allowed : {"auto", "shared", "mpi"})
+  for (const char* const allowed : {"auto", "shared", "mpi", "alone"})
     if (transport == allowed) return transport;
   throw UsageError(std::string(by_variable ? "TASKGRAIN_TRANSPORT" : "transport") + " is '" + transport +
-                   "', allowed are auto, shared, mpi");
+                   "', allowed are auto, shared, mpi, alone");
 }
 
 Communicator::Communicator(CommunicatorOptions options) : Communicator(join_launched(options)) {}

@@ -32,7 +32,7 @@ namespace taskgrain::rt::detail {
 
 class Worker;
 
-/// What the options or the environment say: auto, shared or mpi. \throws UsageError
+/// What the options or the environment say: auto, shared, mpi or alone. \throws UsageError
 std::string chosen_transport(const CommunicatorOptions& options);
 
 class Messenger final : public Messages, private Transport::Receiver {

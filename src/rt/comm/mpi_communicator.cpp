@@ -51,6 +51,8 @@ std::string agreed_transport(MPI_Comm ranks, const CommunicatorOptions& options)
   std::string own, wrong;
   try {
     own = chosen_transport(options);
+    if (own == "alone")
+      throw UsageError("transport is alone, which is for Communicator; allowed here are auto, shared, mpi");
   } catch (const UsageError& error) {
     wrong = error.what();
   }

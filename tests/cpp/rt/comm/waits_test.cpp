@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rt/comm/ranks.hpp"
@@ -24,7 +25,9 @@ namespace taskgrain::rt {
 namespace {
 
 using std::chrono::milliseconds;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::ThrowsMessage;
 
 /// The time that the processor has spent on this process.
 std::chrono::microseconds processor_time() {
@@ -256,10 +259,32 @@ TEST(Kinds, MadeLateAreTakenWithoutAWait) {
 TEST(Communicators, OfAnotherLauncherAreRefused) {
   on_ranks(1, [](int) {
     for (const char* const variable : {"TASKGRAIN_RANK", "TASKGRAIN_SEGMENT"}) unsetenv(variable);
-    setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
-    EXPECT_THROW(Communicator(), UsageError);
-    unsetenv("OMPI_COMM_WORLD_SIZE");
-    EXPECT_EQ(Communicator().ranks(), 1);
+    using Environment = std::vector<std::pair<const char*, const char*>>;
+    const auto with = [](const Environment& environment, const auto& call) {
+      for (const auto& [name, value] : environment) setenv(name, value, 1);
+      call();
+      for (const auto& [name, value] : environment) unsetenv(name);
+    };
+    for (const Environment& several : std::vector<Environment>{{{"OMPI_COMM_WORLD_SIZE", "2"}},
+                                                               {{"PMI_SIZE", "4"}},
+                                                               {{"FLUX_JOB_SIZE", "2"}},
+                                                               {{"PALS_RANKID", "1"}},
+                                                               {{"PMIX_RANK", "1"}, {"PMIX_NAMESPACE", "a"}},
+                                                               {{"SLURM_STEP_NUM_TASKS", "2"}, {"SLURM_PROCID", "0"}}})
+      with(several, [&] {
+        EXPECT_THAT([] { Communicator(); },
+                    ThrowsMessage<UsageError>(AllOf(HasSubstr(several[0].first), HasSubstr("TASKGRAIN_TRANSPORT"))));
+        EXPECT_EQ(Communicator({.transport = "alone"}).ranks(), 1);
+        with({{"TASKGRAIN_TRANSPORT", "alone"}}, [] { EXPECT_EQ(Communicator().ranks(), 1); });
+      });
+    // One process, what is no number, and shells in an allocation.
+    for (const Environment& alone : std::vector<Environment>{{},
+                                                             {{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMI_SIZE", "1"}},
+                                                             {{"OMPI_COMM_WORLD_SIZE", "abc"}, {"PMI_SIZE", ""}},
+                                                             {{"PMIX_RANK", "0"}, {"PMIX_NAMESPACE", "a"}},
+                                                             {{"SLURM_NTASKS", "2"}, {"SLURM_PROCID", "0"}},
+                                                             {{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}}})
+      with(alone, [] { EXPECT_EQ(Communicator().ranks(), 1); });
     setenv("TASKGRAIN_RANK", "0", 1);
     EXPECT_THROW(Communicator(), UsageError);
   });
