@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from taskgrain.cli.options import Text
+from taskgrain.words.errors import InputError
 from taskgrain.words.extras import needing
 
 
@@ -24,15 +25,28 @@ def export(
         ),
     ] = "cells",
     kind: Annotated[
-        Text, typer.Option("--format", metavar="NAME", help="csv, parquet (default: by FILE's name, or csv).")
+        Text,
+        typer.Option(
+            "--format",
+            metavar="NAME",
+            help="csv, parquet (default: by FILE's name, or csv); for CI: github-action-benchmark, bencher, "
+            "google-benchmark, markdown.",
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Default: standard output.")
     ] = None,
 ) -> None:
     """Writes a table of a results folder for other programs (docs/reference/export.md)."""
-    with needing("export"):
-        from taskgrain.results.export import write
+    from taskgrain.results import dashboards
 
-    for warning in write(folder, table, kind, output):
+    if kind in dashboards.FORMATS:
+        if table != "cells":
+            raise InputError("--table", table, f"cells, of which --format {kind} is")
+        warnings = dashboards.write(folder, kind, output)
+    else:
+        with needing("export"):
+            from taskgrain.results.export import write
+        warnings = write(folder, table, kind, output)
+    for warning in warnings:
         sys.stderr.write(f"taskgrain: {folder}: {warning}\n")

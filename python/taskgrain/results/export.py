@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import io
-import os
 import re
-import sys
 from pathlib import Path
 
 import polars as pl
 
-from taskgrain.results import reader
+from taskgrain.results import dashboards, exported_file, reader
 from taskgrain.results.tables import FORMULA, TABLES, Tables
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
@@ -34,11 +32,12 @@ def write(folder: Path, table: str, kind: str | None, output: Path | None) -> li
     contents = reader.read(folder)
     reader.refuse_garbage(contents)
     if chosen == "csv":
-        _write(output, folder, frame(contents, table).with_columns(_guarded()).write_csv().encode())
+        text = frame(contents, table).with_columns(_guarded()).write_csv()
+        exported_file.write(output, folder, text.encode())
     else:
         buffer = io.BytesIO()
         frame(contents, table).write_parquet(buffer)
-        _write(output, folder, buffer.getvalue())
+        exported_file.write(output, folder, buffer.getvalue())
     return contents.warnings() + contents.strays()
 
 
@@ -52,7 +51,7 @@ def frame(contents: reader.Contents, table: str) -> pl.DataFrame:
 def _format(kind: str | None, output: Path | None) -> str:
     suffix = output.suffix.lower().removeprefix(".") if output else ""
     if kind is not None:
-        chosen = numbers.text(kind, "--format", FORMATS)
+        chosen = numbers.text(kind, "--format", (*FORMATS, *dashboards.FORMATS))
         if suffix in FORMATS and suffix != chosen:
             raise UsageError(f"--format: {chosen} does not fit {output}; give one of them, or another name")
         return chosen
@@ -66,22 +65,3 @@ def _format(kind: str | None, output: Path | None) -> str:
 def _guarded() -> pl.Expr:
     """Text columns with an apostrophe before what a spreadsheet would take for a formula."""
     return pl.col(pl.String).str.replace(f"^([{re.escape(FORMULA)}])", "'${1}")
-
-
-def _write(output: Path | None, folder: Path, content: bytes) -> None:
-    if output is None:
-        if b"\0" in content and sys.stdout.isatty():
-            raise InputError("--output", "", "a file for Parquet, or standard output into one")
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return
-    ours = [folder / name for name in reader.FILES]
-    if os.path.realpath(output) in map(os.path.realpath, ours):
-        raise InputError("--output", str(output), "a file that is not the results' own")
-    draft = output.with_name(f".{output.name}.new")
-    try:
-        draft.write_bytes(content)
-        draft.replace(output)
-    except OSError as error:
-        draft.unlink(missing_ok=True)
-        raise InputError("--output", str(output), f"a file that can be written ({error.strerror})") from None

@@ -1,0 +1,181 @@
+"""METG and the overhead of all cells for the tools of people's CI (docs/reference/export.md): dashboards that
+follow numbers over time know each by its name, and a pull request gets a table.
+
+The names do not depend on the session or on what else a study has. A cell without a number is no number: it
+is left out, and a warning says so. Times are nanoseconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from taskgrain import __version__
+from taskgrain.results import columns, exported_file, outcome, ranking, reader
+from taskgrain.results.cell import Cell, cells
+from taskgrain.results.columns import Shown
+from taskgrain.words import quantity
+from taskgrain.words.errors import UsageError
+from taskgrain.words.interval import Interval
+
+_QUANTITIES = ("metg", "overhead")
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Row:
+    """A number of a cell."""
+
+    cell: Cell
+    quantity: str
+    number: Interval
+    """Nanoseconds."""
+
+    @property
+    def name(self) -> str:
+        """What a dashboard knows it by: `mpi/stencil_1d/width=16/metg`."""
+        return f"{self.cell.name}/{self.quantity}"
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """The ends of the interval that are known."""
+        found = {"low": self.number.low, "high": self.number.high}
+        return {name: one for name, one in found.items() if one is not None}
+
+
+def write(folder: Path, kind: str, output: Path | None) -> list[str]:
+    """Writes one of `FORMATS` to a file, or to standard output; returns what is odd, and what is left out.
+
+    Raises `InputError` and `UsageError`.
+    """
+    contents = reader.read(folder)
+    reader.refuse_garbage(contents)
+    every = list(cells(contents.shown).values())
+    found = [one for one in every if "@" not in one.system]  # the others are of earlier builds
+    made = FORMATS[kind](found)
+    exported_file.write(output, folder, made.encode("utf-8", "replace"))
+    warnings = contents.warnings() + contents.strays()
+    if earlier := len(every) - len(found):
+        warnings.append(f"{quantity.counted(earlier, 'cell')} of earlier builds left out")
+    return warnings if kind == "markdown" else warnings + _left_out(found)
+
+
+def rows(found: Sequence[Cell]) -> list[Row]:
+    """All numbers that there are. Raises `UsageError` if there is none: a dashboard would show the last."""
+    every = [(cell, name, cell.number(name)) for cell in found for name in _QUANTITIES]
+    known = [Row(cell, name, _nanoseconds(number)) for cell, name, number in every if number.value]
+    if not known:
+        raise UsageError("no cell has a METG; `taskgrain export` without --format shows what they came to")
+    return known
+
+
+def _nanoseconds(number: Interval) -> Interval:
+    parts = (number.value, number.low, number.high)
+    return Interval(*(None if one is None else float(f"{1e9 * one:.{_DIGITS}g}") for one in parts))
+
+
+def _left_out(found: Sequence[Cell]) -> list[str]:
+    return [
+        f"{cell.name}: has no METG ({outcome.short(cell)}), and is left out"
+        for cell in found
+        if not cell.metg.value
+    ]
+
+
+def _github_action_benchmark(found: Sequence[Cell]) -> str:
+    """What its tool `customSmallerIsBetter` reads."""
+    return _json(
+        [
+            {"name": row.name, "unit": "ns", "value": row.number.value}
+            | ({"range": " – ".join(f"{one:g}" for one in row.bounds.values())} if row.number.known else {})
+            | {"extra": _extra(row.cell)}
+            for row in rows(found)
+        ]
+    )
+
+
+def _extra(cell: Cell) -> str:
+    known = [cell.ending.shown]
+    known += [quantity.counted(cell.cores, "core")] if cell.cores else []
+    known += [quantity.counted(len(cell.warnings), "warning")] if cell.warnings else []
+    return ", ".join(known)
+
+
+def _bencher(found: Sequence[Cell]) -> str:
+    """The Bencher Metric Format: benchmark, measure, numbers."""
+    made: dict[str, dict[str, Any]] = {}
+    for row in rows(found):
+        bounds = {f"{'lower' if name == 'low' else 'upper'}_value": one for name, one in row.bounds.items()}
+        made.setdefault(row.cell.name, {})[row.quantity] = {"value": row.number.value} | bounds
+    return _json(made)
+
+
+def _google_benchmark(found: Sequence[Cell]) -> str:
+    """What programs of Google Benchmark print with `--benchmark_format=json`. The ends of the interval are
+    counters of the user's."""
+    every = rows(found)
+    last = max((one.last.time or 0.0 for one in found if one.last), default=0.0)
+    context = {
+        "date": datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds"),
+        "executable": "taskgrain",
+        "num_cpus": max(one.cores or 1 for one in found),
+        "caches": [],
+        "load_avg": [],
+        "library_version": __version__,
+        "library_build_type": "release",
+        "json_schema_version": 1,
+    }
+    benchmarks = [
+        {
+            "name": row.name,
+            "family_index": index,
+            "per_family_instance_index": 0,
+            "run_name": row.name,
+            "run_type": "iteration",
+            "repetitions": 1,
+            "repetition_index": 0,
+            "threads": row.cell.cores or 1,
+            "iterations": (row.cell.result and row.cell.result.rounds) or 1,
+            "real_time": row.number.value,
+            "cpu_time": row.number.value,
+            "time_unit": "ns",
+        }
+        | row.bounds
+        for index, row in enumerate(every)
+    ]
+    return _json({"context": context, "benchmarks": benchmarks})
+
+
+def _markdown(found: Sequence[Cell]) -> str:
+    """A table in the Markdown of GitHub: all cells, the best of each workload in bold."""
+    ranking.mark_best(found)
+    shown = columns.shown(Shown.TERMINAL)
+    heads = ["system", "workload", *(one.heading for one in shown)]
+    lines = [heads, ["---", "---", *("--:" if one.numeric else "---" for one in shown)]]
+    for here in ranking.by_workload(found).values():
+        for cell in here:
+            texts = [cell.called, cell.workload, *(one.text(cell) for one in shown)]
+            lines.append([f"**{one}**" if cell is cell.best else one for one in map(_escaped, texts)])
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    """A text that a driver may have written, as it stands: no column, no line and no link of its own."""
+    text = " ".join(text.split())
+    return "".join(f"\\{one}" if one in "\\|*_`<>[]~" else one for one in text)
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=1, allow_nan=False) + "\n"
+
+
+FORMATS: dict[str, Callable[[Sequence[Cell]], str]] = {
+    "github-action-benchmark": _github_action_benchmark,
+    "bencher": _bencher,
+    "google-benchmark": _google_benchmark,
+    "markdown": _markdown,
+}
