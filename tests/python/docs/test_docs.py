@@ -5,7 +5,7 @@ A page is run from beginning to end in a folder of its own, which has the checko
 
 - `sh` is run by bash and must succeed; `python` is run as a program. With `title="FILE"` a block of any
   language becomes that file instead, for the commands after it.
-- `toml` and `json` must parse.
+- `toml` and `json` must parse; `yaml` is for a CI service, and is not run.
 - `c`, `cpp` and `cmake` must be a file of the repository (`--8<-- "FILE"`) or have the comment
   `<!-- excerpt: FILE -->`; ctest builds and runs docs/examples and examples/rt.
 - `text`, or no language, is what a program prints, and may not begin with a command.
@@ -37,7 +37,7 @@ PAGES = [page.relative_to(ROOT).as_posix() for page in pages(ROOT)]
 RINGS = {"docs/quick-start.md": "slow", "docs/tutorial.md": "deep", "docs/reference/report.md": "deep"}
 """Which ring runs a page first, if it is not that of a submission."""
 MEASURED = min((ROOT / "docs" / "results").glob("*/runs.jsonl*")).parent
-LANGUAGES = ("sh", "python", "toml", "json", "c", "cpp", "cmake", "cells", "text")
+LANGUAGES = ("sh", "python", "toml", "json", "yaml", "c", "cpp", "cmake", "cells", "text")
 SECONDS = 600
 """The longest that a block may take."""
 _INCLUDED = re.compile(r'^--8<-- "(.+)"\n$')
@@ -111,7 +111,7 @@ def _check(block: Block, folder: Path, before: str) -> str:
         case "text" | "":
             if _COMMAND.search(block.text):
                 raise PageError("is a command, but not of the language sh")
-        case "toml" | "json" | "cells":
+        case "toml" | "json" | "yaml" | "cells":
             pass
         case other:
             raise PageError(f"language '{other}' is not allowed; allowed: {', '.join(LANGUAGES)}")

@@ -1,4 +1,4 @@
-"""METG for the tools of people's CI: formats as their documentation has them, and no cell lost without a word."""
+"""METG for the tools of CI: each format as its documentation has it, and no cell lost without a word."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
                 "items": {
                     "required": [*WORDS, *COUNTS, "real_time", "cpu_time"],
                     "properties": {"run_type": {"const": "iteration"}, "time_unit": {"const": "ns"}}
-                    | dict.fromkeys(COUNTS, {"type": "integer", "minimum": 1})
+                    | {one: {"type": "integer", "minimum": 1} for one in COUNTS}
                     | dict.fromkeys(("real_time", "cpu_time", "low", "high"), NUMBER),
                 },
             },
