@@ -68,6 +68,7 @@ class SimulatedSystem:
     width: int = 4
     cores: int = 2
     start_seconds: float = 0.0
+    growth: float = 0.0  # seconds that each task takes more for each task of its run
     seed: int = 0
     position: int = 0
     rates: list[list[float]] = field(default_factory=list)
@@ -94,7 +95,7 @@ class SimulatedSystem:
             drawn += self.noise.draw(self._rng, 200, request.repeats).tolist()
         factors = drawn.pop()
         tasks = request.steps * self.width
-        granularity = self.granularity(request.iterations)
+        granularity = self.granularity(request.iterations) + self.growth * tasks
         seconds = (tasks * granularity / self.cores + self.start_seconds) * clock
         work = WORK * request.iterations * tasks
         beside = PEAK / clock * math.exp(self.noise.reference * self._rng.standard_normal())

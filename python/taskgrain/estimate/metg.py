@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from taskgrain.estimate.bootstrap import BootstrapSample, interval, picked_rounds
 from taskgrain.estimate.crossing import Crossing, crossing
+from taskgrain.estimate.growth import growth
 from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
 from taskgrain.estimate.location import location, spread
 from taskgrain.estimate.quiet import quiet
@@ -48,6 +49,7 @@ Ending = Literal["precise", "budget", "never_reached", "always_reached", "severa
 ABOVE_ONE = 1.1
 """An efficiency above this is no scatter: the reference was slower than the kernel in the tasks."""
 _LONG_START = 0.1  # of a run; a program that runs short graphs should know
+_GROWS = 1.1  # times as much, surely, where a run is twice as long: a program of another length should know
 _SURELY = 0.2  # of the probability that an interval misses: a second crossing is a finding about a system
 _OUTLIER_RATIO = 1.5  # and five robust standard deviations: two placement states 25 % apart are no outliers
 
@@ -148,10 +150,12 @@ def estimate(
     resamples: int = 1000,
     seed: int = 0,
     floor_samples: Sequence[Sample] = (),
+    longer: Sequence[Sample] = (),
     best_rate: float | None = None,
 ) -> Metg:
     """METG of the samples, with its interval, its warnings, and the curve that it was read off.
 
+    `longer` are runs of more steps beside those of `samples`, which only tell whether a task's cost grows.
     `best_rate` is the reference at quiet times, work per second and core; without it there is no `quiet`.
     Raises ValueError without samples, and for samples that make no sense.
     """
@@ -199,7 +203,7 @@ def estimate(
             warnings.append(notice("no_bound"))
         warnings += _gap_warning(table, at)
     numbers["start"] = _start(table, picks, confidence)
-    warnings += _start_warning(table)
+    warnings += _start_warning(table) + _growth_warning(samples, longer)
     if floor_samples:
         base = numbers["floor"] = floor(steady, confidence=confidence, resamples=resamples, seed=seed)
         if (numbers.get("metg", Interval()).value or math.inf) < base.number:
@@ -263,6 +267,13 @@ def _start_warning(table: Table) -> list[Notice]:
     if share > MOST_START:
         return [notice("start_dominates", start=start, share=share)]
     return [notice("start_taken_off", start=start, share=share)] if share > _LONG_START else []
+
+
+def _growth_warning(samples: Sequence[Sample], longer: Sequence[Sample]) -> list[Notice]:
+    found = growth(samples, longer)
+    if found is None or (found.factor.low or 0.0) <= _GROWS:
+        return []
+    return [notice("cost_grows", share=found.factor.number - 1.0, tasks=found.tasks)]
 
 
 def _curve(table: Table, picks: NDArray[np.int64], confidence: float) -> tuple[Curve, Floats]:

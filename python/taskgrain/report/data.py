@@ -217,7 +217,7 @@ def samples(runs: Iterable[RunLine], iterations: float, disturbed: bool = False)
 def counting(runs: Iterable[RunLine]) -> list[RunLine]:
     """Those that a curve rests on; the short runs that look for the crossing only if there are no others."""
     tasks = [run for run in runs if run.iterations and run.work]
-    return [run for run in tasks if run.phase not in ("bracket", "start")] or tasks
+    return [run for run in tasks if run.phase not in ("bracket", "start", "longer")] or tasks
 
 
 def peak(rates: Iterable[Sequence[float]], cores: int | None) -> float | None:

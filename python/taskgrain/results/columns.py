@@ -6,6 +6,7 @@ Columns that are fields of a line have their type, unit and meaning from there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Flag, auto
@@ -198,6 +199,16 @@ def _prepared(cell: Cell) -> str:
     return f"{quantity.seconds(spent, 2)} for {quantity.counted(longest(cell)[0].tasks or 0, 'task')}"
 
 
+def steps(cell: Cell) -> int | None:
+    """Those of the runs at the size nearest to METG: for runs of that length it holds."""
+    at = cell.result.iterations if cell.result else None
+    sizes = [one for one in cell.runs if one.iterations and one.phase not in ("start", "longer")]
+    if not at or not sizes:
+        return None
+    rounds = [one for one in sizes if one.phase != "bracket"] or sizes
+    return min(reversed(rounds), key=lambda one: abs(math.log((one.iterations or 1) / at))).steps
+
+
 def memory(cell: Cell) -> int | None:
     """The most memory that a process of its driver took, in bytes."""
     return max((one.peak_rss_bytes or 0 for one in cell.runs), default=0) or None
@@ -229,6 +240,7 @@ _FIRST, _REQUEST, _TERMINAL = Shown.AT_FIRST, Shown.ON_REQUEST, Shown.TERMINAL
 _TIME, _ELAPSED = time_of("the cell's last line")
 _MEAN = "dependences of a task, the mean of the longest run"
 _DEPENDENCES = Column("dependences_per_task", "number", "", _MEAN)
+_STEPS = Column("metg_steps", "integer", "", "steps of the runs at the size nearest to METG")
 _RUNS = Column("runs", "integer", "", "runs that count")
 _WARNINGS = Column("warnings", "text", "", "warnings, with a vertical bar between them")
 _TITLES = {"pattern": "Pattern", "width": "Width", "radix": "Radix", "graphs": "Graphs", "kernel": "Kernel"}
@@ -267,6 +279,7 @@ OF_A_CELL = (
         _FIRST,
         lambda cell: quantity.around(cell.metg)[1],
     ),
+    Quantity(steps, (_STEPS,), "Steps", _FIRST | _TERMINAL),
     Quantity(to_best, (), "Times the best", _FIRST | _TERMINAL, _times_the_best),
     Quantity(
         lambda cell: next((one.efficiency for one in outcome.asked(cell)), None),

@@ -100,6 +100,7 @@ def _github_action_benchmark(found: Sequence[Cell]) -> str:
 
 def _extra(cell: Cell) -> str:
     known = [cell.ending.shown]
+    known += [quantity.counted(steps, "step")] if (steps := columns.steps(cell)) else []
     known += [quantity.counted(cell.cores, "core")] if cell.cores else []
     known += [quantity.counted(len(cell.warnings), "warning")] if cell.warnings else []
     return ", ".join(known)

@@ -220,7 +220,9 @@ class CellLine(OfCell):
 class Attempt(OfCell):
     """One answer of a driver."""
 
-    phase: str | None = _text("bracket, measure, sweep, start (few steps), or floor (the empty kernel)")
+    phase: str | None = _text(
+        "bracket, measure, sweep, start (few steps), longer (many), or floor (the empty kernel)"
+    )
     round: int | None = _integer("round of the phase, from 0")
     iterations: int | None = _integer("of the kernel in each task; 0: the empty kernel")
     steps: int | None = _integer("time steps of the graph")

@@ -17,7 +17,7 @@ FEWEST_ALONE = 3
 """So many runs of a size that others left alone are better than any number of those that they disturbed: with
 them it takes part in the fit."""
 _SHORT, _FLOOR = "start", "floor"
-_LOOKING = "bracket"
+_OTHERS = ("bracket", "longer")
 """Phases that are not rounds of the sizes that METG is read off."""
 
 
@@ -72,7 +72,7 @@ def _run(line: RunLine, number: int, rate: float) -> _Run | None:
     tasks, cores, iterations = line.tasks, line.cores, line.iterations
     if not (line.phase and tasks and cores and iterations is not None) or len(seconds) != len(line.seconds):
         return None
-    if line.phase == _LOOKING or not seconds or (iterations and not line.work):
+    if line.phase in _OTHERS or not seconds or (iterations and not line.work):
         return None
     alone = undisturbed(line)
     disturbed = not alone

@@ -21,6 +21,8 @@ SENTENCES = {
     "METG is without them; a program that runs short graphs pays them each time.",
     "start_dominates": "Start and end of a run take {start:seconds}, which is {share:percent} of a run here. "
     "What is left beside them is too little to tell METG. Measure with more --steps.",
+    "cost_grows": "A task costs {share:percent} more where a run has twice as many tasks. METG holds for "
+    "runs of {tasks:,} tasks, and is larger in longer ones. Give the --steps of your program.",
     "few_rounds": "The interval is rough, because there were only {rounds:count round}. Allow at least "
     "{needed} rounds, or a larger budget.",
     "few_outliers": "{outliers} of {repeats} repeats ({share:percent}) took far longer than the median of "

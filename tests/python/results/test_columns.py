@@ -24,7 +24,13 @@ def content(title: str, of: Cell) -> tuple[str, float | None]:
 def test_each_column_has_a_title_of_its_own() -> None:
     assert len(BY_TITLE) == len(ON_PAGE)
     assert 0 < len(shown(Shown.AT_FIRST)) < len(ON_PAGE)
-    assert [one.heading for one in shown(Shown.TERMINAL)] == ["METG", "times the best", "overhead", "ending"]
+    assert [one.heading for one in shown(Shown.TERMINAL)] == [
+        "METG",
+        "steps",
+        "times the best",
+        "overhead",
+        "ending",
+    ]
 
 
 @pytest.mark.parametrize("column", ON_PAGE, ids=lambda one: one.title)
@@ -48,7 +54,14 @@ def test_columns_of_numbers_sort_by_numbers(column: Quantity) -> None:
         floor_high=1.1e-6,
         iterations=120.0,
         work=15e3,
-        run={"tasks": 1000, "dependencies": 1, "prepare_seconds": (2e-9,), "peak_rss_bytes": 2**20},
+        run={
+            "tasks": 1000,
+            "iterations": 128,
+            "steps": 250,
+            "dependencies": 1,
+            "prepare_seconds": (2e-9,),
+            "peak_rss_bytes": 2**20,
+        },
         start=1e-6,
         overhead=1e-6,
         quiet=1.5e-6,

@@ -23,7 +23,7 @@ from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study
 from taskgrain.words.errors import UsageError
 
-Phase = Literal["bracket", "measure", "start", "floor", "sweep"]
+Phase = Literal["bracket", "measure", "start", "longer", "floor", "sweep"]
 Kept = Literal["task", "step"]
 """A task keeps its work in weak scaling where cores are added, a whole step in strong scaling."""
 
@@ -32,7 +32,7 @@ Kept = Literal["task", "step"]
 class Request:
     """One run: `repeats` timed repeats after `warmup` others. `iterations` 0 stands for the empty kernel.
 
-    The phase `start` is a run of few steps, beside one of the same size with many.
+    The phase `start` is a run of few steps, beside one of the same size with many; `longer` is one of more.
     """
 
     phase: Phase

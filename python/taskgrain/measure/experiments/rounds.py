@@ -5,7 +5,8 @@
     order rotates from round to round, so that drift hits all sizes alike. Some sizes, and the empty kernel,
     are measured in every third round. Where the fewest steps already take long, a run is one repeat after
     the warm-up: rounds tell more. Beside the run of one size there is one of a tenth of the steps, which
-    tells start and end of a run. Where others disturb most repeats, these become shorter, to fall between
+    tells start and end of a run. Where runs are long, some rounds have one of more steps, which tells whether
+    the cost of a task grows. Where others disturb most repeats, these become shorter, to fall between
     the disturbances.
 3.  The end: the stopping rule holds, or the rounds are used up. Every decision falls at the end of a round.
 """
@@ -29,6 +30,9 @@ _SELDOM = 3
 """Rounds from one measurement of a size that is measured seldom to the next."""
 _SHORTER, _FEWEST_STEPS = 10, 4
 """A run that tells start and end has so many times fewer steps than others, and at least so many."""
+_LONGER, _LONGER_ROUNDS = 4, range(2, 7)
+"""A run that tells whether the cost of a task grows has so many times more steps. The first rounds matter
+more where the budget has hardly more of them."""
 _FULL = 0.1
 """Its tasks a step may be so far from those of other runs: patterns that grow from step to step differ."""
 
@@ -67,6 +71,7 @@ class Rounds(Experiment):
         self._alone: list[float] = []
         """Of each run of this round and length the share of its time for which others left it alone."""
         self._runs: dict[_Of, list[list[Sample]]] = {}
+        self._longer: list[Sample] = []  # of runs that nobody disturbed
         self._disturbed: dict[_Of, list[list[Sample]]] = {}  # runs that others disturbed
         self._seconds: dict[int, float] = {}  # of one repeat at each size
         self._planned: dict[int, int] = {}  # its steps
@@ -106,13 +111,15 @@ class Rounds(Experiment):
             self._round += 1
             self._pending = [following] if following else self._first_round()
             return
-        short = request.phase == "start"
-        if short and abs(samples[0].tasks / request.steps / self._per_step - 1.0) > _FULL:
+        short, longer = request.phase == "start", request.phase == "longer"
+        if longer:
+            self._longer += [] if disturbed else counting
+        elif short and abs(samples[0].tasks / request.steps / self._per_step - 1.0) > _FULL:
             self._shorts = []
         else:
             runs = self._disturbed if disturbed else self._runs
             runs.setdefault((request.iterations, short), []).append(counting)
-        if not short:
+        if not short and not longer:
             self._seconds[request.iterations] = median(s.seconds for s in counting)
             self._planned[request.iterations] = request.steps
             self._per_step = samples[0].tasks / request.steps
@@ -120,7 +127,7 @@ class Rounds(Experiment):
         seldom = len(self._alone) >= _IN_A_ROW and max(self._alone[-_IN_A_ROW:]) < SELDOM_ALONE
         if seldom and self._shorter < SHORTEST:
             self._shorter, self._alone = min(4 * self._shorter, SHORTEST), []
-            again = [(one, self._request(one.iterations, one.phase == "start")) for one in self._pending]
+            again = [(one, self._request(one.iterations, one.phase)) for one in self._pending]
             self._pending = [min(both, key=lambda one: one.steps) for both in again]
         if not self._pending:
             self._round += 1
@@ -155,16 +162,21 @@ class Rounds(Experiment):
         requests = []
         for n in order[turn:] + order[:turn]:
             requests.append(self._request(n))
-            short = self._request(n, short=True)
+            short = self._request(n, "start")
             if self._shorts[-1:] == [n] and short.steps < requests[-1].steps:
                 requests.append(short)
+        # Few tasks make a long run here, and a program has more of them.
+        if self._shorts and self._round in _LONGER_ROUNDS and self.settings.slow(self._typical):
+            requests.append(self._request(self._shorts[-1], "longer"))
         return requests
 
-    def _request(self, iterations: int, short: bool = False) -> Request:
+    def _request(self, iterations: int, length: Phase = "measure") -> Request:
         phase: Phase = self.PHASE if iterations else "floor"
         steps = self._steps(iterations)
-        if short:
+        if length == "start":
             phase, steps = "start", max(steps // _SHORTER, _FEWEST_STEPS)
+        elif length == "longer":
+            phase, steps = "longer", self.settings.clamped_steps(_LONGER * steps, self._per_step)
         repeats = self._repeats_of(iterations)
         return Request(phase, self._round, iterations, steps, repeats, self.settings.warmup)
 
@@ -227,6 +239,7 @@ class Rounds(Experiment):
             resamples=resamples,
             seed=s.seed,
             floor_samples=self._counting((0, False)),
+            longer=self._longer,
             best_rate=best,
         )
 

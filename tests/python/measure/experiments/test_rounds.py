@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from simulated_system import TAU, Noise, SimulatedSystem, constant
+from simulated_system import TAU, Noise, SimulatedSystem, constant, drive
 
 from taskgrain.estimate.sample import Sample
 from taskgrain.measure.experiments.experiment import CellSettings, Request
@@ -121,3 +121,30 @@ def test_a_pattern_that_is_not_at_full_width_tells_no_start(made: type[Rounds], 
     assert found == (pytest.approx(1e-4, rel=0.1) if full else None)
     assert any(one.short for one in search.samples()) == full
     assert sum(short) == (search.rounds if full else 1), "what tells nothing is not measured again"
+
+
+@pytest.mark.parametrize(
+    ("overhead", "growth", "lengths", "said"),
+    [
+        (1e-3, 0.0, [16, 4, 64], False),  # its runs are long and have few tasks: longer ones are asked for
+        (1e-3, 1e-5, [16, 4, 64], True),
+        (1e-5, 0.0, [400, 40], False),  # two lengths tell it too, where start and end do not hide it
+        (1e-5, 1e-7, [400, 40], True),
+    ],
+)
+def test_a_cost_that_grows_with_the_run_is_said(
+    overhead: float, growth: float, lengths: list[int], said: bool
+) -> None:
+    search = MetgSearch(replace(FAST, max_rounds=10))
+    system = SimulatedSystem(constant(overhead), Noise(run=0.03), growth=growth)
+    answers = drive(search, system)
+    asked = {
+        phase: {r.steps for r, *_ in answers if r.phase == phase and r.round == 3}
+        for phase in ("start", "longer")
+    }
+    assert bool(asked["longer"]) is (len(lengths) == 3)
+    if asked["longer"]:
+        assert [min(asked["start"]), min(asked["longer"])] == lengths[1:]
+        assert {r.round for r, *_ in answers if r.phase == "longer"} == {2, 3, 4, 5, 6}
+    found = search.result(system.rates)
+    assert ("cost_grows" in {one.code for one in found.warnings}) is said
