@@ -20,11 +20,15 @@ from taskgrain.cli.options import (
     setting,
     split_names,
 )
-from taskgrain.words import numbers
+from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import EXIT_FAILED, Interrupted, UsageError
 
 if TYPE_CHECKING:
+    from taskgrain.measure.call import Measured
+    from taskgrain.measure.two_builds import Pair
     from taskgrain.results.compare.cells import Comparison, Question
+    from taskgrain.results.compare.sides import Side
+    from taskgrain.study.settings import Settings
 
 _BUDGET = 120.0
 """Seconds for two builds, if nobody says how many."""
@@ -68,6 +72,13 @@ def compare(
             "compared.",
         ),
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option(
+            "--again",
+            help="Measure once more what became slower or failed, before --fail-on-regression fails.",
+        ),
+    ] = False,
     as_json: Json = False,
     builds: Annotated[
         tuple[Path, Path] | None,
@@ -103,21 +114,31 @@ def compare(
     """Compares results: for each cell a ratio with its interval, and faster, slower, same or undecided."""
     from taskgrain.results.compare import cells
 
-    quantity = next(one for one in cells.QUANTITIES if one == numbers.text(by, "--by", cells.QUANTITIES))
-    question = cells.Question(quantity)
+    named = next(one for one in cells.QUANTITIES if one == numbers.text(by, "--by", cells.QUANTITIES))
+    question = cells.Question(named)
     if margin is not None:
         share = numbers.share(margin, "--margin")
         question = replace(question, margin=share, apart=share)
     chosen = split_names(names) if names else []
+    if again and not fail:
+        raise UsageError("--again is for --fail-on-regression: it measures again before that fails")
     if builds is None:
-        given = [*graph.given, *_given(budget=budget, threshold=threshold, output=output, systems=folders)]
+        given = [*graph.given, *_given(threshold=threshold, output=output)]
+        given += [] if again else _given(budget=budget, systems=folders)
         if given:
             raise UsageError(f"--{given[0].replace('_', '-')} is for --build OLD NEW, which measures")
-        _show(_of_folders(words or [], chosen, question), as_json, {}, fail)
+        found, sides = _of_folders(words or [], chosen, question)
+        interrupted = ""
+        if again:
+            found, interrupted = _again(found, sides, folders or [], budget, quiet)
+        _show(found, as_json, {"interrupted": bool(interrupted)} if again else {}, fail and not interrupted)
+        if interrupted:
+            sys.stdout.flush()
+            raise Interrupted(interrupted)
         return
     if words:
         raise UsageError(f"{words[0]}: give results folders or --build OLD NEW, not both")
-    asked = _Measured(builds, chosen, question, budget, threshold, output, folders or [], quiet)
+    asked = _Measured(builds, chosen, question, budget, threshold, output, folders or [], quiet, again)
     with tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True) as temporary:
         found, interrupted, complete = asked.measure(graph, Path(temporary, "results"))
     rest = {"output": output and str(output), "interrupted": bool(interrupted)}
@@ -133,7 +154,30 @@ def _given(**options: object) -> list[str]:
     return [name for name, value in options.items() if value]
 
 
-def _of_folders(words: list[str], names: list[str], question: Question) -> Comparison:
+def _again(
+    found: Comparison, sides: list[Side], folders: list[Path], budget: str | None, quiet: bool
+) -> tuple[Comparison, str]:
+    """The comparison of folders with what came of cells that were measured again; and what to tell a person
+    who interrupted that."""
+    from taskgrain.drive import catalogue
+    from taskgrain.measure import again
+
+    seconds = None if budget is None else numbers.seconds(budget, "--budget", above=False)
+    interrupted = ""
+    for part in again.parts(found, sides, catalogue.discover(folders), seconds):
+        _say(len(part.names))
+        with tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True) as temporary:
+            found, interrupted = part.measure(found, Path(temporary, "results"), quiet=quiet)
+        if interrupted:
+            break
+    return found, interrupted
+
+
+def _say(cells: int) -> None:
+    sys.stderr.write(f"taskgrain: slower or failed: {quantity.counted(cells, 'cell')}; measuring again\n")
+
+
+def _of_folders(words: list[str], names: list[str], question: Question) -> tuple[Comparison, list[Side]]:
     from taskgrain.results.compare.cells import compare
     from taskgrain.results.compare.sides import refuse_the_same, sides
     from taskgrain.results.measurements import Folder, opened
@@ -152,7 +196,7 @@ def _of_folders(words: list[str], names: list[str], question: Question) -> Compa
 
     found = sides(words, names, read)
     refuse_the_same(found)
-    return compare(found, question)
+    return compare(found, question), found
 
 
 @dataclass(frozen=True)
@@ -167,6 +211,7 @@ class _Measured:
     output: Path | None
     folders: list[Path]
     quiet: bool
+    again: bool
 
     def measure(self, graph: GraphOptions, temporary: Path) -> tuple[Comparison, str, bool]:
         """The comparison, what to tell a person who interrupted it, and whether nothing failed."""
@@ -174,7 +219,6 @@ class _Measured:
         from taskgrain.measure import two_builds
         from taskgrain.study.field import flag
         from taskgrain.study.settings import take_settings
-        from taskgrain.words.warnings import grouped
 
         pairs = two_builds.pairs(self.places, self.names, catalogue.discover(self.folders))
         table: dict[str, Any] = {"validate": graph.validate, "isa": graph.isa}
@@ -186,7 +230,33 @@ class _Measured:
             table, lambda name: "--iterations" if name == "first_iterations" else flag(name)
         )
         two_builds.check_programs(self.places, pairs, graph.cores)
-        folder = self.output or temporary
+        found, measured = self._once(graph, pairs, settings, self.output or temporary)
+        names = {cell.system for cell in found.cells if cell.suspect}
+        if not self.again or not names or measured.interrupted:
+            return found, measured.interrupted, measured.complete
+        _say(len(names))
+        slower = [pair for pair in pairs if pair.name in names]
+        # Beside what was measured first: rounds of both would make one measurement.
+        folder = (
+            self.output.with_name(f"{self.output.name}.again")
+            if self.output
+            else temporary.with_name("again")
+        )
+        second, measured_again = self._once(graph, slower, settings, folder)
+        others = [
+            one for one in measured.failures if one.cell.partition("/")[0].rpartition(".")[0] not in names
+        ]
+        complete = measured_again.complete and all(one.kind_of == "unsupported" for one in others)
+        if not measured_again.interrupted:
+            found = found.measured_again(second)
+        return found, measured_again.interrupted, complete
+
+    def _once(
+        self, graph: GraphOptions, pairs: list[Pair], settings: Settings, folder: Path
+    ) -> tuple[Comparison, Measured]:
+        from taskgrain.measure import two_builds
+        from taskgrain.words.warnings import grouped
+
         measured = two_builds.measure(
             pairs,
             graph.workload,
@@ -201,8 +271,7 @@ class _Measured:
             sys.stderr.write(f"taskgrain: {failure.text()}\n")
         for group in grouped((cell.name, one) for cell in measured.cells for one in cell.warnings):
             sys.stderr.write(f"taskgrain: {group.cells[0]}: {group.text}\n")
-        found = two_builds.compared(pairs, folder, self.places, self.question)
-        return found, measured.interrupted, measured.complete
+        return two_builds.compared(pairs, folder, self.places, self.question), measured
 
 
 def _show(found: Comparison, as_json: bool, rest: dict[str, Any], fail: bool) -> None:

@@ -114,4 +114,5 @@ def _cell(cell: Compared) -> dict[str, Any]:
             for name, one in cell.ratios.items()
         },
         "notes": list(cell.notes),
+        "again": _cell(cell.again) if cell.again else None,
     }

@@ -93,11 +93,20 @@ class Compared:
     failed: bool = False
     """True if the baseline has the cell and the contender failed."""
     notes: tuple[str, ...] = ()
+    again: Compared | None = None
+    """What came of it when it was measured once more, if that was asked."""
+
+    @property
+    def suspect(self) -> bool:
+        """True if it is slower by more than the margin, or failed."""
+        return self.verdict == "slower" or self.failed
 
     @property
     def regression(self) -> bool:
-        """True if it is slower by more than the margin, or failed."""
-        return self.verdict == "slower" or self.failed
+        """True if it is so each time that it was measured. A second time that tells nothing takes nothing
+        back."""
+        again = self.again
+        return self.suspect and (again is None or again.suspect or again.verdict == "not comparable")
 
 
 @dataclass(frozen=True)
@@ -110,6 +119,12 @@ class Comparison:
     cells: tuple[Compared, ...]
     unmatched: tuple[tuple[str, int], ...]
     """Sides with the number of their cells that the other one does not have."""
+
+    def measured_again(self, second: Comparison) -> Comparison:
+        """The same with what came of those cells that were measured once more."""
+        found = {(one.contender, one.system, one.workload): one for one in second.cells}
+        known = ((one, found.get((one.contender, one.system, one.workload))) for one in self.cells)
+        return replace(self, cells=tuple(replace(one, again=again or one.again) for one, again in known))
 
 
 def compare(sides: Sequence[Side], question: Question | None = None) -> Comparison:

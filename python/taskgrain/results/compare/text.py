@@ -26,7 +26,7 @@ _MOVED = 1.02
 
 def remarks(found: Comparison) -> list[str]:
     """Why some cells have no verdict, and what else to know of it."""
-    return [*_reasons(found.cells), *_notes(found)]
+    return [*_reasons(found.cells), *_again(found), *_notes(found)]
 
 
 def summary(found: Comparison) -> list[str]:
@@ -92,6 +92,22 @@ def _reasons(cells: Sequence[Compared]) -> list[str]:
         if cell.verdict == "not comparable":
             found[cell.why].append(f"{cell.system}/{cell.workload}")
     return [f"Not comparable: {why}: {_listed(names)}." for why, names in found.items()]
+
+
+def _again(found: Comparison) -> list[str]:
+    """What came of each cell that was measured once more."""
+
+    def outcome(cell: Compared) -> str:
+        ratio = cell.ratios.get(found.question.by)
+        return f"{cell.verdict}{f', {shown(ratio)}' if ratio else ''}{f' ({cell.why})' if cell.why else ''}"
+
+    said = {True: "It stays a regression.", False: "It is no regression."}
+    return [
+        f"Measured again: {cell.system}/{cell.workload}: at first {outcome(cell)}; "
+        f"now {outcome(cell.again)}. {said[cell.regression]}"
+        for cell in found.cells
+        if cell.again
+    ]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,0 +1,135 @@
+"""What became slower is measured once more: only what is slower each time fails a job."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from command_line import called
+from killable_study import FAKE
+
+FAIL = ("--fail-on-regression", "--again", "-q")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _reference() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TASKGRAIN_REFERENCE", str(FAKE))
+        patch.setenv("TASKGRAIN_PREFIX", "/nothing")
+        yield
+
+
+def system(place: Path, name: str, overhead: float) -> Path:
+    """A simulated system; the file that is returned holds its overhead, which is no part of its build."""
+    folder, speed = place / name, place / f"{name}.speed"
+    folder.mkdir(parents=True)
+    speed.write_text(str(overhead))
+    (folder / "driver.py").write_text(
+        f"import runpy, sys\nsys.argv = ['x', open({str(speed)!r}).read(), '0.02', '=']\n"
+        f"runpy.run_path({str(FAKE)!r}, run_name='__main__')\n"
+    )
+    words = ["{python}", "{dir}/driver.py"]
+    (folder / "system.toml").write_text(f"simulated = true\n[launch]\ncommand = {words}\n")
+    return speed
+
+
+@pytest.fixture
+def before_again(monkeypatch: pytest.MonkeyPatch) -> Callable[[Path, float], list[int]]:
+    """Gives a system another overhead between the two measurements; the list gets the cells said."""
+
+    def change(speed: Path, overhead: float) -> list[int]:
+        said: list[int] = []
+
+        def say(cells: int) -> None:
+            said.append(cells)
+            speed.write_text(str(overhead))
+
+        monkeypatch.setattr("taskgrain.cli.compare._say", say)
+        return said
+
+    return change
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("now", "code"), [(2e-6, 1), (1e-6, 0)])
+def test_two_builds(
+    tmp_path: Path, before_again: Callable[[Path, float], list[int]], now: float, code: int
+) -> None:
+    system(tmp_path / "old", "mine", 1e-6)
+    new = system(tmp_path / "new", "mine", 2e-6)
+    said = before_again(new, now)
+    words = ("compare", "--build", tmp_path / "old", tmp_path / "new", "--width", "4", "--margin", "40%")
+    ended = called(*words, *FAIL)
+    assert (ended.code, said) == (code, [1])
+    verdict, what = ("slower", "It stays a regression.") if code else ("same", "It is no regression.")
+    first, second = re.findall(r"at first (\w+), .*; now (\w+), .*\. " + what, ended.out)[0]
+    assert (first, second) == ("slower", verdict)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
+    """Two folders of one build, in the later of which its tasks took twice as long, and the file of that."""
+    tmp_path = tmp_path_factory.mktemp("again")
+    speed = system(tmp_path / "systems", "mine", 1e-6)
+    system(tmp_path / "systems", "other", 1e-6)
+    words = ("metg", "--systems", tmp_path / "systems", "--width", "4", "-q")
+    words += ("--min-rounds", "6", "--max-rounds", "6", "-o")
+    for name, overhead in (("a", 1e-6), ("b", 2e-6)):
+        speed.write_text(str(overhead))
+        assert called(*words, tmp_path / name, "--system", "mine,other").code == 0
+    return tmp_path / "a", tmp_path / "b", speed
+
+
+@pytest.mark.parametrize(("now", "code"), [(2e-6, 1), (1e-6, 0)])
+def test_cells_of_two_folders(
+    folders: tuple[Path, Path, Path],
+    before_again: Callable[[Path, float], list[int]],
+    now: float,
+    code: int,
+) -> None:
+    first, second, speed = folders
+    said = before_again(speed, now)
+    before = (second / "runs.jsonl").read_bytes()
+    words = ("compare", first, second, "--systems", speed.parent)
+    found = json.loads((ended := called(*words, *FAIL, "--json")).out)
+    assert (ended.code, said, found["regressions"]) == (code, [1], code), "other was the same"
+    cells = {cell["system"]: cell for cell in found["cells"]}
+    assert cells["other"]["again"] is None and cells["mine"]["verdict"] == "slower"
+    again = cells["mine"]["again"]
+    assert (again["verdict"] == "slower", again["together"]) == (bool(code), False)
+    assert (second / "runs.jsonl").read_bytes() == before
+
+
+def test_two_systems_of_a_folder_take_turns_again(
+    folders: tuple[Path, Path, Path], before_again: Callable[[Path, float], list[int]]
+) -> None:
+    _, second, speed = folders
+    said = before_again(speed, 1e-6)
+    words = ("compare", second, "--system", "other,mine", "--systems", speed.parent)
+    ended = called(*words, *FAIL, "--json")
+    (cell,) = json.loads(ended.out)["cells"]
+    assert (ended.code, said) == (0, [2])
+    assert (cell["again"]["verdict"], cell["again"]["together"]) == ("same", True)
+
+
+def test_another_build_is_not_taken_for_the_one_that_was_slower(folders: tuple[Path, Path, Path]) -> None:
+    first, second, speed = folders
+    driver = speed.parent / "mine" / "driver.py"
+    before = driver.read_text()
+    driver.write_text(before + "# another\n")
+    ended = called("compare", first, second, "--systems", speed.parent, *FAIL)
+    driver.write_text(before)
+    assert (ended.code, ended.out) == (2, "")
+    assert f"{second}: --again: mine is of build " in ended.err
+
+
+def test_where_nothing_became_slower_nothing_is_measured(folders: tuple[Path, Path, Path]) -> None:
+    first, second, _ = folders
+    ended = called("compare", second, first, *FAIL)
+    assert ended.code == 0 and "Measured again" not in ended.out and "again" not in ended.err
+    refused = called("compare", second, first, "--again")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--again is for --fail-on-regression" in refused.err
