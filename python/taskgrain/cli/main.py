@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,15 @@ from taskgrain.words.interrupts import ignore
 
 def _complain(text: str) -> None:
     sys.stderr.write("taskgrain: " + " ".join(text.split()) + "\n")
+
+
+def _refuse(text: str, words: Sequence[str]) -> None:
+    """Complains about bad input, and tells a program that asked for JSON the same in JSON."""
+    _complain(text)
+    if "--json" in words:
+        with contextlib.suppress(OSError):  # who reads has gone
+            sys.stdout.write(json.dumps({"schema": 1, "error": " ".join(text.split())}) + "\n")
+            sys.stdout.flush()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -36,12 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except TaskgrainError as error:
         if error.exit_code == EXIT_INTERRUPTED:
             ignore()
-        _complain(str(error))
+        _refuse(str(error), words if error.exit_code == EXIT_INPUT else ())
         sys.exit(error.exit_code)
     except TyperException as error:
         message = getattr(error, "format_message", error.__str__)()
         if message:
-            _complain(message)
+            _refuse(message, words)
         sys.exit(getattr(error, "exit_code", EXIT_INPUT))
     except (KeyboardInterrupt, typer.Abort):
         ignore()

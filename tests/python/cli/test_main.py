@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -111,3 +112,13 @@ def test_a_closed_output_is_an_error_and_no_stack_trace(words: list[str]) -> Non
     command = ["sh", "-c", '"$0" "$@" >&-', *program(words)]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (1, "taskgrain: standard output is closed\n")
+
+
+@pytest.mark.parametrize(
+    "words", [("metg", "--width", "x"), ("study", "nowhere.toml"), ("metg", "--no-such")]
+)
+def test_who_asks_for_json_gets_json_for_bad_input_too(taskgrain: Command, words: tuple[str, ...]) -> None:
+    plain, refused = taskgrain(*words), taskgrain(*words, "--json")
+    assert (plain.code, plain.out, refused.code) == (2, "", 2)
+    assert refused.err == plain.err
+    assert json.loads(refused.out) == {"schema": 1, "error": refused.err.strip().removeprefix("taskgrain: ")}
