@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskgrain.cli.options import (
+    Env,
     GraphOptions,
     Json,
     Names,
     Systems,
     Text,
+    equipped,
     graph_options,
     split_names,
 )
@@ -72,6 +74,7 @@ def advise(
         ),
     ] = None,
     folders: Systems = None,
+    env: Env = None,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:
@@ -85,8 +88,10 @@ def advise(
     if at is None:
         raise UsageError("--at: is missing; give the time of a task, such as 20us")
     work = numbers.duration(at, "--at")
+    if env and sources:
+        raise UsageError("--env: results of --from have an environment of their own; give one of the two")
     if not measure:
-        for option, given in (("--budget", budget), ("--output", output)):
+        for option, given in (("--budget", budget), ("--output", output), ("--env", env)):
             if given is not None:
                 raise UsageError(f"{option} is for --measure: give that too")
         for name in ("steps", "validate", "isa"):
@@ -119,6 +124,7 @@ def advise(
     answers = {name: advice.answer(question, name, newest.get(name)) for name in wished}
     interrupted = ""
     if measure and (lacking := advice.missing(answers)):
+        known |= {one.name: one for one in equipped([known[name] for name in lacking if name in known], env)}
         with contextlib.ExitStack() as stack:
             into = output or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="taskgrain-")))
             more, interrupted = _measured(

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskgrain.cli.options import (
+    Env,
     GraphOptions,
     Json,
     Margin,
     Systems,
     Text,
+    equipped,
     graph_options,
     setting,
     split_names,
@@ -109,6 +111,7 @@ def compare(
         ),
     ] = None,
     folders: Systems = None,
+    env: Env = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:
     """Compares results: for each cell a ratio with its interval, and faster, slower, same or undecided."""
@@ -125,6 +128,7 @@ def compare(
     if builds is None:
         given = [*graph.given, *_given(threshold=threshold, output=output)]
         given += [] if again else _given(budget=budget, systems=folders)
+        given += ["env"] if env else []
         if given:
             raise UsageError(f"--{given[0].replace('_', '-')} is for --build OLD NEW, which measures")
         found, sides = _of_folders(words or [], chosen, question)
@@ -138,7 +142,9 @@ def compare(
         return
     if words:
         raise UsageError(f"{words[0]}: give results folders or --build OLD NEW, not both")
-    asked = _Measured(builds, chosen, question, budget, threshold, output, folders or [], quiet, again)
+    asked = _Measured(
+        builds, chosen, question, budget, threshold, output, folders or [], env or [], quiet, again
+    )
     with tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True) as temporary:
         found, interrupted, complete = asked.measure(graph, Path(temporary, "results"))
     rest = {"output": output and str(output), "interrupted": bool(interrupted)}
@@ -210,6 +216,7 @@ class _Measured:
     threshold: str | None
     output: Path | None
     folders: list[Path]
+    env: list[str]
     quiet: bool
     again: bool
 
@@ -221,6 +228,8 @@ class _Measured:
         from taskgrain.study.settings import take_settings
 
         pairs = two_builds.pairs(self.places, self.names, catalogue.discover(self.folders))
+        both = iter(equipped([one for pair in pairs for one in (pair.old, pair.new)], self.env))
+        pairs = [replace(pair, old=next(both), new=next(both)) for pair in pairs]
         table: dict[str, Any] = {"validate": graph.validate, "isa": graph.isa}
         table["budget"] = _BUDGET if self.budget is None else self.budget
         given = {"threshold": self.threshold, "steps": graph.given.get("steps")}

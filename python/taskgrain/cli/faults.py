@@ -12,11 +12,13 @@ import typer
 
 from taskgrain.cli.options import (
     DryRun,
+    Env,
     GraphOptions,
     Json,
     Names,
     Systems,
     Text,
+    equipped,
     graph_options,
     split_names,
 )
@@ -68,6 +70,7 @@ def faults(
         Text, _option("--repeats", "N", f"Runs with the fault, and as many without (default {_REPEATS}).")
     ] = None,
     folders: Systems = None,
+    env: Env = None,
     as_json: Json = False,
     dry_run: DryRun = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
@@ -83,7 +86,7 @@ def faults(
     from taskgrain.measure import dry_run as dry
     from taskgrain.measure import faults as measured
 
-    chosen = catalogue.select(catalogue.discover(folders or []), split_names(names))
+    chosen = equipped(catalogue.select(catalogue.discover(folders or []), split_names(names)), env)
     given = {"--kill": kill, "--fail": fail, "--take-core": take_core, "--give-core": give_core}
     fault, steps = _fault(graph, graph.count("steps", _STEPS, low=1), given, point, times)
     wanted = measured.Wanted(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,14 +23,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskgrain.cli import complete
+from taskgrain.drive.environment import withheld
 from taskgrain.machine.topology import choose_cores
+from taskgrain.study import variables
 from taskgrain.study.field import Field, flag
 from taskgrain.study.fields import CORE, GIVEN, OF_A_RUN, rivals
 from taskgrain.study.settings import OLD_SETTINGS, SETTINGS
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError
+from taskgrain.words.warnings import notice
 
 if TYPE_CHECKING:
+    from taskgrain.drive.system import System
     from taskgrain.study.workload import Workload
 
 _OF_A_RUN = {name: CORE[name] for name in OF_A_RUN} | {
@@ -183,6 +188,15 @@ Names = Annotated[
         autocompletion=complete.systems,
     ),
 ]
+Env = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--env",
+        metavar="NAME=VALUE",
+        help="An environment variable for the drivers, which get nothing of your shell that runtimes read. "
+        "You can repeat it.",
+    ),
+]
 Margin = Annotated[
     Text,
     typer.Option(
@@ -222,6 +236,7 @@ class Measuring:
     ] = None
     budget: Annotated[Text, setting("budget")] = None
     folders: Systems = None
+    env: Env = None
     as_json: Json = False
     dry_run: DryRun = False
     retry: Annotated[
@@ -250,6 +265,19 @@ def measuring_options(command: Callable[..., None]) -> Callable[..., None]:
     """Gives a command the options of a measurement; it gets them as its parameter `how`."""
     options = inspect.signature(Measuring, eval_str=True).parameters.values()
     return _with_options(command, "how", list(options), Measuring)
+
+
+def equipped(systems: Sequence[System], env: Sequence[str] | None) -> list[System]:
+    """The systems with the variables of `--env`. Says which of the shell's variables they do not get.
+
+    Raises `InputError` for a bad form.
+    """
+    given = variables.of_options(env or ())
+    lacking = {name for one in systems for name in withheld(os.environ, one.withholds)} - given.keys()
+    if lacking:
+        text = notice("variables_withheld", names=sorted(lacking)).text
+        sys.stderr.write(f"taskgrain: note: {text}\n")
+    return [one.with_variables(given) for one in systems]
 
 
 def split_names(names: list[str] | None, option: str = "--system") -> list[str]:

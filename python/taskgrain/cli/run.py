@@ -10,11 +10,13 @@ import typer
 
 from taskgrain.cli.options import (
     DryRun,
+    Env,
     GraphOptions,
     Json,
     Names,
     Systems,
     Text,
+    equipped,
     graph_options,
     split_names,
 )
@@ -49,6 +51,7 @@ def run(
         ),
     ] = False,
     folders: Systems = None,
+    env: Env = None,
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -60,7 +63,7 @@ def run(
     from taskgrain.measure import single
     from taskgrain.study.workload import EMPTY
 
-    chosen = catalogue.select(catalogue.discover(folders or []), split_names(names))
+    chosen = equipped(catalogue.select(catalogue.discover(folders or []), split_names(names)), env)
     given = graph.given.get("iterations")
     task = numbers.duration(given, "--iterations") if numbers.is_duration(given) else None
     if task is not None and graph.workload["kernel"] == EMPTY:

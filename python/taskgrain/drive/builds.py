@@ -49,6 +49,7 @@ class Builds:
     def _parts(self, system: System) -> Iterator[str]:
         yield from self._words(system.command, system.folder)
         yield from (f"{name}={word}" for name, word in sorted(system.env.items()))
+        yield from (f"given {name}={word}" for name, word in sorted(system.given.items()))
         files = [Path(fill(word, system.folder, ())) for word in system.files]
         if "{python}" in system.command:
             files += sorted(system.folder.glob("*.py"))

@@ -18,6 +18,7 @@ from typing import Self, TypeVar
 from taskgrain.drive import answers
 from taskgrain.drive.answers import Disturbed, DriverError, OutOfTime, Peak, Ready, RunResult
 from taskgrain.drive.books import Books
+from taskgrain.drive.environment import passed
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.log import DriverLog
 from taskgrain.drive.process_tree import Tree, spawn
@@ -157,7 +158,7 @@ class Session:
         """Starts the driver (again) and returns what it says of itself."""
         self.kill()
         self._memory = MemoryWatch(self._memory_bytes)
-        environment = dict(os.environ) | dict(self.launch.env)
+        environment = passed(os.environ, self.launch.withholds) | dict(self.launch.env)
         environment["TASKGRAIN_CORES"] = ",".join(map(str, self.launch.cores))
         self._log.note("start: " + " ".join(self.launch.command))
         try:

@@ -7,9 +7,10 @@ import os
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from taskgrain.drive.environment import FAMILIES
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.launch.local import fill
 
@@ -62,6 +63,12 @@ class System:
     """What its set-up takes on two cores, if it builds something."""
     command: tuple[str, ...] = ()
     env: Mapping[str, str] = field(default_factory=dict)
+    withholds: tuple[str, ...] = FAMILIES
+    """The families of variables that it does not get from the user's shell."""
+    given: Mapping[str, str] = field(default_factory=dict)
+    """Variables that the user passes to it on purpose; they win over `env`."""
+    setting: str = ""
+    """The end of its name, if a study compares it with and without such variables."""
     reference: tuple[str, ...] = ()
     """The command that measures the kernel alone where the system runs it, if that is not on the cores."""
     fresh: bool = True
@@ -97,21 +104,38 @@ class System:
         return tuple(cores[: self.most_cores])
 
     @property
+    def plain(self) -> str:
+        """Its name without the variables that a study compares."""
+        return self.name.removesuffix(self.setting)
+
+    def with_variables(self, given: Mapping[str, str], setting: str = "") -> System:
+        """The system with more variables, and the name that a study's `setting` gives it."""
+        return replace(
+            self,
+            name=self.name + setting,
+            title=f"{self.title}, {setting[1:].replace('+', ' ')}" if setting else self.title,
+            setting=self.setting + setting,
+            given={**self.given, **given},
+        )
+
+    @property
     def options(self) -> str:
         """The flags by which a command finds the system: the project's own need no `--systems`."""
         folder = "" if self.group else f"--systems {shlex.quote(str(self.folder))} "
-        return f"{folder}--system {self.name}"
+        given = [f" --env {shlex.quote(f'{name}={value}')}" for name, value in self.given.items()]
+        return f"{folder}--system {self.plain}{''.join(given)}"
 
     def launch(self, cores: Sequence[int]) -> Launch:
         """The command that starts the driver on (the first it can use of) the processors `cores`."""
         used = self.cores_of(cores)
         return Launch(
             command=tuple(fill(word, self.folder, used) for word in self.command),
-            env={key: fill(word, self.folder, used) for key, word in self.env.items()},
+            env={key: fill(word, self.folder, used) for key, word in self.env.items()} | dict(self.given),
             cores=used,
             park=self.park,
             simulated=self.simulated,
             patience=self.patience,
+            withholds=self.withholds,
         )
 
     def reference_launch(self, cores: Sequence[int]) -> Launch:

@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from taskgrain.drive.environment import FAMILIES
 from taskgrain.drive.launch.local import PLACEHOLDERS, names_in
 from taskgrain.drive.system import System
-from taskgrain.study import toml
+from taskgrain.study import toml, variables
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
 _VARIANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_+-]*")
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DEFAULT_GROUP = "default"
 
 
@@ -79,6 +79,7 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
         fresh=launch.flag("fresh", True),
         park=launch.flag("park", True),
         patience=launch.count("patience", 1),
+        withholds=_withholds(launch),
         most_cores=None if most_cores is None else numbers.integer(most_cores, limits.field("cores"), low=1),
         versions=table.texts("versions"),
     )
@@ -109,10 +110,20 @@ def _environment(table: _Table) -> dict[str, str]:
     env = table.table("env")
     found = {}
     for key, word in env.items().items():
-        if not _VARIABLE.fullmatch(key):
-            raise InputError(env.key(key), key, "letters, digits and _, with no digit at the start")
+        variables.check_name(key, env.key(key))
         found[key] = env.check(key, numbers.text(word, env.field(key)))
     return found
+
+
+def _withholds(launch: _Table) -> tuple[str, ...]:
+    """The families of variables: all that there are and what the system `reads`, but for what it `passes`."""
+    reads, passes = launch.texts("reads"), launch.texts("passes")
+    for n, one in enumerate(reads):
+        variables.check_name(one, launch.field("reads", n))
+    for n, one in enumerate(passes):
+        if one not in FAMILIES:
+            raise InputError(launch.field("passes", n), one, FAMILIES)
+    return tuple(one for one in (*FAMILIES, *reads) if one not in passes)
 
 
 def _variant(system: System, variants: _Table, name: str) -> System:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
+from taskgrain.drive import environment
 from taskgrain.drive.builds import Builds
 from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.launch.launch import Launch
@@ -73,6 +74,11 @@ def reference_launch(cores: Sequence[int]) -> Launch:
     return Launch((str(program),), {}, tuple(cores))
 
 
+def plain(systems: Sequence[System]) -> list[str]:
+    """Returns the names of the systems, each once, without the variables that a study compares."""
+    return list(dict.fromkeys(one.plain for one in systems))
+
+
 def checked_cells(study: Study, systems: Sequence[System], cores: int) -> list[Cell]:
     """Returns the study's cells.
 
@@ -80,7 +86,7 @@ def checked_cells(study: Study, systems: Sequence[System], cores: int) -> list[C
     experiment cannot measure, or for a graph that the core refuses.
     """
     experiment_named(study.settings.experiment, study.settings_named("experiment")).check(study, cores)
-    cells = study.cells([one.name for one in systems])
+    cells = study.cells(plain(systems))
     if not cells:
         raise UsageError("the study has no cells; is everything excluded?")
     for workload in dict.fromkeys(cell.workload for cell in cells):
@@ -124,7 +130,7 @@ def measure(
     }
     with contextlib.ExitStack() as stack:
         folder = output or Path(stack.enter_context(_thrown_away()))
-        table = study.table([one.name for one in systems], len(cores))
+        table = study.table(plain(systems), len(cores))
         packages = dict.fromkeys(name for one in systems for name in one.versions)
         facts = machine.facts(packages)
         session = _session(systems, launches, cores, facts)
@@ -221,6 +227,8 @@ def _session(
     builds = Builds({name: launches[DriverName(name)].command for name in references})
     found = {one.name: builds.of(one) for one in systems}
     found |= {name: builds.of_reference(name) for name in references}
+    given = {one.name: environment.stored(one.given) for one in systems if one.given}
+    withheld, libraries = environment.of_session(os.environ, [one.withholds for one in systems])
     own = facts["taskgrain"]
     return SessionLine(
         session=secrets.token_hex(4),
@@ -229,7 +237,9 @@ def _session(
         taskgrain=own["version"],
         commit=own["commit"] and own["commit"] + ("-dirty" if own["dirty"] else ""),
         cores=tuple(cores),
-        systems=tuple(Build(name=name, build=build) for name, build in found.items()),
+        systems=tuple(Build(name=name, build=build, env=given.get(name)) for name, build in found.items()),
+        withheld=withheld or None,
+        libraries=libraries or None,
     )
 
 

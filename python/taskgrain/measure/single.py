@@ -119,6 +119,7 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, reference: Referen
     outcome: dict[str, Any] = {"system": system.name, "workload": wanted.workload.name}
     outcome |= {"steps": wanted.steps, "iterations": wanted.iterations, "warmup": wanted.warmup}
     outcome |= {"asked_seconds": wanted.task_seconds}
+    outcome |= {"env": dict(system.given)} if system.given else {}
     try:
         with Session(system.name, system.launch(cores)) as session:
             ready = session.start()

@@ -112,9 +112,12 @@ def opened(lines: Sequence[Line], session: SessionLine, choice: Choice) -> tuple
     measured = {line.cell.partition("/")[0] for line in lines if isinstance(line, Attempt)}
     affected = [name for name in changed if name in measured]
     if affected and choice == "refuse":
+        env = {one.name: one.env for line in sessions for one in line.systems}
+        others = [one for one in session.systems if one.name in affected and env.get(one.name) != one.env]
+        why = " (with other variables of --env)" if others else ""
         example = f"{affected[0]}{_SIGN}{before[affected[0]][:_SHOWN]}"
         raise UsageError(
-            f"holds results of other builds of {', '.join(affected)}; give --restart to measure these "
+            f"holds results of other builds of {', '.join(affected)}{why}; give --restart to measure these "
             "systems anew and use nothing of the earlier builds, or --keep-both to measure them beside the "
             f"earlier builds, which are then called {example} and so on"
         )

@@ -165,6 +165,7 @@ class Build:
 
     name: str | None = _text("name of the system, or of the reference")
     build: str | None = _text("hash of its driver, and of the reference that it is measured against")
+    env: Mapping[str, Any] | None = _field(_table, "variables that the user passed to it on purpose")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,6 +184,12 @@ class SessionLine(Line):
     cores: tuple[int, ...] = _field(values.integer, "processors that are measured on", listed=True)
     systems: tuple[Build, ...] = _field(
         _table, "the builds of the systems and of their references", listed=True, made=Build
+    )
+    withheld: Mapping[str, Any] | None = _field(
+        _table, "variables of the user's shell that no driver got, because runtimes read them"
+    )
+    libraries: Mapping[str, Any] | None = _field(
+        _table, "variables of the user's shell that drivers got and that choose their libraries"
     )
     restarted: tuple[str, ...] = _field(
         values.text, "systems and references of which no earlier line counts any more", listed=True

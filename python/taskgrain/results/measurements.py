@@ -53,6 +53,8 @@ class Conditions:
     """Version and commit of taskgrain."""
     settings: Mapping[str, object] = field(default_factory=dict)
     """Threshold, steps, and whatever else changes what is measured."""
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    """Environment variables that were passed on purpose, or that choose libraries."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +215,7 @@ def _measurement(
             reference_build=session.builds.get(program),
             harness=" ".join(one for one in (session.line.taskgrain, session.line.commit) if one) or None,
             settings=settings,
+            variables=_variables(session.line, system.partition("@")[0]),
         ),
         cores=cell.cores,
         version=_text((line.driver or {}).get("version")) if line else None,
@@ -221,6 +224,11 @@ def _measurement(
         begin=min(found.times, default=None),
         end=max(found.times, default=None),
     )
+
+
+def _variables(session: SessionLine, system: str) -> dict[str, Any]:
+    own = next((one.env for one in session.systems if one.name == system), None)
+    return {**(session.libraries or {}), **(own or {})}
 
 
 def _fields(line: CellLine) -> dict[str, object]:

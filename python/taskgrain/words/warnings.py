@@ -78,6 +78,9 @@ SENTENCES = {
     "own.",
     "too_many_cores": "The system occupies {cores} cores where {asked} were asked for. Configure it to use "
     "no more.",
+    # the environment
+    "variables_withheld": "Drivers do not get {names:list} of your environment, as runtimes read such "
+    "variables. Pass one on purpose with --env NAME=VALUE.",
     # the machine
     "machine_busy": "Other processes take {share:.0%} of the cores. Stop them, or choose fewer --cores.",
     "core_interrupted": "Core {core} loses {lost:percent} of its time to interruptions; the largest takes "

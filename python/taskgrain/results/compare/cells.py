@@ -28,7 +28,7 @@ from taskgrain.estimate.sessions import (
     scatter,
 )
 from taskgrain.results.cell import Cell
-from taskgrain.results.compare.conditions import differences, settings, too_far_apart
+from taskgrain.results.compare.conditions import differences, settings, too_far_apart, variables
 from taskgrain.results.compare.sides import Side, repeats
 from taskgrain.results.measurements import Measurement, Measurements, together
 from taskgrain.words.endings import Ending
@@ -436,3 +436,4 @@ def _notes(contender: Measurements, baseline: Measurements) -> Iterator[str]:
         yield "the build is the same on both sides"
     if len({one.conditions.harness for one in (*contender, *baseline)}) > 1:
         yield "another version of taskgrain measured the other side"
+    yield from variables(contender[0], baseline[0])

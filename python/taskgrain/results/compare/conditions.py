@@ -47,6 +47,18 @@ def _settings(one: Conditions, other: Conditions) -> Iterator[str]:
             yield f"other settings ({name}: {values[0]}, {values[1]})"
 
 
+def variables(first: Measurement, second: Measurement) -> Iterator[str]:
+    """Environment variables that differ: they may be what is compared."""
+    one, other = first.conditions.variables, second.conditions.variables
+    for name in sorted(one.keys() | other.keys()):
+        if one.get(name) != other.get(name):
+            yield f"{name} is {_value(one.get(name))} on one side, and {_value(other.get(name))} on the other"
+
+
+def _value(value: object) -> str:
+    return "not set" if value is None else str(value) or "empty"
+
+
 def _of_machine(one: Conditions, other: Conditions) -> str:
     for first, second in ((one.cpu, other.cpu), (one.kernel, other.kernel)):
         if first and second and first != second:

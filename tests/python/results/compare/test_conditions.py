@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from taskgrain.results.compare.conditions import differences, settings, too_far_apart
+from taskgrain.results.compare.conditions import differences, settings, too_far_apart, variables
 from taskgrain.results.measurements import Conditions, Measurement
 
 KNOWN = Conditions(
@@ -57,6 +57,19 @@ def test_each_difference_is_named(changes: dict[str, Any], said: str) -> None:
     other = replace(MEASUREMENT, conditions=replace(KNOWN, **changes))
     assert list(differences(MEASUREMENT, other)) == [said]
     assert list(differences(other, MEASUREMENT)), "in both directions"
+
+
+def test_variables_that_differ_are_named() -> None:
+    env = {"MALLOC_ARENA_MAX": "1", "LD_LIBRARY_PATH": "/new"}
+    one, other = (
+        replace(MEASUREMENT, conditions=replace(KNOWN, variables=each))
+        for each in (env, {"LD_LIBRARY_PATH": "/old"})
+    )
+    assert list(variables(one, other)) == [
+        "LD_LIBRARY_PATH is /new on one side, and /old on the other",
+        "MALLOC_ARENA_MAX is 1 on one side, and not set on the other",
+    ]
+    assert list(variables(one, one)) == list(differences(one, other)) == []
 
 
 def test_other_cores_are_a_difference() -> None:

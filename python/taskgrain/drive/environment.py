@@ -1,0 +1,84 @@
+"""The environment of a driver is the ruler's: what runtimes read of a shell would change what is measured.
+
+A driver gets the variables of the shell that programs in general need (PATH, HOME, LD_LIBRARY_PATH,
+JAVA_HOME …), without those that runtimes, allocators and launchers read. What its `system.toml` sets comes on
+top of that, and last what the user passes on purpose (`--env`, or `env` of a study).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+import taskgrain
+
+_FAMILIES = """
+OMP_ KMP_ GOMP_ LIBOMP_ LIBOMPTARGET_ KOKKOS_ TBB_ TBBMALLOC_ STARPU_ PARSEC_ NANOS6_ NOSV_ HPX_ LEGION_
+REALM_ CHARM_ QTHREAD_ QT_HWPAR ABT_ MYTH_ ITYR_ TF_ XLA_FLAGS DASK_ RAY_ SPARK_ PYSPARK_
+
+OMPI_ PMI_ PMIX_ PRTE_ ORTE_ MPICH_ MPIR_ HYDRA_ HYDI_ HYD_ MPIEXEC_ I_MPI_ MV2_ UCX_ UCC_ FI_ PSM2_ PSM3_
+GASNET_ SLURM_ SRUN_ PALS_ FLUX_
+
+JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS JAVA_OPTS GOMAXPROCS GOGC GODEBUG GOMEMLIMIT RAYON_ TOKIO_
+PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONWARNINGS PYTHONOPTIMIZE PYTHONMALLOC PYTHONDEVMODE PYTHONTRACEMALLOC
+PYTHONPROFILEIMPORTTIME PYTHONASYNCIODEBUG PYTHONINSPECT PYTHONVERBOSE PYTHON_GIL PYTHON_JIT
+
+OPENBLAS_ GOTO_NUM_THREADS MKL_ BLIS_ NUMEXPR_ HWLOC_ CUDA_LAUNCH_BLOCKING
+MALLOC_ MIMALLOC_ TCMALLOC_ GLIBC_TUNABLES LD_PRELOAD LD_AUDIT LD_BIND_NOW
+
+TASKGRAIN_RANK TASKGRAIN_TRANSPORT TASKGRAIN_GRAPH_POLICY TASKGRAIN_SPARK
+"""
+FAMILIES = tuple(_FAMILIES.split())
+"""How the names of variables begin that runtimes read, and what they stand on."""
+_KEPT = (
+    *("I_MPI_ROOT", "FI_PROVIDER_PATH", "PMIX_INSTALL_PREFIX", "PRTE_PREFIX", "SLURM_CONF"),
+    *("TF_CLI_", "TF_VAR_", "TF_TOKEN_"),  # Terraform's
+)
+"""How the names begin of those of them that say where something is installed, or that others read."""
+_LIBRARIES = "LD_LIBRARY_PATH"
+"""Is passed on, and may decide which build of a runtime runs."""
+_SECRET = re.compile(r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|COOKIE|JWT|_KEY", re.IGNORECASE)
+_MOST = 1000
+"""Characters of a value that are stored."""
+
+
+def withheld(shell: Mapping[str, str], families: Sequence[str] = FAMILIES) -> dict[str, str]:
+    """The variables that a driver does not get."""
+    kept = (*_KEPT, "PYTHONPATH") if _is_on_python_path(shell) else _KEPT
+    return {
+        name: value
+        for name, value in shell.items()
+        if name.startswith(tuple(families)) and not name.startswith(kept)
+    }
+
+
+def passed(shell: Mapping[str, str], families: Sequence[str] = FAMILIES) -> dict[str, str]:
+    """The variables that a driver gets."""
+    not_for_it = withheld(shell, families)
+    return {name: value for name, value in shell.items() if name not in not_for_it}
+
+
+def of_session(
+    shell: Mapping[str, str], families: Iterable[Sequence[str]]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """What a session stores of the shell: what is withheld from drivers with these families, and what is
+    passed and may change which libraries run."""
+    every = {name: value for of_one in families for name, value in withheld(shell, of_one).items()}
+    libraries = {_LIBRARIES: shell[_LIBRARIES]} if shell.get(_LIBRARIES) else {}
+    return stored(every), stored(libraries)
+
+
+def stored(variables: Mapping[str, str]) -> dict[str, str]:
+    """The variables as a results folder may hold them: without secrets, and not longer than `_MOST`."""
+    return {
+        name: "(secret)" if _SECRET.search(name) else value.encode("utf-8", "replace").decode()[:_MOST]
+        for name, value in sorted(variables.items())
+    }
+
+
+def _is_on_python_path(shell: Mapping[str, str]) -> bool:
+    """Whether PYTHONPATH is where taskgrain itself is found, as some package managers have it."""
+    here = Path(taskgrain.__file__).resolve().parents[1]
+    return any(Path(one).resolve() == here for one in shell.get("PYTHONPATH", "").split(os.pathsep) if one)
