@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from taskgrain.cli.options import Measuring, Text, measuring_options
+from taskgrain.cli.options import Measuring, Text, equipped, measuring_options
 from taskgrain.machine.topology import choose_cores
+from taskgrain.study.variables import suffix
 from taskgrain.words import numbers
 
 
@@ -48,4 +49,6 @@ def study(
         seconds = numbers.seconds(how.budget, "--budget", above=False)
         made = replace(made, settings=replace(made.settings, budget=seconds))
     chosen = catalogue.select(systems, made.systems, f"{file}: systems", made.systems_named)
+    chosen = [one.with_variables(env, suffix(env)) for one in chosen for env in made.env]
+    chosen = equipped(chosen, how.env)
     measure(made, chosen, used, replace(how, output=how.output or Path("results") / file.stem))

@@ -11,6 +11,7 @@ from taskgrain.study.fields import GIVEN, PLURALS, RIVALS
 from taskgrain.study.settings import OLD_SETTINGS, SETTINGS
 
 _NAMES = {"anyOf": [{"type": "string"}, {"type": "array", "minItems": 1, "items": {"type": "string"}}]}
+_VARIABLES = {"type": "object", "additionalProperties": {"type": "string"}}
 _FILES = {"type": "string", "minLength": 1}
 
 
@@ -40,6 +41,11 @@ def schema() -> dict[str, Any]:
             "default": "default",
         }
         | _NAMES,
+        "env": {
+            "description": "Environment variables for the systems, a table; those of a list are compared.",
+            "default": {},
+            "anyOf": [_VARIABLES, {"type": "array", "minItems": 1, "items": _VARIABLES}],
+        },
         **{name: one.schema() for name, one in (SETTINGS | OLD_SETTINGS).items()},
         "defaults": _table("Fields for every workload that does not set them.", fields),
         "exclude": {

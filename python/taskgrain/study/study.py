@@ -14,13 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from taskgrain.study import presets
+from taskgrain.study import presets, variables
 from taskgrain.study.field import flag
 from taskgrain.study.fields import GIVEN, PLURALS, rivals
 from taskgrain.study.includes import read_study
 from taskgrain.study.settings import OLD_SETTINGS, SETTINGS, Named, Settings, take_settings
 from taskgrain.study.toml import Document, Keys
 from taskgrain.study.unused import with_radix
+from taskgrain.study.variables import Variables
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, UsageError
@@ -33,7 +34,7 @@ RULE_KEYS = ("system", *(key for key in WORKLOAD_KEYS if key != "like"))
 STUDY_KEYS = tuple(
     dict.fromkeys(
         [
-            *("title", "include", "systems"),
+            *("title", "include", "systems", "env"),
             *WORKLOAD_KEYS,
             *SETTINGS,
             *OLD_SETTINGS,
@@ -104,6 +105,8 @@ class Study:
     settings: Settings = field(default_factory=Settings)
     exclude: tuple[Mapping[str, Sequence[Any]], ...] = ()
     title: str = ""
+    env: tuple[Variables, ...] = ({},)
+    """Environment variables for the systems: each is measured with each of these."""
     named: Mapping[Workload, Named] = field(default_factory=dict, compare=False, repr=False)
     """For a workload of a file, what makes of a field what a bad value is reported as."""
     systems_named: tuple[str, ...] = field(default=(), compare=False, repr=False)
@@ -112,9 +115,14 @@ class Study:
     """What makes of a setting what a bad value is reported as."""
 
     def cells(self, systems: Sequence[str]) -> list[Cell]:
-        """Every system on every workload, but for those excluded."""
-        every = [Cell(system, one) for one in self.workloads for system in systems]
-        return [cell for cell in every if not any(_matches(cell, rule) for rule in self.exclude)]
+        """Every system on every workload, with each of `env`, but for those excluded."""
+        return [
+            Cell(system + variables.suffix(env), one)
+            for one in self.workloads
+            for system in systems
+            for env in self.env
+            if not any(_matches(system, variables.suffix(env), one, rule) for rule in self.exclude)
+        ]
 
     def complaint(self, workload: Workload, words: str) -> str:
         """What the core says of a workload, `field: …`, with the field's place."""
@@ -138,15 +146,20 @@ class Study:
         return {
             **({"title": self.title} if self.title else {}),
             "systems": list(systems),
+            **({} if self.env == ({},) else {"env": [dict(one) for one in self.env]}),
             **settings,
             **({"exclude": rules} if rules else {}),
             "workloads": [one.fields() for one in self.workloads],
         }
 
 
-def _matches(cell: Cell, rule: Mapping[str, Sequence[Any]]) -> bool:
-    own = {"system": cell.system} | cell.workload.fields()
-    return all(own[key] in values for key, values in rule.items())
+def _matches(system: str, setting: str, workload: Workload, rule: Mapping[str, Sequence[Any]]) -> bool:
+    own = workload.fields()
+    names = {system, system + setting}
+    return all(
+        not names.isdisjoint(values) if key == "system" else own[key] in values
+        for key, values in rule.items()
+    )
 
 
 def read(file: Path, cores: int, known: Collection[str] | None = None) -> Study:
@@ -173,9 +186,11 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
     names = systems if listed else [systems]
     if not names or not all(isinstance(name, str) for name in names):
         raise InputError(given.value("systems"), systems, "a list of systems, all, or default")
+    env = variables.of_study(rest.pop("env", {}), given)
     rules = _tables(rest.pop("exclude", []), "exclude", RULE_KEYS, given)
+    ends = [variables.suffix(each) for each in env]
     for one in (system for rule in rules for system in rule.get("system", ())):
-        if known is not None and one.value not in known:
+        if known is not None and not any(one.value in (name, name + end) for name in known for end in ends):
             raise InputError(given.value(*one.keys), one.value, list(known))
     products = _products(rest, swept, given)
     count = sum(math.prod(map(len, one.values())) for _, one in products)
@@ -199,7 +214,7 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
     same = all(one.cores in (0, cores) for one in made)
     exclude = tuple(_rule(rule, cores, same, given, n) for n, rule in enumerate(rules))
     systems_named = tuple(given.value("systems", *([n] if listed else [])) for n in range(len(names)))
-    return Study(tuple(names), tuple(made), settings, exclude, title, made, systems_named, given.value)
+    return Study(tuple(names), tuple(made), settings, exclude, title, env, made, systems_named, given.value)
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,28 @@ def test_a_second_call_measures_nothing_again(taskgrain: Command, systems: Path,
     assert (study.parent / "out" / "runs.jsonl").read_text() == before
 
 
+def test_environments_are_compared_and_kept_apart(
+    taskgrain: Command, systems: Path, study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study.write_text('env = [{}, { FAKE_MODE = "a/b" }]\n' + study.read_text())
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    out = study.parent / "out"
+    words = ("study", study, "--systems", systems, "-q", "-o", out, "--json")
+    first = taskgrain(*words)
+    assert first.err.startswith("taskgrain: note: Drivers do not get OMP_NUM_THREADS of your environment")
+    assert [one["system"] for one in json.loads(first.out)["cells"]] == ["fast", "fast+FAKE_MODE=b"]
+    session, *lines = map(json.loads, (out / "runs.jsonl").read_text().splitlines())
+    assert session["withheld"] == {"OMP_NUM_THREADS": "1"}
+    assert {one["name"]: one.get("env") for one in session["systems"]}["fast+FAKE_MODE=b"] == {
+        "FAKE_MODE": "a/b"
+    }
+    commands = [one["command"] for one in lines if one["kind"] == "cell"]
+    assert ["--env FAKE_MODE=a/b" in one for one in sorted(commands, key=len)] == [False, True]
+    assert taskgrain(*words).out == first.out
+    refused = taskgrain(*words, "--env", "OTHER=1")
+    assert refused.code == 2 and "other builds of fast, fast+FAKE_MODE=b (with other variables" in refused.err
+
+
 def test_options_stand_in_for_what_the_study_does_not_say(
     taskgrain: Command, systems: Path, study: Path
 ) -> None:
