@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+
+_MISLEADING = ("PYTHONPATH", "PYTHONWARNINGS", "PYTHONOPTIMIZE")
+"""Put other modules before ours, make warnings errors, and take away the texts of the help."""
 
 
 def main() -> None:
     """The program; see `taskgrain.cli.main.main`."""
+    if any(map(os.environ.get, _MISLEADING)) and not sys.flags.ignore_environment:
+        _without_misleading()
     before = signal.getsignal(signal.SIGINT)
     if before == signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -16,6 +23,14 @@ def main() -> None:
     if before == signal.default_int_handler:
         signal.signal(signal.SIGINT, Interrupt())
     cli.main()
+
+
+def _without_misleading() -> None:
+    """Starts anew without what a shell says to Python, unless it is by that that taskgrain is found."""
+    here = os.path.realpath(os.path.dirname(os.path.dirname(__file__)))
+    paths = map(os.path.realpath, filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep)))
+    if here not in paths and "PYTHONHOME" not in os.environ:
+        os.execv(sys.executable, [sys.executable, "-E", "-P", "-m", "taskgrain", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -11,9 +11,10 @@ from typing import TextIO
 
 import pytest
 import typer
-from command_line import Command
+from command_line import Command, process
 from killable_study import program
 
+import taskgrain
 from taskgrain import _core
 from taskgrain.cli import main as module
 from taskgrain.words.errors import InputError, Interrupted, OutputError, TaskgrainError, UsageError
@@ -122,3 +123,15 @@ def test_who_asks_for_json_gets_json_for_bad_input_too(taskgrain: Command, words
     assert (plain.code, plain.out, refused.code) == (2, "", 2)
     assert refused.err == plain.err
     assert json.loads(refused.out) == {"schema": 1, "error": refused.err.strip().removeprefix("taskgrain: ")}
+
+
+def test_what_a_shell_says_to_python_is_ignored(tmp_path: Path) -> None:
+    for name in ("rich", "click", "typing_extensions"):
+        (tmp_path / f"{name}.py").write_text("raise ImportError('the module system has its own')\n")
+    shell = {"PYTHONPATH": str(tmp_path), "PYTHONWARNINGS": "error", "PYTHONOPTIMIZE": "2"}
+    shown = process("presets", **shell)
+    assert (shown.code, shown.err) == (0, "")
+    text = "Runs one configuration, and prints every sample."  # a docstring
+    assert text in process("run", "--help", **shell).out
+    found_by = f"{tmp_path}:{Path(taskgrain.__file__).parents[1]}"
+    assert text not in process("run", "--help", **(shell | {"PYTHONPATH": found_by})).out
