@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from command_line import hear_interrupts
 from killable_study import FAKE
+
+from taskgrain.drive.environment import withheld
+
+for name in withheld(os.environ):  # commands would say so, and drivers that tests start would read them
+    del os.environ[name]
 
 
 @pytest.fixture(autouse=True)
