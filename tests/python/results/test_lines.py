@@ -43,7 +43,7 @@ PLAIN: dict[Callable[[Any], Any], st.SearchStrategy[Any]] = {
 }
 TABLES = st.dictionaries(st.text(max_size=5), st.text(max_size=5) | FINITE, max_size=2)
 OTHERS = {
-    "driver": TABLES,
+    **dict.fromkeys(("driver", "env", "withheld", "libraries"), TABLES),
     "warnings": TABLES.map(lambda table: table | {"code": "busy"}) | st.text(max_size=5),
     "binding": st.lists(INTEGERS, max_size=3).map(tuple),
     "curve": st.deferred(lambda: of(CurvePoint)),
