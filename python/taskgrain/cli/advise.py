@@ -91,7 +91,7 @@ def advise(
     if env and sources:
         raise UsageError("--env: results of --from have an environment of their own; give one of the two")
     if not measure:
-        for option, given in (("--budget", budget), ("--output", output), ("--env", env)):
+        for option, given in (("--budget", budget), ("--output", output), ("--env", env or None)):
             if given is not None:
                 raise UsageError(f"{option} is for --measure: give that too")
         for name in ("steps", "validate", "isa"):

@@ -30,7 +30,7 @@ from taskgrain.study.field import Field, flag
 from taskgrain.study.fields import CORE, GIVEN, OF_A_RUN, rivals
 from taskgrain.study.settings import OLD_SETTINGS, SETTINGS
 from taskgrain.words import numbers
-from taskgrain.words.errors import InputError
+from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.warnings import notice
 
 if TYPE_CHECKING:
@@ -270,9 +270,11 @@ def measuring_options(command: Callable[..., None]) -> Callable[..., None]:
 def equipped(systems: Sequence[System], env: Sequence[str] | None) -> list[System]:
     """The systems with the variables of `--env`. Says which of the shell's variables they do not get.
 
-    Raises `InputError` for a bad form.
+    Raises `InputError` for a bad form, and `UsageError` for what a study's `env` sets.
     """
     given = variables.of_options(env or ())
+    if both := sorted({name for one in systems for name in one.given} & given.keys()):
+        raise UsageError(f"--env: {both[0]}: the study sets it; give another name, or change the study's env")
     lacking = {name for one in systems for name in withheld(os.environ, one.withholds)} - given.keys()
     if lacking:
         text = notice("variables_withheld", names=sorted(lacking)).text

@@ -79,7 +79,7 @@ class Builds:
 
 
 def _hash(parts: Sequence[str]) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:LENGTH]
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:LENGTH]
 
 
 def _version(package: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from taskgrain.drive.environment import FAMILIES
+from taskgrain.drive.environment import FAMILIES, stored
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.launch.local import fill
 
@@ -122,7 +122,7 @@ class System:
     def options(self) -> str:
         """The flags by which a command finds the system: the project's own need no `--systems`."""
         folder = "" if self.group else f"--systems {shlex.quote(str(self.folder))} "
-        given = [f" --env {shlex.quote(f'{name}={value}')}" for name, value in self.given.items()]
+        given = [f" --env {shlex.quote(f'{name}={value}')}" for name, value in stored(self.given).items()]
         return f"{folder}--system {self.plain}{''.join(given)}"
 
     def launch(self, cores: Sequence[int]) -> Launch:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from taskgrain.drive.answers import DriverError, Ready, RunResult
+from taskgrain.drive.environment import stored
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import REFERENCE, System
 from taskgrain.estimate.efficiency import of_repeats
@@ -119,7 +120,7 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, reference: Referen
     outcome: dict[str, Any] = {"system": system.name, "workload": wanted.workload.name}
     outcome |= {"steps": wanted.steps, "iterations": wanted.iterations, "warmup": wanted.warmup}
     outcome |= {"asked_seconds": wanted.task_seconds}
-    outcome |= {"env": dict(system.given)} if system.given else {}
+    outcome |= {"env": stored(system.given)} if system.given else {}
     try:
         with Session(system.name, system.launch(cores)) as session:
             ready = session.start()

@@ -55,6 +55,8 @@ def test_environments_are_compared_and_kept_apart(
     commands = [one["command"] for one in lines if one["kind"] == "cell"]
     assert ["--env FAKE_MODE=a/b" in one for one in sorted(commands, key=len)] == [False, True]
     assert taskgrain(*words).out == first.out
+    both = taskgrain(*words, "--env", "FAKE_MODE=1")
+    assert both.code == 2 and both.err.startswith("taskgrain: --env: FAKE_MODE: the study sets it")
     refused = taskgrain(*words, "--env", "OTHER=1")
     assert refused.code == 2 and "other builds of fast, fast+FAKE_MODE=b (with other variables" in refused.err
 

@@ -93,6 +93,7 @@ def test_what_a_user_passes_wins_and_makes_another_build(tmp_path: Path) -> None
     system = read(make(tmp_path / "it", LEAST + '\nenv = { OMP_PLACES = "{places}" }\n'))
     given = system.with_variables({"OMP_PLACES": "{cores}"})
     assert given.launch([0]).env == {"OMP_PLACES": "{cores}"}
+    assert "s3cret" not in system.with_variables({"A_TOKEN": "s3cret"}).options
     assert given.options.endswith("--system it --env 'OMP_PLACES={cores}'")
     named = given.with_variables({"A": "1"}, "+A=1")
     assert (named.name, named.plain, named.given) == ("it+A=1", "it", {"OMP_PLACES": "{cores}", "A": "1"})
