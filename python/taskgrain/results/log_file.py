@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 from pathlib import Path
 
 from taskgrain.words.errors import UsageError
+
+
+def bring_to_disk(file: int) -> None:
+    """`fsync`, but for file systems that have none (some of FUSE) and keep the file all the same."""
+    try:
+        os.fsync(file)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
+            raise
 
 
 class LogFile:
@@ -64,7 +74,7 @@ class LogFile:
 
     def sync(self) -> None:
         """Makes what was appended survive a power cut. Raises `OSError`."""
-        os.fsync(self._file)
+        bring_to_disk(self._file)
 
     def close(self) -> None:
         """Gives the file free."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -20,9 +19,9 @@ import tomli_w
 from taskgrain.results import reader
 from taskgrain.results.builds import Choice, opened, placed
 from taskgrain.results.lines import Line, SessionLine
-from taskgrain.results.log_file import LogFile
+from taskgrain.results.log_file import LogFile, bring_to_disk
 from taskgrain.results.parse import from_json
-from taskgrain.words.errors import InputError, OutputError, UsageError, unwritable
+from taskgrain.words.errors import InputError, OutputError, UsageError, reason, unwritable
 
 _SYNC_SECONDS = 5.0
 _MAY_DIFFER = ("budget", "systems_folders")
@@ -168,7 +167,7 @@ class Store:
             with draft.open("wb") as file:
                 file.write(content)
                 file.flush()
-                os.fsync(file.fileno())
+                bring_to_disk(file.fileno())
             draft.replace(self.folder / name)
         except OSError as error:
             with contextlib.suppress(OSError):
@@ -199,7 +198,7 @@ class Store:
 
     def _unwritten(self, error: OSError) -> OutputError:
         return OutputError(
-            f"{self._runs}: cannot be written: {error.strerror}; what it holds is kept: once that is mended, "
+            f"{self._runs}: cannot be written: {reason(error)}; what it holds is kept: once that is mended, "
             "the same command goes on from here"
         )
 

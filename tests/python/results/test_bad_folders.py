@@ -88,7 +88,7 @@ def test_a_limit_on_file_sizes(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
 
     said = refused(words, 1, preexec_fn=limit)
-    assert "runs.jsonl: cannot be written: File too large; what it holds is kept" in said
+    assert "runs.jsonl: cannot be written: File too large (ulimit -f); what it holds is kept" in said
     stored = reader.read(tmp_path / "out")
     assert not stored.torn
     finish(words)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from taskgrain.results.log_file import LogFile
+from taskgrain.results.log_file import LogFile, bring_to_disk
 from taskgrain.words.errors import UsageError
 
 
@@ -73,6 +73,17 @@ def test_a_full_disk_leaves_nothing_half_written(
     with pytest.raises(OSError, match="No space left"):
         file.append(b"three\n", sync=True)
     assert path.read_bytes() == b"one\ntwo\n" and calls
+
+
+def test_a_file_system_that_cannot_bring_to_disk_keeps_the_file() -> None:
+    reading, writing = os.pipe()
+    with pytest.raises(OSError, match="Invalid argument"):
+        os.fsync(writing)  # as some of FUSE
+    bring_to_disk(writing)
+    for one in (reading, writing):
+        os.close(one)
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        bring_to_disk(writing)
 
 
 def test_a_file_that_was_removed_is_noticed(path: Path) -> None:
