@@ -10,8 +10,22 @@ _MISLEADING = ("PYTHONPATH", "PYTHONWARNINGS", "PYTHONOPTIMIZE")
 """Put other modules before ours, make warnings errors, and take away the texts of the help."""
 
 
+def _open_standard_streams() -> None:
+    """Has what the caller closed (cron, a daemon, `0<&-`) lead to /dev/null.
+
+    Else the next file that is opened, a pipe to a driver perhaps, would take its number.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # takes the lowest number that is free
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115 (for as long as the process lives)
+
+
 def main() -> None:
     """The program; see `taskgrain.cli.main.main`."""
+    _open_standard_streams()
     if any(map(os.environ.get, _MISLEADING)) and not sys.flags.ignore_environment:
         _without_misleading()
     before = signal.getsignal(signal.SIGINT)

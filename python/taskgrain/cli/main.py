@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -13,7 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from taskgrain.cli.app import app
-from taskgrain.words.errors import EXIT_FAILED, EXIT_INPUT, EXIT_INTERRUPTED, OutputError, TaskgrainError
+from taskgrain.words.errors import EXIT_FAILED, EXIT_INPUT, EXIT_INTERRUPTED, TaskgrainError, reason
 from taskgrain.words.interrupts import ignore
 
 
@@ -33,11 +32,7 @@ def _refuse(text: str, words: Sequence[str]) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     """The program: exit code 0, 1 (something failed), 2 (bad input) or 130 (interrupted)."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if sys.stderr is None:  # closed by who called
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 (for as long as the process lives)
     try:
-        if sys.stdout is None:
-            raise OutputError("standard output is closed")
         code = app(words, prog_name="taskgrain", standalone_mode=False)
         if code == EXIT_INTERRUPTED:  # typer makes this of a KeyboardInterrupt
             raise KeyboardInterrupt
@@ -73,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.close()
         sys.exit(EXIT_FAILED)
     except OSError as error:
-        _complain(f"{f'{error.filename}: ' if error.filename else ''}{error.strerror or error}")
+        _complain(f"{f'{error.filename}: ' if error.filename else ''}{reason(error)}")
         with contextlib.suppress(OSError):
             sys.stdout.close()  # what could not be printed would be tried, and complained about, again
         sys.exit(EXIT_FAILED)
