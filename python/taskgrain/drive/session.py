@@ -25,6 +25,7 @@ from taskgrain.drive.process_tree import Tree, spawn
 from taskgrain.machine.busy import Busy, BusyWatch
 from taskgrain.machine.memory import MemoryWatch
 from taskgrain.machine.processes import runs
+from taskgrain.machine.restrictions import restrictions
 from taskgrain.words.errors import InputError
 
 T = TypeVar("T")
@@ -166,7 +167,7 @@ class Session:
         except InputError:
             raise
         except (OSError, ValueError) as error:
-            raise DriverError("crash", f"cannot be started: {error}", self._log.tail()) from None
+            raise self._not_started(error) from None
         stdin, stdout, stderr = tree.streams()
         answers_: queue.Queue[bytes | None] = queue.Queue(_MOST_ANSWERS)
         self._answers = answers_
@@ -185,8 +186,12 @@ class Session:
             _Reader(stdout.fileno(), self._log, found),
             _Reader(stderr.fileno(), self._log, None),
         ]
-        for reader in self._readers:
-            reader.start()
+        try:
+            for reader in self._readers:
+                reader.start()
+        except RuntimeError as error:  # no more threads are allowed
+            self.kill()
+            raise self._not_started(error) from None
         os.set_blocking(stdin.fileno(), False)
         answer = self._ask({"op": "hello"}, "ready", None, self._start_seconds)
         self.ready = self._checked(lambda: answers.ready(answer, self.launch.cores))
@@ -394,6 +399,11 @@ class Session:
             self._fail(error)
             raise
 
+    def _not_started(self, reason: Exception) -> DriverError:
+        error = DriverError("crash", f"cannot be started: {reason}")
+        self._fail(error)
+        return error
+
     def _fail(self, error: DriverError) -> None:
         """Completes the error with the log, and ends a driver that cannot be trusted to go on."""
         if error.kind == "crash" and self._tree is not None:
@@ -405,7 +415,9 @@ class Session:
             else:
                 number = -code if code < 0 else code - 128
                 error.message += f" (killed by signal {number})" if number > 0 else f" (exit code {code})"
-            error.args = (error.message,)
+        if error.kind in ("crash", "timeout", "system") and (short := restrictions()):
+            error.message += f"; short here: {'; '.join(short)}"
+        error.args = (error.message,)
         if error.kind in ("crash", "timeout", "memory", "protocol"):
             self.kill()
         self._log.note(f"{error.kind}: {error.message}")

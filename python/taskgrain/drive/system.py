@@ -13,7 +13,9 @@ from pathlib import Path
 from taskgrain.drive.environment import FAMILIES, stored
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.launch.local import fill
+from taskgrain.machine.restrictions import network_fault
 
+_SOCKETS = ("TCP", "gRPC")
 REFERENCE = "taskgrain-reference"
 """The program that measures the kernel alone on the cores."""
 
@@ -92,6 +94,8 @@ class System:
                 built = path.is_relative_to(self.folder)  # others are the machine's
                 missing.append(f"file {path}" + (" (not built)" if built else ""))
         missing += [f"Python module {name}" for name in self.python if not _importable(name)]
+        if not missing and self.network in _SOCKETS and (fault := network_fault()):
+            return Probe((fault,), "")  # it would wait for minutes
         return Probe(tuple(missing), self.install)
 
     @property
