@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -26,8 +27,12 @@ os.environ |= {
     "SPARK_HOME": str(home),
     "SPARK_LOCAL_IP": "127.0.0.1",
     "SPARK_LOCAL_DIRS": tempfile.gettempdir(),
+    "SPARK_USER": "taskgrain",
+    "HADOOP_USER_NAME": "taskgrain",
 }
-java = f"-Djava.io.tmpdir={tempfile.gettempdir()} -XX:-UsePerfData"
+# Java would take a home folder from the list of users, which the users of containers may not be in.
+folders = [shlex.quote(f"-D{name}={tempfile.gettempdir()}") for name in ("java.io.tmpdir", "user.home")]
+java = " ".join([*folders, "-XX:-UsePerfData"])
 options = {
     "--class": f"taskgrain.spark.{MAINS[place]}",
     "--driver-class-path": jars,

@@ -41,8 +41,8 @@ class StarpuWorkers {
     conf.use_explicit_workers_bindid = 1;
     place(processors, conf.workers_bindid);
     // StarPU keeps what it measures of the machine in files, which nothing here reads: no performance model is used.
-    std::string home = "/tmp/taskgrain-starpu-XXXXXX";
-    if (mkdtemp(home.data()) == nullptr) throw std::runtime_error("cannot make a folder in /tmp for StarPU");
+    std::string home = std::filesystem::temp_directory_path() / "taskgrain-starpu-XXXXXX";
+    if (mkdtemp(home.data()) == nullptr) throw std::runtime_error("cannot make the folder " + home + " for StarPU");
     setenv("STARPU_HOME", home.c_str(), 1);
     const int failed = starpu_init(&conf);
     std::filesystem::remove_all(home);

@@ -121,12 +121,18 @@ def _scratch(folder: str) -> str:
         raise InputError("TMPDIR", folder, f"a folder that can be written ({error.strerror})") from None
 
 
+def _home(home: str, scratch: str) -> str:
+    """A folder that runtimes can write to: arbitrary users of containers have none."""
+    return home if os.path.isdir(home) and os.access(home, os.W_OK | os.X_OK) else scratch
+
+
 def spawn(command: Sequence[str], env: Mapping[str, str], cores: Sequence[int] = ()) -> Tree:
     """Starts `command` on the processors `cores` (empty: any), its standard streams as pipes.
 
     Its TMPDIR is a folder of its own, below that of `env`, which goes when its processes do. Raises
-    `InputError` where that is no folder to write to, and `OSError` where there is no room. A command that
-    cannot be started ends with code 127 and a line on its standard error.
+    `InputError` where that is no folder to write to, and `OSError` where there is no room. HOME is that
+    folder, too, where that of `env` cannot be written. A command that cannot be started ends with code 127
+    and a line on its standard error.
     """
     lifeline_end, lifeline = os.pipe()
     mark = secrets.token_hex(8)
@@ -139,7 +145,7 @@ def spawn(command: Sequence[str], env: Mapping[str, str], cores: Sequence[int] =
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**env, _MARK: mark, "TMPDIR": scratch},
+            env={**env, _MARK: mark, "TMPDIR": scratch, "HOME": _home(env.get("HOME", ""), scratch)},
             bufsize=0,
             start_new_session=True,
             pass_fds=(lifeline_end,),
