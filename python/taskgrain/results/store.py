@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -109,7 +110,7 @@ class Store:
 
     def _make_folder(self) -> None:
         folder = self.folder
-        if folder.exists() and not folder.is_dir():
+        if os.path.lexists(folder) and not folder.is_dir():  # links that lead nowhere, too
             raise InputError("--output", str(folder), "a folder")
         if (folder / reader.COMPRESSED).exists() and not self._runs.exists():
             raise UsageError(

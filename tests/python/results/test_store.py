@@ -143,6 +143,9 @@ def test_foreign_folders_are_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
     with pytest.raises(InputError, match="a folder"):
         opened(tmp_path / "thesis.tex")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(InputError, match="a folder"):
+        opened(tmp_path / "loop")
     with pytest.raises(UsageError, match="cannot be written"):
         opened(tmp_path / "thesis.tex" / "below")
 
