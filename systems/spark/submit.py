@@ -31,8 +31,9 @@ os.environ |= {
     "HADOOP_USER_NAME": "taskgrain",
 }
 # Java would take a home folder from the list of users, which the users of containers may not be in.
-folders = [shlex.quote(f"-D{name}={tempfile.gettempdir()}") for name in ("java.io.tmpdir", "user.home")]
-java = " ".join([*folders, "-XX:-UsePerfData"])
+java = "-XX:-UsePerfData"
+for name in ("-Djava.io.tmpdir={}", "-Duser.home={}", "-XX:ErrorFile={}/crash-%p.log"):
+    java += " " + shlex.quote(name.format(tempfile.gettempdir()))
 options = {
     "--class": f"taskgrain.spark.{MAINS[place]}",
     "--driver-class-path": jars,
