@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from killable_study import program
 from system_folder import LEAST, make
 
 from taskgrain.drive.system import REFERENCE, System
@@ -83,3 +85,14 @@ def test_options_find_the_system_again(tmp_path: Path) -> None:
     folder = tmp_path / "it's here"
     assert shlex.split(System("a", folder, "A").options) == ["--systems", str(folder), "--system", "a"]
     assert System("a.fast", folder, "A", group="default").options == "--system a.fast"
+
+
+def test_a_system_on_sockets_is_refused_without_a_network_to_itself(tmp_path: Path) -> None:
+    make(tmp_path / "it", 'network = "TCP"\n' + LEAST)
+    alone = ["unshare", "-n"]
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("may not make namespaces")
+    words = program(["run", "--systems", str(tmp_path), "--system", "it"])
+    done = subprocess.run([*alone, *words], capture_output=True, text=True, check=False)
+    why = "no network to itself, 127.0.0.1 (Network is unreachable; ip link set lo up)"
+    assert (done.returncode, done.stderr) == (2, f"taskgrain: --system: it cannot run here: {why}\n")
