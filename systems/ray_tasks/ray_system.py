@@ -37,7 +37,10 @@ class RaySystem(ProcessSystem):
             filter(None, sys.path)
         )  # workers import what the driver does
         place = tempfile.gettempdir()
-        self._folder = Path(tempfile.mkdtemp("", "r", place if len(place) <= _LONGEST_PLACE else "/tmp"))
+        try:
+            self._folder = Path(tempfile.mkdtemp("", "r", place if len(place) <= _LONGEST_PLACE else "/tmp"))
+        except OSError as error:
+            sys.exit(f"Ray's sockets need a TMPDIR of at most {_LONGEST_PLACE} characters, or /tmp: {error}")
         ray.init(
             num_cpus=self.cores,
             include_dashboard=False,
