@@ -49,6 +49,8 @@ struct GraphSpec {
   std::uint64_t seed = 0;
   /// File of the `dag` pattern; it determines steps and width.
   std::string dag{};
+  /// Of the file's bytes, so that all processes run the same graph; 0: whatever is in the file.
+  std::int64_t dag_hash = 0;
   /// Size of what a task hands to its successors; at least 16.
   std::size_t output_bytes = 16;
   KernelSpec kernel;

@@ -88,6 +88,9 @@ def fields() -> list[dict[str, Any]]:
     (None: no bound), `help`, `of_kernel`, and the `choices` of a choice (else None).
     """
 
+def dag_hash(path: str) -> int:
+    """Of a file's bytes, from 1 to 2^48 - 1. Raises `InvalidSpec` for what is no regular file."""
+
 def byte_count(text: str) -> int | None:
     """Bytes as people write them, such as `1.5 MiB`; None if `text` is no whole number below 2^63."""
 

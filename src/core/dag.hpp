@@ -18,6 +18,8 @@ class Dag {
   /// `taskgrain graph --format json` prints. \throws InvalidSpec naming the file, the step and the point.
   explicit Dag(const std::string& path);
 
+  /// Of the file's bytes.
+  std::int64_t hash() const noexcept { return hash_; }
   std::int64_t steps() const noexcept { return static_cast<std::int64_t>(points_.size()); }
   std::int64_t width() const noexcept { return width_; }
   Interval points(std::int64_t step) const noexcept { return points_[static_cast<std::size_t>(step)]; }
@@ -37,10 +39,14 @@ class Dag {
   std::vector<Layer> deps_;
   std::vector<Layer> reverse_deps_;
   std::int64_t width_ = 0;
+  std::int64_t hash_ = 0;
 };
 
+/// Of a file's bytes, from 1 to 2^48 - 1. \throws InvalidSpec for what is no regular file or cannot be read
+std::int64_t dag_hash(const std::string& path);
+
 /// The file of a graph; null for a pattern that reads none.
-/// \throws InvalidSpec for a file that is missing, wrong, or named for a pattern that reads none
+/// \throws InvalidSpec for a file that is missing, wrong, not the one of `dag_hash`, or named for a pattern that reads none
 std::shared_ptr<const Dag> dag_of(const Pattern& pattern, const GraphSpec& spec);
 
 }  // namespace taskgrain

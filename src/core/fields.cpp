@@ -107,6 +107,10 @@ constexpr Field table[] = {
          .help = "Seed of the random patterns and of the load imbalance; 0 gives the same graphs as Task Bench."}),
     of<&GraphSpec::dag>(
         {.name = "dag", .help = "File with the graph, for the pattern dag. The file also sets steps and width."}),
+    of<&GraphSpec::dag_hash>(
+        {.name = "dag_hash",
+         .high = 0x1p48,
+         .help = "Hash of the content of the dag's file. What reads another content refuses it; 0: any content."}),
     of<&GraphSpec::output_bytes>({.name = "output_bytes",
                                   .unit = "B",
                                   .low = 16,

@@ -45,6 +45,7 @@ Graph::Graph(const GraphSpec& spec, std::int64_t index)
   if (dag_ != nullptr) {
     spec_.steps = dag_->steps();
     spec_.width = dag_->width();
+    spec_.dag_hash = dag_->hash();
   }
   check();
   if (pattern_->has_period && spec_.period == 0) {
@@ -66,6 +67,9 @@ void Graph::check() const {
           "at most 2^40 for pattern " + spec_.pattern + ", whose width is folded");
   require(spec_.radix <= largest / spec_.width, "radix", std::to_string(spec_.radix),
           "0 to " + std::to_string(largest / spec_.width) + " at this width");
+  const std::int64_t most = std::max(spec_.width, std::int64_t{1} << 20);
+  require(!pattern_->spreads || spec_.radix <= most, "radix", std::to_string(spec_.radix),
+          "0 to " + std::to_string(most) + " for pattern " + spec_.pattern + ", which goes through all of them");
   if (spec_.period > 0) {
     require(pattern_->has_period, "period", std::to_string(spec_.period),
             "0: pattern " + spec_.pattern + " has no period");

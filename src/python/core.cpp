@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../core/byte_count.hpp"
+#include "../core/dag.hpp"
 #include "../core/fault_books.hpp"
 #include "../core/request.hpp"
 #include "../driver/protocol.hpp"
@@ -167,6 +168,7 @@ class Run {
       const Interval points = of.points(step);
       tasks += points.size();
       for (std::int64_t i = points.first; i <= points.last; ++i) {
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();  // Ctrl-C
         std::int64_t own = 0;
         for (const Interval deps : of.deps(step, i)) {
           own += deps.size();
@@ -300,7 +302,18 @@ nb::dict as_dict(const Field& field) {
 
 NB_MODULE(_core, m) {
   nb::exception<InvalidSpec>(m, "InvalidSpec", PyExc_ValueError);
-  nb::exception<Unsupported>(m, "Unsupported", PyExc_RuntimeError);
+  const nb::exception<Unsupported> unsupported(m, "Unsupported", PyExc_RuntimeError);
+  nb::register_exception_translator(
+      [](const std::exception_ptr& thrown, void* type) {
+        try {
+          std::rethrow_exception(thrown);
+        } catch (const std::bad_alloc&) {
+          PyErr_SetString(static_cast<PyObject*>(type), "not enough memory for these graphs");
+        } catch (const std::length_error&) {  // of a vector
+          PyErr_SetString(static_cast<PyObject*>(type), "not enough memory for these graphs");
+        }
+      },
+      unsupported.ptr());
 
   nb::class_<Waiting>(m, "Waiting")
       .def(nb::init<>())
@@ -360,6 +373,7 @@ NB_MODULE(_core, m) {
     for (const Field& field : fields()) all.append(as_dict(field));
     return all;
   });
+  m.def("dag_hash", &dag_hash, nb::arg("path"));
   m.def("byte_count", &byte_count, nb::arg("text"));
   m.attr("MOST_TASKS_WITH_FAULT") = FaultBooks::most_tasks;
   m.def("cores", &cores);

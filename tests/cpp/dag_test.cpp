@@ -3,6 +3,7 @@
 #include "dag.hpp"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 
@@ -129,18 +130,29 @@ INSTANTIATE_TEST_SUITE_P(
     All, MalformedDags,
     testing::Values(
         Malformed{"empty", "", "at least one step"}, Malformed{"no_steps", R"({"steps":[]})", "at least one step"},
-        Malformed{"not_json", "width 3", "line 1 is not an object"}, Malformed{"list", "[]", "line 1 is not an object"},
-        Malformed{"number_after_a_line", "{\"width\":1}\n7", "line 2 is not an object"},
-        Malformed{"torn_line", "{\"width\":1}\n{\"width\":", "line 2 is not an object"},
+        Malformed{"not_json", "width 3", "line 1, column 1"}, Malformed{"list", "[]", "line 1' is not allowed"},
+        Malformed{"number_after_a_line", "{\"width\":1}\n7", "line 2' is not allowed"},
+        Malformed{"torn_line", "{\"width\":1}\n{\"width\":", "line 2, column 9"},
+        Malformed{"pretty_and_wrong", "{\n \"steps\": [\n  {width: 1}\n ]\n}\n", "line 3, column 4"},
+        Malformed{"dot", "digraph {\n a -> b;\n}\n", "line 1, column 1"},
+        Malformed{"utf_16", "\xff\xfe{", "line 1, column 1"},
+        Malformed{"not_a_number", R"({"width":NaN})", "line 1, column 1"},
+        Malformed{"number_too_large", R"({"width":1e999})", "too large"},
+        Malformed{"two_documents", "{\"steps\":[{\"width\":1}]}\n{\"width\":1}", "nothing may follow"},
+        Malformed{"workflow", "{\n\"name\": \"x\",\n\"workflow\": {}}", "a WfCommons workflow"},
+        Malformed{"unknown_key", R"({"width":1,"runtime\u001b":3})", "step 0, key \"runtime\\u001b\"' is not allowed"},
         Malformed{"steps_of_wrong_type", R"({"steps":3})", "'steps' is not a list"},
         Malformed{"step_of_wrong_type", R"({"steps":[3]})", "step 0"},
-        Malformed{"no_width", R"({"dependences":[]})", "step 0"},
+        Malformed{"no_width", R"({"dependences":[]})", "found the keys: \"dependences\""},
+        Malformed{"empty_step", "{\"width\":1}\n{}", "step 1"},
+        Malformed{"width_beyond_memory", R"({"steps":[{"width":3000000000}]})", "'width' of 1 to 16777216"},
+        Malformed{"last_point_beyond_memory", R"({"width":2,"first_point":16777215})", "0 to 16777214 at this width"},
         Malformed{"width_of_wrong_type", R"({"width":"2"})", "'width' of 1 or more"},
         Malformed{"width_no_integer", R"({"width":1.5})", "'width' of 1 or more"},
         Malformed{"width_zero", R"({"width":0})", "'width' of 1 or more"},
         Malformed{"width_negative", R"({"width":-2})", "'width' of 1 or more"},
         Malformed{"width_too_large", R"({"width":18446744073709551615})", "step 0"},
-        Malformed{"first_point_negative", R"({"width":1,"first_point":-1})", "'first_point' of 0 or more"},
+        Malformed{"first_point_negative", R"({"width":1,"first_point":-1})", "'first_point' of 0 to"},
         Malformed{"first_point_of_wrong_type", R"({"width":1,"first_point":"0"})", "step 0"},
         Malformed{"first_point_no_integer", R"({"width":1,"first_point":1.5})", "step 0"},
         Malformed{"first_point_too_large", R"({"width":2,"first_point":9223372036854775807})", "step 0"},
@@ -152,16 +164,37 @@ INSTANTIATE_TEST_SUITE_P(
         Malformed{"dependences_no_list", "{\"width\":1}\n{\"width\":1,\"dependences\":[0]}",
                   "a list of points for each point"},
         Malformed{"dependence_of_wrong_type", "{\"width\":1}\n{\"width\":1,\"dependences\":[[\"0\"]]}",
-                  "dependences of point 0"},
-        Malformed{"dependence_no_integer", "{\"width\":2}\n{\"width\":1,\"dependences\":[[0.5]]}",
-                  "dependences of point 0"},
+                  "step 1, point 0"},
+        Malformed{"dependence_no_integer", "{\"width\":2}\n{\"width\":1,\"dependences\":[[0.5]]}", "step 1, point 0"},
         Malformed{"dependence_outside", "{\"width\":2}\n{\"width\":1,\"first_point\":4,\"dependences\":[[2]]}",
-                  "dependences of point 4"},
+                  "step 1, point 4"},
         Malformed{"dependence_before_the_first", "{\"width\":1,\"first_point\":1}\n{\"width\":1,\"dependences\":[[0]]}",
                   "step 1"},
         Malformed{"dependence_in_the_first_step", R"({"width":2,"dependences":[[],[0]]})", "step 0"},
         Malformed{"dependence_twice", "{\"width\":2}\n{\"width\":1,\"dependences\":[[1,1]]}", "each dependence once"}),
     [](const auto& test) { return std::string(test.param.what); });
+
+/// Minutes, if each dependence were looked for among those before it.
+TEST(Dag, AMillionDependencesOfOnePointAreRead) {
+  std::string text = "{\"width\":1000000}\n{\"width\":1,\"dependences\":[[999999";
+  for (int point = 999'998; point >= 0; --point) text += "," + std::to_string(point);
+  EXPECT_EQ(graph_of(text + "]]}").deps(1, 0).count(), 1'000'000);
+}
+
+TEST(Dag, AnotherContentThanTheOneOfTheHashIsRefused) {
+  const Graph graph = graph_of(R"({"width":1})");
+  EXPECT_NE(graph.spec().dag_hash, 0);
+  EXPECT_EQ(Graph(graph.spec()).spec(), graph.spec());
+  file_of(R"({"width":2})");
+  EXPECT_THROW(Graph{graph.spec()}, InvalidSpec);
+}
+
+TEST(Dag, OnlyARegularFileIsOpened) {
+  const std::filesystem::path pipe = test_folder() / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {pipe.string(), pipe.parent_path().string(), std::string("/dev/stdin")})
+    EXPECT_THROW(Graph({.pattern = "dag", .dag = path}), InvalidSpec) << path;
+}
 
 TEST(Dag, AFileThatIsNotThereIsNamed) {
   try {

@@ -150,8 +150,8 @@ def _fault(
     try:
         graphs = graph.workload.request(0, steps)
         run = Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off"}))
-    except (InvalidSpec, Unsupported, MemoryError) as error:
-        raise UsageError(str(error) or "not enough memory for this graph") from error
+    except (InvalidSpec, Unsupported) as error:
+        raise UsageError(str(error)) from error
     if run.tasks > MOST_TASKS_WITH_FAULT:
         size, most = "--steps, --width, --tasks-per-core, --graphs", MOST_TASKS_WITH_FAULT
         raise UsageError(f"{size}: a graph of {run.tasks} tasks; a run with a fault has at most {most}")

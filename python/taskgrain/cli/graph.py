@@ -19,7 +19,7 @@ from taskgrain.words.errors import InputError, UsageError
 FORMATS = ("json", "svg", "png")
 _DEFAULT_STEPS, _DEFAULT_WIDTH = 8, 8
 _MOST_COUNTED = 2**32
-"""Tasks that --stats visits one by one, which nothing interrupts."""
+"""Tasks that --stats visits one by one."""
 _MOST_NODES = 10**9
 _MOST_WIDE = 2**22
 """Points of a step that are written as one line, which is made in memory."""
@@ -38,8 +38,8 @@ def _run(graph: GraphOptions) -> Run:
     graphs = graph.workload.request(0, graph.count("steps", _DEFAULT_STEPS, low=1))
     try:
         return Run(json.dumps({"op": "run", "graphs": graphs[:1], "validate": "off"}))
-    except (InvalidSpec, Unsupported, MemoryError) as error:
-        raise UsageError(str(error) or "not enough memory for this graph") from error
+    except (InvalidSpec, Unsupported) as error:
+        raise UsageError(str(error)) from error
 
 
 def steps_of(run: Run) -> Iterator[dict[str, Any]]:
@@ -65,7 +65,9 @@ def _stats(run: Run, nodes: int) -> dict[str, int]:
 
 def _stats_table(stats: dict[str, int], nodes: int, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json.dumps(stats | {"nodes": nodes}) + "\n")
+        from taskgrain.cli.printer import print_json
+
+        print_json(stats | {"nodes": nodes})
         return
     tasks, dependences = stats["tasks"], stats["dependences"]
     rows = {

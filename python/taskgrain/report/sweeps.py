@@ -33,7 +33,7 @@ class Sweep:
 def sweeps(results: Results) -> list[Sweep]:
     """All that there are, in the order of the fields."""
     found: dict[tuple[str, ...], Sweep] = {}
-    for field in (one.name for one in WORKLOAD.values() if one.type in _NUMERIC):
+    for field in (one.name for one in WORKLOAD.values() if one.type in _NUMERIC and one.name != "dag_hash"):
         for number, cell in enumerate(results.cells):
             value = cell.fields.get(field)
             if not isinstance(value, int | float) or isinstance(value, bool):

@@ -6,6 +6,7 @@ what they do not say (docs/reference/study.md).
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -14,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from taskgrain._core import InvalidSpec, dag_hash
 from taskgrain.study import presets, variables
 from taskgrain.study.field import flag
 from taskgrain.study.fields import GIVEN, PLURALS, rivals
@@ -65,6 +67,9 @@ def workload(table: Mapping[str, Any], cores: int, named: Named) -> Workload:
     values.setdefault("width", own * per_core)
     if "neighbours" in values:
         values["radix"] = _radix(values.pop("neighbours"), values, named("neighbours"))
+    if values.get("dag") and not values.get("dag_hash"):
+        with contextlib.suppress(InvalidSpec):  # the core says what is wrong with it, where its graph is made
+            values["dag_hash"] = dag_hash(values["dag"])
     return Workload(**values)
 
 

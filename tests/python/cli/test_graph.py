@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import called
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from taskgrain._core import InvalidSpec, Run
 from taskgrain.cli.main import main
 
 Lines = list[dict[str, object]]
@@ -48,6 +53,84 @@ def test_a_printed_graph_is_a_dag_file(tmp_path: Path) -> None:
     again = steps("--pattern", "dag", "--dag", tmp_path / "graph.json")
     edges = [(line["dependences"], line["reverse_dependences"]) for line in again]
     assert edges == [(s["dependences"], s["reverse_dependences"]) for s in map(json.loads, out.splitlines())]
+
+
+WORKFLOW = {"name": "x", "workflow": {"specification": {"tasks": [{"name": "a", "parents": []}]}}}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "at least one step"),
+        (b"\0\1\2\xff", "line 1, column 1"),
+        ('{"steps":[{"width":2}]}'.encode("utf-16"), "line 1, column 1"),
+        (b"digraph {\n  a -> b;\n}\n", "line 1, column 1"),
+        (json.dumps(WORKFLOW).encode(), "this is a WfCommons workflow"),
+        (json.dumps(WORKFLOW, indent=1).encode(), "this is a WfCommons workflow"),
+        (b'{"steps":[{"width":3000000000}]}', "step 0' is not allowed; allowed: a 'width' of 1 to 16777216"),
+        (b'{"steps":[{"width":9223372036854775807}]}', "a 'width' of 1 to 16777216"),
+        (b'{"steps":[{"width":1,"first_point":9000000000000000000}]}', "a 'first_point' of 0 to 16777215"),
+        (b'{"steps":[{"width":2},{"width":1,"dependences":[[1,1]]}]}', "step 1, point 0"),
+        (None, "a regular file"),
+    ],
+)
+def test_a_file_that_is_no_dag_is_refused_in_a_line(
+    tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    file = tmp_path / "graph.json"
+    if content is None:
+        os.mkfifo(file)
+    else:
+        file.write_bytes(content)
+    code, out, err = call("--pattern", "dag", "--dag", file)
+    assert (code, out, len(err.splitlines())) == (2, "", 1)
+    assert err.startswith(f"taskgrain: dag: '{file}") and message in err
+
+
+LAYERS = st.lists(st.lists(st.lists(st.integers(-1, 4), max_size=3), min_size=1, max_size=4), max_size=4)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**65), 2**65) | st.floats() | st.text(max_size=3) | LAYERS,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["steps", "width", "first_point", "dependences", "x"]), inner)
+    ),
+    max_leaves=8,
+)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    layers=LAYERS,
+    change=st.tuples(st.sampled_from(["width", "first_point", "dependences", "steps"]), JSON) | st.none(),
+    indent=st.sampled_from([None, 1]),
+)
+def test_a_dag_is_read_as_it_was_written_or_refused(
+    tmp_path: Path, layers: list[list[list[int]]], change: tuple[str, object] | None, indent: int | None
+) -> None:
+    written: Any = {"steps": [{"width": len(one), "dependences": one} for one in layers]}
+    if change is not None:
+        (written["steps"][-1] if layers and change[0] != "steps" else written)[change[0]] = change[1]
+    file = tmp_path / "graph.json"
+    file.write_text(json.dumps(written, indent=indent))
+    graph = {"pattern": "dag", "dag": str(file)}
+    try:
+        run = Run(json.dumps({"op": "run", "graphs": [graph], "validate": "off"}))
+    except InvalidSpec as error:
+        assert str(error).startswith(f"dag: '{file}")
+        before = [range(0), *(range(len(one)) for one in layers)]
+        right = all(
+            len(set(deps)) == len(deps) and set(deps) <= set(points)
+            for one, points in zip(layers, before, strict=False)
+            for deps in one
+        )
+        assert change is not None or not layers or not right
+        return
+    assert run.steps() == len(written["steps"])
+    for number, step in enumerate(written["steps"]):
+        first = step.get("first_point", 0)
+        assert run.points(0, number) == (first, first + step["width"] - 1)
+        for row, deps in enumerate(step.get("dependences", [])):
+            assert run.deps(0, number, first + row) == sorted(deps)
 
 
 def test_stats_count_what_crosses_nodes() -> None:
