@@ -12,6 +12,7 @@
 #include <chrono>
 #include <deque>
 #include <future>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,15 +38,20 @@ class Pin final : public tbb::task_scheduler_observer {
 
   void on_scheduler_entry(bool) override {
     pin_this_thread(processors_[slot()]);
+    const std::lock_guard lock(mutex_);  // a thread may come late, while the binding is asked for
     const bool first = binding_[slot()].empty();
     binding_[slot()] = binding_of_this_thread();
     if (first) seen_.fetch_add(1, std::memory_order_release);
   }
   bool all_seen() const { return seen_.load(std::memory_order_acquire) == binding_.size(); }
-  const std::vector<std::vector<int>>& binding() const { return binding_; }
+  std::vector<std::vector<int>> binding() const {
+    const std::lock_guard lock(mutex_);
+    return binding_;
+  }
 
  private:
   const std::vector<int> processors_;
+  mutable std::mutex mutex_;
   std::vector<std::vector<int>> binding_;  // [k] written by the thread in slot k
   std::atomic<std::size_t> seen_{0};       // slots that somebody was in
 };
