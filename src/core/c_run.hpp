@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <stdexcept>
 #include <string>
 
 #include "taskgrain/error.hpp"
@@ -45,6 +46,8 @@ int guarded(Body body) noexcept {
   } catch (const Unsupported& error) {
     return tg_fail(2, error.what());
   } catch (const std::bad_alloc&) {
+    return tg_fail(2, "not enough memory for these graphs");
+  } catch (const std::length_error&) {  // of a vector
     return tg_fail(2, "not enough memory for these graphs");
   } catch (const std::exception& error) {
     return tg_fail(3, error.what());

@@ -121,6 +121,7 @@ Execution::Execution(const std::vector<GraphSpec>& specs, Validation validation,
   if (specs.empty()) throw InvalidSpec("graphs", "[]", "at least one graph");
   if (fault && validation != Validation::full)
     throw InvalidSpec("validate", validation == Validation::off ? "off" : "sample", "full in a run with a fault");
+  double iterations = 0;
   for (const GraphSpec& spec : specs) {
     const Graph& graph = graphs_.emplace_back(spec, static_cast<std::int64_t>(graphs_.size()));
     kernels_.emplace_back(spec.kernel, isa, spec.seed);
@@ -133,6 +134,10 @@ Execution::Execution(const std::vector<GraphSpec>& specs, Validation validation,
     if (tasks > std::numeric_limits<std::int64_t>::max() - tasks_)
       throw InvalidSpec("graphs", std::to_string(specs.size()), "graphs of at most 2^63 - 1 tasks together");
     tasks_ += tasks;
+    iterations += static_cast<double>(tasks) * static_cast<double>(spec.kernel.iterations);
+    if (!(iterations < 0x1p62))
+      throw InvalidSpec("iterations", std::to_string(spec.kernel.iterations),
+                        "fewer than 2^62 iterations of all tasks together, here " + std::to_string(tasks_) + " tasks");
     checksum_ += checksum_of(graph);
   }
   if (fault) books_ = std::make_unique<FaultBooks>(*fault, graphs_);

@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
 
 #include "taskgrain/error.hpp"
 #include "taskgrain/kernel.hpp"
@@ -43,6 +44,8 @@ Json answer_line(const std::string& line, const std::function<Json(const Json&)>
   } catch (const Unsupported& unsupported) {
     return error(request, "unsupported", unsupported.what());
   } catch (const std::bad_alloc&) {
+    return error(request, "unsupported", "not enough memory for these graphs");
+  } catch (const std::length_error&) {  // of a vector
     return error(request, "unsupported", "not enough memory for these graphs");
   } catch (const std::exception& failure) {
     return error(request, "system", failure.what());
