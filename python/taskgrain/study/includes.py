@@ -14,6 +14,9 @@ from taskgrain.words.errors import InputError, UsageError
 APPENDED = ("workloads", "exclude")
 """Keys whose arrays of several files are put one behind the other."""
 
+_DEEPEST = 32
+"""Files in a chain of includes."""
+
 
 def read_study(file: Path) -> Document:
     """The table of `file`, without `include`. Raises `UsageError` or `InputError` with line and column."""
@@ -23,6 +26,8 @@ def read_study(file: Path) -> Document:
 def _read(file: Path, chain: tuple[str, ...], known: set[str], where: str) -> Document:
     chain = (*chain, str(file))
     shown = where + " includes ".join(chain)
+    if len(chain) > _DEEPEST:
+        raise UsageError(f"{where}{file}: is included through more than {_DEEPEST} files")
     if os.path.realpath(file) in map(os.path.realpath, chain[:-1]):
         raise UsageError(f"{shown}: is a circle")
     merged = Document({}, {}, file)

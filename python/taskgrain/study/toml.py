@@ -6,6 +6,7 @@ editors use, knows the position of everything. What the two disagree on costs a 
 
 from __future__ import annotations
 
+import codecs
 import re
 import tomllib
 from collections.abc import Iterator
@@ -20,6 +21,10 @@ from taskgrain.words.errors import UsageError
 
 Keys = tuple[str | int, ...]
 """How a value is reached: `("workloads", 0, "radix", 2)`."""
+_MOST_BYTES = 2**21
+"""Of a file that a person writes; one of 10,000 workloads has less."""
+_MOST_BITS = 128
+"""Of an integer: what is larger has no place in a message, and Python refuses to print some."""
 _SYNTAX = re.compile(r"(?P<what>.*) \(at (?:line (?P<line>\d+), column (?P<column>\d+)|end of document)\)")
 
 
@@ -86,9 +91,13 @@ def read(file: Path, called: str = "", *, placed: bool = True) -> Document:
     file is known of a place, which is five times quicker.
     """
     try:
-        raw = file.read_bytes()
+        with file.open("rb") as opened:
+            raw = opened.read(_MOST_BYTES + 1 if placed else -1)
     except OSError as error:
         raise UsageError(f"{called or file}: cannot be read: {error.strerror}") from None
+    if placed and len(raw) > _MOST_BYTES:
+        raise UsageError(f"{called or file}: is too large; at most {_MOST_BYTES >> 20} MiB are allowed")
+    raw = raw.removeprefix(codecs.BOM_UTF8)
     try:
         return loads(raw.decode("utf-8"), file, placed=placed)
     except UnicodeDecodeError as error:
@@ -102,11 +111,22 @@ def loads(text: str, file: Path, *, placed: bool = True) -> Document:
     text = text.replace("\r\n", "\n")
     try:
         table = tomllib.loads(text)
+        _refuse_huge(table)
         return Document(table, _Index(text, file).places if placed else {}, file)
     except tomllib.TOMLDecodeError as error:
         raise UsageError(_syntax_error(str(error), text, file)) from None
     except RecursionError:
         raise UsageError(f"{file}: is nested too deeply") from None
+    except ValueError:  # of Python, for thousands of digits; or of `_refuse_huge`
+        raise UsageError(f"{file}: is not TOML: an integer has more than {_MOST_BITS} bits") from None
+
+
+def _refuse_huge(value: object) -> None:
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            _refuse_huge(one)
+    elif isinstance(value, int) and value.bit_length() > _MOST_BITS:
+        raise ValueError
 
 
 def _syntax_error(message: str, text: str, file: Path) -> str:

@@ -12,6 +12,8 @@ EXIT_INPUT = 2
 EXIT_FAILED = 1
 """Exit code of a measurement of which nothing came."""
 EXIT_INTERRUPTED = 130
+_LONGEST = 200
+"""Characters of a value that a message shows."""
 
 
 class TaskgrainError(Exception):
@@ -36,6 +38,8 @@ class InputError(TaskgrainError, ValueError):
         asked = "" if isinstance(allowed, str) else question(value, allowed)
         allowed = allowed if isinstance(allowed, str) else ", ".join(allowed)
         shown = value if isinstance(value, str) and value.strip() and value.isprintable() else repr(value)
+        if len(shown) > _LONGEST:
+            shown = f"{shown[:_LONGEST]}..."
         super().__init__(f"{field}: {shown} is not allowed; allowed: {allowed}{asked and f'. {asked}'}")
         self.field = field
         self.value = value
