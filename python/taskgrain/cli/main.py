@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
+from typing import NoReturn
 
 import typer
 from typer.exceptions import TyperException
@@ -16,17 +16,17 @@ from taskgrain.words.errors import EXIT_FAILED, EXIT_INPUT, EXIT_INTERRUPTED, Ta
 from taskgrain.words.interrupts import ignore
 
 
-def _complain(text: str) -> None:
-    sys.stderr.write("taskgrain: " + " ".join(text.split()) + "\n")
+def _end(text: str, code: int, words: Sequence[str]) -> NoReturn:
+    """One line for people; with `--json` a document for programs, too."""
+    line = " ".join(text.split())
+    sys.stderr.write(f"taskgrain: {line}\n")
+    if "--json" in words and sys.stdout is not None:
+        from taskgrain.cli.printer import print_error  # slow to load
 
-
-def _refuse(text: str, words: Sequence[str]) -> None:
-    """Complains about bad input, and tells a program that asked for JSON the same in JSON."""
-    _complain(text)
-    if "--json" in words:
-        with contextlib.suppress(OSError):  # who reads has gone
-            sys.stdout.write(json.dumps({"schema": 1, "error": " ".join(text.split())}) + "\n")
+        with contextlib.suppress(OSError, ValueError):  # it may be what has ended the command
+            print_error(line, code)
             sys.stdout.flush()
+    sys.exit(code)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -41,37 +41,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except TaskgrainError as error:
         if error.exit_code == EXIT_INTERRUPTED:
             ignore()
-        _refuse(str(error), words if error.exit_code == EXIT_INPUT else ())
-        sys.exit(error.exit_code)
+        _end(str(error), error.exit_code, words)
     except TyperException as error:
         message = getattr(error, "format_message", error.__str__)()
+        code = int(getattr(error, "exit_code", EXIT_INPUT))
         if message:
-            _refuse(message, words)
-        sys.exit(getattr(error, "exit_code", EXIT_INPUT))
+            _end(message, code, words)
+        sys.exit(code)
     except (KeyboardInterrupt, typer.Abort):
         ignore()
-        _complain("interrupted")
-        sys.exit(EXIT_INTERRUPTED)
+        _end("interrupted", EXIT_INTERRUPTED, words)
     except ImportError as error:
         built = find_spec("taskgrain._core") is not None
         if built and error.name != "_core":
             raise
         what = f"cannot be loaded: {error}" if built else "is missing"
-        _complain(f"its core {what}; build the project (make setup)")
-        sys.exit(EXIT_FAILED)
+        _end(f"its core {what}; build the project (make setup)", EXIT_FAILED, words)
     except AttributeError as error:
         if error.obj is not sys.modules.get("taskgrain._core"):
             raise
-        _complain("its core is older than its modules; build the project (make setup)")
-        sys.exit(EXIT_FAILED)
+        _end("its core is older than its modules; build the project (make setup)", EXIT_FAILED, words)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(EXIT_FAILED)
     except OSError as error:
-        _complain(f"{f'{error.filename}: ' if error.filename else ''}{reason(error)}")
-        with contextlib.suppress(OSError):
-            sys.stdout.close()  # what could not be printed would be tried, and complained about, again
-        sys.exit(EXIT_FAILED)
+        try:
+            named = f"{error.filename}: " if error.filename else ""
+            _end(f"{named}{reason(error)}", EXIT_FAILED, words)
+        finally:
+            with contextlib.suppress(OSError):
+                sys.stdout.close()  # what could not be printed would be tried, and complained about, again
 
 
 if __name__ == "__main__":

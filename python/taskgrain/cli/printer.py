@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal, TextIO
+from weakref import WeakSet
 
 from rich import box
 from rich import table as rich
@@ -96,6 +98,25 @@ def printer() -> Printer:
     return made
 
 
+_answered: WeakSet[TextIO] = WeakSet()
+"""Outputs that have a JSON document."""
+
+
 def print_json(value: object) -> None:
-    """Prints a value for programs."""
-    sys.stdout.write(json.dumps(value, indent=1, allow_nan=False, default=str) + "\n")
+    """Prints a value for programs: strict JSON, with null for a number that is not finite."""
+    _answered.add(sys.stdout)
+    sys.stdout.write(json.dumps(_finite(value), indent=1, allow_nan=False, default=str) + "\n")
+
+
+def print_error(message: str, exit_code: int) -> None:
+    """Prints for programs why a command ends, unless it has printed its answer."""
+    if sys.stdout not in _answered:
+        print_json({"schema": 1, "error": message, "exit_code": exit_code})
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -3,6 +3,7 @@ is allowed. Refusals for a reason of their own have rows in the tests of their v
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -96,8 +97,11 @@ def test_any_text_is_accepted_or_refused(verb: str, words: dict[str, Words], tmp
             assert "is not allowed" not in result.err, result
             return
         *warnings, line = result.err.splitlines()
-        assert (result.out, files(tmp_path)) == ("", before)
+        as_json = "--json" in words[verb]
+        assert (bool(result.out), files(tmp_path)) == (as_json, before)
         assert all(one.startswith("taskgrain: ") for one in warnings)
+        if as_json:
+            assert json.loads(result.out)["error"] == line.removeprefix("taskgrain: ")
         name = option.strip("-").replace("-", "[-_]")
         assert re.search(rf"\b{name}\b", line) and line.isprintable(), line
         if "is not allowed" in line:

@@ -11,13 +11,30 @@ from typing import TextIO
 
 import pytest
 import typer
-from command_line import Command, process
+from command_line import Command, called, process
 from killable_study import program
 
 import taskgrain
 from taskgrain import _core
 from taskgrain.cli import main as module
+from taskgrain.cli.app import EXAMPLES
 from taskgrain.words.errors import InputError, Interrupted, OutputError, TaskgrainError, UsageError
+
+
+@pytest.mark.parametrize("verb", EXAMPLES)
+def test_an_error_is_a_json_document_for_programs(verb: str) -> None:
+    for words in (["--nope"], ["--system", ","]):
+        shown = called(verb, *words, "--json")
+        assert shown.code == 2, shown
+        error = json.loads(shown.out)
+        assert (error["schema"], error["exit_code"]) == (1, 2)
+        assert shown.err.splitlines()[-1] == f"taskgrain: {error['error']}"
+
+
+def test_an_answer_is_not_followed_by_the_error(taskgrain: Command, systems: Path) -> None:
+    words = ("--systems", systems, "--system", "fast,picky", "--pattern", "dom", "--json")
+    shown = taskgrain("run", *words)
+    assert (shown.code, len(json.loads(shown.out)["runs"])) == (2, 1), shown
 
 
 def ended(words: list[str], out: TextIO) -> subprocess.CompletedProcess[str]:
@@ -107,16 +124,6 @@ def test_ctrl_c_ends_with_130_and_one_line() -> None:
         child.send_signal(signal.SIGINT)
         _, said = child.communicate()
     assert (child.returncode, said) == (130, "taskgrain: interrupted\n")
-
-
-@pytest.mark.parametrize(
-    "words", [("metg", "--width", "x"), ("study", "nowhere.toml"), ("metg", "--no-such")]
-)
-def test_who_asks_for_json_gets_json_for_bad_input_too(taskgrain: Command, words: tuple[str, ...]) -> None:
-    plain, refused = taskgrain(*words), taskgrain(*words, "--json")
-    assert (plain.code, plain.out, refused.code) == (2, "", 2)
-    assert refused.err == plain.err
-    assert json.loads(refused.out) == {"schema": 1, "error": refused.err.strip().removeprefix("taskgrain: ")}
 
 
 def test_what_a_shell_says_to_python_is_ignored(tmp_path: Path) -> None:
