@@ -138,6 +138,15 @@ TEST(Execution, MoreTasksThan2To63InAllAreRefused) {
   EXPECT_THROW(Execution({half, half, half}, Validation::off, Isa::automatic), std::exception);
 }
 
+TEST(Execution, AsManyIterationsAsOverflowAreRefused) {
+  const auto run = [](std::int64_t iterations) {
+    const KernelSpec kernel{.name = "compute_bound", .iterations = iterations};
+    return Execution({{.steps = 2, .width = 2, .kernel = kernel}}, Validation::off, Isa::automatic).tasks();
+  };
+  EXPECT_EQ(run((std::int64_t{1} << 60) - 1000), 4);
+  EXPECT_THROW(run(std::int64_t{1} << 60), InvalidSpec);
+}
+
 TEST(ValidationNames, AreKnownAndNoOthers) {
   EXPECT_EQ(validation_from_name("off"), Validation::off);
   EXPECT_EQ(validation_from_name("sample"), Validation::sample);
