@@ -22,7 +22,10 @@ class System {
   /// Version of the runtime that the system uses.
   virtual std::string version() const = 0;
   virtual int nodes() const { return 1; }
-  /// Cores that the system uses, on all nodes, including those that the runtime reserves for itself.
+  /// The library that connects the processes of the system, with its version; empty if there is none.
+  virtual std::string library() const { return {}; }
+  /// Cores that the system got, on all nodes, including those that the runtime reserves for itself: counted, not repeated
+  /// from what was asked for. Asked before each run, so a team that is another one then is seen.
   virtual int cores() const = 0;
   /// For each worker the processors it may run on, observed by the worker itself.
   virtual std::vector<std::vector<int>> binding() = 0;

@@ -22,11 +22,24 @@ inline std::string openmp_version() {
   return "OpenMP " + std::to_string(_OPENMP) + ", " + compiler;
 }
 
+/// The threads that a parallel region gets: fewer than were asked for with OMP_THREAD_LIMIT or OMP_DYNAMIC.
+inline int openmp_team() {
+  int threads = 0;
+#pragma omp parallel
+#pragma omp single
+  threads = omp_get_num_threads();
+  return threads;
+}
+
 /// The processors that each thread may run on, observed by itself.
 inline std::vector<std::vector<int>> openmp_binding() {
-  std::vector<std::vector<int>> binding(static_cast<std::size_t>(omp_get_max_threads()));
+  std::vector<std::vector<int>> binding;
 #pragma omp parallel
-  binding[static_cast<std::size_t>(omp_get_thread_num())] = binding_of_this_thread();
+  {
+#pragma omp single
+    binding.resize(static_cast<std::size_t>(omp_get_num_threads()));
+    binding[static_cast<std::size_t>(omp_get_thread_num())] = binding_of_this_thread();
+  }
   return binding;
 }
 

@@ -39,7 +39,8 @@ class ProcessSystem : public System {
   ProcessSystem(const ProcessSystem&) = delete;
   ProcessSystem& operator=(const ProcessSystem&) = delete;
 
-  std::string version() const override {
+  std::string version() const override { return library(); }
+  std::string library() const override {
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
     int length = 0;
     MPI_Get_library_version(text, &length);

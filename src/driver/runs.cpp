@@ -49,6 +49,7 @@ RunResult run(System& system, const RunRequest& request) {
   const Stopwatch preparing;
   system.together([&] { system.prepare(execution); });
   result.prepare_seconds = preparing.seconds();
+  result.cores = system.cores();
   for (std::int64_t repeat = -request.warmup; repeat < request.repeats; ++repeat) {
     execution.clear();
     system.barrier();
@@ -58,7 +59,7 @@ RunResult run(System& system, const RunRequest& request) {
     system.execute(execution);
     system.barrier();
     const double seconds = executing.seconds();
-    const double waited = waiting.seconds(system.cores(), seconds, [&](double own) { return system.total(own); });
+    const double waited = waiting.seconds(result.cores, seconds, [&](double own) { return system.total(own); });
     if (repeat >= 0) result.seconds.push_back(seconds);
     if (repeat >= 0 && !std::isnan(waited)) result.waited.push_back(waited);
     system.settle(execution);
@@ -97,6 +98,7 @@ nlohmann::json answer(const RunRequest& request, const RunResult& result) {
                           {"bytes", result.accounts.bytes},
                           {"work", result.accounts.work},
                           {"work_unit", name(result.work_unit)},
+                          {"cores", result.cores},
                           {"binding", result.binding},
                           {"peak_rss_bytes", result.peak_rss_bytes}};
   if (result.waited.size() == result.seconds.size()) event["waited"] = result.waited;

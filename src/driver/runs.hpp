@@ -19,6 +19,7 @@ struct RunResult {
   WorkUnit work_unit = WorkUnit::iteration;
   std::optional<Violation> violation;
   std::int64_t strikes = 0;  ///< of the fault that the request asked for
+  int cores = 0;             ///< that the system got for this run
   std::vector<std::vector<int>> binding;
   std::int64_t peak_rss_bytes = 0;
 };

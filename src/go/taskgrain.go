@@ -147,7 +147,7 @@ func taskgrain_go_drive(argc C.int, argv **C.char) C.int {
 		version:  C.CString("Go " + strings.TrimPrefix(runtime.Version(), "go")),
 		compiler: C.CString("Go " + strings.TrimPrefix(runtime.Version(), "go")),
 		flags:    C.CString(flags()),
-		cores:    C.int(processors),
+		cores:    C.int(runtime.GOMAXPROCS(0)),
 		binding:  (*[0]byte)(C.taskgrain_go_binding),
 		prepare:  (*[0]byte)(C.taskgrain_go_prepare),
 		execute:  (*[0]byte)(C.taskgrain_go_execute),

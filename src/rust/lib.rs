@@ -293,9 +293,9 @@ extern "C" fn execute<S: System>(this: *mut c_void, _: *mut ffi::Run) -> c_int {
 pub unsafe fn drive<S: System>(argc: c_int, argv: *mut *mut c_char) -> c_int {
     let made = caught(|| {
         let processors = processors(ffi::tg_processors)?;
-        Ok((processors.len(), S::new(processors)?))
+        S::new(processors)
     });
-    let (cores, mut system) = match made {
+    let mut system = match made {
         Ok(made) => made,
         Err(error) => {
             eprintln!("{}: {}", S::NAME, error.why);
@@ -311,7 +311,7 @@ pub unsafe fn drive<S: System>(argc: c_int, argv: *mut *mut c_char) -> c_int {
         version: version.as_ptr(),
         compiler: compiler.as_ptr(),
         flags: flags.as_ptr(),
-        cores: cores as c_int,
+        cores: system.binding().len() as c_int,
         binding: binding::<S>,
         prepare: prepare::<S>,
         execute: execute::<S>,

@@ -41,14 +41,14 @@ class Charmpp final : public System {
     std::string map;
     for (const int processor : processors_) map.append(map.empty() ? "" : ",").append(std::to_string(processor));
     // The runtime keeps these. PEs that have a processor each spin, whatever the runtime thinks of hardware threads.
-    static std::vector<std::string> words{"driver", "+p",      std::to_string(cores()), "+pemap",
-                                          map,      "++quiet", "+CmiSpinOnIdle"};
+    static std::vector<std::string> words{
+        "driver", "+p", std::to_string(processors_.size()), "+pemap", map, "++quiet", "+CmiSpinOnIdle"};
     static std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     CharmInit(static_cast<int>(words.size()), arguments.data());
     CmiNodeAllBarrier();  // where the other PEs wait for StartCharmScheduler()
-    observed.resize(processors_.size());
+    observed.resize(static_cast<std::size_t>(CkNumPes()));
     CProxy_Pes::ckNew();
     await(1);
   }
@@ -58,7 +58,7 @@ class Charmpp final : public System {
     return std::to_string(CHARM_VERSION / 10000) + "." + std::to_string(CHARM_VERSION / 100 % 100) + "." +
            std::to_string(CHARM_VERSION % 100);
   }
-  int cores() const override { return static_cast<int>(processors_.size()); }
+  int cores() const override { return CkNumPes(); }
   std::vector<std::vector<int>> binding() override { return observed; }
 
   void prepare(Execution& run) override {

@@ -45,7 +45,7 @@ class Hpx final : public System {
       if (std::string_view(pool) == "default") binding_[worker] = binding_of_this_thread();
     });
     hpx::init_params how;
-    how.cfg = {"hpx.os_threads!=" + std::to_string(cores()), "hpx.use_process_mask!=1"};
+    how.cfg = {"hpx.os_threads!=" + std::to_string(processors_.size()), "hpx.use_process_mask!=1"};
     static char name[] = "driver";
     static char* words[] = {name, nullptr};
     hpx::start(nullptr, 1, words, how);
@@ -57,7 +57,7 @@ class Hpx final : public System {
 
   std::string name() const override { return "hpx"; }
   std::string version() const override { return hpx::full_version_as_string(); }
-  int cores() const override { return static_cast<int>(processors_.size()); }
+  int cores() const override { return static_cast<int>(hpx::get_num_worker_threads()); }
   std::vector<std::vector<int>> binding() override { return binding_; }
 
   void prepare(Execution& run) override {

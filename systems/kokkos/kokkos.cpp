@@ -23,12 +23,12 @@ class KokkosSystem final : public System {
     return std::to_string(KOKKOS_VERSION / 10000) + "." + std::to_string(KOKKOS_VERSION / 100 % 100) + "." +
            std::to_string(KOKKOS_VERSION % 100) + ", " + openmp_version();
   }
-  int cores() const override { return Space().concurrency(); }
+  int cores() const override { return openmp_team(); }
   std::vector<std::vector<int>> binding() override { return openmp_binding(); }
 
   void prepare(Execution& run) override {
     outputs_.clear();
-    contexts_ = run.contexts(cores());
+    contexts_ = run.contexts(Space().concurrency());
     for (const Graph& graph : run.graphs()) outputs_.emplace_back(graph);
   }
 

@@ -100,9 +100,10 @@ class LegionMachine {
     // for threads that sleep; so each processor is bound by a task, and all other threads stay on the cores that the
     // driver is given. What cannot be bound is said here: a task of Legion must not throw.
     taskgrain::pin_this_process(cores_);
+    const std::string number = std::to_string(cores_.size());
     std::vector<std::string> words = {
-        "legion",         "-ll:cpu", std::to_string(size()), "-ll:util", "0",      "-ll:csize", "1",
-        "-ll:ext_sysmem", "0",       "-ll:ib_rsize",         "0",        "-level", "5,gpu=6"};
+        "legion",         "-ll:cpu", number,           "-ll:util", "0",      "-ll:csize", "1",
+        "-ll:ext_sysmem", "0",       "-ll:ib_rsize", "0",        "-level", "5,gpu=6"};
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -117,7 +118,7 @@ class LegionMachine {
   LegionMachine(const LegionMachine&) = delete;
   LegionMachine& operator=(const LegionMachine&) = delete;
 
-  int size() const { return static_cast<int>(cores_.size()); }
+  int size() const { return static_cast<int>(processors_.size()); }
   static std::string version() { return "Legion " + std::string(LEGION_VERSION).substr(std::string("legion-").size()); }
 
   static Legion::Runtime& runtime() { return *Legion::Runtime::get_runtime(); }
@@ -139,7 +140,7 @@ class LegionMachine {
   std::vector<std::vector<int>> binding() {
     std::vector<std::vector<int>> found(processors_.size());
     for (std::size_t k = 0; k < processors_.size(); ++k) {
-      Bind bind{cores_[k], &found[k]};
+      Bind bind{cores_[k % cores_.size()], &found[k]};
       Legion::TaskLauncher launcher(bind_task, {&bind, sizeof bind});
       launcher.tag = ColumnMapper::first_place + k;
       runtime().execute_task(context_, launcher).get_void_result(true);

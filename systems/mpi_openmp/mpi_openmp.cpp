@@ -19,7 +19,7 @@ class MpiOpenmp final : public ExchangingRanks {
 
   std::string name() const override { return "mpi_openmp"; }
   std::string version() const override { return ProcessSystem::version() + ", " + openmp_version(); }
-  int cores() const override { return ranks() * omp_get_max_threads(); }
+  int cores() const override { return ranks() * openmp_team(); }
 
   std::vector<std::vector<int>> binding() override { return gather_binding(openmp_binding()); }
 

@@ -17,7 +17,7 @@ class OpenmpFor final : public System {
  public:
   std::string name() const override { return "openmp_for"; }
   std::string version() const override { return openmp_version(); }
-  int cores() const override { return omp_get_max_threads(); }
+  int cores() const override { return openmp_team(); }
   std::vector<std::vector<int>> binding() override { return openmp_binding(); }
 
   void prepare(Execution& run) override {

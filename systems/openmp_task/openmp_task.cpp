@@ -44,7 +44,7 @@ class OpenmpTask final : public System {
  public:
   std::string name() const override { return "openmp_task"; }
   std::string version() const override { return openmp_version(); }
-  int cores() const override { return omp_get_max_threads(); }
+  int cores() const override { return openmp_team(); }
   std::vector<std::vector<int>> binding() override { return openmp_binding(); }
 
   void prepare(Execution& run) override {

@@ -20,9 +20,9 @@ class RealmMachine {
     std::async(std::launch::async, [this] { std::ranges::for_each(cores_, taskgrain::pin_this_thread); }).get();
     // No processor for the utility tasks of higher-level runtimes, no memory for instances. Its allocations of cores
     // may fail, for it wants cores of its own for threads that sleep; so each processor is bound by a task.
-    std::vector<std::string> words = {"realm",     "-ll:cpu", std::to_string(size()), "-ll:util", "0",
-                                      "-ll:csize", "0",       "-ll:ib_rsize",         "0",        "-level",
-                                      "5,gpu=6"};
+    std::vector<std::string> words = {
+        "realm",  "-ll:cpu", std::to_string(cores_.size()), "-ll:util", "0", "-ll:csize", "0", "-ll:ib_rsize", "0",
+        "-level", "5,gpu=6"};
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     int count = static_cast<int>(arguments.size());
@@ -40,7 +40,7 @@ class RealmMachine {
     runtime_.wait_for_shutdown();
   }
 
-  int size() const { return static_cast<int>(cores_.size()); }
+  int size() const { return static_cast<int>(processors_.size()); }
   const std::vector<Realm::Processor>& processors() const { return processors_; }
   static std::string version() { return std::string("Realm ") + Realm::Runtime::get_library_version(); }
 
@@ -52,7 +52,7 @@ class RealmMachine {
   std::vector<std::vector<int>> binding() {
     std::vector<std::vector<int>> found(processors_.size());
     for (std::size_t k = 0; k < processors_.size(); ++k) {
-      const Bind bind{cores_[k], &found[k]};
+      const Bind bind{cores_[k % cores_.size()], &found[k]};
       processors_[k].spawn(bind_task, &bind, sizeof bind).external_wait();
     }
     return found;

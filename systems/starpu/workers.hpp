@@ -47,6 +47,7 @@ class StarpuWorkers {
     const int failed = starpu_init(&conf);
     std::filesystem::remove_all(home);
     if (failed != 0 || starpu_driver_init(&first_) != 0) throw std::runtime_error("StarPU does not start");
+    number_ = static_cast<int>(starpu_cpu_worker_get_count());  // its own variables may have asked for others
     rest();
   }
   ~StarpuWorkers() {
@@ -122,7 +123,7 @@ class StarpuWorkers {
     }
   }
 
-  const int number_;
+  int number_;
   starpu_driver first_{STARPU_CPU_WORKER, {0}};
   bool resting_ = false;
   std::size_t submitted_ = 0;

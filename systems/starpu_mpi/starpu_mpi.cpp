@@ -111,7 +111,7 @@ class StarpuMpi final : public ProcessSystem {
 
   std::string name() const override { return "starpu_mpi"; }
   std::string version() const override { return starpu_version() + ", " + ProcessSystem::version(); }
-  int cores() const override { return static_cast<int>(taskgrain::cores().size()) * nodes(); }
+  int cores() const override { return ranks() * (workers_.number() + (processors_.size() > 1 ? 1 : 0)); }
   std::vector<std::vector<int>> binding() override {
     std::vector<std::vector<int>> own = workers_.binding();
     if (processors_.size() > 1) own.push_back(messenger_binding());

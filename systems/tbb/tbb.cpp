@@ -43,7 +43,7 @@ class Pin final : public tbb::task_scheduler_observer {
     binding_[slot()] = binding_of_this_thread();
     if (first) seen_.fetch_add(1, std::memory_order_release);
   }
-  bool all_seen() const { return seen_.load(std::memory_order_acquire) == binding_.size(); }
+  std::size_t seen() const { return seen_.load(std::memory_order_acquire); }
   std::vector<std::vector<int>> binding() const {
     const std::lock_guard lock(mutex_);
     return binding_;
@@ -93,9 +93,10 @@ class Tbb final : public System {
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(5);
     arena_.execute([&] {
       tbb::parallel_for(
-          0, cores(),
+          0, static_cast<int>(processors_.size()),
           [&](int) {
-            while (!pin_.all_seen() && std::chrono::steady_clock::now() < give_up) std::this_thread::yield();
+            while (pin_.seen() < processors_.size() && std::chrono::steady_clock::now() < give_up)
+              std::this_thread::yield();
           },
           tbb::simple_partitioner());
     });
@@ -103,13 +104,13 @@ class Tbb final : public System {
 
   std::string name() const override { return "tbb"; }
   std::string version() const override { return TBB_runtime_version(); }
-  int cores() const override { return static_cast<int>(processors_.size()); }
+  int cores() const override { return static_cast<int>(pin_.seen()); }
   std::vector<std::vector<int>> binding() override { return pin_.binding(); }
 
   void prepare(Execution& run) override {
     parts_.clear();
     flow_.reset();
-    contexts_ = run.contexts(cores());
+    contexts_ = run.contexts(static_cast<int>(processors_.size()));
     arena_.execute([&] {
       flow_ = std::make_unique<tbb::flow::graph>();
       for (std::size_t g = 0; g < run.graphs().size(); ++g) parts_.emplace_back(*flow_, run, contexts_, g);
@@ -127,7 +128,7 @@ class Tbb final : public System {
  private:
   const std::vector<int> processors_ = taskgrain::cores();
   tbb::global_control most_threads_{tbb::global_control::max_allowed_parallelism, processors_.size()};
-  tbb::task_arena arena_{cores()};
+  tbb::task_arena arena_{static_cast<int>(processors_.size())};
   Pin pin_{arena_, processors_};
   std::vector<ThreadContext*> contexts_;
   std::unique_ptr<tbb::flow::graph> flow_;

@@ -34,6 +34,7 @@ class TensorFlow(System):
         self._start = tf.zeros([0], tf.uint8)
         self._compile(self._enter)
         self._call()
+        self.cores = sum(map(bool, self.binding()))  # threads that came
 
     def binding(self) -> list[list[int]]:
         processors = (ctypes.c_int * (os.cpu_count() or 1))()
