@@ -52,7 +52,7 @@ class Pin final : public tbb::task_scheduler_observer {
  private:
   const std::vector<int> processors_;
   mutable std::mutex mutex_;
-  std::vector<std::vector<int>> binding_;  // [k] written by the thread in slot k
+  std::vector<std::vector<int>> binding_;  // [slot]
   std::atomic<std::size_t> seen_{0};       // slots that somebody was in
 };
 

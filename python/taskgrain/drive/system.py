@@ -13,6 +13,7 @@ from pathlib import Path
 from taskgrain.drive.environment import FAMILIES, stored
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.launch.local import fill
+from taskgrain.drive.launch.mpirun import environment
 from taskgrain.machine.restrictions import network_fault
 
 _SOCKETS = ("TCP", "gRPC")
@@ -134,7 +135,11 @@ class System:
         used = self.cores_of(cores)
         return Launch(
             command=tuple(fill(word, self.folder, used) for word in self.command),
-            env={key: fill(word, self.folder, used) for key, word in self.env.items()} | dict(self.given),
+            env={
+                **environment(self.command),
+                **{key: fill(word, self.folder, used) for key, word in self.env.items()},
+                **self.given,
+            },
             cores=used,
             park=self.park,
             simulated=self.simulated,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from system_folder import FULL, LEAST, make
 
+from taskgrain.drive.launch import mpirun
 from taskgrain.drive.system_file import read
 from taskgrain.words.errors import InputError, UsageError
 
@@ -23,7 +24,8 @@ def test_a_full_file(tmp_path: Path) -> None:
     assert launch.cores == (4, 5)
     words = ("mpirun", "-n", "2", sys.executable, f"{folder}/driver", '{"a": {0}}')
     assert launch.command == words
-    assert launch.env == {"OMP_NUM_THREADS": "2", "OMP_PLACES": "{4},{5}", "NODES": "1"}
+    own = {"OMP_NUM_THREADS": "2", "OMP_PLACES": "{4},{5}", "NODES": "1"}
+    assert launch.env == mpirun.ENVIRONMENT | own
 
 
 def test_the_least_file(tmp_path: Path) -> None:
