@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
+from taskgrain.drive.launch.launch import Launch
+from taskgrain.words.quantity import counted
 from taskgrain.words.warnings import Notice, notice
 
 PROTOCOL = 1
@@ -56,6 +58,8 @@ class Ready:
     binding: tuple[tuple[int, ...], ...]
     raw: Mapping[str, object]
     warnings: tuple[Notice, ...] = ()
+    library: str = ""
+    """The one that connects its processes; empty if none does."""
 
 
 @dataclass(frozen=True)
@@ -186,42 +190,66 @@ def binding_warnings(binding: Sequence[Sequence[int]], cores: Sequence[int]) -> 
     return ()
 
 
-def ready(answer: Mapping[str, object], cores: Sequence[int]) -> Ready:
-    """Checks a `ready` event against the processors asked for."""
+def _came(cores: int, binding: Sequence[Sequence[int]]) -> int:
+    """The cores that a driver says it has, without those of workers that never said where they run."""
+    return cores - sum(not worker for worker in binding)
+
+
+def _not_asked_for(launch: Launch, asked: str, came: str, has: Ready) -> DriverError:
+    """What was asked is not what came: `has` tells which runtime or library that is."""
+    words = f"it was asked for {asked} and has {came}. {launch.launcher} started it; "
+    words += f"it has {has.library or has.version}"
+    if has.library:
+        words += (
+            ". Processes that the launcher of another library starts do not find each other: let PATH begin"
+        )
+        words += " with the folder of this library's own"
+    return DriverError("system", words)
+
+
+def ready(answer: Mapping[str, object], launch: Launch) -> Ready:
+    """Checks a `ready` event against what the launch asked for.
+
+    Other cores or nodes are an error, or `launch` says that the system may have them.
+    """
     if answer.get("protocol") != PROTOCOL:
         raise DriverError(
             "protocol",
             f"the driver speaks protocol {_shown(answer.get('protocol'))}; this harness speaks {PROTOCOL}",
         )
-    occupied, binding = _integer(answer, "cores", low=1), _binding(answer)
-    warnings = binding_warnings(binding, cores)
-    if occupied > len(cores):
-        warnings = (notice("too_many_cores", cores=occupied, asked=len(cores)), *warnings)
-    return Ready(
+    binding = _binding(answer)
+    has = Ready(
         system=_text(answer, "system"),
         version=_text(answer, "version", ""),
         nodes=_integer(answer, "nodes", low=1, default=1),
-        cores=occupied,
+        cores=_came(_integer(answer, "cores", low=1), binding),
         binding=binding,
         raw=dict(answer),
-        warnings=warnings,
+        warnings=binding_warnings(binding, launch.cores),
+        library=_text(answer, "library", ""),
     )
+    asked = len(launch.cores)
+    if has.cores < 1 or (has.cores != asked and not launch.other_cores):
+        raise _not_asked_for(launch, counted(asked, "core"), counted(has.cores, "core"), has)
+    if has.nodes != launch.nodes:
+        raise _not_asked_for(launch, counted(launch.nodes, "node"), counted(has.nodes, "node"), has)
+    return has
 
 
 def result(
     answer: Mapping[str, object],
     number: int,
     repeats: int,
-    cores: Sequence[int],
+    launch: Launch,
+    has: Ready,
     elapsed: float,
     *,
     again: bool = False,
-    occupied: int = 0,
 ) -> RunResult:
     """Checks a `result` event of run `number`, which took `elapsed` seconds as the harness saw it.
 
-    `again` says that tasks may have been executed more than once; `occupied` cores are what the driver says
-    that it uses.
+    The run must have had the cores that the driver had when it started, which `has` tells. `again` says that
+    tasks may have been executed more than once, and workers lost.
     """
     if answer.get("id") != number:
         raise DriverError("protocol", f"an answer to run {_shown(answer.get('id'))} came for run {number}")
@@ -244,10 +272,16 @@ def result(
     waited = answer.get("waited", [])
     if not isinstance(waited, list) or len(waited) not in (0, repeats):
         raise _wrong("waited", waited, f"a list of {repeats} numbers")
-    most = 1.001 * max(len(cores), occupied)
+    most = 1.001 * max(len(launch.cores), has.cores)
     for one, lost in zip(seconds, waited, strict=False):
         if _number(lost, "waited") > most * one:
             raise _wrong("waited", lost, f"at most cores × seconds, here {most * one:.3g}")
+    came = _came(_integer(answer, "cores", low=1, default=has.cores), binding)
+    if came != has.cores and not again:
+        raise _not_asked_for(launch, counted(has.cores, "core"), f"{came} in this run", has)
+    warnings = binding_warnings(binding, launch.cores)
+    if has.cores != len(launch.cores):
+        warnings = (notice("other_cores", cores=has.cores, asked=len(launch.cores)), *warnings)
     return RunResult(
         seconds=seconds,
         waited=tuple(map(float, waited)),
@@ -262,16 +296,16 @@ def result(
         work_unit=_text(answer, "work_unit"),
         binding=binding,
         peak_rss_bytes=_integer(answer, "peak_rss_bytes", default=0),
-        warnings=binding_warnings(binding, cores),
+        warnings=warnings,
     )
 
 
 def disturbed(
-    answer: Mapping[str, object], number: int, cores: Sequence[int], elapsed: float, strikes: int
+    answer: Mapping[str, object], number: int, launch: Launch, has: Ready, elapsed: float, strikes: int
 ) -> Disturbed:
     """Checks the `result` event of a run that was asked for a fault, whose books say that it struck `strikes`
     times."""
-    found = result(answer, number, 1, cores, elapsed, again=True)
+    found = result(answer, number, 1, launch, has, elapsed, again=True)
     told = _integer(answer, "strikes")
     if told != strikes:
         raise DriverError("protocol", f"says that the fault struck {told} times; its books say {strikes}")

@@ -194,7 +194,7 @@ class Session:
             raise self._not_started(error) from None
         os.set_blocking(stdin.fileno(), False)
         answer = self._ask({"op": "hello"}, "ready", None, self._start_seconds)
-        self.ready = self._checked(lambda: answers.ready(answer, self.launch.cores))
+        self.ready = self._checked(lambda: answers.ready(answer, self.launch))
         return self.ready
 
     def run(
@@ -210,6 +210,7 @@ class Session:
     ) -> RunResult:
         """One `run`. `expected_seconds` for the whole request shortens the wait for a driver that hangs;
         after `most_seconds` it is stopped."""
+        has = self._has()
         self._number += 1
         number = self._number
         request = {"op": "run", "id": number, "graphs": list(graphs), "repeats": repeats, "warmup": warmup}
@@ -217,10 +218,7 @@ class Session:
         begin = time.perf_counter()
         answer = self._ask(request, "result", number, self._patience(expected_seconds), most_seconds)
         elapsed = math.inf if self.launch.simulated else time.perf_counter() - begin
-        cores, occupied = self.launch.cores, self.ready.cores if self.ready else 0
-        return self._checked(
-            lambda: answers.result(answer, number, repeats, cores, elapsed, occupied=occupied)
-        )
+        return self._checked(lambda: answers.result(answer, number, repeats, self.launch, has, elapsed))
 
     def disturbed(
         self,
@@ -232,6 +230,7 @@ class Session:
     ) -> Disturbed:
         """One `run` of one repeat, validated in full, that is asked for `fault`: the fields of the protocol's
         `fault`. Its `file` may be left out. A `DriverError` says in `strikes` how often the fault struck."""
+        has = self._has()
         self._number += 1
         number = self._number
         request = {"op": "run", "id": number, "graphs": list(graphs), "repeats": 1, "warmup": 0}
@@ -243,7 +242,7 @@ class Session:
                 answer = self._ask(request, "result", number, self._patience(expected_seconds))
                 elapsed = math.inf if self.launch.simulated else time.perf_counter() - begin
                 return self._checked(
-                    lambda: answers.disturbed(answer, number, self.launch.cores, elapsed, books.strikes())
+                    lambda: answers.disturbed(answer, number, self.launch, has, elapsed, books.strikes())
                 )
             except DriverError as error:
                 error.strikes = books.strikes()
@@ -251,12 +250,12 @@ class Session:
 
     def peak(self, kernel: Mapping[str, object], seconds: float, isa: str = "auto") -> Peak:
         """One `peak`, which only the reference serves."""
+        has = self._has()
         self._number += 1
         number = self._number
         request = {"op": "peak", "id": number, "kernel": dict(kernel), "seconds": seconds, "isa": isa}
         answer = self._ask(request, "peak", number, self._patience(seconds))
-        processors = self.ready.cores if self.ready else 0
-        return self._checked(lambda: answers.peak(answer, number, processors))
+        return self._checked(lambda: answers.peak(answer, number, has.cores))
 
     def log_tail(self) -> str:
         """What the driver printed last. To be asked when it has failed: it takes a moment."""
@@ -301,6 +300,11 @@ class Session:
         for stream in tree.streams():
             stream.close()
         return code
+
+    def _has(self) -> Ready:
+        if self.ready is None:
+            raise DriverError("crash", "the driver is not running", self._log.tail())
+        return self.ready
 
     def _patience(self, expected: float | None) -> float:
         if expected is None:
@@ -415,10 +419,12 @@ class Session:
             else:
                 number = -code if code < 0 else code - 128
                 error.message += f" (killed by signal {number})" if number > 0 else f" (exit code {code})"
+        if error.kind in ("crash", "timeout") and self.ready is None:
+            error.message += f"; {self.launch.launcher} started it"
         if error.kind in ("crash", "timeout", "system") and (short := restrictions()):
             error.message += f"; short here: {'; '.join(short)}"
         error.args = (error.message,)
-        if error.kind in ("crash", "timeout", "memory", "protocol"):
+        if error.kind in ("crash", "timeout", "memory", "protocol") or self.ready is None:
             self.kill()
         self._log.note(f"{error.kind}: {error.message}")
         error.log_tail = self.log_tail()

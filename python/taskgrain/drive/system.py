@@ -81,6 +81,8 @@ class System:
     patience: int = 1
     """More than 1 for runtimes that take milliseconds a task, or minutes to start: multiplies time limits."""
     most_cores: int | None = None
+    other_cores: bool = False
+    """Whether it may have more or fewer cores than it is given: a warning then, and no error."""
     versions: tuple[str, ...] = ()
     """The Python packages that it stands on, whose versions a result records."""
     variants: tuple[System, ...] = ()
@@ -145,6 +147,7 @@ class System:
             simulated=self.simulated,
             patience=self.patience,
             withholds=self.withholds,
+            other_cores=self.other_cores,
         )
 
     def reference_launch(self, cores: Sequence[int]) -> Launch:
@@ -155,7 +158,7 @@ class System:
         words = [fill(word, self.folder, cores) for word in self.reference]
         if self.reference[0].startswith("{dir}"):
             words[0] = os.path.normpath(words[0])
-        return Launch(tuple(words), {}, tuple(cores))
+        return Launch(tuple(words), {}, tuple(cores), other_cores=True)
 
 
 def _importable(name: str) -> bool:

@@ -81,6 +81,7 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
         patience=launch.count("patience", 1),
         withholds=_withholds(launch),
         most_cores=None if most_cores is None else numbers.integer(most_cores, limits.field("cores"), low=1),
+        other_cores=limits.flag("other_cores", False),
         versions=table.texts("versions"),
     )
     system = replace(system, variants=tuple(_variant(system, variants, key) for key in variants.names()))

@@ -39,7 +39,9 @@ class System(ABC):
     """Version of the runtime that the system uses."""
     nodes: int = 1
     cores: int = 1
-    """Cores that the system occupies over all nodes, those it keeps for itself included."""
+    """Cores that the system got over all nodes, those it keeps for itself included: counted, not as asked."""
+    library: str = ""
+    """The library that connects its processes, with its version, if one does."""
     in_one_process: bool = True
     """Whether it executes all tasks in this process."""
 
@@ -94,6 +96,7 @@ def _ready(system: System) -> dict[str, Any]:
         "nodes": system.nodes,
         "cores": system.cores,
         "binding": system.binding(),
+        **({"library": system.library} if system.library else {}),
         **json.loads(_core.build_facts_json()),
     }
 
@@ -134,6 +137,7 @@ def _run(system: System, request: dict[str, Any]) -> dict[str, Any]:
         "tasks": run.tasks,
         **accounts,
         **strikes,
+        "cores": system.cores,
         "binding": system.binding(),
         "peak_rss_bytes": system.peak_rss_bytes(),
     }

@@ -76,8 +76,8 @@ SENTENCES = {
     "Bind the system's workers to the cores that it is given.",
     "binding_shared": "Workers {workers:list} share processor {processor}. Give each worker a core of its "
     "own.",
-    "too_many_cores": "The system occupies {cores} cores where {asked} were asked for. Configure it to use "
-    "no more.",
+    "other_cores": "The system has {cores:count core} where {asked:count core} were asked for, as its "
+    "system.toml lets it. Its numbers are those of {cores:count core}.",
     # the environment
     "variables_withheld": "Drivers do not get {names:list} of your environment, as runtimes read such "
     "variables. Pass one on purpose with --env NAME=VALUE.",
@@ -90,6 +90,8 @@ SENTENCES = {
     "cpu_limit": "The control group allows {limit:g} of {cores} cores. Measure with fewer --cores.",
     "virtual_machine": "This is a virtual machine. Compare only results of one run with each other.",
     # older results
+    "too_many_cores": "The system occupies {cores} cores where {asked} were asked for. Configure it to use "
+    "no more.",
     "few_references": "The reference was measured only {measurements} times, so its own uncertainty is "
     "hardly known.",
     "clock_changed": "The kernel alone typically ran at {share:.0%} of the reference. The clock or other "

@@ -201,6 +201,51 @@ def test_binding_warnings(sessions: list[Session], tmp_path: Path) -> None:
     assert overlap.warnings[0].code == "binding_shared"
 
 
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        ("fewer_cores", "it was asked for 2 cores and has 1 core. {python} started it; it has OpenMP 4.5"),
+        ("more_cores", "it was asked for 2 cores and has 3 cores"),
+        (
+            "foreign_mpirun",
+            "it has Open MPI v4.1.4. Processes that the launcher of another library starts do not",
+        ),
+        ("more_nodes", "it was asked for 1 node and has 2 nodes"),
+        ("lost_worker", "it was asked for 2 cores and has 1 core"),
+        ("no_worker", "it was asked for 2 cores and has 0 cores"),
+    ],
+)
+def test_a_driver_that_has_not_what_it_was_asked_for_does_not_start(
+    sessions: list[Session], tmp_path: Path, mode: str, words: str
+) -> None:
+    with pytest.raises(DriverError) as caught:
+        started(sessions, mode, tmp_path)
+    assert caught.value.kind == "system"
+    assert words.format(python=launch(mode).launcher) in caught.value.message
+    assert not sessions[0].alive
+
+
+@pytest.mark.parametrize(("mode", "has"), [("smaller_team", 1), ("larger_team", 3), ("lost_in_run", 1)])
+def test_a_run_on_other_cores_than_the_driver_started_with_is_no_result(
+    sessions: list[Session], tmp_path: Path, mode: str, has: int
+) -> None:
+    session = started(sessions, mode, tmp_path)
+    with pytest.raises(DriverError, match=f"it was asked for 2 cores and has {has} in this run") as caught:
+        session.run([GRAPH], repeats=1)
+    assert caught.value.kind == "system"
+
+
+@pytest.mark.parametrize(("mode", "cores"), [("fewer_cores", 1), ("more_cores", 3), ("lost_worker", 1)])
+def test_a_system_that_may_have_other_cores_is_warned_of(
+    sessions: list[Session], tmp_path: Path, mode: str, cores: int
+) -> None:
+    session = Session(mode, replace(launch(mode), other_cores=True), tmp_path / "log")
+    sessions.append(session)
+    assert session.start().cores == cores
+    (warning,) = (one for one in session.run([GRAPH], repeats=1).warnings if one.code == "other_cores")
+    assert warning.values == {"cores": cores, "asked": 2}
+
+
 def test_what_is_no_answer_is_log(sessions: list[Session], tmp_path: Path) -> None:
     session = started(sessions, "noisy", tmp_path)
     session.run([GRAPH], repeats=1)

@@ -26,6 +26,14 @@ def test_a_full_file(tmp_path: Path) -> None:
     assert launch.command == words
     own = {"OMP_NUM_THREADS": "2", "OMP_PLACES": "{4},{5}", "NODES": "1"}
     assert launch.env == mpirun.ENVIRONMENT | own
+    assert not launch.other_cores
+
+
+def test_a_system_may_say_that_it_has_other_cores(tmp_path: Path) -> None:
+    system = read(make(tmp_path / "it", LEAST + "[limits]\nother_cores = true\n"))
+    assert system.launch([0]).other_cores
+    with pytest.raises(InputError, match=r"limits\.other_cores: 1 is not allowed; allowed: true or false"):
+        read(make(tmp_path / "other", LEAST + "[limits]\nother_cores = 1\n"))
 
 
 def test_the_least_file(tmp_path: Path) -> None:

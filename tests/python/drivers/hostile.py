@@ -46,8 +46,21 @@ def hello() -> None:
     fields = {"event": "ready", "protocol": 1, "system": "hostile", "version": "1", "nodes": 1}
     fields["cores"] = len(CORES)
     fields["binding"] = [[core] for core in CORES]
-    if MODE == "protocol2":
-        fields["protocol"] = 2
+    match MODE:
+        case "protocol2":
+            fields["protocol"] = 2
+        case "fewer_cores":
+            fields |= {"cores": 1, "version": "OpenMP 4.5"}
+        case "more_cores":
+            fields["cores"] += 1
+        case "foreign_mpirun":
+            fields |= {"cores": 1, "binding": [CORES[:1]], "library": "Open MPI v4.1.4"}
+        case "more_nodes":
+            fields["nodes"] = 2
+        case "lost_worker":
+            fields["binding"][-1] = []
+        case "no_worker":
+            fields["binding"] = [[] for _ in CORES]
     answer(**fields)
 
 
@@ -139,6 +152,12 @@ def run(request: dict) -> None:
             fields["seconds"] = fields["seconds"][1:]
         case "outside":
             fields["binding"] = [[core + 100] for core in CORES]
+        case "smaller_team":
+            fields["cores"] = len(CORES) - 1
+        case "larger_team":
+            fields["cores"] = len(CORES) + 1
+        case "lost_in_run":
+            fields["binding"][-1] = []
         case "overlap":
             fields["binding"] = [[CORES[0]], [CORES[0]]]
         case "closes_stdout":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -25,3 +27,14 @@ class Launch:
     """How many times longer than for others an answer is waited for."""
     withholds: tuple[str, ...] = FAMILIES
     """The families of variables that it does not get from the harness's environment."""
+    nodes: int = 1
+    """The nodes that the driver is started on."""
+    other_cores: bool = False
+    """Whether it may have more or fewer cores than `cores`."""
+
+    @property
+    def launcher(self) -> str:
+        """The program that PATH gives for the first word of the command, and what it is a link to."""
+        found = shutil.which(self.command[0], path=self.env.get("PATH")) or self.command[0]
+        real = os.path.realpath(found)
+        return found if real == found else f"{found} ({real})"
