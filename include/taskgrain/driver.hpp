@@ -24,6 +24,8 @@ class System {
   virtual int nodes() const { return 1; }
   /// The library that connects the processes of the system, with its version; empty if there is none.
   virtual std::string library() const { return {}; }
+  /// Processes that a launcher started and that joined; 0 if there is no launcher.
+  virtual int ranks() const { return 0; }
   /// Cores that the system got, on all nodes, including those that the runtime reserves for itself: counted, not repeated
   /// from what was asked for. Asked before each run, so a team that is another one then is seen.
   virtual int cores() const = 0;

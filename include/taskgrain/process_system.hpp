@@ -106,7 +106,7 @@ class ProcessSystem : public System {
 
  protected:
   int rank() const noexcept { return rank_; }
-  int ranks() const noexcept { return ranks_; }
+  int ranks() const noexcept override { return ranks_; }
   int rank_on_node() const noexcept { return rank_on_node_; }
   /// The processors of this rank: an equal share of its node's, or one that other ranks have, too.
   std::vector<int> own_processors() const {

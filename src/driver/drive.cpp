@@ -21,6 +21,7 @@ Json ready(System& system, Build build) {
                 {"system", system.name()},    {"version", system.version()},
                 {"nodes", system.nodes()},    {"cores", system.cores()},
                 {"binding", system.binding()}};
+  if (system.ranks() > 0) event["ranks"] = system.ranks();
   if (const std::string library = system.library(); !library.empty()) event["library"] = library;
   event.update(build_facts(build));
   return event;

@@ -16,10 +16,7 @@ from taskgrain.drive.session import Session
 
 SYSTEMS = runnable()
 OPENMP = ("openmp_task", "openmp_task.libomp", "openmp_for", "openmp_for.libomp", "mpi_openmp")
-LESS = {name: {"OMP_THREAD_LIMIT": "1"} for name in OPENMP} | {
-    "starpu": {"STARPU_NCPU": "1"},
-    "realm": {"REALM_DEFAULT_ARGS": "-ll:cpu 1"},
-}
+LESS = {name: {"OMP_THREAD_LIMIT": "1"} for name in OPENMP} | {"starpu": {"STARPU_NCPU": "1"}}
 """Variables by which a runtime takes less than its driver tells it."""
 FOREIGN = [("mpi,taskgrain_ptg.ranks", "mpirun", "mpiexec.mpich"), ("mpi.mpich", "mpiexec.mpich", "mpirun")]
 """Systems, the launcher that they call, and what PATH has in its place."""
@@ -46,14 +43,14 @@ def test_the_launcher_of_another_mpi_is_named_and_nothing_is_measured(
     real = shutil.which(foreign)
     if real is None or not SYSTEMS.keys() >= {*names.split(",")}:
         pytest.skip(f"{names} or {foreign} is not set up")
-    (tmp_path / launcher).symlink_to(real)
+    (tmp_path / launcher).write_text(f'#!/bin/sh\nexec {real} "$@"\n')
+    (tmp_path / launcher).chmod(0o755)
     path = {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    cores = ["--cores", ",".join(map(str, CORES))]
-    found = finish([verb, "--system", names, "--width", "4", *cores], 1, env=os.environ | path)
+    found = finish([verb, "--system", names, "--width", "4", "--cores", "2"], 1, env=os.environ | path)
+    error, message = ("error", "message") if verb == "run" else ("failure", "failure_message")
     for one in found["runs" if verb == "run" else "cells"]:
-        failure = one if verb == "run" else one["failure"]
-        assert failure["error"] == "system"
-        assert "it was asked for 2 cores and has 1 core" in failure["message"]
-        assert f"{tmp_path / launcher} ({os.path.realpath(real)}) started it; it has " in failure["message"]
-        assert "let PATH begin with the folder of this library's own" in failure["message"]
-        assert one.get("metg") is None
+        assert one[error] == "system"
+        assert "it was asked for 2 ranks and has 1 rank" in one[message]
+        assert f"{tmp_path / launcher} started it; it has " in one[message]
+        assert "let PATH begin with the folder of this library's own" in one[message]
+        assert one.get("metg") is None and "seconds" not in one

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _NAMES = ("mpirun", "mpiexec")
+"""Also with what tells several of them apart, as in `mpirun.openmpi`."""
 ENVIRONMENT = {
     # It refuses to run as root, as in containers, unless these are set.
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
@@ -20,6 +21,16 @@ ENVIRONMENT = {
 }
 
 
+def ranks(command: Sequence[str]) -> int | None:
+    """The ranks that a command asks for; None if it is none of `mpirun`, or does not say."""
+    after = command[command.index("-n") + 1 :][:1] if "-n" in command else ()
+    return int(after[0]) if _is_launcher(command) and after and after[0].isdecimal() else None
+
+
 def environment(command: Sequence[str]) -> Mapping[str, str]:
     """The variables to set for a command; those of its system come on top."""
-    return ENVIRONMENT if Path(command[0]).name in _NAMES else {}
+    return ENVIRONMENT if _is_launcher(command) else {}
+
+
+def _is_launcher(command: Sequence[str]) -> bool:
+    return Path(command[0]).name.partition(".")[0] in _NAMES
