@@ -101,9 +101,9 @@ class LegionMachine {
     // driver is given. What cannot be bound is said here: a task of Legion must not throw.
     taskgrain::pin_this_process(cores_);
     const std::string number = std::to_string(cores_.size());
-    std::vector<std::string> words = {
-        "legion",         "-ll:cpu", number,           "-ll:util", "0",      "-ll:csize", "1",
-        "-ll:ext_sysmem", "0",       "-ll:ib_rsize", "0",        "-level", "5,gpu=6"};
+    std::vector<std::string> words = {"legion",    "-ll:cpu", number,           "-ll:util", "0",
+                                      "-ll:csize", "1",       "-ll:ext_sysmem", "0",        "-ll:ib_rsize",
+                                      "0",         "-level",  "5,gpu=6"};
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
