@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -11,9 +12,20 @@ from taskgrain.words.errors import UsageError
 
 @contextmanager
 def needing(extra: str) -> Iterator[None]:
-    """Surrounds imports of what `extra` of pyproject.toml brings; raises `UsageError` if it is not there."""
+    """Surrounds imports of what `extra` of pyproject.toml brings.
+
+    Raises `UsageError` if it is not there, or not for this processor.
+    """
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "Missing required CPU features", RuntimeWarning)
+            yield
+    except RuntimeWarning:  # of polars, before an instruction that is not there ends the process
+        install = f"{sys.executable} -m pip install 'polars[rtcompat]'"
+        raise UsageError(
+            f"{extra} needs polars, whose usual build is for processors with AVX2, which this one has not; "
+            f"there is one for older processors: {install} (before polars 1.35: polars-lts-cpu)"
+        ) from None
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("taskgrain"):  # no extra would bring it
             raise

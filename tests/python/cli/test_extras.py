@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
 import sys
 import tomllib
 
@@ -19,9 +22,24 @@ def test_a_command_says_what_to_install(
     taskgrain: Command, monkeypatch: pytest.MonkeyPatch, extra: str
 ) -> None:
     for requirement in PROJECT["optional-dependencies"][extra]:
-        monkeypatch.setitem(sys.modules, requirement.split("==")[0].replace("-", "_"), None)
+        monkeypatch.setitem(sys.modules, re.split("[<>~=]", requirement)[0].replace("-", "_"), None)
     monkeypatch.delitem(sys.modules, "taskgrain.results.export", raising=False)
     tokens._parser.cache_clear()
     done = taskgrain(extra, *(["docs/results"] if extra == "export" else []))
     assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
     assert done.err.endswith(f"not installed: {sys.executable} -m pip install 'taskgrain[{extra}]'\n")
+
+
+EMULATOR = shutil.which("qemu-x86_64")
+
+
+@pytest.mark.submission
+@pytest.mark.skipif(EMULATOR is None, reason="needs qemu-x86_64 (apt-get install qemu-user)")
+def test_an_old_processor_is_named_before_polars_ends_the_process() -> None:
+    """Of 2008, without AVX."""
+    with_core = "from taskgrain.words.extras import needing\nwith needing('export'): import polars"
+    command = [EMULATOR, "-cpu", "Nehalem", sys.executable, "-c", with_core]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "UsageError: export needs polars, whose usual build is for processors with AVX2" in done.stderr
+    assert "pip install 'polars[rtcompat]'" in done.stderr
