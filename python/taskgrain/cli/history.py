@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from taskgrain.cli.options import Json, Margin, Text, split_names
+from taskgrain.machine.commit import commit
 from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import EXIT_FAILED, InputError, UsageError, unwritable
 
@@ -174,7 +174,7 @@ def _add(store: Path, folders: list[Path], label: str | None, time: str | None) 
     if label is not None and (not label.strip() or len(label) > _LONGEST or not label.isprintable()):
         raise InputError("--label", label, f"a text of 1 to {_LONGEST} characters")
     at = None if time is None else _time("--time", time)
-    name = label or _commit()
+    name = label or commit(Path.cwd(), 12) or None
     found = []
     for folder in folders:
         if not folder.is_dir():
@@ -189,16 +189,6 @@ def _add(store: Path, folders: list[Path], label: str | None, time: str | None) 
         sys.stderr.write(f"taskgrain: {store}: added {one.label}, {cells}\n")
     for one in known:
         sys.stderr.write(f"taskgrain: {store}: has this session already, as {one.label}; not added again\n")
-
-
-def _commit() -> str | None:
-    """The git commit of the current folder, with `-dirty` after changes."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=30)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
 
 
 def _time(option: str, text: str) -> float:

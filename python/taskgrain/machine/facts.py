@@ -21,6 +21,7 @@ import psutil
 import taskgrain
 from taskgrain import _core
 from taskgrain.machine.busy import BUSY_SHARE, BusyWatch
+from taskgrain.machine.commit import commit
 from taskgrain.machine.processes import descendants
 from taskgrain.machine.topology import caches, choose_cores, frequency, read_text, topology
 from taskgrain.words.warnings import Notice, notice
@@ -86,20 +87,15 @@ def _checked_out() -> str:
     checkout = Path(taskgrain.__file__).parents[2]
     if not (checkout / ".git").exists() or not (checkout / "python" / "taskgrain").is_dir():
         return ""
-    command = ["git", "-C", str(checkout), "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=5)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""
+    return commit(checkout, 40)
 
 
 def _project() -> dict[str, object]:
     """What this package was built from, and how; the commit is unknown outside of a checkout."""
     built: dict[str, object] = json.loads(_core.build_facts_json())
     # Python modules that are used in their checkout may be newer than the build.
-    commit, _, dirty = (_checked_out() or str(built["commit"])).partition("-")
-    return built | {"commit": commit or None, "dirty": bool(dirty) if commit else None}
+    found, _, dirty = (_checked_out() or str(built["commit"])).partition("-")
+    return built | {"commit": found or None, "dirty": bool(dirty) if found else None}
 
 
 def _own() -> list[str]:
