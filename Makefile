@@ -9,18 +9,24 @@
 # make format  C and C++ as .clang-format says
 
 SHELL := /bin/bash
+unexport BASH_ENV CDPATH GREP_OPTIONS PYTHONPATH PYTHONHOME OMP_NUM_THREADS  # of the user's shell, for other programs
+.NOTPARALLEL:  # set-up once, and what is measured alone; ninja compiles in parallel
 export CXX  # g++ unless somebody says otherwise: pip's builds and the others share what ccache keeps by the compiler's name
 taskgrain := .venv/bin/taskgrain
 .PHONY: study figures doctor setup setup-dev test test-ci test-deep test-fast test-cpp test-python test-drivers test-schedules test-tsan test-asan test-aarch64 models lint format docs docs-tables bench bench-metg clean
 .DEFAULT_GOAL := study
 
+# After an update, the systems that were built anew are measured beside their earlier cells; STUDYFLAGS=--restart leaves the earlier
+# ones out of the report. Where the study itself has changed, give another folder: make study OUTPUT=results/default-2.
+STUDYFLAGS := --keep-both
+OUTPUT := results/default
 study: setup
-	$(taskgrain) study studies/default.toml --output results/default
-	$(taskgrain) report results/default
+	$(taskgrain) study studies/default.toml --output '$(OUTPUT)' $(STUDYFLAGS)
+	$(taskgrain) report '$(OUTPUT)'
 
 # A study of studies/papers and all its plots: make figures STUDY=task-bench-figure-10-dependences
 figures: setup
-	$(taskgrain) study studies/papers/$(STUDY).toml --output results/$(STUDY)
+	$(taskgrain) study studies/papers/$(STUDY).toml --output results/$(STUDY) $(STUDYFLAGS)
 	$(taskgrain) report results/$(STUDY) --figures results/$(STUDY)/figures
 
 ifneq ($(filter figures,$(MAKECMDGOALS)),)
@@ -55,12 +61,12 @@ $(needs) $(names):
 # Who has other groups has the default one, and who has set up for development has set up.
 touch = touch $(sort $@ $(basename $@).default $(subst -dev.,.,$@ $(basename $@).default))
 
-# Nothing works without what is built, which is not in .venv.
-lost := $(shell [ -e build/installed/taskgrain ] && [ -e .venv/bin/python ] || echo lost)
+# Nothing works without what is built, which is not in .venv, nor after the checkout was moved.
+lost := $(shell [[ -e build/installed/taskgrain && -e .venv/bin/python && "$$(cat .venv/.place)" -ef . ]] 2>/dev/null || echo lost)
 .PHONY: lost
 .venv/.installed.$(GROUPS) .venv/.installed-dev.$(GROUPS): .venv/.installed%: \
   pyproject.toml tools/setup tools/requirements.py tools/build_once.sh $(wildcard systems/*/setup systems/*/Cargo.toml src/rust/*) $(needs) $(lost)
-	tools/setup $(if $(filter -dev.%,$*),--dev) --groups $(lastword $(subst ., ,$*))
+	@bash tools/setup $(if $(filter -dev.%,$*),--dev) --groups $(lastword $(subst ., ,$*))
 	@$(touch)
 
 built := $(shell find CMakeLists.txt cmake include src systems tools/build -type f -not -name '*.py' -not -name system.toml)

@@ -111,17 +111,20 @@ def opened(lines: Sequence[Line], session: SessionLine, choice: Choice) -> tuple
     systems = {line.cell.partition("/")[0] for line in lines if isinstance(line, OfCell)}
     measured = {line.cell.partition("/")[0] for line in lines if isinstance(line, Attempt)}
     affected = [name for name in changed if name in measured]
+    example = f"{affected[0]}{_SIGN}{before[affected[0]][:_SHOWN]}" if affected else ""
     if affected and choice == "refuse":
         env = {one.name: one.env for line in sessions for one in line.systems}
         others = [one for one in session.systems if one.name in affected and env.get(one.name) != one.env]
         why = " (with other variables of --env)" if others else ""
-        example = f"{affected[0]}{_SIGN}{before[affected[0]][:_SHOWN]}"
         raise UsageError(
             f"holds results of other builds of {', '.join(affected)}{why}; give --restart to measure these "
             "systems anew and use nothing of the earlier builds, or --keep-both to measure them beside the "
             f"earlier builds, which are then called {example} and so on"
         )
     notes = []
+    if affected:
+        fate = "are not used any more" if choice == "restart" else f"stay, as {example} and so on"
+        notes.append(f"built again since the last call: {', '.join(affected)}; their earlier cells {fate}")
     if sessions[-1].machine not in (None, session.machine):
         notes.append("the machine is not the one of the last call, or it has another kernel")
     # Of a build that only failed there is nothing to keep.

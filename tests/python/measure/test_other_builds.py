@@ -103,7 +103,12 @@ def test_both_builds_side_by_side(tmp_path: Path) -> None:
     build_again(tmp_path)
     earlier = f"fast@{builds(out)[0][:8]}"
     expected = {"fast": AFTER, "slow": SLOW, earlier: BEFORE}
-    found = finish([*words, "--keep-both"])
+    command = [*program([*words, "--keep-both"]), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (
+        f"{out}: built again since the last call: fast; their earlier cells stay, as {earlier}" in done.stderr
+    )
+    found = json.loads(done.stdout)
     assert metgs(found) == pytest.approx(expected, rel=0.1)
     assert metgs(finish(words)) == metgs(found), "the choice is in the folder"
     shown = subprocess.run(program(words), capture_output=True, text=True, check=True).stdout
