@@ -1,4 +1,4 @@
-# Sourced by the `setup` of a system that must be built or fetched: once for all checkouts of a user.
+# Sourced by the `setup` of a system that must be built or fetched: once for all checkouts of a user, in $XDG_CACHE_HOME or ~/.cache.
 #
 #     begin NAME KEY "$@"    with `--where` says where it is, or would be, and ends; ends, too, if it is there; else goes to a
 #                            new folder. KEY is what the build is made of, such as a version.
@@ -7,7 +7,10 @@
 #
 # A build that fails leaves nothing.
 set -euo pipefail
-cache=$(realpath --canonicalize-missing "${XDG_CACHE_HOME:-$HOME/.cache}/taskgrain")  # holds in every folder
+cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
+# Without a home, as in a container, the checkout keeps it.
+[[ -n $cache ]] && mkdir -p "$cache/taskgrain" 2>/dev/null || cache=$(dirname "${BASH_SOURCE[0]}")/../build/cache
+cache=$(realpath --canonicalize-missing "$cache/taskgrain")  # holds in every folder
 
 say() { printf '\033[1m%s:\033[0m %s\n' "$system" "$*" >&2; }
 

@@ -4,7 +4,7 @@ rust=$(realpath "$(dirname "${BASH_SOURCE[0]}")")
 source "$rust/../../tools/build_once.sh"
 
 fetch_crates() {
-  local name=$1 version key file home=${CARGO_HOME:-$HOME/.cargo}
+  local name=$1 version key file home=${CARGO_HOME:-${HOME:-}/.cargo}
   version=$(cargo --version | cut -d ' ' -f 2)  # each has an index of its own
   key=$(cat "$rust/Cargo.toml" "$rust/../../systems/$name/Cargo.toml" | sha256sum | head -c 12)
   begin "$name-crates" "$version-$key" "${@:2}"
