@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
 from driver_process import REPOSITORY, marked
+from packaging.requirements import Requirement
 
 
 def requirements(*arguments: str) -> list[str]:
@@ -50,11 +52,16 @@ def test_every_group_and_its_needs_are_found() -> None:
         assert Path(program).stat().st_mode & 0o111, f"{program} can be run"
 
 
-def test_the_projects_own_needs_are_its_pins() -> None:
+def test_the_projects_own_needs_are_ranges_with_a_pin_in_each() -> None:
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
-    assert requirements("project") == project["dependencies"]
-    dev = requirements("project", "dev")[len(project["dependencies"]) :]
-    assert dev == project["optional-dependencies"]["dev"]
+    extras = project["optional-dependencies"]
+    dev = requirements("project", "dev")
+    assert dev == [*requirements("project"), *extras["dev"]] == [*project["dependencies"], *extras["dev"]]
+    pins = dict(line.split("==") for line in (REPOSITORY / "tools/pins.txt").read_text().splitlines()[1:])
+    for text in [*project["dependencies"], *extras["export"], *extras["productivity"]]:
+        one = Requirement(text)
+        assert one.specifier.contains(pins.pop(one.name)) and "==" not in text, one
+    assert not pins
 
 
 @pytest.mark.parametrize("arguments", ((), ("apt", "default")))
@@ -86,7 +93,8 @@ class Checkout:
         for file in (REPOSITORY / "systems").glob("*/system.toml"):
             shutil.copyfile(file, folder / file.relative_to(REPOSITORY))
         shutil.copyfile(REPOSITORY / "Makefile", folder / "Makefile")
-        self.program("tools/setup", "echo setup >>did; mkdir -p .venv/bin; touch .venv/bin/python")
+        done = "mkdir -p .venv/bin; touch .venv/bin/python; pwd >.venv/.place"
+        self.program("tools/setup", f"echo setup >>did; {done}")
         self.program("tools/build", "echo build >>did; mkdir -p build/installed/taskgrain")
 
     def write(self, name: str, text: str = "") -> None:
@@ -160,6 +168,14 @@ def test_what_is_lost_needs_setup(checkout: Checkout) -> None:
     assert checkout.make("setup") == ["setup", "build"]
 
 
+def test_a_checkout_that_was_moved_needs_setup(
+    checkout: Checkout, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    checkout.folder = shutil.move(checkout.folder, tmp_path_factory.mktemp("my dir's") / "$ü #")
+    assert checkout.make("setup", "-j4") == ["setup", "build"]
+    assert checkout.make("setup") == []
+
+
 def test_the_tools_of_tests_and_other_groups_need_setup(checkout: Checkout) -> None:
     assert checkout.make("setup-dev") == ["setup", "build"]
     assert checkout.make("setup") == []
@@ -180,6 +196,8 @@ class Machine:
         for name in ("setup", "requirements.py"):
             self.program(f"tools/{name}", (REPOSITORY / "tools" / name).read_text())
         self.write("pyproject.toml", "[project]\ndependencies = ['own==1']\n")
+        self.write("tools/pins.txt", "")
+        self.write("CMakeLists.txt", "cmake_minimum_required(VERSION 3.24)\n")
         self.program("tools/build")
         self.program(".venv/bin/python", 'echo "$*" >>pip.log; [[ $* != *nowhere* ]]')
         for name in ("apt-get", "sudo"):
@@ -197,22 +215,22 @@ class Machine:
     def system(self, name: str, setup: str) -> None:
         self.write(f"systems/{name}/system.toml", f"[setup]\n{setup}\n")
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, **environment: str) -> subprocess.Popen[str]:
         path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
         return subprocess.Popen(
             [str(self.folder / "tools" / "setup"), *words],
-            env=os.environ | {"PATH": path, MARK: str(self.folder)},
+            env=os.environ | {"PATH": path, MARK: str(self.folder)} | environment,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
 
-    def set_up(self, *words: str) -> str:
-        """Runs it to its good end; returns what it says."""
+    def set_up(self, *words: str, code: int = 0, **environment: str) -> str:
+        """Runs it to its end; returns what it says."""
         self.write("pip.log", "")
-        with self.start(*words) as process:
+        with self.start(*words, **environment) as process:
             _, said = process.communicate()
-        assert process.returncode == 0, said
+        assert process.returncode == code, said
         return said
 
     def installed(self) -> list[str]:
@@ -265,6 +283,94 @@ def test_what_runs_beside_is_told_in_one_piece_and_may_fail(machine: Machine) ->
     bad = said[said.index("bad 1\nbad 2\nbad 3\n") :].splitlines()
     assert "setting up bad failed; its system will be absent" in bad[3]
     assert said.count("absent") == 1
+
+
+APT = """
+[[ $* != *install* ]] || echo "$*" >>apt.log
+[[ $* != *nowhere* && $* != *jdk-17* ]] || { echo "E: Unable to locate package" >&2; exit 100; }
+"""
+
+
+def test_a_package_that_apt_has_not_keeps_no_other_away(machine: Machine) -> None:
+    machine.program("bin/apt-get", APT)
+    machine.program("bin/sudo", 'while [[ $1 == -n ]]; do shift; done; exec "$@"')
+    debian = "{ nowhere = '/include/absent.h', 'jdk-17|jdk-21' = 'absent', there = '/include/also/absent.h' }"
+    machine.system("picky", f"debian = {debian}")
+    said = machine.set_up()
+    asked = [line.split("recommends ")[1] for line in (machine.folder / "apt.log").read_text().splitlines()]
+    assert asked[-5:] == ["jdk-17 nowhere there", "jdk-17", "jdk-21", "nowhere", "there"]
+    assert said.count("apt-get could not install") == 1
+    assert "apt-get could not install nowhere" in said
+    assert "without absent.h there is no picky (Debian: nowhere)" in said
+
+
+@pytest.mark.parametrize(
+    ("program", "script", "words"),
+    (
+        (
+            "bin/cmake",
+            "echo cmake version 3.22.1",
+            ("is CMake 3.22.1; 3.24 or newer is needed", "pip install cmake"),
+        ),
+        ("bin/g++", "exit 1", ("g++ cannot compile C++20; set CXX",)),
+        ("bin/python3", "exit 1", ("'python3' is not Python 3.11 or newer",)),
+    ),
+)
+def test_what_is_too_old_is_named_before_anything_is_built(
+    machine: Machine, program: str, script: str, words: tuple[str, ...]
+) -> None:
+    machine.program(program, script)
+    said = machine.set_up(code=1)
+    assert all(word in said for word in words), said
+    assert not (machine.folder / "pip.log").read_text()
+
+
+@pytest.mark.parametrize("sign", (";", ":", '"', "\\"))
+def test_a_path_that_cannot_be_is_refused_at_once(tmp_path: Path, sign: str) -> None:
+    said = Machine(tmp_path / f"a{sign}b").set_up(code=1)
+    assert "has a character that CMake or PATH cannot have" in said and said.count("\n") == 1
+
+
+def test_a_folder_where_nothing_runs_is_refused_at_once(machine: Machine) -> None:
+    (machine.folder / "tools/setup").chmod(0o644)
+    done = subprocess.run(["bash", machine.folder / "tools/setup"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "mounted noexec" in done.stderr
+
+
+@pytest.mark.submission
+def test_what_is_set_for_other_programs_changes_nothing(tmp_path: Path) -> None:
+    """A real environment, which as uv makes it has no pip, and real calls of pip."""
+    machine = Machine(tmp_path / "my dir's #$ü")
+    shutil.rmtree(machine.folder / ".venv")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", machine.folder / ".venv"], check=True)
+    wheels = {"scikit_build_core": "1.1.2", "nanobind": "3.1.0", "own": "1", "plain": "1"}
+    (machine.folder / "wheels").mkdir()
+    for name, version in wheels.items():
+        with zipfile.ZipFile(machine.folder / f"wheels/{name}-{version}-py3-none-any.whl", "w") as wheel:
+            about = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+            wheel.writestr(f"{name}-{version}.dist-info/METADATA", about)
+            head = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            wheel.writestr(f"{name}-{version}.dist-info/WHEEL", head)
+            wheel.writestr(f"{name}-{version}.dist-info/RECORD", "")
+    links = (machine.folder / "wheels").as_uri()
+    machine.write("pip.conf", f"[global]\nno-index = true\nfind-links = {links}\n[install]\nuser = true\n")
+    machine.write("limits.txt", "nanobind<3\n")
+    machine.write("modules/pip.py", "raise ImportError('of the module system')\n")
+    machine.write(".venv/.pyproject.toml", (machine.folder / "pyproject.toml").read_text())
+    machine.set_up(
+        PIP_CONFIG_FILE=str(machine.folder / "pip.conf"),
+        PIP_CONSTRAINT=str(machine.folder / "limits.txt"),
+        PIP_FIND_LINKS="",
+        PIP_USER="1",
+        PIP_TARGET="elsewhere",
+        PYTHONPATH=str(machine.folder / "modules"),
+        CDPATH="/tmp",
+        HOME="",
+    )
+    found = {one.name.split("-")[0] for one in machine.folder.glob(".venv/lib/*/site-packages/*.dist-info")}
+    assert found == {"pip", *wheels} | ({"setuptools"} & found)
+    assert not (machine.folder / "elsewhere").exists()
 
 
 @pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGTERM))
