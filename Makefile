@@ -9,7 +9,8 @@
 # make format  C and C++ as .clang-format says
 
 SHELL := /bin/bash
-unexport BASH_ENV CDPATH GREP_OPTIONS PYTHONPATH PYTHONHOME OMP_NUM_THREADS  # of the user's shell, for other programs
+.SHELLFLAGS := -pc  # without BASH_ENV, CDPATH and the functions of the user's shell
+unexport BASH_ENV CDPATH GREP_OPTIONS PYTHONPATH PYTHONHOME OMP_NUM_THREADS  # meant for other programs
 .NOTPARALLEL:  # set-up once, and what is measured alone; ninja compiles in parallel
 export CXX  # g++ unless somebody says otherwise: pip's builds and the others share what ccache keeps by the compiler's name
 taskgrain := .venv/bin/taskgrain
@@ -66,7 +67,7 @@ lost := $(shell [[ -e build/installed/taskgrain && -e .venv/bin/python && "$$(ca
 .PHONY: lost
 .venv/.installed.$(GROUPS) .venv/.installed-dev.$(GROUPS): .venv/.installed%: \
   pyproject.toml tools/setup tools/requirements.py tools/build_once.sh $(wildcard systems/*/setup systems/*/Cargo.toml src/rust/*) $(needs) $(lost)
-	@bash tools/setup $(if $(filter -dev.%,$*),--dev) --groups $(lastword $(subst ., ,$*))
+	@bash -p tools/setup $(if $(filter -dev.%,$*),--dev) --groups $(lastword $(subst ., ,$*))
 	@$(touch)
 
 built := $(shell find CMakeLists.txt cmake include src systems tools/build -type f -not -name '*.py' -not -name system.toml)

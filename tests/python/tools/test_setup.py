@@ -115,6 +115,8 @@ class Checkout:
         """What `make` runs, of `setup` and `build`."""
         outer = ("MAKEFLAGS", "MFLAGS")  # of the make that runs the tests
         environment = {name: value for name, value in os.environ.items() if name not in outer}
+        environment["BASH_ENV"] = str(self.folder / "noise")  # of a site; make's shells pass over it
+        self.write("noise", "echo noise; cd /")
         self.write("did")
         subprocess.run(["make", *arguments], cwd=self.folder, env=environment, check=True)
         return (self.folder / "did").read_text().split()
