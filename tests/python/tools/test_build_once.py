@@ -6,6 +6,8 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
+
 TOOL = Path(__file__).resolve().parents[3] / "tools" / "build_once.sh"
 BUILD = 'mkdir -p "stage$where"; echo built >"stage$where/engine.txt"; finish'
 
@@ -38,6 +40,15 @@ def test_builds_once(tmp_path: Path) -> None:
 def test_a_relative_cache_holds_in_every_folder(tmp_path: Path) -> None:
     assert setup(tmp_path, cache="cache").returncode == 0
     assert "taskgrain/engine-1.0/engine.txt" in kept(tmp_path)
+
+
+@pytest.mark.parametrize("home", ("", "/proc/nobody"))
+def test_without_a_home_the_checkout_keeps_it(tmp_path: Path, home: str) -> None:
+    script = tmp_path / "setup"
+    script.write_text(f'#!/usr/bin/env bash\nsource {TOOL}\nbegin engine 1.0 "$@"\n')
+    environment = {"PATH": os.environ["PATH"]} | ({"HOME": home} if home else {})
+    done = subprocess.run(["bash", script, "--where"], env=environment, capture_output=True, text=True)
+    assert done.stdout == f"{TOOL.parents[1]}/build/cache/taskgrain/engine-1.0\n", done.stderr
 
 
 def test_one_who_was_faster_keeps_what_there_is(tmp_path: Path) -> None:
