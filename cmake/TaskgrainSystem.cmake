@@ -74,7 +74,7 @@ function(_taskgrain_record_flags target)
     string(APPEND words "$<$<CONFIG:${type}>:${flags}>$<SEMICOLON>")
   endforeach()
   set(words "$<FILTER:${words}$<TARGET_PROPERTY:${target},COMPILE_OPTIONS>,EXCLUDE,^-W([^alp]|[alp][^$<COMMA>])>")
-  target_compile_definitions(${target} PRIVATE "TASKGRAIN_FLAGS=\"$<JOIN:${words}, >\"")
+  target_compile_definitions(${target} PRIVATE "TASKGRAIN_FLAGS=R\"flags($<JOIN:${words}, >)flags\"")
 endfunction()
 
 # What CMake gives to every C++ source of a build type, as a list.

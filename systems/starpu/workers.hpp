@@ -34,7 +34,12 @@ class StarpuWorkers {
     starpu_conf conf;
     starpu_conf_init(&conf);
     conf.ncpus = number_;
-    conf.ncuda = conf.nopencl = conf.nmic = conf.nmpi_ms = 0;
+#if STARPU_MAJOR_VERSION == 1 && STARPU_MINOR_VERSION < 4
+    conf.nmic = 0;
+#else
+    conf.nhip = conf.nmax_fpga = conf.ntcpip_ms = 0;
+#endif
+    conf.ncuda = conf.nopencl = conf.nmpi_ms = 0;
     conf.catch_signals = 0;
     conf.not_launched_drivers = &first_;
     conf.n_not_launched_drivers = 1;

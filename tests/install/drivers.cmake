@@ -16,7 +16,7 @@ run(0 "taskgrain-default-driver is compiled with -O3 -DNDEBUG, because there is 
   ${drivers} -B ${BUILD}/installed -DCMAKE_PREFIX_PATH=${prefix})
 run(0 "" ${CMAKE_COMMAND} --build ${BUILD}/installed)
 says("\"flags\":\"-O3 -DNDEBUG\"" ${BUILD}/installed/driver)
-says("\"flags\":\"-O1 -fno-math-errno\"" ${BUILD}/installed/optimised)
+says("\"flags\":\"-O1 -fno-math-errno -DQUOTED=.\"a,b.\"\"" ${BUILD}/installed/optimised)
 says("\"flags\":\"-O2 -DQUOTED=.\"a,b.\"\"" ${BUILD}/installed/object)
 says("\"flags\":\"unknown\"" ${BUILD}/installed/plain)
 
