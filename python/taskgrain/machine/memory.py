@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from taskgrain.machine import cgroups
 from taskgrain.words import numbers, quantity
 
 MEMORY_VARIABLE = "TASKGRAIN_MEMORY"
@@ -14,8 +15,6 @@ _SHARE = 0.8
 _RESERVE_SHARE = 0.05
 _LARGEST_RESERVE = 2**30
 _PAGE = os.sysconf("SC_PAGE_SIZE")
-_CGROUPS = Path("/sys/fs/cgroup")
-_OWN_CGROUPS = Path("/proc/self/cgroup")
 _NO_LIMIT = 2**60
 """Version 1 of cgroups says about 2**63 where there is no limit."""
 
@@ -37,26 +36,14 @@ def _integer(file: Path) -> int | None:
 
 def _cgroup_rooms() -> Iterator[tuple[int, int]]:
     """For each control group that limits this process: its limit, and what it leaves."""
-    try:
-        lines = _OWN_CGROUPS.read_text("utf-8").splitlines()
-    except OSError:
-        return
-    for line in lines:
-        number, kinds, path = line.split(":", 2)
-        if number == "0":
-            root, names, cache = _CGROUPS, ("memory.max", "memory.current"), "inactive_file"
-        elif "memory" in kinds.split(","):
-            root, cache = _CGROUPS / "memory", "total_inactive_file"
-            names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
-        else:
-            continue
-        group = root / path.lstrip("/")
-        for folder in (group, *group.parents):
+    for version_2, names, cache in (
+        (True, ("memory.max", "memory.current"), "inactive_file"),
+        (False, ("memory.limit_in_bytes", "memory.usage_in_bytes"), "total_inactive_file"),
+    ):
+        for folder in cgroups.folders("memory", version_2):
             limit, used = (_integer(folder / name) for name in names)
             if limit is not None and used is not None and limit < _NO_LIMIT:
                 yield limit, max(0, limit - used + _cache(folder / "memory.stat", cache))
-            if folder == root:
-                break
 
 
 def _cache(file: Path, name: str) -> int:

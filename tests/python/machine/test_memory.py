@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from made_cgroups import made_cgroups
 from waiting import wait_until
 
 from taskgrain.machine import memory
@@ -94,20 +95,16 @@ def test_a_machine_that_runs_out_of_memory(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_control_groups_limit_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     # Both versions of control groups at once; a test may rarely make one of its own.
-    group = tmp_path / "a" / "b"
-    group.mkdir(parents=True)
-    (group / "memory.max").write_text("max\n")
-    (group / "memory.current").write_text("1000\n")
-    (tmp_path / "a" / "memory.max").write_text("100000\n")
-    (tmp_path / "a" / "memory.current").write_text("40000\n")
-    (tmp_path / "a" / "memory.stat").write_text("anon 30000\ninactive_file 5000\n")
-    old = tmp_path / "memory" / "c"
-    old.mkdir(parents=True)
-    (old / "memory.limit_in_bytes").write_text("90000\n")
-    (old / "memory.usage_in_bytes").write_text("10000\n")
-    (tmp_path / "own").write_text("0::/a/b\n4:cpu,memory:/c\n")
-    monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
-    monkeypatch.setattr(memory, "_OWN_CGROUPS", tmp_path / "own")
+    files: dict[str, object] = {
+        "v2/a/b/memory.max": "max",
+        "v2/a/b/memory.current": 1000,
+        "v2/a/memory.max": 100000,
+        "v2/a/memory.current": 40000,
+        "v2/a/memory.stat": "anon 30000\ninactive_file 5000",
+        "v1/memory/c/memory.limit_in_bytes": 90000,
+        "v1/memory/c/memory.usage_in_bytes": 10000,
+    }
+    made_cgroups(tmp_path, monkeypatch, "0::/a/b\n4:cpu,memory:/c", files)
     assert memory.available_bytes() == 65000
     assert memory.total_bytes() == 90000
 
@@ -115,27 +112,19 @@ def test_control_groups_limit_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 def test_without_a_control_group_the_machine_alone_limits_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(memory, "_OWN_CGROUPS", tmp_path / "none")
+    made_cgroups(tmp_path, monkeypatch, "", {})
     assert memory.total_bytes() == psutil.virtual_memory().total
-    group = tmp_path / "memory"
-    group.mkdir()
     # Version 1 says a number where there is no limit.
-    (group / "memory.limit_in_bytes").write_text("9223372036854771712\n")
-    (group / "memory.usage_in_bytes").write_text("10000\n")
-    (tmp_path / "own").write_text("12:memory:/\n1:name=systemd:/\n")
-    monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
-    monkeypatch.setattr(memory, "_OWN_CGROUPS", tmp_path / "own")
+    names = ("v1/memory/memory.limit_in_bytes", "v1/memory/memory.usage_in_bytes")
+    files: dict[str, object] = dict(zip(names, (9223372036854771712, 10000), strict=True))
+    made_cgroups(tmp_path, monkeypatch, "12:memory:/\n1:name=systemd:/", files)
     assert memory.total_bytes() == psutil.virtual_memory().total
 
 
 def test_a_group_that_is_over_its_limit_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    (tmp_path / "memory.max").write_text("1000\n")
-    (tmp_path / "memory.current").write_text("1500\n")
-    (tmp_path / "own").write_text("0::/\n")
-    monkeypatch.setattr(memory, "_CGROUPS", tmp_path)
-    monkeypatch.setattr(memory, "_OWN_CGROUPS", tmp_path / "own")
+    made_cgroups(tmp_path, monkeypatch, "0::/", {"v2/memory.max": 1000, "v2/memory.current": 1500})
     assert memory.available_bytes() == 0
 
 
