@@ -1,9 +1,10 @@
-"""Which build of its system a line is of: runs of two builds never meet in one cell.
+"""Which build of its system a line is of, and of which machine: runs of two never meet in one cell.
 
 A line is of the session whose line stands before it, and a session names the build of each system and
 reference. The last build has the plain names. Cells of an earlier one are called `mpi@ab12cd34/…`, after its
-hash; those that the user had measured anew (`--restart`) are not used. Nobody knows of which build the lines
-before the first session are; they are taken to be of the build that the next session names.
+hash, and those of another machine `mpi@ab12cd34.0f3a9b21/…`; those that the user had measured anew
+(`--restart`) are not used. Nobody knows of which build the lines before the first session are; they are taken
+to be of the build that the next session names.
 """
 
 from __future__ import annotations
@@ -39,17 +40,18 @@ def placed(lines: Sequence[Line]) -> list[Placed]:
     """All lines, in order."""
     starts = [index for index, line in enumerate(lines) if isinstance(line, SessionLine)]
     builds = builds_known(lines)
-    newest = builds[-1]
+    newest, machines = builds[-1], _machines_known(lines)
     replaced: set[str] = set()
     found: list[Placed] = []
     end = len(lines)
     # Backwards, because what comes later decides about names.
-    for start, known in reversed([*zip([0, *starts], builds, strict=True)]):
+    for start, known, machine in reversed([*zip([0, *starts], builds, machines, strict=True)]):
+        moved = machine if machine != machines[-1] else None
         first = lines[start] if start < end else None
         names = {
-            name: f"{name}{_SIGN}{build[:_SHOWN]}"
+            name: _earlier(name, build, moved)
             for name, build in known.items()
-            if name in replaced or build != newest[name]
+            if moved or name in replaced or build != newest[name]
         }
         found += [_placed(line, names, replaced) for line in reversed(lines[start:end])]
         if isinstance(first, SessionLine):
@@ -69,6 +71,21 @@ def builds_known(lines: Sequence[Line]) -> list[dict[str, str]]:
     for one in sessions:
         found.append({**found[-1], **one.builds})
     return found
+
+
+def _machines_known(lines: Sequence[Line]) -> list[str | None]:
+    """The machine before the first session, and in each of them. A session that does not name it is on that
+    of the one before, or else of the next that names it."""
+    sessions = [line for line in lines if isinstance(line, SessionLine)]
+    found = [next((one.machine for one in sessions if one.machine), None)]
+    for one in sessions:
+        found.append(one.machine or found[-1])
+    return found
+
+
+def _earlier(name: str, build: str, machine: str | None) -> str:
+    """The name of a system in an earlier build, and on another machine."""
+    return f"{name}{_SIGN}{build[:_SHOWN]}{f'.{machine[:_SHOWN]}' if machine else ''}"
 
 
 def _placed(line: Line, names: Mapping[str, str], replaced: set[str]) -> Placed:
@@ -97,7 +114,8 @@ def _placed(line: Line, names: Mapping[str, str], replaced: set[str]) -> Placed:
 def opened(lines: Sequence[Line], session: SessionLine, choice: Choice) -> tuple[SessionLine, list[str]]:
     """The session as it goes on after these lines, and what to tell the user.
 
-    Raises `UsageError` where it has other builds than the lines and the user has not chosen what to do.
+    Raises `UsageError` where it has other builds than the lines, or is on another machine, and the user has
+    not chosen what to do.
     """
     sessions = [line for line in lines if isinstance(line, SessionLine)]
     attempts = any(isinstance(line, Attempt) for line in lines)
@@ -107,26 +125,36 @@ def opened(lines: Sequence[Line], session: SessionLine, choice: Choice) -> tuple
     before: dict[str, str] = {}
     for one in sessions:
         before |= one.builds
-    changed = [name for name, build in session.builds.items() if before.get(name, build) != build]
+    machine = _machines_known(lines)[-1]
+    moved = machine if machine not in (None, session.machine) else None
+    changed = [name for name, build in session.builds.items() if moved or before.get(name, build) != build]
     systems = {line.cell.partition("/")[0] for line in lines if isinstance(line, OfCell)}
     measured = {line.cell.partition("/")[0] for line in lines if isinstance(line, Attempt)}
     affected = [name for name in changed if name in measured]
-    example = f"{affected[0]}{_SIGN}{before[affected[0]][:_SHOWN]}" if affected else ""
+    example = _earlier(affected[0], before.get(affected[0], ""), moved) if affected else ""
+    what = _of_machine(sessions[-1], session) if moved else f"other builds of {', '.join(affected)}"
     if affected and choice == "refuse":
         env = {one.name: one.env for line in sessions for one in line.systems}
         others = [one for one in session.systems if one.name in affected and env.get(one.name) != one.env]
-        why = " (with other variables of --env)" if others else ""
+        why = " (with other variables of --env)" if others and not moved else ""
         raise UsageError(
-            f"holds results of other builds of {', '.join(affected)}{why}; give --restart to measure these "
-            "systems anew and use nothing of the earlier builds, or --keep-both to measure them beside the "
-            f"earlier builds, which are then called {example} and so on"
+            f"holds results of {what}{why}; give --restart to measure these systems anew and use nothing of the "
+            "earlier results, or --keep-both to measure them beside the earlier results, which are then "
+            f"called {example} and so on"
         )
     notes = []
     if affected:
         fate = "are not used any more" if choice == "restart" else f"stay, as {example} and so on"
-        notes.append(f"built again since the last call: {', '.join(affected)}; their earlier cells {fate}")
-    if sessions[-1].machine not in (None, session.machine):
-        notes.append("the machine is not the one of the last call, or it has another kernel")
+        since = f"measured before on {what}" if moved else "built again since the last call"
+        notes.append(f"{since}: {', '.join(affected)}; their earlier cells {fate}")
     # Of a build that only failed there is nothing to keep.
     restarted = changed if choice == "restart" else [one for one in changed if one in systems - measured]
     return replace(session, restarted=tuple(restarted)), notes
+
+
+def _of_machine(there: SessionLine, here: SessionLine) -> str:
+    """The machine of a session, by how it differs from the one here."""
+    for what, one, other in (("machine", there.cpu, here.cpu), ("kernel", there.kernel, here.kernel)):
+        if one and other and one != other:
+            return f"another {what} ({one} there, {other} here)"
+    return f"another machine ({there.host or 'its name is not known'}: other cores, caches, memory or kernel)"

@@ -207,9 +207,10 @@ def _measurement(
         sessions=tuple(found.sessions),
         conditions=Conditions(
             machine=session.line.machine,
-            kernel=_text(machine.get("kernel")),
-            cpu=_text(cpu.get("model")),
-            governor=_text(governor),
+            # The file is of the first session's machine; older sessions do not say theirs.
+            kernel=session.line.kernel or _text(machine.get("kernel")),
+            cpu=session.line.cpu or _text(cpu.get("model")),
+            governor=session.line.governor if session.line.cpu else _text(governor),
             processors=session.line.cores or None,
             reference=program,
             reference_build=session.builds.get(program),

@@ -140,12 +140,39 @@ def test_of_a_build_that_only_failed_nothing_is_kept() -> None:
     assert opened(lines, of(session(ONE)), "refuse")[0].restarted == ()
 
 
-def test_the_user_is_told_of_unknown_builds_and_of_another_machine() -> None:
+def test_machines_never_meet_in_a_cell_either() -> None:
+    here, there = {"machine": "a" * 16}, {"machine": "b" * 16}
+    old, reference = MPI.replace("mpi", "mpi@11111111.aaaaaaaa"), f"{PROGRAM}@11111111.aaaaaaaa"
+    lines = [session(ONE, **here), made.REFERENCE, run(), session(ONE, **there), run()]
+    assert shown(lines) == [reference, old, MPI]
+    assert shown([*lines, session(ONE, **here)])[:2] == [PROGRAM, MPI], "it goes on under its plain name"
+    assert shown([session(ONE), run(), *lines[:1], session(ONE), run()]) == [MPI, MPI], "not known: the same"
+    newer = [*lines[:3], session(TWO, restarted=["mpi"], **there), run()]
+    assert shown(newer)[1:] == [f"[{old}]", MPI]
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"cpu": "EPYC"}, r"another machine \(Xeon there, EPYC here\)"),
+        ({"cpu": "Xeon", "kernel": "6.2"}, r"another kernel \(6.1 there, 6.2 here\)"),
+        ({}, r"another machine \(node7: other cores"),
+    ],
+)
+def test_the_user_is_told_of_another_machine_and_chooses(told: Mapping[str, Any], said: str) -> None:
+    before = session(ONE, machine="a", cpu="Xeon", kernel="6.1", host="node7")
+    now = of(session(ONE, machine="b", **told))
+    with pytest.raises(UsageError, match=said + r".*--restart .*--keep-both .*mpi@11111111\.a and so on"):
+        opened(stored(before, run()), now, "refuse")
+    assert opened(stored(before, run()), now, "keep")[0].restarted == ()
+    assert opened(stored(before, run(), run("tbb")), now, "restart")[0].restarted == ("mpi", "tbb", PROGRAM)
+    assert opened(stored(before), now, "refuse") == (now, []), "nothing was measured there"
+
+
+def test_the_user_is_told_of_unknown_builds() -> None:
     (note,) = opened(stored(run()), of(session(ONE)), "refuse")[1]
     assert "unknown builds" in note
     assert opened([], of(session(ONE)), "refuse")[1] == []
-    (note,) = opened(stored(session(ONE, machine="a")), of(session(ONE, machine="b")), "refuse")[1]
-    assert "machine" in note
 
 
 def test_no_reader_mixes_builds(tmp_path: Path) -> None:
