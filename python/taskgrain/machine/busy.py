@@ -1,5 +1,5 @@
 """What the system counts while something is measured: how much of the cores other processes and the
-hypervisor took, how often a driver was interrupted, and energy."""
+hypervisor took, how often a driver was interrupted, for how long a quota stopped it, and energy."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from taskgrain.machine import energy
+from taskgrain.machine.cgroups import throttled_seconds
 from taskgrain.machine.processes import cpu_seconds
 
 BUSY_SHARE = 0.03
@@ -62,13 +63,20 @@ def involuntary_switches(pid: int) -> int:
 
 
 def left_alone(
-    seconds: Sequence[float | None], waited: Sequence[float | None], busy: float, steal: float
+    seconds: Sequence[float | None],
+    waited: Sequence[float | None],
+    busy: float,
+    steal: float,
+    throttled: float = 0.0,
 ) -> list[float]:
     """Returns the times of the repeats of a request that others left alone.
 
     If others took a part of the cores during a request, a repeat of it may have passed between: how long its
-    threads waited for their processors tells, where it is known. No thread waits visibly for the hypervisor.
+    threads waited for their processors tells, where it is known. No thread waits visibly for the hypervisor,
+    nor for the quota of its control group.
     """
+    if throttled > 0.0:
+        return []
     if busy <= BUSY_SHARE:
         return [one for one in seconds if one is not None]
     if steal > BUSY_SHARE:
@@ -89,6 +97,8 @@ class Busy:
     """Involuntary context switches of the processes that were measured."""
     joules: float | None = None
     """Energy of all processors, whoever used it; None where it cannot be read."""
+    throttled: float = 0.0
+    """Seconds for which the quota of the control group stopped threads, all together."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +107,7 @@ class _Reading:
     processes: dict[int, float]
     ticks: dict[int, list[int]]
     energy: energy.Reading = field(default_factory=dict)
+    throttled: float = 0.0
 
 
 class BusyWatch:
@@ -114,7 +125,9 @@ class BusyWatch:
 
     @staticmethod
     def _read() -> _Reading:
-        return _Reading(time.perf_counter(), _all_cpu_seconds(), cpu_ticks(), energy.read())
+        return _Reading(
+            time.perf_counter(), _all_cpu_seconds(), cpu_ticks(), energy.read(), throttled_seconds()
+        )
 
     def end(self, own: Collection[int]) -> Busy:
         """What has passed since; this process is no other."""
@@ -145,4 +158,5 @@ class BusyWatch:
         whole = wall * max(1, len(self._cores))
         switches = max(0, sum(map(involuntary_switches, own)) - self._switches)
         share = min(1.0, (max(others, unseen, 0.0) + steal) / whole)
-        return Busy(share, min(1.0, steal / whole), switches, energy.joules(start.energy, end.energy))
+        joules, stopped = energy.joules(start.energy, end.energy), max(0.0, end.throttled - start.throttled)
+        return Busy(share, min(1.0, steal / whole), switches, joules, stopped)

@@ -21,9 +21,11 @@ import psutil
 import taskgrain
 from taskgrain import _core
 from taskgrain.machine.busy import BUSY_SHARE, BusyWatch
+from taskgrain.machine.cgroups import cpu_limit
 from taskgrain.machine.commit import commit
 from taskgrain.machine.processes import descendants
 from taskgrain.machine.topology import caches, choose_cores, frequency, read_text, topology
+from taskgrain.machine.topology import notices as topology_notices
 from taskgrain.words.warnings import Notice, notice
 
 _COMPILERS = ("gcc", "g++", "clang", "nvcc", "mpirun")
@@ -50,29 +52,6 @@ def _hypervisor() -> str:
         return ""
     vendor = read_text(Path("/sys/class/dmi/id/sys_vendor"))
     return read_text(Path("/sys/hypervisor/type")) or vendor or "unknown"
-
-
-def cpu_limit() -> float | None:
-    """CPU time per wall time that the control group allows, in cores; None without a limit."""
-    path = "/"
-    for line in read_text(Path("/proc/self/cgroup")).splitlines():
-        parts = line.split(":", 2)
-        if len(parts) == 3 and (parts[1] == "" or "cpu" in parts[1].split(",")):
-            path = parts[2]
-            break
-    limits: list[float] = []
-    folder = Path("/sys/fs/cgroup") / path.lstrip("/")
-    for one in [folder, *folder.parents]:
-        words = read_text(one / "cpu.max").split()
-        if len(words) == 2 and words[0].isdigit() and int(words[1]):
-            limits.append(int(words[0]) / int(words[1]))
-        if one == Path("/sys/fs/cgroup"):
-            break
-    for base in (Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup/cpu") / path.lstrip("/")):
-        quota, period = read_text(base / "cpu.cfs_quota_us"), read_text(base / "cpu.cfs_period_us")
-        if quota.isdigit() and period.isdigit() and int(period):
-            limits.append(int(quota) / int(period))
-    return min(limits) if limits else None
 
 
 def _os_name() -> str:
@@ -134,6 +113,8 @@ def facts(packages: Iterable[str] = ()) -> dict[str, object]:
             "smt": bool(place.siblings),
             "smt_siblings": [list(group) for group in place.siblings],
             "available": list(place.available),
+            "default": list(choose_cores(0)),
+            "kinds": {name: list(cpus) for name, cpus in place.kinds},
             "caches": caches(),
             "frequency": frequency(),
             "limit": cpu_limit(),
@@ -238,8 +219,7 @@ def warnings(machine: dict[str, object], now: State) -> list[Notice]:
     governor = cpu["frequency"].get("governor")
     if governor not in (None, "performance"):
         found.append(notice("clock_governor", governor=governor))
-    if cpu["limit"] is not None and cpu["limit"] < len(cpu["available"]):
-        found.append(notice("cpu_limit", limit=cpu["limit"], cores=len(cpu["available"])))
+    found += topology_notices(cpu["default"])
     if machine["hypervisor"]:
         found.append(notice("virtual_machine"))
     return found

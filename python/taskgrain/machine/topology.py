@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from taskgrain.machine.cgroups import cpu_limit
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError
+from taskgrain.words.warnings import Notice, notice
 
 _CPUS = Path("/sys/devices/system/cpu")
+_INTEL = Path("/sys/devices")
+_OF_INTEL = {"cpu_core": "performance", "cpu_atom": "efficiency", "cpu_lowpower": "low power"}
+"""The folders of hybrid processors, the fastest cores first; see perf-intel-hybrid(1)."""
+_SLOWER = 0.9
+"""Cores of one kind may differ by less: some processors clock their best cores a little higher."""
 _NODES = Path("/sys/devices/system/node")
 
 
@@ -38,12 +45,24 @@ class Topology:
     """Processors by number, of those this process may use."""
 
     available: tuple[int, ...]
-    """One per physical core first, the other hardware threads of the same cores after them."""
+    """One per physical core first, the fastest cores first, and the other hardware threads of the same cores
+    after them."""
     physical_cores: int
     sockets: int
     siblings: tuple[tuple[int, ...], ...]
     """Hardware threads that share a core; empty without SMT."""
     numa: dict[int, tuple[int, ...]]
+    kinds: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Names and processors of the kinds of core, the fastest first; empty where all are of one."""
+
+    def kind_of(self, cpu: int) -> int:
+        """The kind of a processor, by its place in `kinds`."""
+        return next((index for index, (_, cpus) in enumerate(self.kinds) if cpu in cpus), 0)
+
+    @property
+    def default(self) -> tuple[int, ...]:
+        """One processor of each core of the fastest kind."""
+        return tuple(one for one in self.available[: self.physical_cores] if self.kind_of(one) == 0)
 
 
 def topology() -> Topology:
@@ -64,19 +83,48 @@ def topology() -> Topology:
         int(folder.name[4:]): tuple(parse_list(read_text(folder / "cpulist")))
         for folder in sorted(_NODES.glob("node[0-9]*"))
     }
+    kinds = _kinds(mine)
+    slower = {cpu: index for index, (_, cpus) in enumerate(kinds) for cpu in cpus}
     return Topology(
-        available=tuple(sorted(mine, key=lambda cpu: (rank(cpu), cpu))),
+        available=tuple(sorted(mine, key=lambda cpu: (rank(cpu), slower.get(cpu, 0), cpu))),
         physical_cores=sum(rank(cpu) == 0 for cpu in mine),
         sockets=len(packages),
         siblings=tuple(sorted({group for group in threads.values() if len(group) > 1})),
         numa=numa,
+        kinds=kinds,
     )
+
+
+def _kinds(mine: Sequence[int]) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The kinds of core of some processors: as Intel's hybrid processors name them, or by what the kernel
+    says of each one's capacity or highest clock."""
+    named = {
+        name: tuple(cpu for cpu in parse_list(read_text(_INTEL / folder / "cpus")) if cpu in mine)
+        for folder, name in _OF_INTEL.items()
+    }
+    found = tuple((name, cpus) for name, cpus in named.items() if cpus)
+    for file, unit, text in (
+        ("cpu_capacity", 1, "capacity {:g}"),
+        ("cpufreq/cpuinfo_max_freq", 1e6, "up to {:g} GHz"),
+    ):
+        if len(found) > 1:
+            break
+        told = {cpu: read_text(_CPUS / f"cpu{cpu}" / file) for cpu in mine}
+        if all(value.isdigit() for value in told.values()):
+            groups: list[list[int]] = []
+            for cpu in sorted(mine, key=lambda cpu: (-int(told[cpu]), cpu)):
+                if not groups or int(told[cpu]) < _SLOWER * int(told[groups[-1][0]]):
+                    groups.append([])
+                groups[-1].append(cpu)
+            found = tuple((text.format(int(told[one[0]]) / unit), tuple(sorted(one))) for one in groups)
+    return found if len(found) > 1 else ()
 
 
 def choose_cores(
     count: int, available: Sequence[int] | None = None, *, named: str = "--cores"
 ) -> tuple[int, ...]:
-    """The processors of a measurement on `count` cores; 0 means all physical ones.
+    """The processors of a measurement on `count` cores; 0 means one hardware thread of each core of the
+    fastest kind, and no more cores than the control group's quota keeps busy.
 
     Raises `InputError` for more than there are; `named` is what it calls them.
     """
@@ -84,13 +132,33 @@ def choose_cores(
         machine = topology()
         available = machine.available
         if count == 0:
-            count = machine.physical_cores
+            count = within_limit(len(machine.default), cpu_limit())
     count = count or len(available)
     if not 1 <= count <= len(available):
-        raise InputError(
-            named, count, f"1 to {len(available)}, what this process may use (0: all physical cores)"
-        )
+        raise InputError(named, count, f"1 to {len(available)}, what this process may use (0: the default)")
     return tuple(available[:count])
+
+
+def within_limit(count: int, limit: float | None) -> int:
+    """So many of `count` cores as a quota of `limit` cores keeps busy, one at least."""
+    return count if limit is None else max(1, min(count, int(limit)))
+
+
+def notices(cores: Sequence[int]) -> list[Notice]:
+    """What to know of a measurement on these processors: the quota stops it, or they are of several kinds."""
+    found, limit = [], cpu_limit()
+    if limit is not None and limit < len(cores):
+        found.append(notice("cpu_limit", limit=limit, cores=len(cores)))
+    kinds = list(dict.fromkeys(kinds_of(cores)))
+    if len(kinds) > 1:
+        found.append(notice("cores_differ", kinds=kinds, fastest=len(topology().default)))
+    return found
+
+
+def kinds_of(cores: Iterable[int]) -> tuple[str, ...]:
+    """The name of each one's kind; nothing where the machine has one kind."""
+    machine = topology()
+    return tuple(machine.kinds[machine.kind_of(core)][0] for core in cores) if machine.kinds else ()
 
 
 def caches() -> list[dict[str, object]]:

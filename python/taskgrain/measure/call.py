@@ -20,6 +20,7 @@ from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import REFERENCE, System
 from taskgrain.machine import facts as machine
+from taskgrain.machine.topology import kinds_of
 from taskgrain.measure import progress
 from taskgrain.measure.driver import DriverName
 from taskgrain.measure.experiments.experiment import Experiment
@@ -149,6 +150,7 @@ def measure(
             reporter=progress.reporter(quiet),
             experiment=experiment,
             judge=judge,
+            cores=cores,
             commands=commands,
         )
         stored = _known(store.history, cells)
@@ -229,14 +231,20 @@ def _session(
     found |= {name: builds.of_reference(name) for name in references}
     given = {one.name: environment.stored(one.given) for one in systems if one.given}
     withheld, libraries = environment.of_session(os.environ, [one.withholds for one in systems])
-    own = facts["taskgrain"]
+    own, cpu = facts["taskgrain"], facts["cpu"]
     return SessionLine(
         session=secrets.token_hex(4),
         machine=machine.fingerprint(facts),
         boot=machine.boot_id(),
         taskgrain=own["version"],
         commit=own["commit"] and own["commit"] + ("-dirty" if own["dirty"] else ""),
+        host=facts["host"],
+        cpu=cpu["model"],
+        kernel=facts["kernel"],
+        governor=cpu["frequency"].get("governor"),
+        limit=cpu["limit"],
         cores=tuple(cores),
+        kinds=kinds_of(cores),
         systems=tuple(Build(name=name, build=build, env=given.get(name)) for name, build in found.items()),
         withheld=withheld or None,
         libraries=libraries or None,

@@ -7,6 +7,7 @@ from typing import Any
 
 from taskgrain.drive.answers import DriverError
 from taskgrain.estimate.metg import Metg
+from taskgrain.machine.topology import notices
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
@@ -111,7 +112,7 @@ class Ends:
             threshold=self._plan.settings.threshold,
             rounds=state.experiment.rounds,
         )
-        said = _notices(state)
+        said = [*notices(self._plan.cores[: state.driver.cores or None]), *_notices(state)]
         if state.runs and not failed:
             line = _line(state.cell.name, state.experiment.result(state.reference, not state.experiment.done))
         elif not failed and not state.cut:
@@ -146,4 +147,6 @@ def _notices(state: CellState) -> list[Notice]:
     if state.disturbed > 0.1 * state.runs:
         repeated = state.stored.rejected
         found.append(notice("runs_disturbed", disturbed=state.disturbed, runs=state.runs, repeated=repeated))
+    if state.throttled:
+        found.append(notice("runs_throttled", throttled=state.throttled, runs=state.runs))
     return [*found, *([state.cut] if state.cut else [])]

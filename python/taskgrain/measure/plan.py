@@ -32,5 +32,7 @@ class Plan:
     """Measures the cells instead of the one that the settings name."""
     judge: Callable[[Sequence[CellState]], None] | None = None
     """Gets all cells of a workload after each of its rounds, and may end their experiments."""
+    cores: Sequence[int] = ()
+    """The processors that are measured on."""
     commands: bool = True
     """A command can measure a cell by itself, so that its first line names it."""

@@ -59,6 +59,8 @@ class CellState:
         """Seconds of the runs that count, without all that."""
         self.disturbed = 0
         """Runs that stayed disturbed after all repeats."""
+        self.throttled = 0
+        """Those of them that a quota stopped on their way."""
         self.warnings: list[Notice] = []
         """The warnings that its answers carry, each once."""
         self.experiment = experiment
@@ -153,6 +155,7 @@ class CellState:
         self.runs += 1
         self.reference = reference[:, : line.cores]
         self.disturbed += disturbed
+        self.throttled += bool(line.throttled)
         said = (read_notice(one) for one in line.warnings)
         self.warnings += [one for one in dict.fromkeys(said) if one and one not in self.warnings]
         self._seconds[request.iterations, request.steps] = max(seconds)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from taskgrain.drive.answers import DriverError, OutOfTime
+from taskgrain.machine.topology import notices
 from taskgrain.measure.budget import Budget
 from taskgrain.measure.comparison import compare
 from taskgrain.measure.drivers import Drivers
@@ -45,6 +46,8 @@ class Runner:
         start = plan.clock()
         for warning in store.warnings:
             plan.reporter.note(warning)
+        for said in notices(plan.cores):
+            plan.reporter.note(said.text)
         self._replay(store.history)
         self._budget = Budget(plan.settings.budget, self.record.elapsed, start, plan.clock)
         self._schedule = Schedule(plan, self.record, self._budget)

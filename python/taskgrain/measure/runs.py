@@ -195,6 +195,7 @@ class Runs:
             binding=result.binding,
             busy=round(busy.share, 4),
             steal=round(busy.steal, 4),
+            throttled=round(busy.throttled, 6) or None,
             switches=busy.switches,
             joules=busy.joules,
             warnings=tuple(one.fields() for one in result.warnings),

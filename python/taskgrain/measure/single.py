@@ -18,6 +18,7 @@ from taskgrain.estimate.metg import ABOVE_ONE
 from taskgrain.machine.busy import Busy, left_alone
 from taskgrain.machine.counters import Counters, Unreadable
 from taskgrain.machine.memory import Growth
+from taskgrain.machine.topology import notices
 from taskgrain.measure.call import reference_launch
 from taskgrain.measure.experiments.fixed_granularity import TASK_TIME_OFF
 from taskgrain.study.workload import EMPTY, Workload
@@ -147,6 +148,8 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, reference: Referen
             raise UsageError(f"{system.name}: {error.message}") from None
         return outcome | {"error": error.kind, "message": error.message, "log": error.log_tail}
     median = statistics.median(result.seconds)
+    efficiency = _efficiency(result, ready.cores, before, after)
+    said = [*notices(cores), *_notices(result, busy, efficiency, wanted, iterations)]
     return (
         outcome
         | asdict(result)
@@ -154,6 +157,7 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, reference: Referen
             "cores": ready.cores,
             "busy": busy.share,
             "steal": busy.steal,
+            "throttled": busy.throttled,
             "switches": busy.switches,
             "joules": busy.joules,
             "growth_bytes": grown,
@@ -163,9 +167,9 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, reference: Referen
             "median_seconds": median,
             "granularity": median * ready.cores / result.tasks if result.tasks else None,
             "rate": result.work / median,
-            **(efficiency := _efficiency(result, ready.cores, before, after)),
+            **efficiency,
             "driver": dict(ready.raw),
-            "warnings": [one.shown() for one in _notices(result, busy, efficiency, wanted, iterations)],
+            "warnings": [one.shown() for one in said],
         }
     )
 
@@ -218,6 +222,8 @@ def _notices(
 ) -> list[Notice]:
     alone = left_alone(result.seconds, result.waited, busy.share, busy.steal)
     said = [notice("run_disturbed", share=busy.share)] if len(alone) < len(result.seconds) else []
+    if busy.throttled:
+        said.append(notice("run_throttled", seconds=busy.throttled))
     efficiency, asked, took = found["efficiency"], wanted.task_seconds, found["task_seconds"]
     if efficiency is not None and efficiency > ABOVE_ONE:
         said.append(notice("efficiency_above_one", efficiency=efficiency, iterations=iterations))

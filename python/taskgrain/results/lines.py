@@ -181,7 +181,15 @@ class SessionLine(Line):
     boot: str | None = _text("boot of the machine, as the kernel names it")
     taskgrain: str | None = _text("version of taskgrain")
     commit: str | None = _text("commit of taskgrain, with `-dirty` after changes")
+    host: str | None = _text("name of the machine")
+    cpu: str | None = _text("model of its processors")
+    kernel: str | None = _text("version of its kernel")
+    governor: str | None = _text("frequency governor of its first processor")
+    limit: float | None = _field(values.positive, "cores that the quota of the control group allows")
     cores: tuple[int, ...] = _field(values.integer, "processors that are measured on", listed=True)
+    kinds: tuple[str, ...] = _field(
+        values.text, "kind of each core, where the machine has several", listed=True
+    )
     systems: tuple[Build, ...] = _field(
         _table, "the builds of the systems and of their references", listed=True, made=Build
     )
@@ -266,6 +274,11 @@ class Attempt(OfCell):
     binding: tuple[tuple[int, ...], ...] = _field(_places, "processors that each worker may use", listed=True)
     busy: float | None = _field(values.amount, "share of the cores' time that others took during the run")
     steal: float | None = _field(values.amount, "the hypervisor's part of it")
+    throttled: float | None = _field(
+        values.positive,
+        "for which the control group's quota stopped threads during the run, all together",
+        "s",
+    )
     switches: int | None = _integer("involuntary context switches of the driver's threads during the run")
     joules: float | None = _field(
         values.amount, "energy of all processors during the run, preparation and warm-up included", "J"
@@ -283,7 +296,8 @@ class Attempt(OfCell):
         "how many times slower the cores were than at their best; only in older results"
     )
     disturbed: bool | None = _field(
-        values.flag, "whether other programs disturbed all repeats of the run, by `busy` and `waited`"
+        values.flag,
+        "whether other programs disturbed all repeats of the run, by `busy` and `waited`, or a quota did",
     )
     attempts: int | None = _integer("number of attempts, because a disturbed run is repeated")
 

@@ -23,7 +23,7 @@ _OTHERS = ("bracket", "longer")
 
 def undisturbed(line: Attempt) -> list[float]:
     """Returns the times of the repeats that others left alone."""
-    return left_alone(line.seconds, line.waited, line.busy or 0.0, line.steal or 0.0)
+    return left_alone(line.seconds, line.waited, line.busy or 0.0, line.steal or 0.0, line.throttled or 0.0)
 
 
 def beside(line: RunLine, cores: int, disturbed: bool) -> float:

@@ -70,6 +70,10 @@ SENTENCES = {
     "driver_crashed": "The driver crashed and was started again ({crashes:count time}). See its log.",
     "runs_disturbed": "{disturbed} of {runs} runs stayed disturbed by others on the cores, after "
     "{repeated:count repeat}. They count only where too few others do. Measure on a quiet machine.",
+    "run_throttled": "The control group's quota was used up: it stopped threads for {seconds:seconds} in all "
+    "during the run. Measure with fewer --cores, or with a larger quota.",
+    "runs_throttled": "The control group's quota stopped {throttled} of {runs} runs on their way. Measure "
+    "with fewer --cores, or with a larger quota.",
     "run_disturbed": "Others took {share:.0%} of the cores during the run. Measure on a quiet machine.",
     # the driver
     "binding_outside": "Worker {worker} may run on processors {processors:list}, outside of {asked:list}. "
@@ -87,7 +91,10 @@ SENTENCES = {
     "{gap:seconds}. Measure on other cores, or find out what interrupts this one.",
     "clock_governor": "The frequency governor is {governor}. `cpupower frequency-set -g performance` "
     "steadies the clock.",
-    "cpu_limit": "The control group allows {limit:g} of {cores} cores. Measure with fewer --cores.",
+    "cpu_limit": "The control group allows {limit:g} of the {cores:count core} measured on, and the kernel "
+    "stops threads whenever that is used up. Measure with fewer --cores, or with a larger quota.",
+    "cores_differ": "The cores are of different kinds ({kinds:list}), and one reference stands for all of "
+    "them. Measure with at most {fastest} --cores, which are the fastest.",
     "virtual_machine": "This is a virtual machine. Compare only results of one run with each other.",
     # older results
     "too_many_cores": "The system occupies {cores} cores where {asked} were asked for. Configure it to use "

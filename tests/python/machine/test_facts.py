@@ -48,14 +48,15 @@ def test_the_build_is_named_by_compiler_flags_and_commit() -> None:
         assert project["commit"] is project["dirty"] is None
 
 
-def test_what_is_odd_about_a_machine_has_codes() -> None:
+def test_what_is_odd_about_a_machine_has_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     good: dict[str, Any] = {
-        "cpu": {"frequency": {"governor": "performance"}, "limit": None, "available": [0, 1]},
+        "cpu": {"frequency": {"governor": "performance"}, "default": [0, 1]},
         "hypervisor": "",
     }
     quiet = machine.State(0.01, (machine.Noise(0, 0.001, 1e-5, 3),))
     assert machine.warnings(good, quiet) == []
-    bad = {"cpu": good["cpu"] | {"frequency": {"governor": "powersave"}, "limit": 1.5}, "hypervisor": "KVM"}
+    monkeypatch.setattr("taskgrain.machine.topology.cpu_limit", lambda: 1.5)
+    bad = {"cpu": good["cpu"] | {"frequency": {"governor": "powersave"}}, "hypervisor": "KVM"}
     noisy = machine.State(0.2, (machine.Noise(0, 0.0, 0.0, 0), machine.Noise(1, 0.05, 3e-3, 9)))
     said = {one.code: one for one in machine.warnings(bad, noisy)}
     codes = ["machine_busy", "core_interrupted", "clock_governor", "cpu_limit", "virtual_machine"]

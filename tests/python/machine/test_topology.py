@@ -15,6 +15,8 @@ from taskgrain.machine import topology
 from taskgrain.machine.topology import caches, choose_cores, frequency, parse_list, read_text
 from taskgrain.words.errors import InputError
 
+_CLOCK = "cpufreq__cpuinfo_max_freq"
+
 
 class Machine:
     """A machine under a folder: what it has in /sys, and what this process may use of it."""
@@ -23,6 +25,8 @@ class Machine:
         self.cpus, self.nodes = folder / "cpu", folder / "node"
         monkeypatch.setattr(topology, "_CPUS", self.cpus)
         monkeypatch.setattr(topology, "_NODES", self.nodes)
+        monkeypatch.setattr(topology, "_INTEL", folder)
+        monkeypatch.setattr(topology, "cpu_limit", lambda: None)
         monkeypatch.setattr(os, "sched_getaffinity", lambda pid: mine)
 
     def write(self, **files: object) -> None:
@@ -89,6 +93,58 @@ def test_a_machine_that_tells_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     found = topology.topology()
     assert found == topology.Topology((2, 4), 2, 1, (), {})
     assert (caches(), frequency()) == ([], {})
+
+
+def test_hybrid_cores_of_intel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(tmp_path, monkeypatch, set(range(8)))
+    machine.core(0, 4, 5)
+    machine.core(0, 6, 7)
+    for name, cpus in (("cpu_atom", "0-3"), ("cpu_core", "4-7")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "cpus").write_text(cpus)
+    found = topology.topology()
+    assert found.kinds == (("performance", (4, 5, 6, 7)), ("efficiency", (0, 1, 2, 3)))
+    assert choose_cores(0) == found.default == (4, 6), "one thread of each core of the faster kind"
+    assert choose_cores(7) == (4, 6, 0, 1, 2, 3, 5), "slower cores before second threads"
+    assert topology.kinds_of((4, 0)) == ("performance", "efficiency")
+    assert topology.notices((4, 6)) == []
+    (said,) = topology.notices((4, 0))
+    assert said.code == "cores_differ" and "(performance, efficiency)" in said.text
+
+
+@pytest.mark.parametrize(
+    ("file", "values", "kinds"),
+    [
+        ("cpu_capacity", (512, 1024, 500, 1000), {"capacity 1024": (1, 3), "capacity 512": (0, 2)}),
+        ("cpu_capacity", (1024, 1000, 1024, 1000), {}),
+        (_CLOCK, (2e6, 2e6, 3.5e6, 3.4e6), {"up to 3.5 GHz": (2, 3), "up to 2 GHz": (0, 1)}),
+        (_CLOCK, (2e6, 2e6, 3.5e6, "x"), {}),
+    ],
+)
+def test_cores_of_several_speeds(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    file: str,
+    values: tuple[float | str, ...],
+    kinds: dict[str, tuple[int, ...]],
+) -> None:
+    machine = Machine(tmp_path, monkeypatch, {0, 1, 2, 3})
+    for cpu, value in enumerate(values):
+        machine.write(**{f"cpu{cpu}__{file}": value if isinstance(value, str) else int(value)})
+    assert dict(topology.topology().kinds) == kinds
+    assert choose_cores(0) == next(iter(kinds.values()), (0, 1, 2, 3))
+
+
+@pytest.mark.parametrize(("limit", "cores"), [(None, 4), (9.0, 4), (2.9, 2), (1.0, 1), (0.3, 1)])
+def test_a_quota_decides_the_number_of_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: float | None, cores: int
+) -> None:
+    Machine(tmp_path, monkeypatch, {0, 1, 2, 3})
+    monkeypatch.setattr(topology, "cpu_limit", lambda: limit)
+    assert len(choose_cores(0)) == cores
+    assert len(choose_cores(4)) == 4, "the user may ask for more"
+    codes = [one.code for one in topology.notices((0, 1, 2, 3))]
+    assert codes == (["cpu_limit"] if limit is not None and limit < 4 else [])
 
 
 def test_the_affinity_of_a_process_is_what_it_may_use() -> None:

@@ -54,6 +54,7 @@ def test_each_repeat_is_a_sample() -> None:
         ({"busy": 0.5, "waited": (3.1e-5, 5.9e-5)}, (2e-3,)),
         ({"busy": 0.5, "waited": (0.0, None)}, (1e-3,)),
         ({"busy": 0.5, "waited": (0.0,)}, (1e-3,)),
+        ({"throttled": 0.03, "waited": (0.0, 0.0)}, ()),  # nor for a quota
         ({"busy": 0.02, "waited": (1e-3, 1e-3)}, (1e-3, 2e-3)),  # its own threads were in each other's way
         (
             {"busy": 0.5, "steal": 0.4, "waited": (0.0, 0.0)},
