@@ -40,6 +40,17 @@ def parse_list(text: str) -> list[int]:
     return found
 
 
+def as_list(cpus: Iterable[int]) -> str:
+    """What `parse_list` reads, for some processors."""
+    runs: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if runs and runs[-1][-1] == cpu - 1:
+            runs[-1].append(cpu)
+        else:
+            runs.append([cpu])
+    return ",".join(f"{one[0]}-{one[-1]}" if len(one) > 1 else str(one[0]) for one in runs)
+
+
 @dataclass(frozen=True)
 class Topology:
     """Processors by number, of those this process may use."""

@@ -217,6 +217,10 @@ def test_the_clock(
     }
 
 
+def test_lists_as_short_as_those_of_the_kernel() -> None:
+    assert topology.as_list([8, 2, 0, 1]) == "0-2,8"
+
+
 @pytest.mark.parametrize(
     ("text", "numbers"),
     [("0-3,8", [0, 1, 2, 3, 8]), ("7", [7]), ("", []), ("x,2", [2]), ("0-1, 4\n", [0, 1, 4])],
@@ -228,14 +232,7 @@ def test_lists(text: str, numbers: list[int]) -> None:
 @settings(deadline=None)
 @given(st.sets(st.integers(0, 300)))
 def test_lists_as_the_kernel_writes_them(numbers: set[int]) -> None:
-    ranges: list[list[int]] = []
-    for one in sorted(numbers):
-        if ranges and ranges[-1][-1] == one - 1:
-            ranges[-1].append(one)
-        else:
-            ranges.append([one])
-    text = ",".join(f"{one[0]}-{one[-1]}" if len(one) > 1 else str(one[0]) for one in ranges)
-    assert parse_list(text) == sorted(numbers)
+    assert parse_list(topology.as_list(numbers)) == sorted(numbers)
 
 
 def test_files_that_are_not_there_or_no_text(tmp_path: Path) -> None:
