@@ -18,17 +18,17 @@ namespace {
 using namespace taskgrain;
 
 std::vector<std::vector<int>> observed;  // [pe]
-std::size_t awaited = 0;                 // reductions; PE 0 alone counts them
+std::ptrdiff_t awaited = 0;              // reductions; PE 0 alone counts them
 
 void reduced(void*, void* message) {
   CkFreeMsg(message);
   if (--awaited == 0) CsdExitScheduler();
 }
 
-/// Serves PE 0's messages until so many reductions have come in.
+/// Serves PE 0's messages until so many reductions have come in. Where there is no other PE, they may be in already.
 void await(std::size_t reductions) {
-  awaited = reductions;
-  CsdScheduler(-1);
+  awaited += static_cast<std::ptrdiff_t>(reductions);
+  if (awaited > 0) CsdScheduler(-1);
 }
 
 /// User-driven mode: the driver's thread is PE 0, and serves messages only while it waits for something. The other PEs

@@ -18,6 +18,7 @@ from driver_process import CORES, Answer, DriverProcess, command_of, environment
 from waiting import wait_until
 
 from taskgrain._core import kernels, patterns
+from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 
 SYSTEMS = runnable()
@@ -135,6 +136,14 @@ def test_every_worker_is_bound_to_a_core_of_its_own(system: System, driver: Driv
         assert binding == [[*cores]] * len(cores)
     else:
         assert binding == [[core] for core in cores]
+
+
+def test_its_worker_is_on_the_only_processor_that_it_is_given(system: System) -> None:
+    last = max(CORES)
+    with Session(system.name, system.launch((last,))) as session:
+        ready = session.start()
+        found = session.run([graph("stencil_1d")], repeats=1, validate="full")
+    assert (ready.cores, found.binding or ready.binding, ready.warnings) == (1, ((last,),), ())
 
 
 # ---- graphs that run
