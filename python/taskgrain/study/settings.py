@@ -23,7 +23,9 @@ def _setting(kind: Type, default: object, text: str, **bounds: Any) -> Any:
 class Settings:
     """How a study measures; what `study.toml` holds beside the workloads. `SETTINGS` has it as a table."""
 
-    cores: int = _setting("integer", 0, "Cores to use; 0: all physical ones that the process may use")
+    cores: int = _setting(
+        "integer", 0, "Cores to use; 0: all physical ones of the fastest kind, within the quota"
+    )
     threshold: float = _setting(
         "number", 0.5, "The efficiency whose granularity is METG", high=1, above=True, below=True
     )
