@@ -39,6 +39,7 @@ std::vector<int> one_per_core() {
   const std::unique_ptr<hwloc_topology, void (*)(hwloc_topology_t)> guard(topology, hwloc_topology_destroy);
   std::vector<int> cores;
   const std::vector<int> allowed = binding_of_this_thread();
+  if (hwloc_topology_is_thissystem(topology) == 0) return allowed;  // a variable of hwloc describes another machine
   for (hwloc_obj_t core = nullptr; (core = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_CORE, core)) != nullptr;) {
     for (const int processor : allowed) {
       if (hwloc_bitmap_isset(core->cpuset, static_cast<unsigned>(processor)) != 0) {

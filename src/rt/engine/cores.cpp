@@ -1,8 +1,10 @@
 #include "taskgrain/rt/cores.hpp"
 
 #include <hwloc.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,6 +27,17 @@ hwloc_topology_t topology() {
   static const hwloc_topology_t found = [] {
     hwloc_topology_t made = nullptr;
     hwloc_topology_init(&made);
+    hwloc_topology_load(made);
+    if (hwloc_topology_is_thissystem(made) != 0) return made;
+    // hwloc would bind to nothing, and say that it did.
+    std::fputs(
+        "taskgrain: HWLOC_XMLFILE, HWLOC_SYNTHETIC or another variable of hwloc describes another machine; "
+        "it is ignored, and each processor counts as a core\n",
+        stderr);
+    hwloc_topology_destroy(made);
+    hwloc_topology_init(&made);
+    hwloc_topology_set_synthetic(made, ("pu:" + std::to_string(sysconf(_SC_NPROCESSORS_CONF))).c_str());
+    hwloc_topology_set_flags(made, HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM);
     hwloc_topology_load(made);
     return made;
   }();

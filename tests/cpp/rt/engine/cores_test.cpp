@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <vector>
 
@@ -55,6 +56,22 @@ TEST(Cores, AreFewerWhereTheProcessMayUseFewer) {
   ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
   EXPECT_THAT(usable_cores(), ElementsAre(ElementsAre(last)));
   ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
+/// hwloc reads its variables when the first runtime begins, so each of these is a process of its own.
+TEST(CoresDeathTest, AreThoseOfThisMachineWhateverHwlocIsToldOfAnother) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto ends_well_with = [](const char* variable, const char* value) {
+    setenv(variable, value, 1);
+    const std::vector<int> all = all_usable();
+    const bool same = std::set<int>(all.begin(), all.end()) == allowed() && usable_cores().size() == all.size();
+    const int last = all.back();
+    const Pinned pinned(last);
+    std::exit(same && allowed() == std::set{last} ? 0 : 1);
+  };
+  for (const char* value : {"package:2 core:8 pu:2", "pu:1"})
+    EXPECT_EXIT(ends_well_with("HWLOC_SYNTHETIC", value), testing::ExitedWithCode(0), "describes another machine");
+  EXPECT_EXIT(ends_well_with("HWLOC_COMPONENTS", "no_os,stop"), testing::ExitedWithCode(0), "");
 }
 
 TEST(Distance, IsLeastToAWorkerOnTheSameProcessor) {
