@@ -11,6 +11,7 @@
 #include "taskgrain/rt/detail/courier.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
+#include "taskgrain/rt/runtime.hpp"
 
 namespace taskgrain::rt::detail {
 
