@@ -138,8 +138,8 @@ def opened(lines: Sequence[Line], session: SessionLine, choice: Choice) -> tuple
         others = [one for one in session.systems if one.name in affected and env.get(one.name) != one.env]
         why = " (with other variables of --env)" if others and not moved else ""
         raise UsageError(
-            f"holds results of {what}{why}; give --restart to measure these systems anew and use nothing of the "
-            "earlier results, or --keep-both to measure them beside the earlier results, which are then "
+            f"holds results of {what}{why}; give --restart to measure these systems anew and use nothing of "
+            "the earlier results, or --keep-both to measure them beside the earlier results, which are then "
             f"called {example} and so on"
         )
     notes = []
