@@ -95,16 +95,21 @@ def show_metg(out: Printer, cells: Sequence[Cell], threshold: float) -> None:
     for sentence in verdict(cells):
         out.text(sentence)
     out.text(f"METG({share}): the smallest task of {share} efficiency, with 95 % intervals")
-    shown = columns.shown(Shown.TERMINAL)
     for name, here in ranking.by_workload(cells).items():
         here.sort(key=lambda one: systems.index(one.system))
+        shown = columns.shown(Shown.TERMINAL)
+        heads, rows = _table(here, shown)
+        if not out.fits(heads, rows) or not any(map(columns.steps, here)):
+            shown = [one for one in shown if one.value is not columns.steps]  # what is missed least
+            heads, rows = _table(here, shown)
         out.text("\n" + name, "bold")
-        out.table(
-            ["system", *(one.heading for one in shown)],
-            [[cell.called, *(one.text(cell) for one in shown)] for cell in here],
-            [[False, cell is cell.best, *[False] * (len(shown) - 1)] for cell in here],
-            whole=1,
-        )
+        bold = [[False, cell is cell.best, *[False] * (len(shown) - 1)] for cell in here]
+        out.table(heads, rows, bold, whole=1)
+
+
+def _table(cells: Sequence[Cell], shown: Sequence[columns.Quantity]) -> tuple[list[str], list[list[str]]]:
+    heads = ["system", *(one.heading for one in shown)]
+    return heads, [[cell.called, *(one.text(cell) for one in shown)] for cell in cells]
 
 
 def show_task_times(out: Printer, cells: Sequence[Cell], asked: Sequence[float]) -> None:

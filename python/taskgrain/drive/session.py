@@ -419,7 +419,7 @@ class Session:
             else:
                 number = -code if code < 0 else code - 128
                 error.message += f" (killed by signal {number})" if number > 0 else f" (exit code {code})"
-        if error.kind in ("crash", "timeout") and self.ready is None:
+        if error.kind in ("crash", "timeout") and self.ready is None and self._tree is not None:
             error.message += f"; {self.launch.launcher} started it"
         if error.kind in ("crash", "timeout", "system") and (short := restrictions()):
             error.message += f"; short here: {'; '.join(short)}"

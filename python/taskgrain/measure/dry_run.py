@@ -8,6 +8,7 @@ from typing import Any
 from taskgrain.drive.system import System
 from taskgrain.measure.call import checked_cells
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
+from taskgrain.measure.experiments.rounds import LONGER, LONGER_ROUNDS
 from taskgrain.measure.experiments.table import experiment_named
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Workload
@@ -59,5 +60,7 @@ def cell_seconds(
     free = not settings.steps and settings.run_seconds > steps * step
     run = settings.run_seconds if free else steps * step
     rounds = settings.min_rounds * (experiment.ROUND_RUNS if free else experiment.ROUND_WORK)
+    if settings.slow(run) and not settings.steps:
+        rounds += LONGER * len(LONGER_ROUNDS)
     repeats = 1 if settings.slow(run) else settings.repeats
     return (_BRACKET_RUNS + rounds) * run * (repeats + settings.warmup) * _OVERHEAD

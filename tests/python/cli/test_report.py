@@ -71,7 +71,7 @@ def test_folders_before_the_last_are_what_it_is_compared_with(taskgrain: Command
             for name in ("metg", "efficiency"):
                 ratio = cell["ratios"].get(name)
                 assert ratio is None or words.shown(Ratio(**ratio)) in text
-    assert [one["verdict"] for one in alone["cells"]] == ["slower", "undecided"]
+    assert [one["verdict"] for one in alone["cells"]] == ["slower", "same"]
     assert "What changed?" in taskgrain("report", old, new, "--show").out
 
 

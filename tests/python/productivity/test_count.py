@@ -64,10 +64,10 @@ BY_HAND = {
         "omp_get_max_threads taskwait depend parallel single task shared firstprivate omp_get_thread_num",
     ),
     "dask": (
-        {"tasks.py": 22},
+        {"tasks.py": 24},
         "Worker name __version__ set LocalCluster n_workers threads_per_worker dashboard_address "
         "silence_logs Client wait_for_workers timeout run get sync retries wait status result close Task "
-        "TaskRef",
+        "TaskRef refresh",
     ),
     "ray_tasks": (
         {"driver.py": 38},

@@ -30,7 +30,7 @@ _SELDOM = 3
 """Rounds from one measurement of a size that is measured seldom to the next."""
 _SHORTER, _FEWEST_STEPS = 10, 4
 """A run that tells start and end has so many times fewer steps than others, and at least so many."""
-_LONGER, _LONGER_ROUNDS = 4, range(2, 7)
+LONGER, LONGER_ROUNDS = 4, range(2, 6)
 """A run that tells whether the cost of a task grows has so many times more steps. The first rounds matter
 more where the budget has hardly more of them."""
 _FULL = 0.1
@@ -166,7 +166,7 @@ class Rounds(Experiment):
             if self._shorts[-1:] == [n] and short.steps < requests[-1].steps:
                 requests.append(short)
         # Few tasks make a long run here, and a program has more of them.
-        if self._shorts and self._round in _LONGER_ROUNDS and self.settings.slow(self._typical):
+        if self._shorts and self._round in LONGER_ROUNDS and self.settings.slow(self._typical):
             requests.append(self._request(self._shorts[-1], "longer"))
         return requests
 
@@ -176,7 +176,7 @@ class Rounds(Experiment):
         if length == "start":
             phase, steps = "start", max(steps // _SHORTER, _FEWEST_STEPS)
         elif length == "longer":
-            phase, steps = "longer", self.settings.clamped_steps(_LONGER * steps, self._per_step)
+            phase, steps = "longer", self.settings.clamped_steps(LONGER * steps, self._per_step)
         repeats = self._repeats_of(iterations)
         return Request(phase, self._round, iterations, steps, repeats, self.settings.warmup)
 

@@ -24,6 +24,7 @@ from simulated_system import (
 from taskgrain.estimate.metg import Metg
 from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.metg import MetgSearch
+from taskgrain.measure.experiments.rounds import LONGER
 
 ORDINARY = Noise(run=0.03, repeat=0.015)
 FAST = CellSettings(resamples=300)
@@ -89,7 +90,7 @@ def test_a_slow_system_is_warmed_up_but_not_repeated() -> None:
     search = MetgSearch(FAST)
     answers = drive(search, SimulatedSystem(constant(1e-2), ORDINARY, width=16))
     asked = {(r.steps, r.repeats, r.warmup) for requests in rounds_of(answers) for r in requests}
-    assert asked == {(FAST.min_steps, 1, 1), (4, 1, 1)}
+    assert asked == {(FAST.min_steps, 1, 1), (4, 1, 1), (LONGER * FAST.min_steps, 1, 1)}
     assert search.done and search.rounds >= FAST.min_rounds
 
 
