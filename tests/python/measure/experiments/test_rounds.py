@@ -12,7 +12,7 @@ from taskgrain.estimate.sample import Sample
 from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
 from taskgrain.measure.experiments.metg import MetgSearch
-from taskgrain.measure.experiments.rounds import Rounds
+from taskgrain.measure.experiments.rounds import LONGER_ROUNDS, Rounds
 from taskgrain.measure.experiments.sweep import Sweep
 
 FAST = CellSettings(resamples=200, search_resamples=100, task_seconds=(1e-7, 4e-7))
