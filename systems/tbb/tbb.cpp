@@ -38,9 +38,10 @@ class Pin final : public tbb::task_scheduler_observer {
 
   void on_scheduler_entry(bool) override {
     pin_this_thread(processors_[slot()]);
+    std::vector<int> bound = binding_of_this_thread();
     const std::lock_guard lock(mutex_);  // a thread may come late, while the binding is asked for
     const bool first = binding_[slot()].empty();
-    binding_[slot()] = binding_of_this_thread();
+    binding_[slot()] = std::move(bound);
     if (first) seen_.fetch_add(1, std::memory_order_release);
   }
   std::size_t seen() const { return seen_.load(std::memory_order_acquire); }

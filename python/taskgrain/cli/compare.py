@@ -171,7 +171,7 @@ def _again(
     seconds = None if budget is None else numbers.seconds(budget, "--budget", above=False)
     interrupted = ""
     for part in again.parts(found, sides, catalogue.discover(folders), seconds):
-        _say(len(part.names))
+        _say(part.cells)
         with tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True) as temporary:
             found, interrupted = part.measure(found, Path(temporary, "results"), quiet=quiet)
         if interrupted:
@@ -245,13 +245,8 @@ class _Measured:
             return found, measured.interrupted, measured.complete
         _say(len(names))
         slower = [pair for pair in pairs if pair.name in names]
-        # Beside what was measured first: rounds of both would make one measurement.
-        folder = (
-            self.output.with_name(f"{self.output.name}.again")
-            if self.output
-            else temporary.with_name("again")
-        )
-        second, measured_again = self._once(graph, slower, settings, folder)
+        # Not into the first folder: rounds of both would make one measurement.
+        second, measured_again = self._once(graph, slower, settings, temporary.with_name("again"))
         others = [
             one for one in measured.failures if one.cell.partition("/")[0].rpartition(".")[0] not in names
         ]

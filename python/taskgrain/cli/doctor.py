@@ -23,6 +23,7 @@ _IN_THE_WAY = {
     "machine_busy": "other programs",
     "core_interrupted": "interruptions",
     "clock_governor": "the frequency governor",
+    "short": "low limits",
     "virtual_machine": "a virtual machine",
 }
 """Warnings in few words."""

@@ -50,7 +50,11 @@ def metg(
         _ = numbers.durations(at, "--at") or numbers.duration(at, "--at")
     if at is not None and graph.workload["kernel"] == EMPTY:
         raise UsageError("--at: needs tasks that work; give another --kernel than empty")
-    chosen = equipped(catalogue.select(catalogue.discover(how.folders or []), split_names(names)), how.env)
+    chosen = equipped(
+        catalogue.select(catalogue.discover(how.folders or []), split_names(names)),
+        how.env,
+        how.quiet or how.dry_run,
+    )
     given = {"threshold": threshold, "precision": precision, "budget": how.budget, "repeats": repeats}
     given |= {"min_rounds": min_rounds, "max_rounds": max_rounds, "steps": graph.given.get("steps")}
     given |= {"experiment": "sweep" if sweep else experiment, "at": at}

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taskgrain.cli import complete
-from taskgrain.drive.environment import withheld
+from taskgrain.drive.environment import by_family, withheld
 from taskgrain.machine.topology import choose_cores
 from taskgrain.study import variables
 from taskgrain.study.field import Field, flag
@@ -267,7 +267,7 @@ def measuring_options(command: Callable[..., None]) -> Callable[..., None]:
     return _with_options(command, "how", list(options), Measuring)
 
 
-def equipped(systems: Sequence[System], env: Sequence[str] | None) -> list[System]:
+def equipped(systems: Sequence[System], env: Sequence[str] | None, quiet: bool = False) -> list[System]:
     """The systems with the variables of `--env`. Says which of the shell's variables they do not get.
 
     Raises `InputError` for a bad form, and `UsageError` for what a study's `env` sets.
@@ -276,8 +276,8 @@ def equipped(systems: Sequence[System], env: Sequence[str] | None) -> list[Syste
     if both := sorted({name for one in systems for name in one.given} & given.keys()):
         raise UsageError(f"--env: {both[0]}: the study sets it; give another name, or change the study's env")
     lacking = {name for one in systems for name in withheld(os.environ, one.withholds)} - given.keys()
-    if lacking:
-        text = notice("variables_withheld", names=sorted(lacking)).text
+    if lacking and not quiet:
+        text = notice("variables_withheld", names=by_family(lacking)).text
         sys.stderr.write(f"taskgrain: note: {text}\n")
     return [one.with_variables(given) for one in systems]
 

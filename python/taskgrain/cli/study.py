@@ -50,5 +50,5 @@ def study(
         made = replace(made, settings=replace(made.settings, budget=seconds))
     chosen = catalogue.select(systems, made.systems, f"{file}: systems", made.systems_named)
     chosen = [one.with_variables(env, suffix(env)) for one in chosen for env in made.env]
-    chosen = equipped(chosen, how.env)
+    chosen = equipped(chosen, how.env, how.quiet or how.dry_run)
     measure(made, chosen, used, replace(how, output=how.output or Path("results") / file.stem))

@@ -192,15 +192,16 @@ def binding_warnings(binding: Sequence[Sequence[int]], cores: Sequence[int]) -> 
 
 
 def _came(cores: int, binding: Sequence[Sequence[int]]) -> int:
-    """The cores that a driver says it has, without those of workers that never said where they run."""
-    return cores - sum(not worker for worker in binding)
+    """The cores that a driver says it has; no more than workers that said where they run, if some did not."""
+    told = sum(map(bool, binding))
+    return cores if told == len(binding) else min(cores, told)
 
 
 def _not_asked_for(launch: Launch, asked: str, came: str, has: Ready) -> DriverError:
     """What was asked is not what came: `has` tells which runtime or library that is."""
     words = f"it was asked for {asked} and has {came}. {launch.launcher} started it; "
     words += f"it has {has.library or has.version}"
-    if has.library:
+    if has.library and ("rank" in asked or "ranks" not in has.raw):  # else all have joined
         words += (
             ". Processes that the launcher of another library starts do not find each other: let PATH begin"
         )

@@ -8,27 +8,28 @@ top of that, and last what the user passes on purpose (`--env`, or `env` of a st
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import taskgrain
+from taskgrain.study.variables import is_secret
 
 _FAMILIES = """
 OMP_ KMP_ GOMP_ LIBOMP_ LIBOMPTARGET_ KOKKOS_ TBB_ TBBMALLOC_ STARPU_ PARSEC_ NANOS6_ NOSV_ HPX_ LEGION_
 REALM_ CHARM_ QTHREAD_ QT_HWPAR ABT_ MYTH_ ITYR_ TF_ XLA_FLAGS DASK_ RAY_ SPARK_ PYSPARK_
 
 OMPI_ PMI_ PMIX_ PRTE_ ORTE_ MPICH_ MPIR_ HYDRA_ HYDI_ HYD_ MPIEXEC_ I_MPI_ MV2_ UCX_ UCC_ FI_ PSM2_ PSM3_
-GASNET_ SLURM_ SRUN_ PALS_ FLUX_
+GASNET_ SLURM_ SRUN_ PALS_ FLUX_ PBS_ LSB_ LSF_ SGE_
+PE_HOSTFILE COBALT_ OAR_ LOADL_ OPAL_
 
 JAVA_TOOL_OPTIONS _JAVA_OPTIONS JDK_JAVA_OPTIONS JAVA_OPTS GOMAXPROCS GOGC GODEBUG GOMEMLIMIT RAYON_ TOKIO_
 PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONWARNINGS PYTHONOPTIMIZE PYTHONMALLOC PYTHONDEVMODE PYTHONTRACEMALLOC
 PYTHONPROFILEIMPORTTIME PYTHONASYNCIODEBUG PYTHONINSPECT PYTHONVERBOSE PYTHON_GIL PYTHON_JIT
 
 OPENBLAS_ GOTO_NUM_THREADS MKL_ BLIS_ NUMEXPR_ HWLOC_ CUDA_LAUNCH_BLOCKING
-MALLOC_ MIMALLOC_ TCMALLOC_ GLIBC_TUNABLES LD_PRELOAD LD_AUDIT LD_BIND_NOW
+MALLOC_ MIMALLOC_ TCMALLOC_ GLIBC_TUNABLES LD_PRELOAD LD_AUDIT LD_BIND_NOW LD_DEBUG LD_PROFILE
 
-TASKGRAIN_RANK TASKGRAIN_TRANSPORT TASKGRAIN_GRAPH_POLICY TASKGRAIN_SPARK
+TASKGRAIN_RANK TASKGRAIN_SEGMENT TASKGRAIN_TRANSPORT TASKGRAIN_GRAPH_POLICY TASKGRAIN_SPARK
 """
 FAMILIES = tuple(_FAMILIES.split())
 """How the names of variables begin that runtimes read, and what they stand on."""
@@ -39,7 +40,8 @@ _KEPT = (
 """How the names begin of those of them that say where something is installed, or that others read."""
 _LIBRARIES = "LD_LIBRARY_PATH"
 """Is passed on, and may decide which build of a runtime runs."""
-_SECRET = re.compile(r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|COOKIE|JWT|_KEY", re.IGNORECASE)
+_FEW = 2
+"""Variables of a family that are named one by one."""
 _MOST = 1000
 """Characters of a value that are stored."""
 
@@ -60,6 +62,16 @@ def passed(shell: Mapping[str, str], families: Sequence[str] = FAMILIES) -> dict
     return {name: value for name, value in shell.items() if name not in not_for_it}
 
 
+def by_family(names: Iterable[str]) -> list[str]:
+    """Names of variables for a line: of families with many, their number, and these last."""
+    families: dict[str, list[str]] = {}
+    for name in sorted(names):
+        family = next((one for one in FAMILIES if one.endswith("_") and name.startswith(one)), name)
+        families.setdefault(family, []).append(name)
+    few = [name for some in families.values() if len(some) <= _FEW for name in some]
+    return few + [f"{family}* ({len(some)})" for family, some in families.items() if len(some) > _FEW]
+
+
 def of_session(
     shell: Mapping[str, str], families: Iterable[Sequence[str]]
 ) -> tuple[dict[str, str], dict[str, str]]:
@@ -73,7 +85,7 @@ def of_session(
 def stored(variables: Mapping[str, str]) -> dict[str, str]:
     """The variables as a results folder may hold them: without secrets, and not longer than `_MOST`."""
     return {
-        name: "(secret)" if _SECRET.search(name) else value.encode("utf-8", "replace").decode()[:_MOST]
+        name: "(secret)" if is_secret(name, value) else value.encode("utf-8", "replace").decode()[:_MOST]
         for name, value in sorted(variables.items())
     }
 

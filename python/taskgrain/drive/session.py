@@ -400,7 +400,7 @@ class Session:
         try:
             return check()
         except DriverError as error:
-            self._fail(error)
+            self._fail(error, of_answer=True)
             raise
 
     def _not_started(self, reason: Exception) -> DriverError:
@@ -408,8 +408,11 @@ class Session:
         self._fail(error)
         return error
 
-    def _fail(self, error: DriverError) -> None:
-        """Completes the error with the log, and ends a driver that cannot be trusted to go on."""
+    def _fail(self, error: DriverError, of_answer: bool = False) -> None:
+        """Completes the error with the log, and ends a driver that cannot be trusted to go on.
+
+        `of_answer` if the driver did answer, so that nothing it needs is short.
+        """
         if error.kind == "crash" and self._tree is not None:
             code = self._tree.wait(1.0)
             if code is None and not any(map(runs, self._tree.pids())):
@@ -421,7 +424,7 @@ class Session:
                 error.message += f" (killed by signal {number})" if number > 0 else f" (exit code {code})"
         if error.kind in ("crash", "timeout") and self.ready is None and self._tree is not None:
             error.message += f"; {self.launch.launcher} started it"
-        if error.kind in ("crash", "timeout", "system") and (short := restrictions()):
+        if error.kind in ("crash", "timeout", "system") and not of_answer and (short := restrictions()):
             error.message += f"; short here: {'; '.join(short)}"
         error.args = (error.message,)
         if error.kind in ("crash", "timeout", "memory", "protocol") or self.ready is None:

@@ -43,6 +43,23 @@ def descendants(root: int) -> list[int]:
     return found
 
 
+def _shared_memory(pids: list[int], since: float) -> list[bytes]:
+    """Files of /dev/shm that are younger than `since` and that these processes share: MPI, Ray, Python and
+    OpenMP remove theirs at the end, but not if they are killed."""
+    found: set[bytes] = set()
+    for pid in pids:
+        found.add(b"/dev/shm/__KMP_REGISTERED_LIB_%d_%d" % (pid, os.getuid()))  # LLVM's does not stay mapped
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", "rb") as file:
+            shared = (line.partition(b"/dev/shm/")[1:] for line in file if b" rw-s " in line)
+            found |= {b"".join(path).rstrip() for path in shared if path[0]}
+    young = []
+    for path in found:
+        with contextlib.suppress(OSError):
+            if os.stat(path, follow_symlinks=False).st_ctime >= since:
+                young.append(path)
+    return young
+
+
 def _reap(main: int, code: int | None) -> tuple[int | None, bool]:
     """Collects the dead. Returns the command's exit code, if it has one, and whether any child is left."""
     while True:
@@ -108,6 +125,7 @@ def main() -> int:
         os.dup2(null, stream)
 
     code: int | None = None
+    begin = time.time()
     while code is None:
         ready, _, _ = select.select([harness, wake], [], [])
         if wake in ready:
@@ -115,7 +133,11 @@ def main() -> int:
         code, _ = _reap(child, code)
         if harness in ready:
             break
+    left = _shared_memory(descendants(os.getpid()), begin - 1.0)  # ahead of the kernel's coarse clock
     code = _kill_all(child, code)
+    for path in left:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
     shutil.rmtree(scratch, ignore_errors=True)
     return code
 

@@ -75,7 +75,7 @@ def left_alone(
     threads waited for their processors tells, where it is known. No thread waits visibly for the hypervisor,
     nor for the quota of its control group.
     """
-    if throttled > 0.0:
+    if throttled > BUSY_SHARE * sum(one or 0.0 for one in seconds):
         return []
     if busy <= BUSY_SHARE:
         return [one for one in seconds if one is not None]

@@ -25,8 +25,10 @@ def folders(controller: str, version_2: bool) -> list[Path]:
             path = group
     if path is None:
         return []
-    found = []
+    found: list[Path] = []
     for line in _read(_ROOT / "proc/self/mountinfo").splitlines():
+        if found:  # others show the same groups once more
+            break
         before, dash, after = line.partition(" - ")
         place, kind = before.split(), after.split()
         if not dash or len(place) < 5 or len(kind) < 3:

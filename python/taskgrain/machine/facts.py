@@ -24,6 +24,7 @@ from taskgrain.machine.busy import BUSY_SHARE, BusyWatch
 from taskgrain.machine.cgroups import cpu_limit
 from taskgrain.machine.commit import commit
 from taskgrain.machine.processes import descendants
+from taskgrain.machine.restrictions import restrictions
 from taskgrain.machine.topology import caches, choose_cores, frequency, read_text, topology
 from taskgrain.machine.topology import notices as topology_notices
 from taskgrain.words.warnings import Notice, notice
@@ -220,6 +221,8 @@ def warnings(machine: dict[str, object], now: State) -> list[Notice]:
     if governor not in (None, "performance"):
         found.append(notice("clock_governor", governor=governor))
     found += topology_notices(cpu["default"])
+    if short := restrictions():
+        found.append(notice("short", what=short))
     if machine["hypervisor"]:
         found.append(notice("virtual_machine"))
     return found

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from taskgrain.machine import cgroups
 from taskgrain.machine.topology import read_text
 from taskgrain.words import quantity
 
@@ -51,15 +52,8 @@ def _limits() -> Iterator[str]:
 
 def _processes() -> int | None:
     """What the control group allows, or one above it."""
-    found = []
-    for line in read_text(Path("/proc/self/cgroup")).splitlines():
-        _, kinds, path = line.split(":", 2)
-        if kinds in ("", "pids"):
-            root = Path("/sys/fs/cgroup") / kinds
-            group = root / path.lstrip("/")
-            found += [
-                read_text(one / "pids.max") for one in (group, *group.parents) if one.is_relative_to(root)
-            ]
+    folders = [one for version_2 in (True, False) for one in cgroups.folders("pids", version_2)]
+    found = [read_text(one / "pids.max") for one in folders]
     return min((int(one) for one in found if one.isdigit()), default=None)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from taskgrain.drive import catalogue
 from taskgrain.drive.builds import Builds
 from taskgrain.drive.system import REFERENCE, System
+from taskgrain.machine import facts
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure import call
 from taskgrain.results import reader
@@ -22,6 +23,7 @@ from taskgrain.results.compare.sides import Side
 from taskgrain.results.measurements import Measurement, opened
 from taskgrain.study import study as studies
 from taskgrain.study.study import Study
+from taskgrain.study.variables import suffix
 from taskgrain.words.errors import UsageError
 
 
@@ -36,6 +38,8 @@ class Part:
     study: Study
     systems: tuple[System, ...]
     cores: tuple[int, ...]
+    cells: int
+    """That became slower, or failed."""
     by_turns: bool
     """Whether the first side is measured again, too: it is of another system."""
 
@@ -91,6 +95,12 @@ def _part(
     file = folder / reader.STUDY
     study = studies.read(file, len(choose_cores(0)), known)
     cores = choose_cores(study.settings.cores, named=f"{file}: cores")
+    known = {
+        one.name: one
+        for each in known.values()
+        for env in study.env
+        for one in (each.with_variables(env, suffix(env)),)
+    }
     first, other = sides
     old: list[Measurement] = []
     for cell in cells:
@@ -114,13 +124,14 @@ def _part(
     study = replace(
         study,
         systems=tuple(one.name for one in systems),
+        env=({},),
         workloads=workloads,
         settings=replace(study.settings, budget=seconds),
         exclude=(*study.exclude, *others),
     )
     kept = tuple(replace(side, measurements=_of(side, cells)) for side in sides)
     by_turns = any(cell.against != cell.system for cell in cells)
-    return Part((kept[0], kept[1]), names, study, tuple(systems), cores, by_turns)
+    return Part((kept[0], kept[1]), names, study, tuple(systems), cores, len(cells), by_turns)
 
 
 def _of(side: Side, cells: Sequence[Compared]) -> tuple[Measurement, ...]:
@@ -134,6 +145,9 @@ def _refuse_other_builds(
     """Raises `UsageError` if what is built here is not what the folder's cells are of."""
     references = {one.reference_name: one.reference_launch(cores).command for one in systems if one.reference}
     builds = Builds({REFERENCE: call.reference_launch(cores).command} | references)
+    there = {one.conditions.machine for one in old} - {None, facts.fingerprint(facts.facts())}
+    if there:
+        raise UsageError(f"{folder}: --again: is of another machine; measure again where it was measured")
     for system in systems:
         here = builds.of(system)
         if other := [one.build for one in old if one.system == system.name and one.build not in (None, here)]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from taskgrain.drive.environment import stored
 from taskgrain.drive.system import System
 from taskgrain.measure.call import checked_cells
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
@@ -47,8 +48,14 @@ def run(systems: Sequence[System], workload: Workload, cores: Sequence[int]) -> 
 
 
 def _plan(systems: Sequence[System], cores: Sequence[int]) -> Plan:
-    commands = {system.name: list(system.launch(cores).command) for system in systems}
+    commands = {system.name: _command(system, cores) for system in systems}
     return {"cells": [], "commands": commands, "cores": list(cores), "seconds": None, "budget": None}
+
+
+def _command(system: System, cores: Sequence[int]) -> list[str]:
+    """The command of a driver, with the variables that the user passes to it."""
+    given = [f"{name}={value}" for name, value in stored(system.given).items()]
+    return [*(("env", *given) if given else ()), *system.launch(cores).command]
 
 
 def cell_seconds(

@@ -31,9 +31,10 @@ def kinds(systems: Iterable[str]) -> dict[str, Kind]:
 
 
 def _found(name: str, known: dict[str, System]) -> System | None:
-    """Builds are called `mpi@ab12cd34`, or `mpi.old` and `mpi.new`: they are of the kind of their system."""
+    """Builds are called `mpi@ab12cd34`, or `mpi.old` and `mpi.new`, and a system with variables of its own
+    `mpi+NAME=value`: they are of the kind of their system."""
     name = name.partition("@")[0]
-    return known.get(name) or known.get(name.rpartition(".")[0])
+    return known.get(name) or known.get(name.partition("+")[0]) or known.get(name.rpartition(".")[0])
 
 
 def _kind(name: str, system: System | None) -> Kind:

@@ -203,8 +203,8 @@ def steps(cell: Cell) -> int | None:
     """Those of the runs at the size nearest to METG: for runs of that length it holds."""
     at = cell.result.iterations if cell.result else None
     sizes = [one for one in cell.runs if one.iterations and one.phase not in ("start", "longer")]
-    if not at or not sizes:
-        return None
+    if not at or not sizes or (cell.started and cell.started.workload.get("pattern") == "dag"):
+        return None  # of a DAG, its file says them
     rounds = [one for one in sizes if one.phase != "bracket"] or sizes
     return min(reversed(rounds), key=lambda one: abs(math.log((one.iterations or 1) / at))).steps
 

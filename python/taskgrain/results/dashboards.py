@@ -56,21 +56,25 @@ def write(folder: Path, kind: str, output: Path | None) -> list[str]:
     reader.refuse_garbage(contents)
     every = list(cells(contents.shown).values())
     found = [one for one in every if "@" not in one.system]  # the others are of earlier builds
+    warnings = contents.warnings() + contents.strays()
+    if kind != "markdown" and not any(map(_known, found)):  # a dashboard would show the last
+        raise UsageError("; ".join([*warnings, "no cell has a METG with an interval"]))
     made = FORMATS[kind](found)
     exported_file.write(output, folder, made.encode("utf-8", "replace"))
-    warnings = contents.warnings() + contents.strays()
     if earlier := len(every) - len(found):
         warnings.append(f"{quantity.counted(earlier, 'cell')} of earlier builds left out")
     return warnings if kind == "markdown" else warnings + _left_out(found)
 
 
 def rows(found: Sequence[Cell]) -> list[Row]:
-    """All numbers that there are. Raises `UsageError` if there is none: a dashboard would show the last."""
-    every = [(cell, name, cell.number(name)) for cell in found for name in _QUANTITIES]
-    known = [Row(cell, name, _nanoseconds(number)) for cell, name, number in every if number.value]
-    if not known:
-        raise UsageError("no cell has a METG; `taskgrain export` without --format shows what they came to")
-    return known
+    """All numbers that there are."""
+    every = [(cell, name, cell.number(name)) for cell in found if _known(cell) for name in _QUANTITIES]
+    return [Row(cell, name, _nanoseconds(number)) for cell, name, number in every if number.value]
+
+
+def _known(cell: Cell) -> bool:
+    """Whether a cell has a METG with an interval: a number without one would set off alarms."""
+    return bool(cell.metg.value) and cell.metg.known
 
 
 def _nanoseconds(number: Interval) -> Interval:
@@ -80,9 +84,9 @@ def _nanoseconds(number: Interval) -> Interval:
 
 def _left_out(found: Sequence[Cell]) -> list[str]:
     return [
-        f"{cell.name}: has no METG ({outcome.short(cell)}), and is left out"
+        f"{cell.name}: has no METG with an interval ({outcome.short(cell)}), and is left out"
         for cell in found
-        if not cell.metg.value
+        if not _known(cell)
     ]
 
 

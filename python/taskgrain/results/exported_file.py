@@ -24,6 +24,9 @@ def write(output: Path | None, folder: Path, content: bytes) -> None:
         raise InputError("--output", str(output), "a file that is not the results' own")
     draft = output.with_name(f".{output.name}.new")
     try:
+        if output.exists() and not output.is_file():  # a device or a pipe, which no file may replace
+            output.write_bytes(content)
+            return
         draft.write_bytes(content)
         draft.replace(output)
     except OSError as error:

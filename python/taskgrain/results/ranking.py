@@ -59,8 +59,8 @@ def by_workload(cells: Iterable[C]) -> dict[str, list[C]]:
 
 
 def contest(cells: Sequence[C]) -> list[C]:
-    """Those cells of a workload that a user may choose from: no bounds, and none that leaves cores unused. A
-    system that does so wastes them, whatever its METG is."""
+    """Those cells of a workload that a user may choose from: no bounds, none of another machine, and none
+    that leaves cores unused. A system that does so wastes them, whatever its METG is."""
     return _on_all_cores([cell for cell in cells if not cell.bound])
 
 
@@ -69,7 +69,13 @@ def bounds(cells: Sequence[C]) -> list[C]:
     return [cell for cell in _on_all_cores(cells) if cell.bound and cell.metg.value is not None]
 
 
+def _elsewhere(system: str) -> bool:
+    """Whether a system was measured on another machine, which stands behind its build."""
+    return "." in system.partition("@")[2]
+
+
 def _on_all_cores(cells: Sequence[C]) -> list[C]:
+    cells = [cell for cell in cells if not _elsewhere(cell.system)]
     most = max((cell.cores for cell in cells if cell.cores and cell.metg.about is not None), default=None)
     return [cell for cell in cells if most is None or cell.cores == most or cell.metg.about is None]
 

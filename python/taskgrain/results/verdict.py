@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
@@ -77,13 +78,15 @@ def _slowdown(cell: Cell) -> float | None:
 def _moved(cells: Sequence[Cell]) -> str:
     """How far the clock moved, by the kernel alone beside runs of one workload; empty if it hardly did."""
     found = [1.0]
-    for here in ranking.by_workload(cells).values():
-        runs = sorted(
-            (run.time, fmean(rates))
-            for cell in here
-            for run in cell.runs
-            if run.time is not None and (rates := [one for one in run.reference_after if one])
-        )
+    beside: dict[tuple[object, ...], list[tuple[float, float]]] = defaultdict(list)
+    for cell in cells:
+        if "@" in cell.system:  # an earlier build, on another machine perhaps
+            continue
+        for run in cell.runs:
+            if run.time is not None and (rates := [one for one in run.reference_after if one]):
+                reference = cell.started.reference if cell.started else None
+                beside[cell.workload, reference, len(rates)].append((run.time, fmean(rates)))
+    for runs in map(sorted, beside.values()):
         size = max(_LEAST_RUNS, math.ceil(len(runs) / _TIMES))
         starts = range(0, len(runs) - size + 1, size)
         if speeds := [median(rate for _, rate in runs[at : at + size]) for at in starts]:

@@ -13,8 +13,17 @@ Variables = Mapping[str, str]
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _OWN = ("TASKGRAIN_CORES", "TASKGRAIN_TREE")
 """The harness sets these for each driver."""
+_SECRET = re.compile(
+    r"TOKEN(?!IZ)|SECRET|PASS|AUTH(?!OR)|CREDENTIAL|COOKIE|JWT|API_?KEY|_KEY(_|$)", re.IGNORECASE
+)
+_WITH_PASSWORD = re.compile(r"://[^/@\s]*:[^/@\s]+@")
 _SHOWN = 60
 """Characters of a value in the name of a system."""
+
+
+def is_secret(name: str, value: str) -> bool:
+    """Whether a variable looks like one whose value nobody else should read."""
+    return bool(_SECRET.search(name) or _WITH_PASSWORD.search(value))
 
 
 def check_name(name: str, named: str) -> str:
@@ -56,7 +65,10 @@ def of_study(value: object, given: Document) -> tuple[Variables, ...]:
         texts = {key: numbers.text(word, given.value(*at, key)) for key, word in table.items()}
         found.append(dict(_checked(key, word, given.key(*at, key)) for key, word in texts.items()))
         if suffix(found[-1]) in map(suffix, found[:-1]):
-            raise UsageError(f"{given.value(*at)}: names systems like an earlier table of env")
+            raise UsageError(
+                f"{given.value(*at)}: names systems like an earlier table of env: of a value the last part "
+                "of a path counts, and not its signs; add a variable of any name that differs"
+            )
     if not found:
         raise InputError(given.value("env"), "[]", "at least one table of variables")
     return tuple(found)
@@ -65,7 +77,10 @@ def of_study(value: object, given: Document) -> tuple[Variables, ...]:
 def suffix(variables: Variables) -> str:
     """What is added to the name of a system that gets them: `+STARPU_SCHED=eager`; nothing for none.
 
-    Of a path it is the last part, and other signs that names do not have are `_`.
+    Of a path it is the last part, other signs that names do not have are `_`, and secrets are left out.
     """
-    shown = ((name, value.rstrip("/").rpartition("/")[2]) for name, value in sorted(variables.items()))
+    shown = (
+        (name, "secret" if is_secret(name, value) else value.rstrip("/").rpartition("/")[2])
+        for name, value in sorted(variables.items())
+    )
     return "".join(f"+{name}={re.sub(r'[^A-Za-z0-9_.:=-]', '_', value)[:_SHOWN]}" for name, value in shown)

@@ -87,6 +87,7 @@ SENTENCES = {
     "variables. Pass one on purpose with --env NAME=VALUE.",
     # the machine
     "machine_busy": "Other processes take {share:.0%} of the cores. Stop them, or choose fewer --cores.",
+    "short": "Some runtimes may fail here, as these are short: {what:list}.",
     "core_interrupted": "Core {core} loses {lost:percent} of its time to interruptions; the largest takes "
     "{gap:seconds}. Measure on other cores, or find out what interrupts this one.",
     "clock_governor": "The frequency governor is {governor}. `cpupower frequency-set -g performance` "

@@ -43,7 +43,7 @@ def test_environments_are_compared_and_kept_apart(
     study.write_text('env = [{}, { FAKE_MODE = "a/b" }]\n' + study.read_text())
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     out = study.parent / "out"
-    words = ("study", study, "--systems", systems, "-q", "-o", out, "--json")
+    words = ("study", study, "--systems", systems, "-o", out, "--json")
     first = taskgrain(*words)
     assert first.err.startswith("taskgrain: note: Drivers do not get OMP_NUM_THREADS of your environment")
     assert [one["system"] for one in json.loads(first.out)["cells"]] == ["fast", "fast+FAKE_MODE=b"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from waiting import wait_until
 
 from taskgrain.drive import supervisor
+from taskgrain.drive.process_tree import spawn
 from taskgrain.machine import processes
 
 STUBBORN = """
@@ -143,3 +145,30 @@ def test_descendants_have_any_name_and_are_those_that_the_harness_sees(tmp_path:
             for process in psutil.Process(one.pid).children():
                 process.kill()
             one.kill()
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is no shared memory")
+def test_shared_memory_goes_with_what_is_killed() -> None:
+    """Also what LLVM's OpenMP names after the process; not what others made."""
+    code = """if True:
+        import mmap, os, sys, time
+        names = [f"/dev/shm/taskgrain-test-{sys.argv[1]}"]
+        names += [f"/dev/shm/__KMP_REGISTERED_LIB_{os.getpid()}_{os.getuid()}"]
+        for name in names:
+            open(name, "wb").write(bytes(4096))
+        file = open(names[0], "r+b")
+        shared = mmap.mmap(file.fileno(), 4096)
+        print(*names, flush=True)
+        time.sleep(1000)
+    """
+    mark = secrets.token_hex(8)
+    mine = Path(f"/dev/shm/taskgrain-test-of-mine-{mark}")
+    mine.write_bytes(b"")
+    try:
+        tree = spawn([sys.executable, "-c", code, mark], os.environ)
+        names = tree.streams()[1].readline().split()
+        assert len(names) == 2 and all(map(os.path.exists, names))
+        tree.kill()
+        assert not any(map(os.path.exists, names)) and mine.exists()
+    finally:
+        mine.unlink()

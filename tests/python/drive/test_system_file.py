@@ -25,7 +25,7 @@ def test_a_full_file(tmp_path: Path) -> None:
     words = ("mpirun", "-n", "2", sys.executable, f"{folder}/driver", '{"a": {0}}')
     assert launch.command == words
     own = {"OMP_NUM_THREADS": "2", "OMP_PLACES": "{4},{5}", "NODES": "1"}
-    assert launch.env == mpirun.ENVIRONMENT | own
+    assert launch.env == {**mpirun.environment(launch.command), **own}
     assert not launch.other_cores
 
 

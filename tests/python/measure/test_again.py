@@ -111,7 +111,7 @@ def test_two_systems_of_a_folder_take_turns_again(
     words = ("compare", second, "--system", "other,mine", "--systems", speed.parent)
     ended = called(*words, *FAIL, "--json")
     (cell,) = json.loads(ended.out)["cells"]
-    assert (ended.code, said) == (0, [2])
+    assert (ended.code, said) == (0, [1])
     assert (cell["again"]["verdict"], cell["again"]["together"]) == ("same", True)
 
 

@@ -103,10 +103,10 @@ class Compared:
 
     @property
     def regression(self) -> bool:
-        """True if it is so each time that it was measured. A second time that tells nothing takes nothing
-        back."""
+        """True if it is so, and no second measurement shows the contrary. One that tells nothing takes
+        nothing back."""
         again = self.again
-        return self.suspect and (again is None or again.suspect or again.verdict == "not comparable")
+        return self.suspect and (again is None or again.suspect or again.verdict not in ("same", "faster"))
 
 
 @dataclass(frozen=True)

@@ -155,9 +155,9 @@ def _assumed(found: Comparison) -> list[str]:
     least = quantity.percent(min(width for width, _ in told) * (1.0 + found.question.margin) - 1.0)
     usual = " or ".join(quantity.percent(one) for one in sorted({one for _, one in told if one}))
     return [
-        f"How much sessions of one build scatter here was not measured: "
-        f"{usual} (standard deviation) is usual, and counts. It shows changes of {least} and more; several "
-        f"sessions of each side show smaller ones."
+        f"How much sessions of one build scatter here was not measured; {usual} (standard deviation) is "
+        f"usual, and was taken. So the comparison can show changes of {least} and more. Measure several "
+        f"sessions of each side to see smaller ones."
     ]
 
 

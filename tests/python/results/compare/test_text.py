@@ -42,7 +42,8 @@ def test_of_sides_measured_apart_the_clocks_and_the_scatter_are_said() -> None:
     apart = replace(cell(), clock=0.86, between=USUAL)
     clock, usual = remarks(comparison(apart))
     assert clock.startswith("Beside new the kernel alone reached 0.86 times what it reached beside old")
-    assert "3 % (standard deviation) is usual, and counts. It shows changes of 17 % and more" in usual
+    assert "3 % (standard deviation) is usual, and was taken. So the comparison can show" in usual
+    assert "changes of 17 % and more" in usual
     assert "rate" not in ratios_beside(comparison(apart), [apart]), "at one clock it is an efficiency"
     known = filled_up(scatter([[LogEstimate(0.0, 0.01), LogEstimate(0.02, 0.01)]]))
     (said,) = remarks(comparison(replace(cell(), clock=1.01, between=known)))
