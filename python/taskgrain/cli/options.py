@@ -102,8 +102,9 @@ class GraphOptions:
 
         table = {key: value for key, value in self.given.items() if key not in _OF_A_RUN}
         if not rivals("pattern", table):
-            # Who counts neighbours means a pattern in which one can.
-            table = ({"pattern": "nearest"} if "neighbours" in table else _DEFAULTS) | table
+            # Who counts neighbours means a pattern in which one can, and who gives a DAG that DAG.
+            meant = "nearest" if "neighbours" in table else "dag" if "dag" in table else ""
+            table = ({"pattern": meant} if meant else _DEFAULTS) | table
         if "imbalance" in table and not {"kernel", "like"} & table.keys():
             table["kernel"] = _IMBALANCED
         for key, value in table.items():

@@ -119,6 +119,8 @@ def _memory(one: dict[str, Any]) -> str:
     held, grown, tasks = one["peak_rss_bytes"], one["growth_bytes"], one["tasks_in_flight"]
     if grown is None:
         return quantity.size(held)
+    if not tasks:
+        return f"{quantity.size(held)}; {quantity.size(grown)} came with the run"
     each = f"{quantity.size(grown // tasks)} for each of the {quantity.counted(tasks, 'task')} of a step"
     return f"{quantity.size(held)}; {quantity.size(grown)} came with the run, {each}"
 
@@ -135,11 +137,10 @@ def _show(out: Printer, outcomes: Sequence[dict[str, Any]]) -> None:
     """Prints every sample and a summary."""
     counted = quantity.counted
     for one in outcomes:
-        out.text(
-            f"{one['system']}  {one['workload']}, {counted(one['steps'], 'step')}, "
-            f"{counted(one['iterations'], 'iteration')}",
-            "bold",
-        )
+        # The file of a DAG says its steps.
+        steps = "" if one.get("tasks_in_flight") == 0 else f", {counted(one['steps'], 'step')}"
+        title = f"{one['system']}  {one['workload']}{steps}, {counted(one['iterations'], 'iteration')}"
+        out.text(title, "bold")
         if "error" in one:
             out.text(f"{one['error']}: {one['message']}", "red")
             if one["log"]:

@@ -114,8 +114,9 @@ class Workload:
 
     @property
     def tasks_in_flight(self) -> int:
-        """The tasks of one step of all graphs, which may run or wait at the same time."""
-        return self.width * self.graphs
+        """The tasks of one step of all graphs, which may run or wait at the same time; 0 for a DAG, whose
+        file says them."""
+        return 0 if self.pattern == "dag" else self.width * self.graphs
 
     def options(self) -> str:
         """The flags that give this workload on the command line."""
