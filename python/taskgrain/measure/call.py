@@ -157,6 +157,7 @@ def measure(
         if not retry and _spent(store, stored.cells, study.settings.budget):
             for warning in store.warnings:
                 plan.reporter.note(warning)
+            _settle(store)
             return stored
         runner: Runner | None = None
         said = ""
@@ -177,6 +178,8 @@ def measure(
         # Other builds have not yet taken the place of those in the folder.
         if runner is None or (said and not runner.begun):
             return replace(_known(placed(store.contents.stored), cells), interrupted=said)
+        if not runner.begun:
+            _settle(store)
         found = tuple(state.stored for state in runner.record.cells.values())
         return replace(stored, cells=found, interrupted=said)
 
@@ -188,6 +191,18 @@ def _known(history: Sequence[Placed], cells: Sequence[Cell]) -> Measured:
     earlier = of_lines(one.line for one in used if one.earlier)
     own = (found.get(cell.name) or StoredCell(cell.name) for cell in cells)
     return Measured(tuple(own), tuple(earlier.values()))
+
+
+def _settle(store: Store) -> None:
+    """Writes the session of a call that had nothing to measure, where the stored lines end with other builds
+    or another machine: readers take the cells of the last session for those that there are now."""
+    last = next((one for one in reversed(store.contents.stored) if isinstance(one, SessionLine)), None)
+    now = store.session
+    if last is None or now is None:
+        return
+    moved = last.machine not in (None, now.machine)
+    if moved or any(last.builds.get(name, build) != build for name, build in now.builds.items()):
+        store.append(replace(now, elapsed=max(one.elapsed or 0.0 for one in store.contents.stored)))
 
 
 def _spent(store: Store, cells: Sequence[StoredCell], budget: float) -> bool:

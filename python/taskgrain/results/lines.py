@@ -172,7 +172,8 @@ class Build:
 class SessionLine(Line):
     """One call that measures: all lines up to the next such line are of it.
 
-    It stands before the first line that the call writes; a call that has nothing to measure writes none.
+    It stands before the first line that the call writes; a call that has nothing to measure writes none, but
+    where the last one was of other builds or another machine.
     """
 
     kind: ClassVar[str] = "session"

@@ -122,7 +122,11 @@ def test_both_builds_side_by_side(tmp_path: Path) -> None:
     assert later in refused(words)
     back = finish([*words, "--keep-both"])
     assert metgs(back) == pytest.approx({"fast": BEFORE, "slow": SLOW, later: AFTER}, rel=0.1)
-    assert (out / "runs.jsonl").read_bytes() == content, "all of the first build was already measured"
+    added = (out / "runs.jsonl").read_bytes().removeprefix(content).splitlines()
+    assert [json.loads(line)["kind"] for line in added] == ["session"], "all of it was already measured"
+    exported = subprocess.run(program(["export", str(out)]), capture_output=True, text=True, check=True)
+    assert later in exported.stdout and earlier not in exported.stdout
+    assert metgs(finish(words)) == metgs(back) and len(builds(out)) == 3
 
 
 @pytest.mark.parametrize("option", ["--restart", "--keep-both"])
