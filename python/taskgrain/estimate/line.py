@@ -29,8 +29,9 @@ _WINDOWS = (1.5, 0.8, 0.4, 0.2)
 _LEAST_WEIGHT = 0.03
 _SERIES = 6
 """Rounds from which on a series tells how neighbours correlate."""
-_USUAL, _USUAL_ROUNDS = 0.1, 10
-"""Correlation that is expected before there are rounds, and how many rounds that is worth."""
+_USUAL, _USUAL_ROUNDS, _BESIDE_ONE = 0.1, 5, 10
+"""Correlation that is expected before there are rounds, and how many rounds that is worth: beside several
+columns, and beside a single one, which says 0.7 once in a while where nothing correlates."""
 _MOST_CORRELATED = 0.9
 _FITS = 2.0
 """A line fits if its squared misfit is less than this multiple of what the scatter explains."""
@@ -153,7 +154,9 @@ def inflated(residuals: Floats) -> float:
     if not variance > 0.0 or np.isnan(pairs).all():
         return 1.0
     rho = (float(np.nanmean(pairs)) / variance * rounds + 1.0) / (rounds - 3.0)
-    # A short series tells little: what is usual counts beside it.
+    # A short series tells little, and least where it hardly correlates: what is usual counts beside it.
     rho = min(max(rho, 0.0), _MOST_CORRELATED)
-    rho = (rounds * rho + _USUAL_ROUNDS * _USUAL) / (rounds + _USUAL_ROUNDS)
+    several = residuals.shape[1] > 1
+    weight, usual = (rounds / (1.0 - rho**2), _USUAL_ROUNDS) if several else (float(rounds), _BESIDE_ONE)
+    rho = (weight * rho + usual * _USUAL) / (weight + usual)
     return (1.0 + rho) / (1.0 - rho)
