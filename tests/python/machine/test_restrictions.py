@@ -66,8 +66,8 @@ def test_a_common_limit_is_not_named() -> None:
         ("mount -t tmpfs -o ro none /dev/shm", "/dev/shm (cannot be written)"),
         ("mount -t tmpfs none /dev", "/dev/shm (is not there)"),
         (
-            "mount -t tmpfs -o noexec,size=1m none /tmp; unset TMPDIR",
-            "TMPDIR (/tmp is mounted noexec); TMPDIR (/tmp has room for",
+            "mount -t tmpfs -o noexec,size=1m none /mnt; export TMPDIR=/mnt",
+            "TMPDIR (/mnt is mounted noexec); TMPDIR (/mnt has room for",
         ),
     ],
 )
