@@ -14,6 +14,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "taskgrain/binding.hpp"
@@ -46,7 +47,9 @@ class StarpuWorkers {
     conf.use_explicit_workers_bindid = 1;
     place(processors, conf.workers_bindid);
     // StarPU keeps what it measures of the machine in files, which nothing here reads: no performance model is used.
-    std::string home = std::filesystem::temp_directory_path() / "taskgrain-starpu-XXXXXX";
+    std::error_code none;  // TMPDIR may lead nowhere
+    const std::filesystem::path folder = std::filesystem::temp_directory_path(none);
+    std::string home = (none ? "/tmp" : folder) / "taskgrain-starpu-XXXXXX";
     if (mkdtemp(home.data()) == nullptr) throw std::runtime_error("cannot make the folder " + home + " for StarPU");
     setenv("STARPU_HOME", home.c_str(), 1);
     const int failed = starpu_init(&conf);
