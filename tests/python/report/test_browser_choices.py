@@ -154,7 +154,7 @@ def test_columns_are_chosen(browser: webdriver.Chrome, report: str) -> None:
     assert set(column(browser, index)) == {"16"}
     row = browser.find_element(By.CSS_SELECTOR, "#table tbody tr")
     seen = [one for one in row.find_elements(By.CSS_SELECTOR, "th, td") if one.is_displayed()]
-    assert len(seen) == 10
+    assert len(seen) == 11
 
 
 def test_a_mark_shows_its_cell(browser: webdriver.Chrome, report: str) -> None:
