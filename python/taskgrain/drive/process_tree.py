@@ -34,6 +34,7 @@ class Tree:
         """The folder that is TMPDIR for the command."""
         self._mark = f"{_MARK}={mark}".encode()
         self._lifeline: int | None = lifeline
+        self._begun, self._shared = time.time() - 1.0, list[bytes]()  # ahead of the kernel's coarse clock
 
     def streams(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
         """The command's standard input, output and error."""
@@ -78,6 +79,10 @@ class Tree:
         except subprocess.TimeoutExpired:
             return None
 
+    def note_shared_memory(self) -> None:
+        """Has `kill` remove what the processes share in /dev/shm now, also if they end by themselves."""
+        self._shared = supervisor.shared_memory(self.pids(), self._begun)
+
     def kill(self, timeout: float = 10.0) -> int | None:
         """Kills every process, and returns when they are gone."""
         if self._lifeline is not None:
@@ -92,6 +97,9 @@ class Tree:
         if code is None or code < 0:
             self._kill_orphans()
             shutil.rmtree(self.scratch, ignore_errors=True)
+        for path in self._shared:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
         return code
 
     def _kill_orphans(self) -> None:

@@ -279,6 +279,7 @@ class Session:
         """Asks the driver to quit, then kills what is left of it."""
         if self._tree is not None:
             self.resume()
+            self._tree.note_shared_memory()
             try:
                 self._send({"op": "quit"}, QUIT_SECONDS, lambda: math.inf)
                 self._tree.wait(QUIT_SECONDS)

@@ -43,9 +43,9 @@ def descendants(root: int) -> list[int]:
     return found
 
 
-def _shared_memory(pids: list[int], since: float) -> list[bytes]:
-    """Files of /dev/shm that are younger than `since` and that these processes share: MPI, Ray, Python and
-    OpenMP remove theirs at the end, but not if they are killed."""
+def shared_memory(pids: list[int], since: float) -> list[bytes]:
+    """Files of /dev/shm that are younger than `since` and that these processes share: MPI, Python and
+    OpenMP remove theirs at the end, but not if they are killed, and Ray leaves its semaphores."""
     found: set[bytes] = set()
     for pid in pids:
         found.add(b"/dev/shm/__KMP_REGISTERED_LIB_%d_%d" % (pid, os.getuid()))  # LLVM's does not stay mapped
@@ -133,7 +133,7 @@ def main() -> int:
         code, _ = _reap(child, code)
         if harness in ready:
             break
-    left = _shared_memory(descendants(os.getpid()), begin - 1.0)  # ahead of the kernel's coarse clock
+    left = shared_memory(descendants(os.getpid()), begin - 1.0)  # ahead of the kernel's coarse clock
     code = _kill_all(child, code)
     for path in left:
         with contextlib.suppress(OSError):
