@@ -26,8 +26,8 @@ class System {
   virtual std::string library() const { return {}; }
   /// Processes that a launcher started and that joined; 0 if there is no launcher.
   virtual int ranks() const { return 0; }
-  /// Cores that the system got, on all nodes, including those that the runtime reserves for itself: counted, not repeated
-  /// from what was asked for. Asked before each run, so a team that is another one then is seen.
+  /// Cores that the system got, on all nodes, including those that the runtime reserves for itself: counted, not
+  /// repeated from what was asked for. Asked before each run, so that another team is seen.
   virtual int cores() const = 0;
   /// For each worker the processors it may run on, observed by the worker itself.
   virtual std::vector<std::vector<int>> binding() = 0;

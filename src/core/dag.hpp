@@ -46,7 +46,8 @@ class Dag {
 std::int64_t dag_hash(const std::string& path);
 
 /// The file of a graph; null for a pattern that reads none.
-/// \throws InvalidSpec for a file that is missing, wrong, not the one of `dag_hash`, or named for a pattern that reads none
+/// \throws InvalidSpec for a file that is missing, wrong, not the one of `dag_hash`, or named for a pattern that reads
+/// none
 std::shared_ptr<const Dag> dag_of(const Pattern& pattern, const GraphSpec& spec);
 
 }  // namespace taskgrain

@@ -1,5 +1,5 @@
-/// The threads of the workers. They form a tree: each starts those below it, and wakes them in the end, so that with many
-/// workers neither takes as long as all of them one after another.
+/// The threads of the workers. They form a tree: each starts those below it, and wakes them in the end, so that with
+/// many workers neither takes as long as all of them one after another.
 
 #include <pthread.h>
 

@@ -11,7 +11,7 @@ import pytest
 from system_folder import LEAST, make
 
 import taskgrain
-from taskgrain.drive.environment import FAMILIES, of_session, passed, stored, withheld
+from taskgrain.drive.environment import FAMILIES, by_family, of_session, passed, stored, withheld
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 from taskgrain.drive.system_file import read
@@ -97,3 +97,10 @@ def test_what_a_user_passes_wins_and_makes_another_build(tmp_path: Path) -> None
     assert given.options.endswith("--system it --env 'OMP_PLACES={cores}'")
     named = given.with_variables({"A": "1"}, "+A=1")
     assert (named.name, named.plain, named.given) == ("it+A=1", "it", {"OMP_PLACES": "{cores}", "A": "1"})
+
+
+def test_a_line_names_few_variables_first_and_counts_families() -> None:
+    shell = ["SLURM_A", "SLURM_B", "SLURM_C", "STARPU_SCHED", "LD_PRELOAD", "OMP_A", "OMP_B"]
+    assert by_family(shell) == ["LD_PRELOAD", "OMP_A", "OMP_B", "STARPU_SCHED", "SLURM_* (3)"]
+    for name in ("PBS_NODEFILE", "LSB_HOSTS", "COBALT_NODEFILE", "OAR_NODEFILE", "PE_HOSTFILE"):
+        assert withheld({name: "nodes"}), "an MPI would start ranks elsewhere"

@@ -216,3 +216,25 @@ def test_a_wait_that_is_over_says_so(start: Trees) -> None:
     assert tree.wait(0.05) is None
     assert tree.kill() == 137
     assert tree.kill() == 137, "again"
+
+
+@pytest.mark.skipif(not os.access("/dev/shm", os.W_OK), reason="there is no shared memory")
+def test_shared_memory_that_was_noted_goes_with_what_ends_by_itself(start: Trees) -> None:
+    """As Ray's semaphores, which it does not remove."""
+    code = """if True:
+        import mmap, os, sys
+        name = f"/dev/shm/taskgrain-test-{os.getpid()}"
+        with open(name, "w+b") as file:
+            file.truncate(4096)
+            shared = mmap.mmap(file.fileno(), 4096)
+        print(name, flush=True)
+        sys.stdin.read()
+    """
+    tree = start(sys.executable, "-c", code)
+    stdin, stdout, _ = tree.streams()
+    name = stdout.readline().decode().strip()
+    tree.note_shared_memory()
+    stdin.close()
+    assert tree.wait(HANG) == 0 and os.path.exists(name)
+    tree.kill()
+    assert not os.path.exists(name)

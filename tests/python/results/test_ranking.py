@@ -83,3 +83,10 @@ def test_nobody_can_choose_a_bound() -> None:
     cells = [limit, a, serial, b]
     assert (ranking.best(cells), ranking.contest(cells), ranking.bounds(cells)) == (a, [a, b], [limit])
     assert ranking.best([limit, serial]) is None
+
+
+def test_a_cell_of_another_machine_is_no_choice_and_no_bound() -> None:
+    here, there = cell("a", Interval(2e-6)), cell("a@ab12cd34.0f3a9b21", Interval(1e-6))
+    earlier = cell("mpi.mpich@ab12cd34", Interval(1.5e-6))
+    assert ranking.contest([here, there, earlier]) == [here, earlier]
+    assert ranking.best([here, there]) is here

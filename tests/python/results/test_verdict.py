@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -124,3 +125,14 @@ def test_a_clock_that_moved_is_said(slower: float, said: str) -> None:
         )
     (first, *_) = verdict(cells)
     assert (said in first) if said else ("clock" not in first)
+
+
+def test_clocks_of_two_references_and_machines_are_not_one() -> None:
+    """A reference of a system's own is far quicker, and that of another machine half as quick."""
+    cells = [judged(name) for name in ("a", "b", "c@ab12cd34.0f3a9b21")]
+    assert cells[1].started is not None
+    cells[1].started = replace(cells[1].started, reference="its-own")
+    for k in range(300):
+        cell, rate = cells[k % 3], (1e9, 1e12, 5e8)[k % 3]
+        cell.runs.append(RunLine(cell=cell.name, time=float(k), reference_after=(rate, rate)))
+    assert "clock" not in verdict(cells)[0]

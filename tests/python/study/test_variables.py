@@ -8,7 +8,7 @@ import pytest
 
 from taskgrain.study.study import Study, parse
 from taskgrain.study.toml import loads
-from taskgrain.study.variables import of_options
+from taskgrain.study.variables import is_secret, of_options, suffix
 from taskgrain.words.errors import InputError, UsageError
 
 
@@ -58,3 +58,17 @@ def test_a_table_is_for_all() -> None:
 def test_bad_tables(env: str, words: str) -> None:
     with pytest.raises((InputError, UsageError), match=words):
         study(env)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "secret"),
+    [
+        *((one, "x", True) for one in ("HF_TOKEN", "DB_PASS", "RAY_AUTH", "APIKEY", "AWS_KEY", "S_KEY_ID")),
+        ("DATABASE_URL", "postgres://u:pw@host/db", True),
+        *((one, "x", False) for one in ("TOKENIZERS_PARALLELISM", "MY_KEYMAP", "OMP_WAIT_POLICY", "AUTHOR")),
+        ("PROXY", "http://host:3128", False),
+    ],
+)
+def test_secrets_are_in_no_name(name: str, value: str, secret: bool) -> None:
+    assert is_secret(name, value) is secret
+    assert (suffix({name: value}) == f"+{name}=secret") is secret

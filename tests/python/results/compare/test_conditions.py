@@ -106,3 +106,11 @@ def test_sessions_of_one_hour_do_not_show_how_days_differ() -> None:
     assert said.startswith("the sides are 4 days apart, but the sessions of one build only 30 minutes")
     assert "1 hour" in too_far_apart(at(0.0), at(9.0), [at(0.0, 1.0)])
     assert too_far_apart(at(0.0), at(9.0), []) == ""
+
+
+def test_a_dag_is_known_by_its_content_and_not_by_its_place() -> None:
+    here, there = ({"dag": path, "dag_hash": 7} for path in ("/a/d.json", "/b/d.json"))
+    one, other = (replace(MEASUREMENT, conditions=replace(KNOWN, settings=each)) for each in (here, there))
+    assert list(settings(one, other)) == []
+    changed = replace(MEASUREMENT, conditions=replace(KNOWN, settings=here | {"dag_hash": 8}))
+    assert list(settings(one, changed)) == ["other settings (dag_hash: 7, 8)"]

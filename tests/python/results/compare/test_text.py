@@ -11,7 +11,7 @@ from taskgrain.estimate.quantities import LogEstimate
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.estimate.sessions import USUAL, filled_up, scatter
 from taskgrain.report.changes import ordered
-from taskgrain.results.compare.cells import Question
+from taskgrain.results.compare.cells import Question, Verdict
 from taskgrain.results.compare.text import ratios_beside, remarks, shown, summary
 
 
@@ -61,3 +61,18 @@ def test_of_sides_measured_apart_the_clocks_and_the_scatter_are_said() -> None:
 )
 def test_a_missing_bound_is_a_question_mark(found: Ratio | None, text: str) -> None:
     assert shown(found) == text
+
+
+def test_what_the_same_means_of_sides_measured_apart_is_said() -> None:
+    apart = replace(cell(verdict="same"), between=USUAL)
+    assert "differ by less than 25 %, each with 95 %" in summary(comparison(apart))[-1]
+    assert not any("25 %" in one for one in summary(comparison(replace(apart, together=True))))
+
+
+@pytest.mark.parametrize(
+    ("second", "regression"),
+    [("same", False), ("faster", False), ("slower", True), ("undecided", True), ("not comparable", True)],
+)
+def test_only_what_shows_the_contrary_takes_a_regression_back(second: Verdict, regression: bool) -> None:
+    found = replace(cell(verdict="slower"), again=cell(verdict=second))
+    assert found.suspect and found.regression is regression
