@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from collections.abc import Sequence
-from typing import Any, Literal, TextIO
+from typing import Literal, TextIO
 from weakref import WeakSet
 
 from rich import box
@@ -14,6 +13,7 @@ from rich import table as rich
 from rich.console import Console
 from rich.text import Text
 
+from taskgrain.words.finite import finite
 from taskgrain.words.table import Table
 
 _PIPED_WIDTH = 10_000
@@ -105,18 +105,10 @@ _answered: WeakSet[TextIO] = WeakSet()
 def print_json(value: object) -> None:
     """Prints a value for programs: strict JSON, with null for a number that is not finite."""
     _answered.add(sys.stdout)
-    sys.stdout.write(json.dumps(_finite(value), indent=1, allow_nan=False, default=str) + "\n")
+    sys.stdout.write(json.dumps(finite(value), indent=1, allow_nan=False, default=str) + "\n")
 
 
 def print_error(message: str, exit_code: int) -> None:
     """Prints for programs why a command ends, unless it has printed its answer."""
     if sys.stdout not in _answered:
         print_json({"schema": 1, "error": message, "exit_code": exit_code})
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

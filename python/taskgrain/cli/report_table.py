@@ -9,7 +9,6 @@ from taskgrain.cli.printer import Printer
 from taskgrain.measure.advise import LEVELS
 from taskgrain.report import matrix, scaling, summary, task_times, trust
 from taskgrain.report.data import Cell, Results
-from taskgrain.report.embed import finite
 from taskgrain.report.matrix import Entry
 from taskgrain.results import columns, outcome
 from taskgrain.words import quantity
@@ -66,9 +65,7 @@ def as_json(results: Results, at: float | None = None) -> dict[str, Any]:
     found["scaling"] = scaling.as_json(results)
     if at is not None:
         found["at"] = {"seconds": at, "cells": [_answer(cell, at) for cell in results.cells]}
-    plain = finite(found)
-    assert isinstance(plain, dict)
-    return plain
+    return found
 
 
 def _cell(entry: Entry) -> dict[str, Any]:

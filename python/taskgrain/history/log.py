@@ -27,6 +27,7 @@ from taskgrain.results.lines import (
 from taskgrain.results.measurements import Measurement
 from taskgrain.words import quantity
 from taskgrain.words.errors import UsageError
+from taskgrain.words.finite import finite
 
 _THRESHOLD = 0.5
 """Where an older folder does not say it."""
@@ -73,7 +74,7 @@ def from_json(table: Mapping[str, Any], odd: parse.Odd) -> Line:
     if table.get("kind") == first_format.KIND:
         table = first_format.converted(table)
     label, time = values.text(table.get("label")), values.number(table.get("time"))
-    lines, machine, study = (reader.finite(table.get(name)) for name in ("lines", "machine", "study"))
+    lines, machine, study = (finite(table.get(name)) for name in ("lines", "machine", "study"))
     schema = values.integer(table.get("schema"))
     schema = SCHEMA if schema is None else schema
     if table.get("kind") != Log.kind or label is None or time is None or not 0.0 <= time < _END_OF_TIME:

@@ -6,8 +6,6 @@ import base64
 import gzip
 import hashlib
 import json
-import math
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
@@ -15,6 +13,7 @@ import vl_convert
 from markupsafe import Markup
 
 from taskgrain.report import look
+from taskgrain.words.finite import finite
 
 
 @cache
@@ -60,14 +59,3 @@ def _dumped(value: object) -> str:
 def json_block(value: object) -> Markup:
     """JSON that can stand in a script block: nothing in it can end the block or open a comment."""
     return Markup(_dumped(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
-
-
-def finite(value: object) -> object:
-    """JSON knows no infinity; a results file may hold one (as `1e999`)."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {key: finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(one) for one in value]
-    return value

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import math
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -24,6 +23,7 @@ from taskgrain.results.builds import placed
 from taskgrain.results.lines import SCHEMA, CellLine, FailureLine, Line, MetgLine, OfCell, UnknownLine
 from taskgrain.results.parse import Odd, from_json
 from taskgrain.words.errors import UsageError
+from taskgrain.words.finite import finite
 
 RUNS = "runs.jsonl"
 COMPRESSED = "runs.jsonl.zst"
@@ -242,18 +242,6 @@ def _deeper(value: object, deepest: int, raw: bytes) -> bool:
         if not level:
             return False
     return True
-
-
-def finite(value: object) -> object:
-    """The same without the numbers that JSON does not have, which Python reads all the same."""
-    match value:
-        case dict():
-            return {key: finite(one) for key, one in value.items()}
-        case list():
-            return [finite(one) for one in value]
-        case float() if not math.isfinite(value):
-            return None
-    return value
 
 
 def _decompressed(raw: bytes) -> tuple[bytes, tuple[str, ...]]:
