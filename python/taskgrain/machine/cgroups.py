@@ -5,20 +5,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from taskgrain.machine.kernel_files import read_text
+
 _ROOT = Path("/")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8", "replace")
-    except OSError:
-        return ""
 
 
 def folders(controller: str, version_2: bool) -> list[Path]:
     """The folders of the group and of its parents, the outermost first; none without that controller."""
     path = None
-    for line in _read(_ROOT / "proc/self/cgroup").splitlines():
+    for line in read_text(_ROOT / "proc/self/cgroup").splitlines():
         number, _, rest = line.partition(":")
         controllers, _, group = rest.partition(":")
         if number == "0" if version_2 else controller in controllers.split(","):
@@ -26,7 +21,7 @@ def folders(controller: str, version_2: bool) -> list[Path]:
     if path is None:
         return []
     found: list[Path] = []
-    for line in _read(_ROOT / "proc/self/mountinfo").splitlines():
+    for line in read_text(_ROOT / "proc/self/mountinfo").splitlines():
         if found:  # others show the same groups once more
             break
         before, dash, after = line.partition(" - ")
@@ -52,9 +47,9 @@ def cpu_limit() -> float | None:
     for version_2 in (True, False):
         for folder in folders("cpu", version_2):
             if version_2:
-                quota, period = [*_read(folder / "cpu.max").split(), "", ""][:2]
+                quota, period = [*read_text(folder / "cpu.max").split(), "", ""][:2]
             else:
-                quota, period = (_read(folder / f"cpu.cfs_{name}_us").strip() for name in ("quota", "period"))
+                quota, period = (read_text(folder / f"cpu.cfs_{name}_us") for name in ("quota", "period"))
             if quota.isdigit() and period.isdigit() and int(period):  # else it is "max", or -1
                 limits.append(int(quota) / int(period))
     return min(limits, default=None)
@@ -65,7 +60,7 @@ def throttled_seconds() -> float:
     found = 0.0
     for version_2, name, unit in ((True, "throttled_usec", 1e-6), (False, "throttled_time", 1e-9)):
         for folder in folders("cpu", version_2):
-            for line in _read(folder / "cpu.stat").splitlines():
+            for line in read_text(folder / "cpu.stat").splitlines():
                 key, _, value = line.partition(" ")
                 if key == name and value.isdigit():
                     found += unit * int(value)

@@ -23,9 +23,10 @@ from taskgrain import _core
 from taskgrain.machine.busy import BUSY_SHARE, BusyWatch
 from taskgrain.machine.cgroups import cpu_limit
 from taskgrain.machine.commit import commit
+from taskgrain.machine.kernel_files import read_text
 from taskgrain.machine.processes import descendants
 from taskgrain.machine.restrictions import restrictions
-from taskgrain.machine.topology import caches, choose_cores, frequency, read_text, topology
+from taskgrain.machine.topology import caches, choose_cores, frequency, topology
 from taskgrain.machine.topology import notices as topology_notices
 from taskgrain.words.warnings import Notice, notice
 
@@ -145,7 +146,7 @@ def fingerprint(found: Mapping[str, Any]) -> str:
 
 def boot_id() -> str:
     """What tells this boot of the machine from others; empty where the kernel does not say."""
-    return read_text(Path("/proc/sys/kernel/random/boot_id")).strip()
+    return read_text(Path("/proc/sys/kernel/random/boot_id"))
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from taskgrain.machine import cgroups
-from taskgrain.machine.topology import read_text
+from taskgrain.machine.kernel_files import read_text
 from taskgrain.words import quantity
 
 _UNLIMITED = 2**63

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from taskgrain.machine.cgroups import cpu_limit
+from taskgrain.machine.kernel_files import read_text
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError
 from taskgrain.words.warnings import Notice, notice
@@ -20,14 +21,6 @@ _OF_INTEL = {"cpu_core": "performance", "cpu_atom": "efficiency", "cpu_lowpower"
 _SLOWER = 0.9
 """Cores of one kind may differ by less: some processors clock their best cores a little higher."""
 _NODES = Path("/sys/devices/system/node")
-
-
-def read_text(path: Path) -> str:
-    """A small file of the kernel, stripped; empty if it cannot be read."""
-    try:
-        return path.read_text("utf-8", "replace").strip()
-    except OSError:
-        return ""
 
 
 def parse_list(text: str) -> list[int]:
