@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from taskgrain.drive import catalogue
 from taskgrain.drive.system import System
+from taskgrain.results.builds import plain
 from taskgrain.words.errors import InputError, UsageError
 
 OTHER = "Not in the catalogue"
@@ -33,7 +34,7 @@ def kinds(systems: Iterable[str]) -> dict[str, Kind]:
 def _found(name: str, known: dict[str, System]) -> System | None:
     """Builds are called `mpi@ab12cd34`, or `mpi.old` and `mpi.new`, and a system with variables of its own
     `mpi+NAME=value`: they are of the kind of their system."""
-    name = name.partition("@")[0]
+    name = plain(name)
     return known.get(name) or known.get(name.partition("+")[0]) or known.get(name.rpartition(".")[0])
 
 

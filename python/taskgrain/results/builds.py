@@ -60,6 +60,16 @@ def placed(lines: Sequence[Line]) -> list[Placed]:
     return found[::-1]
 
 
+def plain(system: str) -> str:
+    """The name of a system or reference, without the build and the machine that an earlier one has there."""
+    return system.partition(_SIGN)[0]
+
+
+def elsewhere(system: str) -> bool:
+    """Tells whether its name says that it was measured on another machine."""
+    return "." in system.partition(_SIGN)[2]
+
+
 def builds_known(lines: Sequence[Line]) -> list[dict[str, str]]:
     """The builds of systems and references before the first session, and in each of them. A session that does
     not name a system has the build of the one before, or else of the next that names it."""

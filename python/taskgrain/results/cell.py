@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from taskgrain.drive import catalogue
+from taskgrain.results.builds import plain
 from taskgrain.results.lines import (
     UNKNOWN_ERROR,
     CellLine,
@@ -77,7 +78,7 @@ class Cell:
         """Whether its system shows what could be reached, and is no choice."""
         said = self.started.bound if self.started else None
         # Lines of earlier versions do not say it.
-        return self.system.partition("@")[0] in catalogue.bounds() if said is None else said
+        return plain(self.system) in catalogue.bounds() if said is None else said
 
     @property
     def called(self) -> str:

@@ -18,7 +18,7 @@ from taskgrain.estimate.reference import peak_beside
 from taskgrain.estimate.sample import Sample
 from taskgrain.machine import facts
 from taskgrain.results import reader, values
-from taskgrain.results.builds import builds_known, placed
+from taskgrain.results.builds import builds_known, placed, plain
 from taskgrain.results.cell import Cell
 from taskgrain.results.lines import (
     CellLine,
@@ -161,7 +161,7 @@ def of_lines(
         elif isinstance(line, ReferenceLine):
             rates[line.reference_key] = [] if None in line.rates else [one for one in line.rates if one]
         elif isinstance(line, OfCell) and place.used and session in (None, now.line.session):
-            system = line.cell.partition("/")[0].partition("@")[0]
+            system = plain(line.cell.partition("/")[0])
             key = line.cell, now.builds.get(system)
             one = found.setdefault(key, _Collected(place.earlier, now, Cell(line.cell)))
             if isinstance(line, CellLine) and one.cell.started is None:
@@ -190,7 +190,7 @@ def _measurement(
     system, _, workload = name.partition("/")
     cell, session = found.cell, found.first
     line = cell.started
-    program = ((line.reference if line else None) or REFERENCE).partition("@")[0]
+    program = plain((line.reference if line else None) or REFERENCE)
     settings: dict[str, object] = dict(study)
     if line:
         settings |= {"threshold": line.threshold, "steps": line.steps} | _fields(line)
@@ -200,7 +200,7 @@ def _measurement(
     governor = frequency.get("governor") if isinstance(frequency, dict) else None
     return Measurement(
         folder=folder,
-        system=system.partition("@")[0],
+        system=plain(system),
         workload=workload,
         build=build,
         earlier=found.earlier,
@@ -216,7 +216,7 @@ def _measurement(
             reference_build=session.builds.get(program),
             harness=" ".join(one for one in (session.line.taskgrain, session.line.commit) if one) or None,
             settings=settings,
-            variables=_variables(session.line, system.partition("@")[0]),
+            variables=_variables(session.line, plain(system)),
         ),
         cores=cell.cores,
         version=_text((line.driver or {}).get("version")) if line else None,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Generic, Protocol, TypeVar
 
+from taskgrain.results.builds import elsewhere
 from taskgrain.results.cell import Cell
 from taskgrain.words.interval import Interval
 
@@ -69,13 +70,8 @@ def bounds(cells: Sequence[C]) -> list[C]:
     return [cell for cell in _on_all_cores(cells) if cell.bound and cell.metg.value is not None]
 
 
-def _elsewhere(system: str) -> bool:
-    """Whether a system was measured on another machine, which stands behind its build."""
-    return "." in system.partition("@")[2]
-
-
 def _on_all_cores(cells: Sequence[C]) -> list[C]:
-    cells = [cell for cell in cells if not _elsewhere(cell.system)]
+    cells = [cell for cell in cells if not elsewhere(cell.system)]
     most = max((cell.cores for cell in cells if cell.cores and cell.metg.about is not None), default=None)
     return [cell for cell in cells if most is None or cell.cores == most or cell.metg.about is None]
 

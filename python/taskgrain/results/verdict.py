@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean, median
 
 from taskgrain.results import ranking
+from taskgrain.results.builds import plain
 from taskgrain.results.cell import Cell
 from taskgrain.words import quantity
 from taskgrain.words.endings import Ending
@@ -80,7 +81,7 @@ def _moved(cells: Sequence[Cell]) -> str:
     found = [1.0]
     beside: dict[tuple[object, ...], list[tuple[float, float]]] = defaultdict(list)
     for cell in cells:
-        if "@" in cell.system:  # an earlier build, on another machine perhaps
+        if cell.system != plain(cell.system):  # an earlier build, on another machine perhaps
             continue
         for run in cell.runs:
             if run.time is not None and (rates := [one for one in run.reference_after if one]):
