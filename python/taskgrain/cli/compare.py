@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import tempfile
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,11 +28,10 @@ from taskgrain.words import numbers, quantity
 from taskgrain.words.errors import EXIT_FAILED, Interrupted, UsageError
 
 if TYPE_CHECKING:
+    from taskgrain.measure.again import Part
     from taskgrain.measure.call import Measured
-    from taskgrain.measure.two_builds import Pair
     from taskgrain.results.compare.cells import Comparison, Question
     from taskgrain.results.compare.sides import Side
-    from taskgrain.study.settings import Settings
 
 _BUDGET = 120.0
 """Seconds for two builds, if nobody says how many."""
@@ -115,8 +116,11 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:
     """Compares results: for each cell a ratio with its interval, and faster, slower, same or undecided."""
+    from taskgrain.measure.call import Measured
     from taskgrain.results.compare import cells
 
+    rest: dict[str, object] = {}
+    measured = Measured(())
     named = next(one for one in cells.QUANTITIES if one == numbers.text(by, "--by", cells.QUANTITIES))
     question = cells.Question(named)
     if margin is not None:
@@ -132,27 +136,27 @@ def compare(
         if given:
             raise UsageError(f"--{given[0].replace('_', '-')} is for --build OLD NEW, which measures")
         found, sides = _of_folders(words or [], chosen, question)
-        interrupted = ""
         if again:
-            found, interrupted = _again(found, sides, folders or [], budget, quiet)
-        _show(found, as_json, {"interrupted": bool(interrupted)} if again else {}, fail and not interrupted)
-        if interrupted:
-            sys.stdout.flush()
-            raise Interrupted(interrupted)
-        return
-    if words:
-        raise UsageError(f"{words[0]}: give results folders or --build OLD NEW, not both")
-    asked = _Measured(
-        builds, chosen, question, budget, threshold, output, folders or [], env or [], quiet, again
-    )
-    with tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True) as temporary:
-        found, interrupted, complete = asked.measure(graph, Path(temporary, "results"))
-    rest = {"output": output and str(output), "interrupted": bool(interrupted)}
-    _show(found, as_json, rest, fail and not interrupted)
-    if interrupted:
+            found, measured = _again(found, measured, _parts(found, sides, folders or [], budget, quiet))
+            rest = {"interrupted": bool(measured.interrupted)}
+    else:
+        if words:
+            raise UsageError(f"{words[0]}: give results folders or --build OLD NEW, not both")
+        once = _side_by_side(
+            builds, chosen, question, graph, budget, threshold, folders or [], env or [], quiet, bool(output)
+        )
+        with _thrown_away() as temporary:
+            found, measured = once(output or temporary, None)
+        slower = {cell.system for cell in found.cells if cell.suspect}
+        if again and slower and not measured.interrupted:
+            # Not into the first folder: rounds of both would make one measurement.
+            found, measured = _again(found, measured, [(len(slower), lambda folder: once(folder, slower))])
+        rest = {"output": output and str(output), "interrupted": bool(measured.interrupted)}
+    _show(found, as_json, rest, fail and not measured.interrupted)
+    if measured.interrupted:
         sys.stdout.flush()
-        raise Interrupted(interrupted)
-    if not complete:
+        raise Interrupted(measured.interrupted)
+    if not measured.complete:
         raise typer.Exit(EXIT_FAILED)
 
 
@@ -160,23 +164,26 @@ def _given(**options: object) -> list[str]:
     return [name for name, value in options.items() if value]
 
 
-def _again(
-    found: Comparison, sides: list[Side], folders: list[Path], budget: str | None, quiet: bool
-) -> tuple[Comparison, str]:
-    """The comparison of folders with what came of cells that were measured again; and what to tell a person
-    who interrupted that."""
-    from taskgrain.drive import catalogue
-    from taskgrain.measure import again
+@contextlib.contextmanager
+def _thrown_away() -> Iterator[Path]:
+    """A folder for results that nobody keeps."""
+    with tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True) as temporary:
+        yield Path(temporary, "results")
 
-    seconds = None if budget is None else numbers.seconds(budget, "--budget", above=False)
-    interrupted = ""
-    for part in again.parts(found, sides, catalogue.discover(folders), seconds):
-        _say(part.cells)
-        with tempfile.TemporaryDirectory(prefix="taskgrain-", ignore_cleanup_errors=True) as temporary:
-            found, interrupted = part.measure(found, Path(temporary, "results"), quiet=quiet)
-        if interrupted:
+
+def _again(found: Comparison, measured: Measured, parts: list[Part]) -> tuple[Comparison, Measured]:
+    """The comparison with what comes of cells that are measured again, and the cells as they are now."""
+    for cells, measure in parts:
+        _say(cells)
+        with _thrown_away() as folder:
+            second, new = measure(folder)
+        known = {one.name for one in new.cells}
+        others = [one for one in measured.cells if one.name not in known]
+        measured = replace(new, cells=(*others, *new.cells))
+        if new.interrupted:
             break
-    return found, interrupted
+        found = found.measured_again(second)
+    return found, measured
 
 
 def _say(cells: int) -> None:
@@ -205,77 +212,58 @@ def _of_folders(words: list[str], names: list[str], question: Question) -> tuple
     return compare(found, question), found
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """Two builds that are to be measured, as it was asked."""
+def _parts(
+    found: Comparison, sides: list[Side], folders: list[Path], budget: str | None, quiet: bool
+) -> list[Part]:
+    from taskgrain.drive import catalogue
+    from taskgrain.measure import again
 
-    places: tuple[Path, Path]
-    names: list[str]
-    question: Question
-    budget: str | None
-    threshold: str | None
-    output: Path | None
-    folders: list[Path]
-    env: list[str]
-    quiet: bool
-    again: bool
+    seconds = None if budget is None else numbers.seconds(budget, "--budget", above=False)
+    return again.parts(found, sides, catalogue.discover(folders), seconds, quiet=quiet)
 
-    def measure(self, graph: GraphOptions, temporary: Path) -> tuple[Comparison, str, bool]:
-        """The comparison, what to tell a person who interrupted it, and whether nothing failed."""
-        from taskgrain.drive import catalogue
-        from taskgrain.measure import two_builds
-        from taskgrain.study.field import flag
-        from taskgrain.study.settings import take_settings
 
-        pairs = two_builds.pairs(self.places, self.names, catalogue.discover(self.folders))
-        both = iter(equipped([one for pair in pairs for one in (pair.old, pair.new)], self.env))
-        pairs = [replace(pair, old=next(both), new=next(both)) for pair in pairs]
-        table: dict[str, Any] = {"validate": graph.validate, "isa": graph.isa}
-        table["budget"] = _BUDGET if self.budget is None else self.budget
-        given = {"threshold": self.threshold, "steps": graph.given.get("steps")}
-        given |= {"first_iterations": graph.given.get("iterations")}
-        table |= {key: value for key, value in given.items() if value is not None}
-        settings = take_settings(
-            table, lambda name: "--iterations" if name == "first_iterations" else flag(name)
-        )
-        two_builds.check_programs(self.places, pairs, graph.cores)
-        found, measured = self._once(graph, pairs, settings, self.output or temporary)
-        names = {cell.system for cell in found.cells if cell.suspect}
-        if not self.again or not names or measured.interrupted:
-            return found, measured.interrupted, measured.complete
-        _say(len(names))
-        slower = [pair for pair in pairs if pair.name in names]
-        # Not into the first folder: rounds of both would make one measurement.
-        second, measured_again = self._once(graph, slower, settings, temporary.with_name("again"))
-        others = [
-            one for one in measured.failures if one.cell.partition("/")[0].rpartition(".")[0] not in names
-        ]
-        complete = measured_again.complete and all(one.kind_of == "unsupported" for one in others)
-        if not measured_again.interrupted:
-            found = found.measured_again(second)
-        return found, measured_again.interrupted, complete
+def _side_by_side(
+    places: tuple[Path, Path],
+    names: list[str],
+    question: Question,
+    graph: GraphOptions,
+    budget: str | None,
+    threshold: str | None,
+    folders: list[Path],
+    env: list[str],
+    quiet: bool,
+    kept: bool,
+) -> Callable[[Path, Collection[str] | None], tuple[Comparison, Measured]]:
+    """What measures two builds into a folder: of all their systems, or of some."""
+    from taskgrain.drive import catalogue
+    from taskgrain.measure import two_builds
+    from taskgrain.study.field import flag
+    from taskgrain.study.settings import take_settings
+    from taskgrain.words.warnings import grouped
 
-    def _once(
-        self, graph: GraphOptions, pairs: list[Pair], settings: Settings, folder: Path
-    ) -> tuple[Comparison, Measured]:
-        from taskgrain.measure import two_builds
-        from taskgrain.words.warnings import grouped
+    pairs = two_builds.pairs(places, names, catalogue.discover(folders))
+    both = iter(equipped([one for pair in pairs for one in (pair.old, pair.new)], env))
+    pairs = [replace(pair, old=next(both), new=next(both)) for pair in pairs]
+    table: dict[str, Any] = {"validate": graph.validate, "isa": graph.isa}
+    table["budget"] = _BUDGET if budget is None else budget
+    given = {"threshold": threshold, "steps": graph.given.get("steps")}
+    given |= {"first_iterations": graph.given.get("iterations")}
+    table |= {key: value for key, value in given.items() if value is not None}
+    settings = take_settings(table, lambda name: "--iterations" if name == "first_iterations" else flag(name))
+    two_builds.check_programs(places, pairs, graph.cores)
 
+    def once(folder: Path, chosen: Collection[str] | None) -> tuple[Comparison, Measured]:
+        own = [pair for pair in pairs if chosen is None or pair.name in chosen]
         measured = two_builds.measure(
-            pairs,
-            graph.workload,
-            settings,
-            graph.cores,
-            folder,
-            self.question,
-            quiet=self.quiet,
-            kept=self.output is not None,
+            own, graph.workload, settings, graph.cores, folder, question, quiet=quiet, kept=kept
         )
         for failure in measured.failures:
             sys.stderr.write(f"taskgrain: {failure.text()}\n")
         for group in grouped((cell.name, one) for cell in measured.cells for one in cell.warnings):
             sys.stderr.write(f"taskgrain: {group.cells[0]}: {group.text}\n")
-        return two_builds.compared(pairs, folder, self.places, self.question), measured
+        return two_builds.compared(own, folder, places, question), measured
+
+    return once
 
 
 def _show(found: Comparison, as_json: bool, rest: dict[str, Any], fail: bool) -> None:

@@ -7,82 +7,50 @@ sides are two builds of one system, the earlier one is not there any more, and i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from taskgrain.drive import catalogue
-from taskgrain.drive.builds import Builds
-from taskgrain.drive.system import REFERENCE, System
+from taskgrain.drive.system import System
 from taskgrain.machine import facts
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure import call
 from taskgrain.results import reader
-from taskgrain.results.compare.cells import Compared, Comparison, compare
+from taskgrain.results.compare.cells import Compared, Comparison, Question, compare
 from taskgrain.results.compare.sides import Side
-from taskgrain.results.measurements import Measurement, opened
+from taskgrain.results.measurements import opened
 from taskgrain.study import study as studies
-from taskgrain.study.study import Study
 from taskgrain.study.variables import suffix
 from taskgrain.words.errors import UsageError
 
-
-@dataclass(frozen=True)
-class Part:
-    """What is to be measured again of one side: cells that one folder has."""
-
-    sides: tuple[Side, Side]
-    """The first one, and this one."""
-    names: frozenset[tuple[str, str]]
-    """System and workload of what is measured."""
-    study: Study
-    systems: tuple[System, ...]
-    cores: tuple[int, ...]
-    cells: int
-    """That became slower, or failed."""
-    by_turns: bool
-    """Whether the first side is measured again, too: it is of another system."""
-
-    def measure(self, found: Comparison, output: Path, *, quiet: bool) -> tuple[Comparison, str]:
-        """The comparison with what came of it, and what to tell a person who interrupted it.
-
-        Raises what `call.measure` does.
-        """
-        measured = call.measure(
-            self.study, self.systems, self.cores, output, retry=False, quiet=quiet, commands=False, kept=False
-        )
-        if measured.interrupted:
-            return found, measured.interrupted
-        every = opened(output).measurements
-        fresh = {(one.system, one.workload): one for one in every}
-
-        def renewed(side: Side) -> Side:
-            mine = {(one.system, one.workload): one for one in side.measurements}
-            return replace(side, measurements=tuple(fresh[one] for one in mine if one in fresh))
-
-        first, other = self.sides
-        first = renewed(first) if self.by_turns else first
-        return found.measured_again(compare([first, renewed(other)], found.question)), ""
+Part = tuple[int, Callable[[Path], tuple[Comparison, call.Measured]]]
+"""How many cells are measured again together, and what measures them into a folder."""
 
 
 def parts(
-    found: Comparison, sides: Sequence[Side], known: Mapping[str, System], budget: float | None = None
+    found: Comparison,
+    sides: Sequence[Side],
+    known: Mapping[str, System],
+    budget: float | None,
+    *,
+    quiet: bool,
 ) -> list[Part]:
-    """What is to be measured again of each later side.
+    """What is to be measured again of each later side, and of each of its folders.
 
     `budget` are seconds for each part; without them it gets as much of the study's as it has of its cells.
     Raises `UsageError` where cells cannot be measured here as they were.
     """
-    planned = []
-    for side in sides[1:]:
-        by_folder: dict[Path, list[Compared]] = {}
-        for cell in found.cells:
-            if cell.suspect and cell.contender == side.label:
-                by_folder.setdefault(side.of(cell.system, cell.workload)[-1].folder, []).append(cell)
-        planned += [
-            _part(folder, (sides[0], side), cells, known, budget) for folder, cells in by_folder.items()
-        ]
-    return planned
+    by_folder: dict[tuple[str, Path], list[Compared]] = {}
+    others = {side.label: side for side in sides}
+    for cell in found.cells:
+        if cell.suspect:
+            folder = others[cell.contender].of(cell.system, cell.workload)[-1].folder
+            by_folder.setdefault((cell.contender, folder), []).append(cell)
+    return [
+        _part(folder, (sides[0], others[label]), cells, known, budget, found.question, quiet)
+        for (label, folder), cells in by_folder.items()
+    ]
 
 
 def _part(
@@ -91,67 +59,59 @@ def _part(
     cells: Sequence[Compared],
     known: Mapping[str, System],
     budget: float | None,
+    question: Question,
+    quiet: bool,
 ) -> Part:
     file = folder / reader.STUDY
-    study = studies.read(file, len(choose_cores(0)), known)
+    study = studies.read(file, len(choose_cores(0)))
     cores = choose_cores(study.settings.cores, named=f"{file}: cores")
-    known = {
-        one.name: one
-        for each in known.values()
-        for env in study.env
-        for one in (each.with_variables(env, suffix(env)),)
-    }
-    first, other = sides
-    old: list[Measurement] = []
-    for cell in cells:
-        old += [other.of(cell.system, cell.workload)[-1]]
-        if cell.against != cell.system:
-            old += [first.of(cell.against, cell.workload)[-1]]
-    systems = catalogue.select(known, list(dict.fromkeys(one.system for one in old)), f"{folder}: --again")
-    _refuse_other_builds(folder, systems, cores, old)
-    names = frozenset((one.system, one.workload) for one in old)
+    every = (one.with_variables(env, suffix(env)) for one in known.values() for env in study.env)
+    every = (replace(one, setting="") for one in every)  # a system of its own, for the study has no `env`
+    names = {(name, cell.workload): None for cell in cells for name in (cell.system, cell.against)}
+    own = list(dict.fromkeys(system for system, _ in names))
+    systems = catalogue.select({one.name: one for one in every}, own, f"{folder}: --again")
+    by_turns = any(cell.against != cell.system for cell in cells)
+    here = call.session(systems, cores, facts.facts())
+    for one in (last for side in sides[not by_turns :] for name in names for last in side.of(*name)[-1:]):
+        for what, there, now in (
+            ("machine", one.conditions.machine, here.machine),
+            ("build", one.build, here.builds[one.system]),
+        ):
+            if there and now and there != now:
+                raise UsageError(
+                    f"{folder}: --again: {one.system} is of {what} {there[:8]} there, and of {now[:8]} here; "
+                    f"measure again where the {what} is that the results are of"
+                )
+    share = len(names) / max(1, len(study.cells(study.systems)))
+    seconds = study.settings.budget * min(1.0, share) if budget is None else budget
     workloads = tuple(one for one in study.workloads if one.name in {name for _, name in names})
     if missing := {name for _, name in names} - {one.name for one in workloads}:
         raise UsageError(f"{file}: --again: has no workload {', '.join(sorted(missing))}")
-    others = [
-        {"system": (one.name,)} | {key: (value,) for key, value in workload.fields().items()}
-        for one in systems
-        for workload in workloads
-        if (one.name, workload.name) not in names
-    ]
-    share = len(names) / max(1, len(study.cells(study.systems)))
-    seconds = study.settings.budget * min(1.0, share) if budget is None else budget
     study = replace(
         study,
-        systems=tuple(one.name for one in systems),
+        systems=tuple(own),
         env=({},),
         workloads=workloads,
         settings=replace(study.settings, budget=seconds),
-        exclude=(*study.exclude, *others),
+        exclude=tuple(
+            {"system": (system,)} | {key: (value,) for key, value in one.fields().items()}
+            for system in own
+            for one in workloads
+            if (system, one.name) not in names
+        ),
     )
-    kept = tuple(replace(side, measurements=_of(side, cells)) for side in sides)
-    by_turns = any(cell.against != cell.system for cell in cells)
-    return Part((kept[0], kept[1]), names, study, tuple(systems), cores, len(cells), by_turns)
 
+    def measure(output: Path) -> tuple[Comparison, call.Measured]:
+        measured = call.measure(
+            study, systems, cores, output, retry=False, quiet=quiet, commands=False, kept=False
+        )
+        fresh = opened(output).measurements
 
-def _of(side: Side, cells: Sequence[Compared]) -> tuple[Measurement, ...]:
-    names = {(name, cell.workload) for cell in cells for name in (cell.system, cell.against)}
-    return tuple(one for one in side.measurements if (one.system, one.workload) in names)
+        def renewed(side: Side) -> Side:
+            own = (one for one in fresh if side.system in (None, one.system))
+            return replace(side, measurements=tuple(own))
 
+        first = renewed(sides[0]) if by_turns else sides[0]
+        return compare([first, renewed(sides[1])], question), measured
 
-def _refuse_other_builds(
-    folder: Path, systems: Sequence[System], cores: Sequence[int], old: Sequence[Measurement]
-) -> None:
-    """Raises `UsageError` if what is built here is not what the folder's cells are of."""
-    references = {one.reference_name: one.reference_launch(cores).command for one in systems if one.reference}
-    builds = Builds({REFERENCE: call.reference_launch(cores).command} | references)
-    there = {one.conditions.machine for one in old} - {None, facts.fingerprint(facts.facts())}
-    if there:
-        raise UsageError(f"{folder}: --again: is of another machine; measure again where it was measured")
-    for system in systems:
-        here = builds.of(system)
-        if other := [one.build for one in old if one.system == system.name and one.build not in (None, here)]:
-            raise UsageError(
-                f"{folder}: --again: {system.name} is of build {str(other[0])[:8]} there, and of {here[:8]} "
-                "here; measure again where the build is that the results are of"
-            )
+    return len(cells), measure

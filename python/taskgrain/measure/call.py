@@ -134,8 +134,8 @@ def measure(
         table = study.table(plain(systems), len(cores))
         packages = dict.fromkeys(name for one in systems for name in one.versions)
         facts = machine.facts(packages)
-        session = _session(systems, launches, cores, facts)
-        store = stack.enter_context(Store(folder, table, facts, completed, session, other_builds))
+        own = session(systems, cores, facts)
+        store = stack.enter_context(Store(folder, table, facts, completed, own, other_builds))
 
         def make_driver(name: DriverName) -> Session:
             log = f"{name.system}-{name.cores}-cores" if name.cores else name.system
@@ -233,15 +233,11 @@ def _launches(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Laun
     return found
 
 
-def _session(
-    systems: Sequence[System],
-    launches: Mapping[DriverName, Launch],
-    cores: Sequence[int],
-    facts: Mapping[str, Any],
-) -> SessionLine:
-    """The session that begins."""
-    references = dict.fromkeys([*(one.reference_name for one in systems), REFERENCE])
-    builds = Builds({name: launches[DriverName(name)].command for name in references})
+def session(systems: Sequence[System], cores: Sequence[int], facts: Mapping[str, Any]) -> SessionLine:
+    """Returns the session that begins, with what is built here."""
+    references = {one.reference_name: one.reference_launch(cores).command for one in systems if one.reference}
+    references[REFERENCE] = reference_launch(cores).command
+    builds = Builds(references)
     found = {one.name: builds.of(one) for one in systems}
     found |= {name: builds.of_reference(name) for name in references}
     given = {one.name: environment.stored(one.given) for one in systems if one.given}
