@@ -207,6 +207,14 @@ Margin = Annotated[
         show_default=False,
     ),
 ]
+Formats = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--format",
+        metavar="NAME",
+        help="Format of the figures: svg, png, pdf; several with commas (default: all).",
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show what would be measured and for how long; measure nothing.")
@@ -292,3 +300,17 @@ def split_names(names: list[str] | None, option: str = "--system") -> list[str]:
     if not found:
         raise InputError(option, " ".join(names or []), "a name, or several with commas")
     return found
+
+
+def figure_formats(formats: list[str] | None, figures: Path | None) -> Sequence[str]:
+    """The formats of `--figures`. Raises `InputError` or `UsageError` before anything is written."""
+    if figures is None:
+        if formats:
+            raise UsageError("--format is for figures: give --figures DIR too")
+        return ()
+    from taskgrain.report.figures import FORMATS
+
+    kinds = split_names(formats, "--format") if formats else FORMATS
+    for kind in kinds:
+        numbers.text(kind, "--format", FORMATS)
+    return kinds

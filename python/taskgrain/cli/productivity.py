@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from taskgrain.cli.options import Json, Names, Systems, Text, split_names
-from taskgrain.words import numbers
+from taskgrain.cli.options import Formats, Json, Names, Systems, Text, figure_formats, split_names
 from taskgrain.words.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -39,14 +38,7 @@ def productivity(
             "--figures", metavar="DIR", help="Also write METG against lines and constructs as plots into DIR."
         ),
     ] = None,
-    formats: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            help="Format of the figures: svg, png, pdf; several with commas (default: all).",
-        ),
-    ] = None,
+    formats: Formats = None,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print Markdown, for a page of documentation.")
     ] = False,
@@ -58,8 +50,7 @@ def productivity(
     for option, given in (("--workload", workload), ("--figures", figures)):
         if given is not None and not results:
             raise UsageError(f"{option} is for RESULTS: give a results folder too")
-    if formats and figures is None:
-        raise UsageError("--format is for figures: give --figures DIR too")
+    kinds = figure_formats(formats, figures)
     for folder in results or []:
         if not folder.is_dir():
             raise InputError("RESULTS", str(folder), "a results folder")
@@ -72,7 +63,11 @@ def productivity(
     chosen = _chosen(known, names, bool(results))
     counts = {system.name: count(system) for system in chosen}
     workloads = _measured(results or [], counts, known, workload) if results else {}
-    drawn = _drawn(workloads, figures, formats) if figures else []
+    drawn = []
+    if figures:
+        from taskgrain.productivity.figure import save
+
+        drawn = save(workloads, figures, kinds)
     if as_json:
         found = productivity_table.as_json(list(counts.values()), workloads)
         print_json(found | {"figures": [str(one) for one in drawn]})
@@ -136,15 +131,3 @@ def _measured(
     if workload not in found:
         raise InputError("--workload", workload, list(found))
     return {workload: found[workload]}
-
-
-def _drawn(
-    workloads: Mapping[str, Sequence[Measured]], folder: Path, formats: list[str] | None
-) -> list[Path]:
-    from taskgrain.productivity.figure import save
-    from taskgrain.report.figures import FORMATS
-
-    kinds = split_names(formats, "--format") if formats else FORMATS
-    for kind in kinds:  # before anything is written
-        numbers.text(kind, "--format", FORMATS)
-    return save(workloads, folder, kinds)

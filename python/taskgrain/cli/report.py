@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taskgrain.cli.options import Json, Text, split_names
+from taskgrain.cli.options import Formats, Json, Text, figure_formats
 from taskgrain.words import numbers, quantity
-from taskgrain.words.errors import InputError, UsageError
+from taskgrain.words.errors import InputError
 
 if TYPE_CHECKING:
     from taskgrain.results.compare.cells import Comparison
@@ -46,34 +46,23 @@ def report(
             "--figures", metavar="DIR", help="Also write each plot into DIR, sized for two-column papers."
         ),
     ] = None,
-    formats: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--format",
-            metavar="NAME",
-            help="Format of the figures: svg, png, pdf; several with commas (default: all).",
-        ),
-    ] = None,
+    formats: Formats = None,
     as_json: Json = False,
 ) -> None:
     """Writes the report of a results folder as one HTML file, and with --figures also its plots."""
     folder = Path(words[-1])
     if not folder.is_dir():
         raise InputError("DIR", str(folder), "a results folder")
-    if formats and figures is None:
-        raise UsageError("--format is for figures: give --figures DIR too")
+    kinds = figure_formats(formats, figures)
     seconds = None if at is None else numbers.duration(at, "--at")
     from taskgrain.cli import compare_table, report_table
     from taskgrain.cli.printer import print_json, printer
     from taskgrain.report import data
     from taskgrain.report.changes import since
-    from taskgrain.report.figures import FORMATS, save
+    from taskgrain.report.figures import save
     from taskgrain.report.page import write
     from taskgrain.results.reader import FILES, read, refuse_garbage
 
-    kinds = split_names(formats, "--format") if formats else FORMATS
-    for kind in kinds:  # before anything is written
-        numbers.text(kind, "--format", FORMATS)
     folders = [part.partition("@")[0] for word in words for part in word.split(",")]
     own = [(Path(one) / name).resolve() for one in folders for name in FILES]
     if output is not None and output.resolve() in own:
