@@ -39,14 +39,14 @@ def hear_interrupts() -> None:
             signal.signal(number, signal.SIG_DFL)
 
 
-def called(*words: object) -> Result:
-    """Calls the command in this process."""
+def called(*words: object, program: Callable[[list[str]], object] = main) -> Result:
+    """Calls the command, or another program, in this process."""
     hear_interrupts()
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="", write_through=True) for _ in range(2))
     code: object = None
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            main([str(word) for word in words])
+            code = program([str(word) for word in words])
         except SystemExit as ended:
             code = ended.code
     return Result(int(str(code or 0)), *(one.buffer.getvalue().decode() for one in (out, err)))  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import Result, called
 from waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -38,9 +40,13 @@ def install(folder: Path, **scripts: str) -> Path:
     return folder
 
 
-def run(suite: str, tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    own = ["--build", str(tmp_path), "--rounds", "2"]
-    return subprocess.run([*RUN, suite, str(tmp_path / "out"), *own, *words], capture_output=True, text=True)
+def run(suite: str, tmp_path: Path, *words: str) -> Result:
+    """Calls it in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "bench")
+        programs = importlib.import_module("programs")
+    own = ("--build", tmp_path, "--rounds", "2")
+    return called(suite, tmp_path / "out", *own, *words, program=programs.main)
 
 
 SMALL = ("--spins", "1", "--dependences", "2")
@@ -55,9 +61,9 @@ def apps(tmp_path: Path) -> Path:
 
 def test_prints_tables_draws_plots_and_keeps_lines(apps: Path, tmp_path: Path) -> None:
     done = run("overhead", tmp_path, "--spins", "1,10", "--dependences", "2", "--cores", "2")
-    assert done.returncode == 0, done.stderr
-    assert "overhead: tasks without dependences" in done.stdout
-    openmp = next(line for line in done.stdout.splitlines() if "OpenMP" in line)
+    assert done.code == 0, done.err
+    assert "overhead: tasks without dependences" in done.out
+    openmp = next(line for line in done.out.splitlines() if "OpenMP" in line)
     assert "200 ms" in openmp and "2.00 (2.00 – 2.00)" in openmp and "0.5" in openmp
     lines = [json.loads(line) for line in (tmp_path / "out" / "overhead.jsonl").read_text().splitlines()]
     # rounds, repeats; threads × spins × systems, and the grid
@@ -89,8 +95,8 @@ def test_tells_what_is_not_measured_and_goes_on(
         install(apps, overhead_openmp=openmp)
     patience = ["--timeout", "1"] if openmp == ENDLESS else []
     done = run("overhead", tmp_path, *SMALL, "--cores", "1", *patience)
-    assert done.returncode == code, done.stderr
-    assert words in done.stdout and "StarPU, task" in done.stdout
+    assert done.code == code, done.err
+    assert words in done.out and "StarPU, task" in done.out
     assert ("ouch" in (tmp_path / "out" / "overhead.log").read_text()) == (words == "exit code 7")
 
 
@@ -138,8 +144,8 @@ def test_an_interrupt_just_before_a_wait_is_not_missed() -> None:
 )
 def test_names_what_is_wrong(tmp_path: Path, words: list[str], field: str) -> None:
     done = run("gemm", tmp_path, *words)
-    assert done.returncode == 2
-    assert field in done.stderr
+    assert done.code == 2
+    assert field in done.err
 
 
 def with_mpirun(tmp_path: Path, script: str, *words: str) -> tuple[str, list[str]]:

@@ -20,8 +20,8 @@ BENCH = Path(__file__).parents[3] / "bench" / "worlds.py"
 @pytest.mark.parametrize(
     ("name", "seeds"),
     [
-        ("quiet", 10),
-        ("tiny", 10),
+        ("quiet", 5),
+        pytest.param("tiny", 10, marks=pytest.mark.deep),
         pytest.param("smt 10 ms", 5, marks=pytest.mark.deep),
         pytest.param("smt 30 s in a study", 5, marks=pytest.mark.deep),
     ],

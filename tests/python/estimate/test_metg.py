@@ -115,7 +115,7 @@ def test_other_overheads_and_thresholds(threshold: float, exponent: float) -> No
 @pytest.mark.parametrize("depth", [0.04, 0.5])
 def test_a_clock_that_drifts_moves_metg_as_it_moves_all_times(depth: float) -> None:
     held = held_work = 0
-    for seed in range(100):
+    for seed in range(50):
         phase = 0.37 * seed
 
         def clock(position: int, phase: float = phase) -> float:
@@ -128,7 +128,7 @@ def test_a_clock_that_drifts_moves_metg_as_it_moves_all_times(depth: float) -> N
         held_work += found.work.contains(100.0 * WORK)
         assert found.iterations == pytest.approx(100.0, rel=0.05), "work against work does not know the clock"
         assert found.work.value == pytest.approx(100.0 * WORK, rel=0.05)
-    assert held >= 93 and held_work >= 93
+    assert held >= 46 and held_work >= 46
 
 
 def test_metg_of_a_slow_session_foretells_that_of_quiet_cores() -> None:
@@ -198,7 +198,7 @@ def test_a_curve_that_falls_below_again_is_not_given_a_number(noise: Noise) -> N
     "overhead", [constant(OVERHEAD), growing(OVERHEAD, 1.0)], ids=["rising", "flat at 0.5"]
 )
 def test_noise_alone_never_makes_several_crossings(overhead: object) -> None:
-    for seed in range(100):
+    for seed in range(40):
         system = SimulatedSystem(overhead, Noise(run=0.1, outliers=0.1), seed=seed)  # type: ignore[arg-type]
         found = estimate(samples_of(system, SIZES, 8), resamples=400, seed=seed)
         assert found.ending != "several_crossings", seed
@@ -209,7 +209,7 @@ def test_too_few_rounds_never_give_a_narrow_interval() -> None:
     assert one.metg == Interval(one.metg.number) and one.half_width == math.inf
     assert one.warnings[0].code == "one_round"
     for rounds in (2, 3, 4):
-        assert coverage(SETTINGS["noisy"], rounds, range(100))[0] >= 0.90
+        assert coverage(SETTINGS["noisy"], rounds, range(40))[0] >= 0.90
 
 
 @pytest.mark.parametrize(("apart", "bounded"), [(2.0, True), (4.0, False)])

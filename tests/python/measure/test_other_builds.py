@@ -11,17 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import called
 from driver_process import runnable
-from killable_study import (
-    FAKE,
-    assert_nothing_twice,
-    finish,
-    lines,
-    program,
-    refused,
-    wait_for_growth,
-    write_study,
-)
+from killable_study import FAKE, assert_nothing_twice, lines, program, wait_for_growth, write_study
 
 pytestmark = pytest.mark.usefixtures("simulated")
 BEFORE, AFTER = 2e-6, 8e-6
@@ -45,6 +37,20 @@ def build_again(folder: Path) -> None:
     text = driver.read_text()
     assert "(OVERHEAD + " in text
     driver.write_text(text.replace("(OVERHEAD + ", "(4.0 * OVERHEAD + "))
+
+
+def finish(words: list[str]) -> dict[str, Any]:
+    """Calls the command in this process, and returns what it prints."""
+    ended = called(*words, "--json")
+    assert ended.code == 0, ended.err
+    found: dict[str, Any] = json.loads(ended.out)
+    return found
+
+
+def refused(words: list[str]) -> str:
+    ended = called(*words)
+    assert ended.code == 2, ended.err
+    return ended.err.splitlines()[-1]
 
 
 def metgs(found: Mapping[str, Any]) -> dict[str, float]:
@@ -103,18 +109,13 @@ def test_both_builds_side_by_side(tmp_path: Path) -> None:
     build_again(tmp_path)
     earlier = f"fast@{builds(out)[0][:8]}"
     expected = {"fast": AFTER, "slow": SLOW, earlier: BEFORE}
-    command = [*program([*words, "--keep-both"]), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert (
-        f"{out}: built again since the last call: fast; their earlier cells stay, as {earlier}" in done.stderr
-    )
-    found = json.loads(done.stdout)
+    done = called(*words, "--keep-both", "--json")
+    assert f"{out}: built again since the last call: fast; their earlier cells stay, as {earlier}" in done.err
+    found = json.loads(done.out)
     assert metgs(found) == pytest.approx(expected, rel=0.1)
     assert metgs(finish(words)) == metgs(found), "the choice is in the folder"
-    shown = subprocess.run(program(words), capture_output=True, text=True, check=True).stdout
-    assert earlier in shown
-    exported = subprocess.run(program(["export", str(out)]), capture_output=True, text=True, check=True)
-    assert exported.stdout.count("fast@") == 2, "the names of the cell and of its system"
+    assert earlier in called(*words).out
+    assert called("export", out).out.count("fast@") == 2, "the names of the cell and of its system"
 
     (tmp_path / "systems/fast/driver.py").write_bytes(first)
     content = (out / "runs.jsonl").read_bytes()
@@ -124,8 +125,8 @@ def test_both_builds_side_by_side(tmp_path: Path) -> None:
     assert metgs(back) == pytest.approx({"fast": BEFORE, "slow": SLOW, later: AFTER}, rel=0.1)
     added = (out / "runs.jsonl").read_bytes().removeprefix(content).splitlines()
     assert [json.loads(line)["kind"] for line in added] == ["session"], "all of it was already measured"
-    exported = subprocess.run(program(["export", str(out)]), capture_output=True, text=True, check=True)
-    assert later in exported.stdout and earlier not in exported.stdout
+    exported = called("export", out).out
+    assert later in exported and earlier not in exported
     assert metgs(finish(words)) == metgs(back) and len(builds(out)) == 3
 
 
@@ -170,13 +171,11 @@ def test_an_old_folder_goes_on_with_a_note(tmp_path: Path) -> None:
     cut = [line for line in kept if b'"kind": "metg"' not in line][:-4]
     runs.write_bytes(b"".join(cut))
     build_again(tmp_path)
-    done = subprocess.run(program(words), capture_output=True, text=True, check=True)
-    assert done.stderr.count("unknown builds") == 1
+    assert called(*words).err.count("unknown builds") == 1
     assert runs.read_bytes().startswith(b"".join(cut))
     assert len(lines(out, "session")) == 1
     assert len(before["cells"]) == len(lines(out, "metg")) == 2
-    again = subprocess.run(program(words), capture_output=True, text=True, check=True)
-    assert "unknown builds" not in again.stderr
+    assert "unknown builds" not in called(*words).err
 
 
 @pytest.mark.deep

@@ -31,7 +31,7 @@ def test_disturbed_runs_are_repeated_and_counted(tmp_path: Path) -> None:
 ONE = {"patterns": ["stencil_1d"], "widths": [4]}
 
 
-@pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize("share", [0.2, 1.0])
 def test_a_slower_machine_is_seen_through(tmp_path: Path, share: float) -> None:
     """A state of the cores slows system and reference alike, for a while that a run may well lie within."""
     world, quiet = World(), World()
@@ -74,11 +74,10 @@ def test_a_run_carries_the_reference_before_and_after_it(tmp_path: Path) -> None
     assert changes in ([], [(quick, slow)]), "once at most"
 
 
-@pytest.mark.parametrize("times", [100.0, 1e5])
-def test_no_honest_system_is_refused_where_the_reference_was_starved(tmp_path: Path, times: float) -> None:
+def test_no_honest_system_is_refused_where_the_reference_was_starved(tmp_path: Path) -> None:
     """It gets so little of a busy machine, before and beside all runs, that each of them seems too fast."""
     world = World()
-    world.rates = tuple(rate / times for rate in world.rates)
+    world.rates = tuple(rate / 1e5 for rate in world.rates)
     states = measure(tmp_path, world)
     assert not lines(tmp_path, "failure")
     for state in states:

@@ -109,12 +109,6 @@ def test_a_build_that_fails_ends_the_other(tmp_path: Path) -> None:
     assert "crash" in cell.why
 
 
-def test_the_floor_may_decide(tmp_path: Path) -> None:
-    old, new = system(tmp_path / "old" / "mine", 1e-6), system(tmp_path / "new" / "mine", 1.5e-6)
-    (cell,) = measured(tmp_path / "r", (old, new), Question("floor"))
-    assert cell.verdict == "slower"
-
-
 def test_systems_that_both_folders_have_are_compared(tmp_path: Path) -> None:
     for side, overhead in (("old", 1e-6), ("new", 2e-6)):
         for name in ("a", "b", side):

@@ -81,7 +81,7 @@ def test_it_is_measured_and_its_command_finds_it_again(mine: System, tmp_path: P
     (run,) = finish(["run", *found, "--pattern", "nearest", "--radix", "5", "--validate", "full"])["runs"]
     assert "error" not in run, run
     out = tmp_path / "out"
-    finish(["metg", *found, "--pattern", "stencil_1d", "--budget", "10", "-o", str(out)])
+    finish(["metg", *found, "--pattern", "stencil_1d", "--budget", "3", "-o", str(out)])
     assert not lines(out, "failure")
     assert lines(out, "run") and lines(out, "metg")
     program, *words = shlex.split(lines(out, "cell")[0]["command"])

@@ -61,7 +61,7 @@ def test_a_search_told_again_stands_where_it_stood(name: str, case: str) -> None
     system = SimulatedSystem(overhead, noise, seed=4)
     answers = drive(first, system)
     final = first.result(system.rates)
-    for cut in range(0, len(answers) + 1, 7):  # at every place of a round, in one round or another
+    for cut in range(0, len(answers) + 1, 13):  # at every place of a round, in one round or another
         again = EXPERIMENTS[name](chosen)
         for request, samples, rates in answers[:cut]:
             # A stored line knows neither the repeats asked for nor the warm-up.
