@@ -229,14 +229,6 @@ def test_disturbed_samples_are_grey(browser: webdriver.Chrome, tmp_path: Path) -
     assert len(found) == 10 + 30 * 2
 
 
-def test_samples_stand_behind_the_curve_of_the_cell_chosen(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    folder = results_folder.big(tmp_path, ["mpi"], ["fft"], rounds=4, repeats=3)
-    show(browser, write(data.read(folder)).as_uri())
-    assert len(marks(browser, "efficiency-0")) == len(marks(browser, "rate-0")) == 10
-    choose_first(browser)
-    assert len(marks(browser, "chosen-curve")) == 10 + 10 * 12
-
-
 def test_a_study_of_the_radix(browser: webdriver.Chrome, tmp_path: Path) -> None:
     show(browser, write(data.read(results_folder.of_radices(tmp_path))).as_uri())
     assert len(marks(browser, "swept-0")) == 7  # 2 systems, 4 radices, one never reached

@@ -79,15 +79,6 @@ def test_the_unit_of_work_may_come_from_the_reference(tmp_path: Path) -> None:
     assert data.read(results_folder.write(tmp_path, lines)).cells[0].work_unit == "byte"
 
 
-def test_a_torn_last_line_is_a_warning(tmp_path: Path) -> None:
-    lines = [results_folder.cell_line("mpi", "stencil_1d"), results_folder.metg_line(CELL, 4.1e-7)]
-    folder = results_folder.write(tmp_path, lines, tail=b'{"schema":1,"kind":"ru\xff')
-    results = data.read(folder)
-    assert results.cells[0].metg.value == 4.1e-7
-    assert results.warnings == ("the last line of runs.jsonl is torn (23 bytes); it is skipped",)
-    assert "the last line of runs.jsonl is torn" in opened(folder).text
-
-
 def test_other_damage_is_a_warning(tmp_path: Path) -> None:
     folder = results_folder.write(tmp_path, [])
     good = json.dumps(results_folder.metg_line(CELL, 1e-6))
@@ -182,24 +173,6 @@ def test_a_driver_that_was_started_again(tmp_path: Path) -> None:
     assert (failure.error, failure.message, failure.superseded) == ("crash", "ended with 9", True)
     assert results.cells[0].error == ""
     assert "the tail" in opened(tmp_path).text
-
-
-@pytest.mark.parametrize(
-    ("ending", "trouble"),
-    [
-        ("never_reached", "1 never reached the threshold"),
-        ("always_reached", "1 gave only an upper bound"),
-        ("several_crossings", "1 crossed the threshold more than once"),
-        ("failed", "1 failed"),
-        ("at", "1 gave no number"),
-        ("a_new_one", "1 is unfinished"),
-    ],
-)
-def test_endings_without_a_number(tmp_path: Path, ending: str, trouble: str) -> None:
-    lines = [results_folder.cell_line("mpi", "stencil_1d"), results_folder.metg_line(CELL, 1e-6, ending)]
-    folder = results_folder.write(tmp_path, lines)
-    assert data.read(folder).cells[0].metg.value is None
-    assert trouble in opened(folder).text
 
 
 def test_the_samples_behind_a_curve(tmp_path: Path) -> None:

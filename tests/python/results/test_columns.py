@@ -6,7 +6,7 @@ import pytest
 from report_cells import cell, measured, point
 
 from taskgrain.results import cell as stored
-from taskgrain.results import lines, ranking
+from taskgrain.results import ranking
 from taskgrain.results.cell import Cell
 from taskgrain.results.columns import OF_A_CELL, Column, Quantity, Shown, plain, shown
 from taskgrain.words.interval import Interval
@@ -127,12 +127,6 @@ def test_programs_get_an_interval_as_three_numbers() -> None:
     assert [found[one] for one in ("floor", "floor_low", "floor_high")] == [1e-7, 0.9e-7, None]
     assert (found["cell"], found["ending"], found["runs"]) == ("a/fft/width=4", "precise", 20)
     assert list(found) == [one.name for each in OF_A_CELL for one in each.exported]
-
-
-def test_a_column_that_is_a_field_says_what_the_field_says() -> None:
-    (column,) = [one for each in OF_A_CELL for one in each.exported if one.name == "crossing_iterations"]
-    field = lines.fields(lines.MetgLine)["iterations"]
-    assert column == Column("crossing_iterations", "number", field.unit, field.meaning, "iterations")
 
 
 def test_an_interval_has_the_unit_of_its_column() -> None:

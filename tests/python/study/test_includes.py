@@ -131,13 +131,6 @@ def test_a_long_chain_of_files(tmp_path: Path) -> None:
         read(tmp_path / "0.toml", 2)
 
 
-def test_a_file_that_includes_itself(tmp_path: Path) -> None:
-    file = tmp_path / "s.toml"
-    file.write_text('include = "s.toml"')
-    with pytest.raises(UsageError, match=r"s\.toml:1:11: include: .*s\.toml includes .*s\.toml: is a circle"):
-        read(file, 2)
-
-
 def test_a_study_overrules_the_experiment_of_one_that_it_includes(tmp_path: Path) -> None:
     (tmp_path / "base.toml").write_text('patterns = ["fft"]\nsweep = true\n')
     (tmp_path / "own.toml").write_text('include = "base.toml"\nexperiment = "metg"\n')
@@ -177,17 +170,6 @@ def test_a_later_file_wins_also_where_it_says_it_in_another_way(tmp_path: Path) 
     assert found.table == {"pattern": "dom", "widths": [1], "defaults": {"radix": 1, "width": 3}}
     assert found.value("patterns") == f"{tmp_path}/s.toml: patterns", "nothing is left of the one it replaces"
     assert found.value("defaults", "radix").startswith(f"{tmp_path}/a.toml:4:9: ")
-
-
-def test_a_file_that_two_others_include_counts_where_it_comes_first(tmp_path: Path) -> None:
-    found = tables(
-        tmp_path,
-        base="repeats = 1\nsteps = 1\n",
-        a='include = "base.toml"\nrepeats = 2\n',
-        b='include = "base.toml"\nsteps = 3\n',
-        s='include = ["a.toml", "b.toml"]\n',
-    )
-    assert found.table == {"repeats": 2, "steps": 3}
 
 
 def test_a_link_to_a_file_is_that_file(tmp_path: Path) -> None:
