@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 import results_folder
@@ -54,8 +53,3 @@ def test_programs_get_every_number(results: Results) -> None:
     assert [one["level"] for one in first["levels"]] == [0.5, 0.8, 0.9]
     assert {one["verdict"] for one in first["levels"]} <= {"yes", "no", "unknown"}
     assert [one["title"] for one in found["checks"]] == [one.title for one in trust.checks(results)]
-
-
-def test_infinities_of_a_hostile_folder_are_null(tmp_path: Path) -> None:
-    found = data.read(results_folder.hostile(tmp_path))
-    json.dumps(report_table.as_json(found, 1e-6), allow_nan=False)

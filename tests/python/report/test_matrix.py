@@ -93,9 +93,3 @@ def test_the_best_of_each_workload_is_drawn_then_the_quickest() -> None:
         measured("slow", 9e-3, "dom"),
     )
     assert matrix.drawn(found, matrix.of(found), 3) == ["a", "slow", "b"]
-
-
-def test_every_shade_is_explained() -> None:
-    shades = matrix.legend()
-    assert [number for number, _ in shades] == [*range(len(matrix.SHADES) + 1)]
-    assert (shades[0][1], shades[-1][1]) == ("1 – 1.1 ×", "over 100 ×")

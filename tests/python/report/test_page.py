@@ -51,14 +51,6 @@ def test_the_page_loads_nothing(tmp_path: Path) -> None:
     assert not re.search(r"url\(|@import", style)
 
 
-def test_the_page_of_ten_thousand_runs_is_small(tmp_path: Path) -> None:
-    folder = results_folder.big(tmp_path, rounds=7, repeats=3)
-    assert sum(len(cell.runs) for cell in data.read(folder).cells) > 10_000
-    target = write(data.read(folder))
-    assert target.stat().st_size < 3_000_000
-    assert len(Page(target.read_text("utf-8")).blocks["raw"]) > 100_000
-
-
 def test_raw_data_too_large_for_a_page_stay_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = results_folder.big(tmp_path, ["mpi"], ["fft"])
     assert "is too large for this file" not in opened(folder).text
@@ -73,12 +65,6 @@ def test_every_cell_has_its_command(tmp_path: Path) -> None:
     for system in ("mpi", "ray"):
         for pattern in ("fft", "dom"):
             assert f"taskgrain metg --system {system} --pattern {pattern} --width 16" in shown.text
-
-
-def test_the_memory_of_a_driver_is_shown(tmp_path: Path) -> None:
-    shown = opened(results_folder.big(tmp_path, ["mpi"], ["fft"]))
-    assert "Memory of a process" in shown.text
-    assert "7.1 MiB" in shown.text
 
 
 def table(folder: Path) -> list[dict[str, str]]:

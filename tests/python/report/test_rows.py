@@ -30,12 +30,6 @@ def test_systems_are_ranked_by_the_geometric_mean() -> None:
     assert results().ranked == []
 
 
-def test_cells_of_a_workload_are_known_by_their_places() -> None:
-    found = results(measured("a", 1e-6, "fft"), measured("a", 1e-6, "dom"), measured("b", 1e-6, "fft"))
-    assert rows.numbers(found, "fft") == [0, 2]
-    assert rows.numbers(found, "tree") == []
-
-
 def test_a_row_for_each_cell_in_order() -> None:
     found = results(
         measured("slow", 2e-6, floor=1.23456789e-7),
@@ -113,8 +107,3 @@ def test_the_dashed_lines() -> None:
     rates = (1e9, None, 5e9, 2e9)
     assert rows.peaks(cell(peak_rate=rate) for rate in rates) == [{"value": 2e9, "text": "peak"}]
     assert rows.peaks([cell(peak_rate=None)]) == []
-
-
-def test_numbers_are_as_long_as_a_pixel_needs() -> None:
-    assert rows.short(1.23456789e-6) == 1.2346e-6
-    assert rows.short(None) is None

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from taskgrain.results import export, reader
 from taskgrain.results.export import write
 from taskgrain.results.tables import FORMULA, TABLES
-from taskgrain.words.errors import InputError, UsageError
 from taskgrain.words.warnings import read_notice
 
 ROOT = Path(__file__).parents[3]
@@ -248,30 +247,6 @@ def test_formulas_in_texts_are_no_formulas(tmp_path: Path, start: str) -> None:
     assert row["failure_message"] == "'" + evil
     assert not any(one.startswith(tuple(FORMULA)) for one in row.values() if one != "'" + evil)
     assert rows(folder, "cells")[0]["failure_message"] == evil  # Parquet keeps it as it is
-
-
-def test_what_is_refused(tmp_path: Path) -> None:
-    folder = made.write(tmp_path / "r", [made.cell_line("mpi", "fft")])
-    before = (folder / "runs.jsonl").read_bytes()
-    bad: list[tuple[tuple[Any, ...], str]] = [
-        (
-            (folder, "cell", None, None),
-            "--table: cell is not allowed; allowed: runs, cells, curve, reference, sessions",
-        ),
-        ((folder, "cells", "xlsx", None), "--format: xlsx is not allowed; allowed: csv, parquet"),
-        ((folder, "cells", None, tmp_path / "t.txt"), r"--output: .*t\.txt is not allowed; allowed: a name"),
-        ((folder, "cells", "csv", folder / "runs.jsonl"), "not the results' own"),
-        ((folder, "cells", None, tmp_path / "no/t.csv"), r"a file that can be written \(No such file"),
-        ((tmp_path, "cells", None, None), r"runs\.jsonl: there is no such file; is .* a results folder"),
-    ]
-    for words, message in bad:
-        with pytest.raises((InputError, UsageError), match=message):
-            write(*words)
-    (tmp_path / "t.csv").mkdir()
-    with pytest.raises(InputError, match="can be written"):
-        write(folder, "cells", None, tmp_path / "t.csv")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["r", "t.csv"]
-    assert (folder / "runs.jsonl").read_bytes() == before
 
 
 def test_standard_output(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:

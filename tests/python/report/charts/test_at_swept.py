@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from drawn_chart import draw
-from report_cells import cell, measured, point, results
+from report_cells import cell, point, results
 
 from taskgrain.report.charts import at_swept, swept
 from taskgrain.report.data import Cell
@@ -41,8 +41,3 @@ def test_each_task_time_has_a_panel_with_rows_by_cell() -> None:
     for plot, values in zip(plots, ((0.9, 0.7), (0.95, 0.8)), strict=True):
         shown = [row["efficiency"] for number in (0, 1) for row in plot.own[number]]
         assert shown == [pytest.approx(one) for one in values]
-
-
-def test_other_folders_have_none() -> None:
-    found = results(measured("a", 1e-6), measured("b", 1e-6))
-    assert [*at_swept.on_page(found)] == [*at_swept.on_paper(found)] == []

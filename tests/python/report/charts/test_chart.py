@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 from report_cells import results
 
-from taskgrain.report.charts.chart import BOTH_COLUMNS, ONE_COLUMN, Figure, Plot
+from taskgrain.report.charts.chart import Plot
 from taskgrain.report.charts.table import CHARTS
 
 PLOT = Plot(
@@ -16,23 +16,10 @@ PLOT = Plot(
 )
 
 
-def test_a_plot_tells_the_script_how_to_fill_it() -> None:
-    assert PLOT.options() == {
-        "spec": "k", "cells": (1, 4), "shows": "rows", "needs": "", "row_height": 9, "levels": (),
-        "most": 2.0, "values": {}, "own": {},
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize("name", PLOT.options())
 def test_the_script_reads_every_option(name: str) -> None:
     script = files("taskgrain.report").joinpath("web", "charts.js").read_text("utf-8")
     assert re.search(rf"\.{name}\b|\{{[^{{}}]*\b{name}\b[^{{}}]*}}\s*[,)=]", script)
-
-
-def test_a_figure_is_one_column_wide_if_nothing_else_is_said() -> None:
-    figure = Figure("name", lambda width: None, {})  # type: ignore[arg-type,return-value]
-    assert (figure.width, figure.plots) == (ONE_COLUMN, 1)
-    assert 2 * ONE_COLUMN < BOTH_COLUMNS < 2.2 * ONE_COLUMN  # two columns and what is between them
 
 
 @pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart.__name__.rpartition(".")[2])

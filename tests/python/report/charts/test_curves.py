@@ -33,10 +33,6 @@ def test_a_panel_for_each_workload_that_has_a_curve() -> None:
     assert [[level["value"] for level in one.levels] for one in plots] == [[0.8], [0.5]]
 
 
-def test_without_a_curve_there_is_no_plot() -> None:
-    assert on_page(results(cell(ending="unfinished"))) == []
-
-
 def test_a_figure_for_each_workload_with_a_curve() -> None:
     figures = [*curves.on_paper(FULL, "name", efficiency.chart, rows.thresholds)]
     assert [one.name for one in figures] == ["name fft", "name dom"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import altair as alt
 import pytest
 from drawn_chart import draw
 from report_cells import measured, point, results
@@ -55,16 +54,3 @@ def test_a_chart_of_the_page_is_as_wide_as_its_element() -> None:
     spec = lines.page_spec(efficiency.chart(FULL, PAGE))
     assert spec["width"] == "container"
     assert spec["autosize"]["type"] == "fit-x"
-
-
-def test_a_channel_is_copied_for_another_field() -> None:
-    x = alt.X("granularity:Q", axis=alt.Axis(title="t"))
-    other = lines.like(x, "low:Q")
-    assert (x.shorthand, other.shorthand) == ("granularity:Q", "low:Q")
-    assert other.to_dict()["axis"] == {"title": "t"}
-
-
-def test_a_tooltip_shows_texts_as_they_are() -> None:
-    system, again = lines.tooltip(system="system", lasts="granularity")
-    assert system.to_dict() == {"field": "system", "title": "system", "type": "nominal"}
-    assert again.to_dict()["title"] == "granularity"

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from drawn_chart import draw
-from report_cells import cell, measured, point, results
+from report_cells import measured, point, results
 
 from taskgrain.report.charts import scaling
 from taskgrain.report.data import Results
@@ -58,7 +58,3 @@ def test_names_are_escaped_in_the_table() -> None:
     found = str(scaling.SECTION.intro(study(system="<b>")))
     assert "&lt;b&gt;" in found and "<b>" not in found
     assert "strong scaling" in found and "1.25 cores" in found
-
-
-def test_other_folders_have_no_such_plots() -> None:
-    assert [*scaling.on_page(results(cell()))] == [*scaling.on_paper(results(cell()))] == []
