@@ -123,35 +123,22 @@ def _bencher(found: Sequence[Cell]) -> str:
 def _google_benchmark(found: Sequence[Cell]) -> str:
     """What programs of Google Benchmark print with `--benchmark_format=json`. The ends of the interval are
     counters of the user's."""
-    every = rows(found)
     last = max((one.last.time or 0.0 for one in found if one.last), default=0.0)
     context = {
         "date": datetime.fromtimestamp(last, UTC).isoformat(timespec="seconds"),
         "executable": "taskgrain",
         "num_cpus": max(one.cores or 1 for one in found),
-        "caches": [],
-        "load_avg": [],
-        "library_version": __version__,
-        "library_build_type": "release",
-        "json_schema_version": 1,
     }
+    context |= {"caches": [], "load_avg": [], "json_schema_version": 1}
+    context |= {"library_version": __version__, "library_build_type": "release"}
+    once = {"run_type": "iteration", "per_family_instance_index": 0, "repetitions": 1, "repetition_index": 0}
     benchmarks = [
-        {
-            "name": row.name,
-            "family_index": index,
-            "per_family_instance_index": 0,
-            "run_name": row.name,
-            "run_type": "iteration",
-            "repetitions": 1,
-            "repetition_index": 0,
-            "threads": row.cell.cores or 1,
-            "iterations": (row.cell.result and row.cell.result.rounds) or 1,
-            "real_time": row.number.value,
-            "cpu_time": row.number.value,
-            "time_unit": "ns",
-        }
+        {"name": row.name, "run_name": row.name, "family_index": index, "threads": row.cell.cores or 1}
+        | {"iterations": (row.cell.result and row.cell.result.rounds) or 1}
+        | {"real_time": row.number.value, "cpu_time": row.number.value, "time_unit": "ns"}
+        | once
         | row.bounds
-        for index, row in enumerate(every)
+        for index, row in enumerate(rows(found))
     ]
     return _json({"context": context, "benchmarks": benchmarks})
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import base64
 import csv
-import functools
-import http.server
 import io
 import json
 import re
-import threading
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -219,18 +216,3 @@ def test_hostile_texts_do_nothing(browser: webdriver.Chrome, tmp_path: Path) -> 
     ask(browser, "20 us")
     assert browser.find_elements(By.TAG_NAME, "img") == []
     assert complaints(browser) == []
-
-
-def test_works_from_a_server_too(browser: webdriver.Chrome, tmp_path: Path) -> None:
-    write(data.read(results_folder.big(tmp_path, ["mpi"], ["fft"])))
-    handler = functools.partial(QuietHandler, directory=str(tmp_path))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        show(browser, f"http://127.0.0.1:{server.server_port}/report.html")
-        assert complaints(browser) == []
-        server.shutdown()
-
-
-class QuietHandler(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        """Says nothing."""

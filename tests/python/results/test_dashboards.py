@@ -13,7 +13,7 @@ import results_folder as made
 from jsonschema import validate
 
 from taskgrain.results import dashboards
-from taskgrain.words.errors import InputError, UsageError
+from taskgrain.words.errors import UsageError
 
 MPI, DASK, HPX, STARPU = (made.cell_name(one, "stencil_1d") for one in ("mpi", "dask", "hpx", "starpu"))
 NUMBER = {"type": "number"}
@@ -152,11 +152,6 @@ def test_a_folder_without_a_number_is_an_error_and_no_empty_dashboard(tmp_path: 
             export(folder, kind)
         assert not (tmp_path / "exported").exists()
     assert "failed" in export(folder, "markdown")[0]
-
-
-def test_the_file_is_none_of_the_results(folder: Path) -> None:
-    with pytest.raises(InputError, match="a file that is not the results' own"):
-        dashboards.write(folder, "bencher", folder / "runs.jsonl")
 
 
 def test_a_pipe_is_written_and_not_replaced(folder: Path, tmp_path: Path) -> None:

@@ -123,7 +123,7 @@ def test_errors_name_the_file_that_is_wrong(files: Path, name: str, old: str, ne
 
 
 def test_a_long_chain_of_files(tmp_path: Path) -> None:
-    for number in range(2000):
+    for number in range(40):
         (tmp_path / f"{number}.toml").write_text(f'include = "{number + 1}.toml"')
     with pytest.raises(
         UsageError, match=r"31\.toml:1:11: include: .*/32\.toml: is included through more than 32"

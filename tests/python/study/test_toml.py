@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import tomli_w
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from taskgrain.study.toml import Keys, Place, loads, read, shown
+from taskgrain.study.toml import Keys, Place, loads, read
 from taskgrain.words.errors import UsageError
 
 FILE = Path("s.toml")
@@ -166,11 +165,6 @@ def test_what_is_not_toml_is_placed(tmp_path: Path, raw: bytes, words: str) -> N
         read(file)
     assert str(caught.value).removeprefix(f"{tmp_path}/").startswith(words)
     assert caught.value.exit_code == 2
-
-
-def test_keys_are_shown_as_a_person_writes_them() -> None:
-    assert shown(("workloads", 0, "radix", 2)) == "workloads[0].radix[2]"
-    assert json.dumps(shown(())) == '""'
 
 
 def test_what_only_tomllib_reads_has_values_but_no_places() -> None:
