@@ -116,11 +116,10 @@ def compare(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:
     """Compares results: for each cell a ratio with its interval, and faster, slower, same or undecided."""
-    from taskgrain.measure.call import Measured
     from taskgrain.results.compare import cells
 
     rest: dict[str, object] = {}
-    measured = Measured(())
+    measured: Measured | None = None
     named = next(one for one in cells.QUANTITIES if one == numbers.text(by, "--by", cells.QUANTITIES))
     question = cells.Question(named)
     if margin is not None:
@@ -137,7 +136,13 @@ def compare(
             raise UsageError(f"--{given[0].replace('_', '-')} is for --build OLD NEW, which measures")
         found, sides = _of_folders(words or [], chosen, question)
         if again:
-            found, measured = _again(found, measured, _parts(found, sides, folders or [], budget, quiet))
+            from taskgrain.drive import catalogue
+            from taskgrain.measure.again import parts
+            from taskgrain.measure.call import Measured
+
+            seconds = None if budget is None else numbers.seconds(budget, "--budget", above=False)
+            every = parts(found, sides, catalogue.discover(folders or []), seconds, quiet=quiet)
+            found, measured = _again(found, Measured(()), every)
             rest = {"interrupted": bool(measured.interrupted)}
     else:
         if words:
@@ -152,11 +157,12 @@ def compare(
             # Not into the first folder: rounds of both would make one measurement.
             found, measured = _again(found, measured, [(len(slower), lambda folder: once(folder, slower))])
         rest = {"output": output and str(output), "interrupted": bool(measured.interrupted)}
-    _show(found, as_json, rest, fail and not measured.interrupted)
-    if measured.interrupted:
+    interrupted = measured.interrupted if measured else ""
+    _show(found, as_json, rest, fail and not interrupted)
+    if interrupted:
         sys.stdout.flush()
-        raise Interrupted(measured.interrupted)
-    if not measured.complete:
+        raise Interrupted(interrupted)
+    if measured and not measured.complete:
         raise typer.Exit(EXIT_FAILED)
 
 
@@ -210,16 +216,6 @@ def _of_folders(words: list[str], names: list[str], question: Question) -> tuple
     found = sides(words, names, read)
     refuse_the_same(found)
     return compare(found, question), found
-
-
-def _parts(
-    found: Comparison, sides: list[Side], folders: list[Path], budget: str | None, quiet: bool
-) -> list[Part]:
-    from taskgrain.drive import catalogue
-    from taskgrain.measure import again
-
-    seconds = None if budget is None else numbers.seconds(budget, "--budget", above=False)
-    return again.parts(found, sides, catalogue.discover(folders), seconds, quiet=quiet)
 
 
 def _side_by_side(
