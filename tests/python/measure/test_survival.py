@@ -319,17 +319,6 @@ def test_an_interrupt_of_a_single_run(tmp_path: Path, monkeypatch: pytest.Monkey
 
 @SUBMISSION
 @pytest.mark.usefixtures("simulated")
-def test_without_a_folder_an_interrupt_says_that_nothing_is_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    words = ["metg", *write_study(tmp_path)[4:], "--min-rounds", "1000", "--max-rounds", "1000"]
-    monkeypatch.setenv("FAKE_JOURNAL", str(tmp_path / "journal"))
-    _, said = stopped(words, tmp_path / "journal")
-    assert "taskgrain: interrupted; nothing is kept without --output" in said
-
-
-@SUBMISSION
-@pytest.mark.usefixtures("simulated")
 def test_an_interrupt_at_any_moment_of_the_start(tmp_path: Path) -> None:
     words = write_study(tmp_path, min_rounds=100, max_rounds=100)
     for seconds in (0.2, 0.4, 0.6, 0.8, 1.0):

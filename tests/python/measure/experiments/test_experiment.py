@@ -10,23 +10,12 @@ from simulated_system import Noise, SimulatedSystem, constant, drive
 
 from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.table import EXPERIMENTS, experiment_named
-from taskgrain.study.settings import Settings
 from taskgrain.words.errors import InputError
-
-
-def test_the_default_of_a_study_is_an_experiment() -> None:
-    assert experiment_named(Settings().experiment) is EXPERIMENTS["metg"]
 
 
 def test_an_unknown_experiment_is_named_with_those_that_there_are() -> None:
     with pytest.raises(InputError, match=r"--experiment: wobble is not allowed; allowed: metg, sweep"):
         experiment_named("wobble", "--experiment")
-
-
-def test_a_settings_experiment_gets_what_the_study_asks() -> None:
-    asked = CellSettings.of(Settings(threshold=0.7, precision=0.2, steps=9, min_rounds=3, max_rounds=5))
-    assert (asked.threshold, asked.precision, asked.steps) == (0.7, 0.2, 9)
-    assert (asked.min_rounds, asked.max_rounds, CellSettings.of(Settings()).steps) == (3, 5, None)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
