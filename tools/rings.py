@@ -79,7 +79,8 @@ RINGS = {
             Stage("drivers", "make test-drivers", 3),
         ),
         "`make test-ci`: sanitizers, models, apps/, installations, most slow tests and slow systems. "
-        "`make test-deep`: rare schedules, the other MPI, statistics, many kills, mutations, 64-bit Arm.",
+        "`make test-deep`: rare schedules, the other MPI, METG of slow systems, statistics, many kills, "
+        "mutations, 64-bit Arm.",
     ),
     "submission": Ring(
         (
@@ -91,8 +92,8 @@ RINGS = {
             Stage("Python", "make test-python RING=submission", 2.5),
             Stage("drivers", "make test-drivers RING=submission", 1.5),
         ),
-        "`make test-deep`: rare schedules, sanitizers with more rounds, the other MPI, statistics, many "
-        "kills, mutations, 64-bit Arm.",
+        "`make test-deep`: rare schedules, sanitizers with more rounds, the other MPI, METG of slow "
+        "systems, statistics, many kills, mutations, 64-bit Arm.",
     ),
     "deep": Ring(
         (
