@@ -164,11 +164,6 @@ def test_weak_scaling_is_of_the_same_tasks_on_each_core() -> None:
     assert not scalings(of("weak", on(1, (8, 3e-6), width=16), on(2, (8, 3e-6), width=16)))
 
 
-def test_one_meeting_has_no_deviation() -> None:
-    assert Means("fft", 1, 0, 1.2, 0.0, 1.3, 0.0).shown("cores") == f"1.20 ×, {NOTHING}"
-    assert Means("fft", 2, 0, 1.2, 0.1, 1.3, 0.25).shown("seconds") == "1.30 ×, 0.25"
-
-
 def test_steps_that_are_not_full_take_less_time() -> None:
     """Of fork_join, every other step has one task."""
     cells = [on(cores, (8, 3e-6), tasks_per_step=(8 * cores + 1) / 2) for cores in (1, 2)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -80,8 +79,3 @@ def test_what_a_level_needs_is_said_as_far_as_it_is_known(study: Results) -> Non
     few = EfficiencyPoint(1e-6, Interval(0.3, 0.29, 0.31)), EfficiencyPoint(2e-6, Interval(0.4, 0.39, 0.41))
     short = measured("a", 1e-6, known=replace(one.known, points=few, threshold=None))
     assert [text for _, text in task_times.least(short)] == ["more than 2.0 µs"] * 3
-
-
-def test_a_share_is_a_number_to_sort_by(study: Results) -> None:
-    shares = [found.share for one in study.cells if (found := task_times.at(one, 1e-6))]
-    assert all(share is not None and math.isfinite(share) for share in shares)

@@ -96,14 +96,6 @@ def test_the_reference_beside_a_run_is_that_of_its_cores(tmp_path: Path) -> None
     assert (without["reference_before"], without["reference_after"]) == (None, None)
 
 
-def test_what_stands_beside_metg(tmp_path: Path) -> None:
-    known = {"overhead": 4e-7, "overhead_low": 3e-7, "overhead_high": 5e-7, "best_rate": 1e10}
-    known |= {"quiet": 8e-7, "quiet_low": 7e-7, "quiet_high": 9e-7, "systematic": 0.02}
-    ended = made.metg_line(MPI, 1e-6) | known
-    (row,) = rows(made.write(tmp_path, [made.cell_line("mpi", "fft"), ended]), "cells")
-    assert {name: row[name] for name in known} == known
-
-
 def test_reference_has_every_rate() -> None:
     found = rows(MEASURED, "reference")
     assert [row["rate"] for row in found] == [
