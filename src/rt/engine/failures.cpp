@@ -133,6 +133,15 @@ Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers) {
     // what waits there, and nobody holds, what they have told is true at one time.
     const std::uint64_t before = outside_.sent.load(std::memory_order_acquire);
     if (wait_until(all_done)) return {};
+    // A task of a flow that has failed since the caller looked may wait for what the failure has dropped. What fails
+    // after this look is of something sent after `before`.
+    bool any_broken = false;
+    for (Handler* handler : handlers) {
+      if (!handler->broken()) continue;
+      settle(*handler);
+      any_broken = true;
+    }
+    if (any_broken) continue;
     std::mutex mutex;
     std::vector<std::size_t> waiting(handlers.size(), 0);
     on_workers([&](int worker) {
@@ -166,8 +175,10 @@ std::exception_ptr Engine::give_up(const Found& found) {
 
 void Engine::settle(Handler& handler) {
   const std::lock_guard one_at_a_time(settling_);
+  // Asked first, because an idle look from before a failure says nothing of what that failure drops.
+  const bool broken = handler.broken();
   while (!handler.idle()) wait_until([&] { return handler.idle(); });
-  if (!handler.broken()) return;  // another thread has settled it
+  if (!broken) return;  // another thread has settled it, or it is a launch, which ends by itself
   on_workers([&](int worker) { handler.forget(worker); });
   handler.reopen();
 }

@@ -107,7 +107,13 @@ class Handler {
   friend class Handlers;
 
   std::uint32_t number_ = UINT32_MAX;
-  std::atomic<bool> failed_{false};   // true: by who fails it first; false: when nothing of it is on its way
+  // Workers drop what comes while it is true, so some fulfilments of a task may come in before and others be dropped:
+  //   not failed  =>  no fulfilment of a task that waits was dropped.
+  // Set by who fails it first. Reset only by `settle`, under the engine's mutex `settling_`, after it has seen, in this
+  // order: failed, then idle (nothing that began before the failure is on its way, and what begins now is dropped
+  // whole), then that each worker has forgotten what waits. Who asks what waits for ever must settle first what has
+  // failed, as what waits there is not stuck (Engine::find_stuck).
+  std::atomic<bool> failed_{false};
   std::shared_ptr<Failure> failure_;  // that it has failed with; under the engine's mutex
   unsigned failures_ = 0;             // so far; under the engine's mutex
   int waiters_ = 0;                   // threads that wait for this handler alone; under the engine's mutex

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <random>
@@ -201,6 +202,58 @@ TEST(Schedules, OfFlows) {
       small.check_done();
     }
     runtime.wait();
+  });
+}
+
+/// Chains of tasks of which some fail half-way are submitted while other threads wait. A task waits for ever only where
+/// its flow has failed, so nobody is told that anything is stuck.
+TEST(Schedules, OfFailuresBesideSubmissions) {
+  static_cast<void>(usable_cores());
+  simulated::for_seeds("failures", 2000, [](std::uint64_t seed) {
+    Random random = random_of(seed);
+    Runtime runtime(options(random));
+    Taskflow<int> flow(runtime, "flow");
+    constexpr int steps = 3;
+    const int each = 1 + below(random, 4), rare = 1 + below(random, 3);
+    std::atomic<int> submitting{1 + below(random, 2)}, failed{0}, told{0};
+    flow.indegree([](int k) { return k % steps == 0 ? 0 : 2; });
+    flow.run([&](int k) {
+      if (k % steps == steps - 1) return;
+      flow.fulfill(k + 1);
+      if (k / steps % rare == 0) {
+        ++failed;
+        throw std::runtime_error("as it should");
+      }
+      flow.fulfill(k + 1);
+    });
+    const auto wait = [&](bool alone) {
+      try {
+        alone ? flow.wait() : runtime.wait();
+      } catch (const TaskFailed&) {
+        ++told;
+      } catch (const Stuck& stuck) {
+        check(false, stuck.what());
+      }
+    };
+    std::vector<std::thread> threads;
+    for (int t = submitting; t > 0; --t)
+      threads.emplace_back([&, t] {
+        for (int n = 0; n < each; ++n) flow.fulfill(steps * (each * t + n));
+        --submitting;
+      });
+    if (below(random, 2) == 0)
+      threads.emplace_back([&, alone = below(random, 2) == 0] {
+        while (submitting > 0) wait(alone);
+      });
+    while (submitting > 0) wait(below(random, 2) == 0);
+    for (auto& thread : threads) thread.join();
+    wait(false);
+    wait(false);  // a failure may be told one wait late
+    check((told > 0) == (failed > 0), "of failures none was told");
+    bool ran = false;
+    flow.run([&](int) { ran = true; }).fulfill(0);
+    runtime.wait();
+    check(ran, "the flow drops what comes");
   });
 }
 
