@@ -10,6 +10,7 @@
 #include <exception>
 #include <utility>
 
+#include "engine/message_of.hpp"
 #include "messenger_turn.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 
@@ -48,7 +49,7 @@ Messenger::Messenger(std::unique_ptr<Transport> transport, const CommunicatorOpt
       });
   } catch (const std::exception& error) {  // the system has no more threads, say
     if (transport_ != nullptr) {
-      transport_->say_last_words(error.what());  // others may have one that waits for this rank
+      transport_->say_last_words(message_of(error));  // others may have one that waits for this rank
       transport_->leave();
     }
     throw;
@@ -153,7 +154,7 @@ void Messenger::poll() noexcept {
       if (any_to_self_.load(std::memory_order_relaxed)) any = true, take_from_self();
       if (early_ready_.load(std::memory_order_relaxed)) any = true, take_early();
     } catch (const std::exception& error) {  // of the transport, or no memory
-      fail(error.what());
+      fail(message_of(error));
     }
   }
   if (any && here() == nullptr) tell_first();  // a worker says when it is idle again
@@ -218,7 +219,7 @@ void Messenger::guarded(const Kind& kind, const Function& function) noexcept {
   try {
     function();
   } catch (const std::exception& error) {
-    fail_with(error.what());
+    fail_with(message_of(error));
   } catch (...) {
     fail_with("an exception that is no std::exception");
   }

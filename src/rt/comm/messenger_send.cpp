@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/message_of.hpp"
 #include "messenger.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 
@@ -57,7 +58,7 @@ void Messenger::counted(const Send& send) {
   try {
     send();
   } catch (const std::exception& error) {
-    fail(error.what());
+    fail(message_of(error));
     throw;
   }
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/message_of.hpp"
 #include "messenger.hpp"
 #include "messenger_turn.hpp"
 #include "taskgrain/rt/cores.hpp"
@@ -87,7 +88,7 @@ void Messenger::idle(const Counts& counts, bool stuck) noexcept {
     counting_.idle(counts.queued, counts.processed, stuck, sends_counting());
     note_end();
   } catch (const std::exception& error) {
-    fail(error.what());
+    fail(message_of(error));
   }
 }
 

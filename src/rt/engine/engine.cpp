@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/distance.hpp"
+#include "engine/message_of.hpp"
 #include "engine/quota.hpp"
 #include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/cores.hpp"
@@ -99,7 +100,7 @@ Engine::~Engine() {
   try {
     if (trace_) trace_->write(options_.trace);
   } catch (const std::exception& error) {  // nobody waits any more
-    std::fprintf(stderr, "taskgrain: %s\n", error.what());
+    std::fprintf(stderr, "taskgrain: %s\n", message_of(error));
   }
 }
 

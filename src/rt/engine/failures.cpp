@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/first.hpp"
+#include "engine/message_of.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 
 namespace taskgrain::rt::detail {
@@ -22,7 +23,7 @@ void Engine::print(const Failure& failure) noexcept {
   try {
     std::rethrow_exception(failure.exception);
   } catch (const std::exception& error) {
-    print(error.what());
+    print(message_of(error));
   } catch (...) {
   }
 }
@@ -34,7 +35,7 @@ void Engine::report(Handler& handler, const std::string& task) noexcept {
     try {
       throw;
     } catch (const std::exception& error) {
-      throw TaskFailed(task, error.what());
+      throw TaskFailed(task, message_of(error));
     } catch (...) {
       throw TaskFailed(task, "an exception that is no std::exception");
     }
@@ -97,7 +98,7 @@ void Engine::tell_ranks(const std::exception_ptr& failure) noexcept {
     std::rethrow_exception(failure);
   } catch (const RankFailed&) {  // they know
   } catch (const std::exception& error) {
-    peers_->fail((error.what() + waiting_here()).c_str());
+    peers_->fail((message_of(error) + waiting_here()).c_str());
   } catch (...) {
     peers_->fail("an exception that is no std::exception");
   }

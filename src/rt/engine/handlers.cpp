@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/message_of.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 
 namespace taskgrain::rt::detail {
@@ -34,7 +35,7 @@ void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
     wait_for(*handler, !handler->across_ranks());
   } catch (const RankFailed&) {
   } catch (const std::exception& error) {
-    print(error.what());
+    print(message_of(error));
   }
   drop_retired();
   print_untold(handler.get());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/first.hpp"
+#include "engine/message_of.hpp"
 #include "taskgrain/rt/detail/courier.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 
@@ -161,7 +162,7 @@ void Engine::finish() noexcept {
     end_run();
   } catch (const RankFailed&) {  // that is known, or does not concern this rank any more
   } catch (const std::exception& error) {
-    print(error.what());
+    print(message_of(error));
   }
 }
 

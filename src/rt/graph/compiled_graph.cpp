@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/message_of.hpp"
 #include "graph_actors.hpp"
 #include "graph_compiler.hpp"
 #include "in_order_program.hpp"
@@ -49,7 +50,7 @@ std::shared_ptr<detail::GraphActors> compile_with_ranks(Runtime& runtime, TaskGr
   } catch (const detail::AgreedError& error) {
     throw UsageError(error.what());
   } catch (const std::exception& error) {
-    ranks->messages().fail(error.what());
+    ranks->messages().fail(detail::message_of(error));
     throw;
   }
 }

@@ -1,5 +1,6 @@
 #include "graph_actors.hpp"
 
+#include "engine/message_of.hpp"
 #include "taskgrain/rt/communicator.hpp"
 
 #include <algorithm>
@@ -160,7 +161,7 @@ void GraphActors::tell_ranks(const std::exception_ptr& why) noexcept {
     try {
       std::rethrow_exception(why);
     } catch (const std::exception& error) {
-      ranks.fail((outline_.names.graph() + ": " + what + ": " + error.what()).c_str());
+      ranks.fail((outline_.names.graph() + ": " + what + ": " + message_of(error)).c_str());
     }
   } catch (...) {  // no memory, or an exception that is no std::exception
     ranks.fail(what);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -107,6 +108,9 @@ std::function<void(Carousel&)> at_fifty(void (*what)()) {
 }
 void is_killed() { raise(SIGKILL); }
 void throws() { throw std::runtime_error("at fifty"); }
+struct Wordless : std::exception {
+  const char* what() const noexcept override { return nullptr; }
+};
 
 const char* const thrown = "turn 50 failed: at fifty; on its worker 0 1 task waits: turn -2";
 const Case cases[] = {
@@ -117,6 +121,8 @@ const Case cases[] = {
      1000 + SIGSEGV},
     {"Exit", 0, at_fifty([] { end(3); }), "ended with exit code 3", 3},
     {"TaskThrows", 1, at_fifty(throws), thrown, -1},
+    {"TaskThrowsWithoutWords", 1, at_fifty([] { throw Wordless(); }), "turn 50 failed: an exception without a message",
+     -1},
     {"TaskThrowsWithoutALauncher", 1, at_fifty(throws), thrown, -1, Ranks::Launcher::none},
 };
 
@@ -202,6 +208,17 @@ TEST(Failures, OfAFunctionOfAMessageAreToldToAll) {
     EXPECT_THROW(comm.progress(), RankFailed);
     EXPECT_THROW(runtime.wait(), RankFailed);
     end(testing::Test::HasFailure() ? Ranks::expected_in_vain : code);
+  });
+  EXPECT_THAT(ranks.wait(), testing::Each(told));
+}
+
+TEST(Failures, WithoutWordsAreToldToAll) {
+  Ranks ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    const auto bad = comm.active_message([] { throw Wordless(); }, "judge");
+    if (rank == 0) bad.send(1);
+    end(expect_told(1, "judge 0 failed: an exception without a message", [&] { runtime.wait(); }));
   });
   EXPECT_THAT(ranks.wait(), testing::Each(told));
 }

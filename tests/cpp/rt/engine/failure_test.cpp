@@ -253,6 +253,25 @@ TEST(Failure, OfAnyFunctionNamesTheTask) {
   }
 }
 
+/// An exception of a library that has forgotten its words.
+struct Wordless : std::exception {
+  const char* what() const noexcept override { return nullptr; }
+};
+
+TEST(Failure, WithoutWordsIsTold) {
+  Runtime runtime({.workers = 1});
+  Taskflow<int> flow(runtime, "flow");
+  flow.indegree([](int) { return 1; }).run([](int) { throw Wordless(); });
+  flow.fulfill(1);
+  try {
+    flow.wait();
+    ADD_FAILURE() << "nobody was told";
+  } catch (const TaskFailed& failed) {
+    EXPECT_STREQ(failed.what(), "flow 1 failed: an exception without a message");
+    EXPECT_THROW(failed.rethrow_nested(), Wordless);
+  }
+}
+
 TEST(Failure, OfAWorkerFunctionReachesWhoFulfills) {
   Runtime runtime({.workers = 2});
   Taskflow<int> flow(runtime);
