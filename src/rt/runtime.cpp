@@ -12,8 +12,8 @@ Runtime::Runtime(RuntimeOptions options)
 
 // Waits here, while engine_ lives: a task of this last wait may still hold the runtime or make a flow.
 Runtime::~Runtime() {
-  if (engine_->of_parent())
-    detail::leave_to_parent(engine_);
+  if (engine_->of_parent() || engine_->here() != nullptr)
+    detail::leave_alive(engine_);
   else
     engine_->finish();
 }

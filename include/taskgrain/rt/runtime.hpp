@@ -47,6 +47,8 @@ inline int this_worker() noexcept { return detail::worker_index; }
 /// own. With those of its parent it can do nothing: to fulfill or to wait throws UsageError, and their destructors
 /// leave everything as it is, the trace too. A task that forks must not return in the child.
 ///
+/// A task may call `exit`. Then a static runtime is left as it is, as are the tasks that run; no trace is written.
+///
 /// Flows and graphs end before their runtime does.
 ///
 /// A task that throws ends its flow or its launch, and no other. The exception is thrown by the `wait` for this flow or

@@ -10,6 +10,7 @@
 #include "messenger.hpp"
 #include "segment.hpp"
 #include "shared_transport.hpp"
+#include "taskgrain/rt/detail/worker.hpp"
 
 namespace taskgrain::rt {
 
@@ -99,7 +100,8 @@ Communicator::Communicator(std::unique_ptr<detail::Messages> messages) : message
 }
 
 Communicator::~Communicator() {
-  if (forks_ != detail::forks.load()) detail::leave_to_parent(messages_);
+  const bool in_a_task = detail::Worker::current() != nullptr;  // as when it calls `exit`
+  if (forks_ != detail::forks.load() || (in_a_task && messages_->in_use())) detail::leave_alive(messages_);
 }
 
 }  // namespace taskgrain::rt

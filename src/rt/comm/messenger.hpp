@@ -58,6 +58,7 @@ class Messenger final : public Messages, private Transport::Receiver {
   SharedMemory* shared_memory() noexcept override {
     return transport_ == nullptr ? nullptr : transport_->shared_memory();
   }
+  bool in_use() const noexcept override { return engine_.load() != nullptr; }
   void progress() override;
   void barrier() override { exchange(Gathered(static_cast<std::size_t>(ranks()))); }
   Gathered exchange(const Gathered& to_each) override;

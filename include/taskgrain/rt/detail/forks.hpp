@@ -1,6 +1,7 @@
 #pragma once
 
-/// What a process that was forked has of its parent's runtimes: their memory, and none of their threads.
+/// What is not destroyed: what a process that was forked has of its parent's runtimes, which is their memory and none of
+/// their threads; and what a task of its own is to destroy, as when it calls `exit`.
 
 #include <atomic>
 #include <memory>
@@ -15,9 +16,10 @@ inline constinit std::atomic<unsigned> forks{0};
 void count_forks() noexcept;
 
 /// A child does not destroy what is its parent's: it would wait for threads that it does not have, and other threads
-/// may have been in the middle of a change. Something points to it, so that it is no leak.
+/// may have been in the middle of a change. A task does not destroy the runtime that runs it: it would wait for itself.
+/// Something points to it, so that it is no leak.
 template <typename T>
-void leave_to_parent(std::unique_ptr<T>& what) {
+void leave_alive(std::unique_ptr<T>& what) {
   static auto* const kept = new std::vector<std::unique_ptr<T>>;
   kept->push_back(std::move(what));
 }

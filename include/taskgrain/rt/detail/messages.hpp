@@ -68,6 +68,8 @@ class Messages : public Peers {
   virtual void send_large(int rank, const MessageKind& kind, Writer& head, std::span<const std::byte> body) = 0;
   /// Null if the ranks share none.
   virtual SharedMemory* shared_memory() noexcept = 0;
+  /// Whether an engine has joined and has not left.
+  virtual bool in_use() const noexcept = 0;
   virtual void progress() = 0;
   virtual void barrier() = 0;
   /// By all ranks: gives bytes to each rank. \returns what each rank has given to this one

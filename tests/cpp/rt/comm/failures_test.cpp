@@ -223,6 +223,20 @@ TEST(Failures, WithoutWordsAreToldToAll) {
   EXPECT_THAT(ranks.wait(), testing::Each(told));
 }
 
+TEST(Failures, OfARankWhoseTaskExitsAreToldToTheOthers) {
+  Ranks ranks(2, [](int rank) {
+    static std::optional<Communicator> comm;
+    static std::optional<Runtime> runtime;
+    static std::optional<Taskflow<int>> flow;
+    comm.emplace();
+    runtime.emplace(with(*comm, 2));
+    flow.emplace(*runtime).indegree([](int) { return 1; }).run([](int) { std::exit(3); }).worker([](int) { return 1; });
+    if (rank == 1) flow->fulfill(0);
+    end(expect_told(1, "ended with exit code 3", [] { runtime->wait(); }));
+  });
+  EXPECT_THAT(ranks.wait(), testing::ElementsAre(told, 3));
+}
+
 TEST(Failures, OfAnyFunctionOfALargeMessageAreToldToAll) {
   for (const std::string which : {"place", "process", "reusable", "a null pointer"}) {
     Ranks ranks(2, [which](int rank) {

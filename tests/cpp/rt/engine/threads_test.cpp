@@ -92,6 +92,20 @@ TEST(Threads, OfAStaticRuntimeEndWithTheProcess) {
   EXPECT_EXIT(keep(), testing::ExitedWithCode(0), "");
 }
 
+TEST(Threads, OfAStaticRuntimeEndWithATaskThatEndsTheProcess) {
+  for (const int worker : {0, 1, 2}) {
+    const auto exit_in_a_task = [worker] {
+      static std::optional<Taskflow<int>> flow;
+      of_the_process.emplace(RuntimeOptions{.workers = 3});
+      flow.emplace(*of_the_process);
+      flow->indegree([](int) { return 1; }).worker([=](int) { return worker; }).bound([](int) { return true; });
+      flow->run([](int) { std::exit(3); }).fulfill(0);
+      of_the_process->wait();
+    };
+    EXPECT_EXIT(exit_in_a_task(), testing::ExitedWithCode(3), "") << worker;
+  }
+}
+
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // these need all of the address space
 /// Lets the process have more memory, for so many stacks.
 void allow_stacks(int number) {
