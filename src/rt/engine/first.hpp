@@ -3,6 +3,7 @@
 /// Which thread is worker 0, and what it does while it waits.
 
 #include <algorithm>
+#include <cfenv>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -61,12 +62,25 @@ class Engine::First {
   bool is_first_ = false;
 };
 
+/// What a task has left in the floating-point environment, such as a rounding mode, ends with the wait that ran it.
+class KeepsRounding {
+ public:
+  KeepsRounding() { std::fegetenv(&before_); }
+  ~KeepsRounding() { std::fesetenv(&before_); }
+  KeepsRounding(const KeepsRounding&) = delete;
+  KeepsRounding& operator=(const KeepsRounding&) = delete;
+
+ private:
+  std::fenv_t before_;
+};
+
 template <bool often, typename Done, typename Over>
 bool Engine::wait_until(const Done& done, const Over& over) {
   const First is_first(*this, done);
   if (!is_first) return true;
   Worker& first = *workers_[0];
   const Role role(Worker::current_, &first);
+  const KeepsRounding keeps_rounding;
   const auto leave = [](Worker* worker) { worker->leave(); };
   const std::unique_ptr<Worker, decltype(leave)> leaves(&first, leave);
   std::optional<Pinned> pinned;

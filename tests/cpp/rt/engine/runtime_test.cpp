@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <atomic>
+#include <cfenv>
 #include <chrono>
 #include <memory>
 #include <stdexcept>
@@ -287,6 +288,16 @@ TEST(Flows, MayEndInTasksAndBelongToThem) {
   for (int n = 0; n < rounds(200); ++n) outer.fulfill(n);
   runtime.wait();
   EXPECT_EQ(ran, 5 * rounds(200));
+}
+
+TEST(Rounding, OfTasksEndsWithTheWait) {
+  std::fesetround(FE_UPWARD);
+  Runtime runtime({.workers = 2});
+  const auto modes = runtime.on_each_worker([](int) { return std::fegetround(); });
+  EXPECT_THAT(modes, testing::Each(FE_UPWARD));  // as where the runtime was made
+  runtime.on_each_worker([](int) { std::fesetround(FE_DOWNWARD); });
+  EXPECT_EQ(std::fegetround(), FE_UPWARD);
+  std::fesetround(FE_TONEAREST);
 }
 
 TEST(Holds, MayLetTheRuntimeEnd) {
