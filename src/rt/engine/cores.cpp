@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "engine/distance.hpp"
 #include "taskgrain/rt/error.hpp"
@@ -63,9 +65,13 @@ std::vector<int> bound_to() {
   return processors_of(set.get());
 }
 
+/// The last binding of this thread that lives.
+constinit thread_local const Pinned* innermost = nullptr;
+
 }  // namespace
 
 std::vector<std::vector<int>> usable_cores() {
+  const Unpinned unpinned;  // a process whose threads are all bound would have nothing but their processors
   const Set allowed(hwloc_bitmap_alloc());
   if (hwloc_get_cpubind(topology(), allowed.get(), HWLOC_CPUBIND_PROCESS) != 0)
     hwloc_bitmap_copy(allowed.get(), hwloc_topology_get_allowed_cpuset(topology()));
@@ -104,20 +110,36 @@ std::vector<std::vector<int>> detail::by_distance(const std::vector<int>& proces
   return others;
 }
 
-Pinned::Pinned(int processor) {
+Pinned::Pinned(int processor) : outer_(innermost) {
   std::vector<int> before = bound_to();
-  if (before == std::vector{processor}) return;
-  if (!bind_to({processor})) {
-    std::string allowed;
-    for (const auto& core : usable_cores())
-      for (const int one : core) allowed += (allowed.empty() ? "" : ", ") + std::to_string(one);
-    throw UsageError("cores: a thread cannot run on processor " + std::to_string(processor) +
-                     "; this process may use " + allowed);
+  if (before != std::vector{processor}) {
+    if (!bind_to({processor})) {
+      std::string allowed;
+      for (const auto& core : usable_cores())
+        for (const int one : core) allowed += (allowed.empty() ? "" : ", ") + std::to_string(one);
+      throw UsageError("cores: a thread cannot run on processor " + std::to_string(processor) +
+                       "; this process may use " + allowed);
+    }
+    before_ = std::move(before);
   }
-  before_ = std::move(before);
+  innermost = this;
 }
 
 Pinned::~Pinned() {
+  innermost = outer_;
+  if (!before_.empty()) bind_to(before_);
+}
+
+Unpinned::Unpinned() {
+  const Pinned* outermost = nullptr;
+  for (const Pinned* pin = innermost; pin != nullptr; pin = pin->outer_)
+    if (!pin->before_.empty()) outermost = pin;
+  if (outermost == nullptr) return;
+  before_ = bound_to();
+  bind_to(outermost->before_);
+}
+
+Unpinned::~Unpinned() {
   if (!before_.empty()) bind_to(before_);
 }
 

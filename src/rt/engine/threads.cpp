@@ -53,7 +53,10 @@ class Attributes {
 
 void Engine::start_threads() {
   starting_ = 1;
-  start_below(0);
+  {
+    const Unpinned unpinned;  // perhaps a task of another runtime makes this one; its pin is none of theirs
+    start_below(0);
+  }
   started();
   for (int left; (left = starting_.load()) != 0;) starting_.wait(left);
   try {

@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <future>
 #include <set>
 #include <vector>
 
 #include "engine/distance.hpp"
 #include "taskgrain/rt/error.hpp"
+#include "taskgrain/rt/runtime.hpp"
 
 namespace taskgrain::rt {
 namespace {
@@ -116,6 +118,39 @@ TEST(Pinned, BindsTheThreadWhileItLives) {
     EXPECT_THAT(allowed(), ElementsAre(*before.begin()));
   }
   EXPECT_EQ(allowed(), before);
+}
+
+TEST(Unpinned, LetsWhatATaskStartsRunWhereTheProcessMay) {
+  const std::set<int> before = allowed();
+  const auto in_a_thread = [] { return std::async(std::launch::async, allowed).get(); };
+  {
+    const Unpinned of_nothing;
+  }
+  EXPECT_EQ(allowed(), before);
+  Runtime runtime({.cores = {*before.begin()}});
+  runtime.on_each_worker([&](int) {
+    EXPECT_THAT(in_a_thread(), ElementsAre(*before.begin()));
+    {
+      const Unpinned unpinned;
+      EXPECT_EQ(in_a_thread(), before);
+      const Pinned inner(*before.rbegin());
+      EXPECT_THAT(allowed(), ElementsAre(*before.rbegin()));
+    }
+    EXPECT_THAT(allowed(), ElementsAre(*before.begin()));
+  });
+}
+
+TEST(Unpinned, IsWhoMakesARuntimeInATask) {
+  const std::set<int> before = allowed();
+  const Runtime usual;
+  Runtime outer({.cores = {*before.begin()}});
+  outer.on_each_worker([&](int) {
+    Runtime inner;
+    EXPECT_EQ(inner.workers(), usual.workers());
+    Runtime free({.workers = 3, .pin = false});
+    const auto where = free.on_each_worker([](int) { return allowed(); });
+    EXPECT_THAT(where, ElementsAre(std::set{*before.begin()}, before, before));  // worker 0 is the thread of the task
+  });
 }
 
 TEST(Pinned, NamesTheProcessorThatCannotBeHadAndThoseThatCan) {
