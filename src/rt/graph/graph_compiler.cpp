@@ -1,6 +1,8 @@
 #include "graph_compiler.hpp"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "rank_compiler.hpp"
 
@@ -164,16 +166,37 @@ void Compiler::refuse_cycle(const std::vector<std::uint32_t>& before) const {
                    (cycle.size() > most ? "…" : text(cycle.back())));
 }
 
-/// Leaves out a → c where there are a → b → c, looking at nodes b that have few edges: the time stays linear.
+/// Leaves out a → c where there are a → b → c. Looks at no more edges than `looks` for each edge of the graph, so that the
+/// time stays linear; what a node leaves of its share is for those after it.
 void Compiler::leave_out_implied() {
-  constexpr std::size_t few = 8;
-  std::vector<std::uint32_t> implied(size(), UINT32_MAX);  // [c] = the last a that reaches c by another node
+  constexpr std::size_t looks = 64;
+  constexpr std::uint32_t none = UINT32_MAX;
+  std::vector<std::uint32_t> after(size(), none), implied(size(), none);  // [c] = the last a with a → c; with a → b → c
+  std::vector<std::uint32_t> between;
+  std::size_t budget = 0;
   for (std::uint32_t a = 0; a < size(); ++a) {
     if (external(a) || node(a).kind == Kind::async || out[a].size() < 2) continue;
+    budget += looks * out[a].size();
+    std::uint32_t deepest = 0;
+    std::size_t left = 0;  // edges that another may imply
+    for (const Out& edge : out[a]) {
+      if (edge.carried) continue;
+      after[edge.to] = a;
+      deepest = std::max(deepest, level[edge.to]);
+      left += level[edge.to] > level[a] + 1;
+    }
+    between.clear();
     for (const Out& edge : out[a])
-      if (!edge.carried && out[edge.to].size() <= few && node(edge.to).kind == Kind::task)
-        for (const Out& next : out[edge.to])
-          if (!next.carried) implied[next.to] = a;
+      if (!edge.carried && level[edge.to] < deepest && node(edge.to).kind == Kind::task) between.push_back(edge.to);
+    // The nearest first: what comes after it is most of what comes after a.
+    std::ranges::sort(between, {}, [this](std::uint32_t b) { return std::pair(level[b], b); });
+    for (const std::uint32_t b : between) {
+      if (left == 0) break;
+      if (out[b].size() > budget) continue;
+      budget -= out[b].size();
+      for (const Out& next : out[b])
+        if (!next.carried && std::exchange(implied[next.to], a) != a && after[next.to] == a) --left;
+    }
     std::erase_if(out[a], [&](const Out& edge) { return !edge.carried && implied[edge.to] == a; });
   }
 }

@@ -39,6 +39,20 @@ TEST_P(Compiling, CountsEdges) {
   EXPECT_GT(said.seconds, 0);
 }
 
+TEST_P(Compiling, LeavesOutWhatIsImpliedWhateverTheDegree) {
+  for (const std::size_t reach : {2, 8, 9, 40, 200}) {
+    TaskGraph tasks;
+    std::vector<TaskGraph::Node> nodes;
+    std::size_t edges = 0;
+    for (std::size_t k = 0; k < 400; ++k) {
+      nodes.push_back(tasks.task(static_cast<int>(k % 2), [] {}));
+      for (std::size_t back = 1; back <= std::min(k, reach); ++back, ++edges) tasks.edge(nodes[k - back], nodes[k]);
+    }
+    const CompiledGraph graph(runtime_, std::move(tasks), GetParam());
+    EXPECT_EQ(graph.statistics().implied, edges - (nodes.size() - 1)) << reach;
+  }
+}
+
 TEST_P(Compiling, SendsNoMoreThanAMessageForAnEdge) {
   TaskGraph tasks;
   std::vector<TaskGraph::Node> left, right;
