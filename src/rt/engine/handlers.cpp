@@ -16,6 +16,7 @@ namespace taskgrain::rt::detail {
 void Engine::add(const std::shared_ptr<Handler>& handler) {
   const std::lock_guard lock(mutex_);
   numbered_.reserve(2);
+  handler->place_ = handlers_.size();
   handlers_.push_back(handler);
   numbered_.add(*handler);
   if (Handler* const aside = handler->aside()) numbered_.add(*aside);
@@ -48,7 +49,11 @@ void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
 }
 
 void Engine::forget(const std::shared_ptr<Handler>& handler) noexcept {
-  if (std::erase(handlers_, handler) == 0) return;
+  const std::size_t place = handler->place_;
+  if (place >= handlers_.size() || handlers_[place] != handler) return;  // forgotten before
+  std::swap(handlers_[place], handlers_.back());
+  handlers_[place]->place_ = place;
+  handlers_.pop_back();
   numbered_.remove(*handler);
   if (const Handler* const aside = handler->aside()) numbered_.remove(*aside);
 }

@@ -116,6 +116,7 @@ class Handler {
   std::atomic<bool> failed_{false};
   std::shared_ptr<Failure> failure_;  // that it has failed with; under the engine's mutex
   unsigned failures_ = 0;             // so far; under the engine's mutex
+  std::size_t place_ = 0;             // among the engine's handlers; under its mutex
   int waiters_ = 0;                   // threads that wait for this handler alone; under the engine's mutex
 };
 

@@ -2,10 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cfenv>
 #include <chrono>
 #include <memory>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -298,6 +300,27 @@ TEST(Rounding, OfTasksEndsWithTheWait) {
   runtime.on_each_worker([](int) { std::fesetround(FE_DOWNWARD); });
   EXPECT_EQ(std::fegetround(), FE_UPWARD);
   std::fesetround(FE_TONEAREST);
+}
+
+TEST(Flows, ThatAreLeftAreStillKnownWhicheverEnd) {
+  std::mt19937 random(1);
+  Runtime runtime({.workers = 2});
+  std::vector<std::unique_ptr<Taskflow<int>>> flows;
+  for (int turn = 0; turn < 10; ++turn) {
+    while (flows.size() < 20) {
+      flows.push_back(std::make_unique<Taskflow<int>>(runtime, "flow"));
+      flows.back()->indegree([](int) { return 2; }).run([](int) {});
+    }
+    std::ranges::shuffle(flows, random);
+    flows.resize(7);
+    for (const auto& flow : flows) flow->fulfill(turn);
+    try {
+      runtime.wait();
+      ADD_FAILURE() << "nothing was stuck";
+    } catch (const Stuck& stuck) {
+      EXPECT_EQ(stuck.total(), flows.size());
+    }
+  }
 }
 
 TEST(Holds, MayLetTheRuntimeEnd) {
