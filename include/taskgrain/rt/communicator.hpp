@@ -47,6 +47,9 @@ const char* name_of() noexcept {
   return __PRETTY_FUNCTION__;
 #endif
 }
+/// Functions whose signature says what their arguments are.
+template <typename F>
+concept HasParameters = requires(F function) { std::function(std::move(function)); };
 }  // namespace detail
 
 struct CommunicatorOptions {
@@ -168,7 +171,10 @@ class Communicator {
   /// \param name      for errors
   template <typename F>
   auto active_message(F function, std::string name = "active message") {
-    return make(std::function(std::move(function)), std::move(name));
+    static_assert(detail::HasParameters<F>,
+                  "the function of an active message has one type for each parameter: no auto, "
+                  "no template, no overloads");
+    if constexpr (detail::HasParameters<F>) return make(std::function(std::move(function)), std::move(name));
   }
 
   /// A message with elements that are not copied on the way, if that can be.
@@ -178,7 +184,11 @@ class Communicator {
   template <typename Place, typename Process, typename Reusable>
   auto large_active_message(Place place, Process process, Reusable reusable,
                             std::string name = "large active message") {
-    return make_large(std::move(place), std::function(std::move(process)), std::move(reusable), std::move(name));
+    static_assert(detail::HasParameters<Process>,
+                  "`process` of a large message has one type for each parameter: no auto, "
+                  "no template, no overloads");
+    if constexpr (detail::HasParameters<Process>)
+      return make_large(std::move(place), std::function(std::move(process)), std::move(reusable), std::move(name));
   }
 
   /// Memory for what is sent as a large message.

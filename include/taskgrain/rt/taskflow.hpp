@@ -43,8 +43,15 @@ namespace taskgrain::rt {
 /// - `number`: counts lie in an array and not in a hash table. Other numbers are slower, but not wrong.
 /// - `at_once`: a worker runs so many ready tasks, the oldest first, before it looks for messages and for other flows.
 ///   They cannot be stolen. Where tasks take longer than a microsecond, it queues them one by one all the same.
+///
+/// A member with one of these names and other parameters does not compile. One with another name is yours, so nobody
+/// tells you of `prioritiy`.
 template <typename K, typename Tasks = detail::Functions<K>>
 class Taskflow final {
+  static_assert(
+      detail::is_key<K>(),
+      "a key is plain bytes without gaps, or a type that std::hash and == know; of a pair or tuple each part is: "
+      "specialise std::hash for this type and give it ==, or fill the gaps between its members");
   using Handler = detail::FlowHandler<K, Tasks>;
   static constexpr bool by_setters = std::is_same_v<Tasks, detail::Functions<K>>;
 

@@ -32,6 +32,22 @@ concept Plain =
 template <typename K>
 concept Parts = TupleLike<K> && !Plain<K> && !Hashed<K>;
 
+/// What a key must be. The functions below leave out what is missing, so that the compiler says this alone.
+template <typename K>
+constexpr bool is_key() {
+  if constexpr (Plain<K>)
+    return true;
+  else if constexpr (Parts<K>)
+    return []<std::size_t... I>(std::index_sequence<I...>) {
+      return (is_key<std::tuple_element_t<I, K>>() && ...);
+    }(std::make_index_sequence<std::tuple_size_v<K>>());
+  else
+    return requires(const K& key) {
+      { std::hash<K>{}(key) } -> std::convertible_to<std::size_t>;
+      { key == key } -> std::convertible_to<bool>;
+    };
+}
+
 /// The best of some dozen odd numbers drawn by chance: with it the points of a step are spread well, whatever their
 /// stride is (tests/cpp/rt/flow/key_test.cpp). The golden ratio is bad at powers of two.
 inline constexpr std::uint64_t odd = 0xe263183773ef6509;
@@ -55,7 +71,7 @@ std::uint64_t mix_key(std::uint64_t hash, const K& key) noexcept {
     for (const std::uint64_t word : words_of(key)) hash = mix(hash, word);
   } else if constexpr (Parts<K>) {
     std::apply([&](const auto&... parts) { ((hash = mix_key(hash, parts)), ...); }, key);
-  } else {
+  } else if constexpr (is_key<K>()) {
     hash = mix(hash, static_cast<std::uint64_t>(std::hash<K>{}(key)));
   }
   return hash;
@@ -103,8 +119,10 @@ template <typename K>
 bool same_key(const K& a, const K& b) noexcept {
   if constexpr (Plain<K>)
     return words_of(a) == words_of(b);
-  else
+  else if constexpr (is_key<K>())
     return a == b;
+  else
+    return false;
 }
 
 /// The key for people: what `<<` prints, tuples as (1, 2), and "?" for what cannot be shown.

@@ -55,6 +55,19 @@ concept WithNumber = requires(const T& tasks, KeyOf<K> key) {
   { tasks.number(key) } -> std::convertible_to<std::size_t>;
 };
 
+/// Whether what an object has by one of these names can be called as it must be; a member that cannot would be left out in
+/// silence. (One with another name is the user's own.)
+template <typename T, typename K>
+constexpr bool worker_is_right = WithWorker<T, K> || !requires { &T::worker; };
+template <typename T, typename K>
+constexpr bool priority_is_right = WithPriority<T, K> || !requires { &T::priority; };
+template <typename T, typename K>
+constexpr bool bound_is_right = WithBound<T, K> || !requires { &T::bound; };
+template <typename T, typename K>
+constexpr bool after_is_right = WithAfter<T, K> || !requires { &T::after; };
+template <typename T, typename K>
+constexpr bool number_is_right = WithNumber<T, K> || !requires { &T::number; };
+
 /// How many of its ready tasks a worker runs before it looks for messages.
 template <typename T>
 concept WithAtOnce = requires {
