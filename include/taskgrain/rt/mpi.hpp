@@ -16,7 +16,8 @@ namespace taskgrain::rt {
 class MpiCommunicator : public Communicator {
  public:
   /// On all ranks of `ranks`.
-  /// \throws UsageError  a transport that there is not; MPI_THREAD_SINGLE; std::runtime_error what MPI says
+  /// \throws UsageError  a transport that there is not; MPI_THREAD_SINGLE; MPI_THREAD_FUNNELED and another thread than
+  ///   MPI's main thread; std::runtime_error what MPI says
   explicit MpiCommunicator(MPI_Comm ranks, CommunicatorOptions options = {});
 };
 

@@ -64,6 +64,14 @@ MpiLibrary::MpiLibrary() {
                                         "above. Call MPI_Init_thread instead of MPI_Init, or leave it to the "
                                         "communicator");
   }
+  int is_main = 1;
+  if (level_ == MPI_THREAD_FUNNELED) check_mpi("MPI_Is_thread_main", MPI_Is_thread_main(&is_main));
+  if (is_main == 0) {
+    if (initialised == 0) finalise();
+    throw UsageError(
+        "the level of MPI's threads is MPI_THREAD_FUNNELED, and this is not the thread that has initialised MPI: make "
+        "the communicator and wait in that one, or initialise MPI with MPI_THREAD_MULTIPLE");
+  }
   ++holders;
 }
 

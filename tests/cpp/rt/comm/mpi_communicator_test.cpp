@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <string>
+#include <thread>
 
 #include "taskgrain/rt/error.hpp"
 #include "taskgrain/rt/mpi.hpp"
@@ -58,6 +59,15 @@ TEST(MpiCommunicators, AreRefusedTogetherIfOneHasAThreadThatMayNotCallMpi) {
     EXPECT_THAT(why, HasSubstr("progress_thread is true, but the level of MPI's threads is below"));
     EXPECT_EQ(why.starts_with("on another rank, "), !differs) << why;
   }
+}
+
+TEST(MpiCommunicators, AreMadeByTheThreadThatMayCallMpi) {
+  int level = 0;
+  MPI_Query_thread(&level);
+  if (level != MPI_THREAD_FUNNELED) GTEST_SKIP() << "any thread may";
+  std::string why;
+  std::thread([&] { why = refusal({}); }).join();
+  EXPECT_THAT(why, HasSubstr("is MPI_THREAD_FUNNELED, and this is not the thread that has initialised MPI"));
 }
 
 }  // namespace
