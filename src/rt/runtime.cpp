@@ -46,8 +46,14 @@ void Runtime::start() { engine_->start(); }
 
 Runtime::Hold::Hold(Runtime& runtime) noexcept : engine_(runtime.engine_.get()) { engine_->hold(); }
 
+Runtime::Hold::Hold(detail::Engine& engine, std::shared_ptr<detail::Handler> of) noexcept
+    : engine_(&engine), of_(std::move(of)) {
+  engine_->hold(*of_);
+}
+
 Runtime::Hold::~Hold() {
-  if (engine_ != nullptr) engine_->release();
+  if (engine_ == nullptr) return;
+  of_ != nullptr ? engine_->release(*of_) : engine_->release();
 }
 
 }  // namespace taskgrain::rt

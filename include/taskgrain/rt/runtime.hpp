@@ -28,6 +28,7 @@ class Runtime;
 
 namespace detail {
 class Engine;
+class Handler;
 Engine& engine_of(Runtime& runtime) noexcept;
 inline constinit thread_local int worker_index = -1;  // of this thread
 }  // namespace detail
@@ -116,16 +117,22 @@ class Runtime {
   void start();
 
   /// While a Hold exists, `wait` for everything does not return, and nothing is found stuck, because a thread outside
-  /// may still fulfill something.
+  /// may still fulfill something. `Taskflow::hold` says it of one flow.
   class [[nodiscard]] Hold {
    public:
     explicit Hold(Runtime& runtime) noexcept;
-    Hold(Hold&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)) {}
+    Hold(Hold&& other) noexcept : engine_(std::exchange(other.engine_, nullptr)), of_(std::move(other.of_)) {}
     Hold& operator=(Hold&&) = delete;
     ~Hold();
 
    private:
+    template <typename K, typename Tasks>
+    friend class Taskflow;
+    /// Of a flow alone.
+    Hold(detail::Engine& engine, std::shared_ptr<detail::Handler> of) noexcept;
+
     detail::Engine* engine_;
+    std::shared_ptr<detail::Handler> of_;  // null: of the runtime
   };
   [[nodiscard]] Hold hold() noexcept { return Hold(*this); }
 

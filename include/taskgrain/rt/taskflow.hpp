@@ -118,6 +118,11 @@ class Taskflow final {
     return handler_->functions;
   }
 
+  /// While the Hold exists, a thread outside may still fulfill tasks of this flow: its `wait`, its destructor and the
+  /// `wait` for everything do not return. Waits for other flows do, and find what is stuck there, unless another thread
+  /// waits for this one meanwhile. If tasks of this flow fulfill those of another one, hold that one, too.
+  [[nodiscard]] Runtime::Hold hold() noexcept { return Runtime::Hold(engine_, handler_); }
+
   /// Works until no task of this flow is left, whatever other flows and graphs do. The flow can be used again, even if
   /// it throws. After a failure, a cancellation, or a run that is checked, each worker must come to the end of the task
   /// that it runs.

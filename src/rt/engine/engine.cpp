@@ -116,9 +116,9 @@ void Engine::refuse_child() {
       "the runtime is of the process that this one was forked from, and has no threads here; make one here");
 }
 
-bool Engine::quiescent() noexcept {
+bool Engine::quiescent(const Handler* alone) noexcept {
   const auto of = [this](std::size_t w) -> const Standing& { return workers_[w]->standing_; };
-  return completion_.reached(of, outside_);
+  return completion_.reached(of, outside_, [&] { return held(alone); });
 }
 
 }  // namespace taskgrain::rt::detail

@@ -123,7 +123,7 @@ void Engine::print_untold(const Handler* handler) noexcept {
   });
 }
 
-Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers) {
+Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers, const Handler* alone) {
   constexpr std::size_t most = 10;
   constexpr int most_tries = 100;  // where threads outside send all the time, nothing is stuck for long
   const auto all_done = [&] { return std::ranges::all_of(handlers, &Handler::done); };
@@ -133,7 +133,7 @@ Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers) {
     // If nobody outside sends anything from before a moment at which nothing is left to do until all workers have told
     // what waits there, and nobody holds, what they have told is true at one time.
     const std::uint64_t before = outside_.sent.load(std::memory_order_acquire);
-    if (wait_until(all_done)) return {};
+    if (wait_until(all_done, alone)) return {};
     // A task of a flow that has failed since the caller looked may wait for what the failure has dropped. What fails
     // after this look is of something sent after `before`.
     bool any_broken = false;
@@ -149,9 +149,7 @@ Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers) {
       const std::lock_guard lock(mutex);
       for (std::size_t k = 0; k < handlers.size(); ++k) waiting[k] += handlers[k]->waiting(worker, found.tasks, most);
     });
-    if (outside_.holds.load(std::memory_order_acquire) != 0 ||
-        outside_.sent.load(std::memory_order_acquire) != before + workers_.size())
-      continue;
+    if (held(alone) || outside_.sent.load(std::memory_order_acquire) != before + workers_.size()) continue;
     for (std::size_t k = 0; k < handlers.size(); ++k) {
       if (waiting[k] == 0) continue;
       found.total += waiting[k];

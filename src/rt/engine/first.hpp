@@ -75,6 +75,7 @@ class KeepsRounding {
 };
 
 template <bool often, typename Done, typename Over>
+  requires std::is_invocable_v<const Over&>
 bool Engine::wait_until(const Done& done, const Over& over) {
   const First is_first(*this, done);
   if (!is_first) return true;
@@ -110,13 +111,13 @@ inline void Engine::check_may_wait() {
 }
 
 template <typename Done>
-bool Engine::wait_for_ranks(const Done& done) {
-  if (peers_ == nullptr) return wait_until(done);
+bool Engine::wait_for_ranks(const Done& done, const Handler* alone) {
+  if (peers_ == nullptr) return wait_until(done, alone);
   peers_->open();
   // Once no other rank is there, nothing comes that is not on its way.
-  const auto over = [this] {
+  const auto over = [this, alone] {
     const Peers::Counts before = peers_->counts();
-    return quiescent() && peers_->alone() && peers_->counts() == before;
+    return quiescent(alone) && peers_->alone() && peers_->counts() == before;
   };
   const bool is_done = wait_until<true>([&] { return peers_->failed() || done(); }, over);
   if (peers_->failed()) end_with_ranks();

@@ -186,7 +186,9 @@ void Engine::work_until(const std::function<bool()>& done) {
 }
 
 void Engine::wait_for(Handler& handler, bool on_this_rank) {
-  const auto wait = [&](const auto& done) { return on_this_rank ? wait_until(done) : wait_for_ranks(done); };
+  const auto wait = [&](const auto& done) {
+    return on_this_rank ? wait_until(done, &handler) : wait_for_ranks(done, &handler);
+  };
   unsigned failures = 0;
   const auto told = [&] {  // the failure of this handler that came while this thread waited, if any
     const std::lock_guard lock(mutex_);
@@ -205,7 +207,7 @@ void Engine::wait_for(Handler& handler, bool on_this_rank) {
     if (handler.broken()) settle(handler);
     if (const std::exception_ptr failure = told()) std::rethrow_exception(failure);
     if (ended || handler.done()) break;
-    if (const Found found = find_stuck({&handler}); found.total > 0) std::rethrow_exception(give_up(found));
+    if (const Found found = find_stuck({&handler}, &handler); found.total > 0) std::rethrow_exception(give_up(found));
   }
   if (options_.check) on_workers([&](int worker) { handler.run_ended(worker); });
   drop_retired();
@@ -297,6 +299,18 @@ void Engine::notify_others() noexcept {
 void Engine::release() noexcept {
   const Outside inside(*this);  // whoever waits may end the runtime at once
   outside_.holds.fetch_sub(1, std::memory_order_release);
+  notify();
+}
+
+void Engine::hold(Handler& one) noexcept {
+  one.holds_.fetch_add(1, std::memory_order_relaxed);
+  outside_.holds_of_flows.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Engine::release(Handler& one) noexcept {
+  const Outside inside(*this);
+  one.holds_.fetch_sub(1, std::memory_order_release);
+  outside_.holds_of_flows.fetch_sub(1, std::memory_order_release);
   notify();
 }
 

@@ -58,8 +58,9 @@ class alignas(apart) Standing {
 
 /// What threads outside do to a run. Written by them, by addition.
 struct alignas(apart) OutsideCounts {
-  std::atomic<std::uint64_t> sent{0};  // messages
-  std::atomic<std::int64_t> holds{0};  // while there is one, the run goes on
+  std::atomic<std::uint64_t> sent{0};           // messages
+  std::atomic<std::int64_t> holds{0};           // while there is one, the run goes on
+  std::atomic<std::int64_t> holds_of_flows{0};  // all of those of one flow
 };
 
 /// Decides, for all workers of one process.
@@ -71,11 +72,12 @@ class Completion {
 
   // -- by worker 0
 
-  /// Whether nothing is left to do: no worker has work, no message is under way, and there is no hold.
-  /// \param of  of(w) is the Standing of worker w
-  template <typename Of>
-  bool reached(const Of& of, const OutsideCounts& outside) noexcept {
-    if (outside.holds.load(std::memory_order_acquire) != 0) return false;
+  /// Whether nothing is left to do: no worker has work, no message is under way, and there is no hold that counts.
+  /// \param of    of(w) is the Standing of worker w
+  /// \param held  whether there is one
+  template <typename Of, typename Held>
+  bool reached(const Of& of, const OutsideCounts& outside, const Held& held) noexcept {
+    if (held()) return false;
     const bool resumed = left_ != epochs_.size();
     for (; left_ > 0; --left_) {
       const Standing& standing = of(left_ - 1);
@@ -88,7 +90,7 @@ class Completion {
     }
     left_ = epochs_.size();
     busy_ = anybody;
-    return confirmed(of, outside) || (resumed && reached(of, outside));
+    return confirmed(of, outside, held) || (resumed && reached(of, outside, held));
   }
 
   /// The worker at which the look has stopped, because it was busy; `anybody` if the look came to the end.
@@ -107,14 +109,14 @@ class Completion {
 
  private:
   /// Whether all epochs are those of the first look, and what was sent then was received.
-  template <typename Of>
-  bool confirmed(const Of& of, const OutsideCounts& outside) noexcept {
+  template <typename Of, typename Held>
+  bool confirmed(const Of& of, const OutsideCounts& outside, const Held& held) noexcept {
     const std::uint64_t sent = outside.sent.load(std::memory_order_acquire);
     if (std::exchange(balance_, 0) + sent != 0) return false;
     for (std::size_t w = 0; w < epochs_.size(); ++w)
       if (of(w).epoch() != epochs_[w]) return false;
     // A hold that a task took, and that ended since, has left what it fulfilled in the count after it.
-    return outside.holds.load(std::memory_order_acquire) == 0 && outside.sent.load(std::memory_order_acquire) == sent;
+    return !held() && outside.sent.load(std::memory_order_acquire) == sent;
   }
 
   // By worker 0, of the first look:

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "taskgrain/rt/detail/completion.hpp"
@@ -127,6 +128,8 @@ class Engine {
   };
   void hold() noexcept { outside_.holds.fetch_add(1, std::memory_order_relaxed); }
   void release() noexcept;
+  void hold(Handler& one) noexcept;
+  void release(Handler& one) noexcept;
 
  private:
   friend class Worker;
@@ -148,21 +151,29 @@ class Engine {
   void started() noexcept;
   /// Keeps the exception that is being handled: why a thread could not start.
   void note_failed_start() noexcept;
-  /// Whether everything is done: no worker has work, no message is under way, and there is no Hold. Only worker 0 asks.
-  bool quiescent() noexcept;
+  /// Whether everything is done: no worker has work, no message is under way, and there is no hold of the runtime nor of
+  /// a flow. Only worker 0 asks.
+  /// \param alone  of the holds of flows only those of this one count
+  bool quiescent(const Handler* alone = nullptr) noexcept;
+  bool held(const Handler* alone) const noexcept {
+    return outside_.holds.load(std::memory_order_acquire) != 0 ||
+           (alone != nullptr ? alone->held() : outside_.holds_of_flows.load(std::memory_order_acquire) != 0);
+  }
   /// Works as worker 0, or sleeps while another thread does, until `done()` or until nothing is left to do.
   /// \tparam often  ask `done` between tasks, too
   /// \returns whether `done()`
   template <bool often = true, typename Done>
-  bool wait_until(const Done& done) {
-    return wait_until<often>(done, [this] { return quiescent(); });
+  bool wait_until(const Done& done, const Handler* alone = nullptr) {
+    return wait_until<often>(done, [this, alone] { return quiescent(alone); });
   }
   /// \param over  whether it is to end though not `done()`
   template <bool often, typename Done, typename Over>
+    requires std::is_invocable_v<const Over&>
   bool wait_until(const Done& done, const Over& over);
   /// Where there are other ranks, what is waited for may still come from them when nothing is left to do on this one.
+  /// \param alone  as above
   template <typename Done>
-  bool wait_for_ranks(const Done& done);
+  bool wait_for_ranks(const Done& done, const Handler* alone = nullptr);
   /// Whether nothing is left to do on any rank, or something has failed on one. Asked by worker 0.
   bool all_ranks_done();
   void wait_with_ranks();
@@ -179,7 +190,8 @@ class Engine {
     std::vector<Handler*> handlers;
     bool sure = true;  // or threads outside sent something again and again
   };
-  Found find_stuck(const std::vector<Handler*>& handlers);
+  /// \param alone  as above
+  Found find_stuck(const std::vector<Handler*>& handlers, const Handler* alone = nullptr);
   /// Stops what is stuck. \returns the exception that says so
   std::exception_ptr give_up(const Found& found);
   /// Waits until a handler that was stopped has nothing on its way, forgets the rest, and opens it again.

@@ -73,7 +73,7 @@ class Handler {
 
   /// Nothing of it runs, is ready or is on its way.
   virtual bool idle() const noexcept = 0;
-  /// idle, and nothing of it waits.
+  /// idle, nothing of it waits, and nobody holds it.
   virtual bool done() const noexcept = 0;
   /// Appends the tasks of a worker that wait, up to `most` in all. Called by the worker's thread.
   /// \returns how many wait there
@@ -99,6 +99,8 @@ class Handler {
 
   /// That entries name it by (handlers.hpp).
   std::uint32_t number() const noexcept { return number_; }
+  /// Whether a thread outside may still fulfill something of it, and says so.
+  bool held() const noexcept { return holds_.load(std::memory_order_acquire) != 0; }
   /// Whether a task has failed, so that all that is left is dropped. Workers ask it for each task.
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
 
@@ -114,10 +116,11 @@ class Handler {
   // whole), then that each worker has forgotten what waits. Who asks what waits for ever must settle first what has
   // failed, as what waits there is not stuck (Engine::find_stuck).
   std::atomic<bool> failed_{false};
-  std::shared_ptr<Failure> failure_;  // that it has failed with; under the engine's mutex
-  unsigned failures_ = 0;             // so far; under the engine's mutex
-  std::size_t place_ = 0;             // among the engine's handlers; under its mutex
-  int waiters_ = 0;                   // threads that wait for this handler alone; under the engine's mutex
+  std::shared_ptr<Failure> failure_;    // that it has failed with; under the engine's mutex
+  unsigned failures_ = 0;               // so far; under the engine's mutex
+  std::atomic<std::int64_t> holds_{0};  // of it alone; by any thread, by addition
+  std::size_t place_ = 0;               // among the engine's handlers; under its mutex
+  int waiters_ = 0;                     // threads that wait for this handler alone; under the engine's mutex
 };
 
 struct Entry {

@@ -105,6 +105,7 @@ class FlowHandler final : public Handler {
     return nothing_on_its_way([] { return true; });
   }
   bool done() const noexcept override {
+    if (held()) return false;  // first: what was fulfilled under a hold that has ended is found below
     return nothing_on_its_way([this] {
       return std::all_of(&shares_[0], &shares_[workers_], [](const Share& share) { return share.waiting.size() == 0; });
     });

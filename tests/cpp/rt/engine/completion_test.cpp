@@ -22,7 +22,7 @@ class Workers {
   Standing& operator[](std::size_t w) { return standings_[w]; }
   bool reached() {
     const auto of = [this](std::size_t w) -> const Standing& { return ++looks_, standings_[w]; };
-    return completion_.reached(of, outside);
+    return completion_.reached(of, outside, [this] { return outside.holds != 0; });
   }
   std::size_t busy() const { return completion_.busy(); }
   /// Looks at a worker so far.

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -187,6 +188,41 @@ TEST(Check, BeginsAnewWithEachRun) {
     else
       runtime.wait();
     EXPECT_EQ(ran, n);
+  }
+}
+
+TEST(Holds, OfOneFlowLeaveOthersAlone) {
+  for (const int workers : {1, 3}) {
+    Runtime runtime({.workers = workers});
+    Taskflow<int> held(runtime, "held"), stuck(runtime, "stuck"), whole(runtime, "whole");
+    int ran = 0;
+    for (Taskflow<int>* flow : {&held, &stuck}) flow->indegree([](int) { return 2; });
+    held.run([&](int) { ++ran; });
+    stuck.run([](int) {});
+    whole.indegree([](int) { return 1; }).run([](int) {});
+    std::optional<Runtime::Hold> hold(held.hold());
+    stuck.fulfill(7);
+    EXPECT_THROW(stuck.wait(), Stuck);
+    held.fulfill(1);
+    whole.fulfill(1);
+    whole.wait();
+    std::jthread outside([&] {
+      held.fulfill(1);
+      hold.reset();
+    });
+    held.wait();
+    EXPECT_EQ(ran, 1);
+    outside.join();
+    hold.emplace(held.hold());
+    held.fulfill(2);
+    outside = std::jthread([&] {
+      held.fulfill(2);
+      hold.reset();
+    });
+    runtime.wait();
+    EXPECT_EQ(ran, 2);
+    held.fulfill(3);
+    EXPECT_THROW(held.wait(), Stuck);
   }
 }
 

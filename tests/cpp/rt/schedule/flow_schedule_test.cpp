@@ -257,5 +257,43 @@ TEST(Schedules, OfFailuresBesideSubmissions) {
   });
 }
 
+/// A flow that a thread outside holds is waited for to its end, and one that nobody holds is found stuck beside it.
+TEST(Schedules, OfHeldFlows) {
+  static_cast<void>(usable_cores());
+  simulated::for_seeds("holds", 1000, [](std::uint64_t seed) {
+    Random random = random_of(seed);
+    Runtime runtime(options(random));
+    Taskflow<int> held(runtime, "held"), stuck(runtime, "stuck");
+    std::atomic<int> ran{0};
+    held.indegree([](int) { return 2; }).run([&](int) { ++ran; });
+    stuck.indegree([](int) { return 2; }).run([](int) {});
+    const int tasks = 1 + below(random, 3);
+    const bool everything = below(random, 2) == 0;
+    std::atomic<bool> found{everything};
+    std::thread outside([&, hold = held.hold()]() mutable {
+      for (int k = 0; k < tasks; ++k) held.fulfill(k);
+      while (!found) std::this_thread::yield();
+      for (int k = 0; k < tasks; ++k) held.fulfill(k);
+      const auto ended = std::move(hold);
+    });
+    if (everything) {
+      std::thread other([&] { held.wait(); });
+      runtime.wait();
+      other.join();
+    } else {
+      stuck.fulfill(0);
+      try {
+        stuck.wait();
+        check(false, "nobody found what is stuck beside a flow that is held");
+      } catch (const Stuck&) {
+      }
+      found = true;
+      held.wait();
+    }
+    check(ran == tasks, "a flow that is held was left");
+    outside.join();
+  });
+}
+
 }  // namespace
 }  // namespace taskgrain::rt
