@@ -298,7 +298,11 @@ std::size_t GraphActors::waiting(int worker, std::vector<StuckTask>& tasks, std:
     ++total;
     if (tasks.size() < most) tasks.push_back({std::move(what), 0, 1});
   };
-  waits(outline_.names.graph() + (is_running_ ? ": a launch" : ": a launch and the event before it"));
+  const int without = rank_edges_ == nullptr ? -1 : rank_edges_->without_launch();
+  waits(outline_.names.graph() + (!is_running_ ? ": a launch and the event before it"
+                                  : without < 0
+                                      ? ": a launch"
+                                      : ": a launch, which rank " + std::to_string(without) + " has not made"));
   for (std::size_t k = 0; is_running_ && k < events_.size(); ++k)
     if (!events_[k].is_set()) waits(outline_.names.text(outline_.preconditions[k]));
   return total;

@@ -45,6 +45,13 @@ void RankEdges::launch(std::int64_t end) {
   for (const int rank : neighbours) compared_[rank] -= by_all;
 }
 
+int RankEdges::without_launch() {
+  const std::lock_guard lock(launches_mutex_);
+  for (const auto& [rank, compared] : compared_)
+    if (compared < own_launches_.size()) return rank;
+  return -1;
+}
+
 /// What goes between this rank and another until the end of a launch may come. \pre the mutex of launches is held
 void RankEdges::expect(int rank, std::int64_t end) noexcept {
   if (numbers_ < 0) return;

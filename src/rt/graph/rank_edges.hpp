@@ -58,6 +58,8 @@ class RankEdges {
   /// A launch begins: its neighbours must launch as many iterations, or they would wait for one another for ever. What
   /// differs fails all ranks, as soon as both have launched.
   void launch(std::int64_t end);
+  /// A neighbour that has not said that it has made a launch which this rank has; -1 if there is none.
+  int without_launch();
 
   /// All ranks cancel the graph; some have launched it more often than others by then.
   void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }

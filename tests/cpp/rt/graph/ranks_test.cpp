@@ -86,6 +86,31 @@ TEST(RanksOfAGraph, AreRefusedWhereTheyDoNotMatch) {
       "twice, allowed is once");
 }
 
+TEST(RanksOfAGraph, TellWhoHasNotLaunched) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    static std::byte bytes[16];
+    TaskGraph graph(comm, "halo");
+    if (rank == 0)
+      graph.send(0, 1, 3, bytes);
+    else
+      graph.edge(graph.receive(0, 3, 16), graph.task(0, [] {}));
+    CompiledGraph compiled(runtime, std::move(graph));
+    for (int k = 0; k <= rank; ++k) compiled.launch();
+    try {
+      runtime.wait();
+      ADD_FAILURE() << "nobody was told";
+    } catch (const Stuck& stuck) {
+      EXPECT_EQ(rank, 1);
+      EXPECT_THAT(stuck.what(), HasSubstr("halo: a launch, which rank 0 has not made"));
+    } catch (const RankFailed& failed) {
+      EXPECT_EQ(rank, 0);
+      EXPECT_THAT(failed.what(), HasSubstr("which rank 0 has not made"));
+    }
+  });
+}
+
 TEST(RanksOfAGraph, AreRefusedIfTheyWaitForEachOther) {
   compile_in_vain(
       2,
