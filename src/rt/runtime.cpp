@@ -1,5 +1,8 @@
 #include "taskgrain/rt/runtime.hpp"
 
+#include <memory>
+#include <utility>
+
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/taskflow.hpp"
 
@@ -8,14 +11,16 @@ namespace taskgrain::rt {
 detail::Engine& detail::engine_of(Runtime& runtime) noexcept { return *runtime.engine_; }
 
 Runtime::Runtime(RuntimeOptions options)
-    : engine_(std::make_unique<detail::Engine>(std::move(options))), options_(engine_->options()) {}
+    : engine_(new detail::Engine(std::move(options))), options_(engine_->options()) {}
 
 // Waits here, while engine_ lives: a task of this last wait may still hold the runtime or make a flow.
 Runtime::~Runtime() {
-  if (engine_->of_parent() || engine_->here() != nullptr)
-    detail::leave_alive(engine_);
-  else
-    engine_->finish();
+  if (engine_->of_parent() || engine_->here() != nullptr) {
+    detail::leave_alive(std::unique_ptr<detail::Engine>(engine_));
+    return;
+  }
+  engine_->finish();
+  delete engine_;
 }
 
 void Runtime::wait() { engine_->wait(); }
@@ -44,7 +49,7 @@ void Runtime::join() { engine_->join(); }
 
 void Runtime::start() { engine_->start(); }
 
-Runtime::Hold::Hold(Runtime& runtime) noexcept : engine_(runtime.engine_.get()) { engine_->hold(); }
+Runtime::Hold::Hold(Runtime& runtime) noexcept : engine_(runtime.engine_) { engine_->hold(); }
 
 Runtime::Hold::Hold(detail::Engine& engine, std::shared_ptr<detail::Handler> of) noexcept
     : engine_(&engine), of_(std::move(of)) {

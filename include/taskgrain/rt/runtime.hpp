@@ -141,7 +141,8 @@ class Runtime {
 
   void call_on_each_worker(const std::function<void(int worker)>& body);
 
-  std::unique_ptr<detail::Engine> engine_;
+  // Owned, and never changed: where a task calls `exit`, another thread may be about to wait by it.
+  detail::Engine* const engine_;
   const RuntimeOptions& options_;  // the engine's
 };
 

@@ -101,7 +101,7 @@ Communicator::Communicator(std::unique_ptr<detail::Messages> messages) : message
 
 Communicator::~Communicator() {
   const bool in_a_task = detail::Worker::current() != nullptr;  // as when it calls `exit`
-  if (forks_ != detail::forks.load() || (in_a_task && messages_->in_use())) detail::leave_alive(messages_);
+  if (forks_ != detail::forks.load() || (in_a_task && messages_->in_use())) detail::leave_alive(std::move(messages_));
 }
 
 }  // namespace taskgrain::rt

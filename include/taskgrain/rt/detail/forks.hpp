@@ -19,7 +19,7 @@ void count_forks() noexcept;
 /// may have been in the middle of a change. A task does not destroy the runtime that runs it: it would wait for itself.
 /// Something points to it, so that it is no leak.
 template <typename T>
-void leave_alive(std::unique_ptr<T>& what) {
+void leave_alive(std::unique_ptr<T> what) {
   static auto* const kept = new std::vector<std::unique_ptr<T>>;
   kept->push_back(std::move(what));
 }
