@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -15,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from taskgrain._core import InvalidSpec, dag_hash
+from taskgrain._core import InvalidSpec, Run, Unsupported, dag_hash
 from taskgrain.study import presets, variables
 from taskgrain.study.field import flag
 from taskgrain.study.fields import GIVEN, PLURALS, rivals
@@ -70,7 +71,15 @@ def workload(table: Mapping[str, Any], cores: int, named: Named) -> Workload:
     if values.get("dag") and not values.get("dag_hash"):
         with contextlib.suppress(InvalidSpec):  # the core says what is wrong with it, where its graph is made
             values["dag_hash"] = dag_hash(values["dag"])
+    if values["pattern"] == "dag" and values.get("dag"):
+        with contextlib.suppress(InvalidSpec, Unsupported):  # as above
+            values["width"] = _width_of_file(values["dag"])
     return Workload(**values)
+
+
+def _width_of_file(dag: str) -> int:
+    graph = {"pattern": "dag", "dag": dag, "steps": 1, "width": 1}
+    return Run(json.dumps({"op": "run", "graphs": [graph], "validate": "off"})).width()
 
 
 def _like(name: str, given: Mapping[str, Any]) -> dict[str, Any]:

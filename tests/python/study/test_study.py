@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -225,6 +226,16 @@ def test_a_written_study_reads_the_same() -> None:
 
 def test_dag_paths_do_not_part_a_name() -> None:
     assert names('patterns = ["dag"]\ndag = "/a/b/c.dag"\nwidths = [4]')[0] == "mpi/dag/dag=c.dag/width=4"
+
+
+def test_the_width_of_a_dag_is_that_of_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "d.json"
+    steps = [{"width": width, "dependences": [[]] * width} for width in (3, 5)]
+    file.write_text(json.dumps({"steps": steps}))
+    for given in ("widths = [4]", "tasks_per_core = 8", ""):
+        one = study(f'pattern = "dag"\ndag = "{file}"\n{given}').workloads[0]
+        assert one.width == 5
+        assert one.name == f"dag/dag=d.json/dag_hash={one['dag_hash']}/width=5"
 
 
 FFT = 'patterns = ["fft"]\n'
