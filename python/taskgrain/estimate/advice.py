@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
@@ -69,6 +69,11 @@ class Level:
 
 def efficiency_at(points: Sequence[EfficiencyPoint], work: float) -> Efficiency:
     """The efficiency of tasks whose work takes so many seconds alone."""
+    found = _efficiency_at(points, work)
+    return replace(found, found=found.found.up_to(1.0))
+
+
+def _efficiency_at(points: Sequence[EfficiencyPoint], work: float) -> Efficiency:
     curve = sorted(points, key=lambda one: one.work)
     if not curve:
         return Efficiency("unknown")
@@ -154,7 +159,7 @@ def _unsure(works: Floats, at: float) -> float:
 
 
 def _agreeing(least: Interval, work: float, verdict: Verdict) -> Interval:
-    """The work that is needed, where the task time itself is known to be enough, or not to be."""
+    """The work that is needed, which says no more and no less than the verdict on the task time itself."""
     value, low, high = least.value, least.low, least.high
     if verdict == "yes":
         high = work if high is None else min(high, work)
@@ -162,7 +167,12 @@ def _agreeing(least: Interval, work: float, verdict: Verdict) -> Interval:
     if verdict == "no":
         low = work if low is None else max(low, work)
         return Interval(value if value is not None and value >= work else None, low, high)
-    return least
+    # The sizes around it may tell more than the runs at this time, which were noisy: the careful answer counts.
+    return Interval(
+        value,
+        None if low is None or low >= work else low,
+        None if high is None or high <= work else high,
+    )
 
 
 def verdict_of(found: Interval, level: float) -> Verdict:

@@ -86,4 +86,4 @@ def efficiency(point: CurvePoint | None, interval: bool = True) -> str:
         return "not measured"
     if point.share.low is None and point.share.high is None:
         return "not known"
-    return quantity.percent_interval(point.share if interval else Interval(point.efficiency))
+    return quantity.percent_interval(point.share.up_to(1.0) if interval else Interval(point.efficiency))

@@ -70,6 +70,12 @@ class Interval:
         """The same in another unit; `factor` is above 0."""
         return self._each(lambda one: factor * one)
 
+    def up_to(self, most: float) -> Interval:
+        """The same with an upper bound that is not above `most`, which the quantity cannot exceed, nor below
+        the value that was measured."""
+        value = most if self.value is None else max(most, self.value)
+        return Interval(self.value, self.low, None if self.high is None else min(self.high, value))
+
     def log(self) -> Interval:
         """The logarithms of what is above 0."""
         return self._each(math.log)

@@ -90,6 +90,22 @@ def test_what_lies_beyond_the_points_is_decided_only_by_a_bound() -> None:
     assert level_of([], 1e-6, 0.1).verdict == "unknown"
 
 
+def test_no_bound_of_an_efficiency_is_above_one() -> None:
+    noisy = [EfficiencyPoint(one.work, Interval(one.efficiency.value, 0.2, 1.73)) for one in CURVE]
+    for work in (1e-6, 3e-6, 16e-6, 17e-6, 1e-3):
+        assert (efficiency_at(noisy, work).found.high or 1.0) == 1.0
+    above = [EfficiencyPoint(16e-6, Interval(1.02, 0.9, 1.2))]
+    assert efficiency_at(above, 16e-6).found == Interval(1.02, 0.9, 1.02)
+
+
+@pytest.mark.parametrize("needs", [Interval(5e-6, 4e-6, 7e-6), Interval(30e-6, 20e-6, 40e-6)])
+def test_where_a_verdict_is_not_known_the_margin_does_not_decide_it(needs: Interval) -> None:
+    noisy = [EfficiencyPoint(one.work, Interval(one.efficiency.value, 0.2, 1.0)) for one in CURVE]
+    found = level_of(noisy, 16e-6, 0.5, needs)
+    assert found.verdict == "unknown" and found.margin.contains(1.0)
+    assert found.margin.value == 16e-6 / needs.number
+
+
 def test_a_search_knows_the_needed_work_better() -> None:
     known = Interval(5e-6, 4.8e-6, 5.2e-6)
     found = level_of(CURVE, 20e-6, 0.5, known)
