@@ -188,7 +188,7 @@ def read(folder: Path) -> Results:
         machine=machine,
         cells=tuple(found.values()),
         failures=tuple(failures),
-        warnings=(*contents.warnings(), *contents.strays(), *study.warnings, *odd),
+        warnings=tuple(reader.warnings(contents, study, odd)),
         raw=contents.raw,
         lines=shown,
     )

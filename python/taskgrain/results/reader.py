@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from taskgrain.results import values
-from taskgrain.results.builds import placed
+from taskgrain.results.builds import of_other_machine, placed
 from taskgrain.results.lines import SCHEMA, CellLine, FailureLine, Line, MetgLine, OfCell, UnknownLine
 from taskgrain.results.parse import Odd, from_json
 from taskgrain.words.errors import UsageError
@@ -79,6 +79,12 @@ class Contents:
         cells = Counter(line.cell for line in self.lines if isinstance(line, OfCell) and self._is_stray(line))
         which = _listed(f"{cell} ({count})" for cell, count in cells.items())
         return [f"{self.file.name}: lines of unknown cells, left out: {which}"] if cells else []
+
+    def elsewhere(self) -> list[str]:
+        """A sentence on the systems that were measured on another machine than that of the last session."""
+        systems = (line.cell.partition("/")[0] for line in self.shown if isinstance(line, OfCell))
+        found = [one for one in dict.fromkeys(systems) if of_other_machine(one)]
+        return [f"measured on another machine than the others: {_listed(found)}"] if found else []
 
     def warnings(self) -> list[str]:
         """All that is odd, in words."""
@@ -170,7 +176,7 @@ def refuse_garbage(contents: Contents) -> None:
 def warnings(contents: Contents, study: Study, odd: Iterable[str]) -> list[str]:
     """All that is odd about a folder, in the words of every command: its lines, its study, and what `machine`
     says to be `odd`."""
-    return [*contents.warnings(), *contents.strays(), *study.warnings, *odd]
+    return [*contents.warnings(), *contents.strays(), *contents.elsewhere(), *study.warnings, *odd]
 
 
 def contents(

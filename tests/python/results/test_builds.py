@@ -10,7 +10,7 @@ import pytest
 import results_folder as made
 
 from taskgrain.report import data
-from taskgrain.results import reader
+from taskgrain.results import curves, reader
 from taskgrain.results.builds import Choice, opened, placed
 from taskgrain.results.export import frame
 from taskgrain.results.lines import Build, Line, OfCell, ReferenceLine, SessionLine
@@ -188,6 +188,16 @@ def test_no_reader_mixes_builds(tmp_path: Path) -> None:
     assert {name: (cell.system, cell.metg.value, len(cell.runs)) for name, cell in cells.items()} == {
         OLD_MPI: ("mpi@11111111", 1e-6, 1), TBB: ("tbb", 1e-6, 1), MPI: ("mpi", 9e-6, 1),
     }  # fmt: skip
+
+
+def test_every_reader_says_what_is_of_another_machine(tmp_path: Path) -> None:
+    here, there = {"machine": "a" * 16}, {"machine": "b" * 16}
+    lines = [session(ONE, **there), *measured(1e-6, "mpi", "tbb"), session(ONE, **here)]
+    folder = made.write(tmp_path, [*lines, *measured(2e-6, "mpi")])
+    said = "measured on another machine than the others: mpi@11111111.bbbbbbbb, tbb@11111111.bbbbbbbb"
+    assert curves.opened(folder)[1] == list(data.read(folder).warnings) == [said]
+    alone = made.write(tmp_path / "alone", [*lines[:3], session(TWO, **there), *measured(2e-6, "mpi")])
+    assert curves.opened(alone)[1] == [], "an earlier build of this machine"
 
 
 def test_no_reader_uses_what_was_measured_anew(tmp_path: Path) -> None:
