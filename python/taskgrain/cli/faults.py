@@ -98,11 +98,12 @@ def faults(
         isa=graph.isa,
     )
     if dry_run:
+        plan = dry.run(chosen, wanted.workload, graph.cores, steps, wanted.iterations, wanted.isa)
         details = {"fault": asdict(fault), "steps": steps, "repeats": wanted.repeats}
         if not as_json:
             runs = f"{quantity.counted(wanted.repeats, 'run')} with it, and as many without"
             printer().text(f"{heading(wanted.workload.name, steps, asdict(fault))}; {runs}")
-        show_plan(dry.run(chosen, wanted.workload, graph.cores) | details, as_json)
+        show_plan(plan | details, as_json)
         return
     outcomes = []
     interrupted = False

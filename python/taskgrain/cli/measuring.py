@@ -35,11 +35,11 @@ def measure(
     how: Measuring,
 ) -> None:
     """Measures a study as the options wish, and prints the table of its cells."""
+    if how.restart and how.keep_both:
+        raise UsageError("--restart: give this or --keep-both, not both")
     if how.dry_run:
         show_plan(dry.study(study, chosen, cores), how.as_json)
         return
-    if how.restart and how.keep_both:
-        raise UsageError("--restart: give this or --keep-both, not both")
     choice: Choice = "restart" if how.restart else "keep" if how.keep_both else "refuse"
     measured = call.measure(
         study, chosen, cores, how.output, retry=how.retry, quiet=how.quiet, other_builds=choice

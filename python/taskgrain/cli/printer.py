@@ -18,6 +18,8 @@ from taskgrain.words.table import Table
 
 _PIPED_WIDTH = 10_000
 """Where nobody sees the lines but a program or a file, nothing is wrapped."""
+_SHORT = 32
+"""Characters of a name where a table has no room."""
 _ASCII = str.maketrans(
     {"µ": "u", "\u2013": "-", "\u00d7": "x", "≤": "<=", "…": "...", "—": "-", "·": " "}
     | dict(zip("▁▂▃▄▅▆▇█", "_.,-=+*#", strict=True))
@@ -56,8 +58,11 @@ class Printer:
     ) -> None:
         """The first `texts` columns are aligned to the left, the others to the right.
 
-        The first `whole` columns are never wrapped.
+        The first `whole` columns are never wrapped; long names in the first are cut in their middle where the
+        table has no room, and they stay different.
         """
+        if whole and self._wide(columns, rows) > self._console.width:
+            rows = _with_short_names(rows)
         self._console.print(self._made(columns, rows, bold, texts, whole))
 
     def show(self, table: Table, whole: int = 0) -> None:
@@ -68,8 +73,11 @@ class Printer:
 
     def fits(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
         """Whether no column of a table must be wrapped."""
+        return self._wide(columns, rows) <= self.width
+
+    def _wide(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
         widths = [max(len(line[index]) for line in [columns, *rows]) for index in range(len(columns))]
-        return sum(widths) + 3 * len(widths) <= self.width
+        return sum(widths) + 3 * len(widths)
 
     def _made(
         self,
@@ -87,6 +95,14 @@ class Printer:
             marks = bold[number] if bold else [False] * len(row)
             table.add_row(*(self._shown(t, "bold" if m else "") for t, m in zip(row, marks, strict=True)))
         return table
+
+
+def _with_short_names(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
+    half = _SHORT // 2
+    names = [one if len(one) <= _SHORT else f"{one[:half]}…{one[-half:]}" for one, *_ in rows]
+    if len(set(names)) < len({row[0] for row in rows}):
+        return rows
+    return [[name, *row[1:]] for name, row in zip(names, rows, strict=True)]
 
 
 def printer() -> Printer:

@@ -80,7 +80,8 @@ def run(
         counters=counters,
     )
     if dry_run:
-        show_plan(dry.run(chosen, wanted.workload, graph.cores), as_json)
+        of_run = wanted.steps, wanted.iterations, wanted.isa
+        show_plan(dry.run(chosen, wanted.workload, graph.cores, *of_run), as_json)
         return
     outcomes: list[dict[str, Any]] = []
     refused = []  # by a system; what others did is shown all the same

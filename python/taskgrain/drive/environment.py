@@ -42,8 +42,10 @@ _LIBRARIES = "LD_LIBRARY_PATH"
 """Is passed on, and may decide which build of a runtime runs."""
 _FEW = 2
 """Variables of a family that are named one by one."""
-_MOST = 1000
+MOST = 1000
 """Characters of a value that are stored."""
+SECRET = "(secret)"
+"""Is stored in the place of a secret."""
 
 
 def withheld(shell: Mapping[str, str], families: Sequence[str] = FAMILIES) -> dict[str, str]:
@@ -83,9 +85,9 @@ def of_session(
 
 
 def stored(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables as a results folder may hold them: without secrets, and not longer than `_MOST`."""
+    """The variables as a results folder may hold them: without secrets, and not longer than `MOST`."""
     return {
-        name: "(secret)" if is_secret(name, value) else value.encode("utf-8", "replace").decode()[:_MOST]
+        name: SECRET if is_secret(name, value) else value.encode("utf-8", "replace").decode()[:MOST]
         for name, value in sorted(variables.items())
     }
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
+from taskgrain._core import InvalidSpec, Run, Unsupported
 from taskgrain.drive.environment import stored
 from taskgrain.drive.system import System
-from taskgrain.measure.call import checked_cells
+from taskgrain.measure.call import checked_cells, launches_of
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.rounds import LONGER, LONGER_ROUNDS
 from taskgrain.measure.experiments.table import experiment_named
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Workload
+from taskgrain.words.errors import UsageError
 
 _TASK = 1e-6
 """Seconds of a core that a task at the crossing is taken to last, between the 0.1 µs of a fast system and the
@@ -28,21 +31,32 @@ Plan = dict[str, Any]
 
 
 def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan:
-    """Foretells a study."""
+    """Foretells a study. Raises what the study itself does before its first run."""
     settings = CellSettings.of(study.settings)
     experiment = experiment_named(study.settings.experiment, study.settings_named("experiment"))
     plan = _plan(systems, cores)
     for cell in checked_cells(study, systems, len(cores)):
         seconds = cell_seconds(cell.workload, experiment, settings, cell.workload.cores or len(cores))
         plan["cells"].append({"cell": cell.name, "seconds": seconds})
+    launches_of(systems, cores)
     return plan | {
         "seconds": sum(cell["seconds"] for cell in plan["cells"]),
         "budget": study.settings.budget or None,
     }
 
 
-def run(systems: Sequence[System], workload: Workload, cores: Sequence[int]) -> Plan:
-    """Foretells a single run of each system; nobody knows how long it takes."""
+def run(
+    systems: Sequence[System], workload: Workload, cores: Sequence[int], steps: int, iterations: int, isa: str
+) -> Plan:
+    """Foretells a single run of each system; nobody knows how long it takes. Raises `UsageError` for graphs
+    that each of them would refuse."""
+    request = {"op": "run", "graphs": workload.request(iterations, steps), "validate": "off", "isa": isa}
+    try:
+        Run(json.dumps(request))
+    except InvalidSpec as error:
+        raise UsageError("; ".join(f"{system.name}: {error}" for system in systems)) from None
+    except Unsupported:  # the run says so, and is no error of the user's
+        pass
     cells = [{"cell": f"{system.name}/{workload.name}", "seconds": None} for system in systems]
     return _plan(systems, cores) | {"cells": cells}
 

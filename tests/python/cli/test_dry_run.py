@@ -29,6 +29,31 @@ def test_measures_nothing(taskgrain: Command, systems: Path, tmp_path: Path) -> 
     assert value["commands"]["fast"][1] == str(FAKE)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("metg", "--restart", "--keep-both"), "--restart: give this or --keep-both, not both"),
+        (("metg", "--pattern", "dag", "--dag", "/nowhere"), "dag: '/nowhere' is not allowed"),
+        (("run", "--pattern", "dag", "--dag", "/nowhere"), "fast: dag: '/nowhere' is not allowed"),
+        (("run", "--width", 2**62, "--steps", 2**62), "is not allowed"),
+        (("faults", "--pattern", "dag", "--dag", "/nowhere"), "fast: dag: '/nowhere' is not allowed"),
+    ],
+)
+def test_refuses_what_the_measurement_refuses(
+    taskgrain: Command, systems: Path, words: tuple[object, ...], said: str
+) -> None:
+    result = taskgrain(*words, "--systems", systems, "--system", "fast", "--dry-run")
+    assert (result.code, result.out) == (2, "") and said in result.err
+
+
+def test_needs_the_reference_as_the_study_does(
+    taskgrain: Command, systems: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TASKGRAIN_REFERENCE", "/nowhere")
+    result = taskgrain("metg", "--systems", systems, "--dry-run")
+    assert (result.code, result.out) == (2, "") and "/nowhere: is missing or no program" in result.err
+
+
 def test_knows_budgets(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
     study = tmp_path / "s.toml"
     study.write_text('systems = "fast"\npatterns = ["dom", "fft"]\nbudget = "10m"\n')

@@ -110,3 +110,17 @@ def test_names_are_whole_in_a_narrow_terminal() -> None:
     assert max(map(len, lines)) <= 40
     assert sum(LONG in line for line in lines) == 1
     assert sum("title" in line for line in lines) > 2
+
+
+def test_long_names_are_short_where_there_is_no_room_and_stay_different() -> None:
+    def shown(names: list[str], width: int) -> str:
+        file = io.StringIO()
+        rows = [[name, "30 µs (27 – 32)", "1.2 ×"] for name in names]
+        Printer(Console(file=file, width=width)).table(["system", "METG", "times the best"], rows, whole=1)
+        return file.getvalue()
+
+    one, other = (f"mpi+OMP_NUM_THREADS=2+STARPU_SCHED={end}+UCX_TLS=sm_self_tcp" for end in ("dm", "ws"))
+    assert f"{one[:16]}…{one[-16:]} " in shown([one, "mpi"], 80)
+    assert max(map(len, shown([one, "mpi"], 80).splitlines())) <= 80
+    assert one in shown([one, "mpi"], 200), "there is room"
+    assert one in shown([one, other], 120), "they would be the same"

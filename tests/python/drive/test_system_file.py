@@ -132,3 +132,9 @@ def test_only_the_projects_own_systems_are_set_up(
 ) -> None:
     system = read(make(tmp_path / "it", LEAST + setup), own=own)
     assert (system.group, system.install) == (group, install)
+
+
+@pytest.mark.parametrize("name", ["hpx", "parsec_dtd", "parsec_ptg", "parsec_shard"])
+def test_runtimes_that_read_files_of_the_home_folder_have_none(name: str) -> None:
+    system = read(Path(__file__).parents[3] / "systems" / name)
+    assert system.launch([0, 1]).env["HOME"] == "", "a driver's temporary folder then is its home"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from taskgrain.drive.environment import MOST, SECRET
 from taskgrain.results.measurements import Conditions, Measurement, Measurements
 from taskgrain.words import quantity
 
@@ -11,6 +12,9 @@ _FARTHER = 3.0
 """Two sides may be so many times as far apart in time as the sessions that show the scatter."""
 _LEAST_GAP = 3600.0
 """Seconds between two sides that need no such look: whatever it is, it is the same hour."""
+
+_SHOWN = 60
+"""Characters of a variable's value that a line shows."""
 
 
 def differences(first: Measurement, second: Measurement) -> Iterator[str]:
@@ -51,15 +55,21 @@ def _settings(one: Conditions, other: Conditions) -> Iterator[str]:
 
 
 def variables(first: Measurement, second: Measurement) -> Iterator[str]:
-    """Environment variables that differ: they may be what is compared."""
+    """Environment variables that differ, as they may be what is compared, and those of which nobody knows."""
     one, other = first.conditions.variables, second.conditions.variables
     for name in sorted(one.keys() | other.keys()):
         if one.get(name) != other.get(name):
             yield f"{name} is {_value(one.get(name))} on one side, and {_value(other.get(name))} on the other"
+        elif one[name] == SECRET:
+            yield f"{name} is a secret, which is not stored: its values are not compared"
+        elif len(str(one[name])) >= MOST:
+            yield f"{name} is stored up to character {MOST}: the rest of its values is not compared"
 
 
 def _value(value: object) -> str:
-    return "not set" if value is None else str(value) or "empty"
+    text = str(value)
+    cut = f"{text[:_SHOWN]}…" if len(text) > _SHOWN else text
+    return "not set" if value is None else cut or "empty"
 
 
 def _of_machine(one: Conditions, other: Conditions) -> str:

@@ -72,6 +72,17 @@ def test_variables_that_differ_are_named() -> None:
     assert list(variables(one, one)) == list(differences(one, other)) == []
 
 
+def test_a_value_that_is_not_stored_whole_is_said_not_to_be_compared() -> None:
+    env = {"API_TOKEN": "(secret)", "LONG": "x" * 1000}
+    one = replace(MEASUREMENT, conditions=replace(KNOWN, variables=env))
+    assert list(variables(one, one)) == [
+        "API_TOKEN is a secret, which is not stored: its values are not compared",
+        "LONG is stored up to character 1000: the rest of its values is not compared",
+    ]
+    other = replace(one, conditions=replace(KNOWN, variables=env | {"LONG": "y"}))
+    assert list(variables(one, other))[1] == f"LONG is {'x' * 60}… on one side, and y on the other"
+
+
 def test_other_cores_are_a_difference() -> None:
     assert list(differences(MEASUREMENT, replace(MEASUREMENT, cores=1))) == ["other number of cores (2, 1)"]
 
