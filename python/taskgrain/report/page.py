@@ -135,7 +135,8 @@ def write(
     if target.parent.is_dir() and not os.access(target if target.exists() else target.parent, os.W_OK):
         raise UsageError(f"{target}: cannot be written: no permission, or a read-only file system")
     try:
-        target.write_text(render(results, changes or {}, at), "utf-8")
+        # The name of a folder may have bytes that are no UTF-8.
+        target.write_text(render(results, changes or {}, at), "utf-8", "replace")
     except OSError as error:
         raise unwritable(target, error) from None
     return target

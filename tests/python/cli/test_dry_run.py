@@ -36,7 +36,7 @@ def test_measures_nothing(taskgrain: Command, systems: Path, tmp_path: Path) -> 
         (("metg", "--pattern", "dag", "--dag", "/nowhere"), "dag: '/nowhere' is not allowed"),
         (("run", "--pattern", "dag", "--dag", "/nowhere"), "fast: dag: '/nowhere' is not allowed"),
         (("run", "--width", 2**62, "--steps", 2**62), "is not allowed"),
-        (("faults", "--pattern", "dag", "--dag", "/nowhere"), "fast: dag: '/nowhere' is not allowed"),
+        (("faults", "--pattern", "dag", "--dag", "/nowhere"), "dag: '/nowhere' is not allowed"),
     ],
 )
 def test_refuses_what_the_measurement_refuses(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 from pathlib import Path
 
@@ -49,6 +50,11 @@ def test_the_page_loads_nothing(tmp_path: Path) -> None:
     assert not [link for link in links if link and not link.startswith("#")]
     style = next(text for text in shown.blocks.values() if ":root" in text)
     assert not re.search(r"url\(|@import", style)
+
+
+def test_a_folder_may_have_a_name_that_is_no_utf_8(tmp_path: Path) -> None:
+    folder = results_folder.write(tmp_path / os.fsdecode(b"f\xfc"), [results_folder.cell_line("mpi", "fft")])
+    assert "<title>" in write(data.read(folder), tmp_path / "page.html").read_text("utf-8")
 
 
 def test_raw_data_too_large_for_a_page_stay_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
