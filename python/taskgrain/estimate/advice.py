@@ -167,7 +167,7 @@ def _agreeing(least: Interval, work: float, verdict: Verdict) -> Interval:
     if verdict == "no":
         low = work if low is None else max(low, work)
         return Interval(value if value is not None and value >= work else None, low, high)
-    # The sizes around it may tell more than the runs at this time, which were noisy: the careful answer counts.
+    # The sizes around it may tell more than the runs at this time, which were noisy: the careful one counts.
     return Interval(
         value,
         None if low is None or low >= work else low,

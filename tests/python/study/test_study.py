@@ -232,8 +232,8 @@ def test_the_width_of_a_dag_is_that_of_its_file(tmp_path: Path) -> None:
     file = tmp_path / "d.json"
     steps = [{"width": width, "dependences": [[]] * width} for width in (3, 5)]
     file.write_text(json.dumps({"steps": steps}))
-    for given in ("widths = [4]", "tasks_per_core = 8", ""):
-        one = study(f'pattern = "dag"\ndag = "{file}"\n{given}').workloads[0]
+    for size in ("widths = [4]", "tasks_per_core = 8", ""):
+        one = study(f'pattern = "dag"\ndag = "{file}"\n{size}').workloads[0]
         assert one.width == 5
         assert one.name == f"dag/dag=d.json/dag_hash={one['dag_hash']}/width=5"
 
