@@ -35,6 +35,8 @@ class Crossing:
     """The half-width of METG that more rounds do not make smaller."""
     line: Line
     """The line of the sizes, which the overhead is read off in any case."""
+    off: Floats
+    """How far the runs of sizes near the threshold lie off in the logarithm of a rate [rounds x sizes]."""
     lasting: Lasting
     """What processes differ by, and the rounds do not show: of METG."""
 
@@ -44,14 +46,14 @@ class Crossing:
             self.metg + factor,
             self.metg_draws + factor,
             self.systematic,
-            self.line.off,
+            self.off,
             (self.lasting,),
         )
 
     @property
     def inflation(self) -> float:
         """By how much correlation in time makes variances larger than independent rounds would have them."""
-        return inflated(self.line.off)
+        return inflated(self.off)
 
 
 def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossing | None:
@@ -68,7 +70,11 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
     if _UNKNOWN * between.gap < unsure:
         metg, unsure = float(between.metg[0]), _UNKNOWN * between.gap
         draws = _Between.of(table, table.locations(picks), threshold).metg
-    return Crossing(metg, draws, unsure, found, found.lasting.times(1.0 / (1.0 - threshold)))
+    # METG is the work at the crossing over the rate of the cores. A clock hardly moves the work, but the rate.
+    slope = 1.0 / (1.0 - threshold)
+    peak = table.log_peak[:, found.near]
+    off = slope * found.off + peak - np.nanmean(peak)
+    return Crossing(metg, draws, unsure, found, off, found.lasting.times(slope))
 
 
 @dataclass(frozen=True)

@@ -49,6 +49,8 @@ class Line:
     """How far the sizes lie off the line, beyond their scatter: of log efficiency, root mean square."""
     off: Floats
     """How far the runs of sizes near the threshold lie off it [rounds x sizes]; NaN where there is none."""
+    near: NDArray[np.int64]
+    """The columns of these sizes in the table."""
     lasting: Lasting
     """What processes differ by, and the rounds do not show: of log efficiency."""
 
@@ -117,6 +119,7 @@ def line(table: Table, picks: NDArray[np.int64], threshold: float) -> Line | Non
                 resampled.log_overhead(),
                 misfit,
                 off,
+                np.flatnonzero(used)[near > 0.0],
                 lasting(off, table.process),
             )
         if fits:

@@ -233,7 +233,7 @@ def _numbers(
     rounds = _rounds_at(table, found.metg)
 
     def within(draws: Floats, value: float, systematic: float) -> Interval:
-        sample = BootstrapSample(value, draws, systematic, found.line.off, (found.lasting,))
+        sample = BootstrapSample(value, draws, systematic, found.off, (found.lasting,))
         return sample.interval(rounds, confidence).exp()
 
     numbers: dict[str, float | Interval] = {"systematic": found.systematic, "inflation": found.inflation}

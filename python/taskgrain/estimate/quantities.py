@@ -98,12 +98,11 @@ def bootstrap_sample(
     found = crossing(table, picks, threshold)
     if found is None:
         return None
-    line = found.line
+    value = found.sample()
     if quantity == "overhead":
+        line = found.line
         unsure = line.systematic(threshold)
-        value = BootstrapSample(line.overhead, line.overhead_draws, unsure, line.off, found.sample().lasting)
-    else:
-        value = found.sample()
+        value = BootstrapSample(line.overhead, line.overhead_draws, unsure, value.off, value.lasting)
     return value if math.isfinite(value.value) else None
 
 

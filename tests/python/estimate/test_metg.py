@@ -131,6 +131,17 @@ def test_a_clock_that_drifts_moves_metg_as_it_moves_all_times(depth: float) -> N
     assert held >= 46 and held_work >= 46
 
 
+def test_a_clock_that_changes_twice_is_in_the_interval_of_the_time_and_not_of_the_work() -> None:
+    """18 rounds of 40 at another clock, in one piece, do not tell which of the two is the usual one."""
+    runs = len(SIZES) + 1  # of a round, with the measurement of the reference
+    system = SimulatedSystem(
+        constant(OVERHEAD), Noise(run=0.1), lambda position: 1.6 if 10 <= position // runs < 28 else 1.0
+    )
+    found = estimate(samples_of(system, SIZES, 40))
+    assert found.metg.known and all(found.metg.contains(2.0 * times * OVERHEAD) for times in (1.0, 1.6))
+    assert found.work.contains(100.0 * WORK) and found.work.half_width < 0.05
+
+
 def test_metg_of_a_slow_session_foretells_that_of_quiet_cores() -> None:
     """The clock is halved but for a few runs, in which the empty kernel shows what the overhead then was."""
     system = SimulatedSystem(
