@@ -6,7 +6,8 @@ Each seed is three searches in one simulated world (`tests/python/noisy_worlds.p
 the same system, and one of a system whose METG is 1.5 times as large. The columns:
 
     METG, overhead, quiet   share of intervals that hold the truth: METG in the state that the median run saw
-    of mean                 the same of METG in the mean state
+    mean                    the same of METG in the mean state
+    lived                   share of intervals that hold one of these two, or a METG between them
     +-, off                 median half-width of METG's interval, median distance of METG from the truth
     A/A, best               share of pairs of the same system that are called different, and share of those of
                             which one would be named the best alone
@@ -31,9 +32,10 @@ from arguments import count, names, positive
 from noisy_worlds import APART, WORLDS, Trial, trial
 
 from taskgrain.results import ranking
+from taskgrain.words.interval import Interval
 
 _HEAD = (
-    "world                METG  mean overhead quiet     +-     off  "
+    "world                METG  mean lived overhead quiet     +-     off  "
     "rounds seconds none    A/A  best ratio    +-"
 )
 
@@ -47,6 +49,7 @@ def row(name: str, trials: Sequence[Trial]) -> str:
     known = [one for one in found if one.metg.metg.value is not None]
     metg = [one.metg.metg.contains(one.typical) for one in known]
     mean = [one.metg.metg.contains(one.mean) for one in known]
+    lived = [_reaches(one.metg.metg, one.typical, one.mean) for one in known]
     overhead = [
         one.metg.overhead.contains(one.overhead)
         for one in known
@@ -58,7 +61,7 @@ def row(name: str, trials: Sequence[Trial]) -> str:
     widths = [one.half_width for one in ratios]
     words = [
         f"{name:20}",
-        f"{_share(metg)} {_share(mean)} {_share(overhead):>8} {_share(quiet)}",
+        f"{_share(metg)} {_share(mean)} {_share(lived)} {_share(overhead):>8} {_share(quiet)}",
         f"{_middle(one.metg.half_width for one in known):6.1%}  {_middle(off):6.1%}",
         f"{_middle(one.rounds for one in found):7.0f} {_middle(each.seconds for each in trials):7.1f}",
         f"{1.0 - len(known) / len(found):4.0%}",
@@ -67,6 +70,11 @@ def row(name: str, trials: Sequence[Trial]) -> str:
         f"{_share([one.contains(APART) for one in ratios])} {_middle(widths):5.1%}",
     ]
     return " ".join(words)
+
+
+def _reaches(found: Interval, *metgs: float) -> bool:
+    """Whether it holds one of them, or one between them; a missing bound is infinite."""
+    return (found.low or 0.0) <= max(metgs) and min(metgs) <= (found.high or math.inf)
 
 
 def _share(held: Sequence[bool]) -> str:

@@ -5,7 +5,8 @@ of the curve without noise, in the state that the median run saw. A run sees the
 it, so a state that lasts for milliseconds counts by its share. One that lasts for seconds counts where more
 than half of the runs saw it. Where a state slows only the kernel, METG in seconds is the same in all states.
 
-Beside it stands METG in the mean state. The two differ where some runs are in another state than most.
+Beside it stands METG in the mean state. The two differ where some runs are in another state than most. What a
+machine lived through has then no single METG: an interval holds it if it holds one between these two.
 """
 
 from __future__ import annotations
