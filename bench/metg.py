@@ -5,7 +5,8 @@
     python bench/metg.py repeat    ten METGs of each configuration, from scratch, spread over an hour
     python bench/metg.py disturb   METG while another process burns one core half of the time
 
-Every METG is a call of the command `taskgrain metg`, its start and that of the drivers included.
+Every METG is a call of the command `taskgrain metg`, its start and that of the drivers included. With
+`--neighbours 2`, two processes of somebody else burn cores meanwhile, at nice 10.
 """
 
 from __future__ import annotations
@@ -202,6 +203,19 @@ def repeat(options: argparse.Namespace) -> None:
         print(f"{system:12} {per_core:>8}  {row}     {precise:2}       {taken:5.1f} s", flush=True)
 
 
+@contextmanager
+def neighbours(count: int) -> Iterator[None]:
+    """So many processes that burn a core each, with sessions of their own, as those of another user have."""
+    code = "import os\nos.nice(10)\nwhile True: pass"
+    busy = [subprocess.Popen([sys.executable, "-c", code], start_new_session=True) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for one in busy:
+            one.kill()
+            one.wait()
+
+
 # -- disturb ------------------------------------------------------------------------------------------------
 
 
@@ -268,8 +282,12 @@ def main() -> None:
         "--over", type=positive, default=3600.0, help="Seconds over which `repeat` spreads its repetitions"
     )
     parser.add_argument("--budget", type=positive, default=30.0, help="seconds of one METG")
+    parser.add_argument(
+        "--neighbours", type=int, default=0, help="processes that burn a core each at nice 10"
+    )
     options = parser.parse_args()
-    figures[options.figure](options)
+    with neighbours(options.neighbours):
+        figures[options.figure](options)
 
 
 if __name__ == "__main__":

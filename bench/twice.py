@@ -4,7 +4,9 @@
 
 Prints, for METG, the work at METG (which is METG at one clock), the overhead of a task and the ratios: by how
 much the two studies differ (median, largest, root mean square of the logarithm), the half-width of the
-intervals (median), and how many of the intervals overlap. A missing bound is infinite.
+intervals (median), and how many of the intervals overlap. A missing bound is infinite. The last line says how
+many ratios of the second study lie within 25 % of the first, and how many winners that the second names alone
+are surely slower than another system in the first.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from taskgrain.results import reader
+from taskgrain.results import ranking, reader
+from taskgrain.results.cell import Cell, cells
 from taskgrain.results.lines import MetgLine, RatioLine
 from taskgrain.words.errors import UsageError
 
@@ -54,6 +57,21 @@ def row(kind: str, first: Numbers, second: Numbers) -> str:
     return f"{kind:9} {differ} {np.median(widths):11.1%}   {overlap} of {len(common)}"
 
 
+def standings(folder: Path) -> dict[str, ranking.Standing[Cell]]:
+    """How the systems of each workload stand that a user may choose from."""
+    workloads = ranking.by_workload(cells(reader.read(folder).shown).values())
+    return {name: ranking.standing(ranking.contest(found)) for name, found in workloads.items()}
+
+
+def verdict(first: Path, second: Path, one: Numbers, other: Numbers) -> str:
+    near = [abs(math.log(one[name][0] / other[name][0])) <= math.log(1.25) for name in one.keys() & other]
+    truth = standings(first)
+    alone = {name: found.ties[0].system for name, found in standings(second).items() if len(found.ties) == 1}
+    wrong = [w for w, winner in alone.items() if winner in {cell.system for cell in truth[w].behind}]
+    won = f"{len(alone)} of {len(truth)} workloads have a winner, {len(wrong)} a false one"
+    return f"{sum(near)} of {len(near)} ratios within 25 %; {won}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("first", type=Path)
@@ -66,6 +84,7 @@ def main() -> None:
     print("          differ   at most     rms  half-width   overlap")
     for kind in first:
         print(row(kind, first[kind], second[kind]))
+    print(verdict(options.first, options.second, first["ratio"], second["ratio"]))
 
 
 if __name__ == "__main__":

@@ -34,9 +34,16 @@ def study(folder: Path, *values: float) -> Path:
 
 def test_differences_widths_and_overlaps(tmp_path: Path) -> None:
     done = twice(study(tmp_path / "a", 1e-6, 2e-6, 4e-6), study(tmp_path / "b", 1e-6, 2.2e-6, 6e-6))
-    rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()[1:]}
+    *lines, verdict = done.stdout.splitlines()
+    rows = {line.split()[0]: line.split()[1:] for line in lines[1:]}
     assert rows["METG"] == ["10.0%", "1.50x", "24.0%", "10.0%", "2", "of", "3"]
     assert rows["ratio"] == ["10.0%", "1.50x", "24.0%", "inf%", "3", "of", "3"], "a missing bound is infinite"
+    assert verdict == "2 of 3 ratios within 25 %; 1 of 1 workloads have a winner, 0 a false one"
+
+
+def test_a_winner_that_is_slower_in_the_first_study_is_false(tmp_path: Path) -> None:
+    done = twice(study(tmp_path / "a", 1e-6, 2e-6), study(tmp_path / "b", 2e-6, 1e-6))
+    assert done.stdout.splitlines()[-1].endswith("1 of 1 workloads have a winner, 1 a false one")
 
 
 def test_a_folder_without_results_is_named(tmp_path: Path) -> None:
