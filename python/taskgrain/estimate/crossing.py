@@ -70,7 +70,7 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
     if _UNKNOWN * between.gap < unsure:
         metg, unsure = float(between.metg[0]), _UNKNOWN * between.gap
         draws = _Between.of(table, table.locations(picks), threshold).metg
-    # METG is the work at the crossing over the rate of the cores. A clock hardly moves the work, but the rate.
+    # METG is the work at the crossing over the rate of the cores: a clock hardly moves the first.
     slope = 1.0 / (1.0 - threshold)
     peak = table.log_peak[:, found.near]
     off = slope * found.off + peak - np.nanmean(peak)
