@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from taskgrain.drive.launch.launch import Launch
-from taskgrain.drive.launch.mpirun import ranks
 from taskgrain.words.quantity import counted
 from taskgrain.words.warnings import Notice, notice
 
@@ -230,9 +229,8 @@ def ready(answer: Mapping[str, object], launch: Launch) -> Ready:
         warnings=binding_warnings(binding, launch.cores),
         library=_text(answer, "library", ""),
     )
-    started = ranks(launch.command)
-    if started and "ranks" in answer and (joined := _integer(answer, "ranks")) != started:
-        raise _not_asked_for(launch, counted(started, "rank"), counted(joined, "rank"), has)
+    if launch.ranks and "ranks" in answer and (joined := _integer(answer, "ranks")) != launch.ranks:
+        raise _not_asked_for(launch, counted(launch.ranks, "rank"), counted(joined, "rank"), has)
     asked = len(launch.cores)
     if has.cores < 1 or (has.cores != asked and not launch.other_cores):
         raise _not_asked_for(launch, counted(asked, "core"), counted(has.cores, "core"), has)

@@ -47,6 +47,8 @@ class Builds:
         return _hash(list(self._words(self._references[name])))
 
     def _parts(self, system: System) -> Iterator[str]:
+        if launcher := system.started_by:
+            yield from (launcher.name, system.ranks, self._digest(Path(shutil.which(launcher.program) or "")))
         yield from self._words(system.command, system.folder)
         yield from (f"{name}={word}" for name, word in sorted(system.env.items()))
         yield from (f"given {name}={word}" for name, word in sorted(system.given.items()))

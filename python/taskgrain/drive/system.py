@@ -11,9 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from taskgrain.drive.environment import FAMILIES, stored
+from taskgrain.drive.launch import mpirun
 from taskgrain.drive.launch.launch import Launch
+from taskgrain.drive.launch.launcher import Launcher, Ranks
 from taskgrain.drive.launch.local import fill
-from taskgrain.drive.launch.mpirun import environment
+from taskgrain.drive.launch.registry import LAUNCHERS, MPIS
 from taskgrain.machine.restrictions import network_fault
 
 _SOCKETS = ("TCP", "gRPC")
@@ -65,6 +67,12 @@ class System:
     minutes: int = 0
     """What its set-up takes on two cores, if it builds something."""
     command: tuple[str, ...] = ()
+    ranks: str = ""
+    """What there is a rank of the command for: each `core`, or each `node`. Empty if it is one process."""
+    mpi: str = MPIS[0]
+    """Which MPI its ranks are built for."""
+    launcher: str = ""
+    """What the user chose to start its ranks. Empty: the launcher of `mpi`."""
     env: Mapping[str, str] = field(default_factory=dict)
     withholds: tuple[str, ...] = FAMILIES
     """The families of variables that it does not get from the user's shell."""
@@ -96,10 +104,16 @@ class System:
             if not path.exists():
                 built = path.is_relative_to(self.folder)  # others are the machine's
                 missing.append(f"file {path}" + (" (not built)" if built else ""))
+        missing += self.started_by.missing() if self.started_by else []
         missing += [f"Python module {name}" for name in self.python if not _importable(name)]
         if not missing and self.network in _SOCKETS and (fault := network_fault()):
             return Probe((fault,), "")  # it would wait for minutes
-        return Probe(tuple(missing), self.install)
+        return Probe(tuple(dict.fromkeys(missing)), self.install)
+
+    @property
+    def started_by(self) -> Launcher | None:
+        """What starts its ranks; None if it is one process."""
+        return LAUNCHERS[self.launcher or self.mpi] if self.ranks else None
 
     @property
     def reference_name(self) -> str:
@@ -135,14 +149,21 @@ class System:
     def launch(self, cores: Sequence[int]) -> Launch:
         """The command that starts the driver on (the first it can use of) the processors `cores`."""
         used = self.cores_of(cores)
+        command = tuple(fill(word, self.folder, used) for word in self.command)
+        ranks, variables = mpirun.ranks(command), mpirun.environment(command)
+        if launcher := self.started_by:
+            ranks = len(used) if self.ranks == "core" else 1
+            asked = Ranks(ranks, per_node=ranks, cores=1 if self.ranks == "core" else len(used), mpi=self.mpi)
+            command, variables = launcher.start(asked, command)
         return Launch(
-            command=tuple(fill(word, self.folder, used) for word in self.command),
+            command=command,
             env={
-                **environment(self.command),
+                **variables,
                 **{key: fill(word, self.folder, used) for key, word in self.env.items()},
                 **self.given,
             },
             cores=used,
+            ranks=ranks,
             park=self.park,
             simulated=self.simulated,
             patience=self.patience,

@@ -9,7 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from taskgrain.drive.environment import FAMILIES
+from taskgrain.drive.launch import mpirun
 from taskgrain.drive.launch.local import PLACEHOLDERS, names_in
+from taskgrain.drive.launch.registry import MPIS
 from taskgrain.drive.system import System
 from taskgrain.study import toml, variables
 from taskgrain.words import numbers
@@ -74,6 +76,8 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
         megabytes=setup.count("megabytes", 0, low=0),
         minutes=setup.count("minutes", 0, low=0),
         command=command,
+        ranks=_ranks(launch, command),
+        mpi=launch.text("mpi", MPIS) or System.mpi,
         env=_environment(launch),
         reference=_command(launch, "reference"),
         fresh=launch.flag("fresh", True),
@@ -107,6 +111,15 @@ def _command(table: _Table, key: str) -> tuple[str, ...]:
     return words
 
 
+def _ranks(table: _Table, command: Sequence[str], inherited: str = "") -> str:
+    """What there is a rank for. A command that starts ranks itself is the old way, and asks for none."""
+    ranks = table.text("ranks", ("core", "node")) or inherited
+    if ranks and mpirun.begins(command):
+        allowed = "the driver's own command, as `ranks` has a launcher start it"
+        raise InputError(table.field("command", 0), command[0], allowed)
+    return ranks
+
+
 def _environment(table: _Table) -> dict[str, str]:
     env = table.table("env")
     found = {}
@@ -133,6 +146,7 @@ def _variant(system: System, variants: _Table, name: str) -> System:
         raise InputError(variants.key(name), name, "letters, digits and _ + -")
     table = variants.table(name)
     most_cores = table.take("cores")
+    command = _command(table, "command") or system.command
     variant = replace(
         system,
         name=f"{system.name}.{name}",
@@ -144,7 +158,9 @@ def _variant(system: System, variants: _Table, name: str) -> System:
         sources=table.texts("sources") or system.sources,
         programs=table.texts("programs") or system.programs,
         files=_words(table, "files") or system.files,
-        command=_command(table, "command") or system.command,
+        command=command,
+        ranks=_ranks(table, command, system.ranks),
+        mpi=table.text("mpi", MPIS) or system.mpi,
         env={**system.env, **_environment(table)},
         most_cores=system.most_cores
         if most_cores is None

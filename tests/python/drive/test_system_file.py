@@ -12,6 +12,8 @@ from taskgrain.drive.launch import mpirun
 from taskgrain.drive.system_file import read
 from taskgrain.words.errors import InputError, UsageError
 
+OLD_WAY = '[launch]\ncommand = ["mpirun", "-n", "{nodes}", "{dir}/driver"]\n'
+
 
 def test_a_full_file(tmp_path: Path) -> None:
     folder = make(tmp_path / "mpi", FULL)
@@ -53,7 +55,10 @@ def test_the_least_file(tmp_path: Path) -> None:
         ('[launch]\ncommand = [""]\n', "2:12: launch.command[0]: '' is not allowed"),
         ("[launch]\ncommand = ['true', 3]\n", "2:20: launch.command[1]: 3 is not allowed"),
         ('[launch]\ncommand = ["{core}"]\n', "2:11: launch.command: {core} is not allowed"),
-        (LEAST + "comand = 1\n", "3:1: launch.key: comand is not allowed; allowed: command, env, reference,"),
+        (
+            LEAST + "comand = 1\n",
+            "3:1: launch.key: comand is not allowed; allowed: command, ranks, mpi, env,",
+        ),
         (LEAST + 'reference = ["{there}/peak"]\n', "3:13: launch.reference: {there} is not allowed"),
         (LEAST + "patience = 0\n", "3:12: launch.patience: 0 is not allowed; allowed: an integer at least 1"),
         (LEAST + "[launch.env]\n'A=B' = '1'\n", "4:1: launch.env.key: A=B is not allowed; allowed: letters"),
@@ -66,6 +71,13 @@ def test_the_least_file(tmp_path: Path) -> None:
         (LEAST + "[setup]\nmegabytes = ''\n", "4:13: setup.megabytes: '' is not allowed"),
         (LEAST + "[setup]\ndebian = { a = 3 }\n", "4:16: setup.debian.a: 3"),
         (LEAST + "[setup]\ndebian = 'a'\n", "4:10: setup.debian: a"),
+        (LEAST + "ranks = 'socket'\n", "3:9: launch.ranks: socket is not allowed; allowed: core, node"),
+        (LEAST + "mpi = 'lam'\n", "3:7: launch.mpi: lam is not allowed; allowed: openmpi, mpich"),
+        (
+            OLD_WAY + "ranks = 'core'\n",
+            "2:12: launch.command[0]: mpirun is not allowed; allowed: the driver's",
+        ),
+        (OLD_WAY + "[variants.a]\nranks = 'node'\n", "3:11: variants.a.command[0]: mpirun is not allowed"),
         (LEAST + "[variants]\na = 1\n", "4:5: variants.a: 1"),
         (LEAST + "[variants.'a.b']\n", "3:11: variants.key: a.b is not allowed; allowed: letters, digits"),
         (LEAST + "[variants.a]\ncommand = 'x'\n", "4:11: variants.a.command: x"),

@@ -27,6 +27,8 @@ class Launch:
     """How many times longer than for others an answer is waited for."""
     withholds: tuple[str, ...] = FAMILIES
     """The families of variables that it does not get from the harness's environment."""
+    ranks: int | None = None
+    """The ranks that are started; None if it is one process, or nobody knows."""
     nodes: int = 1
     """The nodes that the driver is started on."""
     other_cores: bool = False

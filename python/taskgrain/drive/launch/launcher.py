@@ -1,0 +1,57 @@
+"""What a launcher is: it starts the ranks of a driver, on this host or on several."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """The ranks that a driver shall have."""
+
+    count: int
+    per_node: int
+    cores: int
+    """Of each rank."""
+    mpi: str = "openmpi"
+    """Which MPI the driver is built for, by the name of the launcher that comes with it."""
+    hosts: tuple[str, ...] = ()
+    """Where they run; empty for this host alone."""
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """One way to start ranks.
+
+    It binds no rank: drivers bind their own threads, to the processors that `TASKGRAIN_CORES` names.
+    """
+
+    name: str
+    programs: tuple[str, ...]
+    """Names of its program; the first that PATH has is called."""
+    options: Callable[[Ranks], Sequence[str]]
+    """What stands between its program and the driver's."""
+    variables: Callable[[str], Mapping[str, str]] = lambda program: {}
+    """The environment variables that its `program` needs."""
+    allocation: tuple[str, ...] = ()
+    """Variables of the shell in a job of its scheduler, which it gets. Without the first there is no job."""
+
+    @property
+    def program(self) -> str:
+        """What it calls."""
+        return next(filter(shutil.which, self.programs), self.programs[0])
+
+    def missing(self) -> list[str]:
+        """Tells what it lacks here."""
+        lacking = [] if shutil.which(self.program) else [f"program {' or '.join(self.programs)}"]
+        inside = all(name in os.environ for name in self.allocation[:1])
+        return lacking if inside else [*lacking, f"job of {self.name} ({self.allocation[0]} is not set)"]
+
+    def start(self, ranks: Ranks, driver: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Returns the command that starts the driver, and the variables to set for it."""
+        job = {name: os.environ[name] for name in self.allocation if name in os.environ}
+        program = self.program
+        return (program, *self.options(ranks), *driver), {**self.variables(program), **job}

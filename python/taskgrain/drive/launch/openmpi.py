@@ -1,0 +1,36 @@
+"""`mpirun` of Open MPI 4 and 5."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from taskgrain.drive.launch.launcher import Launcher, Ranks
+
+ENVIRONMENT = {
+    # It refuses to run as root, as in containers, unless these are set.
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    # More ranks than the cores that it counts: for Open MPI 4, and for 5, which starts them by PRRTE.
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+_PARAMETERS = "openmpi-mca-params.conf"
+
+
+def variables(program: str) -> Mapping[str, str]:
+    """What it needs, whichever version it is of; other launchers read none of it."""
+    # The file of parameters of the machine, or of the installation, is read, but not the user's.
+    own = Path(os.path.realpath(shutil.which(program) or program)).parents[1] / "etc"
+    files = [f"{folder}/{_PARAMETERS}" for folder in ("/etc/openmpi", "/etc/openmpi-x86_64", own)]
+    return ENVIRONMENT | {"OMPI_MCA_mca_base_param_files": ",".join(files)}
+
+
+def _options(ranks: Ranks) -> Sequence[str]:
+    hosts = ",".join(f"{one}:{ranks.per_node}" for one in ranks.hosts)
+    return ("-n", f"{ranks.count}", *(("--host", hosts) if hosts else ()), "--bind-to", "none")
+
+
+OPENMPI = Launcher("openmpi", ("mpirun",), _options, variables)

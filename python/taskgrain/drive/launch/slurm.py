@@ -1,0 +1,30 @@
+"""`srun` in a job of Slurm, by its manual; it was not run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from taskgrain.drive.launch.launcher import Launcher, Ranks
+
+_PMI = {"openmpi": "pmix", "mpich": "pmi2"}
+
+
+def _options(ranks: Ranks) -> Sequence[str]:
+    here = os.environ.get("SLURMD_NODENAME")  # srun could choose another node of the job
+    hosts = ranks.hosts or ((here,) if here else ())
+    return (
+        f"--nodes={len(ranks.hosts) or 1}",
+        f"--ntasks={ranks.count}",
+        f"--ntasks-per-node={ranks.per_node}",
+        f"--cpus-per-task={ranks.cores}",
+        *((f"--nodelist={','.join(hosts)}",) if hosts else ()),
+        "--overlap",  # several drivers are alive at once, and all but one are stopped
+        "--cpu-bind=none",
+        "--input=0",  # the others do not read theirs, which would fill
+        "--kill-on-bad-exit=1",
+        f"--mpi={_PMI[ranks.mpi]}",
+    )
+
+
+SLURM = Launcher("slurm", ("srun",), _options, allocation=("SLURM_JOB_ID",))
