@@ -50,20 +50,17 @@ def metg(
         _ = numbers.durations(at, "--at") or numbers.duration(at, "--at")
     if at is not None and graph.workload["kernel"] == EMPTY:
         raise UsageError("--at: needs tasks that work; give another --kernel than empty")
-    chosen = equipped(
-        catalogue.select(catalogue.discover(how.folders or []), split_names(names)),
-        how.env,
-        how.quiet or how.dry_run,
-    )
     given = {"threshold": threshold, "precision": precision, "budget": how.budget, "repeats": repeats}
     given |= {"min_rounds": min_rounds, "max_rounds": max_rounds, "steps": graph.given.get("steps")}
-    given |= {"experiment": "sweep" if sweep else experiment, "at": at}
+    given |= {"experiment": "sweep" if sweep else experiment, "at": at, "launcher": how.launcher}
     given |= {"first_iterations": graph.given.get("iterations")}
     table: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     settings = take_settings(
         table | {"validate": graph.validate, "isa": graph.isa},
         lambda name: "--iterations" if name == "first_iterations" else flag(name),
     )
+    systems = catalogue.started_by(catalogue.discover(how.folders or []), settings.launcher)
+    chosen = equipped(catalogue.select(systems, split_names(names)), how.env, how.quiet or how.dry_run)
     names_of = tuple(one.name for one in chosen)
     study = Study(names_of, (graph.workload,), settings, settings_named=flag)
     measure(study, chosen, graph.cores, how)

@@ -246,6 +246,7 @@ class Measuring:
     budget: Annotated[Text, setting("budget")] = None
     folders: Systems = None
     env: Env = None
+    launcher: Annotated[Text, setting("launcher")] = None
     as_json: Json = False
     dry_run: DryRun = False
     retry: Annotated[

@@ -11,6 +11,7 @@ import typer
 
 from taskgrain.cli.options import Measuring, Text, equipped, measuring_options
 from taskgrain.machine.topology import choose_cores
+from taskgrain.study.settings import SETTINGS
 from taskgrain.study.variables import suffix
 from taskgrain.words import numbers
 
@@ -48,6 +49,13 @@ def study(
     if how.budget is not None:
         seconds = numbers.seconds(how.budget, "--budget", above=False)
         made = replace(made, settings=replace(made.settings, budget=seconds))
+    named = made.settings_named("launcher")
+    if how.launcher is not None:
+        named = "--launcher"
+        made = replace(
+            made, settings=replace(made.settings, launcher=SETTINGS["launcher"].read(how.launcher, named))
+        )
+    systems = catalogue.started_by(systems, made.settings.launcher, named)
     chosen = catalogue.select(systems, made.systems, f"{file}: systems", made.systems_named)
     chosen = [one.with_variables(env, suffix(env)) for one in chosen for env in made.env]
     chosen = equipped(chosen, how.env, how.quiet or how.dry_run)

@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from taskgrain import _core
+from taskgrain.drive.launch.registry import present
 from taskgrain.drive.system import System
 from taskgrain.drive.system_file import make_setup, read
 from taskgrain.words.errors import InputError, UsageError
@@ -87,6 +88,17 @@ def discover(extra: Sequence[Path] = (), package: Path | None = None) -> dict[st
                     )
                 found[system.name] = system
     return found
+
+
+def started_by(systems: Mapping[str, System], launcher: str, option: str = "--launcher") -> dict[str, System]:
+    """The systems with their ranks started by a launcher; `auto` leaves each that of its MPI.
+
+    Raises `UsageError` if the launcher cannot start ranks here.
+    """
+    if launcher == "auto":
+        return dict(systems)
+    name = present(launcher, option).name
+    return {key: replace(one, launcher=name) if one.ranks else one for key, one in systems.items()}
 
 
 def bounds() -> frozenset[str]:

@@ -65,6 +65,7 @@ def _part(
     file = folder / reader.STUDY
     study = studies.read(file, len(choose_cores(0)))
     cores = choose_cores(study.settings.cores, named=f"{file}: cores")
+    known = catalogue.started_by(known, study.settings.launcher, f"{file}: launcher")
     every = (one.with_variables(env, suffix(env)) for one in known.values() for env in study.env)
     every = (replace(one, setting="") for one in every)  # a system of its own, for the study has no `env`
     names = {(name, cell.workload): None for cell in cells for name in (cell.system, cell.against)}

@@ -66,6 +66,13 @@ class Settings:
         choices=("auto", "avx512", "avx2", "neon", "portable"),
     )
 
+    launcher: str = _setting(
+        "choice",
+        "auto",
+        "What starts the ranks of MPI programs; auto: the launcher of the MPI that each is built for",
+        choices=("auto", "openmpi", "mpich", "slurm", "flux", "pbs", "lsf"),
+    )
+
     @property
     def task_seconds(self) -> tuple[float, ...]:
         """The times that `at` names."""

@@ -61,6 +61,55 @@ def test_environments_are_compared_and_kept_apart(
     assert refused.code == 2 and "other builds of fast, fast+FAKE_MODE=b (with other variables" in refused.err
 
 
+def test_the_launcher_that_a_study_chooses_starts_the_ranks_and_is_stored(
+    taskgrain: Command, systems: Path, study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with (systems / "fast" / "system.toml").open("a") as file:
+        file.write('ranks = "core"\n')
+    srun, told, out = study.parent / "bin" / "srun", study.parent / "told", study.parent / "out"
+    srun.parent.mkdir()
+    srun.write_text(f"""#!/bin/sh
+echo "$@" > {told}; env | grep ^SLURM >> {told}
+for word; do case $word in --*) shift;; *) exec "$@";; esac; done
+""")
+    srun.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{srun.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_NTASKS", "1")
+    study.write_text('launcher = "slurm"\n' + study.read_text())
+    words = ("study", study, "--systems", systems, "-q", "-o", out)
+    assert taskgrain(*words).code == 0
+    ranks, job = told.read_text().splitlines()
+    assert "--ntasks=" in ranks and "--overlap" in ranks
+    assert job == "SLURM_JOB_ID=7"
+    assert 'launcher = "slurm"' in (out / "study.toml").read_text()
+    other = taskgrain(*words, "--launcher", "auto")
+    assert other.code == 2 and ("differs in launcher" in other.err or "no program mpirun" in other.err)
+    monkeypatch.delenv("SLURM_JOB_ID")
+    gone = taskgrain(*words)
+    assert gone.code == 2
+    assert f"{study}:1:12: launcher: slurm cannot start ranks here: no job of slurm" in gone.err
+
+
+@pytest.mark.parametrize("verb", [("run",), ("metg",), ("study", "little.toml")])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("alps", "alps is not allowed; allowed: auto, openmpi, mpich, slurm, flux, pbs, lsf"),
+        (
+            "lsf",
+            "lsf cannot start ranks here: no program jsrun, no job of lsf (LSB_JOBID is not set); allowed",
+        ),
+    ],
+)
+def test_a_launcher_that_is_not_there_is_refused(
+    taskgrain: Command, systems: Path, study: Path, verb: tuple[str, ...], name: str, words: str
+) -> None:
+    refused = taskgrain(*verb, "--systems", systems, "--launcher", name)
+    assert refused.code == 2
+    assert refused.err.startswith(f"taskgrain: --launcher: {words}")
+
+
 def test_options_stand_in_for_what_the_study_does_not_say(
     taskgrain: Command, systems: Path, study: Path
 ) -> None:

@@ -13,6 +13,7 @@ from taskgrain.drive.launch import mpirun, openmpi
 from taskgrain.drive.launch.launcher import Launcher, Ranks
 from taskgrain.drive.launch.registry import LAUNCHERS, MPIS, present
 from taskgrain.drive.system_file import read
+from taskgrain.study.settings import SETTINGS
 from taskgrain.words.errors import UsageError
 
 REPOSITORY = Path(__file__).resolve().parents[4]
@@ -66,8 +67,9 @@ def test_commands(name: str, ranks: Ranks, words: str, monkeypatch: pytest.Monke
     assert started(LAUNCHERS[name], ranks) == f"{words} /it/driver"
 
 
-def test_every_launcher_has_its_commands() -> None:
+def test_every_launcher_has_its_commands_and_may_be_asked_for() -> None:
     assert {name for name, *_ in COMMANDS} == LAUNCHERS.keys()
+    assert SETTINGS["launcher"].choices == ("auto", *LAUNCHERS)
     assert {*MPIS} == LAUNCHERS.keys() - JOBS.keys()
 
 
