@@ -67,7 +67,8 @@ def verdict(first: Path, second: Path, one: Numbers, other: Numbers) -> str:
     near = [abs(math.log(one[name][0] / other[name][0])) <= math.log(1.25) for name in one.keys() & other]
     truth = standings(first)
     alone = {name: found.ties[0].system for name, found in standings(second).items() if len(found.ties) == 1}
-    wrong = [w for w, winner in alone.items() if winner in {cell.system for cell in truth[w].behind}]
+    behind = {name: {cell.system for cell in found.behind} for name, found in truth.items()}
+    wrong = [name for name, winner in alone.items() if winner in behind.get(name, ())]
     won = f"{len(alone)} of {len(truth)} workloads have a winner, {len(wrong)} a false one"
     return f"{sum(near)} of {len(near)} ratios within 25 %; {won}"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, TextIO
 from weakref import WeakSet
@@ -99,10 +100,9 @@ class Printer:
 
 def _with_short_names(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     half = _SHORT // 2
-    names = [one if len(one) <= _SHORT else f"{one[:half]}…{one[-half:]}" for one, *_ in rows]
-    if len(set(names)) < len({row[0] for row in rows}):
-        return rows
-    return [[name, *row[1:]] for name, row in zip(names, rows, strict=True)]
+    cut = {name: f"{name[:half]}…{name[-half:]}" for name, *_ in rows if len(name) > _SHORT + len("...")}
+    shown = Counter(cut.values())
+    return [[cut[name] if shown[cut.get(name, name)] == 1 else name, *row] for name, *row in rows]
 
 
 def printer() -> Printer:

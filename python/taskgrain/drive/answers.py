@@ -204,7 +204,7 @@ def _not_asked_for(launch: Launch, asked: str, came: str, has: Ready) -> DriverE
         words += (
             ". Processes that the launcher of another library starts do not find each other: let PATH begin"
         )
-        words += " with the folder of this library's own"
+        words += " with the folder of this library's own, and leave --launcher to it"
     return DriverError("system", words)
 
 

@@ -8,6 +8,7 @@ import math
 import os
 import queue
 import select
+import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -422,7 +423,8 @@ class Session:
                 error.message += " (closed its standard streams but runs on)"
             else:
                 number = -code if code < 0 else code - 128
-                error.message += f" (killed by signal {number})" if number > 0 else f" (exit code {code})"
+                killed = 0 < number < signal.NSIG
+                error.message += f" (killed by signal {number})" if killed else f" (exit code {code})"
         if error.kind in ("crash", "timeout") and self.ready is None and self._tree is not None:
             error.message += f"; {self.launch.launcher} started it"
         if error.kind in ("crash", "timeout", "system") and not of_answer and (short := restrictions()):

@@ -73,7 +73,7 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
     # METG is the work at the crossing over the rate of the cores: a clock hardly moves the first.
     slope = 1.0 / (1.0 - threshold)
     peak = table.log_peak[:, found.near]
-    off = slope * found.off + peak - np.nanmean(peak)
+    off = slope * found.off + peak - np.nanmean(peak, axis=0)
     return Crossing(metg, draws, unsure, found, off, found.lasting.times(slope))
 
 

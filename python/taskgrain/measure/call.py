@@ -242,6 +242,11 @@ def session(systems: Sequence[System], cores: Sequence[int], facts: Mapping[str,
     found |= {name: builds.of_reference(name) for name in references}
     given = {one.name: environment.stored(one.given) for one in systems if one.given}
     withheld, libraries = environment.of_session(os.environ, [one.withholds for one in systems])
+    for launcher in {
+        one.started_by for one in systems
+    }:  # one that is asked for gets the variables of its job
+        for name in launcher.allocation if launcher else ():
+            withheld.pop(name, None)
     own, cpu = facts["taskgrain"], facts["cpu"]
     return SessionLine(
         session=secrets.token_hex(4),

@@ -44,6 +44,9 @@ def test_differences_widths_and_overlaps(tmp_path: Path) -> None:
 def test_a_winner_that_is_slower_in_the_first_study_is_false(tmp_path: Path) -> None:
     done = twice(study(tmp_path / "a", 1e-6, 2e-6), study(tmp_path / "b", 2e-6, 1e-6))
     assert done.stdout.splitlines()[-1].endswith("1 of 1 workloads have a winner, 1 a false one")
+    (tmp_path / "none").mkdir()
+    done = twice(results_folder.write(tmp_path / "none", []), tmp_path / "b")
+    assert done.stdout.splitlines()[-1].endswith("1 of 0 workloads have a winner, 0 a false one")
 
 
 def test_a_folder_without_results_is_named(tmp_path: Path) -> None:

@@ -124,3 +124,5 @@ def test_long_names_are_short_where_there_is_no_room_and_stay_different() -> Non
     assert max(map(len, shown([one, "mpi"], 80).splitlines())) <= 80
     assert one in shown([one, "mpi"], 200), "there is room"
     assert one in shown([one, other], 120), "they would be the same"
+    third = one.replace("mpi", "starpu")
+    assert f"{third[:16]}…{third[-16:]} " in shown([one, other, third], 80), "which others do not matter to"

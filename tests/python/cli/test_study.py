@@ -103,8 +103,15 @@ for word; do case $word in --*) shift;; *) exec "$@";; esac; done
     ],
 )
 def test_a_launcher_that_is_not_there_is_refused(
-    taskgrain: Command, systems: Path, study: Path, verb: tuple[str, ...], name: str, words: str
+    taskgrain: Command,
+    systems: Path,
+    study: Path,
+    verb: tuple[str, ...],
+    name: str,
+    words: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delenv("LSB_JOBID", raising=False)
     refused = taskgrain(*verb, "--systems", systems, "--launcher", name)
     assert refused.code == 2
     assert refused.err.startswith(f"taskgrain: --launcher: {words}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from taskgrain.drive.environment import MOST, SECRET
@@ -59,16 +60,25 @@ def variables(first: Measurement, second: Measurement) -> Iterator[str]:
     one, other = first.conditions.variables, second.conditions.variables
     for name in sorted(one.keys() | other.keys()):
         if one.get(name) != other.get(name):
-            yield f"{name} is {_value(one.get(name))} on one side, and {_value(other.get(name))} on the other"
+            begin = _first_difference(one.get(name), other.get(name))
+            here, there = (_value(side.get(name), begin) for side in (one, other))
+            yield f"{name} is {here} on one side, and {there} on the other"
         elif one[name] == SECRET:
             yield f"{name} is a secret, which is not stored: its values are not compared"
         elif len(str(one[name])) >= MOST:
             yield f"{name} is stored up to character {MOST}: the rest of its values is not compared"
 
 
-def _value(value: object) -> str:
+def _first_difference(one: object, other: object) -> int:
+    same = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(str(one), str(other), strict=False))
+    return sum(1 for _ in same)
+
+
+def _value(value: object, differs: int) -> str:
+    """Cuts a long value so that the character at `differs` is shown."""
     text = str(value)
-    cut = f"{text[:_SHOWN]}…" if len(text) > _SHOWN else text
+    begin = 0 if differs < _SHOWN else differs - _SHOWN // 2
+    cut = f"{'…' if begin else ''}{text[begin : begin + _SHOWN]}{'…' if text[begin + _SHOWN :] else ''}"
     return "not set" if value is None else cut or "empty"
 
 

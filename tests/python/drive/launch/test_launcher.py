@@ -67,6 +67,13 @@ def test_commands(name: str, ranks: Ranks, words: str, monkeypatch: pytest.Monke
     assert started(LAUNCHERS[name], ranks) == f"{words} /it/driver"
 
 
+def test_outside_of_a_node_of_its_job_srun_is_told_this_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slurm refuses a host that is not of the job: better than ranks where nothing else is measured."""
+    monkeypatch.delenv("SLURMD_NODENAME", raising=False)
+    monkeypatch.setattr("socket.gethostname", lambda: "login1.cluster")
+    assert " --nodelist=login1 " in started(LAUNCHERS["slurm"], Ranks(2, 2, 1))
+
+
 def test_every_launcher_has_its_commands_and_may_be_asked_for() -> None:
     assert {name for name, *_ in COMMANDS} == LAUNCHERS.keys()
     assert SETTINGS["launcher"].choices == ("auto", *LAUNCHERS)

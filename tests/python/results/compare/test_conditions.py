@@ -83,6 +83,17 @@ def test_a_value_that_is_not_stored_whole_is_said_not_to_be_compared() -> None:
     assert list(variables(one, other))[1] == f"LONG is {'x' * 60}… on one side, and y on the other"
 
 
+def test_long_values_are_cut_where_they_differ() -> None:
+    one, other = (
+        replace(
+            MEASUREMENT, conditions=replace(KNOWN, variables={"JAVA_OPTS": f"{'-Xs1 ' * 20}-XX:+Use{which}"})
+        )
+        for which in ("G1GC", "ZGC")
+    )
+    (said,) = variables(one, other)
+    assert "UseG1GC on one side" in said and said.endswith("UseZGC on the other") and len(said) < 160
+
+
 def test_other_cores_are_a_difference() -> None:
     assert list(differences(MEASUREMENT, replace(MEASUREMENT, cores=1))) == ["other number of cores (2, 1)"]
 
