@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
+from taskgrain.estimate.isotonic import Floats, around, centred_isotonic, crossings
 from taskgrain.words.interval import Interval
 
 How = Literal["measured", "between", "above", "below", "unknown"]
@@ -154,8 +154,8 @@ def _unsure(works: Floats, at: float) -> float:
     """The factor by which a crossing may lie elsewhere, by how far apart the sizes around it are."""
     if not math.isfinite(at):
         return 1.0
-    k = int(np.clip(np.searchsorted(works, at), 1, len(works) - 1))
-    return float((works[k] / works[k - 1]) ** _UNKNOWN)
+    left, right = around(works, at)
+    return float((works[right] / works[left]) ** _UNKNOWN)
 
 
 def _agreeing(least: Interval, work: float, verdict: Verdict) -> Interval:

@@ -8,14 +8,14 @@ rounds, where even the range of a sample covers its median less than 95 % of the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from taskgrain.estimate.autocorrelation import inflated
 from taskgrain.estimate.isotonic import Floats
-from taskgrain.estimate.line import inflated
 from taskgrain.estimate.location import location, spread
 from taskgrain.estimate.processes import Lasting, lasting
 from taskgrain.estimate.student import normal_cdf, student_quantile
@@ -35,12 +35,12 @@ class BootstrapSample:
 
     value: float
     draws: Floats  # [resamples]
-    systematic: float
-    """The half-width that more rounds do not make smaller."""
     off: Floats
     """How far the rounds lie off, as logarithms [rounds x columns]; NaN where one tells nothing."""
-    lasting: tuple[Lasting, ...] = ()
+    lasting: tuple[Lasting, ...]
     """What processes differ by, and the rounds do not show."""
+    systematic: float = 0.0
+    """The half-width that more rounds do not make smaller."""
 
     @classmethod
     def of(cls, logs: Floats, picks: NDArray[np.int64], process: NDArray[np.int64]) -> BootstrapSample:
@@ -51,13 +51,21 @@ class BootstrapSample:
         draws = location(logs[picks], scatter)[:, 0]
         off = logs - value
         draws = np.where(np.isnan(draws), value, draws)
-        return cls(value, draws, 0.0, off, (lasting(off, process),))
+        return cls(value, draws, off, (lasting(off, process),))
+
+    def plus(self, log: float) -> BootstrapSample:
+        """The same, times what `log` is the logarithm of."""
+        return replace(self, value=self.value + log, draws=self.draws + log)
 
     def interval(self, rounds: int, confidence: float = 0.95) -> Interval:
         """The logarithm with its interval, wider where neighbouring rounds are alike."""
         more = math.hypot(self.systematic, *(one.half_width(confidence) for one in self.lasting))
-        widening = {"inflation": inflated(self.off), "systematic": more}
-        return interval(self.draws, self.value, rounds, confidence, **widening)
+        return interval(self.draws, self.value, rounds, confidence, inflation=self.inflation, systematic=more)
+
+    @property
+    def inflation(self) -> float:
+        """By how much correlation in time makes variances larger than independent rounds would have them."""
+        return inflated(self.off)
 
 
 def picked_rounds(rounds: int, resamples: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -19,11 +19,10 @@ from itertools import pairwise
 import numpy as np
 
 from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.location import TO_SIGMA
 
 LEAST = 2
 """Sessions of a level: one by itself may be a session that went wrong."""
-NORMAL = 1.4826
-"""Times the median of absolute deviations: the standard deviation of normal scatter."""
 _CLIP = 3.0
 """Standard deviations from the median, beyond which a value tells no more: one that is far off could else
 hide a change, or make one."""
@@ -90,7 +89,7 @@ def _scores(values: Sequence[Bounds]) -> Floats:
     below = np.where(np.isfinite(low), low, np.minimum(high, known.min()))
     found = np.where(np.isfinite(high), below, np.maximum(low, known.max()))
     middle = np.median(found)
-    if reach := _CLIP * NORMAL * float(np.median(np.abs(found - middle))):
+    if reach := _CLIP * TO_SIGMA * float(np.median(np.abs(found - middle))):
         found = np.clip(found, middle - reach, middle + reach)
     return np.asarray(found - found.mean(), dtype=np.float64)
 

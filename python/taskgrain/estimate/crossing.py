@@ -8,52 +8,19 @@ between these is not known: a quarter of the way from one to the other is added 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.bootstrap import BootstrapSample
-from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
-from taskgrain.estimate.line import Line, inflated, line
-from taskgrain.estimate.processes import Lasting
+from taskgrain.estimate.isotonic import Floats, around, centred_isotonic, crossings
+from taskgrain.estimate.line import Crossing, line
 from taskgrain.estimate.table import Table
 
 _FAR = math.log(2.0)
 """A line that crosses so far from where the sizes do is no description of them."""
 _UNKNOWN = 0.25
 """METG between two sizes is unsure by this share of their distance."""
-
-
-@dataclass(frozen=True)
-class Crossing:
-    """METG and its resamples: logarithms of seconds of a core, infinite beyond all sizes."""
-
-    metg: float
-    metg_draws: Floats  # [resamples]
-    systematic: float
-    """The half-width of METG that more rounds do not make smaller."""
-    line: Line
-    """The line of the sizes, which the overhead is read off in any case."""
-    off: Floats
-    """How far the runs of sizes near the threshold lie off in the logarithm of a rate [rounds x sizes]."""
-    lasting: Lasting
-    """What processes differ by, and the rounds do not show: of METG."""
-
-    def sample(self, factor: float = 0.0) -> BootstrapSample:
-        """METG with its resamples, times the factor that `factor` is the logarithm of."""
-        return BootstrapSample(
-            self.metg + factor,
-            self.metg_draws + factor,
-            self.systematic,
-            self.off,
-            (self.lasting,),
-        )
-
-    @property
-    def inflation(self) -> float:
-        """By how much correlation in time makes variances larger than independent rounds would have them."""
-        return inflated(self.off)
 
 
 def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossing | None:
@@ -64,17 +31,23 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
     """
     found = line(table, picks, threshold)
     between = _Between.of(table, table.locations(), threshold)
-    if found is None or not between.enclosed or abs(found.metg - between.metg[0]) >= _FAR:
+    if found is None or not between.enclosed or abs(found.metg.value - between.metg[0]) >= _FAR:
         return None
-    metg, draws, unsure = found.metg, found.metg_draws, found.systematic(threshold)
-    if _UNKNOWN * between.gap < unsure:
-        metg, unsure = float(between.metg[0]), _UNKNOWN * between.gap
-        draws = _Between.of(table, table.locations(picks), threshold).metg
-    # METG is the work at the crossing over the rate of the cores: a clock hardly moves the first.
-    slope = 1.0 / (1.0 - threshold)
-    peak = table.log_peak[:, found.near]
-    off = slope * found.off + peak - np.nanmean(peak, axis=0)
-    return Crossing(metg, draws, unsure, found, off, found.lasting.times(slope))
+    unsure = _UNKNOWN * between.gap
+    if unsure >= found.metg.systematic:
+        return found
+    draws = _Between.of(table, table.locations(picks), threshold).metg
+    return replace(
+        found, metg=replace(found.metg, value=float(between.metg[0]), draws=draws, systematic=unsure)
+    )
+
+
+def monotone_curve(table: Table, efficiency: Floats) -> tuple[Floats, Floats]:
+    """Log work and log efficiency [rows x points] of the sizes that take part in the fit, made monotone;
+    `efficiency` is [sizes] or [rows x sizes]."""
+    used = table.fit
+    rows = np.atleast_2d(efficiency)[:, used]
+    return centred_isotonic(table.log_work[used], rows, table.rounds[used].astype(float))
 
 
 @dataclass(frozen=True)
@@ -94,7 +67,7 @@ class _Between:
         granularity, efficiency = (np.atleast_2d(one)[:, used] for one in located)
         log_work, weights = table.log_work[used], table.rounds[used].astype(float)
         target = math.log(threshold)
-        curve = centred_isotonic(log_work, efficiency, weights)
+        curve = monotone_curve(table, located[1])
         at = crossings(*curve, target)
         near = np.exp(-np.abs(efficiency - target)) * weights
         # E = c / t, so that METG is the time c of the work at the crossing, alone, over the threshold. Where
@@ -102,9 +75,9 @@ class _Between:
         log_peak = ((log_work - granularity - efficiency) * near).sum(axis=1) / near.sum(axis=1)
         quickest = np.where(efficiency >= target, granularity, np.inf).min(axis=1)
         metg = np.where(np.isfinite(at), np.minimum(at - log_peak - target, quickest), at)
-        right = int(np.clip(np.searchsorted(log_work, at[0]), 1, len(log_work) - 1))
+        left, right = around(log_work, float(at[0]))
         return cls(
             metg,
             bool((curve[1][0] < target).any() and (curve[1][0] >= target).any()),
-            float(log_work[right] - log_work[right - 1]),
+            float(log_work[right] - log_work[left]),
         )

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 import numpy as np
 
+from taskgrain.estimate.autocorrelation import inflated
 from taskgrain.estimate.bootstrap import interval, picked_rounds
-from taskgrain.estimate.line import inflated
+from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
 from taskgrain.estimate.student import student_quantile
@@ -26,20 +27,45 @@ from taskgrain.words.interval import Interval
 
 
 @dataclass(frozen=True, slots=True)
-class Efficiency:
-    """The efficiency at one size of task. Times in seconds; a bound is None where the data sets none."""
+class CurvePoint:
+    """One size of the curve: medians as measured (not the monotone fit), granularity in seconds."""
 
     iterations: int
-    work: float
-    """The time of the work of a task alone on one core: the reference beside the runs tells."""
     granularity: Interval
     efficiency: Interval
     repeats: int
+    asked: float | None = None
+    """The time that the work of a task was to take alone, in seconds, where one was asked for."""
+
+    @property
+    def work(self) -> float:
+        """The time of the work of a task alone on one core: the reference beside the runs tells."""
+        return self.granularity.number * self.efficiency.number
+
+
+Curve = tuple[CurvePoint, ...]
+
+
+def curve(table: Table, resampled: tuple[Floats, Floats], confidence: float, *, alike: bool = False) -> Curve:
+    """The sizes, ascending; `resampled` are their locations [resamples x sizes].
+
+    With `alike`, an interval is wider where neighbouring rounds are alike.
+    """
+    points = []
+    for k, rounds in enumerate(table.rounds.tolist()):
+        efficiency = float(table.locations()[1][k])
+        inflation = inflated(table.log_efficiency[:, [k]] - efficiency) if alike else 1.0
+        g, e = (
+            interval(draws[:, k], float(values[k]), rounds, confidence, inflation=inflation).exp()
+            for draws, values in zip(resampled, table.locations(), strict=True)
+        )
+        points.append(CurvePoint(int(table.iterations[k]), g, e, int(table.repeats[k])))
+    return tuple(points)
 
 
 def efficiencies(
     samples: Sequence[Sample], *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0
-) -> tuple[Efficiency, ...]:
+) -> Curve:
     """The efficiency at each size, ascending.
 
     Start and end of a run are taken off, if shorter runs tell what they take.
@@ -48,29 +74,14 @@ def efficiencies(
     if all(one.short for one in samples):
         raise ValueError("the efficiency needs at least one sample that is not of a short run")
     table = Table.of(samples)
-    rounds = len(table.log_granularity)
-    picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
-    granularity, efficiency = table.locations()
-    resampled_g, resampled_e = table.locations(picks)
-    known = table.start_share <= MOST_START
-    found = []
-    for k, measured in enumerate(table.rounds.tolist()):
-        correlated = inflated(table.log_efficiency[:, k : k + 1] - efficiency[k])
-        used = measured if known else 0
-        g, e = (
-            interval(draws[:, k], float(value[k]), used, confidence, inflation=correlated).exp()
-            for draws, value in ((resampled_g, granularity), (resampled_e, efficiency))
-        )
-        found.append(
-            Efficiency(
-                int(table.iterations[k]),
-                math.exp(granularity[k] + efficiency[k]),
-                g,
-                e,
-                int(table.repeats[k]),
-            )
-        )
-    return tuple(found)
+    picks = picked_rounds(len(table.log_granularity), resamples, np.random.default_rng(seed))
+    found = curve(table, table.locations(picks), confidence, alike=True)
+    if table.start_share <= MOST_START:
+        return found
+    return tuple(
+        replace(one, granularity=Interval(one.granularity.value), efficiency=Interval(one.efficiency.value))
+        for one in found
+    )
 
 
 def of_repeats(rates: Sequence[float], before: float, after: float, confidence: float = 0.95) -> Interval:

@@ -58,3 +58,9 @@ def crossings(x: Floats, y: Floats, target: float) -> Floats:
     found = np.where(never & (flat | ~(u > 0.0) | (found > x[:, -1] + _EXTRAPOLATE)), np.inf, found)
     below = ~never & (upper == 0) & (flat | (found < x[:, 0] - _EXTRAPOLATE))
     return np.where(below, -np.inf, found)
+
+
+def around(ascending: Floats, at: float) -> tuple[int, int]:
+    """The places of the two values that enclose `at`, or of the two outermost ones on its side."""
+    right = int(np.clip(np.searchsorted(ascending, at), 1, len(ascending) - 1))
+    return right - 1, right

@@ -20,46 +20,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from taskgrain.estimate.autocorrelation import inflated
+from taskgrain.estimate.bootstrap import BootstrapSample
 from taskgrain.estimate.isotonic import Floats
-from taskgrain.estimate.processes import Lasting, lasting
+from taskgrain.estimate.processes import lasting
 from taskgrain.estimate.table import Table
 
 _WINDOWS = (1.5, 0.8, 0.4, 0.2)
 """How far from the threshold a size counts, as the standard deviation of a bell over logits of efficiency."""
 _LEAST_WEIGHT = 0.03
-_SERIES = 6
-"""Rounds from which on a series tells how neighbours correlate."""
-_USUAL, _USUAL_ROUNDS, _BESIDE_ONE = 0.1, 5, 10
-"""Correlation that is expected before there are rounds, and how many rounds that is worth: beside several
-columns, and beside a single one, which says 0.7 once in a while where nothing correlates."""
-_MOST_CORRELATED = 0.9
 _FITS = 2.0
 """A line fits if its squared misfit is less than this multiple of what the scatter explains."""
 
 
 @dataclass(frozen=True)
-class Line:
-    """The line of a table, and of its resamples: logarithms, infinite where the line does not reach."""
+class Crossing:
+    """METG and the overhead of a task: logarithms of seconds of a core, infinite beyond all sizes."""
 
-    metg: float
-    metg_draws: Floats  # [resamples]
-    overhead: float
-    overhead_draws: Floats  # [resamples]
-    misfit: float
-    """How far the sizes lie off the line, beyond their scatter: of log efficiency, root mean square."""
-    off: Floats
-    """How far the runs of sizes near the threshold lie off it [rounds x sizes]; NaN where there is none."""
-    near: NDArray[np.int64]
-    """The columns of these sizes in the table."""
-    lasting: Lasting
-    """What processes differ by, and the rounds do not show: of log efficiency."""
-
-    def systematic(self, threshold: float) -> float:
-        """The half-width of log METG that the misfit may be worth, three standard deviations of it.
-
-        METG moves by 1 / (1 - x) of what the efficiency does.
-        """
-        return 3.0 * self.misfit / (1.0 - threshold)
+    metg: BootstrapSample
+    overhead: BootstrapSample
 
 
 @dataclass(frozen=True)
@@ -73,17 +52,14 @@ class _Fit:
             found = np.log(self.overhead / reached)
         return np.where(reached <= 0.0, np.inf, np.where(self.overhead <= 0.0, -np.inf, found))
 
-    def log_overhead(self) -> Floats:
-        return np.log(self.overhead, out=np.full_like(self.overhead, -np.inf), where=self.overhead > 0.0)
-
     def off(self, log_alone: Floats, log_efficiency: Floats) -> Floats:
         """How far efficiencies [... x sizes] lie above the line, relative to themselves."""
         expected = self.slowing[:, None] + self.overhead[:, None] * np.exp(-log_alone)
         return np.asarray(expected * np.exp(log_efficiency) - 1.0)
 
 
-def line(table: Table, picks: NDArray[np.int64], threshold: float) -> Line | None:
-    """The line of the sizes that take part in the fit; `picks` are rounds [resamples x rounds].
+def line(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossing | None:
+    """What the line of the sizes that take part in the fit says; `picks` are rounds [resamples x rounds].
 
     None where fewer than two sizes lie near enough to the threshold.
     """
@@ -95,33 +71,32 @@ def line(table: Table, picks: NDArray[np.int64], threshold: float) -> Line | Non
     distance = np.log(level / (1.0 - level)) - math.log(threshold / (1.0 - threshold))
     efficiency = table.log_efficiency[:, used]
     runs_alone = table.log_granularity[:, used] + efficiency
-    found: Line | None = None
+    slope = 1.0 / (1.0 - threshold)  # METG moves by so much of what the efficiency does
+    found: Crossing | None = None
     for window in _WINDOWS:
         near = np.exp(-0.5 * (distance / window) ** 2)
         near = np.where(near < _LEAST_WEIGHT, 0.0, near) * table.rounds[used]
         if np.count_nonzero(near) < (2 if found is None else 3):
             continue
         weights = near * level**2
-        fit, resampled = (
-            _fitted(alone[None], at_e[None], weights),
-            _fitted(resampled_alone, resampled_e, weights),
-        )
+        fit = _fitted(alone[None], at_e[None], weights)
+        resampled = _fitted(resampled_alone, resampled_e, weights)
         off = fit.off(runs_alone, efficiency)[:, near > 0.0]
         left = float(near @ fit.off(alone[None], at_e[None])[0] ** 2)
         explained = float(near @ resampled.off(resampled_alone, resampled_e).var(axis=0)) * inflated(off)
         fits = left <= _FITS * explained
         misfit = 0.0 if fits else math.sqrt((left - explained) / near.sum())
-        if found is None or misfit < found.misfit:
-            found = Line(
-                float(fit.log_metg(threshold)[0]),
-                resampled.log_metg(threshold),
-                float(fit.log_overhead()[0]),
-                resampled.log_overhead(),
-                misfit,
-                off,
-                np.flatnonzero(used)[near > 0.0],
-                lasting(off, table.process),
+        unsure = 3.0 * misfit / (1.0 - threshold)  # three standard deviations
+        if found is None or unsure < found.metg.systematic:
+            kept = (lasting(off, table.process, slope),)
+            # Both are work over the rate of the cores. A clock hardly moves the first, but the second.
+            peak = table.log_peak[:, used][:, near > 0.0]
+            apart = slope * off + peak - np.nanmean(peak, axis=0)
+            metg, overhead = (  # at no work, a task is all overhead
+                BootstrapSample(float(fit.log_metg(x)[0]), resampled.log_metg(x), apart, kept, unsure)
+                for x in (threshold, 0.0)
             )
+            found = Crossing(metg, overhead)
         if fits:
             break
     return found
@@ -137,29 +112,3 @@ def _fitted(log_alone: Floats, log_efficiency: Floats, weights: Floats) -> _Fit:
         overhead = ((du * dy) @ weights) / ((du * du) @ weights)
     overhead = np.nan_to_num(overhead, nan=0.0, posinf=0.0, neginf=0.0)
     return _Fit(overhead, y_mean - overhead * u_mean)
-
-
-def inflated(residuals: Floats) -> float:
-    """(1 + rho) / (1 - rho), with rho the correlation of neighbouring rounds; at least 1.
-
-    `residuals` [rounds x columns], NaN where there is none. All columns share one rho, whose downward bias in
-    short series is taken out: Marriott & Pope, Biometrika 41, 1954.
-    """
-    rounds = len(residuals)
-    residuals = residuals[:, (~np.isnan(residuals)).sum(axis=0) >= _SERIES]
-    if not residuals.size:
-        return 1.0
-    spread = 3.0 * 1.4826 * float(np.nanmedian(np.abs(residuals)))
-    clipped = np.clip(residuals, -spread, spread)
-    clipped = clipped - np.nanmean(clipped, axis=0)
-    pairs = clipped[1:] * clipped[:-1]
-    variance = float(np.nanmean(clipped**2))
-    if not variance > 0.0 or np.isnan(pairs).all():
-        return 1.0
-    rho = (float(np.nanmean(pairs)) / variance * rounds + 1.0) / (rounds - 3.0)
-    # A short series tells little, and least where it hardly correlates: what is usual counts beside it.
-    rho = min(max(rho, 0.0), _MOST_CORRELATED)
-    several = residuals.shape[1] > 1
-    weight, usual = (rounds / (1.0 - rho**2), _USUAL_ROUNDS) if several else (float(rounds), _BESIDE_ONE)
-    rho = (weight * rho + usual * _USUAL) / (weight + usual)
-    return (1.0 + rho) / (1.0 - rho)

@@ -8,7 +8,8 @@ import numpy as np
 from taskgrain.estimate.isotonic import Floats
 
 _STEPS = 6
-_TO_SIGMA = 1.4826  # of a normal sample's median absolute deviation
+TO_SIGMA = 1.4826
+"""Times the median absolute deviation of a normal sample: its standard deviation."""
 _FAR, _FAR_SIGMA = 0.8, 1.2816
 """Quantile of absolute deviations, and what it is of a normal sample's standard deviation."""
 
@@ -30,7 +31,7 @@ def spread(x: Floats) -> Floats:
     state in which a third of the runs may be, and needs no long column.
     """
     deviation = np.abs(x - median(x))
-    own = _TO_SIGMA * median(deviation)
+    own = TO_SIGMA * median(deviation)
     known = deviation[~np.isnan(deviation)]
     common = float(np.quantile(known, _FAR)) / _FAR_SIGMA if known.size else 0.0
     return np.fmax(own, common)

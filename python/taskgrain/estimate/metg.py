@@ -34,10 +34,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.estimate.bootstrap import BootstrapSample, interval, picked_rounds
-from taskgrain.estimate.crossing import Crossing, crossing
+from taskgrain.estimate.crossing import crossing, monotone_curve
+from taskgrain.estimate.efficiency import Curve, CurvePoint, curve
 from taskgrain.estimate.growth import growth
-from taskgrain.estimate.isotonic import Floats, centred_isotonic, crossings
-from taskgrain.estimate.location import location, spread
+from taskgrain.estimate.isotonic import Floats, around, crossings
+from taskgrain.estimate.line import Crossing
+from taskgrain.estimate.location import TO_SIGMA, location, spread
 from taskgrain.estimate.quiet import quiet
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
@@ -52,21 +54,6 @@ _LONG_START = 0.1  # of a run; a program that runs short graphs should know
 _GROWS = 1.1  # times as much, surely, where a run is twice as long: a program of another length should know
 _SURELY = 0.2  # of the probability that an interval misses: a second crossing is a finding about a system
 _OUTLIER_RATIO = 1.5  # and five robust standard deviations: two placement states 25 % apart are no outliers
-
-
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
-    """One size of the curve: medians as measured (not the monotone fit), granularity in seconds."""
-
-    iterations: int
-    granularity: Interval
-    efficiency: Interval
-    repeats: int
-    asked: float | None = None
-    """The time that the work of a task was to take alone, in seconds, where one was asked for."""
-
-
-Curve = tuple[CurvePoint, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,37 +154,35 @@ def estimate(
         best_rate = max(best_rate, peak)
     rounds = len(table.log_granularity)
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
-    curve, resampled_efficiency = _curve(table, picks, confidence)
-    typical_g, typical_e = table.locations()
+    located, resampled = table.locations(), table.locations(picks)
+    points = curve(table, resampled, confidence)
     target = math.log(threshold)
-    used = table.fit
-    fit = centred_isotonic(table.log_work[used], typical_e[None, used], table.rounds[used].astype(float))
+    monotone = monotone_curve(table, located[1])
     numbers: dict[str, Any] = {}
     steady = table.start.without(floor_samples)
-    warnings = _warnings(table.start.without([one for one in samples if not one.short]), table, curve)
+    warnings = _warnings(table.start.without([one for one in samples if not one.short]), table, points)
     ending: Ending = "budget"
     if table.start_share > MOST_START:
         pass  # of the little that is left beside start and end, nothing is known
-    elif _falls_through(table, typical_e, resampled_efficiency, target, confidence):
+    elif _falls_through(table, located[1], resampled[1], target, confidence):
         ending = "several_crossings"
-    elif (fit[1] < target).all():
-        ending, numbers["metg"] = "never_reached", Interval(low=curve[-1].granularity.value)
-    elif (fit[1] >= target).all():
-        smallest = curve[0].granularity
+    elif (monotone[1] < target).all():
+        ending, numbers["metg"] = "never_reached", Interval(low=points[-1].granularity.value)
+    elif (monotone[1] >= target).all():
+        smallest = points[0].granularity
         ending, numbers["metg"] = "always_reached", Interval(high=smallest.high or smallest.value)
     else:
-        at = float(crossings(*fit, target)[0])
-        log_metg = float(np.interp(at, table.log_work[used], typical_g[used]))
+        at = float(crossings(*monotone, target)[0])
+        log_metg = float(np.interp(at, table.log_work[table.fit], located[0][table.fit]))
         numbers["metg"] = Interval(math.exp(log_metg))
         found = crossing(table, picks, threshold)
         if found is not None:
-            log_metg = found.metg
-            numbers = _numbers(found, table, threshold, confidence, best_rate, steady, seed)
+            log_metg = found.metg.value
+            numbers = _numbers(found, table, confidence, best_rate, steady, seed)
         clockless = crossing(table.at_one_clock(), picks, threshold)
         if clockless is not None:
-            at = clockless.metg + target
-            rounds_there = _rounds_at(table, log_metg)
-            numbers["work"] = clockless.sample(target).interval(rounds_there, confidence).exp()
+            work = clockless.metg.plus(target)
+            at, numbers["work"] = work.value, work.interval(_rounds_at(table, log_metg), confidence).exp()
         numbers["iterations"] = math.exp(float(np.interp(at, table.log_work, np.log(table.iterations))))
         if rounds > 1 and not numbers["metg"].known:
             warnings.append(notice("no_bound"))
@@ -214,7 +199,7 @@ def estimate(
         rounds=rounds,
         peak_rate=peak,
         best_rate=best_rate,
-        curve=curve,
+        curve=points,
         warnings=tuple(warnings),
         **numbers,
     )
@@ -223,33 +208,30 @@ def estimate(
 def _numbers(
     found: Crossing,
     table: Table,
-    threshold: float,
     confidence: float,
     best_rate: float | None,
     empty: Sequence[Sample],
     seed: int,
 ) -> dict[str, float | Interval]:
     """METG, the overhead of a task, and METG on quiet cores, with what their intervals rest on."""
-    rounds = _rounds_at(table, found.metg)
-
-    def within(draws: Floats, value: float, systematic: float) -> Interval:
-        sample = BootstrapSample(value, draws, systematic, found.off, (found.lasting,))
-        return sample.interval(rounds, confidence).exp()
-
-    numbers: dict[str, float | Interval] = {"systematic": found.systematic, "inflation": found.inflation}
-    numbers["lasting"] = found.lasting.half_width(confidence)
-    numbers["metg"] = found.sample().interval(rounds, confidence).exp()
-    line = found.line
-    if math.isfinite(line.overhead):
-        numbers["overhead"] = within(line.overhead_draws, line.overhead, line.systematic(threshold))
+    rounds = _rounds_at(table, found.metg.value)
+    known = {"metg": found.metg, "overhead": found.overhead}
     if best_rate:
         # As METG is, between the states that the cores were in: the median would be one of them.
         peaks = table.log_peak[:, table.fit].reshape(-1, 1)
         log_peak = float(location(peaks, spread(peaks))[0])
-        calm = quiet(found, empty, log_peak, math.log(best_rate), np.random.default_rng(seed))
-        if calm is not None:
-            numbers["quiet"] = within(calm[1], calm[0], found.systematic)
-    return numbers
+        calm = quiet(found.metg, empty, log_peak, math.log(best_rate), np.random.default_rng(seed))
+        known |= {"quiet": calm} if calm else {}
+    rests_on: dict[str, float | Interval] = {
+        "systematic": found.metg.systematic,
+        "inflation": found.metg.inflation,
+        "lasting": found.metg.lasting[0].half_width(confidence),
+    }
+    return rests_on | {
+        name: one.interval(rounds, confidence).exp()
+        for name, one in known.items()
+        if math.isfinite(one.value)
+    }
 
 
 def _start(table: Table, picks: NDArray[np.int64], confidence: float) -> Interval:
@@ -258,7 +240,7 @@ def _start(table: Table, picks: NDArray[np.int64], confidence: float) -> Interva
     if not start.known:
         return Interval()
     told = int((~np.isnan(start.of_round)).sum())
-    found = interval(start.draws(picks), start.seconds, told, confidence)
+    found = interval(start.more(picks) + start.seconds, start.seconds, told, confidence)
     return found if found.low is None else replace(found, low=max(found.low, 0.0))
 
 
@@ -274,23 +256,6 @@ def _growth_warning(samples: Sequence[Sample], longer: Sequence[Sample]) -> list
     if found is None or (found.factor.low or 0.0) <= _GROWS:
         return []
     return [notice("cost_grows", share=found.factor.number - 1.0, tasks=found.tasks)]
-
-
-def _curve(table: Table, picks: NDArray[np.int64], confidence: float) -> tuple[Curve, Floats]:
-    """The curve, and the resamples of its log efficiencies [resamples x sizes]."""
-    granularity, efficiency = table.locations()
-    resampled_g, resampled_e = table.locations(picks)
-    points = []
-    for k, rounds in enumerate(table.rounds.tolist()):
-        points.append(
-            CurvePoint(
-                int(table.iterations[k]),
-                interval(resampled_g[:, k], float(granularity[k]), rounds, confidence).exp(),
-                interval(resampled_e[:, k], float(efficiency[k]), rounds, confidence).exp(),
-                int(table.repeats[k]),
-            )
-        )
-    return tuple(points), resampled_e
 
 
 def _falls_through(
@@ -315,8 +280,8 @@ def _falls_through(
 def _rounds_at(table: Table, log_metg: float) -> int:
     """Rounds of the worse measured of the two sizes that enclose METG."""
     log_granularity, rounds = table.locations()[0][table.fit], table.rounds[table.fit]
-    right = int(np.clip(np.searchsorted(log_granularity, log_metg), 1, max(1, len(rounds) - 1)))
-    return int(rounds[right - 1 : right + 1].min())
+    left, right = around(log_granularity, log_metg)
+    return int(min(rounds[left], rounds[right]))
 
 
 def _warnings(samples: Sequence[Sample], table: Table, curve: Curve) -> list[Notice]:
@@ -336,11 +301,9 @@ def _warnings(samples: Sequence[Sample], table: Table, curve: Curve) -> list[Not
 def _outlier_warning(samples: Sequence[Sample], table: Table) -> list[Notice]:
     column = np.searchsorted(table.iterations, [s.iterations for s in samples])
     excess = np.log([s.granularity for s in samples]) - table.locations()[0][column]
-    outliers: list[int] = []
-    for k in range(len(table.iterations)):
-        here = np.flatnonzero(column == k)
-        spread = 1.4826 * float(np.median(np.abs(excess[here])))
-        outliers += here[excess[here] > max(math.log(_OUTLIER_RATIO), 5.0 * spread)].tolist()
+    usual = [float(np.median(np.abs(excess[column == k]))) for k in range(len(table.iterations))]
+    far = np.maximum(math.log(_OUTLIER_RATIO), 5.0 * TO_SIGMA * np.array(usual))[column]
+    outliers = np.flatnonzero(excess > far).tolist()
     if not outliers:
         return []
     k = max(outliers, key=lambda k: float(excess[k]))
@@ -360,6 +323,6 @@ def _outlier_warning(samples: Sequence[Sample], table: Table) -> list[Notice]:
 
 def _gap_warning(table: Table, crossing: float) -> list[Notice]:
     sizes = table.iterations[table.fit]
-    right = int(np.clip(np.searchsorted(table.log_work[table.fit], crossing), 1, len(sizes) - 1))
-    low, high = float(sizes[right - 1]), float(sizes[right])
+    left, right = around(table.log_work[table.fit], crossing)
+    low, high = float(sizes[left]), float(sizes[right])
     return [notice("gap_at_crossing", low=low, high=high)] if high > 4.0 * low and high - low > 1 else []

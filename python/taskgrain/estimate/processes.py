@@ -22,7 +22,7 @@ _USUAL, _WORTH = 0.03, 3
 
 @dataclass(frozen=True)
 class Lasting:
-    """What resampled rounds miss, as a standard deviation of log efficiency or time."""
+    """What resampled rounds miss, as a standard deviation of a logarithm."""
 
     deviation: float = 0.0
     freedom: int = 1
@@ -31,13 +31,10 @@ class Lasting:
         """Of the interval with this confidence."""
         return student_quantile(0.5 + confidence / 2.0, self.freedom) * self.deviation
 
-    def times(self, factor: float) -> Lasting:
-        """The same of a quantity that moves by so much of what the efficiency does."""
-        return Lasting(factor * self.deviation, self.freedom)
 
-
-def lasting(off: Floats, process: NDArray[np.int64]) -> Lasting:
-    """What is missing of rounds that lie so far off, relative to themselves [rounds x columns].
+def lasting(off: Floats, process: NDArray[np.int64], slope: float = 1.0) -> Lasting:
+    """What is missing of rounds that lie so far off, relative to themselves [rounds x columns]; `slope` is how
+    far the quantity moves where they do by 1.
 
     `process` tells the processes of the rounds apart [rounds]; rounds of 0, which is not known, do not count.
     Nothing is missing where every round had a process of its own; nothing is known where all had the same.
@@ -52,7 +49,7 @@ def lasting(off: Floats, process: NDArray[np.int64]) -> Lasting:
     found = max(0.0, _between(np.nanmean(off[told], axis=1), group, counts))
     # What is usual may widen the interval, and never narrows it.
     variance = max(found, (_WORTH * _USUAL**2 + freedom * found) / (_WORTH + freedom))
-    return Lasting(math.sqrt(variance * missing), _WORTH + freedom)
+    return Lasting(slope * math.sqrt(variance * missing), _WORTH + freedom)
 
 
 def _between(values: Floats, group: NDArray[np.int64], counts: NDArray[np.int64]) -> float:

@@ -98,11 +98,7 @@ def bootstrap_sample(
     found = crossing(table, picks, threshold)
     if found is None:
         return None
-    value = found.sample()
-    if quantity == "overhead":
-        line = found.line
-        unsure = line.systematic(threshold)
-        value = BootstrapSample(line.overhead, line.overhead_draws, unsure, value.off, value.lasting)
+    value = found.overhead if quantity == "overhead" else found.metg
     return value if math.isfinite(value.value) else None
 
 
@@ -134,9 +130,9 @@ def _at(
     off = (table.log_granularity, table.log_efficiency)[which][:, [column]] - value
     kept = (lasting(off, table.process),)
     if which == 1:
-        return BootstrapSample(value, draws, 0.0, off, kept)
+        return BootstrapSample(value, draws, off, kept)
     # A rate, of work that both share: the same work in a shorter time.
-    return BootstrapSample(log_cores - value, log_cores - draws, 0.0, -off, kept)
+    return BootstrapSample(log_cores - value, log_cores - draws, -off, kept)
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from taskgrain.estimate.crossing import Crossing
-from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.bootstrap import BootstrapSample
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.table import Table
 
@@ -29,9 +29,9 @@ _CLIP = math.log(4.0)
 
 
 def quiet(
-    found: Crossing, empty: Sequence[Sample], log_peak: float, log_best: float, rng: np.random.Generator
-) -> tuple[float, Floats] | None:
-    """Log METG on quiet cores, and its resamples; None where the cores were as fast as at best.
+    metg: BootstrapSample, empty: Sequence[Sample], log_peak: float, log_best: float, rng: np.random.Generator
+) -> BootstrapSample | None:
+    """METG on quiet cores; None where the cores were as fast as at best.
 
     `empty` are runs of the empty kernel; `log_peak` and `log_best` are the logs of the reference beside the
     runs and at quiet times.
@@ -40,8 +40,8 @@ def quiet(
     if slowdown < _LEAST:
         return None
     gamma, scatter = _exponent(empty, log_best)
-    resampled = rng.normal(gamma, scatter, len(found.metg_draws))
-    return found.metg - gamma * slowdown, found.metg_draws - resampled * slowdown
+    resampled = rng.normal(gamma, scatter, len(metg.draws))
+    return replace(metg, value=metg.value - gamma * slowdown, draws=metg.draws - resampled * slowdown)
 
 
 def _exponent(empty: Sequence[Sample], log_best: float) -> tuple[float, float]:

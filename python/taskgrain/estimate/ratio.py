@@ -63,10 +63,10 @@ def ratio(
         logs = over.draws - under.draws
     # Where both lie beyond all sizes, a resample sets no bound on either side.
     lost, value = np.isnan(logs), over.value - under.value
-    systematic, off = math.hypot(over.systematic, under.systematic), _mean(over.off) - _mean(under.off)
-    lasting = (*over.lasting, *under.lasting)
+    off, lasting = _mean(over.off) - _mean(under.off), (*over.lasting, *under.lasting)
+    systematic = math.hypot(over.systematic, under.systematic)
     least, most = (
-        BootstrapSample(value, np.where(lost, beyond, logs), systematic, off, lasting)
+        BootstrapSample(value, np.where(lost, beyond, logs), off, lasting, systematic)
         .interval(rounds, confidence)
         .exp()
         for beyond in (-np.inf, np.inf)

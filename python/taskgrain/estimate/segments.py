@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from taskgrain.estimate.change_points import NORMAL, Bounds, change_points
+from taskgrain.estimate.change_points import Bounds, change_points
+from taskgrain.estimate.location import TO_SIGMA
 from taskgrain.estimate.quantities import LogEstimate
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.estimate.sessions import Scatter, ratio_of_sessions, scatter
@@ -131,7 +132,7 @@ def _outlying(observations: Sequence[Observation], parts: Sequence[range]) -> fr
         if len(numbers) >= _LEAST:
             middle = median(observations[i].low for i in numbers)
             off |= {i: abs(observations[i].low - middle) for i in numbers}
-    far = _FAR * NORMAL * median(off.values()) if off else 0.0
+    far = _FAR * TO_SIGMA * median(off.values()) if off else 0.0
     return frozenset(i for i, distance in off.items() if distance > far > 0.0)
 
 

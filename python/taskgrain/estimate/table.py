@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.estimate.isotonic import Floats
-from taskgrain.estimate.location import location, spread
+from taskgrain.estimate.location import TO_SIGMA, location, spread
 from taskgrain.estimate.location import median as column_median
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import Start
 
 FEW_ROUNDS = 6  # the smallest count whose range covers the median with 95 %: 1 - 2 / 2**6 = 0.97
-_INTERRUPTED = (math.log(3.0), 5.0 * 1.4826)  # log efficiency below the median: at least, and in deviations
+_INTERRUPTED = (math.log(3.0), 5.0 * TO_SIGMA)  # log efficiency below the median: at least, and in deviations
 _DIP, _FEW_DIPS = 3.0, 0.125  # robust deviations below its round, and the share of measurements so low
 _JOINS = 3  # rounds with which a size takes part in the fit
 
@@ -128,7 +128,7 @@ def _without_dips(log_peak: Floats) -> Floats:
     """
     middle = column_median(log_peak.T)[:, None]
     below = middle - log_peak
-    dips = below > _DIP * 1.4826 * column_median(np.abs(below).reshape(-1, 1))
+    dips = below > _DIP * TO_SIGMA * column_median(np.abs(below).reshape(-1, 1))
     return np.where(dips, middle, log_peak) if dips.mean() <= _FEW_DIPS else log_peak
 
 

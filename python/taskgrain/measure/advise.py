@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from taskgrain.estimate import efficiency as measured
 from taskgrain.estimate.advice import Efficiency, Level, Verdict, efficiency_at, level_of, verdict_of
+from taskgrain.estimate.efficiency import Curve as MeasuredCurve
+from taskgrain.estimate.efficiency import CurvePoint
 from taskgrain.measure.experiments.experiment import Experiment
 from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
 from taskgrain.results.curves import Curve
@@ -125,14 +126,14 @@ def until_known(work: float) -> type[Experiment]:
     """The experiment that goes on until it is known which levels tasks of so much work reach."""
 
     class UntilKnown(FixedGranularity):
-        def _answers(self, found: Sequence[measured.Efficiency]) -> bool:
+        def _answers(self, found: MeasuredCurve) -> bool:
             asked = min(self.asked, key=lambda one: abs(self.asked[one] - work))
             return all(_clear(one) for one in found if one.iterations == asked)
 
     return UntilKnown
 
 
-def _clear(found: measured.Efficiency) -> bool:
+def _clear(found: CurvePoint) -> bool:
     value, low, high = found.efficiency.value, found.efficiency.low, found.efficiency.high
     if value is None or low is None or high is None:
         return False

@@ -59,4 +59,4 @@ def test_a_higher_confidence_is_wider() -> None:
     off, process = rounds(0, 4, 5, 0.08, 0.02)
     found = lasting(off, process)
     assert found.half_width(0.999) > 1.5 * found.half_width(0.95)
-    assert found.times(2.0).half_width(0.95) == pytest.approx(2.0 * found.half_width(0.95))
+    assert lasting(off, process, 2.0).half_width(0.95) == pytest.approx(2.0 * found.half_width(0.95))

@@ -36,11 +36,11 @@ def foretold(gamma: float, varied: bool = True) -> tuple[float, float, float]:
     empty = samples_of(system, (0,), 20)
     if varied:
         empty = slowed(empty, gamma)
-    calm = quiet(found, empty, math.log(PEAK / 2.0), math.log(PEAK), np.random.default_rng(1))
+    calm = quiet(found.metg, empty, math.log(PEAK / 2.0), math.log(PEAK), np.random.default_rng(1))
     assert calm is not None
-    value, draws = calm
-    low, high = np.quantile(draws, [0.025, 0.975])
-    return math.exp(value - found.metg), math.exp(low - found.metg), math.exp(high - found.metg)
+    low, high = np.quantile(calm.draws, [0.025, 0.975])
+    value, before = calm.value, found.metg.value
+    return math.exp(value - before), math.exp(low - before), math.exp(high - before)
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.2, 1.0])
@@ -62,7 +62,7 @@ def test_quiet_cores_have_no_second_number() -> None:
         Table.of(samples_of(system, SIZES, 6)), picked_rounds(6, 50, np.random.default_rng(0)), 0.5
     )
     assert found is not None
-    assert quiet(found, [], math.log(PEAK), math.log(PEAK), np.random.default_rng(1)) is None
+    assert quiet(found.metg, [], math.log(PEAK), math.log(PEAK), np.random.default_rng(1)) is None
 
 
 def test_an_interrupted_run_of_the_empty_kernel_changes_nothing() -> None:
@@ -75,7 +75,7 @@ def test_an_interrupted_run_of_the_empty_kernel_changes_nothing() -> None:
     hit = [replace(s, seconds=40.0 * s.seconds) if s.round == 4 else s for s in empty]
     values = []
     for runs in (empty, hit):
-        calm = quiet(found, runs, math.log(PEAK / 2.0), math.log(PEAK), np.random.default_rng(1))
+        calm = quiet(found.metg, runs, math.log(PEAK / 2.0), math.log(PEAK), np.random.default_rng(1))
         assert calm is not None
-        values.append(calm[0])
+        values.append(calm.value)
     assert values[1] == pytest.approx(values[0], abs=0.02)

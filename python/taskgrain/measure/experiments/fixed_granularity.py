@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
-from taskgrain.estimate.efficiency import Efficiency, efficiencies
-from taskgrain.estimate.metg import CurvePoint, Metg
+from taskgrain.estimate.efficiency import Curve, efficiencies
+from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.reference import best_rate
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.table import FEW_ROUNDS
@@ -95,11 +96,11 @@ class FixedGranularity(Rounds):
         self._precise = self._round >= s.min_rounds and enough and self._width <= s.precision
         return self._precise and self._answers(found)
 
-    def _answers(self, found: Sequence[Efficiency]) -> bool:
+    def _answers(self, found: Curve) -> bool:
         """Tells whether efficiencies that are known to the precision need no more rounds."""
         return True
 
-    def _efficiencies(self, resamples: int) -> tuple[Efficiency, ...]:
+    def _efficiencies(self, resamples: int) -> Curve:
         s = self.settings
         return efficiencies(self.samples(), confidence=s.confidence, resamples=resamples, seed=s.seed)
 
@@ -125,10 +126,6 @@ class FixedGranularity(Rounds):
             peak_rate=found.peak_rate,
             best_rate=found.best_rate,
             start=found.start,
-            curve=tuple(self._point(one) for one in points),
+            curve=tuple(replace(one, asked=self.asked[one.iterations]) for one in points),
             warnings=(*said, *([] if self._precise else self._too_few(out_of_budget))),
         )
-
-    def _point(self, one: Efficiency) -> CurvePoint:
-        asked = self.asked[one.iterations]
-        return CurvePoint(one.iterations, one.granularity, one.efficiency, one.repeats, asked)
