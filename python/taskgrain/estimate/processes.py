@@ -33,8 +33,8 @@ class Lasting:
 
 
 def lasting(off: Floats, process: NDArray[np.int64], slope: float = 1.0) -> Lasting:
-    """What is missing of rounds that lie so far off, relative to themselves [rounds x columns]; `slope` is how
-    far the quantity moves where they do by 1.
+    """What is missing of rounds that lie so far off, relative to themselves [rounds x columns]. `slope` is
+    how far the quantity moves where they do by 1.
 
     `process` tells the processes of the rounds apart [rounds]; rounds of 0, which is not known, do not count.
     Nothing is missing where every round had a process of its own; nothing is known where all had the same.

@@ -7,7 +7,7 @@ sizes. Runs are short here: coarse answers do.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,23 +16,17 @@ from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.sizes import KnownSize, crossing_between, crossing_of
 
 _MOST_RUNS = 60  # an end for a curve that makes no sense; doubling from 1 to 2**53 takes fewer
-
-
-@dataclass(frozen=True)
-class Reach:
-    """A bracket goes on beyond the crossing, by doubling the size."""
-
-    efficiency: float
-    """Until this is exceeded."""
-    times: int
-    """Or until this multiple of the crossing."""
+_EFFICIENCY, _TIMES = 0.95, 64
+"""A bracket of a whole curve goes on, by doubling the size, until the efficiency is above this, or the size
+this multiple of the crossing."""
 
 
 class Bracket:
-    """Finds the crossing. Run the settings' `first_request`, then what `take` returns, until that is None."""
+    """Finds the crossing, and with `whole` goes on beyond it. Run the settings' `first_request`, then what
+    `take` returns, until that is None."""
 
-    def __init__(self, settings: CellSettings, reach: Reach | None = None) -> None:
-        self._settings, self._reach = settings, reach
+    def __init__(self, settings: CellSettings, *, whole: bool = False) -> None:
+        self._settings, self._whole = settings, whole
         self.runs = 0
         self.shorter = 1
         """Repeats last so many times shorter than usual, and a run has more of them, by the root of it."""
@@ -55,8 +49,7 @@ class Bracket:
         granularity = min(x.granularity for x in samples)
         point = KnownSize(request.iterations, efficiency, granularity, per_step, samples[0].cores)
         self.points[request.iterations] = point
-        following = self._next_size() if self.runs < _MOST_RUNS else None
-        if following is None:
+        if self.runs >= _MOST_RUNS or (following := self._next_size()) is None:
             return None
         longer = point.granularity * max(1.0, following / point.iterations) * per_step / point.cores
         steps = s.clamped_steps(self._run_seconds / longer, per_step)
@@ -93,15 +86,10 @@ class Bracket:
         low = max((n for n, p in self.points.items() if p.efficiency < x and n < high), default=0)
         return (self.points[low], self.points[high]) if low and high else None
 
-    def crossing(self) -> tuple[float, float]:
-        """Where the threshold is reached: iterations, and seconds of a core. The least size if it is not."""
+    def crossing(self) -> float:
+        """Iterations at which the threshold is reached; 1 if it is not."""
         enclosing = self.enclosing()
-        if not enclosing:
-            return 1.0, self.least.granularity
-        crossing = crossing_between(*enclosing, self._settings.threshold)
-        known = sorted(self.points)
-        at = float(np.interp(crossing, known, [self.points[n].granularity for n in known]))
-        return crossing, at
+        return crossing_between(*enclosing, self._settings.threshold) if enclosing else 1.0
 
     def largest_allowed(self) -> int:
         """The largest size whose tasks are not longer than allowed."""
@@ -110,18 +98,12 @@ class Bracket:
 
     def _request(self, iterations: int, steps: int, run_seconds: float = 0.0) -> Request:
         slow = self._settings.slow(run_seconds)
-        return Request(
-            "bracket",
-            self.runs,
-            iterations,
-            steps,
-            1 if slow else round(3 * math.sqrt(self.shorter)),
-            0 if slow else 1,
-        )
+        repeats, warmup = (1, 0) if slow else (round(3 * math.sqrt(self.shorter)), 1)
+        return Request("bracket", self.runs, iterations, steps, repeats, warmup)
 
     def _next_size(self) -> int | None:
         x = self._settings.threshold
-        least, top = self.least, self.top
+        least = self.least
         if enclosing := self.enclosing():
             low, high = (point.iterations for point in enclosing)
             if high > 2.1 * low and high - low > 1:
@@ -134,16 +116,16 @@ class Bracket:
                 return self._next_beyond(1)
             aim = crossing_of(least.iterations, least.efficiency, x)
             return max(1, min(least.iterations // 2, round(aim * math.sqrt(2.0))))
-        return self._larger(top, max(2.0, crossing_of(1.0, top.efficiency, x) / math.sqrt(2.0)))
+        return self._larger(max(2.0, crossing_of(1.0, self.top.efficiency, x) / math.sqrt(2.0)))
 
     def _next_beyond(self, crossing: int) -> int | None:
-        top, reach = self.top, self._reach
-        if reach is None or top.efficiency > reach.efficiency or top.iterations >= reach.times * crossing:
+        top = self.top
+        if not self._whole or top.efficiency > _EFFICIENCY or top.iterations >= _TIMES * crossing:
             return None
-        return self._larger(top, 2)
+        return self._larger(2)
 
-    def _larger(self, top: KnownSize, factor: float) -> int | None:
+    def _larger(self, factor: float) -> int | None:
         """The next size up, as far as tasks may grow; None where that is no further."""
-        allowed = self._settings.max_task_seconds / top.granularity
-        size = int(top.iterations * min(factor, allowed))
+        top = self.top
+        size = int(top.iterations * min(factor, self._settings.max_task_seconds / top.granularity))
         return size if size > 1.25 * top.iterations else None

@@ -19,7 +19,7 @@ from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.reference import best_rate
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.table import FEW_ROUNDS
-from taskgrain.measure.experiments.bracket import Bracket, Reach
+from taskgrain.measure.experiments.bracket import Bracket
 from taskgrain.measure.experiments.experiment import CellSettings, Request
 from taskgrain.measure.experiments.rounds import SELDOM_ALONE, SHORTEST, Rounds
 from taskgrain.results.samples import FEWEST_ALONE
@@ -41,13 +41,13 @@ _AHEAD, _GAIN = 10, 0.1
 class CrossingSearch(Rounds):
     """Looks for the crossing, then measures the sizes that `_first_sizes` chooses."""
 
-    REACH: ClassVar[Reach | None] = None
-    """The bracket goes so far beyond the crossing."""
+    WHOLE: ClassVar[bool] = False
+    """True if the bracket goes on beyond the crossing."""
     TOO_FEW = ("budget_before_precise", "rounds_before_precise")
 
     def __init__(self, settings: CellSettings) -> None:
         super().__init__(settings)
-        self._bracket = Bracket(settings, self.REACH)
+        self._bracket = Bracket(settings, whole=self.WHOLE)
         self._verdict: Metg | None = None  # as of the end of the last complete round
 
     @abstractmethod
@@ -70,7 +70,7 @@ class CrossingSearch(Rounds):
                 return again
         if following := bracket.take(request, samples):
             return following
-        crossing, _ = bracket.crossing()
+        crossing = bracket.crossing()
         found = bracket.enclosing() is not None or bracket.least.efficiency >= s.threshold
         self.sizes = self._first_sizes(crossing, found)
         outer = self._outer_sizes(crossing) if self.sizes else ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from taskgrain.measure.experiments.bracket import Reach
 from taskgrain.measure.experiments.crossing import CrossingSearch
 
 SIZES = 22
@@ -18,7 +17,7 @@ class Sweep(CrossingSearch):
     # Sizes up to an efficiency of 95 %, at ten to twenty times the granularity at the crossing.
     ROUND_RUNS = 15.1
     ROUND_WORK = 45.0
-    REACH = Reach(efficiency=0.95, times=64)
+    WHOLE = True
 
     def _first_sizes(self, crossing: float, found: bool) -> tuple[int, ...]:
         largest = 2 ** math.ceil(math.log2(self._bracket.top.iterations))

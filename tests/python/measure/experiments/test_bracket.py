@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from simulated_system import SimulatedSystem, constant
 
-from taskgrain.measure.experiments.bracket import Bracket, Reach
+from taskgrain.measure.experiments.bracket import Bracket
 from taskgrain.measure.experiments.experiment import CellSettings, Request
 
 
-def closed(system: SimulatedSystem, settings: CellSettings, reach: Reach | None = None) -> Bracket:
-    bracket = Bracket(settings, reach)
+def closed(system: SimulatedSystem, settings: CellSettings, *, whole: bool = False) -> Bracket:
+    bracket = Bracket(settings, whole=whole)
     request: Request | None = settings.first_request()
     while request:
         request = bracket.take(request, system.run(request))
@@ -26,24 +26,22 @@ def test_two_sizes_a_factor_of_two_apart_enclose_the_crossing(overhead: float) -
     low, high = enclosing
     assert low.iterations < overhead / 1e-9 * 1.001 and high.iterations >= overhead / 1e-9 * 0.999
     assert high.iterations <= 2.1 * low.iterations or high.iterations - low.iterations == 1
-    crossing, granularity = bracket.crossing()
-    assert crossing == pytest.approx(overhead / 1e-9, rel=0.05)
-    assert granularity == pytest.approx(2.0 * overhead, rel=0.1)
+    assert bracket.crossing() == pytest.approx(overhead / 1e-9, rel=0.05)
 
 
-def test_a_reach_goes_on_by_doubling_until_the_efficiency_is_reached() -> None:
+def test_of_a_whole_curve_it_goes_on_by_doubling_until_the_efficiency_is_reached() -> None:
     system = SimulatedSystem(constant(1e-7))
-    near, far = closed(system, CellSettings()), closed(system, CellSettings(), Reach(0.95, 64))
+    near, far = (closed(system, CellSettings(), whole=whole) for whole in (False, True))
     assert near.top.efficiency < 0.9 and 0.95 < far.top.efficiency < 0.98
-    short = closed(system, CellSettings(), Reach(0.95, 4))
-    assert short.top.iterations < far.top.iterations
+    never = closed(SimulatedSystem(lambda n: 1e-7 + 0.25e-9 * n), CellSettings(), whole=True)
+    assert never.top.efficiency < 0.81 and 64.0 < never.top.iterations / never.crossing() < 270.0
 
 
 def test_no_crossing_ends_at_one_iteration_or_at_the_longest_task() -> None:
     always = closed(SimulatedSystem(constant(4e-10)), CellSettings())
     assert always.enclosing() is None and always.least.iterations == 1
     never = closed(SimulatedSystem(lambda n: 2e-9 * n), CellSettings(max_task_seconds=0.01))
-    assert never.enclosing() is None and never.crossing()[0] == 1.0
+    assert never.enclosing() is None and never.crossing() == 1.0
     assert 0.005 < never.top.granularity <= 0.01
     assert never.largest_allowed() <= 1.3 * never.top.iterations
 
