@@ -18,7 +18,7 @@ from taskgrain.estimate.autocorrelation import inflated
 from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.location import location, spread
 from taskgrain.estimate.processes import Lasting, lasting
-from taskgrain.estimate.student import normal_cdf, student_quantile
+from taskgrain.estimate.student import student_quantile
 from taskgrain.words.interval import Interval
 
 # Resamples of very few rounds scatter less than the rounds do: by so much, for normal samples, that the
@@ -27,6 +27,9 @@ _STRETCH = {2: 1.65, 3: 2.2, 4: 1.4, 5: 1.12}
 _LEAST_TAIL = 0.01
 _LEAST_FREEDOM = 3  # of correlated rounds: how much they correlate is not known well enough to go below
 _WIDEST = math.log(1000.0)  # a bound further off, as one of two or three rounds may be, bounds nothing
+
+CONFIDENCE = 0.95
+"""That an interval has where none is asked for."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class BootstrapSample:
         """The same, times what `log` is the logarithm of."""
         return replace(self, value=self.value + log, draws=self.draws + log)
 
-    def interval(self, rounds: int, confidence: float = 0.95) -> Interval:
+    def interval(self, rounds: int, confidence: float = CONFIDENCE) -> Interval:
         """The logarithm with its interval, wider where neighbouring rounds are alike."""
         more = math.hypot(self.systematic, *(one.half_width(confidence) for one in self.lasting))
         return interval(self.draws, self.value, rounds, confidence, inflation=self.inflation, systematic=more)
@@ -77,7 +80,7 @@ def interval(
     draws: Floats,
     value: float,
     rounds: int,
-    confidence: float,
+    confidence: float = CONFIDENCE,
     *,
     inflation: float = 1.0,
     systematic: float = 0.0,
@@ -92,7 +95,8 @@ def interval(
         return Interval(value)
     freedom = max(min(rounds - 1, _LEAST_FREEDOM), round(rounds / inflation) - 1)
     # Hesterberg 2015, section 4.3: percentiles that give a mean of n the width of Student's interval.
-    tail = normal_cdf(math.sqrt(rounds / (rounds - 1)) * student_quantile((1.0 - confidence) / 2.0, freedom))
+    quantile = math.sqrt(rounds / (rounds - 1)) * student_quantile((1.0 - confidence) / 2.0, freedom)
+    tail = 0.5 * math.erfc(-quantile / math.sqrt(2.0))  # NormalDist().cdf, and exact far out
     ordered = np.sort(draws)
     # Percentiles that so few draws do not show are read off nearer ones, as a normal distribution's.
     shown = max(tail, _LEAST_TAIL)

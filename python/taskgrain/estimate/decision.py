@@ -13,8 +13,7 @@ Decision = Literal["faster", "slower", "same", "undecided"]
 def decision(found: Ratio, quantity: Quantity, margin: float) -> Decision:
     """The verdict on the contender of a ratio: it is faster or slower than the baseline by more than
     `margin`, or the same within it. A missing bound is infinite, so that nothing is shown on its side."""
-    low, high = found.low or 0.0, float("inf") if found.high is None else found.high
-    most = 1.0 + margin
+    (low, high), most = found.ends, 1.0 + margin
     if low > most or high < 1.0 / most:
         larger_is_better = quantity in AT_A_SIZE
         return "faster" if (low > most) == larger_is_better else "slower"

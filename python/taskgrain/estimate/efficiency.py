@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, stdev
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from taskgrain.estimate.bootstrap import interval, picked_rounds
 from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
-from taskgrain.estimate.student import student_quantile
+from taskgrain.estimate.student import interval_of_mean
 from taskgrain.estimate.table import Table
 from taskgrain.words.interval import Interval
 
@@ -46,7 +45,7 @@ class CurvePoint:
 Curve = tuple[CurvePoint, ...]
 
 
-def curve(table: Table, resampled: tuple[Floats, Floats], confidence: float, *, alike: bool = False) -> Curve:
+def curve(table: Table, resampled: tuple[Floats, Floats], *, alike: bool = False) -> Curve:
     """The sizes, ascending; `resampled` are their locations [resamples x sizes].
 
     With `alike`, an interval is wider where neighbouring rounds are alike.
@@ -56,16 +55,14 @@ def curve(table: Table, resampled: tuple[Floats, Floats], confidence: float, *, 
         efficiency = float(table.locations()[1][k])
         inflation = inflated(table.log_efficiency[:, [k]] - efficiency) if alike else 1.0
         g, e = (
-            interval(draws[:, k], float(values[k]), rounds, confidence, inflation=inflation).exp()
+            interval(draws[:, k], float(values[k]), rounds, inflation=inflation).exp()
             for draws, values in zip(resampled, table.locations(), strict=True)
         )
         points.append(CurvePoint(int(table.iterations[k]), g, e, int(table.repeats[k])))
     return tuple(points)
 
 
-def efficiencies(
-    samples: Sequence[Sample], *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0
-) -> Curve:
+def efficiencies(samples: Sequence[Sample], *, resamples: int = 1000, seed: int = 0) -> Curve:
     """The efficiency at each size, ascending.
 
     Start and end of a run are taken off, if shorter runs tell what they take.
@@ -75,7 +72,7 @@ def efficiencies(
         raise ValueError("the efficiency needs at least one sample that is not of a short run")
     table = Table.of(samples)
     picks = picked_rounds(len(table.log_granularity), resamples, np.random.default_rng(seed))
-    found = curve(table, table.locations(picks), confidence, alike=True)
+    found = curve(table, table.locations(picks), alike=True)
     if table.start_share <= MOST_START:
         return found
     return tuple(
@@ -84,7 +81,7 @@ def efficiencies(
     )
 
 
-def of_repeats(rates: Sequence[float], before: float, after: float, confidence: float = 0.95) -> Interval:
+def of_repeats(rates: Sequence[float], before: float, after: float) -> Interval:
     """The efficiency of one run, from the rate of each repeat and the peak rates just before and after it.
 
     The interval is Student's of the logarithms over the repeats. Where the peak changed meanwhile, half of
@@ -94,9 +91,6 @@ def of_repeats(rates: Sequence[float], before: float, after: float, confidence: 
     if not rates or not all(one > 0.0 for one in (*rates, before, after)):
         raise ValueError("the efficiency needs positive rates")
     logs = [math.log(rate) - 0.5 * math.log(before * after) for rate in rates]
-    middle = fmean(logs)
     if len(logs) < 2:
-        return Interval(math.exp(middle))
-    scatter = student_quantile((1.0 + confidence) / 2.0, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
-    half = scatter + 0.5 * abs(math.log(after / before))
-    return Interval(middle, middle - half, middle + half).exp()
+        return Interval(math.exp(logs[0]))
+    return interval_of_mean(logs, 0.5 * abs(math.log(after / before))).exp()

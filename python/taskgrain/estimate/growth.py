@@ -14,47 +14,29 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from statistics import fmean, median, stdev
+from statistics import median
 
 from taskgrain.estimate.sample import Sample
-from taskgrain.estimate.student import student_quantile
+from taskgrain.estimate.student import interval_of_mean
 from taskgrain.words.interval import Interval
 
 _FEWEST = {3: 3, 2: 5}
 """Rounds, by the number of lengths that they have: three tell more."""
 
 
-@dataclass(frozen=True)
-class Growth:
-    """By what factor a task costs more where a run is twice as long."""
-
-    factor: Interval
-    tasks: int
-    """Those of the runs that METG is read off."""
-
-
-def growth(
-    samples: Sequence[Sample], longer: Sequence[Sample] = (), confidence: float = 0.95
-) -> Growth | None:
-    """From runs of two lengths, and `longer` ones where there are any; None if too few rounds tell."""
+def growth(samples: Sequence[Sample], longer: Sequence[Sample] = ()) -> Interval:
+    """By what factor a task costs more where a run is twice as long. From runs of two lengths, and `longer`
+    ones where there are any; nothing if too few rounds tell."""
     runs: dict[tuple[int, int], dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for one in (*samples, *longer):
         runs[one.round, one.iterations][one.tasks].append(one.seconds)
-    sizes = {one.iterations for one in samples if one.short}
     for lengths, fewest in _FEWEST.items():
-        told = [
-            log for some in runs.values() if len(some) == lengths and (log := _log_growth(some)) is not None
-        ]
+        logs = [_log_growth(some) for some in runs.values() if len(some) == lengths]
+        told = [log for log in logs if log is not None]
         if len(told) >= fewest:
-            half = (
-                student_quantile(0.5 + confidence / 2.0, len(told) - 1) * stdev(told) / math.sqrt(len(told))
-            )
-            found = Interval(fmean(told), fmean(told) - half, fmean(told) + half)
-            tasks = (one.tasks for one in samples if one.iterations in sizes and not one.short)
-            return Growth(found.exp(), round(median(tasks)))
-    return None
+            return interval_of_mean(told).exp()
+    return Interval()
 
 
 def _log_growth(seconds: dict[int, list[float]]) -> float | None:

@@ -28,12 +28,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from statistics import median
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.bootstrap import BootstrapSample, interval, picked_rounds
+from taskgrain.estimate.bootstrap import CONFIDENCE, BootstrapSample, interval, picked_rounds
 from taskgrain.estimate.crossing import crossing, monotone_curve
 from taskgrain.estimate.efficiency import Curve, CurvePoint, curve
 from taskgrain.estimate.growth import growth
@@ -117,23 +118,20 @@ def _flat(one: Metg | CurvePoint) -> dict[str, object]:
     return found
 
 
-def floor(
-    samples: Sequence[Sample], *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0
-) -> Interval:
+def floor(samples: Sequence[Sample], *, resamples: int = 1000, seed: int = 0) -> Interval:
     """Median granularity of the empty kernel and its interval, in seconds. ValueError without samples."""
     if not samples:
         raise ValueError("the floor needs at least one run of the empty kernel")
     table = Table.of([s for s in samples if s.iterations == samples[0].iterations])
     rounds = len(table.log_granularity)
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
-    return BootstrapSample.of(table.log_granularity, picks, table.process).interval(rounds, confidence).exp()
+    return BootstrapSample.of(table.log_granularity, picks, table.process).interval(rounds).exp()
 
 
 def estimate(
     samples: Sequence[Sample],
     *,
     threshold: float = 0.5,
-    confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
     floor_samples: Sequence[Sample] = (),
@@ -155,7 +153,7 @@ def estimate(
     rounds = len(table.log_granularity)
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
     located, resampled = table.locations(), table.locations(picks)
-    points = curve(table, resampled, confidence)
+    points = curve(table, resampled)
     target = math.log(threshold)
     monotone = monotone_curve(table, located[1])
     numbers: dict[str, Any] = {}
@@ -164,7 +162,7 @@ def estimate(
     ending: Ending = "budget"
     if table.start_share > MOST_START:
         pass  # of the little that is left beside start and end, nothing is known
-    elif _falls_through(table, located[1], resampled[1], target, confidence):
+    elif _falls_through(table, located[1], resampled[1], target):
         ending = "several_crossings"
     elif (monotone[1] < target).all():
         ending, numbers["metg"] = "never_reached", Interval(low=points[-1].granularity.value)
@@ -178,19 +176,19 @@ def estimate(
         found = crossing(table, picks, threshold)
         if found is not None:
             log_metg = found.metg.value
-            numbers = _numbers(found, table, confidence, best_rate, steady, seed)
+            numbers = _numbers(found, table, best_rate, steady, seed)
         clockless = crossing(table.at_one_clock(), picks, threshold)
         if clockless is not None:
             work = clockless.metg.plus(target)
-            at, numbers["work"] = work.value, work.interval(_rounds_at(table, log_metg), confidence).exp()
+            at, numbers["work"] = work.value, work.interval(_rounds_at(table, log_metg)).exp()
         numbers["iterations"] = math.exp(float(np.interp(at, table.log_work, np.log(table.iterations))))
         if rounds > 1 and not numbers["metg"].known:
             warnings.append(notice("no_bound"))
         warnings += _gap_warning(table, at)
-    numbers["start"] = _start(table, picks, confidence)
+    numbers["start"] = _start(table, picks)
     warnings += _start_warning(table) + _growth_warning(samples, longer)
     if floor_samples:
-        base = numbers["floor"] = floor(steady, confidence=confidence, resamples=resamples, seed=seed)
+        base = numbers["floor"] = floor(steady, resamples=resamples, seed=seed)
         if (numbers.get("metg", Interval()).value or math.inf) < base.number:
             warnings.append(notice("floor_above_metg", floor=base.number))
     return Metg(
@@ -208,7 +206,6 @@ def estimate(
 def _numbers(
     found: Crossing,
     table: Table,
-    confidence: float,
     best_rate: float | None,
     empty: Sequence[Sample],
     seed: int,
@@ -225,22 +222,20 @@ def _numbers(
     rests_on: dict[str, float | Interval] = {
         "systematic": found.metg.systematic,
         "inflation": found.metg.inflation,
-        "lasting": found.metg.lasting[0].half_width(confidence),
+        "lasting": found.metg.lasting[0].half_width(),
     }
     return rests_on | {
-        name: one.interval(rounds, confidence).exp()
-        for name, one in known.items()
-        if math.isfinite(one.value)
+        name: one.interval(rounds).exp() for name, one in known.items() if math.isfinite(one.value)
     }
 
 
-def _start(table: Table, picks: NDArray[np.int64], confidence: float) -> Interval:
+def _start(table: Table, picks: NDArray[np.int64]) -> Interval:
     """Start and end of a run, in seconds; nothing if that is not known."""
     start = table.start
     if not start.known:
         return Interval()
     told = int((~np.isnan(start.of_round)).sum())
-    found = interval(start.more(picks) + start.seconds, start.seconds, told, confidence)
+    found = interval(start.more(picks) + start.seconds, start.seconds, told)
     return found if found.low is None else replace(found, low=max(found.low, 0.0))
 
 
@@ -252,22 +247,22 @@ def _start_warning(table: Table) -> list[Notice]:
 
 
 def _growth_warning(samples: Sequence[Sample], longer: Sequence[Sample]) -> list[Notice]:
-    found = growth(samples, longer)
-    if found is None or (found.factor.low or 0.0) <= _GROWS:
+    factor = growth(samples, longer)
+    if (factor.low or 0.0) <= _GROWS:
         return []
-    return [notice("cost_grows", share=found.factor.number - 1.0, tasks=found.tasks)]
+    sizes = {one.iterations for one in samples if one.short}
+    tasks = median(one.tasks for one in samples if one.iterations in sizes and not one.short)
+    return [notice("cost_grows", share=factor.number - 1.0, tasks=round(tasks))]
 
 
-def _falls_through(
-    table: Table, efficiency: Floats, resampled: Floats, target: float, confidence: float
-) -> bool:
+def _falls_through(table: Table, efficiency: Floats, resampled: Floats, target: float) -> bool:
     """True if efficiency is surely above the threshold at one size and surely below at a larger one.
 
     Every curve begins below (a task of no work has efficiency 0), so that is a second crossing, also where
     the first lies below the sizes measured. Surely: an interval at the level shared between the sizes
     (Bonferroni) excludes the threshold, over enough rounds that the interval means what it says.
     """
-    shared = 1.0 - _SURELY * (1.0 - confidence) / len(efficiency)
+    shared = 1.0 - _SURELY * (1.0 - CONFIDENCE) / len(efficiency)
     above = False
     for k in np.flatnonzero(table.rounds >= FEW_ROUNDS):
         found = interval(resampled[:, k], float(efficiency[k]), int(table.rounds[k]), shared)

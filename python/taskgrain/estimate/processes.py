@@ -27,7 +27,7 @@ class Lasting:
     deviation: float = 0.0
     freedom: int = 1
 
-    def half_width(self, confidence: float) -> float:
+    def half_width(self, confidence: float = 0.95) -> float:
         """Of the interval with this confidence."""
         return student_quantile(0.5 + confidence / 2.0, self.freedom) * self.deviation
 

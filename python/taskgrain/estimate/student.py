@@ -1,20 +1,19 @@
-"""Student's t distribution for a whole number of degrees of freedom, and the normal distribution's tail.
+"""Student's t distribution for a whole number of degrees of freedom.
 
-Two functions of a library that takes half a second to import, which every command would pay.
+A library has it, too, but takes half a second to import, which every command would pay.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
+from statistics import fmean, stdev
+
+from taskgrain.words.interval import Interval
 
 _HALVINGS = 200
 """Enough for any double; the search ends where the middle is one of the ends."""
-
-
-def normal_cdf(x: float) -> float:
-    """The probability that a standard normal variable is at most `x`."""
-    return 0.5 * math.erfc(-x / math.sqrt(2.0))
 
 
 def student_cdf(t: float, freedom: int) -> float:
@@ -54,3 +53,10 @@ def student_quantile(probability: float, freedom: int) -> float:
             break
         low, high = (middle, high) if student_cdf(middle, freedom) < probability else (low, middle)
     return 0.5 * (low + high)
+
+
+def interval_of_mean(values: Sequence[float], more: float = 0.0) -> Interval:
+    """The mean of two values or more with its 95 % interval, which `more` is added to on either side."""
+    mean = fmean(values)
+    half = student_quantile(0.975, len(values) - 1) * stdev(values) / math.sqrt(len(values)) + more
+    return Interval(mean, mean - half, mean + half)

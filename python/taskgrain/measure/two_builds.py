@@ -155,7 +155,7 @@ class UntilDecided(MetgSearch):
 
     def everything(self) -> list[Sample]:
         """Returns the samples that all quantities rest on, those of the empty kernel too."""
-        return [*self.samples(), *self._counting((0, False))]
+        return [*self.samples(), *self._floor_samples()]
 
 
 class Judge:

@@ -39,10 +39,20 @@ def beside(line: RunLine, cores: int, disturbed: bool) -> float:
 
 
 @dataclass(frozen=True)
-class _Run:
-    phase: str
+class Counting:
+    """A run, with those of its repeats that others left alone, or with all."""
+
     samples: list[Sample]
     disturbed: bool
+    """True if they left none alone."""
+
+
+def counted(runs: Sequence[Counting]) -> list[Sample]:
+    """The samples of runs of one size: disturbed runs count only where there are too few others, and then
+    with a quick repeat."""
+    quiet = [run for run in runs if not run.disturbed]
+    used = quiet if len(quiet) >= FEWEST_ALONE else runs
+    return [sample for run in used for sample in ([quick(run.samples)] if run.disturbed else run.samples)]
 
 
 def counting(runs: Iterable[tuple[RunLine, int, float]]) -> list[Sample]:
@@ -50,24 +60,23 @@ def counting(runs: Iterable[tuple[RunLine, int, float]]) -> list[Sample]:
 
     Each run comes with the number of its round, which may tell sessions apart as that of its process does,
     and with the last rate of the reference before it, work per second and core, for runs that have none
-    beside them. A run that makes no sense is left out. Repeats that others disturbed do not count. A run of
-    which all were counts only where its size has too few others, and then only with a quick repeat.
+    beside them. A run that makes no sense is left out.
     """
-    known: dict[tuple[bool, int], list[_Run]] = defaultdict(list)
+    known: dict[tuple[bool, int], list[Counting]] = defaultdict(list)
     for line, number, rate in runs:
         run = _run(line, number, rate)
         if run is not None:
-            known[run.phase == _SHORT, run.samples[0].iterations].append(run)
-    telling = _telling({size: _counting(some) for (short, size), some in known.items() if short})
+            known[run.samples[0].short, run.samples[0].iterations].append(run)
+    telling = _telling({size: counted(some) for (short, size), some in known.items() if short})
     return [
         sample
         for (short, size), some in sorted(known.items())
         if not short or size == telling
-        for sample in _counting(some)
+        for sample in counted(some)
     ]
 
 
-def _run(line: RunLine, number: int, rate: float) -> _Run | None:
+def _run(line: RunLine, number: int, rate: float) -> Counting | None:
     seconds = [one for one in line.seconds if one is not None]
     tasks, cores, iterations = line.tasks, line.cores, line.iterations
     if not (line.phase and tasks and cores and iterations is not None) or len(seconds) != len(line.seconds):
@@ -83,13 +92,7 @@ def _run(line: RunLine, number: int, rate: float) -> _Run | None:
     size = 0 if line.phase == _FLOOR else iterations
     process = line.process or 0
     whole = Sample(size, number, 1.0, line.work or 0.0, tasks, cores, peak, process, line.phase == _SHORT)
-    return _Run(line.phase, [replace(whole, seconds=one) for one in alone or seconds], disturbed)
-
-
-def _counting(runs: Sequence[_Run]) -> list[Sample]:
-    quiet = [run for run in runs if not run.disturbed]
-    used = quiet if len(quiet) >= FEWEST_ALONE else runs
-    return [sample for run in used for sample in ([quick(run.samples)] if run.disturbed else run.samples)]
+    return Counting([replace(whole, seconds=one) for one in alone or seconds], disturbed)
 
 
 def _telling(shorts: dict[int, list[Sample]]) -> int | None:

@@ -1,13 +1,17 @@
-"""Student's distribution and the normal one, against scipy."""
+"""Student's distribution against scipy."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import ndtr, stdtr, stdtrit  # type: ignore[import-untyped,unused-ignore]
+from scipy.special import stdtr, stdtrit  # type: ignore[import-untyped,unused-ignore]
+from scipy.stats import sem  # type: ignore[import-untyped,unused-ignore]
+from scipy.stats import t as students
 
-from taskgrain.estimate.student import normal_cdf, student_cdf, student_quantile
+from taskgrain.estimate.student import interval_of_mean, student_cdf, student_quantile
+from taskgrain.words.interval import Interval
 
 FREEDOMS = st.integers(1, 500)
 
@@ -32,9 +36,10 @@ def test_few_and_very_many_degrees_of_freedom(freedom: int, probability: float) 
     assert student_quantile(probability, freedom) == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
-@given(st.floats(-30.0, 8.0))
-def test_the_normal_tail_is_that_of_scipy(x: float) -> None:
-    assert normal_cdf(x) == pytest.approx(float(ndtr(x)), rel=1e-11)
+def test_the_interval_of_a_mean_is_that_of_scipy() -> None:
+    values = [1.0, 2.0, 4.0]
+    low, high = students.interval(0.95, 2, loc=np.mean(values), scale=sem(values))
+    assert interval_of_mean(values, 0.5) == Interval(*map(pytest.approx, (7 / 3, low - 0.5, high + 0.5)))
 
 
 def test_what_is_no_probability_is_refused() -> None:

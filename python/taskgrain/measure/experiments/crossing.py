@@ -160,7 +160,7 @@ class CrossingSearch(Rounds):
         if set(self.sizes) - {p.iterations for p in verdict.curve}:
             return 0
         # Others may go away: the search waits some rounds for runs that they did not disturb.
-        rounds, alone = min(map(self._runs_of, sizes)), min(map(self._undisturbed, sizes))
+        rounds, alone = min(len(self._runs[n, False]) for n in sizes), min(map(self._undisturbed, sizes))
         return rounds if self._round >= _PATIENT else min(rounds, alone + 1)
 
     def _move_short(self, crossing: float) -> None:

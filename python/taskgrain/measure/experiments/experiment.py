@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Literal
 
 from numpy.typing import ArrayLike
@@ -53,7 +53,6 @@ class CellSettings:
     """The settings of a search. Times in seconds."""
 
     threshold: float = Settings.threshold
-    confidence: float = 0.95
     precision: float = Settings.precision  # relative half-width of the interval
     min_rounds: int = Settings.min_rounds
     max_rounds: int = Settings.max_rounds
@@ -69,39 +68,27 @@ class CellSettings:
     max_tasks: int = 2**26  # of one run
     max_task_seconds: float = 1.0  # coarser tasks are not tried
     resamples: int = 1000
-    search_resamples: int = (
-        200  # while the search goes on, where the interval only has to say when it may end
-    )
+    search_resamples: int = 200  # while it goes on, where the interval only has to say when it may end
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("threshold", "confidence"):
-            if not 0.0 < getattr(self, name) < 1.0:
-                raise ValueError(f"{name} must lie between 0 and 1, not {getattr(self, name)}")
+        if not 0.0 < self.threshold < 1.0:
+            raise ValueError(f"threshold must lie between 0 and 1, not {self.threshold}")
         for name in ("precision", "run_seconds", "max_task_seconds"):
             if not getattr(self, name) > 0.0:
                 raise ValueError(f"{name} must be positive, not {getattr(self, name)}")
-        for name in ("min_rounds", "repeats", "first_iterations", "min_steps", "resamples"):
-            if getattr(self, name) < 1:
+        for name in ("min_rounds", "repeats", "first_iterations", "min_steps", "resamples", "steps"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if self.steps is not None and self.steps < 1:
-            raise ValueError(f"steps must be at least 1, not {self.steps}")
         if self.max_rounds < self.min_rounds or self.max_steps < self.min_steps or self.warmup < 0:
             raise ValueError("max_rounds >= min_rounds, max_steps >= min_steps and warmup >= 0 must hold")
 
     @classmethod
     def of(cls, settings: Settings) -> CellSettings:
         """Returns what a study's settings ask of each cell."""
-        return cls(
-            threshold=settings.threshold,
-            precision=settings.precision,
-            min_rounds=settings.min_rounds,
-            max_rounds=settings.max_rounds,
-            repeats=settings.repeats,
-            steps=settings.steps or None,
-            first_iterations=settings.first_iterations,
-            task_seconds=settings.task_seconds,
-        )
+        shared = [one.name for one in fields(cls) if hasattr(settings, one.name)]
+        given = {name: getattr(settings, name) for name in shared}
+        return cls(**given | {"steps": settings.steps or None})
 
     def first_request(self, number: int = 0) -> Request:
         """The run that only finds out how long a run takes: on a slow system even this may be seconds."""
@@ -188,30 +175,20 @@ class Experiment(ABC):
         share of the run's time for which others left it alone: the samples are those repeats, or all of them
         if it is 0. Only `request.key` has to be that of a pending request, or of one that was, and has become
         shorter: one made from a stored line does, in any order within a round. The samples' own `round` is
-        not looked at. Raises ValueError,
-        and changes nothing, for a run that was not asked for, for one without samples, and for times not
-        positive.
+        not looked at. Raises ValueError, and changes nothing, for a run that was not asked for, for one
+        without samples, and for times not positive.
         """
         pending = next((r for r in self._pending if _answers(request, r)), None)
         if pending is None:
             asked = ", ".join(str(r.key) for r in self._pending) or "nothing"
-            raise ValueError(
-                f"run {request.key} (phase, round, iterations, steps) was not asked for, but {asked}"
-            )
+            raise ValueError(f"run {request.key} was not asked for, but {asked}")
         if not samples or not all(s.seconds > 0.0 and s.tasks > 0 and s.cores > 0 for s in samples):
             raise ValueError(f"no samples, or samples without time or tasks, for the run {request.key}")
         last = peak_beside(reference)  # raises before anything has changed
         self._pending.remove(pending)
-        told = [
-            replace(
-                s,
-                iterations=pending.iterations,
-                round=pending.round,
-                peak=last if math.isnan(s.peak) else s.peak,
-                short=pending.phase == "start",
-            )
-            for s in samples
-        ]
+        n, number, short = pending.iterations, pending.round, pending.phase == "start"
+        told = [replace(s, iterations=n, round=number, short=short) for s in samples]
+        told = [replace(s, peak=last) if math.isnan(s.peak) else s for s in told]
         self._take(replace(pending, steps=request.steps), told, alone)
 
     @abstractmethod

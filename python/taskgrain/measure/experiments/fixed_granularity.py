@@ -102,13 +102,13 @@ class FixedGranularity(Rounds):
 
     def _efficiencies(self, resamples: int) -> Curve:
         s = self.settings
-        return efficiencies(self.samples(), confidence=s.confidence, resamples=resamples, seed=s.seed)
+        return efficiencies(self.samples(), resamples=resamples, seed=s.seed)
 
     def result(self, reference: ArrayLike, out_of_budget: bool = False) -> Metg:
         """The efficiencies are the curve; METG has no number. `at` is the ending of what was measured to its
         end; a curve before that, or none, ends in `budget`. Raises ValueError before the first answer."""
         s = self.settings
-        measured = any(not short for _, short in (*self._runs, *self._disturbed))
+        measured = any(not short for _, short in self._runs)
         samples = self.samples() if measured else self._first
         if not samples:
             raise ValueError("nothing was told yet")

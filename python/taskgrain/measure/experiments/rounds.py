@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections import defaultdict
 from collections.abc import Sequence
 from statistics import fmean, median
 from typing import ClassVar, Literal
@@ -23,7 +24,7 @@ from taskgrain.estimate.metg import Metg, estimate
 from taskgrain.estimate.sample import Sample, quick
 from taskgrain.estimate.start import FEWEST_ROUNDS
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Phase, Request
-from taskgrain.results.samples import FEWEST_ALONE
+from taskgrain.results.samples import Counting, counted
 from taskgrain.words.warnings import Notice, notice
 
 _SELDOM = 3
@@ -70,9 +71,8 @@ class Rounds(Experiment):
         """A repeat lasts so many times shorter than asked, and a run has more of them, by the root of it."""
         self._alone: list[float] = []
         """Of each run of this round and length the share of its time for which others left it alone."""
-        self._runs: dict[_Of, list[list[Sample]]] = {}
+        self._runs: dict[_Of, list[Counting]] = defaultdict(list)
         self._longer: list[Sample] = []  # of runs that nobody disturbed
-        self._disturbed: dict[_Of, list[list[Sample]]] = {}  # runs that others disturbed
         self._seconds: dict[int, float] = {}  # of one repeat at each size
         self._planned: dict[int, int] = {}  # its steps
         self._per_step = 0.0  # tasks, of the last run with many steps
@@ -117,8 +117,7 @@ class Rounds(Experiment):
         elif short and abs(samples[0].tasks / request.steps / self._per_step - 1.0) > _FULL:
             self._shorts = []
         else:
-            runs = self._disturbed if disturbed else self._runs
-            runs.setdefault((request.iterations, short), []).append(counting)
+            self._runs[request.iterations, short].append(Counting(counting, disturbed))
         if not short and not longer:
             self._seconds[request.iterations] = median(s.seconds for s in counting)
             self._planned[request.iterations] = request.steps
@@ -203,27 +202,20 @@ class Rounds(Experiment):
     # -- samples ------------------------------------------------------------------------------------------
 
     def samples(self) -> list[Sample]:
-        measured = sorted({of for of in (*self._runs, *self._disturbed) if of[0]})
-        told = [of for of in measured if of in ((of[0], False), (self._telling(), True))]
-        return [sample for of in told for sample in self._counting(of)]
+        telling = self._telling()
+        told = sorted((n, short) for n, short in self._runs if n and (not short or n == telling))
+        return [sample for of in told for sample in counted(self._runs[of])]
 
-    def _counting(self, of: _Of) -> list[Sample]:
-        """The samples of such runs: disturbed ones count only where there are too few others."""
-        runs, disturbed = self._runs.get(of, []), self._disturbed.get(of, [])
-        used = runs if len(runs) >= FEWEST_ALONE else runs + disturbed
-        return [sample for run in used for sample in run]
+    def _floor_samples(self) -> list[Sample]:
+        return counted(self._runs.get((0, False), []))
 
     def _rounds_of(self, iterations: int, short: bool = False) -> int:
         """Rounds that count of a size."""
-        return len({sample.round for sample in self._counting((iterations, short))})
-
-    def _runs_of(self, iterations: int) -> int:
-        """Runs of a size, disturbed or not."""
-        return self._undisturbed(iterations) + len(self._disturbed.get((iterations, False), []))
+        return len({sample.round for sample in counted(self._runs.get((iterations, short), []))})
 
     def _undisturbed(self, iterations: int) -> int:
         """Runs of a size that nobody disturbed."""
-        return len(self._runs.get((iterations, False), []))
+        return sum(not run.disturbed for run in self._runs.get((iterations, False), []))
 
     def _telling(self) -> int | None:
         """The size whose short runs tell start and end: the last one with enough of them."""
@@ -235,10 +227,9 @@ class Rounds(Experiment):
         return estimate(
             samples,
             threshold=s.threshold,
-            confidence=s.confidence,
             resamples=resamples,
             seed=s.seed,
-            floor_samples=self._counting((0, False)),
+            floor_samples=self._floor_samples(),
             longer=self._longer,
             best_rate=best,
         )
