@@ -120,19 +120,16 @@ def _floor(
 def _at(
     table: Table, quantity: Quantity, picks: NDArray[np.int64], iterations: int, log_cores: float
 ) -> BootstrapSample | None:
-    (columns,) = np.nonzero(table.iterations == iterations)
-    if not len(columns):
+    column = np.flatnonzero(table.iterations == iterations)
+    if not len(column):
         return None
-    column = int(columns[0])
     which = 0 if quantity == "rate" else 1
-    value = float(table.locations()[which][column])
-    draws = table.locations(picks)[which][:, column]
-    off = (table.log_granularity, table.log_efficiency)[which][:, [column]] - value
-    kept = (lasting(off, table.process),)
-    if which == 1:
-        return BootstrapSample(value, draws, off, kept)
-    # A rate, of work that both share: the same work in a shorter time.
-    return BootstrapSample(log_cores - value, log_cores - draws, -off, kept)
+    value = float(table.locations()[which][column[0]])
+    draws = table.locations(picks)[which][:, column[0]]
+    off = (table.log_granularity, table.log_efficiency)[which][:, column] - value
+    if quantity == "rate":  # of work that both share: the same work in a shorter time
+        value, draws = log_cores - value, log_cores - draws
+    return BootstrapSample(value, draws, off if which else -off, (lasting(off, table.process),))
 
 
 @dataclass(frozen=True)
@@ -156,19 +153,17 @@ def log_estimate(
     threshold: float = 0.5,
     iterations: int | None = None,
     resamples: int = 1000,
-    seed: int = 0,
     at_one_clock: bool = False,
 ) -> LogEstimate | None:
     """The quantity and what its rounds scatter by; None where the samples have no such number.
 
-    With `at_one_clock`, a time is what a core of the reference does in it.
-
-    Raises ValueError for samples that make no sense.
+    With `at_one_clock`, a time is what a core of the reference does in it. Raises ValueError for samples that
+    make no sense.
     """
     rounds = rounds_of(samples, quantity, iterations)
     if not rounds:
         return None
-    picks = picked_rounds(len(rounds), resamples, np.random.default_rng(seed))
+    picks = picked_rounds(len(rounds), resamples, np.random.default_rng(0))
     found = bootstrap_sample(
         samples, quantity, rounds, picks, threshold, iterations, at_one_clock=at_one_clock
     )

@@ -66,10 +66,6 @@ class Start:
             return np.zeros(len(picks))
         return _seconds(self.of_round[picks]) - self.seconds
 
-    def draws(self, picks: NDArray[np.int64]) -> Floats:
-        """The seconds of each resample."""
-        return self.more(picks) + self.seconds
-
     def without(self, samples: Sequence[Sample]) -> list[Sample]:
         """The samples as if their runs had neither start nor end.
 

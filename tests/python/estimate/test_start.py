@@ -28,7 +28,7 @@ def test_two_lengths_tell_start_and_end(share: float) -> None:
 
 def test_it_is_known_ten_times_better_than_a_run() -> None:
     start = found(0.1 * RUN, Noise(run=0.05))
-    draws = start.draws(np.random.default_rng(0).integers(0, ROUNDS, (500, ROUNDS)))
+    draws = start.more(np.random.default_rng(0).integers(0, ROUNDS, (500, ROUNDS)))
     assert start.seconds == pytest.approx(0.1 * RUN, abs=0.02 * RUN)
     assert draws.std() < 0.007 * RUN, "that of a run's location is 0.05 / sqrt(12) = 0.014"
 

@@ -78,5 +78,5 @@ def test_start_and_end_of_a_run_are_taken_off_and_their_error_is_in_the_resample
     assert table.start.seconds == pytest.approx(start, rel=0.05)
     assert np.exp(table.locations()[1][2]) == pytest.approx(0.5, rel=0.03), "a fifth too low with the start"
     picks = picked_rounds(12, 400, np.random.default_rng(0))
-    drawn, seconds = table.locations(picks)[0], table.start.draws(picks)
+    drawn, seconds = table.locations(picks)[0], table.start.more(picks) + table.start.seconds
     assert np.corrcoef(drawn[:, 2], seconds)[0, 1] < -0.3, "the more the start takes, the less is left"

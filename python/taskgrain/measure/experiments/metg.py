@@ -38,16 +38,11 @@ class MetgSearch(CrossingSearch):
         joined = min(self._round, FEW_ROUNDS)  # sizes added before must count before more are
         if self._round < _SETTLED_ROUNDS or min(map(self._rounds_of, self.sizes)) < joined:
             return []
-        first, last = verdict.curve[0], verdict.curve[-1]
         most = self._bracket.largest_allowed()
-        if verdict.ending == "always_reached":
-            aim = max(
-                crossing_of(first.iterations, first.efficiency.number, s.threshold), first.iterations / _FAR
-            )
-        elif verdict.ending == "never_reached":
-            aim = min(
-                crossing_of(last.iterations, last.efficiency.number, s.threshold), last.iterations * _FAR
-            )
+        if verdict.ending in ("always_reached", "never_reached"):
+            end = verdict.curve[0 if verdict.ending == "always_reached" else -1]
+            aim = crossing_of(end.iterations, end.efficiency.number, s.threshold)
+            aim = min(max(aim, end.iterations / _FAR), end.iterations * _FAR)
         elif verdict.iterations is not None:
             aim = verdict.iterations
             low = max((n for n in self.sizes if n <= aim), default=self.sizes[0])
