@@ -127,7 +127,7 @@ def measure(
     launches = {
         DriverName(name, n): one
         for n in counts
-        for name, one in launches_of(systems, cores[: n or None]).items()
+        for name, one in _launches(systems, cores[: n or None]).items()
     }
     with contextlib.ExitStack() as stack:
         folder = output or Path(stack.enter_context(_thrown_away()))
@@ -221,7 +221,7 @@ def _compared(cells: Sequence[StoredCell]) -> bool:
     return bool(others or not known) and all(a is b or a.ratio_to(b.name) for a in known for b in others)
 
 
-def launches_of(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Launch]:
+def _launches(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Launch]:
     """Returns how to start the systems and their references, by name. Raises `UsageError` if it cannot be."""
     found = {one.name: one.launch(cores) for one in systems} | {REFERENCE: reference_launch(cores)}
     for one in systems:

@@ -9,7 +9,7 @@ from typing import Any
 from taskgrain._core import InvalidSpec, Run, Unsupported
 from taskgrain.drive.environment import stored
 from taskgrain.drive.system import System
-from taskgrain.measure.call import checked_cells, launches_of
+from taskgrain.measure.call import checked_cells
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.rounds import LONGER, LONGER_ROUNDS
 from taskgrain.measure.experiments.table import experiment_named
@@ -31,14 +31,13 @@ Plan = dict[str, Any]
 
 
 def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan:
-    """Foretells a study. Raises what the study itself does before its first run."""
+    """Foretells a study. Raises what the study itself does for its cells."""
     settings = CellSettings.of(study.settings)
     experiment = experiment_named(study.settings.experiment, study.settings_named("experiment"))
     plan = _plan(systems, cores)
     for cell in checked_cells(study, systems, len(cores)):
         seconds = cell_seconds(cell.workload, experiment, settings, cell.workload.cores or len(cores))
         plan["cells"].append({"cell": cell.name, "seconds": seconds})
-    launches_of(systems, cores)
     return plan | {
         "seconds": sum(cell["seconds"] for cell in plan["cells"]),
         "budget": study.settings.budget or None,
@@ -54,7 +53,7 @@ def run(
     try:
         Run(json.dumps(request))
     except InvalidSpec as error:
-        raise UsageError("; ".join(f"{system.name}: {error}" for system in systems)) from None
+        raise UsageError(f"{', '.join(one.name for one in systems)}: {error}") from None
     except Unsupported:  # the run says so, and is no error of the user's
         pass
     cells = [{"cell": f"{system.name}/{workload.name}", "seconds": None} for system in systems]

@@ -46,14 +46,6 @@ def test_refuses_what_the_measurement_refuses(
     assert (result.code, result.out) == (2, "") and said in result.err
 
 
-def test_needs_the_reference_as_the_study_does(
-    taskgrain: Command, systems: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TASKGRAIN_REFERENCE", "/nowhere")
-    result = taskgrain("metg", "--systems", systems, "--dry-run")
-    assert (result.code, result.out) == (2, "") and "/nowhere: is missing or no program" in result.err
-
-
 def test_knows_budgets(taskgrain: Command, systems: Path, tmp_path: Path) -> None:
     study = tmp_path / "s.toml"
     study.write_text('systems = "fast"\npatterns = ["dom", "fft"]\nbudget = "10m"\n')
