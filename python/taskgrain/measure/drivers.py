@@ -12,9 +12,11 @@ from typing import TypeVar
 from taskgrain.drive.answers import DriverError, OutOfTime, Ready
 from taskgrain.drive.launch.local import fill
 from taskgrain.drive.system import REFERENCE
+from taskgrain.machine.restrictions import restrictions
 from taskgrain.measure.crew import Crew
 from taskgrain.measure.driver import Driver, DriverName
 from taskgrain.measure.plan import Plan
+from taskgrain.words import quantity
 from taskgrain.words.errors import TaskgrainError, UsageError
 
 T = TypeVar("T")
@@ -58,11 +60,19 @@ class Drivers:
                 driver.kill()
                 if isinstance(error, DriverError):
                     error.at_start = True
+                if isinstance(error, OutOfTime):
+                    self._tell_silence(name, self._plan.clock() - begin)
                 raise
             crew.took(begin, self._plan.clock())
             for warning in self.ready[name].warnings if first else ():
                 self._plan.reporter.note(f"{name}: {warning.text}")
         return driver
+
+    def _tell_silence(self, name: DriverName, waited: float) -> None:
+        """Names who used up a budget without a word: all cells of its workload end with it."""
+        short = "".join(f"; short here: {one}" for one in restrictions())
+        after = quantity.seconds(waited)
+        self._plan.reporter.note(f"{name}: had not answered {after} after its start; the budget ended{short}")
 
     def number(self, name: DriverName) -> int:
         """Which of the processes that were started serves, from 1."""

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from simulated_world import Simulated, World
 
-from taskgrain.drive.answers import DriverError, Ready
+from taskgrain.drive.answers import DriverError, OutOfTime, Ready
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import REFERENCE, System
@@ -126,6 +126,18 @@ def test_a_driver_goes_on_if_a_fresh_one_does_not_start(fault: str) -> None:
     assert own.get(FAST) is first and first.alive and world.started == {"fast": 2}
     assert world.now - begin < 100 * 0.1 + 0.5 and not world.awake
     assert len(said) == 1 and said[0].startswith("fast: could not be started afresh, and goes on as it is: ")
+
+
+def test_a_driver_that_is_silent_until_the_budget_ends_is_named() -> None:
+    world, notes = World(), Notes()
+    world.hanging.add("fast")
+    own = Drivers(
+        Plan([], {}, Settings(), world.make, clock=lambda: world.now, reporter=notes), lambda: 5.0 - world.now
+    )
+    with pytest.raises(OutOfTime):
+        own.get(FAST)
+    assert len(notes.said) == 1
+    assert notes.said[0].startswith("fast: had not answered 5.00 s after its start; the budget ended")
 
 
 def test_at_the_end_of_the_budget_a_fresh_start_is_given_up_in_silence() -> None:
