@@ -9,8 +9,8 @@
 namespace taskgrain::rt {
 
 /// The cores of this machine, in an order in which those that share a cache are neighbours. Each is the list of its
-/// processors that this process may use, as the operating system counts them; in a task, also those that its thread might
-/// use before it was bound.
+/// processors that this process may use, as the operating system counts them; in a task, also those that its thread
+/// might use before it was bound.
 std::vector<std::vector<int>> usable_cores();
 
 /// Binds the calling thread to a processor while it lives; then the thread may run where it might before.
@@ -26,12 +26,12 @@ class [[nodiscard]] Pinned {
   friend class Unpinned;
 
   std::vector<int> before_;  // empty if it has changed nothing
-  const Pinned* outer_;
+  Pinned* outer_;
 };
 
 /// Lets the calling thread run where it might before it was bound, while it lives. Threads that it starts meanwhile may
-/// run there, too: otherwise a thread that a task starts (`std::async`, an OpenMP team, a threaded BLAS) inherits the one
-/// processor of its worker. Does nothing in a thread that is not bound.
+/// run there, too: otherwise a thread that a task starts (`std::async`, an OpenMP team, a threaded BLAS) inherits the
+/// one processor of its worker. Does nothing in a thread that is not bound.
 class [[nodiscard]] Unpinned {
  public:
   Unpinned();

@@ -112,7 +112,7 @@ def _command(table: _Table, key: str) -> tuple[str, ...]:
 
 
 def _ranks(table: _Table, command: Sequence[str], inherited: str = "") -> str:
-    """What there is a rank for. A command that starts ranks itself is the old way, and asks for none."""
+    """Reads `ranks`. Raises `InputError` where the command starts ranks itself, which is the old way."""
     ranks = table.text("ranks", ("core", "node")) or inherited
     if ranks and mpirun.begins(command):
         allowed = "the driver's own command, as `ranks` has a launcher start it"

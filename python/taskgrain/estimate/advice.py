@@ -159,7 +159,7 @@ def _unsure(works: Floats, at: float) -> float:
 
 
 def _agreeing(least: Interval, work: float, verdict: Verdict) -> Interval:
-    """The work that is needed, which says no more and no less than the verdict on the task time itself."""
+    """The work that is needed, so that it does not contradict the verdict on the task time."""
     value, low, high = least.value, least.low, least.high
     if verdict == "yes":
         high = work if high is None else min(high, work)
@@ -167,7 +167,7 @@ def _agreeing(least: Interval, work: float, verdict: Verdict) -> Interval:
     if verdict == "no":
         low = work if low is None else max(low, work)
         return Interval(value if value is not None and value >= work else None, low, high)
-    # The sizes around it may tell more than the runs at this time, which were noisy: the careful one counts.
+    # The sizes around it may decide what the noisy runs at this time do not: then nothing is decided.
     return Interval(
         value,
         None if low is None or low >= work else low,

@@ -98,11 +98,6 @@ def _earlier(name: str, build: str, machine: str | None) -> str:
     return f"{name}{_SIGN}{build[:_SHOWN]}{f'.{machine[:_SHOWN]}' if machine else ''}"
 
 
-def of_other_machine(system: str) -> bool:
-    """Tells whether a name from `_earlier` is that of a system on another machine."""
-    return "." in system.rpartition(_SIGN)[2] and _SIGN in system
-
-
 def _placed(line: Line, names: Mapping[str, str], replaced: set[str]) -> Placed:
     """A line under the name that its system or reference has among `names`, if it is of an earlier build."""
     if isinstance(line, RatioLine) and line.to:

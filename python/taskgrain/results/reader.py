@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from taskgrain.results import values
-from taskgrain.results.builds import of_other_machine, placed
+from taskgrain.results.builds import elsewhere, placed
 from taskgrain.results.lines import SCHEMA, CellLine, FailureLine, Line, MetgLine, OfCell, UnknownLine
 from taskgrain.results.parse import Odd, from_json
 from taskgrain.words.errors import UsageError
@@ -83,7 +83,7 @@ class Contents:
     def elsewhere(self) -> list[str]:
         """A sentence on the systems that were measured on another machine than that of the last session."""
         systems = (line.cell.partition("/")[0] for line in self.shown if isinstance(line, OfCell))
-        found = [one for one in dict.fromkeys(systems) if of_other_machine(one)]
+        found = [one for one in dict.fromkeys(systems) if elsewhere(one)]
         return [f"measured on another machine than the others: {_listed(found)}"] if found else []
 
     def warnings(self) -> list[str]:

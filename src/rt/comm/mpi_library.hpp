@@ -20,8 +20,8 @@ void check_mpi(const char* call, int code);
 /// less, only MPI's main thread polls.
 class MpiLibrary {
  public:
-  /// \throws UsageError  the level is MPI_THREAD_SINGLE, or MPI_THREAD_FUNNELED and this is another thread than MPI's, or
-  ///   MPI has been finalised
+  /// \throws UsageError  the level is MPI_THREAD_SINGLE, or MPI_THREAD_FUNNELED and this is another thread than MPI's,
+  ///   or MPI has been finalised
   MpiLibrary();
   ~MpiLibrary();
   MpiLibrary(const MpiLibrary&) = delete;

@@ -66,7 +66,7 @@ std::vector<int> bound_to() {
 }
 
 /// The last binding of this thread that lives.
-constinit thread_local const Pinned* innermost = nullptr;
+constinit thread_local Pinned* innermost = nullptr;
 
 }  // namespace
 
@@ -126,7 +126,11 @@ Pinned::Pinned(int processor) : outer_(innermost) {
 }
 
 Pinned::~Pinned() {
-  innermost = outer_;
+  for (Pinned** link = &innermost; *link != nullptr; link = &(*link)->outer_) {  // mostly the innermost, at once
+    if (*link != this) continue;
+    *link = outer_;
+    break;
+  }
   if (!before_.empty()) bind_to(before_);
 }
 

@@ -62,13 +62,13 @@ class Engine::First {
   bool is_first_ = false;
 };
 
-/// What a task has left in the floating-point environment, such as a rounding mode, ends with the wait that ran it.
-class KeepsRounding {
+/// What a task has left in the floating-point environment ends with the wait that ran it: a rounding mode, and flags.
+class KeepsFloatingPoint {
  public:
-  KeepsRounding() { std::fegetenv(&before_); }
-  ~KeepsRounding() { std::fesetenv(&before_); }
-  KeepsRounding(const KeepsRounding&) = delete;
-  KeepsRounding& operator=(const KeepsRounding&) = delete;
+  KeepsFloatingPoint() { std::fegetenv(&before_); }
+  ~KeepsFloatingPoint() { std::fesetenv(&before_); }
+  KeepsFloatingPoint(const KeepsFloatingPoint&) = delete;
+  KeepsFloatingPoint& operator=(const KeepsFloatingPoint&) = delete;
 
  private:
   std::fenv_t before_;
@@ -81,7 +81,7 @@ bool Engine::wait_until(const Done& done, const Over& over) {
   if (!is_first) return true;
   Worker& first = *workers_[0];
   const Role role(Worker::current_, &first);
-  const KeepsRounding keeps_rounding;
+  const KeepsFloatingPoint keeps_floating_point;
   const auto leave = [](Worker* worker) { worker->leave(); };
   const std::unique_ptr<Worker, decltype(leave)> leaves(&first, leave);
   std::optional<Pinned> pinned;

@@ -54,7 +54,7 @@ class Attributes {
 void Engine::start_threads() {
   starting_ = 1;
   {
-    const Unpinned unpinned;  // perhaps a task of another runtime makes this one; its pin is none of theirs
+    const Unpinned unpinned;  // a task of another runtime may make this one, and these threads would inherit its pin
     start_below(0);
   }
   started();

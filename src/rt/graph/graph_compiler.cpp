@@ -166,12 +166,12 @@ void Compiler::refuse_cycle(const std::vector<std::uint32_t>& before) const {
                    (cycle.size() > most ? "…" : text(cycle.back())));
 }
 
-/// Leaves out a → c where there are a → b → c. Looks at no more edges than `looks` for each edge of the graph, so that the
-/// time stays linear; what a node leaves of its share is for those after it.
+/// Leaves out a → c where there are a → b → c. Looks at no more edges than `looks` for each edge of the graph, so that
+/// the time stays linear; what a node leaves of its share is for those after it.
 void Compiler::leave_out_implied() {
   constexpr std::size_t looks = 64;
   constexpr std::uint32_t none = UINT32_MAX;
-  std::vector<std::uint32_t> after(size(), none), implied(size(), none);  // [c] = the last a with a → c; with a → b → c
+  std::vector<std::uint32_t> after(size(), none), implied(size(), none);  // [c]: the last a with a → c; a → b → c
   std::vector<std::uint32_t> between;
   std::size_t budget = 0;
   for (std::uint32_t a = 0; a < size(); ++a) {

@@ -151,8 +151,8 @@ class Engine {
   void started() noexcept;
   /// Keeps the exception that is being handled: why a thread could not start.
   void note_failed_start() noexcept;
-  /// Whether everything is done: no worker has work, no message is under way, and there is no hold of the runtime nor of
-  /// a flow. Only worker 0 asks.
+  /// Whether everything is done: no worker has work, no message is under way, and there is no hold of the runtime nor
+  /// of a flow. Only worker 0 asks.
   /// \param alone  of the holds of flows only those of this one count
   bool quiescent(const Handler* alone = nullptr) noexcept;
   bool held(const Handler* alone) const noexcept {

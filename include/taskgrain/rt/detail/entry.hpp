@@ -109,7 +109,7 @@ class Handler {
   friend class Handlers;
 
   std::uint32_t number_ = UINT32_MAX;
-  // Workers drop what comes while it is true, so some fulfilments of a task may come in before and others be dropped:
+  // Workers drop what comes while it is true. A task may have got some of its fulfilments before, and lose the others:
   //   not failed  =>  no fulfilment of a task that waits was dropped.
   // Set by who fails it first. Reset only by `settle`, under the engine's mutex `settling_`, after it has seen, in this
   // order: failed, then idle (nothing that began before the failure is on its way, and what begins now is dropped

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What is not destroyed: what a process that was forked has of its parent's runtimes, which is their memory and none of
-/// their threads; and what a task of its own is to destroy, as when it calls `exit`.
+/// What is not destroyed. A process that was forked has the memory of its parent's runtimes, and none of their threads.
+/// And a task that calls `exit` is to destroy the runtime that runs it.
 
 #include <atomic>
 #include <memory>

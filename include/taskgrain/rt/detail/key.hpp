@@ -107,8 +107,8 @@ std::uint64_t word_of(const K& key) noexcept {
   }
 }
 
-/// The worker of a key, if the user does not say: 0 … workers - 1. One more product, or the keys of a worker would share
-/// the high bits of their hashes; if they are larger than a word, they would lie in one part of its table.
+/// The worker of a key, if the user does not say: 0 … workers - 1. Without one more product the keys of a worker would
+/// share the high bits of their hashes, and keys larger than a word would lie in one part of its table.
 /// \pre 0 < workers < 2^32
 template <typename K>
 std::uint64_t worker_of_key(const K& key, std::uint64_t workers) noexcept {

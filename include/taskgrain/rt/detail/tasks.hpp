@@ -55,8 +55,8 @@ concept WithNumber = requires(const T& tasks, KeyOf<K> key) {
   { tasks.number(key) } -> std::convertible_to<std::size_t>;
 };
 
-/// Whether what an object has by one of these names can be called as it must be; a member that cannot would be left out in
-/// silence. (One with another name is the user's own.)
+/// Whether what an object has by one of these names can be called as it must be: a member that cannot would be left out
+/// in silence, as a template or one of several overloads still is. One with another name is the user's own.
 template <typename T, typename K>
 constexpr bool worker_is_right = WithWorker<T, K> || !requires { &T::worker; };
 template <typename T, typename K>

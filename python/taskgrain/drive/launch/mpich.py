@@ -13,5 +13,6 @@ def _options(ranks: Ranks) -> Sequence[str]:
     return ("-n", f"{ranks.count}", *hosts, "-bind-to", "none")
 
 
-# Under its name PATH may have Open MPI's, which then has to start its ranks, or nobody learns what is wrong.
+# PATH may have an Open MPI by this name, which as root refuses to start without its variables. With them its
+# ranks start, do not find each other, and the error says so.
 MPICH = Launcher("mpich", ("mpiexec.mpich", "mpiexec.hydra"), _options, openmpi.variables)

@@ -140,7 +140,17 @@ TEST(Unpinned, LetsWhatATaskStartsRunWhereTheProcessMay) {
   });
 }
 
-TEST(Unpinned, IsWhoMakesARuntimeInATask) {
+TEST(Pinned, MayEndInAnotherOrderThanTheyBegan) {
+  const std::set<int> before = allowed();
+  auto first = std::make_unique<Pinned>(*before.begin()), second = std::make_unique<Pinned>(*before.rbegin());
+  first.reset();
+  EXPECT_EQ(usable_cores().size(), before.size()) << "it looks at the pins that are left";
+  second.reset();
+  const Pinned third(*before.begin());
+  EXPECT_THAT(allowed(), ElementsAre(*before.begin()));
+}
+
+TEST(Unpinned, IsTheThreadThatMakesARuntimeInATask) {
   const std::set<int> before = allowed();
   const Runtime usual;
   Runtime outer({.cores = {*before.begin()}});
