@@ -231,19 +231,19 @@ class Execution {
 
  private:
   bool inputs_hold(const Graph& graph, std::int64_t step, std::int64_t point,
-                   std::span<const std::byte* const> inputs) const;
+                   const std::span<const std::byte* const>& inputs) const;
   bool holds(const Graph& graph, const std::byte* data, Cell expected) const;
   void refuse(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point);
   void begin_again(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point);
   void look_again(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
-                  std::span<const std::byte* const> inputs);
+                  const std::span<const std::byte* const>& inputs);
   void end_disturbed(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point);
   Accounts disturbed_accounts() const;
   std::optional<Violation> verify_disturbed() const;
   void record_input(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
                     std::int64_t input, Cell expected, Cell got) const;
   void record_inputs(ThreadContext& context, const Graph& graph, std::int64_t step, std::int64_t point,
-                     std::span<const std::byte* const> inputs) const;
+                     const std::span<const std::byte* const>& inputs) const;
 
   std::vector<Graph> graphs_;
   std::vector<Kernel> kernels_;
