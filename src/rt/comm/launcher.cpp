@@ -86,7 +86,7 @@ std::vector<pid_t> children() {
 class Launcher {
  public:
   explicit Launcher(const Launch& what)
-      : what_(what), descriptor_(Segment::make(what.ranks)), segment_(descriptor_.get(), Segment::onlooker) {
+      : what_(what), descriptor_(Segment::make(what.ranks)), segment_(descriptor_.get(), Segment::observer) {
     // Children of ranks that have ended become ours.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     signal(SIGCHLD, SIG_DFL);  // it may be ignored, and then nobody learns how children end
@@ -232,10 +232,10 @@ class Launcher {
     std::string said;
     const RankBlock& block = segment_.block(end.rank);
     if (block.blames.load() != 0)
-      said =
-          ", because rank " + std::to_string(block.blames.load() - 1) + " has failed: " + segment_.last_words(end.rank);
-    else if (block.speaker.load() == RankBlock::itself)
-      said = ": " + segment_.last_words(end.rank);
+      said = ", because rank " + std::to_string(block.blames.load() - 1) +
+             " has failed: " + segment_.failure_reason(end.rank);
+    else if (block.reason_writer.load() == RankBlock::itself)
+      said = ": " + segment_.failure_reason(end.rank);
     std::cerr << "taskgrain-run: rank " + std::to_string(end.rank) + " (process " + std::to_string(process) + ") " +
                      end.how() + said + "\n";
   }

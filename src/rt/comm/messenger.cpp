@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "engine/message_of.hpp"
-#include "messenger_turn.hpp"
+#include "messenger_poll_guard.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 
 namespace taskgrain::rt::detail {
@@ -37,7 +37,7 @@ Reader arguments_of(std::span<const std::byte> packet) {
 Messenger::Messenger(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
                      std::shared_ptr<void> kept)
     : kept_(std::move(kept)), transport_(std::move(transport)), has_progress_thread_(options.progress_thread),
-      counting_(rank(), ranks()), left_(static_cast<std::size_t>(ranks())) {
+      termination_(rank(), ranks()), left_(static_cast<std::size_t>(ranks())) {
   try {
     if (transport_ != nullptr) transport_->watch(*this);
     if (has_progress_thread_)
@@ -49,7 +49,7 @@ Messenger::Messenger(std::unique_ptr<Transport> transport, const CommunicatorOpt
       });
   } catch (const std::exception& error) {  // the system has no more threads, say
     if (transport_ != nullptr) {
-      transport_->say_last_words(message_of(error));  // others may have one that waits for this rank
+      transport_->announce_failure(message_of(error));  // others may have one that waits for this rank
       transport_->leave();
     }
     throw;
@@ -67,13 +67,13 @@ Messenger::~Messenger() {
   closing_ = true;
   if (std::uncaught_exceptions() > exceptions_ && !failed()) fail("an exception has ended its communicator");
   try {
-    if (failed()) tell_failure();  // it does not leave of its own will
+    if (failed()) notify_failure();  // it does not leave of its own will
     for (int other = 0; other < ranks() && !failed(); ++other) {
       if (other == rank()) continue;
       const Left left{ended_.load(), exchanges_, transport_->repeated_counts(other)};
       send_own(other, leaving, std::as_bytes(std::span(&left, 1)));
     }
-    const Turn turn(*this, Turn::Wait::yes);
+    const PollGuard guard(*this, PollGuard::Wait::yes);
     while (!transport_->flush(*this) && !failed()) std::this_thread::yield();  // a rank that ends is a failure
   } catch (const std::exception&) {  // no memory: the others find out by themselves
   }
@@ -90,21 +90,21 @@ std::string Messenger::text(const MessageKind& kind) {
 }
 
 const MessageKind& Messenger::add(MessageKind kind) {
-  const Turn turn(*this, Turn::Wait::yes);
+  const PollGuard guard(*this, PollGuard::Wait::yes);
   kind.number = static_cast<std::uint32_t>(kinds_.size());
   kind.check = hash_of(text(kind));
   kinds_.emplace_back(std::move(kind), ranks());
   check_declared(kinds_.back().number);
   for (const Early& early : early_)
     if (early.head.kind == kinds_.back().number) early_ready_.store(true);
-  if (early_ready_.load()) ring_own_bell();
+  if (early_ready_.load()) ring_own_doorbell();
   return kinds_.back();
 }
 
 /// Compares what other ranks have said of a kind with what this one has made.
 void Messenger::check_declared(std::uint32_t number) {
   const auto found = declared_.find(number);
-  const Kind* const kind = kind_of(number);
+  const DeclaredKind* const kind = kind_of(number);
   if (kind == nullptr || found == declared_.end()) return;
   for (const auto& [from, theirs] : found->second)
     if (theirs != text(*kind))
@@ -114,8 +114,8 @@ void Messenger::check_declared(std::uint32_t number) {
   declared_.erase(found);
 }
 
-void Messenger::declare_to(int rank, const Kind& kind) {
-  if (kind.told[static_cast<std::size_t>(rank)].exchange(true, std::memory_order_relaxed)) return;
+void Messenger::declare_to(int rank, const DeclaredKind& kind) {
+  if (kind.declared_to[static_cast<std::size_t>(rank)].exchange(true, std::memory_order_relaxed)) return;
   send_own(rank, declare, std::as_bytes(std::span(&kind.number, 1)), text(kind));
 }
 
@@ -147,8 +147,8 @@ void Messenger::progress() {
 void Messenger::poll() noexcept {
   bool any = false;
   {
-    const Turn turn(*this, Turn::Wait::no);
-    if (!turn) return;
+    const PollGuard guard(*this, PollGuard::Wait::no);
+    if (!guard) return;
     try {
       if (transport_ != nullptr) any = transport_->poll(*this);
       if (any_to_self_.load(std::memory_order_relaxed)) any = true, take_from_self();
@@ -157,25 +157,25 @@ void Messenger::poll() noexcept {
       fail(message_of(error));
     }
   }
-  if (any && here() == nullptr) tell_first();  // a worker says when it is idle again
+  if (any && here() == nullptr) notify_main_worker();  // a worker says when it is idle again
 }
 
 void Messenger::stir() const noexcept {
   if (Worker* const worker = here()) worker->stir();
 }
 
-void Messenger::tell_first() noexcept {
+void Messenger::notify_main_worker() noexcept {
   const Worker* const worker = here();
   if (worker != nullptr && worker->index() == 0) return;
   const std::lock_guard lock(engine_mutex_);
   if (Engine* const engine = engine_.load()) engine->notify();
 }
 
-void Messenger::ring_own_bell() noexcept {
-  if (std::atomic<std::uint32_t>* const own = bell())
+void Messenger::ring_own_doorbell() noexcept {
+  if (std::atomic<std::uint32_t>* const own = doorbell())
     ring(*own);
   else
-    tell_first();
+    notify_main_worker();
 }
 
 void Messenger::packet(int from, std::span<const std::byte> bytes) {
@@ -186,17 +186,17 @@ void Messenger::packet(int from, std::span<const std::byte> bytes) {
   if (failed() || closing_) [[unlikely]]
     return;
   stir();
-  if (const Kind* const kind = deliverable(head)) [[likely]]
+  if (const DeclaredKind* const kind = deliverable(head)) [[likely]]
     return run(from, *kind, bytes);
   keep_early({from, head, {bytes.begin(), bytes.end()}, nullptr});
 }
 
-const Messenger::Kind* Messenger::deliverable(const PacketHead& head) noexcept {
+const Messenger::DeclaredKind* Messenger::deliverable(const PacketHead& head) noexcept {
   const auto later = static_cast<std::int32_t>(head.waits - static_cast<std::uint32_t>(returned_.load()));
   return later > 0 ? nullptr : kind_of(head.kind);
 }
 
-void Messenger::run(int from, const Kind& kind, std::span<const std::byte> packet) noexcept {
+void Messenger::run(int from, const DeclaredKind& kind, std::span<const std::byte> packet) noexcept {
   // The sender has made another one: its declaration is on its way, or has failed this rank.
   if (reinterpret_cast<const PacketHead*>(packet.data())->check != kind.check) [[unlikely]]
     return;
@@ -208,7 +208,7 @@ void Messenger::run(int from, const Kind& kind, std::span<const std::byte> packe
 }
 
 template <typename Function>
-void Messenger::guarded(const Kind& kind, const Function& function) noexcept {
+void Messenger::guarded(const DeclaredKind& kind, const Function& function) noexcept {
   if (failed() || closing_) return;
   const auto fail_with = [&](const char* what) {
     const Worker* const worker = here();
@@ -231,7 +231,7 @@ Transport::Receiver::Place Messenger::place(int, std::span<const std::byte> byte
   auto large =
       std::make_unique<Large>(head.kind, std::vector<std::byte>(bytes.begin(), bytes.end()), std::vector<std::byte>());
   std::byte* to = nullptr;
-  const Kind* const kind = deliverable(head);
+  const DeclaredKind* const kind = deliverable(head);
   if (kind != nullptr && kind->check == head.check) {
     stir();
     guarded(*kind, [&] {
@@ -264,12 +264,12 @@ void Messenger::arrived(int from, void* token) {
   PacketHead head{};
   std::memcpy(&head, large->head.data(), sizeof head);
   // Its body is where the user wants it, if the kind was there when it was placed.
-  if (const Kind* const kind = large->placed ? kind_of(head.kind) : deliverable(head))
+  if (const DeclaredKind* const kind = large->placed ? kind_of(head.kind) : deliverable(head))
     return process(from, *kind, *large);
   keep_early({from, head, {}, std::move(large)});
 }
 
-void Messenger::process(int, const Kind& kind, const Large& large) noexcept {
+void Messenger::process(int, const DeclaredKind& kind, const Large& large) noexcept {
   if (reinterpret_cast<const PacketHead*>(large.head.data())->check != kind.check) return;  // as in `run`
   guarded(kind, [&] {
     if (!large.placed) {  // it came early
@@ -289,7 +289,7 @@ void Messenger::reusable(void* token) {
   if (large->piece != nullptr) transport_->shared_memory()->release(large->piece);
   if (large->kind == long_message) return;
   stir();
-  const Kind& kind = *kind_of(large->kind);
+  const DeclaredKind& kind = *kind_of(large->kind);
   guarded(kind, [&] {
     Reader arguments = arguments_of(large->head);
     kind.reusable(arguments);
@@ -347,7 +347,7 @@ void Messenger::take_early() {
   std::deque<Early> all;
   all.swap(early_);
   for (Early& one : all) {
-    const Kind* const kind = deliverable(one.head);
+    const DeclaredKind* const kind = deliverable(one.head);
     if (kind == nullptr)
       early_.push_back(std::move(one));
     else if (stir(); one.large != nullptr)
@@ -372,16 +372,16 @@ void Messenger::take_own(int from, std::uint32_t kind, std::span<const std::byte
       declared_[number][from] = words();
       return check_declared(number);
     }
-    case counting: {
-      CountingMessage message{};
+    case termination: {
+      TerminationMessage message{};
       read(message);
       {
-        const std::lock_guard lock(counting_mutex_);
-        heard_.fetch_add(1, std::memory_order_release);
-        counting_.receive(from, message, sends_counting());
+        const std::lock_guard lock(termination_mutex_);
+        control_received_.fetch_add(1, std::memory_order_release);
+        termination_.receive(from, message, sends_termination());
         note_end();
       }
-      return tell_first();
+      return notify_main_worker();
     }
     case failure: {
       int of = 0;
@@ -392,12 +392,12 @@ void Messenger::take_own(int from, std::uint32_t kind, std::span<const std::byte
       Left left{};
       read(left);
       {
-        const std::lock_guard lock(counting_mutex_);
+        const std::lock_guard lock(termination_mutex_);
         left_[static_cast<std::size_t>(from)] = left;
         number_left_.fetch_add(1);
         check_left();
       }
-      return tell_first();  // it may be alone now
+      return notify_main_worker();  // it may be alone now
     }
     case together: {
       std::uint64_t number = 0;

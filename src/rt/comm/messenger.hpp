@@ -21,11 +21,11 @@
 #include <utility>
 #include <vector>
 
-#include "counting.hpp"
 #include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/detail/messages.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
 #include "taskgrain/rt/detail/sleep.hpp"
+#include "termination_detection.hpp"
 #include "transport.hpp"
 
 namespace taskgrain::rt::detail {
@@ -71,15 +71,15 @@ class Messenger final : public Messages, private Transport::Receiver {
 
   // -- Peers
   bool anything() const noexcept override;
-  bool only_polls_show() const noexcept override { return transport_ != nullptr && transport_->bell() == nullptr; }
+  bool only_polls_show() const noexcept override { return transport_ != nullptr && transport_->doorbell() == nullptr; }
   void poll() noexcept override;
   bool may_poll() const noexcept override;
-  std::atomic<std::uint32_t>* bell() noexcept override {
-    return transport_ == nullptr ? &own_bell_ : transport_->bell();
+  std::atomic<std::uint32_t>* doorbell() noexcept override {
+    return transport_ == nullptr ? &own_doorbell_ : transport_->doorbell();
   }
-  bool crowded() const noexcept override { return transport_ != nullptr && transport_->crowded(); }
+  bool oversubscribed() const noexcept override { return transport_ != nullptr && transport_->oversubscribed(); }
   void open() noexcept override;
-  bool runs_here() const noexcept override { return has_turn(); }
+  bool runs_here() const noexcept override { return polls_here(); }
   void settle() noexcept override;
   bool failed() const noexcept override { return failed_.load(std::memory_order_acquire); }
   [[noreturn]] void raise() override;
@@ -100,16 +100,16 @@ class Messenger final : public Messages, private Transport::Receiver {
   enum Own : std::uint32_t {
     first_own = 0xffffff00,
     declare = first_own,  ///< the number of a kind and its text
-    counting,             ///< a CountingMessage
-    failure,              ///< a rank that has failed, and its words
+    termination,          ///< a TerminationMessage
+    failure,              ///< a rank that has failed, and why
     leaving,              ///< a rank ends, after so many waits
     together,             ///< a part of an exchange
     long_message,         ///< the head of a large packet whose body is a packet
   };
-  struct Kind : MessageKind {
-    Kind(MessageKind&& of, int ranks)
-        : MessageKind(std::move(of)), told(new std::atomic<bool>[static_cast<std::size_t>(ranks)]()) {}
-    std::unique_ptr<std::atomic<bool>[]> told;  // by rank: whether it knows the text of this kind
+  struct DeclaredKind : MessageKind {
+    DeclaredKind(MessageKind&& of, int ranks)
+        : MessageKind(std::move(of)), declared_to(new std::atomic<bool>[static_cast<std::size_t>(ranks)]()) {}
+    std::unique_ptr<std::atomic<bool>[]> declared_to;  // by rank: whether it knows the text of this kind
   };
   /// What one thread has counted.
   struct alignas(apart) Share {
@@ -134,8 +134,8 @@ class Messenger final : public Messages, private Transport::Receiver {
     std::uint64_t waits, exchanges;
     RepeatedCounts repeated;  // between it and this rank
   };
-  /// The turn of one thread, which may poll then.
-  class Turn;
+  /// While it lives, the calling thread polls and no other does.
+  class PollGuard;
 
   // -- Transport::Receiver
   void packet(int from, std::span<const std::byte> bytes) override;
@@ -147,13 +147,13 @@ class Messenger final : public Messages, private Transport::Receiver {
 
   void take_own(int from, std::uint32_t kind, std::span<const std::byte> bytes);
   /// The kind of a packet, if that may be delivered now.
-  const Kind* deliverable(const PacketHead& head) noexcept;
+  const DeclaredKind* deliverable(const PacketHead& head) noexcept;
   void keep_early(Early early);
-  void run(int from, const Kind& kind, std::span<const std::byte> packet) noexcept;
-  void process(int from, const Kind& kind, const Large& large) noexcept;
+  void run(int from, const DeclaredKind& kind, std::span<const std::byte> packet) noexcept;
+  void process(int from, const DeclaredKind& kind, const Large& large) noexcept;
   /// Runs what a user has given; what it throws fails all ranks.
   template <typename Function>
-  void guarded(const Kind& kind, const Function& function) noexcept;
+  void guarded(const DeclaredKind& kind, const Function& function) noexcept;
   void take_early();
   /// Polls until what this rank has sent is on its way.
   void send_all() noexcept;
@@ -161,9 +161,11 @@ class Messenger final : public Messages, private Transport::Receiver {
   void check_declared(std::uint32_t number);
   void note_unknown(const Early& early) noexcept;
   static std::string text(const MessageKind& kind);
-  void declare_to(int rank, const Kind& kind);
+  void declare_to(int rank, const DeclaredKind& kind);
   void send_own(int to, Own kind, std::span<const std::byte> what, std::string_view text = {});
-  bool has_turn() const noexcept { return turn_of_.load(std::memory_order_relaxed) == std::this_thread::get_id(); }
+  bool polls_here() const noexcept {
+    return polling_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+  }
   void note_end() noexcept;
   void note_waits(Writer& message) const noexcept;
   template <typename Send>
@@ -178,23 +180,23 @@ class Messenger final : public Messages, private Transport::Receiver {
   /// The worker of the engine whose thread calls; null if it is none.
   Worker* here() const noexcept;
   /// Wakes worker 0, unless it calls.
-  void tell_first() noexcept;
-  void ring_own_bell() noexcept;
+  void notify_main_worker() noexcept;
+  void ring_own_doorbell() noexcept;
   /// \returns whether it is the first failure
   bool set_failed(int rank, const std::string& why) noexcept;
-  void tell_failure() noexcept;
-  void tell_failure_to(int other) noexcept;
+  void notify_failure() noexcept;
+  void notify_failure_to(int other) noexcept;
   void check_left() noexcept;
   /// Fails if a rank has left before it has taken part in an exchange.
   void check_left(std::uint64_t exchange, const std::map<int, std::vector<std::byte>>& parts) noexcept;
   /// Polls until `done()`, at longer and longer intervals. \throws RankFailed
   template <typename Done>
   void wait_here(const Done& done);
-  Kind* kind_of(std::uint32_t number) noexcept { return number < kinds_.size() ? &kinds_[number] : nullptr; }
-  /// For `Counting`.
-  auto sends_counting() {
-    return [this](int to, const CountingMessage& message) {
-      send_own(to, counting, std::as_bytes(std::span(&message, 1)));
+  DeclaredKind* kind_of(std::uint32_t number) noexcept { return number < kinds_.size() ? &kinds_[number] : nullptr; }
+  /// For `TerminationDetection`.
+  auto sends_termination() {
+    return [this](int to, const TerminationMessage& message) {
+      send_own(to, termination, std::as_bytes(std::span(&message, 1)));
     };
   }
 
@@ -210,21 +212,21 @@ class Messenger final : public Messages, private Transport::Receiver {
   std::atomic<Engine*> engine_{nullptr};
   std::mutex engine_mutex_;  // held while another thread calls the engine, and when that leaves
 
-  std::atomic<bool> open_{false};           // this rank takes messages
-  std::atomic<bool> turn_{false};           // a thread has it
-  std::atomic<std::thread::id> turn_of_{};  // that one
-  // By who has the turn:
-  std::deque<Kind> kinds_;                                        // where they are stays
+  std::atomic<bool> open_{false};                  // this rank takes messages
+  std::atomic<bool> polling_{false};               // a thread polls
+  std::atomic<std::thread::id> polling_thread_{};  // which one
+  // By the thread that polls:
+  std::deque<DeclaredKind> kinds_;                                // where they are stays
   std::map<std::uint32_t, std::map<int, std::string>> declared_;  // texts of kinds, by number and rank
   std::deque<Early> early_;
   std::map<std::uint64_t, std::map<int, std::vector<std::byte>>> together_;  // parts of exchanges
   std::atomic<bool> early_ready_{false};
 
-  std::mutex counting_mutex_;  // protects the members below
-  Counting counting_;
+  std::mutex termination_mutex_;  // protects the members below
+  TerminationDetection termination_;
   std::vector<std::optional<Left>> left_;           // by rank
   std::atomic<int> number_left_{0};                 // of ranks
-  std::atomic<std::uint64_t> heard_{0};             // messages of Counting; also read without the mutex
+  std::atomic<std::uint64_t> control_received_{0};  // messages of TerminationDetection; also read without the mutex
   bool stuck_ = false;                              // written before done_
   std::atomic<bool> done_{false};                   // the wait
   std::atomic<std::uint64_t> begun_{0}, ended_{0};  // waits; also read without the mutex
@@ -237,8 +239,8 @@ class Messenger final : public Messages, private Transport::Receiver {
   std::vector<std::vector<std::byte>> to_self_;
   std::vector<std::pair<std::vector<std::byte>, std::span<const std::byte>>> large_to_self_;  // heads and bodies
   std::atomic<bool> any_to_self_{false};
-  std::atomic<std::uint32_t> own_bell_{0};  // if there is no transport
-  Sleeper sleeper_;                         // of who exchanges, while no engine has joined
+  std::atomic<std::uint32_t> own_doorbell_{0};  // if there is no transport
+  Sleeper sleeper_;                             // of who exchanges, while no engine has joined
 
   mutable std::mutex failure_mutex_;  // protects the two below
   int failed_rank_ = -1;

@@ -37,10 +37,10 @@ void Messenger::send(int to, const MessageKind& kind, Writer& message) {
   check_rank(to);
   if (failed()) [[unlikely]]
     raise();
-  const auto& known = static_cast<const Kind&>(kind);
+  const auto& known = static_cast<const DeclaredKind&>(kind);
   const auto bytes = message.bytes();
   note_waits(message);
-  if (to != rank() && !known.told[static_cast<std::size_t>(to)].load(std::memory_order_relaxed)) [[unlikely]]
+  if (to != rank() && !known.declared_to[static_cast<std::size_t>(to)].load(std::memory_order_relaxed)) [[unlikely]]
     declare_to(to, known);
   count(&Share::queued);
   counted([&] { message.is_shared() && to != rank() ? send_in_place(to, message) : send_packet(to, bytes); });
@@ -80,7 +80,7 @@ void Messenger::send_packet(int to, std::span<const std::byte> packet) {
       to_self_.emplace_back(packet.begin(), packet.end());
       any_to_self_.store(true, std::memory_order_release);
     }
-    return ring_own_bell();
+    return ring_own_doorbell();
   }
   if (packet.size() <= transport_->most_bytes()) [[likely]]
     return transport_->send(to, packet);
@@ -104,12 +104,12 @@ void Messenger::send_large(int to, const MessageKind& kind, Writer& head, std::s
       large_to_self_.emplace_back(std::vector<std::byte>(bytes.begin(), bytes.end()), body);
       any_to_self_.store(true, std::memory_order_release);
     });
-    return ring_own_bell();
+    return ring_own_doorbell();
   }
   if (bytes.size() > transport_->most_bytes())
     throw UsageError(text(kind) + ": the arguments beside the body take " + std::to_string(bytes.size()) +
                      " bytes, allowed are up to " + std::to_string(transport_->most_bytes()));
-  declare_to(to, static_cast<const Kind&>(kind));
+  declare_to(to, static_cast<const DeclaredKind&>(kind));
   auto large = std::make_unique<Large>(kind.number, std::vector<std::byte>(bytes.begin(), bytes.end()),
                                        std::vector<std::byte>());
   count(&Share::queued, 2);

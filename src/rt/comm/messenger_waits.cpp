@@ -9,7 +9,7 @@
 
 #include "engine/message_of.hpp"
 #include "messenger.hpp"
-#include "messenger_turn.hpp"
+#include "messenger_poll_guard.hpp"
 #include "taskgrain/rt/cores.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 
@@ -19,16 +19,16 @@ void Messenger::begin() {
   open();
   if (failed()) raise();
   check_may_poll();
-  const Turn turn(*this, Turn::Wait::yes);  // until begun_ says that what comes from now on is too late
+  const PollGuard guard(*this, PollGuard::Wait::yes);  // until begun_ says that what comes from now on is too late
   for (const Early& early : early_)
     if (kind_of(early.head.kind) == nullptr && early.head.waits == static_cast<std::uint32_t>(ended_.load())) {
       note_unknown(early);
       break;
     }
-  const std::lock_guard lock(counting_mutex_);
+  const std::lock_guard lock(termination_mutex_);
   begun_.fetch_add(1);
   done_.store(false, std::memory_order_relaxed);
-  counting_.begin();
+  termination_.begin();
   check_left();
 }
 
@@ -43,14 +43,14 @@ void Messenger::end() noexcept {
   send_all();  // what others wait for: after this, the thread may call something that does not poll
   returned_.store(ended_.load());
   early_ready_.store(true);
-  ring_own_bell();
+  ring_own_doorbell();
 }
 
 bool Messenger::alone() noexcept {
   if (number_left_.load() + 1 < ranks()) return false;
-  const Turn turn(*this, Turn::Wait::no);  // nobody runs the function of a message now
-  if (!turn || anything()) return false;
-  const std::lock_guard lock(counting_mutex_);
+  const PollGuard guard(*this, PollGuard::Wait::no);  // nobody runs the function of a message now
+  if (!guard || anything()) return false;
+  const std::lock_guard lock(termination_mutex_);
   for (int other = 0; other < ranks(); ++other)
     if (const auto& left = left_[static_cast<std::size_t>(other)]) {
       const RepeatedCounts own = transport_->repeated_counts(other);
@@ -62,8 +62,9 @@ bool Messenger::alone() noexcept {
 }
 
 Peers::Counts Messenger::counts() const noexcept {
-  const std::uint64_t heard = heard_.load(std::memory_order_acquire);
-  Counts sum{others_.queued.load(std::memory_order_acquire), others_.processed.load(std::memory_order_acquire), heard};
+  const std::uint64_t control_received = control_received_.load(std::memory_order_acquire);
+  Counts sum{others_.queued.load(std::memory_order_acquire), others_.processed.load(std::memory_order_acquire),
+             control_received};
   for (std::size_t w = 0; w < workers_; ++w) {
     sum.queued += shares_[w].queued.load(std::memory_order_acquire);
     sum.processed += shares_[w].processed.load(std::memory_order_acquire);
@@ -71,28 +72,28 @@ Peers::Counts Messenger::counts() const noexcept {
   return sum;
 }
 
-/// \pre counting_mutex_ is held
+/// \pre termination_mutex_ is held
 void Messenger::note_end() noexcept {
-  if (!counting_.done() || done_.load(std::memory_order_relaxed) || ended_.load() == begun_.load()) return;
-  stuck_ = counting_.stuck() != 0;
+  if (!termination_.done() || done_.load(std::memory_order_relaxed) || ended_.load() == begun_.load()) return;
+  stuck_ = termination_.stuck() != 0;
   ended_.store(begun_.load());
   done_.store(true, std::memory_order_release);
 }
 
 void Messenger::idle(const Counts& counts, bool stuck) noexcept {
   try {
-    const std::lock_guard lock(counting_mutex_);
+    const std::lock_guard lock(termination_mutex_);
     if (done_.load(std::memory_order_relaxed)) return;
     // The moment at which this rank was idle must come after what it has heard.
-    if (counts.heard != heard_.load(std::memory_order_relaxed)) return;
-    counting_.idle(counts.queued, counts.processed, stuck, sends_counting());
+    if (counts.control_received != control_received_.load(std::memory_order_relaxed)) return;
+    termination_.idle(counts.queued, counts.processed, stuck, sends_termination());
     note_end();
   } catch (const std::exception& error) {
     fail(message_of(error));
   }
 }
 
-/// A rank that has ended does not wait with the others. \pre counting_mutex_ is held
+/// A rank that has ended does not wait with the others. \pre termination_mutex_ is held
 void Messenger::check_left() noexcept {
   if (begun_.load() == ended_.load()) return;
   for (int other = 0; other < ranks(); ++other)
@@ -101,7 +102,7 @@ void Messenger::check_left() noexcept {
 }
 
 void Messenger::check_left(std::uint64_t exchange, const std::map<int, std::vector<std::byte>>& parts) noexcept {
-  const std::lock_guard lock(counting_mutex_);
+  const std::lock_guard lock(termination_mutex_);
   for (int other = 0; other < ranks(); ++other)
     if (const auto& left = left_[static_cast<std::size_t>(other)];
         left && left->exchanges <= exchange && parts.count(other) == 0)
@@ -110,9 +111,9 @@ void Messenger::check_left(std::uint64_t exchange, const std::map<int, std::vect
 
 template <typename Done>
 void Messenger::wait_here(const Done& done) {
-  constexpr int before_nap = 4096;
-  const int before_yield = crowded() ? 32 : 2048;
-  auto nap = std::chrono::microseconds(50);
+  constexpr int before_sleep = 4096;
+  const int before_yield = oversubscribed() ? 32 : 2048;
+  auto sleep_time = std::chrono::microseconds(50);
   for (int spins = 0; !done(); ++spins) {
     if (failed()) {
       settle();
@@ -123,12 +124,12 @@ void Messenger::wait_here(const Done& done) {
     if (may_poll()) poll();
     if (spins < before_yield) {
       pause();
-    } else if (spins < before_nap) {
+    } else if (spins < before_sleep) {
       std::this_thread::yield();
     } else if (engine_.load() == nullptr && may_poll()) {
-      sleeper_.sleep_unless([&] { return anything() || failed(); }, nap, bell());
-      nap = std::min(2 * nap, std::chrono::microseconds(2000));
-    } else {  // workers hear the bell
+      sleeper_.sleep_unless([&] { return anything() || failed(); }, sleep_time, doorbell());
+      sleep_time = std::min(2 * sleep_time, std::chrono::microseconds(2000));
+    } else {  // workers hear the doorbell
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
@@ -143,7 +144,7 @@ void Messenger::check_may_poll() const {
 }
 
 Messages::Gathered Messenger::exchange(const Gathered& to_each) {
-  if (here() != nullptr || has_turn())
+  if (here() != nullptr || polls_here())
     throw UsageError("a task, or the function of a message, cannot wait for all ranks");
   if (failed()) raise();
   open();
@@ -158,8 +159,8 @@ Messages::Gathered Messenger::exchange(const Gathered& to_each) {
   Gathered gathered(static_cast<std::size_t>(ranks()));
   gathered[static_cast<std::size_t>(rank())] = to_each[static_cast<std::size_t>(rank())];
   wait_here([&] {
-    const Turn turn(*this, Turn::Wait::no);
-    if (!turn) return false;
+    const PollGuard guard(*this, PollGuard::Wait::no);
+    if (!guard) return false;
     const auto found = together_.try_emplace(number).first;
     check_left(number, found->second);
     if (found->second.size() + 1 < static_cast<std::size_t>(ranks())) return false;
@@ -190,7 +191,7 @@ void Messenger::join(Engine& engine) {
 }
 
 void Messenger::leave() noexcept {
-  const Turn turn(*this, Turn::Wait::yes);  // nobody is at it
+  const PollGuard guard(*this, PollGuard::Wait::yes);  // nobody is at it
   const std::lock_guard lock(engine_mutex_);
   if (transport_ != nullptr) transport_->use({}, 0);
   engine_.store(nullptr);
@@ -206,28 +207,28 @@ void Messenger::leave() noexcept {
 void Messenger::fail(const char* what) noexcept {
   if (!set_failed(rank(), what) || transport_ == nullptr) return;
   try {
-    transport_->say_last_words(what);
+    transport_->announce_failure(what);
   } catch (const std::bad_alloc&) {
   }
-  tell_failure();
+  notify_failure();
 }
 
-void Messenger::tell_failure() noexcept {
+void Messenger::notify_failure() noexcept {
   for (int other = 0; other < ranks(); ++other)
-    if (other != rank()) tell_failure_to(other);
+    if (other != rank()) notify_failure_to(other);
 }
 
-void Messenger::tell_failure_to(int other) noexcept {
+void Messenger::notify_failure_to(int other) noexcept {
   try {
     int of = 0;
-    std::string words;
+    std::string reason;
     {
       const std::lock_guard lock(failure_mutex_);
       of = failed_rank_;
-      words = why_.substr(0, transport_->most_bytes() / 2);
+      reason = why_.substr(0, transport_->most_bytes() / 2);
     }
-    send_own(other, failure, std::as_bytes(std::span(&of, 1)), words);
-  } catch (const std::bad_alloc&) {  // the last words say it
+    send_own(other, failure, std::as_bytes(std::span(&of, 1)), reason);
+  } catch (const std::bad_alloc&) {  // the announced reason says it
   }
 }
 
@@ -241,7 +242,7 @@ void Messenger::lost(int rank, const std::string& why) noexcept {
     is_news = set_failed(rank, "");
   }
   // It may live, and have been stopped only: it is not to wait for this rank. The others see it by themselves.
-  if (is_news && rank != this->rank()) tell_failure_to(rank);
+  if (is_news && rank != this->rank()) notify_failure_to(rank);
 }
 
 bool Messenger::set_failed(int of, const std::string& why) noexcept {
@@ -268,7 +269,7 @@ bool Messenger::failed_here() const noexcept {
   return failed_rank_ == rank();
 }
 
-void Messenger::settle() noexcept { const Turn turn(*this, Turn::Wait::yes); }
+void Messenger::settle() noexcept { const PollGuard guard(*this, PollGuard::Wait::yes); }
 
 void Messenger::raise() {
   const std::lock_guard lock(failure_mutex_);

@@ -18,15 +18,15 @@
 namespace taskgrain::rt::detail {
 
 struct PacketHeader {
-  enum Kind : std::uint16_t {
-    small,       ///< a packet
-    whole,       ///< a large one, with its body behind it
-    announced,   ///< a large one, whose body comes in messages with `tag`
-    last_words,  ///< why the sender ends
-    leaves,      ///< nothing comes from the sender any more
+  enum Protocol : std::uint16_t {
+    small,           ///< a packet
+    eager,           ///< a large one, with its body behind it
+    rendezvous,      ///< a large one, whose body comes in messages with `tag`
+    failure_reason,  ///< why the sender ends
+    leaves,          ///< nothing comes from the sender any more
   };
   std::uint32_t bytes;  ///< of the packet, or of the head of a large one
-  Kind kind;
+  Protocol protocol;
   std::uint16_t tag;
   std::uint64_t body;  ///< bytes
 };

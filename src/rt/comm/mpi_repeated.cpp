@@ -29,9 +29,9 @@ class MpiRepeatedMessages::Handle final : public RepeatedMessage {
 };
 
 MpiRepeatedMessages::MpiRepeatedMessages(MPI_Comm comm, int first, int most, std::size_t piece_bytes,
-                                         std::function<void(int, const char*, int)> complain)
+                                         std::function<void(int, const char*, int)> report_error)
     : comm_(comm), next_(first), most_(most), piece_bytes_(static_cast<std::int64_t>(piece_bytes)),
-      complain_(std::move(complain)) {}
+      report_error_(std::move(report_error)) {}
 
 MpiRepeatedMessages::~MpiRepeatedMessages() {
   if (MpiLibrary::finalised()) return;
@@ -94,7 +94,7 @@ void MpiRepeatedMessages::start(Message& message) {
   for (const std::int64_t end = std::min(allowed, free); message.started < end; ++message.started) {
     if (lost(message)) return;
     if (const int code = MPI_Start(&message.request(message.started)); code != MPI_SUCCESS)
-      return complain_(message.plan.rank, "MPI_Start", code);
+      return report_error_(message.plan.rank, "MPI_Start", code);
   }
   if (message.tested || message.started == message.complete) return;
   message.tested = true;
@@ -141,7 +141,7 @@ bool MpiRepeatedMessages::test() {
   const int code =
       MPI_Testsome(static_cast<int>(tested), oldest_.data() + first, &number, indices_.data(), statuses_.data());
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
-    complain_(-1, "MPI_Testsome", code);
+    report_error_(-1, "MPI_Testsome", code);
     return false;
   }
   if (number == 0 || number == MPI_UNDEFINED) return false;
@@ -150,7 +150,7 @@ bool MpiRepeatedMessages::test() {
     const int error = code == MPI_ERR_IN_STATUS ? statuses_[k].MPI_ERROR : MPI_SUCCESS;
     if (error == MPI_ERR_PENDING) continue;
     Message& message = *active_[at];
-    if (error != MPI_SUCCESS) complain_(message.plan.rank, message.plan.sends ? "MPI_Send" : "MPI_Recv", error);
+    if (error != MPI_SUCCESS) report_error_(message.plan.rank, message.plan.sends ? "MPI_Send" : "MPI_Recv", error);
     if (++message.complete % message.pieces == 0 && error == MPI_SUCCESS) {
       message.done.store(message.complete / message.pieces, std::memory_order_release);
       done.push_back(&message.plan);

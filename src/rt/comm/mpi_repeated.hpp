@@ -26,9 +26,9 @@ class MpiRepeatedMessages {
  public:
   /// \param first, most  tags
   /// \param piece_bytes  of a slot in one message of MPI, which counts with int
-  /// \param complain     called with the rank whose messages have failed, and why
+  /// \param report_error     called with the rank whose messages have failed, and why
   MpiRepeatedMessages(MPI_Comm comm, int first, int most, std::size_t piece_bytes,
-                      std::function<void(int rank, const char* call, int code)> complain);
+                      std::function<void(int rank, const char* call, int code)> report_error);
   ~MpiRepeatedMessages();
   MpiRepeatedMessages(const MpiRepeatedMessages&) = delete;
   MpiRepeatedMessages& operator=(const MpiRepeatedMessages&) = delete;
@@ -96,7 +96,7 @@ class MpiRepeatedMessages {
   int next_;
   const int most_;
   const std::int64_t piece_bytes_;
-  const std::function<void(int, const char*, int)> complain_;
+  const std::function<void(int, const char*, int)> report_error_;
   std::vector<std::unique_ptr<Message>> messages_;
   std::map<int, RepeatedCounts> freed_;  ///< by rank: of those that have been freed
   std::vector<int> dropped_;             ///< ranks

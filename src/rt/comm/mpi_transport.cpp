@@ -38,7 +38,7 @@ MpiTransport::MpiTransport(MPI_Comm ranks, MpiTransportOptions options)
       main_thread_(std::this_thread::get_id()), rank_(rank_in(comm_)), ranks_(ranks_in(comm_)),
       peers_(static_cast<std::size_t>(ranks_)),
       repeated_(comm_, most_bodies + 1, options.most_tag == 0 ? most_tag() : options.most_tag, options.piece_bytes,
-                [this](int rank, const char* call, int code) { complain(rank, mpi_error(call, code)); }),
+                [this](int rank, const char* call, int code) { report_error(rank, mpi_error(call, code)); }),
       buffers_(static_cast<std::size_t>(options.receives)) {
   const std::size_t receives = buffers_.size();
   requests_.assign(receives, MPI_REQUEST_NULL);
@@ -66,7 +66,7 @@ MpiTransport::~MpiTransport() {
   for (std::size_t k = 0; k < operations_.size(); ++k) {
     MPI_Request& request = requests_[receives + k];
     // What is still being sent is lost. MPI may read it until its end, so it is not deleted.
-    if (operations_[k].kind == Operation::piece_received)
+    if (operations_[k].type == Operation::piece_received)
       cancel(request);
     else
       MPI_Request_free(&request);
@@ -77,7 +77,7 @@ MpiTransport::~MpiTransport() {
 
 void MpiTransport::restart(int receive) {
   const int code = MPI_Start(&requests_[static_cast<std::size_t>(receive)]);
-  if (code != MPI_SUCCESS) complain(-1, mpi_error("MPI_Start", code));
+  if (code != MPI_SUCCESS) report_error(-1, mpi_error("MPI_Start", code));
 }
 
 /// Asks MPI what is complete. \returns whether anything is
@@ -86,7 +86,7 @@ bool MpiTransport::test() {
   const int code =
       MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &number, indices_.data(), statuses_.data());
   if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
-    complain(-1, mpi_error("MPI_Testsome", code));
+    report_error(-1, mpi_error("MPI_Testsome", code));
     return false;
   }
   if (number == 0 || number == MPI_UNDEFINED) return false;
@@ -102,7 +102,7 @@ bool MpiTransport::test() {
       finish(operations_[index - buffers_.size()], error);
       finished = true;
     } else if (error != MPI_SUCCESS) {
-      complain(-1, mpi_error("MPI_Recv", error));
+      report_error(-1, mpi_error("MPI_Recv", error));
     } else {
       int bytes = 0;
       MPI_Get_count(&status, MPI_BYTE, &bytes);
@@ -124,7 +124,7 @@ bool MpiTransport::test() {
 void MpiTransport::finish(const Operation& operation, int code) {
   Peer& peer = peers_[static_cast<std::size_t>(operation.peer)];
   const char* call = "MPI_Isend";
-  switch (operation.kind) {
+  switch (operation.type) {
     case Operation::message_sent:
       --peer.on_the_way;
       pool_.give_back(operation.message);
@@ -143,7 +143,7 @@ void MpiTransport::finish(const Operation& operation, int code) {
       break;
     }
   }
-  if (code != MPI_SUCCESS) complain(operation.peer, mpi_error(call, code));
+  if (code != MPI_SUCCESS) report_error(operation.peer, mpi_error(call, code));
 }
 
 // -- by the poll
@@ -181,21 +181,21 @@ void MpiTransport::deliver(Receiver& receiver, const Arrival& arrival) {
     rest = rest.subspan(sizeof header);
     const auto packet = rest.first(header.bytes);
     rest = rest.subspan(padded(header.bytes));
-    switch (header.kind) {
+    switch (header.protocol) {
       case PacketHeader::small:
         receiver.packet(from, packet);
         break;
-      case PacketHeader::whole: {
+      case PacketHeader::eager: {
         const Receiver::Place place = receiver.place(from, packet, header.body);
         if (header.body > 0) std::memcpy(place.to, rest.data(), header.body);
         receiver.arrived(from, place.token);
         rest = rest.subspan(padded(header.body));
         break;
       }
-      case PacketHeader::announced:
+      case PacketHeader::rendezvous:
         receive_body(from, header.tag, receiver.place(from, packet, header.body), header.body);
         break;
-      case PacketHeader::last_words:
+      case PacketHeader::failure_reason:
         lose(receiver, from, "it said: " + std::string(reinterpret_cast<const char*>(packet.data()), packet.size()));
         break;
       case PacketHeader::leaves:
@@ -218,7 +218,7 @@ void MpiTransport::receive_body(int from, std::uint16_t tag, const Receiver::Pla
     const std::size_t piece = std::min(options_.piece_bytes, bytes - at);
     MPI_Request request;
     const int code = MPI_Irecv(place.to + at, static_cast<int>(piece), MPI_BYTE, from, tag, comm_, &request);
-    if (code != MPI_SUCCESS) return complain(from, mpi_error("MPI_Irecv", code));
+    if (code != MPI_SUCCESS) return report_error(from, mpi_error("MPI_Irecv", code));
     start({Operation::piece_received, tag, from, nullptr, number}, request);
   }
 }
@@ -238,24 +238,24 @@ void MpiTransport::push_listed(bool all) {
 }
 
 /// Calls what other threads and `test` have found out. \returns whether anything was
-bool MpiTransport::tell(Receiver& receiver) {
+bool MpiTransport::notify(Receiver& receiver) {
   if (!has_news_.load(std::memory_order_relaxed)) return false;
   {
     const std::scoped_lock guard(news_);
     has_news_.store(false, std::memory_order_relaxed);
-    told_reusable_.swap(reusable_);
-    told_troubles_.swap(troubles_);
+    taken_reusable_.swap(reusable_);
+    taken_errors_.swap(errors_);
   }
-  for (void* token : told_reusable_) receiver.reusable(token);
-  told_reusable_.clear();
+  for (void* token : taken_reusable_) receiver.reusable(token);
+  taken_reusable_.clear();
   std::string why;
-  for (const Trouble& trouble : told_troubles_) {
-    if (trouble.rank < 0)
-      why = trouble.why;
+  for (const TransportError& error : taken_errors_) {
+    if (error.rank < 0)
+      why = error.why;
     else
-      lose(receiver, trouble.rank, trouble.why);
+      lose(receiver, error.rank, error.why);
   }
-  told_troubles_.clear();
+  taken_errors_.clear();
   if (!why.empty()) throw std::runtime_error(why);
   return true;
 }
@@ -294,7 +294,7 @@ bool MpiTransport::poll(Receiver& receiver, bool all) {
       cost_ = cost_ == 0 ? took : std::min(took, 2 * cost_);
     }
     came |= found;
-    came |= tell(receiver);
+    came |= notify(receiver);
     push_listed(all);  // answers leave before the next look
   }
   next_poll_.store(ticks() + (came ? 0 : pause_of_polls * cost_), std::memory_order_relaxed);
@@ -304,7 +304,7 @@ bool MpiTransport::poll(Receiver& receiver, bool all) {
 bool MpiTransport::flush(Receiver& receiver) {
   poll(receiver, true);
   if (!may_poll() || !nothing_left()) return false;
-  if (said_last_words_.load()) return true;
+  if (announced_failure_.load()) return true;
   if (!said_leave_) {
     said_leave_ = true;
     for (Peer& peer : peers_) {

@@ -72,9 +72,9 @@ class MpiTransport final : public Transport {
   /// that has found something, else after eight times as long as that took. Threads that have nothing else to do need
   /// not ask.
   bool anything() const noexcept override;
-  std::atomic<std::uint32_t>* bell() noexcept override { return nullptr; }
+  std::atomic<std::uint32_t>* doorbell() noexcept override { return nullptr; }
   /// They leave at once if this thread may poll, else with the next poll of one that may.
-  void say_last_words(const std::string& words) noexcept override;
+  void announce_failure(const std::string& reason) noexcept override;
   int repeated_numbers(int count) override;
   std::unique_ptr<RepeatedMessage> repeated(RepeatedMessage::Plan plan) override;
   /// Now, if this thread may poll and no other is busy with MPI; otherwise soon somebody polls.
@@ -86,7 +86,7 @@ class MpiTransport final : public Transport {
   bool poll(Receiver& receiver) override;
   bool all_sent() noexcept override;
   /// The ranks leave together: nothing is left when this rank's messages have been taken and all others, but those that
-  /// are lost, have said that nothing will come from them. After its last words, a rank waits for no other.
+  /// are lost, have said that nothing will come from them. After it has announced a failure, a rank waits for no other.
   bool flush(Receiver& receiver) override;
 
  private:
@@ -132,8 +132,8 @@ class MpiTransport final : public Transport {
 
   /// A request of MPI, but the posted receives.
   struct Operation {
-    enum Kind : std::uint8_t { message_sent, piece_sent, piece_received };
-    Kind kind;
+    enum Type : std::uint8_t { message_sent, piece_sent, piece_received };
+    Type type;
     std::uint16_t tag;  ///< piece_sent
     int peer;
     MpiMessage* message;  ///< message_sent
@@ -149,7 +149,7 @@ class MpiTransport final : public Transport {
     int receive, from;
     std::size_t bytes;
   };
-  struct Trouble {
+  struct TransportError {
     int rank;  ///< -1: of no single one
     std::string why;
   };
@@ -163,7 +163,7 @@ class MpiTransport final : public Transport {
   void list(Peer& peer) noexcept;
   void send_soon(Peer& peer);
   void may_be_reused(void* token);
-  void complain(int rank, std::string why);
+  void report_error(int rank, std::string why);
 
   // -- by the holder of mpi_
   void push(Peer& peer, bool all);
@@ -181,7 +181,7 @@ class MpiTransport final : public Transport {
   void deliver(Receiver& receiver, const Arrival& arrival);
   void receive_body(int from, std::uint16_t tag, const Receiver::Place& place, std::size_t bytes);
   void push_listed(bool all);
-  bool tell(Receiver& receiver);
+  bool notify(Receiver& receiver);
   bool poll(Receiver& receiver, bool all);
   bool nothing_left();
   void lose(Receiver& receiver, int rank, const std::string& why);
@@ -200,7 +200,7 @@ class MpiTransport final : public Transport {
   MpiMessagePool pool_;
   std::atomic<Peer*> listed_{nullptr};
   std::atomic<bool> urgent_{false};  ///< a poll should not wait for its time
-  std::atomic<bool> said_last_words_{false};
+  std::atomic<bool> announced_failure_{false};
 
   alignas(apart) std::atomic<std::int64_t> next_poll_{0};  ///< ticks; by the poll
   std::int64_t cost_ = 0;                                  ///< of a poll that finds nothing, in ticks; by the poll
@@ -220,15 +220,15 @@ class MpiTransport final : public Transport {
   // By the poll; `test` writes them.
   std::vector<Arrival> arrivals_;
   std::vector<std::pair<int, void*>> arrived_bodies_;
-  std::vector<void*> told_reusable_;
-  std::vector<Trouble> told_troubles_;
+  std::vector<void*> taken_reusable_;
+  std::vector<TransportError> taken_errors_;
 
   std::vector<MpiMessage> buffers_;  ///< of the posted receives
 
   SpinLock news_;
   // Under news_:
   std::vector<void*> reusable_;
-  std::vector<Trouble> troubles_;
+  std::vector<TransportError> errors_;
   std::atomic<bool> has_news_{false};
 };
 

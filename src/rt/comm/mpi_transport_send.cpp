@@ -11,7 +11,7 @@ namespace taskgrain::rt::detail {
 namespace {
 
 /// MPI implementations hand over messages of this size at once, also those to ranks that do not poll.
-constexpr std::size_t most_last_words = 2000;
+constexpr std::size_t most_reason_bytes = 2000;
 
 }  // namespace
 
@@ -61,7 +61,7 @@ void MpiTransport::send_large(int to, std::span<const std::byte> head, std::span
     if (peer.dropped) {
       soon = false;
     } else if (body.size() <= most_bytes() && padded(head.size()) + padded(body.size()) <= most_bytes()) {
-      soon = append(peer, {static_cast<std::uint32_t>(head.size()), PacketHeader::whole, 0, body.size()}, head, body);
+      soon = append(peer, {static_cast<std::uint32_t>(head.size()), PacketHeader::eager, 0, body.size()}, head, body);
     } else {
       reusable = false;
       if (peer.bodies.empty()) {
@@ -87,7 +87,7 @@ void MpiTransport::announce(Peer& peer, std::uint16_t tag, std::span<const std::
                             std::span<const std::byte> body, void* token) {
   peer.bodies[tag - 1u] = {body, token, 0};
   peer.announced.push_back(tag);
-  append(peer, {static_cast<std::uint32_t>(head.size()), PacketHeader::announced, tag, body.size()}, head);
+  append(peer, {static_cast<std::uint32_t>(head.size()), PacketHeader::rendezvous, tag, body.size()}, head);
 }
 
 /// Sends what is full, if no other thread is busy with MPI; otherwise soon somebody polls.
@@ -131,10 +131,10 @@ void MpiTransport::may_be_reused(void* token) {
 }
 
 /// \param rank  -1: it concerns no single one
-void MpiTransport::complain(int rank, std::string why) {
+void MpiTransport::report_error(int rank, std::string why) {
   MpiLibrary::broken();
   const std::scoped_lock guard(news_);
-  troubles_.push_back({rank, std::move(why)});
+  errors_.push_back({rank, std::move(why)});
   has_news_.store(true, std::memory_order_relaxed);
 }
 
@@ -143,11 +143,11 @@ bool MpiTransport::anything() const noexcept {
          (urgent_.load(std::memory_order_relaxed) || ticks() - next_poll_.load(std::memory_order_relaxed) >= 0);
 }
 
-void MpiTransport::say_last_words(const std::string& words) noexcept {
-  if (said_last_words_.exchange(true)) return;
+void MpiTransport::announce_failure(const std::string& reason) noexcept {
+  if (announced_failure_.exchange(true)) return;
   try {
-    const auto text = std::as_bytes(std::span(words)).first(std::min(words.size(), most_last_words));
-    const PacketHeader header{static_cast<std::uint32_t>(text.size()), PacketHeader::last_words, 0, 0};
+    const auto text = std::as_bytes(std::span(reason)).first(std::min(reason.size(), most_reason_bytes));
+    const PacketHeader header{static_cast<std::uint32_t>(text.size()), PacketHeader::failure_reason, 0, 0};
     if (!may_poll()) {
       for (Peer& peer : peers_) {
         const std::scoped_lock guard(peer.lock);
@@ -199,7 +199,7 @@ void MpiTransport::send_message(Peer& peer, MpiMessage* message) {
                              comm_, &request);
   if (code != MPI_SUCCESS) {
     pool_.give_back(message);
-    return complain(number_of(peer), mpi_error("MPI_Isend", code));
+    return report_error(number_of(peer), mpi_error("MPI_Isend", code));
   }
   ++peer.on_the_way;
   ++peer.sent;
@@ -214,7 +214,7 @@ void MpiTransport::push_body(Peer& peer, std::uint16_t tag) {
     MPI_Request request;
     const int code =
         MPI_Issend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, number_of(peer), tag, comm_, &request);
-    if (code != MPI_SUCCESS) return complain(number_of(peer), mpi_error("MPI_Issend", code));
+    if (code != MPI_SUCCESS) return report_error(number_of(peer), mpi_error("MPI_Issend", code));
     start({Operation::piece_sent, tag, number_of(peer), nullptr, 0}, request);
   }
 }

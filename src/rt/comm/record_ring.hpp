@@ -73,7 +73,7 @@ class RecordRing {
   template <typename Deliver>
   bool take(const Deliver& deliver) {
     const std::uint64_t begin = received_.load(std::memory_order_relaxed);
-    std::uint64_t at = begin, told = begin;
+    std::uint64_t at = begin, published = begin;
     while (at < begin + lines_) {  // once round, and then others have their turn
       const std::uint64_t size = word(at).load(std::memory_order_acquire);
       if (size == 0) break;
@@ -86,7 +86,7 @@ class RecordRing {
       deliver(reinterpret_cast<const std::uint64_t*>(record)[1],
               std::span<const std::byte>(record + head, static_cast<std::size_t>(size - 1)));
       received_.store(at, std::memory_order_relaxed);
-      if (at - told > lines_ / 4) received_in_.store(told = at, std::memory_order_release);
+      if (at - published > lines_ / 4) received_in_.store(published = at, std::memory_order_release);
     }
     if (at == begin) return false;
     received_.store(at, std::memory_order_relaxed);

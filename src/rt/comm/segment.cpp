@@ -93,7 +93,7 @@ std::optional<Head> head_of(const MemoryFile& file) {
 }
 
 /// What rank 0 tells the others, so that they can open its segment.
-struct Offer {
+struct SegmentAddress {
   int error = 0;  ///< of system_category; then `text` says why there is none
   pid_t process = 0;
   int descriptor = -1;
@@ -101,8 +101,8 @@ struct Offer {
   char text[1000] = {};  ///< the name in /dev/shm, if it has one
 };
 
-void put(Offer& offer, const std::string& text) noexcept {
-  std::memcpy(offer.text, text.data(), std::min(text.size(), sizeof offer.text - 1));
+void put(SegmentAddress& address, const std::string& text) noexcept {
+  std::memcpy(address.text, text.data(), std::min(text.size(), sizeof address.text - 1));
 }
 
 }  // namespace
@@ -163,11 +163,11 @@ Segment::Segment(int descriptor, int rank) : file_(MemoryFile::copy_of(descripto
   if (!head)
     throw UsageError("file descriptor " + std::to_string(descriptor) +
                      " is not the shared memory of ranks that this version of taskgrain-run has started");
-  if (rank != onlooker && (rank < 0 || rank >= static_cast<int>(head->ranks)))
+  if (rank != observer && (rank < 0 || rank >= static_cast<int>(head->ranks)))
     throw UsageError("rank " + std::to_string(rank) + "; allowed are 0 to " + std::to_string(head->ranks - 1));
   map();
   try {
-    if (rank != onlooker) attach();
+    if (rank != observer) attach();
   } catch (...) {
     unmap();
     throw;
@@ -195,8 +195,8 @@ Segment::Segment(int rank, int ranks, const Together& together) : rank_(rank) {
   };
   // Rank 0 makes it and says where it is. All throw if it cannot.
   std::string name;
-  const auto offer = [&](bool named) {
-    Offer made;
+  const auto publish = [&](bool named) {
+    SegmentAddress made;
     std::exception_ptr why;
     if (rank == 0) try {
         file_ = make_file(ranks, named ? &name : nullptr);
@@ -220,7 +220,7 @@ Segment::Segment(int rank, int ranks, const Together& together) : rank_(rank) {
     return made;
   };
   // Opens what rank 0 has made: any other file might be there, if the ranks see different processes.
-  const auto open = [&](const Offer& made, bool named) {
+  const auto open = [&](const SegmentAddress& made, bool named) {
     if (rank == 0) return;
     file_ = named ? MemoryFile::open_named(made.text) : MemoryFile::open_of(made.process, made.descriptor);
     const std::optional<Head> head = head_of(file_);
@@ -228,10 +228,10 @@ Segment::Segment(int rank, int ranks, const Together& together) : rank_(rank) {
       throw std::system_error(EBADF, std::system_category(), "what this rank sees is not the shared memory of rank 0");
   };
 
-  Offer made = offer(false);
+  SegmentAddress made = publish(false);
   if (!attempt([&] { open(made, false); })) {
     file_ = MemoryFile();
-    made = offer(true);
+    made = publish(true);
     const bool all = attempt([&] { open(made, true); });
     if (rank == 0) MemoryFile::unlink(name);
     agreed(all);
@@ -311,49 +311,49 @@ void Segment::leave() noexcept {
 
 namespace {
 
-/// \pre the caller is the speaker
-void write_words(RankBlock& block, const std::string& words) noexcept {
-  const std::size_t bytes = std::min(words.size(), RankBlock::most_words);
-  std::memcpy(block.words, words.data(), bytes);
-  block.words_bytes.store(static_cast<std::uint32_t>(bytes), std::memory_order_release);
+/// \pre the caller is the writer of the reason
+void write_reason(RankBlock& block, const std::string& reason) noexcept {
+  const std::size_t bytes = std::min(reason.size(), RankBlock::most_reason_bytes);
+  std::memcpy(block.reason, reason.data(), bytes);
+  block.reason_bytes.store(static_cast<std::uint32_t>(bytes), std::memory_order_release);
 }
 
 }  // namespace
 
 void Segment::blame(int rank, const std::string& how) noexcept {
   RankBlock& block = this->block(rank_);
-  std::uint32_t speaker = RankBlock::nobody;
-  if (!block.speaker.compare_exchange_strong(speaker, RankBlock::itself)) return;
-  block.blames.store(static_cast<std::uint32_t>(rank) + 1);  // first: the words are read once there are any
-  write_words(block, how);
+  std::uint32_t reason_writer = RankBlock::nobody;
+  if (!block.reason_writer.compare_exchange_strong(reason_writer, RankBlock::itself)) return;
+  block.blames.store(static_cast<std::uint32_t>(rank) + 1);  // first: the reason is read once there are any
+  write_reason(block, how);
 }
 
-void Segment::say_last_words(const std::string& words) noexcept {
+void Segment::announce_failure(const std::string& reason) noexcept {
   RankBlock& block = this->block(rank_);
-  std::uint32_t speaker = RankBlock::nobody;
-  if (!block.speaker.compare_exchange_strong(speaker, RankBlock::itself)) return;
-  write_words(block, words);
+  std::uint32_t reason_writer = RankBlock::nobody;
+  if (!block.reason_writer.compare_exchange_strong(reason_writer, RankBlock::itself)) return;
+  write_reason(block, reason);
   std::uint32_t state = RankBlock::attached;
   block.state.compare_exchange_strong(state, RankBlock::failed);
-  ring_all_bells();
+  ring_all_doorbells();
 }
 
-std::string Segment::last_words(int rank) const {
+std::string Segment::failure_reason(int rank) const {
   const RankBlock& block = this->block(rank);
-  const std::size_t bytes = block.words_bytes.load(std::memory_order_acquire);
-  return std::string(block.words, std::min(bytes, RankBlock::most_words));
+  const std::size_t bytes = block.reason_bytes.load(std::memory_order_acquire);
+  return std::string(block.reason, std::min(bytes, RankBlock::most_reason_bytes));
 }
 
 void Segment::mark_dead(int rank, const std::string& how) noexcept {
   RankBlock& block = this->block(rank);
-  std::uint32_t speaker = RankBlock::nobody;
-  const bool free = block.speaker.compare_exchange_strong(speaker, RankBlock::launcher);
-  if (free || block.words_bytes.load(std::memory_order_acquire) == 0) {
-    block.speaker.store(RankBlock::launcher);
-    write_words(block, how);
+  std::uint32_t reason_writer = RankBlock::nobody;
+  const bool free = block.reason_writer.compare_exchange_strong(reason_writer, RankBlock::launcher);
+  if (free || block.reason_bytes.load(std::memory_order_acquire) == 0) {
+    block.reason_writer.store(RankBlock::launcher);
+    write_reason(block, how);
   }
   block.state.store(RankBlock::dead);
-  ring_all_bells();
+  ring_all_doorbells();
 }
 
 void Segment::use(std::span<const int> processors, int workers) noexcept {
@@ -367,7 +367,7 @@ void Segment::use(std::span<const int> processors, int workers) noexcept {
   block.workers.store(static_cast<std::uint32_t>(workers), std::memory_order_release);
 }
 
-bool Segment::crowded() const noexcept {
+bool Segment::oversubscribed() const noexcept {
   // Ranks that use one of the processors of this rank, and what all of these use.
   const RankBlock& own = block(rank_);
   std::uint64_t workers = 0;
@@ -390,10 +390,10 @@ bool Segment::crowded() const noexcept {
   return workers > static_cast<std::uint64_t>(processors);
 }
 
-void Segment::ring_bell(int rank) const noexcept { detail::ring(block(rank).bell); }
+void Segment::ring_doorbell(int rank) const noexcept { detail::ring(block(rank).doorbell); }
 
-void Segment::ring_all_bells() const noexcept {
-  for (int rank = 0; rank < ranks_; ++rank) ring_bell(rank);
+void Segment::ring_all_doorbells() const noexcept {
+  for (int rank = 0; rank < ranks_; ++rank) ring_doorbell(rank);
 }
 
 }  // namespace taskgrain::rt::detail

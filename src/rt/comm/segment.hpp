@@ -27,22 +27,22 @@ namespace taskgrain::rt::detail {
 /// What the others know of a rank.
 ///
 /// The rank writes everything but
-/// - `bell`: also by who rings (Transport::bell);
-/// - `state` and the words: also by the launcher, when the rank's process has ended.
-/// Whoever has changed `speaker` from nobody writes the words; the launcher also takes the place of a rank that has
-/// ended with `words_bytes` == 0.
+/// - `doorbell`: also by who rings (Transport::doorbell);
+/// - `state` and the reason: also by the launcher, when the rank's process has ended.
+/// Whoever has changed `reason_writer` from nobody writes the reason; the launcher also takes the place of a rank that has
+/// ended with `reason_bytes` == 0.
 struct alignas(apart) RankBlock {
   enum State : std::uint32_t {
     absent,    ///< it has not attached
     attached,  ///< `process` and the rest about it are there
     left,      ///< it has ended as it should
-    failed,    ///< it has said why in `words`, and ends
-    dead,      ///< the launcher has seen its end, and says how in `words` if they are empty
+    failed,    ///< it has said why in `reason`, and ends
+    dead,      ///< the launcher has seen its end, and says how in `reason` if they are empty
   };
-  enum Speaker : std::uint32_t { nobody, itself, launcher };
-  static constexpr std::size_t most_words = 4000;
+  enum ReasonWriter : std::uint32_t { nobody, itself, launcher };
+  static constexpr std::size_t most_reason_bytes = 4000;
 
-  alignas(apart) std::atomic<std::uint32_t> bell{0};
+  alignas(apart) std::atomic<std::uint32_t> doorbell{0};
   alignas(apart) std::atomic<std::uint32_t> state{absent};
   std::atomic<std::uint32_t> looks{0};      ///< of its Watch at the others, which it does not do while it is stopped
   std::atomic<std::uint32_t> abandoned{0};  ///< bodies that it has announced may be gone: set before its waits throw
@@ -52,17 +52,17 @@ struct alignas(apart) RankBlock {
   static constexpr std::size_t most_processors = 4096;
   std::atomic<std::uint64_t> processors[most_processors / 64] = {};  ///< a bit for each that its workers may use
   std::atomic<std::uint32_t> workers{0};                             ///< written after `processors`; 0: it does not say
-  std::atomic<std::uint32_t> blames{0};  ///< it ends because that rank - 1 has failed, as `words` say; 0: none has
-  std::atomic<std::uint32_t> speaker{nobody};
-  std::atomic<std::uint32_t> words_bytes{0};  ///< written after `words`
-  char words[most_words] = {};
+  std::atomic<std::uint32_t> blames{0};  ///< it ends because that rank - 1 has failed, as `reason` says; 0: none has
+  std::atomic<std::uint32_t> reason_writer{nobody};
+  std::atomic<std::uint32_t> reason_bytes{0};  ///< written after `reason`
+  char reason[most_reason_bytes] = {};
 };
 
 class Segment {
  public:
   static constexpr int most_ranks = 1024;
-  /// The rank of one who looks on, such as the launcher. It attaches to no block.
-  static constexpr int onlooker = -1;
+  /// The rank of an observer, such as the launcher. It attaches to no block.
+  static constexpr int observer = -1;
 
   /// How the ranks of a host agree before they share memory. Each is called by all of them, in the same order.
   struct Together {
@@ -99,29 +99,29 @@ class Segment {
 
   /// This rank ends as it should.
   void leave() noexcept;
-  /// Sets the state and the words of this rank, once, and rings all bells.
-  void say_last_words(const std::string& words) noexcept;
-  /// This rank ends because another one has failed, and this is how. Before `say_last_words`.
+  /// Sets the state and the reason of this rank, once, and rings all doorbells.
+  void announce_failure(const std::string& reason) noexcept;
+  /// This rank ends because another one has failed, and this is how. Before `announce_failure`.
   void blame(int rank, const std::string& how) noexcept;
-  /// The words of a rank, or of the launcher about it; empty if there are none.
-  std::string last_words(int rank) const;
-  /// By the launcher: the rank's process has ended, and this is how. Rings all bells.
+  /// The reason of a rank, or of the launcher about it; empty if there are none.
+  std::string failure_reason(int rank) const;
+  /// By the launcher: the rank's process has ended, and this is how. Rings all doorbells.
   void mark_dead(int rank, const std::string& how) noexcept;
 
   /// This rank has so many workers, on these processors.
   void use(std::span<const int> processors, int workers) noexcept;
   /// Whether some of the processors that this rank uses have more workers than there are of them, of all ranks.
-  bool crowded() const noexcept;
+  bool oversubscribed() const noexcept;
 
-  /// Wakes the thread that sleeps on the rank's bell, if any.
-  void ring_bell(int rank) const noexcept;
+  /// Wakes the thread that sleeps on the rank's doorbell, if any.
+  void ring_doorbell(int rank) const noexcept;
 
  private:
   static MemoryFile make_file(int ranks, std::string* name);
   void map();
   void unmap() noexcept;
   void attach();
-  void ring_all_bells() const noexcept;
+  void ring_all_doorbells() const noexcept;
 
   MemoryFile file_;
   int rank_, ranks_ = 0;

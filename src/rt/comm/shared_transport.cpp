@@ -39,8 +39,8 @@ void SharedTransport::push(int to, std::uint64_t type, std::span<const std::byte
       is_kept = true;
     }
   }
-  segment_->ring_bell(to);
-  if (is_kept) segment_->ring_bell(rank());  // somebody here must poll
+  segment_->ring_doorbell(to);
+  if (is_kept) segment_->ring_doorbell(rank());  // somebody here must poll
 }
 
 bool SharedTransport::anything() const noexcept {
@@ -88,7 +88,7 @@ void SharedTransport::send_kept(int to) {
       any = true;
     }
   }
-  if (any) segment_->ring_bell(to);
+  if (any) segment_->ring_doorbell(to);
 }
 
 bool SharedTransport::flush(Receiver& receiver) {
@@ -182,7 +182,7 @@ void SharedTransport::send_pieces() {
       leaving.in_pieces = false;
       kept_.fetch_sub(1, std::memory_order_relaxed);
     }
-    segment_->ring_bell(leaving.to);
+    segment_->ring_doorbell(leaving.to);
   }
 }
 

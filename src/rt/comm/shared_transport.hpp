@@ -38,11 +38,11 @@ class SharedTransport final : public Transport {
   void send(int to, std::span<const std::byte> packet) override { push(to, packet_type, packet); }
   void send_large(int to, std::span<const std::byte> head, std::span<const std::byte> body, void* token) override;
   bool anything() const noexcept override;
-  std::atomic<std::uint32_t>* bell() noexcept override { return &segment_->block(rank()).bell; }
-  void say_last_words(const std::string& words) noexcept override { segment_->say_last_words(words); }
+  std::atomic<std::uint32_t>* doorbell() noexcept override { return &segment_->block(rank()).doorbell; }
+  void announce_failure(const std::string& reason) noexcept override { segment_->announce_failure(reason); }
   void blame(int rank, const std::string& how) noexcept override { segment_->blame(rank, how); }
   void use(std::span<const int> processors, int workers) noexcept override { segment_->use(processors, workers); }
-  bool crowded() const noexcept override { return segment_->crowded(); }
+  bool oversubscribed() const noexcept override { return segment_->oversubscribed(); }
   bool poll(Receiver& receiver) override;
   void abandon() noexcept override {
     abandoned_.store(true);

@@ -66,10 +66,10 @@ class Transport {
   /// Whether something has come, or `poll` has something to send. Cheap.
   virtual bool anything() const noexcept = 0;
   /// A word in memory that the other ranks share: 1 while a thread of this rank sleeps. Whoever sends to it sets 0 and
-  /// wakes it with a futex. Null: nobody would, and the thread must nap.
-  virtual std::atomic<std::uint32_t>* bell() noexcept = 0;
+  /// wakes it with a futex. Null: nobody would, and the thread must poll.
+  virtual std::atomic<std::uint32_t>* doorbell() noexcept = 0;
   /// Tells the other ranks why this one ends, also those that do not poll. Once.
-  virtual void say_last_words(const std::string& words) noexcept = 0;
+  virtual void announce_failure(const std::string& reason) noexcept = 0;
 
   /// This rank ends because another one has failed.
   virtual void blame(int /*rank*/, const std::string& /*how*/) noexcept {}
@@ -78,7 +78,7 @@ class Transport {
   /// This rank has so many workers, on these processors.
   virtual void use(std::span<const int> /*processors*/, int /*workers*/) noexcept {}
   /// Whether threads of several ranks must take turns on a processor of this rank, as far as is known.
-  virtual bool crowded() const noexcept { return false; }
+  virtual bool oversubscribed() const noexcept { return false; }
   /// Memory that all ranks share; null if they share none.
   virtual SharedMemory* shared_memory() noexcept { return nullptr; }
 

@@ -23,7 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 
 /// The launcher learns at the same time how a process has ended.
-constexpr milliseconds time_for_words(200), between_glances(10);
+constexpr milliseconds time_for_reason(200), between_glances(10);
 /// Looks, and not time: this process may have been stopped as well. That the other one has looked in between tells that
 /// it went on, though each look of this one finds it stopped: both are stopped and go on again and again.
 constexpr int most_looks_stopped = 7;
@@ -101,7 +101,7 @@ void Watch::look_at(Other& other) {
     case RankBlock::attached:
       if (!other.watched) begin(other);
       if (other.ended) {
-        if (Clock::now() >= other.wait_for_words) lose(other, "its process has ended");
+        if (Clock::now() >= other.wait_for_reason) lose(other, "its process has ended");
       } else if (look_) {
         if (!other.handle && !process_is_there(other))
           note_end(other);
@@ -140,7 +140,7 @@ bool Watch::process_is_there(const Other& other) const {
 void Watch::note_end(Other& other) const {
   other.handle.reset();
   other.ended = true;
-  other.wait_for_words = Clock::now() + time_for_words;
+  other.wait_for_reason = Clock::now() + time_for_reason;
 }
 
 bool Watch::stays_stopped(Other& other) const {
@@ -160,10 +160,10 @@ void Watch::lose(Other& other, const std::string& otherwise) {
   // A rank that ends because of another one may be noticed before that.
   const std::uint32_t blamed = segment_.block(other.rank).blames.load();
   const int rank = blamed == 0 ? other.rank : static_cast<int>(blamed) - 1;
-  if (blamed != 0) return lost_(rank, segment_.last_words(other.rank));
-  const std::string words = segment_.last_words(rank);
-  const bool own = segment_.block(rank).speaker.load() == RankBlock::itself;
-  lost_(rank, words.empty() ? otherwise : own ? "it said: " + words : words);
+  if (blamed != 0) return lost_(rank, segment_.failure_reason(other.rank));
+  const std::string reason = segment_.failure_reason(rank);
+  const bool own = segment_.block(rank).reason_writer.load() == RankBlock::itself;
+  lost_(rank, reason.empty() ? otherwise : own ? "it said: " + reason : reason);
 }
 
 }  // namespace taskgrain::rt::detail

@@ -44,10 +44,10 @@ class Watch {
     int rank;
     bool watched = false;  ///< its process has been looked for
     FileDescriptor handle{};
-    bool ended = false;                  ///< its process
-    Clock::time_point wait_for_words{};  ///< until then, if it has ended
-    int stopped = 0;                     ///< looks in a row that found it stopped, and none of its own in between
-    std::uint32_t looks = 0;             ///< RankBlock::looks, when this rank last looked
+    bool ended = false;                   ///< its process
+    Clock::time_point wait_for_reason{};  ///< until then, if it has ended
+    int stopped = 0;                      ///< looks in a row that found it stopped, and none of its own in between
+    std::uint32_t looks = 0;              ///< RankBlock::looks, when this rank last looked
     bool lost = false;
   };
 

@@ -60,14 +60,14 @@ bool heavy_barrier() noexcept {
   return true;
 }
 
-void ring(std::atomic<std::uint32_t>& bell) noexcept {
-  // Who goes to sleep sets the bell and then looks for work. Work has been published, and then comes the look at the
-  // bell, with a full fence between: one of the two sees the other's write. A bell that is 0 stays in all caches.
+void ring(std::atomic<std::uint32_t>& doorbell) noexcept {
+  // Who goes to sleep sets the doorbell and then looks for work. Work has been published, and then comes the look at the
+  // doorbell, with a full fence between: one of the two sees the other's write. A doorbell that is 0 stays in all caches.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (bell.load(std::memory_order_relaxed) == 0 || bell.exchange(0) == 0) return;
+  if (doorbell.load(std::memory_order_relaxed) == 0 || doorbell.exchange(0) == 0) return;
 #if defined(__linux__)
   // Not FUTEX_PRIVATE_FLAG: other processes sleep on it.
-  syscall(SYS_futex, &bell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  syscall(SYS_futex, &doorbell, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 #endif
 }
 
@@ -94,14 +94,14 @@ void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most) noexcept {
 #endif
 }
 
-void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most, std::atomic<std::uint32_t>& bell) noexcept {
-  // Where the kernel cannot wait for two words (before Linux 5.16, or a sandbox), it looks at the bell now and then.
+void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most, std::atomic<std::uint32_t>& doorbell) noexcept {
+  // Where the kernel cannot wait for two words (before Linux 5.16, or a sandbox), it looks at the doorbell now and then.
   constexpr std::chrono::nanoseconds nap = std::chrono::milliseconds(1);
 #if defined(__linux__) && defined(SYS_futex_waitv)
   const auto word = [](std::atomic<std::uint32_t>& of, std::uint32_t value, std::uint32_t flags) {
     return futex_waitv{value, reinterpret_cast<std::uintptr_t>(&of), FUTEX_32 | flags, 0};
   };
-  futex_waitv words[] = {word(state_, as, FUTEX_PRIVATE_FLAG), word(bell, 1, 0)};
+  futex_waitv words[] = {word(state_, as, FUTEX_PRIVATE_FLAG), word(doorbell, 1, 0)};
   timespec until{};
   if (most != for_ever) {
     constexpr auto second = std::chrono::nanoseconds(std::chrono::seconds(1)).count();

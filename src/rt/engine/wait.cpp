@@ -111,7 +111,7 @@ bool Engine::all_ranks_done() {
   const auto counts = [this] {
     const std::uint64_t outside = outside_.sent.load(std::memory_order_acquire);
     const Peers::Counts own = peers_->counts();
-    return Peers::Counts{own.queued + outside, own.processed + outside, own.heard};
+    return Peers::Counts{own.queued + outside, own.processed + outside, own.control_received};
   };
   const Peers::Counts before = counts();
   if (has_told_ && told_ == before) return false;  // nothing has happened since
@@ -216,20 +216,20 @@ void Engine::wait_for(Handler& handler, bool on_this_rank) {
 void Engine::wait(const Event& event) {
   const auto settled = [&] { return event.is_set() || event.failure() != nullptr; };
   /// The event may happen when this engine is no more.
-  struct Bell {
+  struct Waiter {
     std::mutex mutex;
     Engine* engine;
   };
-  const auto bell = std::make_shared<Bell>();
-  bell->engine = this;
-  const auto silence = [](Bell* rings) {
-    const std::lock_guard lock(rings->mutex);
-    rings->engine = nullptr;
+  const auto waiter = std::make_shared<Waiter>();
+  waiter->engine = this;
+  const auto silence = [](Waiter* of) {
+    const std::lock_guard lock(of->mutex);
+    of->engine = nullptr;
   };
-  const std::unique_ptr<Bell, decltype(silence)> silenced(bell.get(), silence);
-  event.then([bell] {
-    const std::lock_guard lock(bell->mutex);
-    if (bell->engine != nullptr) bell->engine->notify();
+  const std::unique_ptr<Waiter, decltype(silence)> silenced(waiter.get(), silence);
+  event.then([waiter] {
+    const std::lock_guard lock(waiter->mutex);
+    if (waiter->engine != nullptr) waiter->engine->notify();
   });
   while (!wait_for_ranks(settled) && !settled()) {
     const auto alive = unwaited();

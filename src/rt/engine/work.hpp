@@ -34,7 +34,7 @@ inline constexpr std::chrono::nanoseconds longest_spin_in_a_task = std::chrono::
 inline constexpr std::chrono::microseconds shortest_nap{50}, longest_nap{5000};
 /// However long a worker may spin where ranks must take turns on a core: the system gives it to whoever is woken sooner
 /// than to whoever waits for his turn.
-inline constexpr std::chrono::microseconds longest_spin_in_a_crowd{50};
+inline constexpr std::chrono::microseconds longest_spin_if_oversubscribed{50};
 /// For how long it sleeps where other ranks cannot wake it.
 inline constexpr std::chrono::microseconds longest_deaf_nap{200};
 
@@ -113,7 +113,7 @@ inline void Worker::receive() {
 inline bool Worker::mail() const noexcept { return !from_outside_.empty() || !inbox_.empty(); }
 
 inline std::int64_t Worker::patience_with_ranks() const noexcept {
-  return engine_.peers_->crowded() ? before_yield_to_ranks : before_yield;
+  return engine_.peers_->oversubscribed() ? before_yield_to_ranks : before_yield;
 }
 
 inline void Worker::rest(std::int64_t spins, std::int64_t patience) noexcept {
@@ -180,7 +180,7 @@ bool Worker::sleep(const Until& until, std::chrono::nanoseconds most) {
   return is_nap;
 }
 
-/// The last worker that goes to sleep hears the bell. Of the others, one looks now and then, because who is awake may
+/// The last worker that goes to sleep hears the doorbell. Of the others, one looks now and then, because who is awake may
 /// have a long task; seldom if nobody is.
 template <typename Found>
 bool Worker::sleep_listening(const Found& found, std::chrono::nanoseconds most) {
@@ -193,11 +193,11 @@ bool Worker::sleep_listening(const Found& found, std::chrono::nanoseconds most) 
   // Where only polls show what has come, they say nothing new just now.
   const auto listen_or = [&] { return found() || (!peers.only_polls_show() && peers.anything()); };
   if (asleep() && !engine_.listening_.exchange(true)) {
-    std::atomic<std::uint32_t>* const bell = peers.bell();
-    if (bell == nullptr) most = std::min<std::chrono::nanoseconds>(most, longest_deaf_nap);
-    sleeper_.sleep_unless(listen_or, most, bell);
+    std::atomic<std::uint32_t>* const doorbell = peers.doorbell();
+    if (doorbell == nullptr) most = std::min<std::chrono::nanoseconds>(most, longest_deaf_nap);
+    sleeper_.sleep_unless(listen_or, most, doorbell);
     engine_.listening_.store(false);
-    return bell == nullptr;
+    return doorbell == nullptr;
   }
   if (engine_.napping_.exchange(true)) return sleeper_.sleep_unless(found, most), false;
   sleeper_.sleep_unless(listen_or, std::min<std::chrono::nanoseconds>(most, asleep() ? longest_nap : longest_deaf_nap));
@@ -230,7 +230,7 @@ bool Worker::find_work(const Until& until) {
       const auto now = std::chrono::steady_clock::now();
       if (sleep_at == std::chrono::steady_clock::time_point{}) {
         auto spin = engine_.options().spin;
-        if (patience != before_yield) spin = std::min<std::chrono::nanoseconds>(spin, longest_spin_in_a_crowd);
+        if (patience != before_yield) spin = std::min<std::chrono::nanoseconds>(spin, longest_spin_if_oversubscribed);
         sleep_at = end_of_spin(now, spin);
       }
       if (now >= sleep_at) {

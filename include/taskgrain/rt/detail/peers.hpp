@@ -24,11 +24,11 @@ class Peers {
   virtual void open() noexcept = 0;
   /// A thread that may poll, if polls are not for every thread (MPI_THREAD_FUNNELED).
   virtual bool may_poll() const noexcept = 0;
-  /// Rings for this rank (Transport::bell); null if nothing does.
-  virtual std::atomic<std::uint32_t>* bell() noexcept = 0;
+  /// Rings for this rank (Transport::doorbell); null if nothing does.
+  virtual std::atomic<std::uint32_t>* doorbell() noexcept = 0;
   /// Whether threads of several ranks must take turns on a processor, so that who waits should soon let others work.
   /// Takes some hundred nanoseconds.
-  virtual bool crowded() const noexcept = 0;
+  virtual bool oversubscribed() const noexcept = 0;
   /// Something has gone wrong, on any rank. Then every wait throws what `raise` does.
   virtual bool failed() const noexcept = 0;
   [[noreturn]] virtual void raise() = 0;
@@ -57,7 +57,7 @@ class Peers {
   /// Counts so far, whose sum for all ranks says whether messages are on their way.
   struct Counts {
     std::uint64_t queued, processed;
-    std::uint64_t heard;  ///< what this rank had heard of the others' counts before these were read
+    std::uint64_t control_received;  ///< what this rank had heard of the others' counts before these were read
     bool operator==(const Counts&) const = default;
   };
   virtual Counts counts() const noexcept = 0;

@@ -31,8 +31,8 @@ inline void light_barrier() noexcept {
   if (!asymmetric_barriers) std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-/// Wakes whoever sleeps on a bell (Sleeper::sleep_unless), after work was published.
-void ring(std::atomic<std::uint32_t>& bell) noexcept;
+/// Wakes whoever sleeps on a doorbell (Sleeper::sleep_unless), after work was published.
+void ring(std::atomic<std::uint32_t>& doorbell) noexcept;
 
 class Sleeper {
  public:
@@ -41,22 +41,22 @@ class Sleeper {
   /// By its thread: sleeps until somebody wakes it, unless `work()` is true after it has been seen to be asleep. Nor
   /// does it sleep if the kernel refuses the barrier, because it could miss a wake-up.
   /// \param most  it may return after this time
-  /// \param bell  another word that is 1 while it sleeps, in memory that other processes share. Whoever has published
+  /// \param doorbell  another word that is 1 while it sleeps, in memory that other processes share. Whoever has published
   ///   work there passes a full fence, and then sets it to 0 and wakes whoever sleeps on it. Null: there is none
   template <typename Work>
   void sleep_unless(const Work& work, std::chrono::nanoseconds most = for_ever,
-                    std::atomic<std::uint32_t>* bell = nullptr) {
+                    std::atomic<std::uint32_t>* doorbell = nullptr) {
     const std::uint32_t awake = state_.load(std::memory_order_relaxed);
     const std::uint32_t sleeping = awake | asleep;
     state_.store(sleeping, std::memory_order_relaxed);
-    if (bell != nullptr) bell->store(1, std::memory_order_relaxed);
+    if (doorbell != nullptr) doorbell->store(1, std::memory_order_relaxed);
     const bool sleeps = heavy_barrier() && !work();
     while (sleeps && state_.load(std::memory_order_acquire) == sleeping &&
-           (bell == nullptr || bell->load(std::memory_order_acquire) == 1)) {
-      bell == nullptr ? block(sleeping, most) : block(sleeping, most, *bell);
+           (doorbell == nullptr || doorbell->load(std::memory_order_acquire) == 1)) {
+      doorbell == nullptr ? block(sleeping, most) : block(sleeping, most, *doorbell);
       if (most != for_ever) break;
     }
-    if (bell != nullptr) bell->store(0, std::memory_order_relaxed);
+    if (doorbell != nullptr) doorbell->store(0, std::memory_order_relaxed);
     state_.store(awake, std::memory_order_relaxed);  // or a waker has
   }
   /// By its thread: from now on, who sends it something tells it. \returns false if the kernel refuses the barrier:
@@ -85,8 +85,8 @@ class Sleeper {
   bool wake_now() noexcept;
   /// Returns when it is woken, at any time if the state is not `as`, and sometimes for nothing.
   void block(std::uint32_t as, std::chrono::nanoseconds most) noexcept;
-  /// And when the bell is no longer 1.
-  void block(std::uint32_t as, std::chrono::nanoseconds most, std::atomic<std::uint32_t>& bell) noexcept;
+  /// And when the doorbell is no longer 1.
+  void block(std::uint32_t as, std::chrono::nanoseconds most, std::atomic<std::uint32_t>& doorbell) noexcept;
 
   // asleep: set by its thread, cleared by its thread or a waker. notices: by its thread.
   std::atomic<std::uint32_t> state_{0};

@@ -146,7 +146,7 @@ TEST(MpiTransport, KnowsItsRanks) {
   EXPECT_EQ(transport.ranks(), ranks);
   EXPECT_STREQ(transport.name(), "mpi");
   EXPECT_GE(transport.most_bytes(), 4096u);
-  EXPECT_EQ(transport.bell(), nullptr);
+  EXPECT_EQ(transport.doorbell(), nullptr);
 }
 
 TEST(MpiTransport, TakesPacketsOfEachSize) {
@@ -337,8 +337,8 @@ TEST(MpiTransport, TellsLastWords) {
   const std::string words = "the reactor leaks";
   if (transport.rank() == 0) {
     for (int to = 1; to < transport.ranks(); ++to) transport.send(to, labelled(0, 0, 100));
-    transport.say_last_words(words);
-    transport.say_last_words("and it burns");
+    transport.announce_failure(words);
+    transport.announce_failure("and it burns");
   } else {
     poll_until(transport, checker, "rank 0 says why it ends", [&] { return checker.lost_.contains(0); });
     EXPECT_EQ(checker.lost_[0], "it said: " + words);

@@ -45,7 +45,7 @@ class Ranks {
 
   Ranks(int number, const std::function<void(int rank)>& body, Launcher launcher = Launcher::test)
       : launcher_(launcher), descriptor_(detail::Segment::make(number)),
-        segment_(descriptor_, detail::Segment::onlooker) {
+        segment_(descriptor_, detail::Segment::observer) {
     std::fflush(nullptr);
     for (int rank = 0; rank < number; ++rank) {
       const pid_t process = fork();

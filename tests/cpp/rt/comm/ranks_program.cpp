@@ -29,7 +29,7 @@ int main(int argc, char** argv) {
     usleep(1000);
   if (rank == std::atoi(argv[1])) {
     if (deed == "kill") kill(getpid(), SIGKILL);
-    if (deed == "throw") segment.say_last_words("no bread");
+    if (deed == "throw") segment.announce_failure("no bread");
     if (deed == "leave") segment.leave();
     if (deed == "stop") raise(SIGSTOP);
     return deed == "throw" ? 3 : deed == "leave and fail" ? 4 : 0;

@@ -124,7 +124,7 @@ TEST(Segment, LeavesNoFileOpen) {
   const auto before = open_files();
   {
     const FileDescriptor file(Segment::make(2));
-    const Segment one(file.get(), 0), other(file.get(), 1), launcher(file.get(), Segment::onlooker);
+    const Segment one(file.get(), 0), other(file.get(), 1), launcher(file.get(), Segment::observer);
     EXPECT_THROW(Segment(file.get(), 1), UsageError);
     EXPECT_EQ(open_files(), before + 4);
     EXPECT_EQ(fcntl(file.get(), F_GETFD), 0);  // children inherit it
@@ -140,7 +140,7 @@ TEST(Segment, IsAttachedOnceByEachRank) {
               "rank 1 has been attached before, by process " + std::to_string(getpid()));
   EXPECT_EQ(error_of<UsageError>([&] { Segment(file.get(), 2); }), "rank 2; allowed are 0 to 1");
   EXPECT_EQ(error_of<UsageError>([&] { Segment(file.get(), -2); }), "rank -2; allowed are 0 to 1");
-  Segment(file.get(), Segment::onlooker).mark_dead(0, "ended with exit code 3");
+  Segment(file.get(), Segment::observer).mark_dead(0, "ended with exit code 3");
   EXPECT_EQ(error_of<UsageError>([&] { Segment(file.get(), 0); }),
             "rank 0 has ended before this process attached to it");
 }
@@ -230,38 +230,40 @@ TEST(Segment, ReservesNoMoreThanThereIs) {
 
 TEST(Segment, KeepsTheFirstWordsOfARank) {
   const FileDescriptor file(Segment::make(4));
-  Segment launcher(file.get(), Segment::onlooker), one(file.get(), 1), two(file.get(), 2);
-  EXPECT_EQ(one.last_words(1), "");
-  one.say_last_words("no bread");
-  one.say_last_words("no butter");
-  EXPECT_EQ(two.last_words(1), "no bread");
+  Segment launcher(file.get(), Segment::observer), one(file.get(), 1), two(file.get(), 2);
+  EXPECT_EQ(one.failure_reason(1), "");
+  one.announce_failure("no bread");
+  one.announce_failure("no butter");
+  EXPECT_EQ(two.failure_reason(1), "no bread");
   EXPECT_EQ(two.block(1).state, RankBlock::failed);
   launcher.mark_dead(1, "ended with exit code 3");
-  EXPECT_EQ(two.last_words(1), "no bread");
+  EXPECT_EQ(two.failure_reason(1), "no bread");
   EXPECT_EQ(two.block(1).state, RankBlock::dead);
-  EXPECT_EQ(two.block(1).speaker, RankBlock::itself);
+  EXPECT_EQ(two.block(1).reason_writer, RankBlock::itself);
 
   launcher.mark_dead(3, "ended with exit code 4");
-  EXPECT_EQ(two.last_words(3), "ended with exit code 4");
+  EXPECT_EQ(two.failure_reason(3), "ended with exit code 4");
   EXPECT_EQ(two.block(3).state, RankBlock::dead);
-  EXPECT_EQ(two.block(3).speaker, RankBlock::launcher);
+  EXPECT_EQ(two.block(3).reason_writer, RankBlock::launcher);
 
-  two.block(2).speaker = RankBlock::itself;  // killed when it was about to speak
+  two.block(2).reason_writer = RankBlock::itself;  // killed when it was about to speak
   launcher.mark_dead(2, std::string(5000, 'x'));
-  EXPECT_EQ(one.last_words(2), std::string(RankBlock::most_words, 'x'));
+  EXPECT_EQ(one.failure_reason(2), std::string(RankBlock::most_reason_bytes, 'x'));
 }
 
 TEST(Segment, RingsTheBellsOfAllWithTheLastWords) {
   const FileDescriptor file(Segment::make(2));
   Process sleeper([&] {
     const Segment segment(file.get(), 1);
-    segment.block(1).bell = 1;
-    while (segment.block(1).bell == 1) syscall(SYS_futex, &segment.block(1).bell, FUTEX_WAIT, 1, nullptr, nullptr, 0);
-    return segment.last_words(0) == "no bread" ? 0 : 1;
+    segment.block(1).doorbell = 1;
+    while (segment.block(1).doorbell == 1)
+      syscall(SYS_futex, &segment.block(1).doorbell, FUTEX_WAIT, 1, nullptr, nullptr, 0);
+    return segment.failure_reason(0) == "no bread" ? 0 : 1;
   });
   Segment segment(file.get(), 0);
-  ASSERT_TRUE(eventually([&] { return segment.block(1).bell == 1 && process_state(sleeper.number())->state == 'S'; }));
-  segment.say_last_words("no bread");
+  ASSERT_TRUE(
+      eventually([&] { return segment.block(1).doorbell == 1 && process_state(sleeper.number())->state == 'S'; }));
+  segment.announce_failure("no bread");
   EXPECT_EQ(sleeper.exit_code(), 0);
 }
 

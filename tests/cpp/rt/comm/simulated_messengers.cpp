@@ -656,7 +656,7 @@ void World::makes_trouble() {
 void World::loses(Rank& me) {
   for (const Rank& other : ranks_) {
     if (other.number == me.number || me.lost.contains(other.number)) continue;
-    const std::string& words = network_.last_words(other.number);
+    const std::string& words = network_.failure_reason(other.number);
     if (other.state != State::crashed && words.empty()) continue;
     me.lost.insert(other.number);
     network_.lose(me.number, other.number, words.empty() ? "ended by signal 9 (Killed)" : "it said: " + words);

@@ -120,7 +120,7 @@ class SimulatedNetwork {
     std::erase_if(its.coming, [&](const Packet& packet) { return packet.from == r; });
     if (its.receiver != nullptr) its.receiver->lost(r, why);
   }
-  const std::string& last_words(int r) const { return ranks_[static_cast<std::size_t>(r)]->last_words; }
+  const std::string& failure_reason(int r) const { return ranks_[static_cast<std::size_t>(r)]->failure_reason; }
   /// The user of the rank frees what was to be read or written.
   void settle(int r) { rank(r).settled = true; }
   bool memory_is_free(int r) const { return ranks_[static_cast<std::size_t>(r)]->memory.empty(); }
@@ -160,7 +160,7 @@ class SimulatedNetwork {
     std::vector<Packet> kept;             ///< from it
     std::vector<std::uint64_t> placed;    ///< large ones whose bodies come
     std::vector<std::uint64_t> reusable;  ///< of this rank, which has not heard of it
-    std::string last_words;
+    std::string failure_reason;
     int sends_left = -1, looks = 0;
     bool crashed = false, abandoned = false, settled = false, left = false;
   };
@@ -338,14 +338,14 @@ class SimulatedTransport final : public detail::Transport {
   }
   /// A call that blocks shall not sleep: other ranks go on when it polls.
   bool anything() const noexcept override { return Fiber::inside() || network_.anything(rank_); }
-  std::atomic<std::uint32_t>* bell() noexcept override { return &bell_; }
-  void say_last_words(const std::string& words) noexcept override { network_.rank(rank_).last_words = words; }
+  std::atomic<std::uint32_t>* doorbell() noexcept override { return &doorbell_; }
+  void announce_failure(const std::string& words) noexcept override { network_.rank(rank_).failure_reason = words; }
   /// Who waits asks this between its polls, so here other ranks go on.
   bool may_poll() const noexcept override {
     Fiber::give_way();
     return true;
   }
-  bool crowded() const noexcept override { return true; }
+  bool oversubscribed() const noexcept override { return true; }
   detail::SharedMemory* shared_memory() noexcept override {
     return network_.shares_memory_ ? &network_.rank(rank_).memory : nullptr;
   }
@@ -373,7 +373,7 @@ class SimulatedTransport final : public detail::Transport {
   SimulatedNetwork& network_;
   const int rank_;
   std::size_t calls_ = 0;  ///< of repeated_numbers
-  std::atomic<std::uint32_t> bell_{0};
+  std::atomic<std::uint32_t> doorbell_{0};
 };
 
 /// The communicator of a simulated rank. One that is alone has no transport.

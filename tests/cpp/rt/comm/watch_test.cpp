@@ -139,9 +139,9 @@ TEST_P(Watching, HearsThatThisRankWasGivenUpByOneThatHasLeft) {
 }
 
 TEST_P(Watching, RepeatsWhatARankHasSaid) {
-  const Process one = start(1, [](Segment& own) { own.say_last_words("no bread"); });
+  const Process one = start(1, [](Segment& own) { own.announce_failure("no bread"); });
   const Process two = start(2, [](Segment& own) {
-    own.say_last_words("no butter");
+    own.announce_failure("no butter");
     raise(SIGKILL);
   });
   const Watch watch(segment_, losses_.note(), GetParam());
@@ -166,10 +166,10 @@ TEST_P(Watching, LosesAProcessThatStaysStopped) {
 }
 
 TEST_P(Watching, LosesNobodyWhoGoesOnNowAndThen) {
-  const auto losses = [&] { return segment_.block(0).words_bytes.load(); };  // a place that all see
+  const auto losses = [&] { return segment_.block(0).reason_bytes.load(); };  // a place that all see
   const auto watches = [&](Segment& own) {
     static const Watch watch(
-        own, [&](int, const std::string&) { ++segment_.block(0).words_bytes; }, GetParam(), milliseconds(150));
+        own, [&](int, const std::string&) { ++segment_.block(0).reason_bytes; }, GetParam(), milliseconds(150));
   };
   const Process one = start(1, watches), two = start(2, watches);
   const auto go_on = [&](const Process& process, int rank) {  // until it has looked

@@ -1,10 +1,10 @@
-/* Counting (src/rt/comm/counting.hpp): ranks find out that nothing is left to do on any of them. The root asks all ranks, over a tree,
+/* TerminationDetection (src/rt/comm/termination_detection.hpp): ranks find out that nothing is left to do on any of them. The root asks all ranks, over a tree,
  * to count when they are idle, and asks again; if both waves have the same sums, and as much was processed as queued, it tells all
  * that the epoch has ended. Here are three ranks that wait twice, one after the other, without anything that holds them together.
  *
- * Each rank has a user, who adds tasks and then waits, a thread that looks whether the rank is idle and tells Counting later, and
+ * Each rank has a user, who adds tasks and then waits, a thread that looks whether the rank is idle and tells TerminationDetection later, and
  * workers that take messages and run tasks; a task, or who handles a message, may send. Whatever was sent arrives in any order: each
- * packet has a place of its own. What Counting does when it is called is one step, because its calls take turns. Waves have no
+ * packet has a place of its own. What TerminationDetection does when it is called is one step, because its calls take turns. Waves have no
  * numbers, since a rank is asked for one when it has counted for the one before.
  *
  * Property: when the root ends an epoch, all ranks wait in it and no message is under way, handled, and no task left; it ends each
@@ -13,7 +13,7 @@
  *
  * variant:  CHAIN              rank 2 is the child of rank 1, which is the child of the root
  * variant:  TWO_RANKS          two ranks, three messages
- * variant:  NUMBERED           the thread tells what it saw, unless something has come for Counting since; elsewhere it compares its
+ * variant:  NUMBERED           the thread tells what it saw, unless something has come for TerminationDetection since; elsewhere it compares its
  *                              counts with those of now
  * variant:  PROCESSED_ALONE    the second wave compares only what was processed, which is enough
  * liveness: ends
@@ -27,7 +27,7 @@
  * mutation: EFFECTS_LATE       a message is counted as processed before it is handled, and who handles it does not count as busy
  * mutation: OTHER_TIME         the counts are of now, and the rank was idle at some time since it began to wait
  * mutation: BEFORE_ASKED       the counts are of that moment, and that of before the rank was asked
- * mutation: DROPPED_ASK        who is asked before it waits, or in the epoch before, forgets it
+ * mutation: DROPPED_REQUEST    who is asked before it waits, or in the epoch before, forgets it
  * mutation: FINISHES_TWICE     the root goes on to ask after the end
  * liveness mutation: QUEUED_TWICE   a message is counted twice by its sender
  */
@@ -98,7 +98,7 @@ byte at_device[RANKS];
 byte old_queued[RANKS], old_processed[RANKS];
 #endif
 
-/* What Counting knows. */
+/* What TerminationDetection knows. */
 bool is_done[RANKS];
 byte asked[RANKS];   /* the epoch */
 bool counted[RANKS];
@@ -147,7 +147,7 @@ inline changed() {
 #endif
 }
 
-/* Something has come for Counting. */
+/* Something has come for TerminationDetection. */
 inline has_heard() {
 #ifdef NUMBERED
   seen[me] = false
@@ -281,7 +281,7 @@ inline hear(child) {
   counts_stuck[child] = 0
 }
 
-/* The user, the thread that looks and tells, and what comes for Counting. */
+/* The user, the thread that looks and tells, and what comes for TerminationDetection. */
 proctype waiting(byte me) {
   byte which;
   do
@@ -305,7 +305,7 @@ proctype waiting(byte me) {
     }
 
   :: d_step { ask_to[me] != 0 -> which = ask_to[me]; ask_to[me] = 0; has_heard();
-#ifdef DROPPED_ASK
+#ifdef DROPPED_REQUEST
       if
       :: which == epoch[me] && waits[me] -> begin_wave(which)
       :: else

@@ -1,6 +1,6 @@
 /// How ranks find out that nothing is left: what is sent, what may come early, and what each part of the rule is for.
 
-#include "comm/counting.hpp"
+#include "comm/termination_detection.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@
 namespace taskgrain::rt {
 namespace {
 
-using detail::Counting;
-using detail::CountingMessage;
-using enum CountingMessage::Kind;
+using detail::TerminationDetection;
+using detail::TerminationMessage;
+using enum TerminationMessage::Type;
 
 /// Ranks, and what they have sent one another. The test says what arrives.
 class Ranks {
@@ -26,26 +26,26 @@ class Ranks {
   };
   struct Packet {
     int from, to;
-    CountingMessage message;
+    TerminationMessage message;
   };
 
   explicit Ranks(int ranks) : counts(static_cast<std::size_t>(ranks)) {
     for (int r = 0; r < ranks; ++r) ranks_.emplace_back(r, ranks);
   }
 
-  Counting& operator[](int r) { return ranks_[static_cast<std::size_t>(r)]; }
+  TerminationDetection& operator[](int r) { return ranks_[static_cast<std::size_t>(r)]; }
   void begin() {
-    for (Counting& one : ranks_) one.begin();
+    for (TerminationDetection& one : ranks_) one.begin();
   }
   /// The rank is idle now.
   void idle(int r) {
     const Counts& its = counts[static_cast<std::size_t>(r)];
     ranks_[static_cast<std::size_t>(r)].idle(its.queued, its.processed, its.stuck, from(r));
   }
-  /// The first packet of that kind to the rank arrives. \returns whether there is one
-  bool arrives(CountingMessage::Kind kind, int to) {
+  /// The first packet of that type to the rank arrives. \returns whether there is one
+  bool arrives(TerminationMessage::Type type, int to) {
     const auto found = std::ranges::find_if(
-        packets, [&](const Packet& packet) { return packet.message.kind == kind && packet.to == to; });
+        packets, [&](const Packet& packet) { return packet.message.type == type && packet.to == to; });
     if (found == packets.end()) return false;
     const Packet packet = *found;
     packets.erase(found);
@@ -64,23 +64,23 @@ class Ranks {
       anything = !now.empty();
     }
   }
-  bool all_done() const { return std::ranges::all_of(ranks_, &Counting::done); }
+  bool all_done() const { return std::ranges::all_of(ranks_, &TerminationDetection::done); }
 
   std::vector<Counts> counts;
   std::vector<Packet> packets;  ///< on their way
   std::size_t sent = 0;
 
  private:
-  std::function<void(int, const CountingMessage&)> from(int r) {
-    return [this, r](int to, const CountingMessage& message) {
+  std::function<void(int, const TerminationMessage&)> from(int r) {
+    return [this, r](int to, const TerminationMessage& message) {
       ++sent;
       packets.push_back({r, to, message});
     };
   }
-  std::vector<Counting> ranks_;
+  std::vector<TerminationDetection> ranks_;
 };
 
-TEST(Counting, OfOneRankEndsWhenItIsIdleAndNothingIsOnItsWay) {
+TEST(TerminationDetection, OfOneRankEndsWhenItIsIdleAndNothingIsOnItsWay) {
   Ranks ranks(1);
   ranks.begin();
   EXPECT_FALSE(ranks[0].done());
@@ -95,7 +95,7 @@ TEST(Counting, OfOneRankEndsWhenItIsIdleAndNothingIsOnItsWay) {
   EXPECT_EQ(ranks.sent, 0u);
 }
 
-TEST(Counting, TakesTwoWavesAndTheEnd) {
+TEST(TerminationDetection, TakesTwoWavesAndTheEnd) {
   for (std::size_t number = 2; number <= 30; ++number) {
     Ranks ranks(static_cast<int>(number));
     for (std::size_t epoch = 1; epoch <= 3; ++epoch) {
@@ -107,19 +107,19 @@ TEST(Counting, TakesTwoWavesAndTheEnd) {
   }
 }
 
-TEST(Counting, HasNoMoreThanFourChildrenARank) {
+TEST(TerminationDetection, HasNoMoreThanFourChildrenARank) {
   Ranks ranks(22);
   ranks.begin();
   ranks.idle(0);
   EXPECT_EQ(ranks.packets.size(), 4u);
-  EXPECT_TRUE(ranks.arrives(ask, 4));
+  EXPECT_TRUE(ranks.arrives(request, 4));
   ASSERT_EQ(ranks.packets.size(), 7u);
   for (int k = 0; k < 4; ++k) EXPECT_EQ(ranks.packets[static_cast<std::size_t>(3 + k)].to, 17 + k);
-  EXPECT_TRUE(ranks.arrives(ask, 17));  // it has no children
+  EXPECT_TRUE(ranks.arrives(request, 17));  // it has no children
   EXPECT_EQ(ranks.packets.size(), 6u);
 }
 
-TEST(Counting, SaysHowManyRanksAreStuck) {
+TEST(TerminationDetection, SaysHowManyRanksAreStuck) {
   Ranks ranks(11);
   for (const int stuck : {0, 3, 10}) ranks.counts[static_cast<std::size_t>(stuck)].stuck = true;
   ranks.begin();
@@ -131,17 +131,17 @@ TEST(Counting, SaysHowManyRanksAreStuck) {
   for (int r = 0; r < 11; ++r) EXPECT_EQ(ranks[r].stuck(), 2u);
 }
 
-TEST(Counting, WaitsForARankThatIsNotIdleOrNotThere) {
+TEST(TerminationDetection, WaitsForARankThatIsNotIdleOrNotThere) {
   Ranks ranks(3);
   ranks[0].begin();
   ranks[1].begin();
   for (int k = 0; k < 5; ++k) {
     ranks.idle(0);
     ranks.idle(1);
-    for (const int r : {0, 1}) ranks.arrives(ask, r), ranks.arrives(counts, r);
+    for (const int r : {0, 1}) ranks.arrives(request, r), ranks.arrives(counts, r);
   }
   EXPECT_EQ(ranks.sent, 3u);  // ask both; one has counted
-  EXPECT_TRUE(ranks.arrives(ask, 2));
+  EXPECT_TRUE(ranks.arrives(request, 2));
   ranks.idle(2);
   EXPECT_EQ(ranks.sent, 3u);  // it has not begun to wait
   ranks[2].begin();
@@ -150,7 +150,7 @@ TEST(Counting, WaitsForARankThatIsNotIdleOrNotThere) {
   EXPECT_TRUE(ranks.all_done());
 }
 
-TEST(Counting, GoesOnWhileAMessageIsOnItsWay) {
+TEST(TerminationDetection, GoesOnWhileAMessageIsOnItsWay) {
   Ranks ranks(6);
   ranks.counts[5].queued = 1;
   ranks.begin();
@@ -161,18 +161,18 @@ TEST(Counting, GoesOnWhileAMessageIsOnItsWay) {
   EXPECT_TRUE(ranks.all_done());
 }
 
-TEST(Counting, KeepsWhatAFastRootAsksBeforeTheEndOfTheEpochIsKnown) {
+TEST(TerminationDetection, KeepsWhatAFastRootAsksBeforeTheEndOfTheEpochIsKnown) {
   Ranks ranks(6);  // 0 → 1 → 5
   ranks.begin();
   while (!ranks[0].done()) {
     for (int r = 0; r < 6; ++r) ranks.idle(r);
     for (const auto& packet : std::vector(ranks.packets))
-      if (packet.message.kind != done) ranks.arrives(packet.message.kind, packet.to);
+      if (packet.message.type != done) ranks.arrives(packet.message.type, packet.to);
   }
   ranks[0].begin();
   ranks.idle(0);
-  EXPECT_TRUE(ranks.arrives(ask, 1));  // of the next epoch
-  EXPECT_TRUE(ranks.arrives(ask, 5));
+  EXPECT_TRUE(ranks.arrives(request, 1));  // of the next epoch
+  EXPECT_TRUE(ranks.arrives(request, 5));
   const std::size_t sent = ranks.sent;
   ranks.idle(1);
   ranks.idle(5);
@@ -197,7 +197,7 @@ TEST(Counting, KeepsWhatAFastRootAsksBeforeTheEndOfTheEpochIsKnown) {
   EXPECT_TRUE(ranks.all_done());
 }
 
-TEST(Counting, IgnoresWhatComesAgain) {
+TEST(TerminationDetection, IgnoresWhatComesAgain) {
   Ranks ranks(7);
   for (const int r : {1, 5, 6}) ranks.counts[static_cast<std::size_t>(r)] = {4, 1};
   ranks.counts[0] = {1, 10};
@@ -208,7 +208,7 @@ TEST(Counting, IgnoresWhatComesAgain) {
       for (int r = 0; r < 7; ++r) ranks.idle(r);
       for (const auto& packet : std::vector(ranks.packets)) {
         old.push_back(packet);
-        ranks.arrives(packet.message.kind, packet.to);
+        ranks.arrives(packet.message.type, packet.to);
         const std::size_t sent = ranks.sent;
         for (const auto& again : old) ranks.repeat(again);
         EXPECT_EQ(ranks.sent, sent);
@@ -218,7 +218,7 @@ TEST(Counting, IgnoresWhatComesAgain) {
   }
 }
 
-TEST(Counting, DoesNothingAfterTheEnd) {
+TEST(TerminationDetection, DoesNothingAfterTheEnd) {
   Ranks ranks(4);
   ranks.begin();
   ranks.go_on();
@@ -229,7 +229,7 @@ TEST(Counting, DoesNothingAfterTheEnd) {
   EXPECT_TRUE(ranks.all_done());
 }
 
-TEST(Counting, HoldsMoreThan32Bits) {
+TEST(TerminationDetection, HoldsMoreThan32Bits) {
   constexpr std::uint64_t many = std::uint64_t{1} << 32;
   Ranks ranks(6);
   ranks.counts[5] = {many - 1, 0};
@@ -245,16 +245,16 @@ TEST(Counting, HoldsMoreThan32Bits) {
 
 // A message to rank 1 is slow. Rank 1 counts for the second wave, then processes it and answers, and goes on with its
 // task; rank 0 has processed the answer when it counts. One message is queued and one processed, but not the same.
-TEST(Counting, ComparesWhatWasProcessedToo) {
+TEST(TerminationDetection, ComparesWhatWasProcessedToo) {
   Ranks ranks(2);
   ranks.counts[0] = {1, 0};
   ranks.begin();
   ranks.idle(0);
-  ranks.arrives(ask, 1);
+  ranks.arrives(request, 1);
   ranks.idle(1);
   ranks.arrives(counts, 0);
   ranks.idle(0);
-  ranks.arrives(ask, 1);
+  ranks.arrives(request, 1);
   ranks.idle(1);
   ranks.counts[0] = {1, 1};
   ranks.arrives(counts, 0);
@@ -265,17 +265,17 @@ TEST(Counting, ComparesWhatWasProcessedToo) {
 // Why the moment of the counts comes after `receive`. Rank 1 counts for the first wave, sees at once that it is still
 // idle, and is held up. Then it processes a slow message and answers, and its task goes on. Rank 0 has processed the
 // answer when it counts for the first wave. If rank 1 tells now what it saw then, all sums are equal.
-TEST(Counting, CannotKnowThatCountsAreOfAMomentBeforeItHasAsked) {
+TEST(TerminationDetection, CannotKnowThatCountsAreOfAMomentBeforeItHasAsked) {
   Ranks ranks(2);
   ranks.counts[0] = {1, 0};
   ranks.begin();
   ranks.idle(0);
-  ranks.arrives(ask, 1);
+  ranks.arrives(request, 1);
   ranks.idle(1);
   ranks.counts[0] = {1, 1};
   ranks.arrives(counts, 0);
   ranks.idle(0);
-  ranks.arrives(ask, 1);
+  ranks.arrives(request, 1);
   ranks.idle(1);  // {0, 0}, and it is {1, 1}
   ranks.arrives(counts, 0);
   ranks.idle(0);

@@ -30,7 +30,7 @@
 ///
 /// The epoch keeps a rank that still waits for the end of e from counting for e+1, whose work it has not begun. It
 /// counts for e+1 after it has begun e+1, which is after its done(e): so the root is at most one epoch ahead of any
-/// rank, and what can come early is `ask{e+1, 1}`.
+/// rank, and what can come early is `request{e+1, 1}`.
 ///
 /// What else comes is expected: a rank is asked for a wave when it has counted for all before, once, and a parent hears
 /// counts of the wave alone for which it has asked. What a transport repeats is ignored.
@@ -46,13 +46,13 @@
 namespace taskgrain::rt::detail {
 
 /// What ranks tell one another to find the end of a run.
-struct CountingMessage {
-  enum Kind : std::uint32_t {
-    ask,     ///< down the tree: count for this wave, when you are idle
-    counts,  ///< up the tree: the sums of a subtree, whose ranks were idle when they counted
-    done,    ///< down the tree: nothing is left on any rank
+struct TerminationMessage {
+  enum Type : std::uint32_t {
+    request,  ///< down the tree: count for this wave, when you are idle
+    counts,   ///< up the tree: the sums of a subtree, whose ranks were idle when they counted
+    done,     ///< down the tree: nothing is left on any rank
   };
-  Kind kind;
+  Type type;
   std::uint32_t stuck;  ///< counts: ranks of the subtree on which tasks wait; done: of all
   std::uint64_t epoch, wave;
   std::uint64_t queued, processed;
@@ -60,12 +60,12 @@ struct CountingMessage {
 
 /// Whether nothing is left to do on any rank. Each rank has one; it knows no transport and no thread, so one call at a
 /// time. Messages may come in any order, and more than once. `send` calls nothing here.
-class Counting {
+class TerminationDetection {
  public:
   /// The tree: rank r's children are 4r+1 to 4r+4, as far as there are ranks.
   static constexpr int fan_out = 4;
 
-  Counting(int rank, int ranks) noexcept
+  TerminationDetection(int rank, int ranks) noexcept
       : rank_(rank), ranks_(ranks), children_(std::clamp(ranks - first_child(), 0, fan_out)) {}
 
   /// This rank begins to wait: a new epoch, the same number on all ranks.
@@ -75,24 +75,24 @@ class Counting {
     done_ = false;
   }
 
-  /// \param send  send(int to, const CountingMessage&)
+  /// \param send  send(int to, const TerminationMessage&)
   template <typename Send>
-  void receive(int from, const CountingMessage& message, const Send& send) {
+  void receive(int from, const TerminationMessage& message, const Send& send) {
     const Wave wave{message.epoch, message.wave};
-    switch (message.kind) {
-      case CountingMessage::ask:
-        if (wave > asked_) ask(wave, send);
+    switch (message.type) {
+      case TerminationMessage::request:
+        if (wave > requested_) request(wave, send);
         break;
-      case CountingMessage::counts: {
+      case TerminationMessage::counts: {
         const std::uint32_t child = 1u << (from - first_child());
-        if (wave != asked_ || has_counted_ || (heard_ & child) != 0) break;
-        heard_ |= child;
+        if (wave != requested_ || has_counted_ || (counted_children_ & child) != 0) break;
+        counted_children_ |= child;
         sums_.queued += message.queued;
         sums_.processed += message.processed;
         stuck_ += message.stuck;
         break;
       }
-      case CountingMessage::done:
+      case TerminationMessage::done:
         if (message.epoch == epoch_ && !done_) end(message.stuck, send);
         break;
     }
@@ -107,25 +107,25 @@ class Counting {
   /// \param stuck  whether tasks wait
   template <typename Send>
   void idle(std::uint64_t queued, std::uint64_t processed, bool stuck, const Send& send) {
-    if (rank_ == 0 && asked_.epoch != epoch_) ask({epoch_, 1}, send);
-    if (asked_.epoch != epoch_ || has_counted_ || std::popcount(heard_) != children_) return;
+    if (rank_ == 0 && requested_.epoch != epoch_) request({epoch_, 1}, send);
+    if (requested_.epoch != epoch_ || has_counted_ || std::popcount(counted_children_) != children_) return;
 
     has_counted_ = true;
     sums_.queued += queued;
     sums_.processed += processed;
     stuck_ += stuck ? 1 : 0;
     if (rank_ != 0) {
-      send(parent(),
-           CountingMessage{CountingMessage::counts, stuck_, epoch_, asked_.number, sums_.queued, sums_.processed});
+      send(parent(), TerminationMessage{TerminationMessage::counts, stuck_, epoch_, requested_.number, sums_.queued,
+                                        sums_.processed});
       return;
     }
     // A rank without others counts everything at one moment.
-    const bool stayed = ranks_ == 1 || (asked_.number > 1 && sums_ == before_);
+    const bool stayed = ranks_ == 1 || (requested_.number > 1 && sums_ == before_);
     if (stayed && sums_.queued == sums_.processed) {
       end(stuck_, send);
     } else {
       before_ = sums_;
-      ask({epoch_, asked_.number + 1}, send);
+      request({epoch_, requested_.number + 1}, send);
     }
   }
 
@@ -148,26 +148,26 @@ class Counting {
   int parent() const noexcept { return (rank_ - 1) / fan_out; }
 
   template <typename Send>
-  void to_children(const CountingMessage& message, const Send& send) const {
+  void to_children(const TerminationMessage& message, const Send& send) const {
     for (int child = 0; child < children_; ++child) send(first_child() + child, message);
   }
 
   /// The subtree is to count. Also before this rank has begun the epoch: its children may have.
   template <typename Send>
-  void ask(Wave wave, const Send& send) {
-    asked_ = wave;
+  void request(Wave wave, const Send& send) {
+    requested_ = wave;
     has_counted_ = false;
-    heard_ = 0;
+    counted_children_ = 0;
     sums_ = {};
     stuck_ = 0;
-    to_children({CountingMessage::ask, 0, wave.epoch, wave.number, 0, 0}, send);
+    to_children({TerminationMessage::request, 0, wave.epoch, wave.number, 0, 0}, send);
   }
 
   template <typename Send>
   void end(std::uint32_t stuck, const Send& send) {
     done_ = true;
     stuck_in_all_ = stuck;
-    to_children({CountingMessage::done, stuck, epoch_, 0, 0, 0}, send);
+    to_children({TerminationMessage::done, stuck, epoch_, 0, 0, 0}, send);
   }
 
   const int rank_, ranks_, children_;
@@ -175,9 +175,9 @@ class Counting {
   bool done_ = true;         ///< with it
   std::uint32_t stuck_in_all_ = 0;
 
-  Wave asked_{0, 0};         ///< the last one; asked_.epoch ≤ epoch_ + 1
-  bool has_counted_ = true;  ///< in it; also if there is none. Of the subtree, until then:
-  std::uint32_t heard_ = 0;  ///< children, a bit each, whose counts have come
+  Wave requested_{0, 0};                ///< the last one; requested_.epoch ≤ epoch_ + 1
+  bool has_counted_ = true;             ///< in it; also if there is none. Of the subtree, until then:
+  std::uint32_t counted_children_ = 0;  ///< children, a bit each, whose counts have come
   std::uint32_t stuck_ = 0;
   Sums sums_{0, 0};
   Sums before_{0, 0};  ///< at the root: of the wave before
