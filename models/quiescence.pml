@@ -48,7 +48,7 @@
 #define SENT(worker) (WORKERS + (worker))
 #define RECEIVED(worker) (2 * WORKERS + (worker))
 #define MAIL(worker) (3 * WORKERS + (worker))    /* messages in its mailboxes */
-#define SHARED(worker) (4 * WORKERS + (worker))  /* tasks on offer */
+#define SHARED(worker) (4 * WORKERS + (worker))  /* stealable tasks */
 #define LOCATIONS (5 * WORKERS)
 
 #ifdef SUMS_RELAXED
@@ -120,7 +120,7 @@ inline run_task() {
   work--
 }
 
-/* Compare-and-swap of the word of an offer. */
+/* Compare-and-swap of the word of a stealable range. */
 inline take(victim) {
   atomic {
     FLUSH(buffer[me]);
@@ -146,8 +146,8 @@ inline steal(victim) {
 
 #define OWN_TASK (memory[SHARED(me)] > 0)
 #define OWN_TASK_UNDER_WAY (buffer[me]??[release, eval(SHARED(me)), _])
-#define LOOT(distance) (memory[SHARED((me + distance) % WORKERS)] > 0)
-#define NOTHING_TO_DO (memory[MAIL(me)] == 0 && !OWN_TASK && !OWN_TASK_UNDER_WAY && !LOOT(1) && !LOOT(2))
+#define ANY_STEALABLE(distance) (memory[SHARED((me + distance) % WORKERS)] > 0)
+#define NOTHING_TO_DO (memory[MAIL(me)] == 0 && !OWN_TASK && !OWN_TASK_UNDER_WAY && !ANY_STEALABLE(1) && !ANY_STEALABLE(2))
 
 #ifdef STEAL_FIRST
 #define BEFORE_STEALING skip
@@ -236,8 +236,8 @@ end:
     run_task()
 #endif
   :: OWN_TASK -> steal(me)
-  :: atomic { LOOT(1) -> BEFORE_STEALING }; steal((me + 1) % WORKERS)
-  :: atomic { LOOT(2) -> BEFORE_STEALING }; steal((me + 2) % WORKERS)
+  :: atomic { ANY_STEALABLE(1) -> BEFORE_STEALING }; steal((me + 1) % WORKERS)
+  :: atomic { ANY_STEALABLE(2) -> BEFORE_STEALING }; steal((me + 2) % WORKERS)
   :: atomic { epoch % 2 == 1 && NOTHING_TO_DO -> publish_idle() }
   :: me == 0 && epoch % 2 == 0 && NOTHING_TO_DO && !declared && FLUSH(buffer[0]) -> look_for_completion()
   od

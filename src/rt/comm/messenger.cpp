@@ -135,7 +135,7 @@ bool Messenger::may_poll() const noexcept {
 void Messenger::open() noexcept {
   if (open_.load(std::memory_order_relaxed) || open_.exchange(true)) return;
   const std::lock_guard lock(engine_mutex_);
-  if (Engine* const engine = engine_.load()) engine->wake_all();  // those that sleep do not listen yet
+  if (Engine* const engine = engine_.load()) engine->wake_all();  // those that sleep do not poll yet
 }
 
 void Messenger::progress() {

@@ -100,7 +100,7 @@ std::vector<std::vector<int>> detail::by_distance(const std::vector<int>& proces
   std::vector<std::vector<int>> others;
   for (int worker = 0; worker < workers; ++worker) {
     std::map<int, std::vector<int>, std::greater<>> by_depth;
-    for (int step = 1; step < workers; ++step) {  // the next one first, so that not all rob the same one
+    for (int step = 1; step < workers; ++step) {  // the next one first, so that not all steal from the same one
       const int other = (worker + step) % workers;
       by_depth[depth(worker, other)].push_back(other);
     }

@@ -25,13 +25,13 @@ class Engine::First {
     engine.check_may_wait();
     std::unique_lock lock(engine_.first_mutex_);
     const Waiting waiting(engine_);
-    for (auto nap = shortest_nap; engine_.first_taken_; nap = std::min(2 * nap, longest_nap)) {
+    for (auto park_time = shortest_park; engine_.first_taken_; park_time = std::min(2 * park_time, longest_park)) {
       lock.unlock();
       const bool is_done = done();
       lock.lock();
       if (is_done) return;
       // Whoever makes it true need not know of this thread, or may do so just now: it looks again after a while.
-      if (engine_.first_taken_) engine_.first_left_.wait_for(lock, nap);
+      if (engine_.first_taken_) engine_.first_left_.wait_for(lock, park_time);
     }
     is_first_ = true;
     engine_.first_ = std::this_thread::get_id();

@@ -96,7 +96,7 @@ void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most) noexcept {
 
 void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most, std::atomic<std::uint32_t>& doorbell) noexcept {
   // Where the kernel cannot wait for two words (before Linux 5.16, or a sandbox), it looks at the doorbell now and then.
-  constexpr std::chrono::nanoseconds nap = std::chrono::milliseconds(1);
+  constexpr std::chrono::nanoseconds poll_every = std::chrono::milliseconds(1);
 #if defined(__linux__) && defined(SYS_futex_waitv)
   const auto word = [](std::atomic<std::uint32_t>& of, std::uint32_t value, std::uint32_t flags) {
     return futex_waitv{value, reinterpret_cast<std::uintptr_t>(&of), FUTEX_32 | flags, 0};
@@ -112,7 +112,7 @@ void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most, std::atomic
   const long got = syscall(SYS_futex_waitv, words, 2, 0, most == for_ever ? nullptr : &until, CLOCK_MONOTONIC);
   if (got >= 0 || (errno != ENOSYS && errno != EPERM && errno != EINVAL)) return;
 #endif
-  block(as, std::min(most, nap));
+  block(as, std::min(most, poll_every));
 }
 
 }  // namespace taskgrain::rt::detail

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <cstddef>
 
-#include "engine/stretch.hpp"
+#include "engine/poll_interval.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 
 namespace taskgrain::rt::detail {
@@ -21,22 +21,23 @@ inline constexpr int shorter = 1;
 // Before it steals: a task stolen takes its data along, and what it tells comes back as messages. After a theft that
 // was worth it a worker does not wait at all, and twice as long after each that was not. Where all are impatient in
 // vain, the most makes that one theft in the same time, however many they are.
-inline constexpr std::int64_t least_patience = 128 / shorter, most_patience_per_worker = 512 / shorter;
-inline constexpr int before_idle = 16 / shorter;  // before the others are told
-inline constexpr int clock_every = 64 / shorter;  // looks at the clock, which take two pauses each
-inline constexpr int before_yield = 2048;         // before other threads may have the core
-inline constexpr int before_yield_to_ranks = 32;  // where what it waits for may have to be done by one of these
+inline constexpr std::int64_t least_spins_before_steal = 128 / shorter,
+                              most_spins_before_steal_per_worker = 512 / shorter;
+inline constexpr int spins_before_idle = 16 / shorter;  // before the others are told
+inline constexpr int spins_per_clock = 64 / shorter;    // looks at the clock, which take two pauses each
+inline constexpr int spins_before_yield = 2048;         // before other threads may have the core
+inline constexpr int spins_before_yield_to_ranks = 32;  // where what it waits for may have to be done by one of these
 
 /// However long a worker may spin: it must come back, because there may be something that no handler looks at.
 inline constexpr std::chrono::nanoseconds longest_spin_in_a_task = std::chrono::milliseconds(10);
 /// For how long a thread sleeps before it looks again at what it waits for, where nobody may tell it: first the one,
 /// then twice as long each time up to the other.
-inline constexpr std::chrono::microseconds shortest_nap{50}, longest_nap{5000};
+inline constexpr std::chrono::microseconds shortest_park{50}, longest_park{5000};
 /// However long a worker may spin where ranks must take turns on a core: the system gives it to whoever is woken sooner
 /// than to whoever waits for his turn.
 inline constexpr std::chrono::microseconds longest_spin_if_oversubscribed{50};
 /// For how long it sleeps where other ranks cannot wake it.
-inline constexpr std::chrono::microseconds longest_deaf_nap{200};
+inline constexpr std::chrono::microseconds longest_park_without_doorbell{200};
 
 /// The time at which a worker that begins to wait now has spun long enough; the end of time if that would overflow.
 inline std::chrono::steady_clock::time_point end_of_spin(std::chrono::steady_clock::time_point now,
@@ -50,12 +51,12 @@ void Worker::work(const Until& until) {
   engine_.peers_ == nullptr ? work<often, false>(until) : work<often, true>(until);
 }
 
-inline void Worker::listen_idly() {
+inline void Worker::poll_ranks_idle() {
   Peers& peers = *engine_.peers_;
   if ((peers.only_polls_show() || peers.anything()) && peers.may_poll()) peers.poll();
 }
 
-inline void Worker::listen() {
+inline void Worker::poll_ranks() {
   Peers* const peers = engine_.peers_;
   if (peers != nullptr && peers->anything() && peers->may_poll()) peers->poll();
 }
@@ -64,20 +65,20 @@ template <bool often, bool ranks, typename Until>
 void Worker::work(const Until& until) {
   publish_busy();
   looks_ = often;
-  [[maybe_unused]] Stretch stretch;
-  [[maybe_unused]] std::size_t before_look = stretch.tasks();
-  [[maybe_unused]] Stretch deaf;  // tasks between two looks at what other ranks have sent
-  [[maybe_unused]] std::size_t before_listen = 0;
+  [[maybe_unused]] PollInterval poll_interval;
+  [[maybe_unused]] std::size_t before_look = poll_interval.tasks();
+  [[maybe_unused]] PollInterval rank_interval;  // tasks between two looks at what other ranks have sent
+  [[maybe_unused]] std::size_t before_poll = 0;
   for (;;) {
     receive();
     if constexpr (ranks)
-      if (before_listen-- == 0) {
-        before_listen = index_ == 0 ? 0 : deaf.next() - 1;  // worker 0 listens after each task
-        listen();
+      if (before_poll-- == 0) {
+        before_poll = index_ == 0 ? 0 : rank_interval.next() - 1;  // worker 0 polls after each task
+        poll_ranks();
       }
     if constexpr (often)
       if (before_look-- == 0) {
-        before_look = stretch.next() - 1;
+        before_look = poll_interval.next() - 1;
         if (until()) return;
       }
     if (const Entry* task = next())
@@ -85,7 +86,7 @@ void Worker::work(const Until& until) {
     else if (!find_work<often, ranks>(until))
       return;
     else if constexpr (often)
-      stretch.enter();  // the wait is not the time of its tasks
+      poll_interval.enter();  // the wait is not the time of its tasks
   }
 }
 
@@ -112,12 +113,12 @@ inline void Worker::receive() {
 
 inline bool Worker::mail() const noexcept { return !from_outside_.empty() || !inbox_.empty(); }
 
-inline std::int64_t Worker::patience_with_ranks() const noexcept {
-  return engine_.peers_->oversubscribed() ? before_yield_to_ranks : before_yield;
+inline std::int64_t Worker::spins_before_yield_with_ranks() const noexcept {
+  return engine_.peers_->oversubscribed() ? spins_before_yield_to_ranks : spins_before_yield;
 }
 
-inline void Worker::rest(std::int64_t spins, std::int64_t patience) noexcept {
-  if (spins < patience)
+inline void Worker::backoff(std::int64_t spins, std::int64_t yield_after) noexcept {
+  if (spins < yield_after)
     pause();
   else
     std::this_thread::yield();
@@ -127,13 +128,13 @@ template <typename Ready>
 Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_point& until) {
   constexpr std::chrono::steady_clock::time_point open{};
   const bool must_poll = engine_.peers_ != nullptr && engine_.peers_->only_polls_show();
-  std::int64_t patience = before_yield;
+  std::int64_t yield_after = spins_before_yield;
   for (int spins = 1;; ++spins) {
     if (ready()) {
       until = open;
       return Waited::ready;
     }
-    if (spins % clock_every == 0) {
+    if (spins % spins_per_clock == 0) {
       const auto now = std::chrono::steady_clock::now();
       if (until == open) until = end_of_spin(now, std::min(engine_.options().spin, longest_spin_in_a_task));
       if (now >= until) {
@@ -142,12 +143,13 @@ Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_poin
       }
       if (!kept_back_.empty()) [[unlikely]]
         send_kept_back();  // perhaps what it waits for comes of that
-      listen();
+      poll_ranks();
       if (has_work()) return Waited::interrupted;
     }
-    if (must_poll) listen_idly();
-    if (spins == before_yield_to_ranks && engine_.peers_ != nullptr) patience = patience_with_ranks();
-    rest(spins, patience);
+    if (must_poll) poll_ranks_idle();
+    if (spins == spins_before_yield_to_ranks && engine_.peers_ != nullptr)
+      yield_after = spins_before_yield_with_ranks();
+    backoff(spins, yield_after);
   }
 }
 
@@ -157,7 +159,7 @@ inline bool Worker::starved() const noexcept {
 }
 
 template <bool ranks, typename Until>
-bool Worker::sleep(const Until& until, std::chrono::nanoseconds most) {
+bool Worker::park(const Until& until, std::chrono::nanoseconds most) {
   const bool is_starved = !kept_back_.empty();
   if (is_starved)
     engine_.starved_.fetch_add(1);
@@ -168,83 +170,85 @@ bool Worker::sleep(const Until& until, std::chrono::nanoseconds most) {
   const std::size_t before = busy();
   if (index_ == 0) engine_.completion_.await(looks_ ? Completion::anybody : before);
   const auto found = [&] {  // a look that stops at another worker is one more: that worker does not know
-    return mail() || loot() || until() || busy() != before || (is_starved && engine_.first_taken_.load());
+    return mail() || any_stealable() || until() || busy() != before || (is_starved && engine_.first_taken_.load());
   };
-  bool is_nap = false;
+  bool is_timed = false;
   if constexpr (ranks)
-    is_nap = sleep_listening(found, most);
+    is_timed = park_at_doorbell(found, most);
   else
     sleeper_.sleep_unless(found, most);
   engine_.asleep_.fetch_sub(1, std::memory_order_relaxed);
   if (is_starved) engine_.starved_.fetch_sub(1);
-  return is_nap;
+  return is_timed;
 }
 
 /// The last worker that goes to sleep hears the doorbell. Of the others, one looks now and then, because who is awake may
 /// have a long task; seldom if nobody is.
 template <typename Found>
-bool Worker::sleep_listening(const Found& found, std::chrono::nanoseconds most) {
+bool Worker::park_at_doorbell(const Found& found, std::chrono::nanoseconds most) {
   Peers& peers = *engine_.peers_;
   if (!peers.may_poll()) {
-    sleeper_.sleep_unless([&] { return found() || peers.may_poll(); }, most);  // from now on there is something to hear
+    sleeper_.sleep_unless([&] { return found() || peers.may_poll(); }, most);  // from now on there is something to poll
     return false;
   }
   const auto asleep = [this] { return engine_.asleep_.load() == engine_.workers() - (engine_.first_taken_ ? 0 : 1); };
   // Where only polls show what has come, they say nothing new just now.
-  const auto listen_or = [&] { return found() || (!peers.only_polls_show() && peers.anything()); };
-  if (asleep() && !engine_.listening_.exchange(true)) {
+  const auto found_or_arrived = [&] { return found() || (!peers.only_polls_show() && peers.anything()); };
+  if (asleep() && !engine_.waits_at_doorbell_.exchange(true)) {
     std::atomic<std::uint32_t>* const doorbell = peers.doorbell();
-    if (doorbell == nullptr) most = std::min<std::chrono::nanoseconds>(most, longest_deaf_nap);
-    sleeper_.sleep_unless(listen_or, most, doorbell);
-    engine_.listening_.store(false);
+    if (doorbell == nullptr) most = std::min<std::chrono::nanoseconds>(most, longest_park_without_doorbell);
+    sleeper_.sleep_unless(found_or_arrived, most, doorbell);
+    engine_.waits_at_doorbell_.store(false);
     return doorbell == nullptr;
   }
-  if (engine_.napping_.exchange(true)) return sleeper_.sleep_unless(found, most), false;
-  sleeper_.sleep_unless(listen_or, std::min<std::chrono::nanoseconds>(most, asleep() ? longest_nap : longest_deaf_nap));
-  engine_.napping_.store(false);
+  if (engine_.parks_with_timeout_.exchange(true)) return sleeper_.sleep_unless(found, most), false;
+  sleeper_.sleep_unless(found_or_arrived, std::min<std::chrono::nanoseconds>(
+                                              most, asleep() ? longest_park : longest_park_without_doorbell));
+  engine_.parks_with_timeout_.store(false);
   return true;
 }
 
 template <bool often, bool ranks, typename Until>
 bool Worker::find_work(const Until& until) {
   std::chrono::steady_clock::time_point sleep_at{};
-  [[maybe_unused]] auto nap = shortest_nap;
-  std::int64_t patience = before_yield;
+  [[maybe_unused]] auto park_time = shortest_park;
+  std::int64_t yield_after = spins_before_yield;
   for (std::int64_t spins = 0;; ++spins) {
     if (!kept_back_.empty()) [[unlikely]]
       send_kept_back();
-    if constexpr (ranks) listen_idly();
+    if constexpr (ranks) poll_ranks_idle();
     if (mail() || has_tasks()) {
       publish_busy();
       return true;
     }
-    if (spins >= patience_) {
+    if (spins >= spins_before_steal_) {
       Worker* const found = victim();
-      if (found != nullptr && rob(*found)) return true;
+      if (found != nullptr && steal(*found)) return true;
     }
-    if (spins >= before_idle) {
+    if (spins >= spins_before_idle) {
       if (kept_back_.empty()) publish_idle();
       if (until()) return false;
     }
-    if (spins % clock_every == clock_every - 1 && (kept_back_.empty() || starved())) {
+    if (spins % spins_per_clock == spins_per_clock - 1 && (kept_back_.empty() || starved())) {
       const auto now = std::chrono::steady_clock::now();
       if (sleep_at == std::chrono::steady_clock::time_point{}) {
         auto spin = engine_.options().spin;
-        if (patience != before_yield) spin = std::min<std::chrono::nanoseconds>(spin, longest_spin_if_oversubscribed);
+        if (yield_after != spins_before_yield)
+          spin = std::min<std::chrono::nanoseconds>(spin, longest_spin_if_oversubscribed);
         sleep_at = end_of_spin(now, spin);
       }
       if (now >= sleep_at) {
-        const bool is_nap = sleep<ranks>(until, often ? nap : Sleeper::for_ever);
+        const bool is_timed = park<ranks>(until, often ? park_time : Sleeper::for_ever);
         if constexpr (often)
-          nap = std::min(2 * nap, longest_nap);  // and it sleeps again soon
-        else if (!is_nap)
+          park_time = std::min(2 * park_time, longest_park);  // and it sleeps again soon
+        else if (!is_timed)
           sleep_at = {};
-        spins = std::max(spins, patience_);
+        spins = std::max(spins, spins_before_steal_);
       }
     }
     if constexpr (ranks)
-      if (spins == before_yield_to_ranks) patience = patience_with_ranks();
-    rest(spins, patience);
+      if (spins == spins_before_yield_to_ranks) yield_after = spins_before_yield_with_ranks();
+    backoff(spins, yield_after);
   }
 }
 

@@ -47,7 +47,7 @@ std::unique_ptr<Handler> Worker::make_openings() { return std::make_unique<Openi
 
 Worker::Worker(Engine& engine, int index, int workers)
     : engine_(engine), index_(index), stealable_(engine.options().order, workers), bound_(engine.options().order),
-      patience_(least_patience), closed_(Mailbox::make(Mailbox::memory(0), 0, 0)),
+      spins_before_steal_(least_spins_before_steal), closed_(Mailbox::make(Mailbox::memory(0), 0, 0)),
       inbox_(static_cast<std::size_t>(workers - 1)),
       outboxes_(std::make_unique<std::atomic<Mailbox*>[]>(static_cast<std::size_t>(workers))) {
   for (int k = 0; k < workers; ++k)
@@ -133,19 +133,19 @@ void Worker::tell(Worker& receiver, const Mailbox& box) noexcept {
 
 void Worker::ready_slowly(Entry task, Ready how) {
   if (how.priority != 0) ranked_ = true;
-  bool asked = false;
+  bool requested = false;
   try {
-    asked = (how.bound ? bound_ : stealable_).push_slowly(task, how.priority);
+    requested = (how.bound ? bound_ : stealable_).push_slowly(task, how.priority);
   } catch (...) {
     engine_.numbered_[task.handler].lost(task.payload);
     throw;
   }
-  if (asked) share();
+  if (requested) share();
 }
 
 const Entry* Worker::next_ranked() {
   for (;;) {
-    const bool none = stealable_.empty();  // asked once: what is on offer may go at any time
+    const bool none = stealable_.empty();  // asked once: what is stealable may go at any time
     if (none && bound_.empty()) {
       ranked_ = false;
       stealable_.forget_priorities();
@@ -176,39 +176,41 @@ Worker* Worker::victim() noexcept {
   constexpr std::size_t at_once = 4;  // a look at all of many would take longer than a task
   for (std::size_t n = std::min(at_once, victims_.size()); n > 0; --n) {
     Worker& one = *victims_[next_victim_];
-    Offer& offer = one.stealable_.offer();
-    if (offer.left() > 0) return &one;  // and the next time, too
-    offer.ask();
+    StealableRange& range = one.stealable_.range();
+    if (range.left() > 0) return &one;  // and the next time, too
+    range.request();
     if (++next_victim_ == victims_.size()) next_victim_ = 0;
   }
   return nullptr;
 }
 
-bool Worker::loot() noexcept {
+bool Worker::any_stealable() noexcept {
   bool any = false;
   for (Worker* victim : victims_) {
-    Offer& offer = victim->stealable_.offer();
-    offer.ask();
-    any = any || offer.left() > 0;
+    StealableRange& range = victim->stealable_.range();
+    range.request();
+    any = any || range.left() > 0;
   }
   return any;
 }
 
-bool Worker::rob(Worker& victim) {
+bool Worker::steal(Worker& victim) {
   using Clock = std::chrono::steady_clock;
   constexpr int times_as_long = 8;
   const auto begin = Clock::now();
   publish_busy();
   const auto number = static_cast<Clock::rep>(stealable_.steal(victim.stealable_));
   if (number == 0) return false;
-  if (victim.stealable_.offer().left() > 0) wake_a_thief();
+  if (victim.stealable_.range().left() > 0) wake_a_thief();
   const Entry* const task = next();
-  if (task == nullptr) return true;  // others have robbed this worker of all of it
+  if (task == nullptr) return true;  // others have stolen all of it from this worker
   const auto middle = Clock::now();
   execute(*task);
   const auto theft = middle - begin, one = Clock::now() - middle;
   const bool worth_it = number * one >= times_as_long * theft && one >= theft;
-  patience_ = worth_it ? 0 : std::clamp(2 * patience_, least_patience, most_patience_per_worker * engine_.workers());
+  spins_before_steal_ = worth_it ? 0
+                                 : std::clamp(2 * spins_before_steal_, least_spins_before_steal,
+                                              most_spins_before_steal_per_worker * engine_.workers());
   return true;
 }
 

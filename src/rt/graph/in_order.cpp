@@ -14,7 +14,7 @@
 #include "channel.hpp"
 #include "device_events.hpp"
 #include "done_iterations.hpp"
-#include "engine/stretch.hpp"
+#include "engine/poll_interval.hpp"
 #include "engine/work.hpp"
 #include "graph_actors.hpp"
 #include "issue.hpp"
@@ -43,7 +43,7 @@ struct alignas(apart) Actor {
   bool parked = false;                             // waits for a message
   bool running = false;                            // the launch; not yet through
   std::chrono::steady_clock::time_point wait_until{};
-  Stretch stretch;
+  PollInterval poll_interval;
   std::size_t before_look = 0;  // records until the next look at what else there is
 
   void rewind() noexcept { record = wait = signal = 0; }
@@ -94,7 +94,7 @@ class InOrder final : public Executor<InOrder> {
   void go_on(Worker& here, const Payload&) noexcept {
     Actor& actor = actors_[static_cast<std::size_t>(here.index())];
     if (failed()) return give_up(actor);
-    actor.stretch.enter();
+    actor.poll_interval.enter();
     try {
       for (; actor.iteration < actor.end; ++actor.iteration) {
         if (!(this->*run_)(here, actor)) return;
@@ -152,9 +152,9 @@ class InOrder final : public Executor<InOrder> {
     auto& [records, waits, signals] = actor.program;
     while (actor.record < records.size()) {
       if (actor.before_look == 0 && !look(here, actor)) return false;
-      const std::size_t stretch = std::min(actor.before_look, records.size() - actor.record);
-      actor.before_look -= stretch;
-      for (const std::size_t end = actor.record + stretch; actor.record < end; ++actor.record) {
+      const std::size_t number = std::min(actor.before_look, records.size() - actor.record);
+      actor.before_look -= number;
+      for (const std::size_t end = actor.record + number; actor.record < end; ++actor.record) {
         InOrderRecord& record = records[actor.record];
         for (; actor.wait < record.waits_end; ++actor.wait)
           if (!passed<ranks>(waits[actor.wait], actor) && !wait(here, actor, waits[actor.wait])) return false;
@@ -178,7 +178,7 @@ class InOrder final : public Executor<InOrder> {
   /// Looks at what else there is. False if the actor goes on later: others of its worker have their turn first, or the
   /// launch has failed.
   [[gnu::noinline]] bool look(Worker& here, Actor& actor) {
-    actor.before_look = actor.stretch.next();
+    actor.before_look = actor.poll_interval.next();
     here.poll();
     if (!failed() && !here.has_work()) return true;
     go_on_later(here, actor);
@@ -186,7 +186,7 @@ class InOrder final : public Executor<InOrder> {
   }
   /// After whatever else there is to do.
   void go_on_later(Worker& here, Actor& actor) {
-    actor.stretch.pause();
+    actor.poll_interval.pause();
     ready(here, 0, {.priority = -1, .bound = true});
   }
   static std::int64_t wanted(const Wait& wait, std::int64_t iteration) noexcept {

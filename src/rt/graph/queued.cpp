@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "device_events.hpp"
-#include "engine/stretch.hpp"
+#include "engine/poll_interval.hpp"
 #include "engine/work.hpp"
 #include "graph_actors.hpp"
 #include "issue.hpp"
@@ -60,10 +60,10 @@ class QueuedActors final : public Executor<QueuedActors> {
     const auto task = payload.as<Task>();
     if (task.owner >= 0) return failed() ? dropped(here, task) : execute(here, task);
     Actor& actor = at(here.index());
-    actor.stretch.enter();
-    for (std::size_t before_look = actor.stretch.tasks(); !actor.ready.empty() && !failed(); --before_look) {
+    actor.poll_interval.enter();
+    for (std::size_t before_look = actor.poll_interval.tasks(); !actor.ready.empty() && !failed(); --before_look) {
       if (before_look == 0) {
-        before_look = actor.stretch.next();
+        before_look = actor.poll_interval.next();
         if (here.has_work()) return go_on_later(here, actor);
       }
       const Task next = actor.ready.pop();  // the oldest: others may wait for it
@@ -220,7 +220,7 @@ class QueuedActors final : public Executor<QueuedActors> {
 
   /// After whatever else there is to do.
   void go_on_later(Worker& here, Actor& actor) {
-    actor.stretch.pause();
+    actor.poll_interval.pause();
     GraphActors::ready(here, Task{0, -1, 0}, {.priority = -1, .bound = true});
   }
 

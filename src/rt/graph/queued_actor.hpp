@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/stretch.hpp"
+#include "engine/poll_interval.hpp"
 #include "fifo.hpp"
 #include "queued_program.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
@@ -57,7 +57,7 @@ struct alignas(apart) QueuedActor {
   std::int64_t on_device = 0;           // tasks that a device was given and is not done with
   bool active = false;                  // an entry of this actor is in the engine's queue, or runs
   std::chrono::steady_clock::time_point wait_until{};
-  Stretch stretch;
+  PollInterval poll_interval;
   alignas(apart) std::atomic<std::int64_t> finished{0};  // iterations that all of this worker's tasks are through
   std::atomic<bool> parked{false};  // wants a message when another worker has finished an iteration
 

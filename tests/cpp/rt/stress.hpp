@@ -74,7 +74,7 @@ class Dice {
 };
 
 /// Waits for another thread: spins, and gives the core away when that takes long.
-class Patience {
+class Backoff {
  public:
   void wait() noexcept {
     if (++waits_ < 256)
@@ -97,7 +97,7 @@ class Meeting {
       arrived_.store(0);
       round_.store(round + 1);
     } else {
-      for (Patience patience; round_.load() == round;) patience.wait();
+      for (Backoff backoff; round_.load() == round;) backoff.wait();
     }
   }
 

@@ -131,12 +131,12 @@ class Counters {
   /// Where words are equal no factor helps, so the next is tried when as many slots again have been walked as up to the
   /// last: by an insert, before it does anything else.
   void walked(std::size_t slots) noexcept {
-    if ((walked_ += slots) >= patience_) room_ = 0;
+    if ((walked_ += slots) >= walk_limit_) room_ = 0;
   }
 
   /// Always inlined: a call costs 15 ns a task, though it is hardly ever reached (docs/experiments.md).
   [[gnu::always_inline]] void make_room() {
-    if (walked_ >= patience_) patience_ = 2 * walked_;
+    if (walked_ >= walk_limit_) walk_limit_ = 2 * walked_;
     if (size_.load(std::memory_order_relaxed) >= room(mask_)) return rebuild(2 * (mask_ + 1), factor_);
     room_ = room(mask_);
     try {
@@ -159,9 +159,9 @@ class Counters {
   std::vector<Slot, ApartAllocator<Slot>> slots_;
   std::size_t mask_;
   int shift_;
-  std::uint64_t factor_;                    // odd
-  std::size_t room_ = room(mask_);          // keys from which on an insert makes room
-  std::size_t walked_ = 0, patience_ = 64;  // slots on long walks, and at how many the factor changes
+  std::uint64_t factor_;                      // odd
+  std::size_t room_ = room(mask_);            // keys from which on an insert makes room
+  std::size_t walked_ = 0, walk_limit_ = 64;  // slots on long walks, and at how many the factor changes
   std::atomic<std::size_t> size_{0};
 };
 

@@ -244,7 +244,7 @@ class Engine {
   // Written seldom.
   alignas(apart) std::atomic<bool> stop_{false};
   // One of the workers that sleep hears what other ranks send; another looks now and then.
-  std::atomic<bool> listening_{false}, napping_{false};
+  std::atomic<bool> waits_at_doorbell_{false}, parks_with_timeout_{false};
   std::atomic<int> asleep_{0};  // workers that sleep or are about to; written by each of them
   OutsideCounts outside_;
   alignas(apart) std::atomic<int> inside_{0};  // threads outside that touch the engine: it lives until they have left

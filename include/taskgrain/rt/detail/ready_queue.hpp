@@ -5,10 +5,10 @@
 ///
 /// Tasks of priority 0 lie in a ring, others in a heap. The ring has up to three sections, oldest first:
 ///   front  [front_, front_end_)   the owner's next tasks with the oldest first; empty with the newest first
-///   offer                         what thieves may take (offer.hpp)
+///   range                         what thieves may take (stealable_range.hpp)
 ///   back   [back_, back_end_)     what was pushed last
-/// The slots before the offer and those that were stolen are free, but no entry is written to a slot before all of the
-/// older ones are free. Without thieves nothing is on offer.
+/// The slots before the range and those that were stolen are free, but no entry is written to a slot before all of the
+/// older ones are free. Without thieves nothing is stealable.
 
 #include <algorithm>
 #include <bit>
@@ -19,53 +19,53 @@
 #include <vector>
 
 #include "taskgrain/rt/detail/entry.hpp"
-#include "taskgrain/rt/detail/offer.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
+#include "taskgrain/rt/detail/stealable_range.hpp"
 #include "taskgrain/rt/options.hpp"
 
 namespace taskgrain::rt::detail {
 
 class ReadyQueue {
  public:
-  /// \param workers  that share the tasks: with 1, nothing is ever offered
+  /// \param workers  that share the tasks: with 1, nothing is ever shared
   explicit ReadyQueue(Order order = Order::newest, int workers = 1)
       : oldest_first_(order == Order::oldest), thieves_(workers - 1),
         parts_(static_cast<int>(std::bit_width(static_cast<unsigned>(2 * workers - 1)))) {
-    rings_.push_back(std::make_unique<Memory>(Offer::most_stolen));
+    rings_.push_back(std::make_unique<Memory>(StealableRange::most_stolen));
     ring_ = rings_.back()->ring;
-    offer_.look_at(ring_.capacity());
+    range_.check_at(ring_.capacity());
   }
 
   bool empty() const noexcept {
-    return back_ == back_end_ && front_ == front_end_ && offer_.left() == 0 && (plain_ || heap_.empty());
+    return back_ == back_end_ && front_ == front_end_ && range_.left() == 0 && (plain_ || heap_.empty());
   }
-  /// Including those on offer.
-  std::size_t size() const noexcept { return back_end_ - back_ + front_end_ - front_ + heap_.size() + offer_.left(); }
+  /// Including those that are stealable.
+  std::size_t size() const noexcept { return back_end_ - back_ + front_end_ - front_ + heap_.size() + range_.left(); }
   /// Priority of the task that pop would return, if no thief is quicker; 0 if the queue is empty.
   int priority() const noexcept {
     const bool heap = heap_first();
     const int own = heap ? heap_.front().priority : 0;
-    if (!offer_of_ranked()) [[likely]]
+    if (!range_of_ranked()) [[likely]]
       return own;
-    return heap || plain_left() ? std::max(own, offered_.back()) : offered_.back();
+    return heap || plain_left() ? std::max(own, range_priorities_.back()) : range_priorities_.back();
   }
 
-  /// Whether a push must be the slow one: there is no room, or a thief asks for an offer.
-  bool must_look() const noexcept { return offer_.must_look(back_end_); }
-  /// \pre !must_look()
+  /// Whether a push must be the slow one: there is no room, or a thief has requested tasks.
+  bool must_check() const noexcept { return range_.must_check(back_end_); }
+  /// \pre !must_check()
   void push(const Entry& task) noexcept { ring_.write(back_end_++, task); }
   /// As push({handler, Payload::of(key)}), but for the rest of the payload, which keeps what it was.
   template <typename Key>
   void push(std::uint32_t handler, const Key& key) noexcept {
     ring_.write(back_end_++, handler, key);
   }
-  /// \returns whether a thief asks
+  /// \returns whether a thief has requested tasks
   bool push_slowly(const Entry& task, int priority = 0) {
-    const bool asked = offer_.asked();
+    const bool requested = range_.requested();
     const std::size_t first = first_in_use();
     if (back_end_ - first == ring_.capacity()) grow(first);
-    if (asked && answers_ == 0) answers_ = thieves_;  // all may have asked
-    if (!asked || --answers_ == 0) offer_.look_at(first + ring_.capacity());
+    if (requested && answers_ == 0) answers_ = thieves_;  // all may have requested
+    if (!requested || --answers_ == 0) range_.check_at(first + ring_.capacity());
     if (priority == 0) {
       push(task);
     } else {
@@ -73,13 +73,13 @@ class ReadyQueue {
       heap_.push_back({priority, order_++, task});
       std::push_heap(heap_.begin(), heap_.end());
     }
-    return asked;
+    return requested;
   }
 
   /// Forgets that some task had a priority. \pre the queue is empty
   void forget_priorities() noexcept {
     plain_ = true;
-    offered_.clear();
+    range_priorities_.clear();
   }
 
   /// The next task; null if there is none or a thief was quicker. The task is there until the next push.
@@ -87,7 +87,7 @@ class ReadyQueue {
   const Entry* pop_plain() noexcept {
     if (oldest_first_) return pop_oldest();
     if (back_ == back_end_) [[unlikely]] {
-      back_ -= offer_.take_back(true, parts_).number;
+      back_ -= range_.take_back(true, parts_).number;
       if (back_ == back_end_) return nullptr;
     }
     return &ring_[--back_end_];
@@ -98,18 +98,18 @@ class ReadyQueue {
 
   // -- sharing
 
-  /// Whether there are tasks to offer beside those on offer, and so many that this is worth it: what thieves cannot see
+  /// Whether there are tasks to share beside those that are stealable, and so many that this is worth it: what thieves cannot see
   /// while the owner runs a long task is little beside what they see. Tasks at the front are not for them.
   bool can_share() const noexcept {
     if (thieves_ == 0) return false;
-    const std::size_t number = back_end_ - back_, left = offer_.left();
+    const std::size_t number = back_end_ - back_, left = range_.left();
     if (plain_) [[likely]]
       return number > 0 && 4 * number >= left;
     return left == 0 && (number > 0 || !heap_.empty());
   }
-  /// Whether there is any task to offer beside those on offer, worth it or not.
+  /// Whether there is any task to share beside those that are stealable, worth it or not.
   bool any_to_share() const noexcept { return plain_ ? thieves_ > 0 && back_ != back_end_ : can_share(); }
-  /// Offers tasks: all of priority 0 if there are no others, else some of the highest priorities.
+  /// Shares tasks: all of priority 0 if there are no others, else some of the highest priorities.
   /// \pre any_to_share
   void share() {
     if (plain_)
@@ -121,13 +121,13 @@ class ReadyQueue {
   /// \returns how many
   /// \pre this queue is empty
   std::size_t steal(ReadyQueue& victim) noexcept {
-    const std::size_t number = victim.offer_.steal(ring_, back_end_, parts_);
+    const std::size_t number = victim.range_.steal(ring_, back_end_, parts_);
     back_end_ += number;
     return number;
   }
   /// For thieves.
-  Offer& offer() noexcept { return offer_; }
-  const Offer& offer() const noexcept { return offer_; }
+  StealableRange& range() noexcept { return range_; }
+  const StealableRange& range() const noexcept { return range_; }
 
  private:
   struct Ranked {
@@ -143,29 +143,29 @@ class ReadyQueue {
     std::vector<Entry, ApartAllocator<Entry>> slots;
     const Ring ring;
   };
-  static constexpr std::size_t most_ranked = 32;  // of one offer
+  static constexpr std::size_t most_ranked = 32;  // of one range
 
-  bool offer_of_ranked() const noexcept { return !offered_.empty() && offer_.left() > 0; }
+  bool range_of_ranked() const noexcept { return !range_priorities_.empty() && range_.left() > 0; }
   /// Whether there is a task of priority 0.
   bool plain_left() const noexcept {
-    return back_ != back_end_ || front_ != front_end_ || (offered_.empty() && offer_.left() > 0);
+    return back_ != back_end_ || front_ != front_end_ || (range_priorities_.empty() && range_.left() > 0);
   }
   bool heap_first() const noexcept { return !heap_.empty() && (heap_.front().priority > 0 || !plain_left()); }
   [[gnu::noinline]] const Entry* pop_ranked() {
-    if (offer_of_ranked()) {
+    if (range_of_ranked()) {
       const bool own = heap_first() || plain_left();
-      if (!own || offered_.back() > (heap_first() ? heap_.front().priority : 0))
-        if (const auto [at, number] = offer_.take_back(true, parts_); number > 0) {
-          offered_.pop_back();
-          popped_ = offered_ring_->ring[at];
+      if (!own || range_priorities_.back() > (heap_first() ? heap_.front().priority : 0))
+        if (const auto [at, number] = range_.take_back(true, parts_); number > 0) {
+          range_priorities_.pop_back();
+          popped_ = ranked_ring_->ring[at];
           return &popped_;
         }
     }
-    if (offer_.left() == 0) offered_.clear();
+    if (range_.left() == 0) range_priorities_.clear();
     if (!heap_first() && plain_left())
       if (const Entry* task = pop_plain()) return task;
     if (heap_.empty()) {
-      plain_ = offered_.empty();
+      plain_ = range_priorities_.empty();
       return nullptr;
     }
     popped_ = pop_heap();
@@ -185,9 +185,9 @@ class ReadyQueue {
   [[gnu::noinline]] bool refill() noexcept {
     std::size_t number = back_end_ - back_;
     if (thieves_ > 0) {
-      if (offered_.empty()) {
-        if (number > 1 && offer_.left() == 0) share_plain();
-        if (const auto [begin, taken] = offer_.take_back(false, parts_); taken > 0) {
+      if (range_priorities_.empty()) {
+        if (number > 1 && range_.left() == 0) share_plain();
+        if (const auto [begin, taken] = range_.take_back(false, parts_); taken > 0) {
           front_ = begin;
           front_end_ = begin + taken;
           return true;
@@ -200,29 +200,29 @@ class ReadyQueue {
     return number > 0;
   }
   void share_plain() noexcept {
-    const std::size_t number = std::min(back_end_ - back_, Offer::most);
-    if (!offer_.add(number)) {
-      if (offer_.left() > 0) return;  // enough
-      offer_.use(rings_.back()->ring);
-      offer_.make(back_, number);
+    const std::size_t number = std::min(back_end_ - back_, StealableRange::most);
+    if (!range_.add(number)) {
+      if (range_.left() > 0) return;  // enough
+      range_.use(rings_.back()->ring);
+      range_.make(back_, number);
     }
     back_ += number;
   }
   [[gnu::noinline]] void share_ranked() {
-    offered_.clear();
-    if (!offered_ring_) offered_ring_ = std::make_unique<Memory>(most_ranked);
+    range_priorities_.clear();
+    if (!ranked_ring_) ranked_ring_ = std::make_unique<Memory>(most_ranked);
     const std::size_t number = std::min((size() + 1) / 2, most_ranked);
     // The owner takes back the newest first, so they go in from the lowest priority to the highest.
     for (std::size_t at = number; at-- > 0;) {
       const bool heap = heap_first();
-      offered_.push_back(heap ? heap_.front().priority : 0);
-      offered_ring_->ring.write(at, heap ? pop_heap() : take_last());
+      range_priorities_.push_back(heap ? heap_.front().priority : 0);
+      ranked_ring_->ring.write(at, heap ? pop_heap() : take_last());
     }
-    std::ranges::reverse(offered_);
-    offer_.use(offered_ring_->ring);
-    offer_.make(0, number, true);
+    std::ranges::reverse(range_priorities_);
+    range_.use(ranked_ring_->ring);
+    range_.make(0, number, true);
   }
-  /// The task of priority 0 that would run last. \pre there is one, and nothing is on offer
+  /// The task of priority 0 that would run last. \pre there is one, and nothing is stealable
   const Entry& take_last() noexcept {
     if (back_ == back_end_) return ring_[--front_end_];
     return oldest_first_ ? ring_[--back_end_] : ring_[back_++];
@@ -231,32 +231,32 @@ class ReadyQueue {
   /// The oldest position whose slot is not free.
   std::size_t first_in_use() const noexcept {
     if (front_ != front_end_) return front_;
-    return offered_.empty() && offer_.left() > 0 ? offer_.begin() : back_;
+    return range_priorities_.empty() && range_.left() > 0 ? range_.begin() : back_;
   }
   [[gnu::noinline]] void grow(std::size_t first) {
     rings_.push_back(std::make_unique<Memory>(2 * ring_.capacity()));
     const Ring larger = rings_.back()->ring;
     for (std::size_t at = first; at != back_end_; ++at) larger.write(at, ring_[at]);
     ring_ = larger;
-    if (offered_.empty()) offer_.use(rings_.back()->ring);
+    if (range_priorities_.empty()) range_.use(rings_.back()->ring);
   }
 
   // Written and read by the owner alone.
   const bool oldest_first_;
   const int thieves_;  // how many there may be
-  const int parts_;    // one takes 1 / 2^parts of an offer at once
+  const int parts_;    // one takes 1 / 2^parts of the range at once
   Ring ring_;          // the last of rings_
   std::size_t front_ = 0, front_end_ = 0, back_ = 0, back_end_ = 0;
-  int answers_ = 0;    // pushes that are still to look because somebody asked
-  bool plain_ = true;  // ⇒ the heap is empty, and no task on offer is from there
+  int answers_ = 0;    // pushes that are still to check because somebody requested tasks
+  bool plain_ = true;  // ⇒ the heap is empty, and no stealable task is from there
   std::vector<Ranked> heap_;
   std::uint64_t order_ = 0;
   Entry popped_;
-  std::vector<int> offered_;                    // priorities of the last offer from the heap, lowest first
-  std::unique_ptr<Memory> offered_ring_;        // its tasks, from position 0 on
+  std::vector<int> range_priorities_;           // priorities of the last range that came from the heap, lowest first
+  std::unique_ptr<Memory> ranked_ring_;         // its tasks, from position 0 on
   std::vector<std::unique_ptr<Memory>> rings_;  // former ones, too: thieves may be reading them
   // Thieves write here.
-  Offer offer_;
+  StealableRange range_;
 };
 
 }  // namespace taskgrain::rt::detail

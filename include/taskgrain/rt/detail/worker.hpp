@@ -53,21 +53,21 @@ class alignas(apart) Worker {
 
   /// A task of this worker is ready.
   void ready(const Entry& task) {
-    if (stealable_.must_look()) [[unlikely]]
+    if (stealable_.must_check()) [[unlikely]]
       return ready_slowly(task, {});
     stealable_.push(task);
   }
   /// As ready({handler, Payload::of(key)}), without the parts of the payload that say nothing.
   template <typename Key>
   void ready(std::uint32_t handler, const Key& key) {
-    if (stealable_.must_look()) [[unlikely]]
+    if (stealable_.must_check()) [[unlikely]]
       return ready_slowly({handler, Payload::of(key)}, {});
     stealable_.push(handler, key);
   }
   void ready(const Entry& task, Ready how) {
     ReadyQueue& queue = how.bound ? bound_ : stealable_;
     if (how.bound) ranked_ = true;
-    if (how.priority != 0 || queue.must_look()) [[unlikely]]
+    if (how.priority != 0 || queue.must_check()) [[unlikely]]
       return ready_slowly(task, how);
     queue.push(task);
   }
@@ -85,7 +85,7 @@ class alignas(apart) Worker {
   /// Takes what has come, so that handlers that run for long need not return for it.
   void poll() {
     receive();
-    listen();
+    poll_ranks();
   }
   /// It takes what another rank has sent: it is not idle any more.
   void stir() { publish_busy(); }
@@ -113,20 +113,20 @@ class alignas(apart) Worker {
   template <bool often, bool ranks, typename Until>
   bool find_work(const Until& until);
   /// Takes what other ranks have sent, if there are any, and this thread may.
-  void listen();
+  void poll_ranks();
   /// The same, without anything else to do. \pre there are other ranks
-  void listen_idly();
+  void poll_ranks_idle();
   bool starved() const noexcept;
   /// \param most  it may return after this time
   /// \returns whether it has only looked up from its sleep
   template <bool ranks, typename Until>
-  bool sleep(const Until& until, std::chrono::nanoseconds most);
+  bool park(const Until& until, std::chrono::nanoseconds most);
   template <typename Found>
-  bool sleep_listening(const Found& found, std::chrono::nanoseconds most);
-  /// \param patience  spins before other threads may have the core
-  static void rest(std::int64_t spins, std::int64_t patience) noexcept;
+  bool park_at_doorbell(const Found& found, std::chrono::nanoseconds most);
+  /// \param yield_after  spins before other threads may have the core
+  static void backoff(std::int64_t spins, std::int64_t yield_after) noexcept;
   /// Where there are other ranks: after how many spins other threads may have the core.
-  std::int64_t patience_with_ranks() const noexcept;
+  std::int64_t spins_before_yield_with_ranks() const noexcept;
   void execute(const Entry& task);
   void execute_traced(const Entry& task);
   /// A task of its own, null if there is none; it is there until another one is ready.
@@ -152,15 +152,15 @@ class alignas(apart) Worker {
   bool has_tasks() const noexcept { return !stealable_.empty() || !bound_.empty(); }
 
   // Stealing: a worker with tasks to spare calls `share`; one without tasks looks for a victim (engine/work.hpp) and
-  // robs it (engine/worker.cpp). detail/offer.hpp is between them.
+  // steals from it (engine/worker.cpp). They meet in the victim's StealableRange.
   void share();
   void wake_a_thief() noexcept;
-  /// One of the next victims, if it has tasks on offer; the others are asked for some.
+  /// The next victim that has stealable tasks; null if the next few have none. Requests tasks of those that have none.
   Worker* victim() noexcept;
   /// Takes tasks and runs one of them. \returns whether it got any
-  bool rob(Worker& victim);
-  /// Whether anybody has tasks on offer. All are asked for some.
-  bool loot() noexcept;
+  bool steal(Worker& victim);
+  /// Whether any worker has stealable tasks. Requests tasks of all.
+  bool any_stealable() noexcept;
   void publish_idle();
   void publish_busy();
 
@@ -180,7 +180,7 @@ class alignas(apart) Worker {
     std::unique_ptr<std::deque<Entry>> messages;
   };
   std::vector<KeptBack> kept_back_;  // messages that found no room; by receiver, of those for whom there are any
-  std::int64_t patience_;            // pauses without a task before it steals
+  std::int64_t spins_before_steal_;  // pauses without a task before it steals
   const Mailbox::Owner closed_;      // it takes nothing
   TraceLane* trace_ = nullptr;
   std::vector<Worker*> victims_;  // nearest first

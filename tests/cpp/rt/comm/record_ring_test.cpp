@@ -115,23 +115,23 @@ TEST(RecordRing, KeepsOrderAndBytesBetweenTwoThreads) {
     const std::int64_t number = rounds(200'000) / 3;
     std::thread sends([&] {
       Dice dice(lines);
-      Patience patience;
+      Backoff backoff;
       std::vector<std::uint8_t> bytes;
       for (std::int64_t k = 0; k < number; ++k) {
         const std::size_t size = dice.below(8) == 0 ? dice.below(pair.sender.most_bytes() + 1) : dice.below(100);
         bytes = record(static_cast<std::uint64_t>(k), size);
-        for (; !pair.sender.push(static_cast<std::uint64_t>(k), bytes_of(bytes)); patience.wait()) {
+        for (; !pair.sender.push(static_cast<std::uint64_t>(k), bytes_of(bytes)); backoff.wait()) {
         }
         if (dice.below(64) == 0) dice.tarry(2000);
       }
     });
     Dice dice(lines + 1);
-    Patience patience;
+    Backoff backoff;
     std::int64_t next = 0;
     bool well = true;
     while (next < number) {
       if (pair.receiver.empty()) {
-        patience.wait();
+        backoff.wait();
         continue;
       }
       pair.receiver.take([&](std::uint64_t type, std::span<const std::byte> bytes) {

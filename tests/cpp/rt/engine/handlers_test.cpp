@@ -53,7 +53,7 @@ TEST(Handlers, AreFoundWhileTheTableGrows) {
     std::deque<Nobody> all(300);
     std::atomic<Nobody*> newest{nullptr};
     std::jthread reader([&] {
-      for (Patience patience; newest != &all.back(); patience.wait()) {
+      for (Backoff backoff; newest != &all.back(); backoff.wait()) {
         Nobody* const one = newest.load(std::memory_order_acquire);
         if (one == nullptr) continue;
         ASSERT_EQ(&table[one->number()], one);

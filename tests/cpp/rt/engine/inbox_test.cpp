@@ -37,11 +37,11 @@ class Post {
 
  private:
   void send(std::size_t k, std::int64_t each, Dice dice) {
-    for (Patience patience; boxes_[k] == nullptr && !over_;) patience.wait();
+    for (Backoff backoff; boxes_[k] == nullptr && !over_;) backoff.wait();
     for (std::int64_t n = 0; n < each && !over_; ++n) {
       Mailbox& box = *boxes_[k];
       dice.tarry(200);
-      for (Patience patience; !box.push(entry_of(k).handler, static_cast<std::uint64_t>(n)) && !over_;) patience.wait();
+      for (Backoff backoff; !box.push(entry_of(k).handler, static_cast<std::uint64_t>(n)) && !over_;) backoff.wait();
       if (sleeper_.attentive()) continue;
       inbox_.notify(box);
       sleeper_.wake();

@@ -57,7 +57,7 @@ TEST_P(LeavingWithMessages, TakesNoneAlong) {
 }
 
 TEST(Leaving, LetsOthersRunItsTasks) {
-  // Many are on offer already when a few more come: too few to change the offer for them while worker 0 is there.
+  // Many are stealable already when a few more come: too few to make the range larger for them while worker 0 is there.
   constexpr int first = 500, each = 4, tasks = first * (1 + each);
   Runtime runtime({.workers = 2});
   Taskflow<int> flow(runtime);

@@ -89,17 +89,17 @@ TEST_P(MailboxOf, BringsEntriesWholeAndInOrder) {
   std::uint64_t messages = 0;
   std::thread sender([&] {
     for (const Race race(1'000'000); race.has(static_cast<std::int64_t>(messages)); ++messages)
-      for (Patience patience; !push(mailbox, messages);) patience.wait();
+      for (Backoff backoff; !push(mailbox, messages);) backoff.wait();
     sending = false;
   });
   std::uint64_t in_order = 0, whole = 0, n = 0;
-  for (Patience patience; sending || !mailbox.empty();) {
+  for (Backoff backoff; sending || !mailbox.empty();) {
     Entry entry;
     if (!mailbox.pop(entry)) {
-      patience.wait();
+      backoff.wait();
       continue;
     }
-    patience = {};
+    backoff = {};
     in_order += number_of(entry) == n++;
     whole += intact(entry);
   }
@@ -118,7 +118,7 @@ TEST(Mailbox, ShowsWhatWasWrittenBefore) {
   std::thread other([&] {
     for (;;) {
       Entry entry;
-      for (Patience patience; !there.pop(entry);) patience.wait();
+      for (Backoff backoff; !there.pop(entry);) backoff.wait();
       auto* value = entry.payload.as<std::int64_t*>();
       if (value == nullptr) return;
       ++*value;
@@ -132,7 +132,7 @@ TEST(Mailbox, ShowsWhatWasWrittenBefore) {
     *value = 3 * turn;
     there.push(entry_of(0).handler, value.get());
     Entry entry;
-    for (Patience patience; !back.pop(entry);) patience.wait();
+    for (Backoff backoff; !back.pop(entry);) backoff.wait();
     wrong += *value != 3 * turn + 1;
   }
   there.push(entry_of(0).handler, static_cast<std::int64_t*>(nullptr));

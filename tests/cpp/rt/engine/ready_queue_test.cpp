@@ -22,7 +22,7 @@ Entry task(int number) { return {0, Payload::of(number)}; }
 int number(const Entry& task) { return task.payload.as<int>(); }
 
 void push(ReadyQueue& queue, int number, int priority = 0) {
-  if (priority == 0 && !queue.must_look())
+  if (priority == 0 && !queue.must_check())
     queue.push(task(number));
   else
     queue.push_slowly(task(number), priority);
@@ -41,32 +41,32 @@ std::vector<int> stolen(ReadyQueue& queue, int workers = 2) {
   return popped(thief);
 }
 
-TEST(ReadyQueue, OffersAllThatItHasAndGivesAwayTheOldestFirst) {
+TEST(ReadyQueue, SharesAllThatItHasAndGivesAwayTheOldestFirst) {
   for (const Order order : {Order::newest, Order::oldest}) {
     ReadyQueue queue(order, 2);
     EXPECT_FALSE(queue.can_share());
     for (const int n : {1, 2, 3, 4, 5, 6, 7, 8}) push(queue, n);
-    EXPECT_THAT(stolen(queue), ElementsAre()) << "nothing is on offer yet";
+    EXPECT_THAT(stolen(queue), ElementsAre()) << "nothing is stealable yet";
     ASSERT_TRUE(queue.can_share());
     queue.share();
     EXPECT_FALSE(queue.can_share());
     EXPECT_EQ(queue.size(), 8U);
     EXPECT_THAT(stolen(queue), ElementsAre(1, 2)) << "a quarter, with two workers";
     push(queue, 9);
-    EXPECT_FALSE(queue.can_share()) << "enough is on offer";
+    EXPECT_FALSE(queue.can_share()) << "enough is stealable";
     EXPECT_EQ(number(*queue.pop()), order == Order::newest ? 9 : 3);
     EXPECT_EQ(number(*queue.pop()), order == Order::newest ? 8 : 4);
     EXPECT_THAT(stolen(queue, 1), ElementsAre(order == Order::newest ? 3 : 5, order == Order::newest ? 4 : 6));
     while (!stolen(queue).empty()) {
     }
-    EXPECT_EQ(queue.offer().left(), 0U);
+    EXPECT_EQ(queue.range().left(), 0U);
     push(queue, 10);
     EXPECT_TRUE(queue.can_share());
     EXPECT_EQ(number(*queue.pop()), order == Order::newest ? 10 : 9);
   }
 }
 
-TEST(ReadyQueue, OffersMoreIfThereIsMuch) {
+TEST(ReadyQueue, SharesMoreIfThereIsMuch) {
   ReadyQueue queue(Order::newest, 2);
   for (const int n : {1, 2, 3, 4, 5, 6, 7, 8}) push(queue, n);
   queue.share();
@@ -74,12 +74,12 @@ TEST(ReadyQueue, OffersMoreIfThereIsMuch) {
   push(queue, 10);
   ASSERT_TRUE(queue.can_share());
   queue.share();
-  EXPECT_EQ(queue.offer().left(), 10U);
+  EXPECT_EQ(queue.range().left(), 10U);
   EXPECT_THAT(stolen(queue), ElementsAre(1, 2, 3));
   EXPECT_THAT(popped(queue), ElementsAre(10, 9, 8, 7, 6, 5, 4));
 }
 
-TEST(ReadyQueue, OfOneWorkerOffersNothing) {
+TEST(ReadyQueue, OfOneWorkerSharesNothing) {
   ReadyQueue queue;
   for (const int n : {1, 2, 3}) push(queue, n);
   EXPECT_FALSE(queue.can_share());
@@ -87,14 +87,14 @@ TEST(ReadyQueue, OfOneWorkerOffersNothing) {
   EXPECT_EQ(queue.size(), 3U);
 }
 
-TEST(ReadyQueue, OffersPrioritiesOneByOneAndKeepsTheHighest) {
+TEST(ReadyQueue, SharesPrioritiesOneByOneAndKeepsTheHighest) {
   ReadyQueue queue(Order::newest, 2);
   for (const int n : {1, 2, 3, 4, 5, 6}) push(queue, n, n % 2 == 0 ? n : -n);
   push(queue, 7);
   queue.share();  // 6, 4, 2 and 7, of priority 0
   EXPECT_EQ(queue.size(), 7U);
   EXPECT_EQ(queue.priority(), 6);
-  EXPECT_THAT(stolen(queue), ElementsAre(7)) << "the lowest of those on offer";
+  EXPECT_THAT(stolen(queue), ElementsAre(7)) << "the lowest of those that are stealable";
   push(queue, 8, 5);
   EXPECT_THAT(stolen(queue), ElementsAre(2));
   EXPECT_THAT(popped(queue), ElementsAre(6, 8, 4, 1, 3, 5));
@@ -108,12 +108,12 @@ TEST(ReadyQueue, OffersPrioritiesOneByOneAndKeepsTheHighest) {
 TEST(ReadyQueue, HearsAThiefThatAsks) {
   ReadyQueue queue(Order::newest, 2);
   push(queue, 1);
-  EXPECT_FALSE(queue.must_look());
-  queue.offer().ask();
-  ASSERT_TRUE(queue.must_look());
+  EXPECT_FALSE(queue.must_check());
+  queue.range().request();
+  ASSERT_TRUE(queue.must_check());
   EXPECT_TRUE(queue.push_slowly(task(2)));
-  EXPECT_FALSE(queue.must_look()) << "the thief was heard";
-  queue.offer().ask();
+  EXPECT_FALSE(queue.must_check()) << "the thief was heard";
+  queue.range().request();
   EXPECT_TRUE(queue.push_slowly(task(3), 5)) << "with a priority, too";
 }
 
@@ -171,7 +171,7 @@ TEST(ReadyQueue, IsTheModelInAnyOrderOfCalls) {
     std::mt19937 random(seed);
     const Order order = seed % 4 < 2 ? Order::newest : Order::oldest;
     const bool ranked = seed % 2 == 1;
-    // What was offered from the heap comes back in the order of its priorities, but not in that of its pushes.
+    // What was shared from the heap comes back in the order of its priorities, but not in that of its pushes.
     const int workers = ranked ? 1 : 2;
     ReadyQueue queue(order, workers);
     Model model(order);
@@ -194,7 +194,7 @@ TEST(ReadyQueue, IsTheModelInAnyOrderOfCalls) {
   }
 }
 
-TEST(ReadyQueue, KeepsTheOrderOfPrioritiesWhateverIsOfferedAndStolen) {
+TEST(ReadyQueue, KeepsTheOrderOfPrioritiesWhateverIsSharedAndStolen) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);

@@ -142,7 +142,7 @@ TEST(Traffic, ThatHasEndedShowsWhatItWrote) {
       return nothing_on_its_way(
           1, [&](std::size_t w) -> const Counts& { return counts[w]; }, outside, [] { return true; });
     };
-    for (Patience patience; !done();) patience.wait();
+    for (Backoff backoff; !done();) backoff.wait();
     EXPECT_EQ(written, 1);
   }
 }

@@ -71,7 +71,7 @@ TEST(Channels, ShowWhatWasWrittenBefore) {
     std::vector<std::jthread> threads;
     for (int k = 0; k < writers; ++k) threads.emplace_back(write);
     for (std::int64_t n = 1; n <= size; ++n) {
-      for (Patience patience; !channel.passed(n);) patience.wait();
+      for (Backoff backoff; !channel.passed(n);) backoff.wait();
       ASSERT_EQ(data[static_cast<std::size_t>(n - 1)], 1) << n;
     }
   }

@@ -11,7 +11,7 @@ namespace taskgrain::rt::detail {
 
 /// The number of tasks between two looks: as many as take about 20 µs, and 128 at most, because a look at the clock
 /// costs as much as a few tasks.
-class Stretch {
+class PollInterval {
   using Clock = std::chrono::steady_clock;
 
  public:
@@ -23,7 +23,7 @@ class Stretch {
   }
   /// It goes on after others, who have their turn now.
   void pause() noexcept { paused_ = true; }
-  /// Ends one stretch and begins another. \returns its number of tasks
+  /// Ends one interval and begins another. \returns its number of tasks
   std::size_t next() noexcept {
     const auto now = Clock::now();
     if (begin_ != unknown)

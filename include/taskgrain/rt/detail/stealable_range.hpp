@@ -1,16 +1,16 @@
 #pragma once
 
-/// The tasks of a worker that others may steal. They stay where they are, in the ring of their owner: to offer a
-/// thousand costs no more than to offer one.
+/// The part of a worker's ring of ready tasks that others may steal. The tasks stay where they are in the ring: to share
+/// a thousand takes one store, as to share one does.
 ///
-/// One word says what is left of an offer: its number, `taken` and `left`. On offer are the entries at positions
-/// first + taken, …, first + taken + left - 1 of the ring. While left is 0 nobody but the owner writes the word, and it
-/// stores the word to make an offer. While left is not 0, thieves and the owner change it by compare-and-swap. What is
-/// taken makes left smaller; what is added makes the number larger, and so does a new offer: no word ever comes again.
+/// One word describes the range: its generation, `taken` and `left`. The entries at positions first + taken, …,
+/// first + taken + left - 1 are stealable. While left is 0 only the owner writes the word, and begins a range by a plain
+/// store. While left is not 0, thieves and the owner change it by compare-and-swap. What is taken makes left smaller;
+/// what is added makes the generation larger, and so does a new range. So no value of the word occurs twice (no ABA).
 ///
-/// A thief copies entries before its compare-and-swap, perhaps while the owner writes the same slots anew. The owner
-/// does so only when they are no longer on offer. Then the word has changed since the thief read it, the
-/// compare-and-swap fails, and the thief forgets what it copied. So a slot is written word by word, atomically.
+/// A thief copies entries before its compare-and-swap, perhaps while the owner overwrites the same slots. The owner does
+/// so only when they are no longer stealable. Then the word has changed since the thief read it, the compare-and-swap
+/// fails, and the thief forgets its copy. The two accesses race, so slots are written and read word by word, atomically.
 
 #include <algorithm>
 #include <atomic>
@@ -68,9 +68,9 @@ class Ring {
   std::size_t mask_ = 0;
 };
 
-class alignas(apart) Offer {
+class alignas(apart) StealableRange {
  public:
-  static constexpr std::size_t most = (1 << 12) - 1;  ///< entries of one offer
+  static constexpr std::size_t most = (1 << 12) - 1;  ///< entries of one range
   static constexpr std::size_t most_stolen = 64;      ///< at once
   /// Some entries that the owner has got back: those at positions begin, …, begin + number - 1.
   struct Section {
@@ -81,20 +81,20 @@ class alignas(apart) Offer {
 
   /// \param ring     from which thieves read from now on; a former one may go when no thief can be reading any more
   void use(const Ring& ring) noexcept { ring_.store(&ring, std::memory_order_release); }
-  /// Offers `number` entries.
+  /// Begins a new range.
   /// \param each_alone  whether they are to be taken one by one
-  /// \pre nothing is left of the last offer; 1 ≤ number ≤ most
+  /// \pre nothing is left of the last range; 1 ≤ number ≤ most
   void make(std::size_t first, std::size_t number, bool each_alone = false) noexcept {
     first_.store(first, std::memory_order_relaxed);
     const std::uint64_t last = word_.load(std::memory_order_relaxed);
-    word_.store(((last >> number_at) + 1) << number_at | std::uint64_t{each_alone} << alone_at | number,
+    word_.store(((last >> generation_at) + 1) << generation_at | std::uint64_t{each_alone} << alone_at | number,
                 std::memory_order_release);
   }
-  /// Offers `number` more, those that follow the newest on offer. False if nothing is on offer, or too much.
+  /// Adds the next `number` entries to the range. False if nothing is left of it, or it would be too long.
   bool add(std::size_t number) noexcept {
     for (std::uint64_t word = word_.load(std::memory_order_acquire);
          left_of(word) > 0 && taken_of(word) + left_of(word) + number <= most;)
-      if (word_.compare_exchange_weak(word, word + (std::uint64_t{1} << number_at) + number, std::memory_order_acq_rel,
+      if (word_.compare_exchange_weak(word, word + (std::uint64_t{1} << generation_at) + number, std::memory_order_acq_rel,
                                       std::memory_order_acquire))
         return true;
     return false;
@@ -113,19 +113,19 @@ class alignas(apart) Offer {
   std::size_t begin() const noexcept {
     return first_.load(std::memory_order_relaxed) + taken_of(word_.load(std::memory_order_acquire));
   }
-  /// Whether a push to this position must look first: there is no room, or a thief asks.
-  bool must_look(std::size_t position) const noexcept { return position >= look_at_.load(std::memory_order_relaxed); }
-  bool asked() const noexcept { return look_at_.load(std::memory_order_relaxed) == 0; }
-  /// Says at which position the ring is full, and that who has asked was heard.
-  void look_at(std::size_t position) noexcept { look_at_.store(position, std::memory_order_relaxed); }
+  /// Whether a push to this position must take the slow path: there is no room, or a thief has requested tasks.
+  bool must_check(std::size_t position) const noexcept { return position >= check_at_.load(std::memory_order_relaxed); }
+  bool requested() const noexcept { return check_at_.load(std::memory_order_relaxed) == 0; }
+  /// Sets the position at which the ring is full, and answers the requests so far.
+  void check_at(std::size_t position) noexcept { check_at_.store(position, std::memory_order_relaxed); }
 
   // -- by anyone
 
-  /// How many entries are on offer. For the owner, 0 is final until it offers again.
+  /// How many entries are stealable. For the owner, 0 is final until it shares again.
   std::size_t left() const noexcept { return left_of(word_.load(std::memory_order_acquire)); }
-  /// Asks the owner to offer what it has as soon as it pushes a task. It may be overheard, so ask again.
-  void ask() noexcept {
-    if (!asked()) look_at_.store(0, std::memory_order_relaxed);
+  /// Makes the owner share what it has with its next push. The owner's store may overwrite a request, so repeat it.
+  void request() noexcept {
+    if (!requested()) check_at_.store(0, std::memory_order_relaxed);
   }
   /// Copies some of the oldest entries to `into`, from `position` on, which has room for most_stolen.
   /// \returns how many; 0 if nothing is left or somebody was quicker
@@ -136,7 +136,8 @@ class alignas(apart) Offer {
     const std::size_t number = portion(word, parts, most_stolen);
     const std::size_t begin = first_.load(std::memory_order_relaxed) + taken_of(word);
     for (std::size_t k = 0; k < number; ++k) into.write(position + k, ring.copy(begin + k));
-    // Release: the owner writes these slots anew after it has seen this. Acquire is not needed: the first load was.
+    // Release: the owner overwrites these slots after it has seen this store, and our copies must come before that. No
+    // acquire: the first load was one.
     return word_.compare_exchange_strong(word, without_oldest(word, number), std::memory_order_release,
                                          std::memory_order_relaxed)
                ? number
@@ -144,8 +145,8 @@ class alignas(apart) Offer {
   }
 
  private:
-  // The word: left in 12 bits, taken in 12, whether each is taken alone in 1, and the number of the offer in 39.
-  static constexpr int taken_at = 12, alone_at = 24, number_at = 25;
+  // The word: left in 12 bits, taken in 12, whether each is taken alone in 1, and the generation in 39.
+  static constexpr int taken_at = 12, alone_at = 24, generation_at = 25;
   static std::size_t left_of(std::uint64_t word) noexcept { return word & most; }
   static std::size_t taken_of(std::uint64_t word) noexcept { return word >> taken_at & most; }
   static std::uint64_t without_oldest(std::uint64_t word, std::size_t number) noexcept {
@@ -161,8 +162,8 @@ class alignas(apart) Offer {
   // Thieves read all of these and write the first and the last, seldom; the owner reads the same with every task.
   std::atomic<std::uint64_t> word_{0};      // by the owner and thieves, as above
   std::atomic<std::size_t> first_{0};       // by the owner while nothing is left
-  std::atomic<const Ring*> ring_{nullptr};  // by the owner; every ring holds what was on offer when it was made
-  std::atomic<std::size_t> look_at_{0};  // by the owner, and 0 by thieves; a push at this position or a later one looks
+  std::atomic<const Ring*> ring_{nullptr};  // by the owner; every ring holds what was stealable when it was made
+  std::atomic<std::size_t> check_at_{0};  // by the owner, and 0 by thieves; a push at this position or a later one checks
 };
 
 }  // namespace taskgrain::rt::detail

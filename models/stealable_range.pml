@@ -1,14 +1,14 @@
-/* include/taskgrain/rt/detail/offer.hpp: the owner and two thieves on a ring of two slots of two words.
+/* include/taskgrain/rt/detail/stealable_range.hpp: the owner and two thieves on a ring of two slots of two words.
  *
- * Property: every entry that was offered is taken exactly once, and with all of its words.
+ * Property: every entry that was shared is taken exactly once, and with all of its words.
  *
- * mutation: MAKE_RELAXED        the store that makes an offer is relaxed: it may pass the stores to the slots
+ * mutation: MAKE_RELAXED        the store that makes a stealable range is relaxed: it may pass the stores to the slots
  * mutation: ADD_RELAXED         so may the compare-and-swap that adds to one
  * mutation: TAKE_BACK_BLINDLY   the owner takes back with a store and no compare-and-swap
  * mutation: READ_AFTER_CAS      a thief reads the slots when the entries are already its own
- * mutation: SAME_NUMBER         a new offer has the number of the last
- * mutation: ADD_SAME_NUMBER     what is added to an offer leaves its number as it is
- * mutation: MAKE_BESIDE         the owner makes an offer while something is left of the last
+ * mutation: SAME_NUMBER         a new range has the number of the last
+ * mutation: ADD_SAME_NUMBER     what is added to a stealable range leaves its number as it is
+ * mutation: MAKE_BESIDE         the owner makes a stealable range while something is left of the last
  */
 
 #include "store_buffer.pml"
@@ -22,8 +22,8 @@
 #define STEALS 1  /* of each thief */
 #endif
 
-/* The word: the number of the offer, the first position of what is left, and how many are left. (The code writes the first position
- * of an offer beside the word, before it; here it is part of the word.) */
+/* The word: the number of the range, the first position of what is left, and how many are left. (The code writes the first position
+ * of a stealable range beside the word, before it; here it is part of the word.) */
 #define WORD(number, first, left) ((number) * 64 + (first) * 4 + (left))
 #define NUMBER(word) ((word) / 64)
 #define FIRST(word) ((word) / 4 % 16)
@@ -61,12 +61,12 @@
 short memory[LOCATIONS];
 chan buffer = BUFFER(6);
 
-byte offered;             /* entries are 1 … offered */
+byte shared;             /* entries are 1 … shared */
 bool taken[ENTRIES + 1];
 byte finished;
 
 inline take(entry) {
-  assert(entry != 0 && entry <= offered);  /* else nobody has offered it */
+  assert(entry != 0 && entry <= shared);  /* else nobody has shared it */
   assert(!taken[entry]);
   taken[entry] = true
 }
@@ -96,10 +96,10 @@ inline look() {
 }
 
 inline write_entry() {
-  offered++;
-  slots[end % CAPACITY] = offered;
-  buffer!relaxed, SLOT(end, 0), offered;
-  buffer!relaxed, SLOT(end, 1), offered;
+  shared++;
+  slots[end % CAPACITY] = shared;
+  buffer!relaxed, SLOT(end, 0), shared;
+  buffer!relaxed, SLOT(end, 1), shared;
   end++
 }
 
@@ -110,7 +110,7 @@ inline make() {
     stored = NEXT(NUMBER(seen));
     write_entry();
     if
-    :: offered < ENTRIES -> write_entry()
+    :: shared < ENTRIES -> write_entry()
     :: true
     fi;
     stored = WORD(stored, first, end - first);
@@ -125,7 +125,7 @@ inline add() {
   do
   :: look();
     if
-    :: LEFT(seen) == 0 ->  /* an offer of its own */
+    :: LEFT(seen) == 0 ->  /* a stealable range of its own */
       atomic {
         stored = WORD(NEXT(NUMBER(seen)), end - 1, 1);
         pending = true;
@@ -141,7 +141,7 @@ inline add() {
           :: memory[WORD_AT] == seen -> memory[WORD_AT] = WORD(ADDED(NUMBER(seen)), FIRST(seen), LEFT(seen) + 1); break
           :: else
           fi
-        :: else  /* its own offer is still on the way */
+        :: else  /* its own range is still on the way */
         fi
       }
     fi
@@ -194,11 +194,11 @@ proctype owner() {
     look();
     if
 #ifdef MAKE_BESIDE
-    :: offered < ENTRIES -> make()
+    :: shared < ENTRIES -> make()
 #else
-    :: offered < ENTRIES && LEFT(seen) == 0 -> make()
+    :: shared < ENTRIES && LEFT(seen) == 0 -> make()
 #endif
-    :: offered < ENTRIES && LEFT(seen) == 1 -> add()
+    :: shared < ENTRIES && LEFT(seen) == 1 -> add()
     :: LEFT(seen) > 0 -> take_back()
     :: true
     fi
@@ -286,5 +286,5 @@ init {
     k = 0
   };
   finished == 1 + THIEVES;
-  for (k : 1 .. offered) { assert(taken[k]) }
+  for (k : 1 .. shared) { assert(taken[k]) }
 }

@@ -1,6 +1,6 @@
-/// What is offered and stolen: the oldest to thieves, and every entry to one of them or to the owner.
+/// What is shared and stolen: the oldest to thieves, and every entry to one of them or to the owner.
 
-#include "taskgrain/rt/detail/offer.hpp"
+#include "taskgrain/rt/detail/stealable_range.hpp"
 
 #include <gtest/gtest.h>
 
@@ -19,20 +19,20 @@ namespace {
 
 constexpr int halves = 1;
 
-/// An offer of entries 0 to 9, of which thieves and the owner take one half at once.
+/// A stealable range of entries 0 to 9, of which thieves and the owner take one half at once.
 class TenEntries : public testing::Test {
  protected:
   TenEntries() {
     for (std::uint64_t n = 0; n < 10; ++n) ring_.write(first_ + n, entry_of(n));
-    offer_.use(ring_);
+    range_.use(ring_);
   }
   std::vector<std::uint64_t> stolen() {
     std::vector<Entry> slots(64);
     const Ring into(slots);
-    return numbers(into, 60, offer_.steal(into, 60, halves));  // also round the end
+    return numbers(into, 60, range_.steal(into, 60, halves));  // also round the end
   }
   std::vector<std::uint64_t> taken_back(bool newest) {
-    const auto [begin, number] = offer_.take_back(newest, halves);
+    const auto [begin, number] = range_.take_back(newest, halves);
     return numbers(ring_, begin, number);
   }
   static std::vector<std::uint64_t> numbers(const Ring& ring, std::size_t begin, std::size_t number) {
@@ -48,21 +48,21 @@ class TenEntries : public testing::Test {
   const std::size_t first_ = 12;  // the entries go round the end of the ring
   std::vector<Entry> slots_ = std::vector<Entry>(16);
   const Ring ring_{slots_};
-  Offer offer_;
+  StealableRange range_;
 };
 
-TEST_F(TenEntries, AreNotOnOfferBeforeTheyAreOffered) {
-  EXPECT_EQ(offer_.left(), 0U);
+TEST_F(TenEntries, AreNotStealableBeforeTheyAreShared) {
+  EXPECT_EQ(range_.left(), 0U);
   EXPECT_EQ(stolen(), Numbers());
   EXPECT_EQ(taken_back(true), Numbers());
   EXPECT_EQ(taken_back(false), Numbers());
 }
 
 TEST_F(TenEntries, GoToThievesByHalvesTheOldestFirst) {
-  offer_.make(first_, 10);
+  range_.make(first_, 10);
   EXPECT_EQ(stolen(), (Numbers{0, 1, 2, 3, 4}));
-  EXPECT_EQ(offer_.left(), 5U);
-  EXPECT_EQ(offer_.begin(), first_ + 5);
+  EXPECT_EQ(range_.left(), 5U);
+  EXPECT_EQ(range_.begin(), first_ + 5);
   EXPECT_EQ(stolen(), (Numbers{5, 6, 7}));
   EXPECT_EQ(stolen(), (Numbers{8}));
   EXPECT_EQ(stolen(), (Numbers{9}));
@@ -70,47 +70,47 @@ TEST_F(TenEntries, GoToThievesByHalvesTheOldestFirst) {
 }
 
 TEST_F(TenEntries, GoToThievesAndTheOwner) {
-  offer_.make(first_, 10);
+  range_.make(first_, 10);
   EXPECT_EQ(taken_back(true), (Numbers{5, 6, 7, 8, 9}));
   EXPECT_EQ(stolen(), (Numbers{0, 1, 2}));
   EXPECT_EQ(taken_back(false), (Numbers{3}));
   EXPECT_EQ(taken_back(true), (Numbers{4}));
   EXPECT_EQ(taken_back(true), Numbers());
   EXPECT_EQ(stolen(), Numbers());
-  offer_.make(first_ + 2, 2);
+  range_.make(first_ + 2, 2);
   EXPECT_EQ(stolen(), (Numbers{2}));
 }
 
 TEST_F(TenEntries, GoOneByOneWhereThatIsAskedFor) {
-  offer_.make(first_, 10, true);
+  range_.make(first_, 10, true);
   EXPECT_EQ(stolen(), (Numbers{0}));
   EXPECT_EQ(taken_back(true), (Numbers{9}));
   EXPECT_EQ(taken_back(false), (Numbers{1}));
 }
 
 TEST_F(TenEntries, MakeNoOtherSignThanAThiefThatAsks) {
-  offer_.look_at(100);
-  offer_.make(first_, 10);
-  EXPECT_FALSE(offer_.must_look(99));
-  EXPECT_TRUE(offer_.must_look(100));
-  offer_.ask();
-  EXPECT_TRUE(offer_.asked());
-  EXPECT_TRUE(offer_.must_look(0));
-  offer_.look_at(100);
-  EXPECT_FALSE(offer_.asked());
+  range_.check_at(100);
+  range_.make(first_, 10);
+  EXPECT_FALSE(range_.must_check(99));
+  EXPECT_TRUE(range_.must_check(100));
+  range_.request();
+  EXPECT_TRUE(range_.requested());
+  EXPECT_TRUE(range_.must_check(0));
+  range_.check_at(100);
+  EXPECT_FALSE(range_.requested());
 }
 
-TEST(Offer, IsOfManyEntriesAndOfAnyNumberOfThem) {
-  std::vector<Entry> slots(8192), mine(Offer::most_stolen);
+TEST(StealableRange, IsOfManyEntriesAndOfAnyNumberOfThem) {
+  std::vector<Entry> slots(8192), mine(StealableRange::most_stolen);
   const Ring ring(slots), into(mine);
-  Offer offer;
-  offer.use(ring);
-  offer.make(5000, Offer::most);
-  EXPECT_EQ(offer.left(), Offer::most);
-  EXPECT_EQ(offer.steal(into, 0, halves), Offer::most_stolen);
-  EXPECT_EQ(offer.begin(), 5000 + Offer::most_stolen);
-  EXPECT_EQ(offer.take_back(true, 0).number, Offer::most - Offer::most_stolen);
-  EXPECT_EQ(offer.left(), 0U);
+  StealableRange range;
+  range.use(ring);
+  range.make(5000, StealableRange::most);
+  EXPECT_EQ(range.left(), StealableRange::most);
+  EXPECT_EQ(range.steal(into, 0, halves), StealableRange::most_stolen);
+  EXPECT_EQ(range.begin(), 5000 + StealableRange::most_stolen);
+  EXPECT_EQ(range.take_back(true, 0).number, StealableRange::most - StealableRange::most_stolen);
+  EXPECT_EQ(range.left(), 0U);
 }
 
 // -- races for the tasks of a queue
@@ -127,7 +127,7 @@ class Owner {
       const std::uint64_t most = habit_ == Habit::one_by_one ? 1 : habit_ == Habit::in_bursts ? 8 : 6000;
       for (std::uint64_t k = 1 + dice_.below(most); k > 0; --k) push();
       take(habit_ == Habit::one_by_one ? 1 : dice_.below(most));
-      if (next_ >= robbed_at_) be_robbed();
+      if (next_ >= stolen_from_at_) be_stolen_from();
       dice_.tarry(40);
     }
     take(next_);
@@ -139,7 +139,7 @@ class Owner {
  private:
   void push() {
     const Entry task = entry_of(next_++);
-    if (!queue_.must_look())
+    if (!queue_.must_check())
       queue_.push(task);
     else if (queue_.push_slowly(task) && queue_.can_share())
       queue_.share();
@@ -154,18 +154,18 @@ class Owner {
     }
   }
   /// Waits until thieves have taken something, so that there are some even if they get little of the cores.
-  void be_robbed() {
+  void be_stolen_from() {
     for (int k = 0; k < 4; ++k) push();
     if (queue_.can_share()) queue_.share();
-    const std::size_t before = queue_.offer().left();
-    for (Patience patience; before > 0 && queue_.offer().left() == before;) patience.wait();
-    robbed_at_ = next_ + 1000;
+    const std::size_t before = queue_.range().left();
+    for (Backoff backoff; before > 0 && queue_.range().left() == before;) backoff.wait();
+    stolen_from_at_ = next_ + 1000;
   }
 
   ReadyQueue& queue_;
   const Habit habit_;
   Dice dice_{1};
-  std::uint64_t next_ = 0, robbed_at_ = 0;
+  std::uint64_t next_ = 0, stolen_from_at_ = 0;
 };
 
 struct Thief {
@@ -177,10 +177,10 @@ struct Thief {
   void steal_until(const std::atomic<bool>& end, ReadyQueue& victim, std::uint64_t seed) {
     Dice dice(seed);
     while (!end.load()) {
-      for (Patience patience; queue.steal(victim) == 0;) {
+      for (Backoff backoff; queue.steal(victim) == 0;) {
         if (end.load()) return;
-        victim.offer().ask();
-        patience.wait();
+        victim.range().request();
+        backoff.wait();
       }
       while (const Entry* task = queue.pop_plain()) {
         torn += !whole(*task);
@@ -191,21 +191,21 @@ struct Thief {
   }
 };
 
-using Robbery = std::tuple<int, Habit, Order>;
-std::string name_of(const testing::TestParamInfo<Robbery>& robbery) {
+using Theft = std::tuple<int, Habit, Order>;
+std::string name_of(const testing::TestParamInfo<Theft>& theft) {
   constexpr const char* habits[] = {"OneByOne", "InBursts", "InFloods"};
-  return habits[static_cast<int>(std::get<1>(robbery.param))] + std::to_string(std::get<0>(robbery.param)) +
-         (std::get<2>(robbery.param) == Order::newest ? "Newest" : "Oldest");
+  return habits[static_cast<int>(std::get<1>(theft.param))] + std::to_string(std::get<0>(theft.param)) +
+         (std::get<2>(theft.param) == Order::newest ? "Newest" : "Oldest");
 }
 
-class Robberies : public testing::TestWithParam<Robbery> {};
-INSTANTIATE_TEST_SUITE_P(Thieves, Robberies,
+class Thefts : public testing::TestWithParam<Theft> {};
+INSTANTIATE_TEST_SUITE_P(Thieves, Thefts,
                          testing::Combine(testing::Values(1, 3),
                                           testing::Values(Habit::one_by_one, Habit::in_bursts, Habit::in_floods),
                                           testing::Values(Order::newest, Order::oldest)),
                          name_of);
 
-TEST_P(Robberies, EveryTaskIsTakenOnce) {
+TEST_P(Thefts, EveryTaskIsTakenOnce) {
   const auto [number, habit, order] = GetParam();
   ReadyQueue queue(order, number + 1);
   Owner owner(queue, habit);
@@ -235,8 +235,8 @@ TEST_P(Robberies, EveryTaskIsTakenOnce) {
 }
 
 /// What the owner wrote before push is seen by whoever takes the task, and what that one writes is nobody else's.
-/// (ThreadSanitizer would call it a race if that did not follow from the orders of the offer.)
-TEST(Offer, ShowsWhatWasWrittenBefore) {
+/// (ThreadSanitizer would call it a race if that did not follow from the orders of the range.)
+TEST(StealableRange, ShowsWhatWasWrittenBefore) {
   std::vector<std::int64_t> values(static_cast<std::size_t>(rounds(200'000)), 0);
   ReadyQueue queue(Order::newest, 2);
   std::atomic<bool> end{false};
@@ -244,9 +244,9 @@ TEST(Offer, ShowsWhatWasWrittenBefore) {
   std::thread thief([&] {
     ReadyQueue mine(Order::newest, 2);
     while (!end.load()) {
-      for (Patience patience; mine.steal(queue) == 0;) {
+      for (Backoff backoff; mine.steal(queue) == 0;) {
         if (end.load()) return;
-        patience.wait();
+        backoff.wait();
       }
       while (const Entry* task = mine.pop_plain()) use(*task);
     }
@@ -255,7 +255,7 @@ TEST(Offer, ShowsWhatWasWrittenBefore) {
   for (std::int64_t& value : values) {
     value = 1;
     const Entry task{entry_of(0).handler, Payload::of(&value)};
-    if (queue.must_look())
+    if (queue.must_check())
       queue.push_slowly(task);
     else
       queue.push(task);
