@@ -44,14 +44,14 @@ Memory memory() {
 /// How long worker 0 looks at so many idle workers until it knows that all is done.
 Microseconds last_look(int workers) {
   const auto number = static_cast<std::size_t>(workers);
-  const std::vector<rt::detail::Standing> standings(number);
+  const std::vector<rt::detail::IdleState> idle_states(number);
   const rt::detail::OutsideCounts outside;
   rt::detail::Completion completion(number);
   Microseconds least{1e9};
   for (int k = 0; k < 100; ++k) {
     const auto begin = Clock::now();
     const bool reached =
-        completion.reached([&](std::size_t w) -> const auto& { return standings[w]; }, outside, [] { return false; });
+        completion.reached([&](std::size_t w) -> const auto& { return idle_states[w]; }, outside, [] { return false; });
     if (!reached) std::abort();
     least = std::min<Microseconds>(least, Clock::now() - begin);
   }

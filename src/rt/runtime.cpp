@@ -41,7 +41,7 @@ void Runtime::call_on_each_worker(const std::function<void(int worker)>& body) {
 }
 
 void Runtime::notify() noexcept {
-  const detail::Engine::Outside inside(*engine_);  // what it tells may let the runtime end
+  const detail::Engine::ExternalThread inside(*engine_);  // what it tells may let the runtime end
   engine_->notify();
 }
 

@@ -160,8 +160,8 @@ void Messenger::poll() noexcept {
   if (any && here() == nullptr) notify_main_worker();  // a worker says when it is idle again
 }
 
-void Messenger::stir() const noexcept {
-  if (Worker* const worker = here()) worker->stir();
+void Messenger::mark_busy() const noexcept {
+  if (Worker* const worker = here()) worker->mark_busy();
 }
 
 void Messenger::notify_main_worker() noexcept {
@@ -185,7 +185,7 @@ void Messenger::packet(int from, std::span<const std::byte> bytes) {
     return take_own(from, head.kind, bytes.subspan(sizeof head));
   if (failed() || closing_) [[unlikely]]
     return;
-  stir();
+  mark_busy();
   if (const DeclaredKind* const kind = deliverable(head)) [[likely]]
     return run(from, *kind, bytes);
   keep_early({from, head, {bytes.begin(), bytes.end()}, nullptr});
@@ -233,7 +233,7 @@ Transport::Receiver::Place Messenger::place(int, std::span<const std::byte> byte
   std::byte* to = nullptr;
   const DeclaredKind* const kind = deliverable(head);
   if (kind != nullptr && kind->check == head.check) {
-    stir();
+    mark_busy();
     guarded(*kind, [&] {
       Reader arguments = arguments_of(large->head);
       to = kind->place(arguments, size);
@@ -260,7 +260,7 @@ void Messenger::arrived(int from, void* token) {
   std::unique_ptr<Large> large(static_cast<Large*>(token));
   if (large->kind == long_message) return packet(from, large->body);
   if (failed() || closing_) return;
-  stir();
+  mark_busy();
   PacketHead head{};
   std::memcpy(&head, large->head.data(), sizeof head);
   // Its body is where the user wants it, if the kind was there when it was placed.
@@ -288,7 +288,7 @@ void Messenger::reusable(void* token) {
   const std::unique_ptr<Large> large(static_cast<Large*>(token));
   if (large->piece != nullptr) transport_->shared_memory()->release(large->piece);
   if (large->kind == long_message) return;
-  stir();
+  mark_busy();
   const DeclaredKind& kind = *kind_of(large->kind);
   guarded(kind, [&] {
     Reader arguments = arguments_of(large->head);
@@ -299,7 +299,7 @@ void Messenger::reusable(void* token) {
 
 void Messenger::repeated_done(const RepeatedMessage::Plan& plan) {
   if (failed() || closing_) return;
-  stir();
+  mark_busy();
   plan.on_done();
   count(&Share::processed);
 }
@@ -350,7 +350,7 @@ void Messenger::take_early() {
     const DeclaredKind* const kind = deliverable(one.head);
     if (kind == nullptr)
       early_.push_back(std::move(one));
-    else if (stir(); one.large != nullptr)
+    else if (mark_busy(); one.large != nullptr)
       process(one.from, *kind, *one.large);
     else
       run(one.from, *kind, one.packet);

@@ -69,7 +69,7 @@ class Messenger final : public Messages, private Transport::Receiver {
   void allow(RepeatedMessage& message, std::int64_t messages) noexcept override;
   void start_repeated() noexcept override { transport_->start_repeated(); }
 
-  // -- Peers
+  // -- ProgressEngine
   bool anything() const noexcept override;
   bool only_polls_show() const noexcept override { return transport_ != nullptr && transport_->doorbell() == nullptr; }
   void poll() noexcept override;
@@ -176,7 +176,7 @@ class Messenger final : public Messages, private Transport::Receiver {
   void check_rank(int rank) const;
   void count(std::atomic<std::uint64_t> Share::* which, std::uint64_t number = 1) noexcept;
   /// The worker whose thread calls is not idle any more.
-  void stir() const noexcept;
+  void mark_busy() const noexcept;
   /// The worker of the engine whose thread calls; null if it is none.
   Worker* here() const noexcept;
   /// Wakes worker 0, unless it calls.

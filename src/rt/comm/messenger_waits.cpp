@@ -61,7 +61,7 @@ bool Messenger::alone() noexcept {
   return true;
 }
 
-Peers::Counts Messenger::counts() const noexcept {
+ProgressEngine::Counts Messenger::counts() const noexcept {
   const std::uint64_t control_received = control_received_.load(std::memory_order_acquire);
   Counts sum{others_.queued.load(std::memory_order_acquire), others_.processed.load(std::memory_order_acquire),
              control_received};

@@ -66,7 +66,7 @@ RuntimeOptions complete(RuntimeOptions options) {
 
 Engine::Engine(RuntimeOptions options)
     : options_(complete(std::move(options))), threads_(options_.cores.size()), completion_(options_.cores.size()),
-      peers_(options_.communicator == nullptr ? nullptr : &options_.communicator->messages()) {
+      progress_(options_.communicator == nullptr ? nullptr : &options_.communicator->messages()) {
   register_barriers();
   count_forks();
   const std::size_t number = options_.cores.size();
@@ -78,15 +78,15 @@ Engine::Engine(RuntimeOptions options)
     workers_.push_back(std::make_unique<Worker>(*this, static_cast<int>(k), static_cast<int>(number)));
     if (trace_) workers_[k]->trace_ = &trace_->lane(k);
   }
-  for (const auto* courier : {&rounds_, &parcels_, &openings_}) numbered_.add(**courier);
+  for (const auto* handler : {&rounds_, &overflow_batches_, &mailbox_requests_}) numbered_.add(**handler);
   const auto others = by_distance(options_.cores);
   for (std::size_t k = 0; k < number; ++k)
     for (const int other : others[k]) workers_[k]->victims_.push_back(workers_[static_cast<std::size_t>(other)].get());
-  if (peers_ != nullptr) peers_->join(*this);
+  if (progress_ != nullptr) progress_->join(*this);
   try {
     start_threads();
   } catch (...) {
-    if (peers_ != nullptr) peers_->leave();
+    if (progress_ != nullptr) progress_->leave();
     throw;
   }
 }
@@ -94,7 +94,7 @@ Engine::Engine(RuntimeOptions options)
 Engine::~Engine() {
   finish();
   stop_threads();
-  if (peers_ != nullptr) peers_->leave();
+  if (progress_ != nullptr) progress_->leave();
   while (inside_.load(std::memory_order_acquire) != 0) std::this_thread::yield();
   for (const auto& handler : handlers_) handler->leave();
   try {
@@ -117,7 +117,7 @@ void Engine::refuse_child() {
 }
 
 bool Engine::quiescent(const Handler* alone) noexcept {
-  const auto of = [this](std::size_t w) -> const Standing& { return workers_[w]->standing_; };
+  const auto of = [this](std::size_t w) -> const IdleState& { return workers_[w]->idle_state_; };
   return completion_.reached(of, outside_, [&] { return held(alone); });
 }
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/first.hpp"
+#include "engine/main_worker.hpp"
 #include "engine/message_of.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 
@@ -89,18 +89,18 @@ void Engine::fail(Handler& handler, const std::string& task) noexcept {
   if (handler.failed_.exchange(true, std::memory_order_acq_rel)) return;  // of many the first
   report(handler, task);
   handler.stop(nullptr);
-  if (peers_ != nullptr) tell_ranks(failure_of(handler));
+  if (progress_ != nullptr) notify_ranks(failure_of(handler));
   notify();
 }
 
-void Engine::tell_ranks(const std::exception_ptr& failure) noexcept {
+void Engine::notify_ranks(const std::exception_ptr& failure) noexcept {
   try {
     std::rethrow_exception(failure);
   } catch (const RankFailed&) {  // they know
   } catch (const std::exception& error) {
-    peers_->fail((message_of(error) + waiting_here()).c_str());
+    progress_->fail((message_of(error) + waiting_here()).c_str());
   } catch (...) {
-    peers_->fail("an exception that is no std::exception");
+    progress_->fail("an exception that is no std::exception");
   }
 }
 
@@ -114,7 +114,7 @@ void Engine::cancel(Handler& handler) noexcept {
   notify();
 }
 
-void Engine::print_untold(const Handler* handler) noexcept {
+void Engine::print_unreported(const Handler* handler) noexcept {
   const std::lock_guard lock(mutex_);
   std::erase_if(failures_, [&](const auto& failure) {
     if (failure->of != handler) return false;
@@ -164,7 +164,7 @@ Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers, const Ha
 
 std::exception_ptr Engine::give_up(const Found& found) {
   const auto why = std::make_exception_ptr(Stuck(found.tasks, found.total));
-  if (peers_ != nullptr) tell_ranks(why);
+  if (progress_ != nullptr) notify_ranks(why);
   for (Handler* handler : found.handlers) {
     handler->stop(why);
     settle(*handler);
@@ -186,13 +186,13 @@ void Engine::end_run() {
   const auto alive = unwaited();
   std::vector<Handler*> handlers;
   for (const auto& handler : alive) handlers.push_back(handler.get());
-  std::vector<std::shared_ptr<Failure>> untold;
+  std::vector<std::shared_ptr<Failure>> unreported;
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(failures_, [&](const auto& failure) {
       if (std::ranges::count(handlers, failure->of) == 0) return false;
-      failure->told = true;
-      untold.push_back(failure);
+      failure->reported = true;
+      unreported.push_back(failure);
       return true;
     });
   }
@@ -201,7 +201,7 @@ void Engine::end_run() {
   const Found found = find_stuck(handlers);
   if (found.total > 0) {
     const auto why = give_up(found);
-    if (untold.empty()) std::rethrow_exception(why);
+    if (unreported.empty()) std::rethrow_exception(why);
     print(Stuck(found.tasks, found.total).what());  // perhaps because of what has failed
   }
   if (options_.check)
@@ -209,8 +209,8 @@ void Engine::end_run() {
       for (Handler* handler : handlers) handler->run_ended(worker);
     });
   drop_retired();
-  for (std::size_t k = 1; k < untold.size(); ++k) print(*untold[k]);
-  if (!untold.empty()) std::rethrow_exception(untold[0]->exception);
+  for (std::size_t k = 1; k < unreported.size(); ++k) print(*unreported[k]);
+  if (!unreported.empty()) std::rethrow_exception(unreported[0]->exception);
 }
 
 }  // namespace taskgrain::rt::detail

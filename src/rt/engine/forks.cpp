@@ -10,7 +10,7 @@ void count_forks() noexcept {
   // Fails for lack of memory alone, and then a child hangs where it misuses the runtime.
   [[maybe_unused]] static const int error = pthread_atfork(nullptr, nullptr, [] {
     forks.fetch_add(1, std::memory_order_relaxed);
-    Worker::leave_role();
+    Worker::reset_current();
   });
 }
 

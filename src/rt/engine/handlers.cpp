@@ -19,7 +19,7 @@ void Engine::add(const std::shared_ptr<Handler>& handler) {
   handler->place_ = handlers_.size();
   handlers_.push_back(handler);
   numbered_.add(*handler);
-  if (Handler* const aside = handler->aside()) numbered_.add(*aside);
+  if (Handler* const companion = handler->companion()) numbered_.add(*companion);
 }
 
 void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
@@ -31,7 +31,7 @@ void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
   }
   try {
     // What other ranks were to send does not come any more.
-    if (peers_ != nullptr && peers_->failed())
+    if (progress_ != nullptr && progress_->failed())
       handler->stop(std::make_exception_ptr(RankFailed(-1, "the run has failed")));
     wait_for(*handler, !handler->across_ranks());
   } catch (const RankFailed&) {
@@ -39,7 +39,7 @@ void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
     print(message_of(error));
   }
   drop_retired();
-  print_untold(handler.get());
+  print_unreported(handler.get());
   const bool done = handler->done();  // or there were no threads to wait with
   {
     const std::lock_guard lock(mutex_);
@@ -55,7 +55,7 @@ void Engine::forget(const std::shared_ptr<Handler>& handler) noexcept {
   handlers_[place]->place_ = place;
   handlers_.pop_back();
   numbered_.remove(*handler);
-  if (const Handler* const aside = handler->aside()) numbered_.remove(*aside);
+  if (const Handler* const companion = handler->companion()) numbered_.remove(*companion);
 }
 
 void Engine::drop_retired() noexcept {

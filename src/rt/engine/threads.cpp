@@ -11,7 +11,7 @@
 #include <system_error>
 #include <utility>
 
-#include "engine/role.hpp"
+#include "engine/current_worker_scope.hpp"
 #include "engine/work.hpp"
 #include "taskgrain/rt/cores.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
@@ -108,7 +108,7 @@ void Engine::run_worker(int k) noexcept {
   }
   started();
   Worker& worker = *workers_[static_cast<std::size_t>(k)];
-  const Role role(Worker::current_, &worker);
+  const CurrentWorkerScope scope(Worker::current_, &worker);
   worker.work<false>([this] { return stop_.load(std::memory_order_relaxed); });
   wake_below(k);  // they are to stop, too
 }

@@ -8,10 +8,10 @@
 #include <shared_mutex>
 #include <vector>
 
-#include "engine/first.hpp"
+#include "engine/main_worker.hpp"
 #include "engine/message_of.hpp"
-#include "taskgrain/rt/detail/courier.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/detail/message_handler.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -58,7 +58,7 @@ struct Engine::Round {
 };
 
 /// Takes these calls to the workers.
-class Engine::Rounds final : public Courier {
+class Engine::Rounds final : public MessageHandler {
  public:
   void deliver(Worker& here, const Payload& message) noexcept override {
     const std::unique_ptr<std::shared_ptr<Round>> round(message.as<std::shared_ptr<Round>*>());
@@ -71,7 +71,7 @@ class Engine::Rounds final : public Courier {
 std::unique_ptr<Handler> Engine::make_rounds() { return std::make_unique<Rounds>(); }
 
 void Engine::wait() {
-  if (peers_ != nullptr) return wait_with_ranks();
+  if (progress_ != nullptr) return wait_with_ranks();
   wait_until<false>([] { return false; });
   end_run();
 }
@@ -80,55 +80,55 @@ void Engine::wait_with_ranks() {
   check_may_wait();
   // Each call is one wait of the rank, so that all ranks count the same, whichever thread comes first.
   const std::lock_guard one_at_a_time(waiting_with_ranks_);
-  has_told_ = said_stuck_ = false;
-  peers_->begin();
+  has_reported_ = reported_stuck_ = false;
+  progress_->begin();
   try {
     wait_until<false>([this] { return all_ranks_done(); }, [] { return false; });
   } catch (...) {  // there are no threads to wait with
-    tell_ranks(std::current_exception());
+    notify_ranks(std::current_exception());
     throw;
   }
-  if (peers_->failed()) end_with_ranks();
+  if (progress_->failed()) end_with_ranks();
   // Also if what follows throws: what other ranks send after this wait is for later ones.
-  const auto leave = [](Peers* peers) { peers->end(); };
-  const std::unique_ptr<Peers, decltype(leave)> ends(peers_, leave);
+  const auto leave = [](ProgressEngine* progress) { progress->end(); };
+  const std::unique_ptr<ProgressEngine, decltype(leave)> ends(progress_, leave);
   end_run();
-  if (peers_->stuck()) {
+  if (progress_->stuck()) {
     // Another rank tells the others as soon as it has found what. But what was stuck here was not in the end.
-    if (said_stuck_)
-      peers_->fail(
+    if (reported_stuck_)
+      progress_->fail(
           "tasks waited when nothing was left to do on any rank, and have run since: a thread outside of the "
           "runtime was late, and has no Runtime::hold");
-    wait_until<false>([this] { return peers_->failed(); }, [] { return false; });
+    wait_until<false>([this] { return progress_->failed(); }, [] { return false; });
     end_with_ranks();
   }
 }
 
 bool Engine::all_ranks_done() {
-  if (peers_->failed() || peers_->done()) return true;
+  if (progress_->failed() || progress_->done()) return true;
   // As threads outside do not send to other ranks through a worker, what they send to workers counts, too: nothing may
   // have come of it between two looks.
   const auto counts = [this] {
     const std::uint64_t outside = outside_.sent.load(std::memory_order_acquire);
-    const Peers::Counts own = peers_->counts();
-    return Peers::Counts{own.queued + outside, own.processed + outside, own.control_received};
+    const ProgressEngine::Counts own = progress_->counts();
+    return ProgressEngine::Counts{own.queued + outside, own.processed + outside, own.control_received};
   };
-  const Peers::Counts before = counts();
-  if (has_told_ && told_ == before) return false;  // nothing has happened since
+  const ProgressEngine::Counts before = counts();
+  if (has_reported_ && reported_ == before) return false;  // nothing has happened since
   if (!quiescent() || counts() != before) return false;
   const auto alive = unwaited();
-  said_stuck_ = !std::ranges::all_of(alive, [](const auto& handler) { return handler->done(); });
-  has_told_ = true;
-  told_ = before;
-  peers_->idle(before, said_stuck_);
-  return peers_->done();
+  reported_stuck_ = !std::ranges::all_of(alive, [](const auto& handler) { return handler->done(); });
+  has_reported_ = true;
+  reported_ = before;
+  progress_->idle(before, reported_stuck_);
+  return progress_->done();
 }
 
 void Engine::end_with_ranks() {
-  peers_->settle();
+  progress_->settle();
   std::exception_ptr why;
   try {
-    peers_->raise();
+    progress_->raise();
   } catch (...) {
     why = std::current_exception();
   }
@@ -143,16 +143,16 @@ void Engine::end_with_ranks() {
   wait_until<false>([] { return false; });  // launches end by themselves
   drop_retired();
   // A failure of this rank itself is told as it was.
-  std::vector<std::shared_ptr<Failure>> untold;
+  std::vector<std::shared_ptr<Failure>> unreported;
   {
     const std::lock_guard lock(mutex_);
-    untold.swap(failures_);
-    for (const auto& failure : untold) failure->told = true;
+    unreported.swap(failures_);
+    for (const auto& failure : unreported) failure->reported = true;
   }
-  std::erase_if(untold, [](const auto& failure) { return comes_from_ranks(*failure); });
-  const bool own = peers_->failed_here() && !untold.empty();
-  for (std::size_t k = own ? 1 : 0; k < untold.size(); ++k) print(*untold[k]);
-  std::rethrow_exception(own ? untold[0]->exception : why);
+  std::erase_if(unreported, [](const auto& failure) { return comes_from_ranks(*failure); });
+  const bool own = progress_->failed_here() && !unreported.empty();
+  for (std::size_t k = own ? 1 : 0; k < unreported.size(); ++k) print(*unreported[k]);
+  std::rethrow_exception(own ? unreported[0]->exception : why);
 }
 
 void Engine::finish() noexcept {
@@ -171,7 +171,7 @@ void Engine::work_until(const std::function<bool()>& done) {
   std::exception_ptr thrown;
   const auto asked = [&] {
     // As a thread outside: what it fulfills must be found, whatever this worker has said of itself.
-    const Role outside(Worker::current_, nullptr);
+    const CurrentWorkerScope outside(Worker::current_, nullptr);
     try {
       return done();
     } catch (...) {
@@ -190,22 +190,22 @@ void Engine::wait_for(Handler& handler, bool on_this_rank) {
     return on_this_rank ? wait_until(done, &handler) : wait_for_ranks(done, &handler);
   };
   unsigned failures = 0;
-  const auto told = [&] {  // the failure of this handler that came while this thread waited, if any
+  const auto new_failure = [&] {  // the failure of this handler that came while this thread waited, if any
     const std::lock_guard lock(mutex_);
     if (handler.failures_ == failures) return std::exception_ptr();
-    handler.failure_->told = true;
+    handler.failure_->reported = true;
     std::erase(failures_, handler.failure_);
     return handler.failure_->exception;
   };
   const Alone alone(mutex_, handler.waiters_);
   {
     const std::lock_guard lock(mutex_);
-    failures = handler.failures_ - (handler.broken() && handler.failure_ && !handler.failure_->told);
+    failures = handler.failures_ - (handler.broken() && handler.failure_ && !handler.failure_->reported);
   }
   for (;;) {
     const bool ended = wait([&] { return handler.broken() || handler.done(); });
     if (handler.broken()) settle(handler);
-    if (const std::exception_ptr failure = told()) std::rethrow_exception(failure);
+    if (const std::exception_ptr failure = new_failure()) std::rethrow_exception(failure);
     if (ended || handler.done()) break;
     if (const Found found = find_stuck({&handler}, &handler); found.total > 0) std::rethrow_exception(give_up(found));
   }
@@ -256,7 +256,7 @@ void Engine::on_workers(const std::function<void(int worker)>& call) {
   try {
     for (auto& worker : workers_) {
       auto mine = std::make_unique<std::shared_ptr<Round>>(round);
-      worker->send_from_outside({rounds_->number(), Payload::of(mine.get())});
+      worker->inject({rounds_->number(), Payload::of(mine.get())});
       static_cast<void>(mine.release());  // the worker's
     }
     while (!all()) wait_until(all);
@@ -274,15 +274,15 @@ void Engine::join() {
     failure = std::current_exception();
   }
   {
-    const First first(*this, [] { return false; });  // a thread that works has left
+    const MainWorkerGuard guard(*this, [] { return false; });  // a thread that works has left
     stop_threads();
   }
   if (failure) std::rethrow_exception(failure);
 }
 
 void Engine::start() {
-  const First first(*this, [this] { return running_.load(); });
-  if (first && !running_) start_threads();
+  const MainWorkerGuard guard(*this, [this] { return running_.load(); });
+  if (guard && !running_) start_threads();
 }
 
 void Engine::notify() noexcept {
@@ -292,12 +292,12 @@ void Engine::notify() noexcept {
 
 void Engine::notify_others() noexcept {
   if (others_.load(std::memory_order_relaxed) == 0) return;
-  const std::lock_guard lock(first_mutex_);
-  first_left_.notify_all();
+  const std::lock_guard lock(main_mutex_);
+  main_left_.notify_all();
 }
 
 void Engine::release() noexcept {
-  const Outside inside(*this);  // whoever waits may end the runtime at once
+  const ExternalThread inside(*this);  // whoever waits may end the runtime at once
   outside_.holds.fetch_sub(1, std::memory_order_release);
   notify();
 }
@@ -308,7 +308,7 @@ void Engine::hold(Handler& one) noexcept {
 }
 
 void Engine::release(Handler& one) noexcept {
-  const Outside inside(*this);
+  const ExternalThread inside(*this);
   one.holds_.fetch_sub(1, std::memory_order_release);
   outside_.holds_of_flows.fetch_sub(1, std::memory_order_release);
   notify();

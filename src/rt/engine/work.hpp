@@ -48,17 +48,17 @@ inline std::chrono::steady_clock::time_point end_of_spin(std::chrono::steady_clo
 
 template <bool often, typename Until>
 void Worker::work(const Until& until) {
-  engine_.peers_ == nullptr ? work<often, false>(until) : work<often, true>(until);
+  engine_.progress_ == nullptr ? work<often, false>(until) : work<often, true>(until);
 }
 
 inline void Worker::poll_ranks_idle() {
-  Peers& peers = *engine_.peers_;
-  if ((peers.only_polls_show() || peers.anything()) && peers.may_poll()) peers.poll();
+  ProgressEngine& progress = *engine_.progress_;
+  if ((progress.only_polls_show() || progress.anything()) && progress.may_poll()) progress.poll();
 }
 
 inline void Worker::poll_ranks() {
-  Peers* const peers = engine_.peers_;
-  if (peers != nullptr && peers->anything() && peers->may_poll()) peers->poll();
+  ProgressEngine* const progress = engine_.progress_;
+  if (progress != nullptr && progress->anything() && progress->may_poll()) progress->poll();
 }
 
 template <bool often, bool ranks, typename Until>
@@ -106,15 +106,15 @@ inline const Entry* Worker::next() {
 }
 
 inline void Worker::receive() {
-  if (!victims_.empty()) receive_from_peers();
-  if (!from_outside_.empty()) [[unlikely]]
-    from_outside_.take([this](const Entry& message) { deliver(message); });
+  if (!victims_.empty()) receive_from_workers();
+  if (!injected_.empty()) [[unlikely]]
+    injected_.take([this](const Entry& message) { deliver(message); });
 }
 
-inline bool Worker::mail() const noexcept { return !from_outside_.empty() || !inbox_.empty(); }
+inline bool Worker::mail() const noexcept { return !injected_.empty() || !inbox_.empty(); }
 
 inline std::int64_t Worker::spins_before_yield_with_ranks() const noexcept {
-  return engine_.peers_->oversubscribed() ? spins_before_yield_to_ranks : spins_before_yield;
+  return engine_.progress_->oversubscribed() ? spins_before_yield_to_ranks : spins_before_yield;
 }
 
 inline void Worker::backoff(std::int64_t spins, std::int64_t yield_after) noexcept {
@@ -127,7 +127,7 @@ inline void Worker::backoff(std::int64_t spins, std::int64_t yield_after) noexce
 template <typename Ready>
 Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_point& until) {
   constexpr std::chrono::steady_clock::time_point open{};
-  const bool must_poll = engine_.peers_ != nullptr && engine_.peers_->only_polls_show();
+  const bool must_poll = engine_.progress_ != nullptr && engine_.progress_->only_polls_show();
   std::int64_t yield_after = spins_before_yield;
   for (int spins = 1;; ++spins) {
     if (ready()) {
@@ -141,13 +141,13 @@ Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_poin
         until = open;
         return Waited::too_long;
       }
-      if (!kept_back_.empty()) [[unlikely]]
-        send_kept_back();  // perhaps what it waits for comes of that
+      if (!overflow_.empty()) [[unlikely]]
+        send_overflow();  // perhaps what it waits for comes of that
       poll_ranks();
       if (has_work()) return Waited::interrupted;
     }
     if (must_poll) poll_ranks_idle();
-    if (spins == spins_before_yield_to_ranks && engine_.peers_ != nullptr)
+    if (spins == spins_before_yield_to_ranks && engine_.progress_ != nullptr)
       yield_after = spins_before_yield_with_ranks();
     backoff(spins, yield_after);
   }
@@ -155,12 +155,12 @@ Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_poin
 
 /// Whether all that it keeps back is for worker 0, which nobody is.
 inline bool Worker::starved() const noexcept {
-  return kept_back_.size() == 1 && kept_back_[0].to == 0 && !engine_.first_taken_.load();
+  return overflow_.size() == 1 && overflow_[0].to == 0 && !engine_.main_taken_.load();
 }
 
 template <bool ranks, typename Until>
 bool Worker::park(const Until& until, std::chrono::nanoseconds most) {
-  const bool is_starved = !kept_back_.empty();
+  const bool is_starved = !overflow_.empty();
   if (is_starved)
     engine_.starved_.fetch_add(1);
   else
@@ -170,7 +170,7 @@ bool Worker::park(const Until& until, std::chrono::nanoseconds most) {
   const std::size_t before = busy();
   if (index_ == 0) engine_.completion_.await(looks_ ? Completion::anybody : before);
   const auto found = [&] {  // a look that stops at another worker is one more: that worker does not know
-    return mail() || any_stealable() || until() || busy() != before || (is_starved && engine_.first_taken_.load());
+    return mail() || any_stealable() || until() || busy() != before || (is_starved && engine_.main_taken_.load());
   };
   bool is_timed = false;
   if constexpr (ranks)
@@ -186,16 +186,17 @@ bool Worker::park(const Until& until, std::chrono::nanoseconds most) {
 /// have a long task; seldom if nobody is.
 template <typename Found>
 bool Worker::park_at_doorbell(const Found& found, std::chrono::nanoseconds most) {
-  Peers& peers = *engine_.peers_;
-  if (!peers.may_poll()) {
-    sleeper_.sleep_unless([&] { return found() || peers.may_poll(); }, most);  // from now on there is something to poll
+  ProgressEngine& progress = *engine_.progress_;
+  if (!progress.may_poll()) {
+    sleeper_.sleep_unless([&] { return found() || progress.may_poll(); },
+                          most);  // from now on there is something to poll
     return false;
   }
-  const auto asleep = [this] { return engine_.asleep_.load() == engine_.workers() - (engine_.first_taken_ ? 0 : 1); };
+  const auto asleep = [this] { return engine_.asleep_.load() == engine_.workers() - (engine_.main_taken_ ? 0 : 1); };
   // Where only polls show what has come, they say nothing new just now.
-  const auto found_or_arrived = [&] { return found() || (!peers.only_polls_show() && peers.anything()); };
+  const auto found_or_arrived = [&] { return found() || (!progress.only_polls_show() && progress.anything()); };
   if (asleep() && !engine_.waits_at_doorbell_.exchange(true)) {
-    std::atomic<std::uint32_t>* const doorbell = peers.doorbell();
+    std::atomic<std::uint32_t>* const doorbell = progress.doorbell();
     if (doorbell == nullptr) most = std::min<std::chrono::nanoseconds>(most, longest_park_without_doorbell);
     sleeper_.sleep_unless(found_or_arrived, most, doorbell);
     engine_.waits_at_doorbell_.store(false);
@@ -214,8 +215,8 @@ bool Worker::find_work(const Until& until) {
   [[maybe_unused]] auto park_time = shortest_park;
   std::int64_t yield_after = spins_before_yield;
   for (std::int64_t spins = 0;; ++spins) {
-    if (!kept_back_.empty()) [[unlikely]]
-      send_kept_back();
+    if (!overflow_.empty()) [[unlikely]]
+      send_overflow();
     if constexpr (ranks) poll_ranks_idle();
     if (mail() || has_tasks()) {
       publish_busy();
@@ -226,10 +227,10 @@ bool Worker::find_work(const Until& until) {
       if (found != nullptr && steal(*found)) return true;
     }
     if (spins >= spins_before_idle) {
-      if (kept_back_.empty()) publish_idle();
+      if (overflow_.empty()) publish_idle();
       if (until()) return false;
     }
-    if (spins % spins_per_clock == spins_per_clock - 1 && (kept_back_.empty() || starved())) {
+    if (spins % spins_per_clock == spins_per_clock - 1 && (overflow_.empty() || starved())) {
       const auto now = std::chrono::steady_clock::now();
       if (sleep_at == std::chrono::steady_clock::time_point{}) {
         auto spin = engine_.options().spin;

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "engine/work.hpp"
-#include "taskgrain/rt/detail/courier.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/detail/message_handler.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 #include "taskgrain/rt/runtime.hpp"
 
@@ -18,32 +18,32 @@ namespace taskgrain::rt::detail {
 /// What was kept back goes as one message. One by one it would go at the pace of the receiver, and where that has no
 /// core just now, a mailbox at a time for each turn that the system gives the two. The messages belong to whoever takes
 /// the parcel.
-class Worker::Parcels final : public Courier {
+class Worker::OverflowBatches final : public MessageHandler {
  public:
-  void deliver(Worker& here, const Payload& parcel) noexcept override {
-    const std::unique_ptr<std::deque<Entry>> messages(parcel.as<std::deque<Entry>*>());
+  void deliver(Worker& here, const Payload& batch) noexcept override {
+    const std::unique_ptr<std::deque<Entry>> messages(batch.as<std::deque<Entry>*>());
     for (const Entry& message : *messages) here.deliver(message);
   }
 };
 
 /// A worker keeps its first message to another back, and asks that one for a mailbox. It brings the memory: if there is
 /// none, the send fails.
-class Worker::Openings final : public Courier {
+class Worker::MailboxRequests final : public MessageHandler {
  public:
-  struct Asked {
+  struct Request {
     Worker* sender;
     void* memory;
     std::size_t capacity;
   };
   void deliver(Worker& here, const Payload& message) noexcept override {
-    const auto asked = message.as<Asked>();
-    Mailbox& box = here.inbox_.open(asked.memory, asked.capacity, here.sleeper_);
-    asked.sender->outboxes_[static_cast<std::size_t>(here.index())].store(&box, std::memory_order_release);
+    const auto request = message.as<Request>();
+    Mailbox& box = here.inbox_.open(request.memory, request.capacity, here.sleeper_);
+    request.sender->outboxes_[static_cast<std::size_t>(here.index())].store(&box, std::memory_order_release);
   }
 };
 
-std::unique_ptr<Handler> Worker::make_parcels() { return std::make_unique<Parcels>(); }
-std::unique_ptr<Handler> Worker::make_openings() { return std::make_unique<Openings>(); }
+std::unique_ptr<Handler> Worker::make_overflow_batches() { return std::make_unique<OverflowBatches>(); }
+std::unique_ptr<Handler> Worker::make_mailbox_requests() { return std::make_unique<MailboxRequests>(); }
 
 Worker::Worker(Engine& engine, int index, int workers)
     : engine_(engine), index_(index), stealable_(engine.options().order, workers), bound_(engine.options().order),
@@ -54,9 +54,9 @@ Worker::Worker(Engine& engine, int index, int workers)
     outboxes_[static_cast<std::size_t>(k)].store(closed_.get(), std::memory_order_relaxed);
 }
 
-void Worker::receive_from_peers() {
-  if (!kept_back_.empty()) [[unlikely]]
-    send_kept_back();
+void Worker::receive_from_workers() {
+  if (!overflow_.empty()) [[unlikely]]
+    send_overflow();
   inbox_.take([this](const Entry& message) { deliver(message); });
 }
 
@@ -65,59 +65,60 @@ void Worker::deliver(const Entry& message) {
   engine_.numbered_[message.handler].deliver(*this, message.payload);
 }
 
-void Worker::leave_role() noexcept {
+void Worker::reset_current() noexcept {
   current_ = nullptr;
   worker_index = -1;
 }
 
-void Worker::send_from_outside(const Entry& message) {
+void Worker::inject(const Entry& message) {
   engine_.check_process();
-  const Engine::Outside inside(engine_);  // what it sends may let the runtime end
-  from_outside_.put(message, [this] { engine_.outside_.sent.fetch_add(1, std::memory_order_acq_rel); });
+  const Engine::ExternalThread inside(engine_);  // what it sends may let the runtime end
+  injected_.put(message, [this] { engine_.outside_.sent.fetch_add(1, std::memory_order_acq_rel); });
   wake();
 }
 
-void Worker::keep_back(int to, Entry message) try {
-  const auto kept = std::ranges::find(kept_back_, to, &KeptBack::to);
-  if (kept != kept_back_.end()) return kept->messages->push_back(message);
-  KeptBack first{to, std::make_unique<std::deque<Entry>>(1, message)};
-  kept_back_.reserve(kept_back_.size() + 1);
-  if (outboxes_[static_cast<std::size_t>(to)].load(std::memory_order_relaxed) == closed_.get()) ask_for_mailbox(to);
-  kept_back_.push_back(std::move(first));
+void Worker::push_overflow(int to, Entry message) try {
+  const auto kept = std::ranges::find(overflow_, to, &Overflow::to);
+  if (kept != overflow_.end()) return kept->messages->push_back(message);
+  Overflow first{to, std::make_unique<std::deque<Entry>>(1, message)};
+  overflow_.reserve(overflow_.size() + 1);
+  if (outboxes_[static_cast<std::size_t>(to)].load(std::memory_order_relaxed) == closed_.get()) request_mailbox(to);
+  overflow_.push_back(std::move(first));
 } catch (...) {
   --sent_;
   engine_.numbered_[message.handler].lost(message.payload);
   throw;
 }
 
-void Worker::ask_for_mailbox(int of) {
+void Worker::request_mailbox(int of) {
   Worker& receiver = engine_.worker(of);
   const std::size_t capacity = receiver.inbox_.next_capacity();
   const auto release = [](void* memory) { ::operator delete(memory, std::align_val_t(apart)); };
   std::unique_ptr<void, decltype(release)> memory(Mailbox::memory(capacity), release);
-  receiver.send_from_outside({engine_.openings_->number(), Payload::of(Openings::Asked{this, memory.get(), capacity})});
+  receiver.inject(
+      {engine_.mailbox_requests_->number(), Payload::of(MailboxRequests::Request{this, memory.get(), capacity})});
   static_cast<void>(memory.release());  // the receiver's
 }
 
-void Worker::send_kept_back() {
-  std::erase_if(kept_back_, [this](KeptBack& kept) {
+void Worker::send_overflow() {
+  std::erase_if(overflow_, [this](Overflow& kept) {
     Mailbox& box = *outboxes_[static_cast<std::size_t>(kept.to)].load(std::memory_order_acquire);
-    if (!box.push(engine_.parcels_->number(), kept.messages.get())) return false;
+    if (!box.push(engine_.overflow_batches_->number(), kept.messages.get())) return false;
     static_cast<void>(kept.messages.release());  // the receiver's
     ++sent_;
     Worker& receiver = engine_.worker(kept.to);
-    if (!receiver.sleeper_.attentive()) tell(receiver, box);
+    if (!receiver.sleeper_.attentive()) notify(receiver, box);
     return true;
   });
 }
 
 void Worker::leave() noexcept {
   try {
-    for (; !kept_back_.empty(); kept_back_.pop_back()) {
-      KeptBack& kept = kept_back_.back();
-      const Payload parcel = Payload::of(kept.messages.get());
-      engine_.worker(kept.to).send_from_outside({engine_.parcels_->number(), parcel});  // there is always room
-      static_cast<void>(kept.messages.release());                                       // the receiver's
+    for (; !overflow_.empty(); overflow_.pop_back()) {
+      Overflow& kept = overflow_.back();
+      const Payload batch = Payload::of(kept.messages.get());
+      engine_.worker(kept.to).inject({engine_.overflow_batches_->number(), batch});  // there is always room
+      static_cast<void>(kept.messages.release());                                    // the receiver's
     }
   } catch (const std::bad_alloc&) {  // but for lack of memory: they go when a thread waits again
   }
@@ -126,7 +127,7 @@ void Worker::leave() noexcept {
   wake_a_thief();
 }
 
-void Worker::tell(Worker& receiver, const Mailbox& box) noexcept {
+void Worker::notify(Worker& receiver, const Mailbox& box) noexcept {
   receiver.inbox_.notify(box);
   receiver.sleeper_.wake();
 }
@@ -226,8 +227,8 @@ void Worker::execute_traced(const Entry& task) {
 }
 
 void Worker::publish_idle() {
-  if (standing_.is_idle()) return;
-  standing_.idle(sent_, received_);
+  if (idle_state_.is_idle()) return;
+  idle_state_.idle(sent_, received_);
   if (index_ == 0) return;
   light_barrier();  // worker 0 says whom it awaits, and looks once more before it sleeps
   if (engine_.completion_.awaits(static_cast<std::size_t>(index_))) engine_.worker(0).wake();
@@ -235,7 +236,7 @@ void Worker::publish_idle() {
 }
 
 void Worker::publish_busy() {
-  if (standing_.is_idle()) standing_.busy();
+  if (idle_state_.is_idle()) idle_state_.busy();
 }
 
 }  // namespace taskgrain::rt::detail

@@ -126,7 +126,7 @@ bool GraphActors::start_next(std::uint64_t last) {
   }
   if (failure) {
     failed_.store(true, std::memory_order_release);
-    tell_ranks(failure);
+    notify_ranks(failure);
     return true;
   }
   if (next.iterations == 0) return true;
@@ -141,7 +141,7 @@ bool GraphActors::start_next(std::uint64_t last) {
 
 void GraphActors::meet_if_running(std::uint64_t number, std::size_t k) {
   std::exception_ptr failure;
-  std::optional<Engine::Outside> inside;  // once the launch has failed, its runtime may end
+  std::optional<Engine::ExternalThread> inside;  // once the launch has failed, its runtime may end
   {
     const std::lock_guard lock(mutex_);  // so that the launch does not end meanwhile
     if (number != number_ || !is_running_) return;
@@ -149,11 +149,11 @@ void GraphActors::meet_if_running(std::uint64_t number, std::size_t k) {
     failure = events_[k].failure();
     failure ? stop_running(failure) : meet(k, begin_, end_);
   }
-  if (failure) tell_ranks(failure);
+  if (failure) notify_ranks(failure);
 }
 
 /// An event that a launch waits for has failed: what it sends to other ranks, they would wait for for ever.
-void GraphActors::tell_ranks(const std::exception_ptr& why) noexcept {
+void GraphActors::notify_ranks(const std::exception_ptr& why) noexcept {
   if (!across_ranks_) return;
   Messages& ranks = runtime_.options().communicator->messages();
   constexpr const char* what = "an event that a launch waits for has failed";

@@ -74,7 +74,7 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
     Worker* here = engine_.here();
     if (here != nullptr) return send(*here, worker, message);
     outside_.begin_outside();
-    engine_.worker(worker).send_from_outside({number(), Payload::of(message)});
+    engine_.worker(worker).inject({number(), Payload::of(message)});
   }
   /// Sends it from one worker to another.
   template <typename Message>
@@ -133,7 +133,7 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   bool nothing_on_its_way(const Between& between) const noexcept;
   void drop_queue();
   void stop_running(const std::exception_ptr& why) noexcept;
-  void tell_ranks(const std::exception_ptr& why) noexcept;
+  void notify_ranks(const std::exception_ptr& why) noexcept;
   std::vector<Event> ordered(std::vector<std::pair<TaskGraph::Node, Event>> events) const;
   bool start_next(std::uint64_t last);
   void complete();

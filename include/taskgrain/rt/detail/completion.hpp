@@ -25,7 +25,7 @@ namespace taskgrain::rt::detail {
 
 /// What a worker last said about itself. Written by it, only after a while without work and when that ends.
 ///   epoch is even  ⇔  it is idle: its queues are empty, and it keeps no message back
-class alignas(apart) Standing {
+class alignas(apart) IdleState {
  public:
   // -- by the worker
 
@@ -73,20 +73,20 @@ class Completion {
   // -- by worker 0
 
   /// Whether nothing is left to do: no worker has work, no message is under way, and there is no hold that counts.
-  /// \param of    of(w) is the Standing of worker w
+  /// \param of    of(w) is the IdleState of worker w
   /// \param held  whether there is one
   template <typename Of, typename Held>
   bool reached(const Of& of, const OutsideCounts& outside, const Held& held) noexcept {
     if (held()) return false;
     const bool resumed = left_ != epochs_.size();
     for (; left_ > 0; --left_) {
-      const Standing& standing = of(left_ - 1);
-      epochs_[left_ - 1] = standing.epoch();
+      const IdleState& state = of(left_ - 1);
+      epochs_[left_ - 1] = state.epoch();
       if (epochs_[left_ - 1] % 2 != 0) {
         busy_ = left_ - 1;
         return false;
       }
-      balance_ += standing.balance();
+      balance_ += state.balance();
     }
     left_ = epochs_.size();
     busy_ = anybody;

@@ -23,7 +23,7 @@
 #include "taskgrain/rt/detail/forks.hpp"
 #include "taskgrain/rt/detail/handlers.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
-#include "taskgrain/rt/detail/peers.hpp"
+#include "taskgrain/rt/detail/progress_engine.hpp"
 #include "taskgrain/rt/detail/worker.hpp"
 #include "taskgrain/rt/event.hpp"
 #include "taskgrain/rt/options.hpp"
@@ -114,14 +114,14 @@ class Engine {
   void start();
   /// A thread outside that touches the engine. The engine ends only when all of these have left; their count is the
   /// last thing that they touch.
-  class Outside {
+  class ExternalThread {
    public:
-    explicit Outside(Engine& engine) noexcept : engine_(engine) {
+    explicit ExternalThread(Engine& engine) noexcept : engine_(engine) {
       engine_.inside_.fetch_add(1, std::memory_order_relaxed);
     }
-    ~Outside() { engine_.inside_.fetch_sub(1, std::memory_order_release); }
-    Outside(const Outside&) = delete;
-    Outside& operator=(const Outside&) = delete;
+    ~ExternalThread() { engine_.inside_.fetch_sub(1, std::memory_order_release); }
+    ExternalThread(const ExternalThread&) = delete;
+    ExternalThread& operator=(const ExternalThread&) = delete;
 
    private:
     Engine& engine_;
@@ -133,7 +133,7 @@ class Engine {
 
  private:
   friend class Worker;
-  class First;
+  class MainWorkerGuard;
   struct Round;
   class Rounds;
 
@@ -178,7 +178,7 @@ class Engine {
   bool all_ranks_done();
   void wait_with_ranks();
   /// Ends all ranks with a failure of this one.
-  void tell_ranks(const std::exception_ptr& failure) noexcept;
+  void notify_ranks(const std::exception_ptr& failure) noexcept;
   /// Stops everything, because something has failed on another rank, and throws that.
   [[noreturn]] void end_with_ranks();
   /// Calls `call(worker)` in the thread of each worker, between tasks, and waits. Not for workers.
@@ -201,7 +201,7 @@ class Engine {
   /// For what nobody waits for.
   static void print(const char* message) noexcept;
   static void print(const Failure& failure) noexcept;
-  void print_untold(const Handler* handler) noexcept;
+  void print_unreported(const Handler* handler) noexcept;
   void drop_retired() noexcept;
   /// \pre the mutex is held
   void forget(const std::shared_ptr<Handler>& handler) noexcept;
@@ -219,20 +219,21 @@ class Engine {
   std::atomic<bool> running_{false};               // all workers but worker 0 have threads; by who is worker 0
   std::unique_ptr<Trace> trace_;
   const std::unique_ptr<Handler> rounds_ = make_rounds();
-  const std::unique_ptr<Handler> parcels_ = Worker::make_parcels(), openings_ = Worker::make_openings();
-  Completion completion_;  // asked by worker 0
-  Peers* const peers_;     // null if this process is alone
+  const std::unique_ptr<Handler> overflow_batches_ = Worker::make_overflow_batches(),
+                                 mailbox_requests_ = Worker::make_mailbox_requests();
+  Completion completion_;           // asked by worker 0
+  ProgressEngine* const progress_;  // null if this process is alone
 
-  std::mutex first_mutex_;  // protects the three below
-  std::condition_variable first_left_;
-  std::atomic<bool> first_taken_{false};  // a thread is worker 0; workers that keep messages for it read it
-  std::thread::id first_;                 // the last that was
-  std::atomic<int> others_{0};            // threads that wait and are not worker 0
-  std::mutex settling_;                   // held by who settles
-  std::mutex waiting_with_ranks_;         // held by who waits for everything on all ranks
+  std::mutex main_mutex_;  // protects the three below
+  std::condition_variable main_left_;
+  std::atomic<bool> main_taken_{false};  // a thread is worker 0; workers that keep messages for it read it
+  std::thread::id main_thread_;          // the last that was
+  std::atomic<int> others_{0};           // threads that wait and are not worker 0
+  std::mutex settling_;                  // held by who settles
+  std::mutex waiting_with_ranks_;        // held by who waits for everything on all ranks
   // By that thread: what it has last told the others; whether it has said that tasks wait here.
-  Peers::Counts told_{};
-  bool has_told_ = false, said_stuck_ = false;
+  ProgressEngine::Counts reported_{};
+  bool has_reported_ = false, reported_stuck_ = false;
 
   mutable std::mutex mutex_;  // protects the members below, and what handlers say it protects
   std::vector<std::shared_ptr<Handler>> handlers_, retired_;  // retired: removed while in use
@@ -255,10 +256,10 @@ void Worker::send(int to, std::uint32_t handler, const What& what) {
   ++sent_;
   Mailbox& box = *outboxes_[static_cast<std::size_t>(to)].load(std::memory_order_acquire);
   if (!box.push(handler, what)) [[unlikely]]
-    return keep_back(to, {handler, Payload::of(what)});
+    return push_overflow(to, {handler, Payload::of(what)});
   Worker& receiver = engine_.worker(to);
   if (!receiver.sleeper_.attentive()) [[unlikely]]
-    tell(receiver, box);
+    notify(receiver, box);
 }
 
 /// The engine of a runtime: for its faces, when they are made.

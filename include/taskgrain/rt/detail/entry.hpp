@@ -50,7 +50,7 @@ class Handler;
 struct Failure {
   std::exception_ptr exception;
   const Handler* of;
-  bool told = false;  // somebody who waited has it; under the engine's mutex
+  bool reported = false;  // to a thread that waited; under the engine's mutex
 };
 
 /// Receives messages and runs tasks: what is behind a Taskflow or a CompiledGraph. What goes wrong in one does
@@ -95,7 +95,7 @@ class Handler {
   /// longer than the engine and the ranks are there.
   virtual void leave() noexcept {}
   /// Another one, which has a number while this one has, and nothing else of its own; null if there is none.
-  virtual Handler* aside() noexcept { return nullptr; }
+  virtual Handler* companion() noexcept { return nullptr; }
 
   /// That entries name it by (handlers.hpp).
   std::uint32_t number() const noexcept { return number_; }

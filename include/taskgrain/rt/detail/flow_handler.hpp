@@ -13,9 +13,9 @@
 
 #include "taskgrain/rt/detail/batch.hpp"
 #include "taskgrain/rt/detail/counters.hpp"
-#include "taskgrain/rt/detail/courier.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/key.hpp"
+#include "taskgrain/rt/detail/message_handler.hpp"
 #include "taskgrain/rt/detail/numbered_counters.hpp"
 #include "taskgrain/rt/detail/tasks.hpp"
 #include "taskgrain/rt/detail/traffic.hpp"
@@ -80,7 +80,7 @@ class FlowHandler final : public Handler {
   }
 
   // -- Handler
-  Handler* aside() noexcept override { return WithAfter<Tasks, K> ? &told_ : nullptr; }
+  Handler* companion() noexcept override { return WithAfter<Tasks, K> ? &told_ : nullptr; }
   void deliver(Worker& here, const Payload& message) noexcept override {
     receive(here, message);
     share_of(here.index()).counts.end();
@@ -190,7 +190,7 @@ class FlowHandler final : public Handler {
     const Payload message = Payload::of(pack(key));
     outside_.begin_outside();
     try {
-      engine_.worker(owner).send_from_outside({number(), message});
+      engine_.worker(owner).inject({number(), message});
     } catch (...) {
       outside_.end_outside();
       const Unpacked lost(message);
@@ -263,7 +263,7 @@ class FlowHandler final : public Handler {
     functions.after(key, each);
   }
   /// Takes the messages of `tell`.
-  struct Told final : Courier {
+  struct Told final : MessageHandler {
     explicit Told(FlowHandler& of) : flow(of) {}
     void deliver(Worker& here, const Payload& message) noexcept override { flow.deliver_told(here, message); }
     void lost(const Payload& payload) noexcept override { flow.lost(payload); }

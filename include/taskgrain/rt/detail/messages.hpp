@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "taskgrain/rt/detail/peers.hpp"
+#include "taskgrain/rt/detail/progress_engine.hpp"
 #include "taskgrain/rt/detail/repeated_message.hpp"
 #include "taskgrain/rt/serialize.hpp"
 
@@ -53,7 +53,7 @@ class SharedMemory {
   ~SharedMemory() = default;
 };
 
-class Messages : public Peers {
+class Messages : public ProgressEngine {
  public:
   virtual ~Messages() = default;
 

@@ -94,8 +94,8 @@ class alignas(apart) StealableRange {
   bool add(std::size_t number) noexcept {
     for (std::uint64_t word = word_.load(std::memory_order_acquire);
          left_of(word) > 0 && taken_of(word) + left_of(word) + number <= most;)
-      if (word_.compare_exchange_weak(word, word + (std::uint64_t{1} << generation_at) + number, std::memory_order_acq_rel,
-                                      std::memory_order_acquire))
+      if (word_.compare_exchange_weak(word, word + (std::uint64_t{1} << generation_at) + number,
+                                      std::memory_order_acq_rel, std::memory_order_acquire))
         return true;
     return false;
   }
@@ -163,7 +163,7 @@ class alignas(apart) StealableRange {
   std::atomic<std::uint64_t> word_{0};      // by the owner and thieves, as above
   std::atomic<std::size_t> first_{0};       // by the owner while nothing is left
   std::atomic<const Ring*> ring_{nullptr};  // by the owner; every ring holds what was stealable when it was made
-  std::atomic<std::size_t> check_at_{0};  // by the owner, and 0 by thieves; a push at this position or a later one checks
+  std::atomic<std::size_t> check_at_{0};    // by the owner, 0 by thieves; a push at or after this position checks
 };
 
 }  // namespace taskgrain::rt::detail

@@ -12,12 +12,12 @@
 #include "taskgrain/rt/detail/completion.hpp"
 #include "taskgrain/rt/detail/entry.hpp"
 #include "taskgrain/rt/detail/inbox.hpp"
+#include "taskgrain/rt/detail/injection_queue.hpp"
 #include "taskgrain/rt/detail/mailbox.hpp"
-#include "taskgrain/rt/detail/outside.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
+#include "taskgrain/rt/detail/poll_source.hpp"
 #include "taskgrain/rt/detail/ready_queue.hpp"
 #include "taskgrain/rt/detail/sleep.hpp"
-#include "taskgrain/rt/detail/source.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -47,7 +47,7 @@ class alignas(apart) Worker {
   /// The worker whose thread this is; null in other threads.
   static Worker* current() noexcept { return current_; }
   /// The thread of a child that a task has forked is none.
-  static void leave_role() noexcept;
+  static void reset_current() noexcept;
 
   // -- for handlers, in the thread of this worker
 
@@ -88,14 +88,14 @@ class alignas(apart) Worker {
     poll_ranks();
   }
   /// It takes what another rank has sent: it is not idle any more.
-  void stir() { publish_busy(); }
+  void mark_busy() { publish_busy(); }
   /// The trace into which tasks are recorded; null without a trace.
   TraceLane* trace() const noexcept { return trace_; }
 
   // -- for any thread
 
   /// Sends a message from a thread that is no worker of this engine.
-  void send_from_outside(const Entry& message);
+  void inject(const Entry& message);
   /// Wakes it if it sleeps.
   void wake() noexcept { sleeper_.wake(); }
 
@@ -135,20 +135,20 @@ class alignas(apart) Worker {
   void ready_slowly(Entry task, Ready how);  // a copy: a task whose address is known would have to be in memory
 
   void receive();
-  void receive_from_peers();
+  void receive_from_workers();
   void deliver(const Entry& message);
   bool mail() const noexcept;
-  class Parcels;
-  class Openings;
-  static std::unique_ptr<Handler> make_parcels();
-  static std::unique_ptr<Handler> make_openings();
-  void keep_back(int to, Entry message);  // a copy: a message whose address is known would have to be in memory
-  void ask_for_mailbox(int of);
-  void send_kept_back();
+  class OverflowBatches;
+  class MailboxRequests;
+  static std::unique_ptr<Handler> make_overflow_batches();
+  static std::unique_ptr<Handler> make_mailbox_requests();
+  void push_overflow(int to, Entry message);  // a copy: a message whose address is known would have to be in memory
+  void request_mailbox(int of);
+  void send_overflow();
   /// By who is worker 0 no longer, perhaps for good: what it keeps back goes now, and what others may run is for them.
   void leave() noexcept;
   /// Another worker may need to be told that this mailbox of its inbox has a message.
-  void tell(Worker& receiver, const Mailbox& box) noexcept;
+  void notify(Worker& receiver, const Mailbox& box) noexcept;
   bool has_tasks() const noexcept { return !stealable_.empty() || !bound_.empty(); }
 
   // Stealing: a worker with tasks to spare calls `share`; one without tasks looks for a victim (engine/work.hpp) and
@@ -175,11 +175,11 @@ class alignas(apart) Worker {
   Entry taken_;
   std::uint64_t sent_ = 0;      // messages to workers
   std::uint64_t received_ = 0;  // from workers and from outside
-  struct KeptBack {
+  struct Overflow {
     int to;
     std::unique_ptr<std::deque<Entry>> messages;
   };
-  std::vector<KeptBack> kept_back_;  // messages that found no room; by receiver, of those for whom there are any
+  std::vector<Overflow> overflow_;   // messages that found no room; by receiver, of those for whom there are any
   std::int64_t spins_before_steal_;  // pauses without a task before it steals
   const Mailbox::Owner closed_;      // it takes nothing
   TraceLane* trace_ = nullptr;
@@ -191,10 +191,10 @@ class alignas(apart) Worker {
   // here.
   std::unique_ptr<std::atomic<Mailbox*>[]> outboxes_;
 
-  static_assert(Source<Inbox> && Source<FromOutside>);
-  Standing standing_;
+  static_assert(PollSource<Inbox> && PollSource<InjectionQueue>);
+  IdleState idle_state_;
   alignas(apart) Sleeper sleeper_;  // written by this worker and by who wakes it
-  FromOutside from_outside_;
+  InjectionQueue injected_;
 };
 
 }  // namespace taskgrain::rt::detail

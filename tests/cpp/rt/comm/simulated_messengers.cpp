@@ -21,7 +21,7 @@ namespace taskgrain::rt {
 namespace {
 
 using detail::Messenger;
-using detail::Peers;
+using detail::ProgressEngine;
 using Id = std::uint64_t;
 using Bytes = std::vector<std::byte>;
 
@@ -77,7 +77,7 @@ class World {
     bool lingers = false;         ///< with it
     bool is_stuck = false, watches = true, waits_alone = false;
     std::vector<Task> tasks;
-    std::optional<Peers::Counts> seen, told;
+    std::optional<ProgressEngine::Counts> seen, told;
     std::uint64_t received = 0, handled = 0;  ///< of its messages by others, of those of others by it; large ones twice
     int held_up = 0;                          ///< looks, until worker 0 goes on
     bool checked = false;                     ///< the rank was idle since it has seen that
@@ -505,7 +505,7 @@ void World::look(Rank& me, bool at_once) {
   Messenger& messenger = *me.messenger;
   if (messenger.done() || messenger.failed()) return;
   if (!me.seen) {
-    const Peers::Counts before = messenger.counts();
+    const ProgressEngine::Counts before = messenger.counts();
     if (remembers_ && me.told == before) return;
     me.seen = before;
     me.checked = false;

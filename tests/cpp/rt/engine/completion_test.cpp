@@ -17,11 +17,11 @@ namespace {
 /// Workers that have published what they are, and worker 0, which looks.
 class Workers {
  public:
-  explicit Workers(std::size_t number) : standings_(number), completion_(number) {}
+  explicit Workers(std::size_t number) : idle_states_(number), completion_(number) {}
 
-  Standing& operator[](std::size_t w) { return standings_[w]; }
+  IdleState& operator[](std::size_t w) { return idle_states_[w]; }
   bool reached() {
-    const auto of = [this](std::size_t w) -> const Standing& { return ++looks_, standings_[w]; };
+    const auto of = [this](std::size_t w) -> const IdleState& { return ++looks_, idle_states_[w]; };
     return completion_.reached(of, outside, [this] { return outside.holds != 0; });
   }
   std::size_t busy() const { return completion_.busy(); }
@@ -31,7 +31,7 @@ class Workers {
   OutsideCounts outside;
 
  private:
-  std::vector<Standing> standings_;
+  std::vector<IdleState> idle_states_;
   Completion completion_;
   std::size_t looks_ = 0;
 };

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "rt/stress.hpp"
-#include "taskgrain/rt/detail/courier.hpp"
+#include "taskgrain/rt/detail/message_handler.hpp"
 
 namespace taskgrain::rt::detail {
 namespace {
 
-struct Nobody final : Courier {
+struct Nobody final : MessageHandler {
   void deliver(Worker&, const Payload&) noexcept override {}
 };
 

@@ -11,7 +11,7 @@
 
 namespace taskgrain::rt::detail {
 
-class alignas(apart) FromOutside {
+class alignas(apart) InjectionQueue {
  public:
   /// By any thread. \param counted  is called before the worker can take the message
   template <typename Counted>

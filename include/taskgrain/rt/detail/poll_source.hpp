@@ -11,7 +11,7 @@ namespace taskgrain::rt::detail {
 
 /// Who puts something into a source wakes the worker after that (Sleeper), unless this one is awake.
 template <typename S>
-concept Source = requires(S source, const S& seen, void (*deliver)(const Entry&)) {
+concept PollSource = requires(S source, const S& seen, void (*deliver)(const Entry&)) {
   /// Whether nothing is there. A look costs the same however many can write.
   { seen.empty() } noexcept -> std::same_as<bool>;
   /// Takes what is there: calls `deliver(entry)` for each.

@@ -10,7 +10,7 @@ namespace taskgrain::rt::detail {
 
 class Engine;
 
-class Peers {
+class ProgressEngine {
  public:
   // -- by any thread
 
@@ -72,7 +72,7 @@ class Peers {
   virtual bool alone() noexcept = 0;
 
  protected:
-  ~Peers() = default;
+  ~ProgressEngine() = default;
 };
 
 }  // namespace taskgrain::rt::detail

@@ -10,10 +10,12 @@
 namespace taskgrain::rt::detail {
 
 /// Lets the calling thread be a worker, or none.
-class Role {
+class CurrentWorkerScope {
  public:
-  Role(Worker*& current, Worker* worker) : current_(current), before_(std::exchange(current, worker)) { show(); }
-  ~Role() {
+  CurrentWorkerScope(Worker*& current, Worker* worker) : current_(current), before_(std::exchange(current, worker)) {
+    show();
+  }
+  ~CurrentWorkerScope() {
     current_ = before_;
     show();
   }

@@ -7,7 +7,7 @@
 
 namespace taskgrain::rt::detail {
 
-class Courier : public Handler {
+class MessageHandler : public Handler {
  public:
   void run(Worker&, const Payload&) noexcept final {}  // never
   std::string describe(const Payload&) const final { return {}; }
