@@ -89,10 +89,10 @@ struct Tasks {
   int indegree(Key key) const { return key[1] == 0 ? 1 : dependences; }
   int worker(Key key) const { return static_cast<int>(static_cast<unsigned>(key[0]) % workers); }
   void run(Key) const { work(turns); }
-  void after(Key key, auto tell) const {
+  void after(Key key, auto notify) const {
     if (key[1] + 1 == columns) return;
-    if (dependences == 0) tell({key[0], key[1] + 1});
-    for (int k = 0; k < dependences; ++k) tell({(key[0] + k) % rows, key[1] + 1});
+    if (dependences == 0) notify({key[0], key[1] + 1});
+    for (int k = 0; k < dependences; ++k) notify({(key[0] + k) % rows, key[1] + 1});
   }
   std::size_t number(Key key) const {
     return static_cast<std::size_t>(key[1]) * rows + static_cast<std::size_t>(key[0]);

@@ -45,10 +45,10 @@ struct Tasks {
   int indegree(Key key) const { return key.step == 0 ? 1 : 1 + (key.block > 0) + (key.block < blocks - 1); }
   int worker(Key key) const { return key.block * workers / blocks; }
   void run(Key key) const { rod.advance(key.step, key.block * side, (key.block + 1) * side); }
-  void after(Key key, auto tell) const {  // the flow fulfills these, so `run` does not
+  void after(Key key, auto notify) const {  // the flow fulfills these, so `run` does not
     if (key.step + 1 == steps) return;
     for (int next = std::max(key.block - 1, 0); next <= std::min(key.block + 1, blocks - 1); ++next)
-      tell({key.step + 1, next});
+      notify({key.step + 1, next});
   }
   std::size_t number(Key key) const {  // consecutive in a step
     return static_cast<std::size_t>(key.step) * blocks + key.block;

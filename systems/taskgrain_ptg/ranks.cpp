@@ -52,7 +52,7 @@ struct Tasks {
   }
   void send(Task task, std::byte* output) const {
     int told = rank;  // owners of what comes after a task, near and far, ascend
-    const auto tell = [&](std::int64_t point, bool reads) {
+    const auto notify = [&](std::int64_t point, bool reads) {
       const int to = rank_of(point);
       if (to == rank || to == told) return;
       told = to;
@@ -62,18 +62,18 @@ struct Tasks {
       else
         arrive_large->send(to, {output, bytes}, g, task);
     };
-    for (const std::int64_t point : table.after(task.step, task.point)) tell(point, true);
+    for (const std::int64_t point : table.after(task.step, task.point)) notify(point, true);
     for (const std::int64_t point : table.far_after(task.step, task.point))
-      if (!reads_next(task, rank_of(point))) tell(point, false);
+      if (!reads_next(task, rank_of(point))) notify(point, false);
   }
   /// Whether a rank is told of the task already because of what comes next.
   bool reads_next(Task task, int of) const {
     return std::ranges::any_of(table.after(task.step, task.point), [&](auto point) { return rank_of(point) == of; });
   }
-  void after(Task task, auto tell) const {
+  void after(Task task, auto notify) const {
     __builtin_prefetch(table(task.step, task.point).output);  // who is told of it reads it soon
     table.each_after(task.step, task.point, [&](std::int64_t step, std::int64_t point) {
-      if (rank_of(point) == rank) tell(task_of(step, point));
+      if (rank_of(point) == rank) notify(task_of(step, point));
     });
   }
   static Task task_of(std::int64_t step, std::int64_t point) {

@@ -37,9 +37,10 @@ struct Tasks {
     execution->execute_point(*contexts[static_cast<std::size_t>(rt::this_worker())], g, task.step, task.point,
                              found.output, found.inputs);
   }
-  void after(Task task, auto tell) const {
+  void after(Task task, auto notify) const {
     __builtin_prefetch(table(task.step, task.point).output);  // who is told of it reads it soon
-    table.each_after(task.step, task.point, [&](std::int64_t step, std::int64_t point) { tell(task_of(step, point)); });
+    table.each_after(task.step, task.point,
+                     [&](std::int64_t step, std::int64_t point) { notify(task_of(step, point)); });
   }
   static Task task_of(std::int64_t step, std::int64_t point) {
     return {static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(point)};

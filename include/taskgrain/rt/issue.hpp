@@ -12,7 +12,7 @@
 namespace taskgrain::rt {
 
 namespace detail {
-class UnderWay;
+class InFlightOperation;
 }
 
 /// The device's own event for the work of a task, on which later work on the device can wait: a handle, or a small
@@ -43,14 +43,14 @@ class Done {
   /// For devices that call back with a pointer: one that stands for this copy, which is empty then.
   void* release() noexcept { return std::exchange(task_, nullptr); }
   /// The copy that a pointer stands for. \pre `pointer` comes from `release`, and this is the first call with it
-  static Done from(void* pointer) noexcept { return Done(static_cast<detail::UnderWay*>(pointer)); }
+  static Done from(void* pointer) noexcept { return Done(static_cast<detail::InFlightOperation*>(pointer)); }
 
  private:
-  friend class detail::UnderWay;
+  friend class detail::InFlightOperation;
 
-  explicit Done(detail::UnderWay* task) noexcept : task_(task) {}
+  explicit Done(detail::InFlightOperation* task) noexcept : task_(task) {}
 
-  detail::UnderWay* task_ = nullptr;
+  detail::InFlightOperation* task_ = nullptr;
 };
 
 /// The device side of an asynchronous task.

@@ -70,7 +70,7 @@ class TaskGraph {
   template <typename F>
   Node task(int worker, F function, std::string name = {}) {
     if constexpr (std::invocable<F&, const Turn&>)
-      return add({worker, Kind::task, detail::Action(std::move(function), owned_), {}}, std::move(name));
+      return add({worker, NodeKind::task, detail::Action(std::move(function), owned_), {}}, std::move(name));
     else
       return task(worker, [function = std::move(function)](const Turn&) mutable { function(); }, std::move(name));
   }
@@ -83,12 +83,12 @@ class TaskGraph {
   Node async_task(int worker, F start, std::string name = {}) {
     const auto function = std::make_shared<F>(std::move(start));
     owned_.push_back(function);
-    return add({worker, Kind::async, {}, detail::Start::of<E>(*function)}, std::move(name));
+    return add({worker, NodeKind::async, {}, detail::Start::of<E>(*function)}, std::move(name));
   }
   /// A precondition: tasks after it wait for an event that you pass to each launch.
-  Node precondition(std::string name = {}) { return add({0, Kind::precondition, {}, {}}, std::move(name)); }
+  Node precondition(std::string name = {}) { return add({0, NodeKind::precondition, {}, {}}, std::move(name)); }
   /// An event for outside that comes after tasks; each launch returns one. With iterations, that of the last.
-  Node postcondition(std::string name = {}) { return add({0, Kind::postcondition, {}, {}}, std::move(name)); }
+  Node postcondition(std::string name = {}) { return add({0, NodeKind::postcondition, {}, {}}, std::move(name)); }
 
   /// An edge to another rank, and the bytes that it carries: when the nodes before it are done, the worker copies
   /// `from` to the rank, which has a node `receive` of the same tag. What writes `from` again comes after this node.
@@ -98,13 +98,13 @@ class TaskGraph {
   Node send(int worker, int rank, std::uint64_t tag, std::span<const std::byte> from, std::string name = {}) {
     need_ranks();
     sends_.push_back({rank, tag, from});
-    return add({worker, Kind::send, {}, {}}, std::move(name));
+    return add({worker, NodeKind::send, {}, {}}, std::move(name));
   }
   /// The other end: nodes after it find the bytes at CompiledGraph::received.
   Node receive(int rank, std::uint64_t tag, std::size_t bytes, std::string name = {}) {
     need_ranks();
     receives_.push_back({rank, tag, bytes});
-    return add({0, Kind::receive, {}, {}}, std::move(name));
+    return add({0, NodeKind::receive, {}, {}}, std::move(name));
   }
 
   /// `to` starts after `from` is done. The same edge twice is one edge.
@@ -121,10 +121,10 @@ class TaskGraph {
  private:
   friend struct detail::Compiler;
 
-  enum class Kind : std::uint8_t { task, async, precondition, postcondition, send, receive };
+  enum class NodeKind : std::uint8_t { task, async, precondition, postcondition, send, receive };
   struct Record {
     int worker;
-    Kind kind;
+    NodeKind kind;
     detail::Action action;
     detail::Start start;
   };

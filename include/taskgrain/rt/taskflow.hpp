@@ -31,7 +31,7 @@ namespace taskgrain::rt {
 ///       void run(Key key) const;
 ///       int worker(Key key) const;                      // and priority, bound: if you want them
 ///       // These are for speed, and none is needed:
-///       void after(Key key, auto tell) const;           // calls tell(next) for each task that comes after `key`
+///       void after(Key key, auto notify) const;         // calls notify(next) for each task that comes after `key`
 ///       std::size_t number(Key key) const;              // tasks that wait at a time have mostly consecutive numbers
 ///       static constexpr std::size_t at_once = 16;      // 1 or more: ready tasks run before it looks up
 ///     };

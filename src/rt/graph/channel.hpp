@@ -50,13 +50,13 @@ class Channel {
   // -- by a reader
 
   bool passed(std::int64_t value) const noexcept { return value_.load(std::memory_order_acquire) >= value; }
-  /// \param ask  is called if the kernel refuses the barrier. It asks the writer, by a message, to send one to this
+  /// \param request  is called if the kernel refuses the barrier. It asks the writer, by a message, to send one to this
   ///   reader when `value` has been passed. After it, both see what the other has written before.
   /// \returns whether it is parked; otherwise `value` has been passed meanwhile
-  template <typename Ask>
-  bool park(std::int64_t value, const Ask& ask) noexcept {
+  template <typename Request>
+  bool park(std::int64_t value, const Request& request) noexcept {
     parked_.store(true, std::memory_order_relaxed);
-    if (!heavy_barrier()) ask();
+    if (!heavy_barrier()) request();
     return !passed(value);
   }
 

@@ -18,7 +18,7 @@ Compiler::Compiler(TaskGraph given, int number_of_workers, CompileStatistics& st
   leave_out_implied();
   std::size_t left = 0;
   for (std::uint32_t n = 0; n < size(); ++n) {
-    if (node(n).kind == Kind::task || node(n).kind == Kind::async) ++statistics.tasks;
+    if (node(n).kind == NodeKind::task || node(n).kind == NodeKind::async) ++statistics.tasks;
     left += out[n].size();
     for (const Out& edge : out[n]) {
       ++(worker(n) == worker(edge.to) && !external(n) ? statistics.local : statistics.crossing);
@@ -29,10 +29,10 @@ Compiler::Compiler(TaskGraph given, int number_of_workers, CompileStatistics& st
 }
 
 Step Compiler::step(std::uint32_t n) const {
-  const Instruction instruction = node(n).kind == Kind::async           ? Instruction::issue
-                                  : node(n).kind == Kind::postcondition ? Instruction::post
-                                  : node(n).kind == Kind::send          ? Instruction::send
-                                                                        : Instruction::run;
+  const Instruction instruction = node(n).kind == NodeKind::async           ? Instruction::issue
+                                  : node(n).kind == NodeKind::postcondition ? Instruction::post
+                                  : node(n).kind == NodeKind::send          ? Instruction::send
+                                                                            : Instruction::run;
   return {node(n).action, n, number[n], instruction};
 }
 
@@ -74,26 +74,26 @@ void Compiler::collect() {
     if (worker(n) < 0 || worker(n) >= workers)
       throw UsageError(text(n) + ": worker is " + std::to_string(worker(n)) + ", allowed are 0 to " +
                        std::to_string(workers - 1));
-    if (node(n).kind == Kind::async) enlist(n, asynchronous);
-    if (node(n).kind == Kind::precondition) enlist(n, preconditions);
-    if (node(n).kind == Kind::postcondition) enlist(n, postconditions);
-    if (node(n).kind == Kind::send) enlist(n, sends);
-    if (node(n).kind == Kind::receive) enlist(n, receives);
+    if (node(n).kind == NodeKind::async) enlist(n, asynchronous);
+    if (node(n).kind == NodeKind::precondition) enlist(n, preconditions);
+    if (node(n).kind == NodeKind::postcondition) enlist(n, postconditions);
+    if (node(n).kind == NodeKind::send) enlist(n, sends);
+    if (node(n).kind == NodeKind::receive) enlist(n, receives);
   }
   for (const auto& [from, to, carried] : graph.edges_) {
     if (from >= size() || to >= size())
       throw UsageError(graph.names_.graph() + ": an edge names node " + std::to_string(std::max(from, to)) +
                        ", there are " + std::to_string(size()));
     if (external(to))
-      throw UsageError(text(to) + (node(to).kind == Kind::precondition
+      throw UsageError(text(to) + (node(to).kind == NodeKind::precondition
                                        ? " is a precondition: nothing of the graph comes before it"
                                        : " is received: nothing of this rank comes before it"));
-    if (node(from).kind == Kind::postcondition)
+    if (node(from).kind == NodeKind::postcondition)
       throw UsageError(text(from) + " is a postcondition: nothing of the graph comes after it");
-    if (node(from).kind == Kind::receive && node(to).kind == Kind::async)
+    if (node(from).kind == NodeKind::receive && node(to).kind == NodeKind::async)
       throw UsageError(text(to) + " is asynchronous and comes after " + text(from) +
                        ", whose bytes are there until the tasks of the host have run: let one of them copy the bytes");
-    if (carried && node(from).kind == Kind::precondition)
+    if (carried && node(from).kind == NodeKind::precondition)
       throw UsageError(text(from) + " is a precondition: it has no iterations");
     out[from].push_back({to, carried});
   }
@@ -110,7 +110,7 @@ void Compiler::place_postconditions() {
   std::vector<bool> placed(size(), false);
   for (std::uint32_t n = 0; n < size(); ++n)
     for (const Out& edge : out[n])
-      if (node(edge.to).kind == Kind::postcondition && !external(n) && !placed[edge.to]) {
+      if (node(edge.to).kind == NodeKind::postcondition && !external(n) && !placed[edge.to]) {
         graph.nodes_[edge.to].worker = worker(n);
         placed[edge.to] = true;
       }
@@ -122,7 +122,7 @@ void Compiler::find_levels() {
   for (const auto& edges : out)
     for (const Out& edge : edges) before[edge.to] += !edge.carried;
   for (std::uint32_t n = 0; n < size(); ++n)
-    if (before[n] == 0 && node(n).kind != Kind::receive) ready.push_back(n);
+    if (before[n] == 0 && node(n).kind != NodeKind::receive) ready.push_back(n);
   std::vector<std::uint32_t> levelled = level_from(std::move(ready), before);
   std::size_t left = size() - levelled.size();
   for (LevelsOfRanks ranks(*this); ranks.exchange(levelled, left); left -= levelled.size())
@@ -135,7 +135,7 @@ std::vector<std::uint32_t> Compiler::level_from(std::vector<std::uint32_t> ready
     for (const Out& edge : out[ready[k]]) {
       if (edge.carried) continue;
       // What a rank sends when it has received something else comes after that in the order of all ranks.
-      const bool relays = node(ready[k]).kind == Kind::receive && node(edge.to).kind == Kind::send;
+      const bool relays = node(ready[k]).kind == NodeKind::receive && node(edge.to).kind == NodeKind::send;
       level[edge.to] = std::max(level[edge.to], level[ready[k]] + (relays ? 2 : 1));
       if (--before[edge.to] == 0) ready.push_back(edge.to);
     }
@@ -175,7 +175,7 @@ void Compiler::leave_out_implied() {
   std::vector<std::uint32_t> between;
   std::size_t budget = 0;
   for (std::uint32_t a = 0; a < size(); ++a) {
-    if (external(a) || node(a).kind == Kind::async || out[a].size() < 2) continue;
+    if (external(a) || node(a).kind == NodeKind::async || out[a].size() < 2) continue;
     budget += looks * out[a].size();
     std::uint32_t deepest = 0;
     std::size_t left = 0;  // edges that another may imply
@@ -187,7 +187,7 @@ void Compiler::leave_out_implied() {
     }
     between.clear();
     for (const Out& edge : out[a])
-      if (!edge.carried && level[edge.to] < deepest && node(edge.to).kind == Kind::task) between.push_back(edge.to);
+      if (!edge.carried && level[edge.to] < deepest && node(edge.to).kind == NodeKind::task) between.push_back(edge.to);
     // The nearest first: what comes after it is most of what comes after a.
     std::ranges::sort(between, {}, [this](std::uint32_t b) { return std::pair(level[b], b); });
     for (const std::uint32_t b : between) {

@@ -13,7 +13,7 @@
 namespace taskgrain::rt::detail {
 
 struct Compiler {
-  using Kind = TaskGraph::Kind;
+  using NodeKind = TaskGraph::NodeKind;
   struct Out {
     std::uint32_t to;
     bool carried;
@@ -27,7 +27,7 @@ struct Compiler {
   int worker(std::uint32_t n) const noexcept { return graph.nodes_[n].worker; }
   /// What no worker of this rank does.
   bool external(std::uint32_t n) const noexcept {
-    return node(n).kind == Kind::precondition || node(n).kind == Kind::receive;
+    return node(n).kind == NodeKind::precondition || node(n).kind == NodeKind::receive;
   }
   using Send = TaskGraph::Send;
   using Receive = TaskGraph::Receive;
@@ -41,7 +41,7 @@ struct Compiler {
   /// Whether an edge holds as soon as its first node was started, because the device does the rest. A device cannot
   /// wait for events of another type; the host does then.
   bool on_device(std::uint32_t from, std::uint32_t to) const noexcept {
-    return node(from).kind == Kind::async && node(to).kind == Kind::async &&
+    return node(from).kind == NodeKind::async && node(to).kind == NodeKind::async &&
            node(from).start.type == node(to).start.type;
   }
   std::string text(std::uint32_t n) const { return graph.names_.text(n); }

@@ -50,7 +50,7 @@ struct alignas(apart) Actor {
 };
 
 struct Message {
-  enum Kind : std::int32_t { start, resume, look } kind;
+  enum Type : std::int32_t { start, resume, look } type;
   std::uint32_t channel = 0;        // look: whose reader asks
   std::int64_t begin = 0, end = 0;  // start: iterations; look: begin is the value that the reader waits for
 };
@@ -76,12 +76,12 @@ class InOrder final : public Executor<InOrder> {
   void receive(Worker& here, const Payload& payload) noexcept override {
     const auto message = payload.as<Message>();
     Actor& actor = actors_[static_cast<std::size_t>(here.index())];
-    if (message.kind == Message::look) {
+    if (message.type == Message::look) {
       // If the value is not there yet, the store that brings it comes after this message, and so sees who is parked.
       if (channels_[message.channel].passed(message.begin)) resume(message.channel);
       return;
     }
-    if (message.kind == Message::start) {
+    if (message.type == Message::start) {
       actor.begin = actor.iteration = message.begin;
       actor.end = message.end;
       actor.running = true;

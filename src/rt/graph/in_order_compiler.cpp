@@ -50,7 +50,7 @@ class InOrderCompiler {
 
   bool external(std::uint32_t channel) const { return programs_.channels[channel].writer < 0; }
 
-  bool sends(std::uint32_t n) const { return graph_.node(n).kind == Compiler::Kind::send; }
+  bool sends(std::uint32_t n) const { return graph_.node(n).kind == Compiler::NodeKind::send; }
 
   /// The programs: by level; on a level first what others wait for, then what is sent of it, then the rest.
   void lay_out() {
@@ -126,12 +126,12 @@ class InOrderCompiler {
       for (const auto& [to, carried] : graph_.out[n]) {
         auto& incoming = incoming_[static_cast<std::size_t>(graph_.worker(to))];
         const bool on_device = graph_.on_device(n, to);
-        if (graph_.node(n).kind == Compiler::Kind::receive)
+        if (graph_.node(n).kind == Compiler::NodeKind::receive)
           incoming.push_back({place_[to], programs_.first_receive + graph_.number[n], 0, carried});
         else if (graph_.external(n))
           incoming.push_back(
               {place_[to], InOrderPrograms::channel_of_precondition(graph_.number[n], programs_.devices), 0, carried});
-        else if (graph_.node(n).kind == Compiler::Kind::async && !on_device)
+        else if (graph_.node(n).kind == Compiler::NodeKind::async && !on_device)
           incoming.push_back({place_[to], InOrderPrograms::channel_of_device_task(graph_.number[n]), 0, carried});
         else if (graph_.worker(n) != graph_.worker(to))
           incoming.push_back({place_[to], channel_between(graph_.worker(n), graph_.worker(to)), place_[n], carried});

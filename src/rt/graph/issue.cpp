@@ -22,8 +22,8 @@ void Done::operator()() const {
 
 namespace taskgrain::rt::detail {
 
-Done UnderWay::begin(Runtime& runtime, std::shared_ptr<GraphActors> graph, const DeviceTask& task, std::uint32_t number,
-                     std::int64_t iteration) {
+Done InFlightOperation::begin(Runtime& runtime, std::shared_ptr<GraphActors> graph, const DeviceTask& task,
+                              std::uint32_t number, std::int64_t iteration) {
   graph_ = std::move(graph);
   node_ = task.node;
   number_ = number;
@@ -34,14 +34,14 @@ Done UnderWay::begin(Runtime& runtime, std::shared_ptr<GraphActors> graph, const
   return Done(this);
 }
 
-void UnderWay::finish() {
+void InFlightOperation::finish() {
   if (over_.exchange(true, std::memory_order_acq_rel)) return;
   graph_->device_done(number_, iteration_);
   hold_.reset();
   graph_.reset();
 }
 
-void UnderWay::drop() noexcept {
+void InFlightOperation::drop() noexcept {
   if (copies_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (!over_.load(std::memory_order_acquire)) {
     try {
@@ -54,26 +54,26 @@ void UnderWay::drop() noexcept {
   pool_.give_back(this);
 }
 
-UnderWay* UnderWayPool::take() {
+InFlightOperation* InFlightPool::take() {
   if (free_ == nullptr) free_ = back_.exchange(nullptr, std::memory_order_acquire);
-  UnderWay* const task = free_ == nullptr ? new UnderWay(*this) : std::exchange(free_, free_->next_);
+  InFlightOperation* const task = free_ == nullptr ? new InFlightOperation(*this) : std::exchange(free_, free_->next_);
   references_.fetch_add(1, std::memory_order_relaxed);
   return task;
 }
 
-void UnderWayPool::give_back(UnderWay* task) noexcept {
+void InFlightPool::give_back(InFlightOperation* task) noexcept {
   task->next_ = back_.load(std::memory_order_relaxed);
   while (!back_.compare_exchange_weak(task->next_, task, std::memory_order_release, std::memory_order_relaxed)) {
   }
   leave();
 }
 
-void UnderWayPool::leave() noexcept {
+void InFlightPool::leave() noexcept {
   if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
 }
 
-UnderWayPool::~UnderWayPool() {
-  for (UnderWay* list : {free_, back_.load(std::memory_order_relaxed)})
+InFlightPool::~InFlightPool() {
+  for (InFlightOperation* list : {free_, back_.load(std::memory_order_relaxed)})
     while (list != nullptr) delete std::exchange(list, list->next_);
 }
 
@@ -82,7 +82,7 @@ Issuer::Issuer(Runtime& runtime, const DevicePlan& devices)
   for (const DeviceTask& task : devices.tasks) {
     after_.emplace_back(*task.start.type, task.before.size());
     auto& pool = pools_[static_cast<std::size_t>(task.worker)];
-    if (pool == nullptr) pool.reset(new UnderWayPool);
+    if (pool == nullptr) pool.reset(new InFlightPool);
   }
 }
 
@@ -92,15 +92,15 @@ void Issuer::issue(GraphActors& graph, std::uint32_t d, const Turn& turn, std::i
     EventArray& events;
     ~Cleared() { events.clear(); }
   } after{after_[d]};
-  UnderWay* under_way = nullptr;
+  InFlightOperation* operation = nullptr;
   try {
-    under_way = pools_[static_cast<std::size_t>(task.worker)]->take();
+    operation = pools_[static_cast<std::size_t>(task.worker)]->take();
   } catch (...) {  // no memory
     graph.fail(task.node, iteration);
     graph.device_done(d, iteration);
     throw;
   }
-  const Done done = under_way->begin(runtime_, graph.shared_from_this(), task, d, iteration);
+  const Done done = operation->begin(runtime_, graph.shared_from_this(), task, d, iteration);
   try {
     event.emplace(*task.start.type, [&](void* made) {
       task.start.call(task.start.function, turn, after.events.data(), after.events.size(), done, made);

@@ -15,44 +15,45 @@
 
 namespace taskgrain::rt::detail {
 
-class UnderWay;
+class InFlightOperation;
 
 /// Those asynchronous tasks of a worker that are not under way, for the next. So none is allocated when no more are
 /// under way than ever. It lives until its executor has left it and all that were taken have come back:
 ///   references = tasks that are taken + whether the executor is there.
-class UnderWayPool {
+class InFlightPool {
  public:
-  UnderWayPool() = default;
-  UnderWayPool(const UnderWayPool&) = delete;
-  UnderWayPool& operator=(const UnderWayPool&) = delete;
+  InFlightPool() = default;
+  InFlightPool(const InFlightPool&) = delete;
+  InFlightPool& operator=(const InFlightPool&) = delete;
 
   /// By the worker.
-  UnderWay* take();
+  InFlightOperation* take();
   /// By any thread.
-  void give_back(UnderWay* task) noexcept;
+  void give_back(InFlightOperation* task) noexcept;
   /// By the executor, in the end.
   void leave() noexcept;
 
   struct Leave {
-    void operator()(UnderWayPool* pool) const noexcept { pool->leave(); }
+    void operator()(InFlightPool* pool) const noexcept { pool->leave(); }
   };
-  using Pointer = std::unique_ptr<UnderWayPool, Leave>;
+  using Pointer = std::unique_ptr<InFlightPool, Leave>;
 
  private:
-  ~UnderWayPool();
+  ~InFlightPool();
 
-  UnderWay* free_ = nullptr;                             // a list, touched by the worker alone
-  alignas(apart) std::atomic<UnderWay*> back_{nullptr};  // a list: any thread pushes, the worker takes all of it
+  // Lists. The worker alone touches the first; any thread pushes to the second, and the worker takes all of it.
+  InFlightOperation* free_ = nullptr;
+  alignas(apart) std::atomic<InFlightOperation*> back_{nullptr};
   std::atomic<std::int64_t> references_{1};
 };
 
 /// An asynchronous task from its start until its device is done. All copies of one Done share it. It holds the runtime,
 /// so the graph and the engine live until it is over; later it touches neither of them.
-class UnderWay {
+class InFlightOperation {
  public:
-  explicit UnderWay(UnderWayPool& pool) noexcept : pool_(pool) {}
-  UnderWay(const UnderWay&) = delete;
-  UnderWay& operator=(const UnderWay&) = delete;
+  explicit InFlightOperation(InFlightPool& pool) noexcept : pool_(pool) {}
+  InFlightOperation(const InFlightOperation&) = delete;
+  InFlightOperation& operator=(const InFlightOperation&) = delete;
 
   /// \pre it was just taken
   Done begin(Runtime& runtime, std::shared_ptr<GraphActors> graph, const DeviceTask& task, std::uint32_t number,
@@ -64,10 +65,10 @@ class UnderWay {
   void drop() noexcept;
 
  private:
-  friend class UnderWayPool;
+  friend class InFlightPool;
 
-  UnderWayPool& pool_;
-  UnderWay* next_ = nullptr;  // in a list of the pool; by who has it there
+  InFlightPool& pool_;
+  InFlightOperation* next_ = nullptr;  // in a list of the pool; by who has it there
   // Destroyed when its launches have ended, perhaps before finish returns. Written by who has set over_, as hold_.
   std::shared_ptr<GraphActors> graph_;
   std::uint32_t node_ = 0, number_ = 0;
@@ -94,7 +95,7 @@ class Issuer {
   Runtime& runtime_;
   const DevicePlan& devices_;
   std::vector<EventArray> after_;             // by device task
-  std::vector<UnderWayPool::Pointer> pools_;  // by worker; null for those without device tasks
+  std::vector<InFlightPool::Pointer> pools_;  // by worker; null for those without device tasks
 };
 
 }  // namespace taskgrain::rt::detail

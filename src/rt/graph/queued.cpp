@@ -42,9 +42,9 @@ class QueuedActors final : public Executor<QueuedActors> {
   void receive(Worker& here, const Payload& payload) noexcept override {
     const auto message = payload.as<Message>();
     Actor& actor = at(here.index());
-    if (message.kind == Message::start) return begin(here, actor, payload.as<Start>());
-    if (message.kind == Message::window) return activate(here, actor);
-    if (message.kind == Message::look) {
+    if (message.type == Message::start) return begin(here, actor, payload.as<Start>());
+    if (message.type == Message::window) return activate(here, actor);
+    if (message.type == Message::look) {
       // If this worker has finished no more than that, it will see who is parked when it has.
       if (actor.finished.load(std::memory_order_relaxed) > message.iteration) unpark(static_cast<int>(message.place));
       return;
@@ -120,13 +120,13 @@ class QueuedActors final : public Executor<QueuedActors> {
   }
 
   void receive(Worker& here, Actor& actor, const Message& message) {
-    if (message.kind == Message::arrive) return arrive(here, actor, message.place, message.iteration);
-    if (message.kind == Message::device_done) --actor.on_device;
+    if (message.type == Message::arrive) return arrive(here, actor, message.place, message.iteration);
+    if (message.type == Message::device_done) --actor.on_device;
     if (failed()) [[unlikely]] {
       actor.out -= stealing_;
       return activate(here, actor);
     }
-    if (message.kind == Message::device_done) tell(here, {message.place, here.index(), message.iteration});
+    if (message.type == Message::device_done) notify_successors(here, {message.place, here.index(), message.iteration});
     complete(actor, message.iteration, here);
   }
 
@@ -194,7 +194,7 @@ class QueuedActors final : public Executor<QueuedActors> {
         return go_on_later(here, actor);
       case Waited::too_long:
         actor.parked.store(true, std::memory_order_relaxed);
-        if (!heavy_barrier()) ask_others(here);
+        if (!heavy_barrier()) request_checks(here);
         if (!opens()) return;
         actor.parked.store(false, std::memory_order_relaxed);
     }
@@ -205,7 +205,7 @@ class QueuedActors final : public Executor<QueuedActors> {
 
   /// Without the barrier, the others may not see that this worker is parked, nor this worker what they have finished. A
   /// message to each makes sure of both. \pre the caller looks at `finished` once more after this
-  [[gnu::noinline]] void ask_others(Worker& here) {
+  [[gnu::noinline]] void request_checks(Worker& here) {
     for (const int worker : members_)
       if (worker != here.index())
         send(here, worker,
@@ -245,7 +245,7 @@ class QueuedActors final : public Executor<QueuedActors> {
       if (record.instruction != Instruction::issue) dropped(here, task);  // else it counts as done
       return;
     }
-    tell(here, task);
+    notify_successors(here, task);
     if (task.owner == here.index())
       complete(owner, task.iteration, here);
     else
@@ -288,8 +288,8 @@ class QueuedActors final : public Executor<QueuedActors> {
     }
     for (const std::uint32_t e : devices_.tasks[d].after) {
       const DeviceEdge& edge = devices_.edges[e];
-      tell_one(here, devices_.tasks[edge.to].worker, device_places_[edge.to] | (edge.carried ? next_iteration : 0),
-               task.iteration, owner.end);
+      notify_successor(here, devices_.tasks[edge.to].worker,
+                       device_places_[edge.to] | (edge.carried ? next_iteration : 0), task.iteration, owner.end);
     }
     returned();
   }
@@ -301,19 +301,19 @@ class QueuedActors final : public Executor<QueuedActors> {
     return events_[d][static_cast<std::size_t>(iteration % 3)];
   }
 
-  /// Tells those that come after a task.
-  void tell(Worker& here, const Task& task) {
+  /// Notifies the successors of a task.
+  void notify_successors(Worker& here, const Task& task) {
     Actor& owner = at(task.owner);
     const QueuedRecord& record = owner.program.records[task.place];
     const std::uint32_t local_begin = task.place == 0 ? 0 : owner.program.records[task.place - 1].local_end;
     const std::uint32_t remote_begin = task.place == 0 ? 0 : owner.program.records[task.place - 1].remote_end;
     for (std::uint32_t k = remote_begin; k < record.remote_end; ++k)
-      tell_one(here, owner.program.remote[k].worker, owner.program.remote[k].place, task.iteration, owner.end);
+      notify_successor(here, owner.program.remote[k].worker, owner.program.remote[k].place, task.iteration, owner.end);
     for (std::uint32_t k = local_begin; k < record.local_end; ++k)
-      tell_one(here, task.owner, owner.program.local[k], task.iteration, owner.end);
+      notify_successor(here, task.owner, owner.program.local[k], task.iteration, owner.end);
   }
 
-  void tell_one(Worker& here, int worker, RecordIndex place, std::int64_t iteration, std::int64_t end) {
+  void notify_successor(Worker& here, int worker, RecordIndex place, std::int64_t iteration, std::int64_t end) {
     if ((place & next_iteration) != 0 && ++iteration == end) return;
     place &= ~next_iteration;
     if (worker == here.index() && iteration < at(worker).end)

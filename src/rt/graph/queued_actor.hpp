@@ -29,7 +29,7 @@ struct ReadyTask {
 };
 
 struct QueuedMessage {
-  enum Kind : std::int32_t { start, arrive, completed, device_done, window, look } kind;
+  enum Type : std::int32_t { start, arrive, completed, device_done, window, look } type;
   RecordIndex place;       // look: the worker that asks
   std::int64_t iteration;  // start: the first; look: what the asker has seen of `finished`
 };

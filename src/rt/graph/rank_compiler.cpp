@@ -111,24 +111,24 @@ bool LevelsOfRanks::exchange(const std::vector<std::uint32_t>& levelled, std::si
     std::uint64_t tag, level;  // the first one: how many are left
   };
   Messages& ranks = ranks_of(graph_);
-  Messages::Gathered told(static_cast<std::size_t>(ranks.ranks()));
-  for (Bytes& bytes : told) append(bytes, Level{left, 0});
+  Messages::Gathered sent(static_cast<std::size_t>(ranks.ranks()));
+  for (Bytes& bytes : sent) append(bytes, Level{left, 0});
   for (const std::uint32_t n : levelled)
-    if (graph_.node(n).kind == Compiler::Kind::send) {
+    if (graph_.node(n).kind == Compiler::NodeKind::send) {
       const auto& send = graph_.all_sends()[graph_.number[n]];
-      append(told[static_cast<std::size_t>(send.rank)],
+      append(sent[static_cast<std::size_t>(send.rank)],
              Level{send.tag, graph_.level[n] == 0 ? 0 : graph_.level[n] - 1});
     }
   bool any = false;
-  for (Bytes& bytes : told) any = any || bytes.size() > sizeof(Level);
-  for (Bytes& bytes : told) append(bytes, Level{any ? 1U : 0U, 0});  // the last one: whether this rank tells anything
-  const auto heard = ranks.exchange(told);
+  for (Bytes& bytes : sent) any = any || bytes.size() > sizeof(Level);
+  for (Bytes& bytes : sent) append(bytes, Level{any ? 1U : 0U, 0});  // the last one: whether this rank tells anything
+  const auto received = ranks.exchange(sent);
   bool any_left = false;
   any = false;
   received_.clear();
   for (int rank = 0; rank < ranks.ranks(); ++rank) {
     std::vector<Level> levels;
-    for_each_of<Level>(heard[static_cast<std::size_t>(rank)], [&](const Level& one) { levels.push_back(one); });
+    for_each_of<Level>(received[static_cast<std::size_t>(rank)], [&](const Level& one) { levels.push_back(one); });
     any_left = any_left || levels.front().tag > 0;
     any = any || levels.back().tag > 0;
     for (std::size_t k = 1; k + 1 < levels.size(); ++k) {

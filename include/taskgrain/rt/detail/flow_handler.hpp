@@ -28,7 +28,7 @@ class FlowHandler final : public Handler {
   static_assert(worker_is_right<Tasks, K>, "`worker` of these tasks is not int worker(Key)");
   static_assert(priority_is_right<Tasks, K>, "`priority` of these tasks is not int priority(Key)");
   static_assert(bound_is_right<Tasks, K>, "`bound` of these tasks is not bool bound(Key)");
-  static_assert(after_is_right<Tasks, K>, "`after` of these tasks is not void after(Key, auto tell)");
+  static_assert(after_is_right<Tasks, K>, "`after` of these tasks is not void after(Key, auto notify)");
   static_assert(number_is_right<Tasks, K>, "`number` of these tasks is not std::size_t number(Key) const");
   static_assert(!WithAtOnce<Tasks> || (Payload::fits<K> && std::is_default_constructible_v<K>),
                 "at_once is for keys that are plain data of at most 24 bytes");
@@ -80,7 +80,7 @@ class FlowHandler final : public Handler {
   }
 
   // -- Handler
-  Handler* companion() noexcept override { return WithAfter<Tasks, K> ? &told_ : nullptr; }
+  Handler* companion() noexcept override { return WithAfter<Tasks, K> ? &notifications_ : nullptr; }
   void deliver(Worker& here, const Payload& message) noexcept override {
     receive(here, message);
     share_of(here.index()).counts.end();
@@ -147,8 +147,8 @@ class FlowHandler final : public Handler {
     Counts counts;                          // others read them
     std::unordered_set<K, Hash, Same> ran;  // or wait: all that were fulfilled, where the runtime checks
     [[no_unique_address]] std::conditional_t<WithAtOnce<Tasks>, Batch<K>, NoBatch> batch;
-    std::uint64_t told = 0;                // tasks of which other workers were told
-    std::vector<std::uint64_t> last_told;  // by worker, the number of the last of these that it was told of
+    std::uint64_t notified = 0;                // tasks of which other workers were notified
+    std::vector<std::uint64_t> last_notified;  // by worker, the number of the last of these that it was notified of
   };
 
   static Packed pack(const K& key) {
@@ -218,7 +218,7 @@ class FlowHandler final : public Handler {
       return;
     try {
       functions.run(key);
-      if constexpr (WithAfter<Tasks, K>) tell_all(here, key);
+      if constexpr (WithAfter<Tasks, K>) notify_successors(here, key);
     } catch (...) {
       fail(key);
     }
@@ -232,50 +232,50 @@ class FlowHandler final : public Handler {
   }
 
   /// Fulfills all that comes after a task; each other worker concerned gets one message.
-  void tell_all(Worker& here, Key key) {
+  void notify_successors(Worker& here, Key key) {
     Share& share = share_of(here.index());
     bool first = true;
     const auto each = [&](Key next) {
       const int owner = owner_of(next);
       if (owner == here.index()) [[likely]]
         return fulfill_here(here, share, next);
-      tell(here, share, owner, key, next, std::exchange(first, false));
+      notify(here, share, owner, key, next, std::exchange(first, false));
     };
     functions.after(key, each);
   }
-  [[gnu::noinline]] void tell(Worker& here, Share& share, int owner, Key key, Key next, bool first) {
+  [[gnu::noinline]] void notify(Worker& here, Share& share, int owner, Key key, Key next, bool first) {
     if (static_cast<unsigned>(owner) >= workers_) [[unlikely]]
       no_such_worker(next, owner);
-    if (share.last_told.empty()) [[unlikely]]
-      share.last_told.resize(workers_);
-    if (first) ++share.told;
-    if (std::exchange(share.last_told[static_cast<std::size_t>(owner)], share.told) == share.told) return;
+    if (share.last_notified.empty()) [[unlikely]]
+      share.last_notified.resize(workers_);
+    if (first) ++share.notified;
+    if (std::exchange(share.last_notified[static_cast<std::size_t>(owner)], share.notified) == share.notified) return;
     const Packed packed = pack(key);
     share.counts.begin();
-    here.send(owner, told_.number(), packed);
+    here.send(owner, notifications_.number(), packed);
   }
   /// Another worker has run a task: fulfills what comes after it here.
-  void hear(Worker& here, Key key) {
+  void receive_notification(Worker& here, Key key) {
     Share& share = share_of(here.index());
     const auto each = [&](Key next) {
       if (owner_of(next) == here.index()) fulfill_here(here, share, next);
     };
     functions.after(key, each);
   }
-  /// Takes the messages of `tell`.
-  struct Told final : MessageHandler {
-    explicit Told(FlowHandler& of) : flow(of) {}
-    void deliver(Worker& here, const Payload& message) noexcept override { flow.deliver_told(here, message); }
+  /// Takes the messages of `notify`.
+  struct Notifications final : MessageHandler {
+    explicit Notifications(FlowHandler& of) : flow(of) {}
+    void deliver(Worker& here, const Payload& message) noexcept override { flow.deliver_notification(here, message); }
     void lost(const Payload& payload) noexcept override { flow.lost(payload); }
 
     FlowHandler& flow;
   };
-  void deliver_told(Worker& here, const Payload& message) noexcept {
+  void deliver_notification(Worker& here, const Payload& message) noexcept {
     const Unpacked key(message);
     if constexpr (WithAfter<Tasks, K>) {
       try {
         if (!failed()) [[likely]]
-          hear(here, *key);
+          receive_notification(here, *key);
       } catch (...) {
         fail(*key);
       }
@@ -415,7 +415,7 @@ class FlowHandler final : public Handler {
   const bool check_;
   const bool may_batch_;  // a trace shows task by task
   const std::unique_ptr<Share[]> shares_;
-  Told told_{*this};
+  Notifications notifications_{*this};
   Counts outside_;
 };
 

@@ -49,7 +49,7 @@ concept WithBound = requires(T& tasks, KeyOf<K> key) {
   { tasks.bound(key) } -> std::convertible_to<bool>;
 };
 template <typename T, typename K>
-concept WithAfter = requires(T& tasks, KeyOf<K> key, const Nobody<K>& tell) { tasks.after(key, tell); };
+concept WithAfter = requires(T& tasks, KeyOf<K> key, const Nobody<K>& notify) { tasks.after(key, notify); };
 template <typename T, typename K>
 concept WithNumber = requires(const T& tasks, KeyOf<K> key) {
   { tasks.number(key) } -> std::convertible_to<std::size_t>;

@@ -16,8 +16,8 @@ struct Tasks {
   int indegree(int) const { return 1; }
   void run(int) const {}
   int worker(int) const { return 0; }
-  void after(int key, auto tell) const {
-    if (key < 3) tell(key + 1);
+  void after(int key, auto notify) const {
+    if (key < 3) notify(key + 1);
   }
   std::size_t number(int key) const { return static_cast<std::size_t>(key); }
   static constexpr std::size_t at_once = 16;

@@ -38,9 +38,9 @@ struct Plain {
   void run(int k) const { graph->run(k); }
 };
 struct After : Plain {
-  void after(int k, const auto& tell) const {
+  void after(int k, const auto& notify) const {
     (*graph)[k].asked.fetch_add(1, std::memory_order_relaxed);
-    for (const int next : (*graph)[k].after) tell(next);
+    for (const int next : (*graph)[k].after) notify(next);
   }
 };
 struct Numbered : After {
@@ -113,9 +113,9 @@ struct Chain {
   void run(int key) const {
     if (key == fails) throw std::runtime_error("as told");
   }
-  void after(int key, auto tell) const {
+  void after(int key, auto notify) const {
     if (key == -fails) throw std::runtime_error("after");
-    if (key < last) tell(key + 1);
+    if (key < last) notify(key + 1);
   }
 };
 
@@ -139,8 +139,8 @@ struct Everywhere {
   int indegree(int) const { return 1; }
   int worker(int key) const { return key; }
   void run(int) const {}
-  void after(int key, auto tell) const {
-    if (key == 0) tell(7);
+  void after(int key, auto notify) const {
+    if (key == 0) notify(7);
   }
 };
 
@@ -185,9 +185,9 @@ struct Long {
     std::this_thread::sleep_for(1ms);
     if (this_worker() != 0) stolen->fetch_add(1);
   }
-  void after(int key, auto tell) const {
+  void after(int key, auto notify) const {
     if (key % together != 0 || *stolen > 0 || std::chrono::steady_clock::now() > too_late) return;
-    for (int next = 1; next <= together; ++next) tell(key + next);
+    for (int next = 1; next <= together; ++next) notify(key + next);
   }
 };
 
@@ -200,14 +200,14 @@ TEST(TasksObject, LetsLongTasksBeStolenThoughManyRunAtOnce) {
   EXPECT_GT(*tasks.stolen, 0);
 }
 
-/// Takes `tell` by reference.
+/// Takes `notify` by reference.
 struct Referring {
   std::atomic<int>* ran;
 
   int indegree(int) const { return 1; }
   void run(int) const { ++*ran; }
-  void after(int key, auto& tell) const {
-    if (key < 100) tell(key + 1);
+  void after(int key, auto& notify) const {
+    if (key < 100) notify(key + 1);
   }
 };
 
@@ -225,8 +225,8 @@ struct Traced {
   static constexpr std::size_t at_once = 64;
   int indegree(int) const { return 1; }
   void run(int) const {}
-  void after(int key, auto tell) const {
-    if (key < 20) tell(key + 1);
+  void after(int key, auto notify) const {
+    if (key < 20) notify(key + 1);
   }
 };
 
