@@ -1,0 +1,121 @@
+#pragma once
+
+/// The messages that ranks send one another for the edges of a graph, and what receives them.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "taskgrain/rt/detail/messages.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
+
+namespace taskgrain::rt::detail {
+
+class RankEdges;
+
+/// Blocks that no other rank maps.
+using OwnBlocks = std::vector<std::byte, ApartAllocator<std::byte>>;
+
+/// Where the sends of a group begin in a block, behind its counter: in the same cache line, if they fit.
+constexpr std::size_t first_offset(std::size_t bytes) {
+  constexpr std::size_t line = 64;
+  return bytes + 16 <= line ? 16 : line;
+}
+/// A block begins with its counter.
+inline std::atomic<std::int64_t>& counter(std::byte* block) noexcept {
+  return *reinterpret_cast<std::atomic<std::int64_t>*>(block);
+}
+
+/// Bytes may follow.
+struct EdgeMessage {
+  enum Type : std::uint32_t {
+    group_arrived,   ///< a parked worker waits for this group, and it is there
+    credit_arrived,  ///< a parked worker waits for credits, and there are more
+    group,           ///< by active messages: the bytes of a group
+    credit,          ///< by active messages: a credit of one reader
+    launch,          ///< where a launch ends
+    closed,          ///< the sender writes to the window no more
+  } type;
+  std::uint32_t number;    ///< of the group; credit: of the reader; launch: of the launch
+  std::int64_t iteration;  ///< over all launches
+};
+
+/// Memory that one other rank writes to: flags of who is parked, credits, blocks. It is there until both ranks have
+/// ended the graph.
+struct ReceiveWindow {
+  ReceiveWindow(SharedMemory* from, std::size_t bytes) : shared(from) {
+    if (shared != nullptr)
+      memory = shared->allocate(bytes);
+    else
+      own = OwnBlocks(bytes), memory = own.data();
+    std::memset(memory, 0, bytes);
+  }
+  ~ReceiveWindow() {
+    if (shared != nullptr) shared->release(memory);
+  }
+  ReceiveWindow(const ReceiveWindow&) = delete;
+  ReceiveWindow& operator=(const ReceiveWindow&) = delete;
+
+  std::atomic<std::uint32_t>& parked(std::size_t k) const noexcept {
+    return reinterpret_cast<std::atomic<std::uint32_t>*>(memory)[k];
+  }
+  std::atomic<std::int64_t>& credit(std::size_t reader) const noexcept {
+    return *reinterpret_cast<std::atomic<std::int64_t>*>(memory + credits + reader * apart);
+  }
+
+  SharedMemory* shared;
+  std::byte* memory = nullptr;
+  std::size_t credits = 0;  // their offset
+  OwnBlocks own;
+};
+
+/// Sends and receives the messages of a graph. The communicator keeps it, because messages may come after the graph has
+/// ended.
+class EdgeEndpoint : public std::enable_shared_from_this<EdgeEndpoint> {
+ public:
+  EdgeEndpoint(Messages& ranks, std::string graph);
+  /// By all ranks, once: from now on messages are received.
+  void open(RankEdges& of);
+
+  void send(int rank, const EdgeMessage& what, std::span<const std::byte> bytes = {});
+  /// A repeated message has gone or come: calls `call`, unless the graph has ended.
+  template <typename Call>
+  void if_open(const Call& call) {
+    const std::lock_guard lock(mutex_);
+    if (of_ != nullptr) call();
+  }
+  void keep(int from, std::shared_ptr<ReceiveWindow> window) { windows_[from] = std::move(window); }
+  void on_resume(std::function<void(int)> resume) {
+    const std::lock_guard lock(mutex_);
+    resume_ = std::move(resume);
+  }
+  /// \pre called by `receive` or `if_open`
+  void resume(const std::vector<int>& workers) const {
+    if (!resume_) return;
+    for (const int worker : workers) resume_(worker);
+  }
+  /// \param launches  of this rank; UINT32_MAX if others may have launched it more often
+  void close(std::uint32_t launches);
+
+ private:
+  void receive(int from, Reader& message);
+
+  Messages& ranks_;  // which call this
+  const std::string graph_;
+  const MessageKind* kind_ = nullptr;
+  std::mutex mutex_;  // protects the members below
+  RankEdges* of_ = nullptr;
+  std::uint32_t launches_ = 0;
+  std::function<void(int)> resume_;
+  std::map<int, std::shared_ptr<ReceiveWindow>> windows_;  // by the rank that writes to them
+};
+
+}  // namespace taskgrain::rt::detail
