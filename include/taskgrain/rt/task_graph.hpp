@@ -14,9 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "taskgrain/rt/detail/action.hpp"
-#include "taskgrain/rt/detail/start.hpp"
-#include "taskgrain/rt/detail/task_names.hpp"
+#include "taskgrain/rt/detail/graph_node.hpp"
 #include "taskgrain/rt/error.hpp"
 #include "taskgrain/rt/issue.hpp"
 

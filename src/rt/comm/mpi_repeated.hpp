@@ -18,7 +18,7 @@
 #include <memory>
 #include <vector>
 
-#include "taskgrain/rt/detail/repeated_message.hpp"
+#include "taskgrain/rt/detail/messages.hpp"
 
 namespace taskgrain::rt::detail {
 

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "taskgrain/rt/detail/repeated_message.hpp"
+#include "taskgrain/rt/detail/messages.hpp"
 
 namespace taskgrain::rt::detail {
 

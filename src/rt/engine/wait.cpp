@@ -11,7 +11,7 @@
 #include "engine/main_worker.hpp"
 #include "engine/message_of.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
-#include "taskgrain/rt/detail/message_handler.hpp"
+#include "taskgrain/rt/detail/entry.hpp"
 
 namespace taskgrain::rt::detail {
 

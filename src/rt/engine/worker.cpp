@@ -9,7 +9,7 @@
 
 #include "engine/work.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
-#include "taskgrain/rt/detail/message_handler.hpp"
+#include "taskgrain/rt/detail/entry.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
 #include "taskgrain/rt/runtime.hpp"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "fifo.hpp"
-#include "taskgrain/rt/detail/start.hpp"
+#include "taskgrain/rt/detail/graph_node.hpp"
 
 namespace taskgrain::rt::detail {
 

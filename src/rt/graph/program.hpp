@@ -18,8 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "taskgrain/rt/detail/start.hpp"
-#include "taskgrain/rt/detail/task_names.hpp"
+#include "taskgrain/rt/detail/graph_node.hpp"
 #include "taskgrain/rt/task_graph.hpp"
 
 namespace taskgrain::rt::detail {

@@ -1,8 +1,9 @@
 #pragma once
 
-/// What other workers send to one worker: a mailbox from each that has ever sent it something.
+/// What a worker polls, and checks once more before it sleeps: the mailboxes of other workers, and the list of threads
+/// outside. A rank or a device that has messages for workers is one PollSource more.
 ///
-/// The receiver looks at all of them while they are few. Then it wants notices: a sender sets the bit of its mailbox
+/// An Inbox has a mailbox from each worker that has ever sent something. The receiver looks at all of them while they are few. Then it wants notices: a sender sets the bit of its mailbox
 /// after the message, if it is not set, and the receiver looks at the mailboxes whose bits are set. It clears the bits
 /// first. So a look at nothing costs the same however many workers there are.
 ///   a mailbox has a message that the receiver has not been told of  ⇒  its sender has still to look at the bit
@@ -11,10 +12,13 @@
 
 #include <atomic>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
+#include "taskgrain/rt/detail/entry.hpp"
 #include "taskgrain/rt/detail/mailbox.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
 #include "taskgrain/rt/detail/sleep.hpp"
@@ -96,6 +100,48 @@ class Inbox {
   std::atomic<std::size_t> number_{0};  // of mailboxes, for senders
   // Written by the receiver and by senders.
   alignas(apart) std::atomic<std::uint64_t> notices_{0};
+};
+
+/// What threads outside send to one worker: a list under a mutex.
+class alignas(apart) InjectionQueue {
+ public:
+  /// By any thread. \param counted  is called before the worker can take the message
+  template <typename Counted>
+  void put(const Entry& message, const Counted& counted) {
+    const std::lock_guard lock(mutex_);
+    list_.push_back(message);
+    counted();
+    any_.store(true, std::memory_order_release);
+  }
+
+  // -- by the worker
+
+  bool empty() const noexcept { return !any_.load(std::memory_order_relaxed); }
+  template <typename Deliver>
+  void take(const Deliver& deliver) {
+    {
+      const std::lock_guard lock(mutex_);
+      taken_.swap(list_);
+      any_.store(false, std::memory_order_relaxed);
+    }
+    for (const Entry& message : taken_) deliver(message);
+    taken_.clear();
+  }
+
+ private:
+  std::atomic<bool> any_{false};  // the list is not empty; under the mutex
+  std::mutex mutex_;              // protects the list
+  std::vector<Entry> list_;
+  std::vector<Entry> taken_;  // by the worker
+};
+
+/// Who puts something into a source wakes the worker after that (Sleeper), unless this one is awake.
+template <typename S>
+concept PollSource = requires(S source, const S& seen, void (*deliver)(const Entry&)) {
+  /// Whether nothing is there. A look costs the same however many can write.
+  { seen.empty() } noexcept -> std::same_as<bool>;
+  /// Takes what is there: calls `deliver(entry)` for each.
+  source.take(deliver);
 };
 
 }  // namespace taskgrain::rt::detail

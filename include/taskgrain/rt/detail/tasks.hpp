@@ -5,13 +5,38 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 
 #include "taskgrain/rt/detail/entry.hpp"
-#include "taskgrain/rt/detail/function.hpp"
 
 namespace taskgrain::rt::detail {
+
+/// A function of a key, called through one pointer with the key in a register. std::function would pass the key through
+/// memory and test at each call whether it is empty, a third of what a dependence costs.
+template <typename Result, typename Key>
+class Function {
+ public:
+  Function() = default;
+  template <typename F>
+    requires(std::is_invocable_r_v<Result, F&, Key> && !std::is_same_v<std::remove_cvref_t<F>, Function>)
+  Function(F&& function)  // NOLINT: as a lambda is given
+      : target_(new std::decay_t<F>(std::forward<F>(function)),
+                [](void* target) { delete static_cast<std::decay_t<F>*>(target); }),
+        call_([](void* target, Key key) -> Result {
+          return static_cast<Result>((*static_cast<std::decay_t<F>*>(target))(key));
+        }) {}
+
+  /// \pre it is set
+  Result operator()(Key key) const { return call_(target_.get(), key); }
+  explicit operator bool() const noexcept { return call_ != nullptr; }
+
+ private:
+  std::unique_ptr<void, void (*)(void*)> target_{nullptr, nullptr};
+  Result (*call_)(void* target, Key key) = nullptr;
+};
 
 /// How functions of a task get its key: small ones by value.
 template <typename K>

@@ -12,10 +12,8 @@
 #include "taskgrain/rt/detail/completion.hpp"
 #include "taskgrain/rt/detail/entry.hpp"
 #include "taskgrain/rt/detail/inbox.hpp"
-#include "taskgrain/rt/detail/injection_queue.hpp"
 #include "taskgrain/rt/detail/mailbox.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
-#include "taskgrain/rt/detail/poll_source.hpp"
 #include "taskgrain/rt/detail/ready_queue.hpp"
 #include "taskgrain/rt/detail/sleep.hpp"
 

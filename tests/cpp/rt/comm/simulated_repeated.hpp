@@ -21,7 +21,7 @@
 
 #include "comm/transport.hpp"
 #include "rt/stress.hpp"
-#include "taskgrain/rt/detail/repeated_message.hpp"
+#include "taskgrain/rt/detail/messages.hpp"
 
 namespace taskgrain::rt {
 

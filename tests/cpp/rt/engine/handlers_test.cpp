@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "rt/stress.hpp"
-#include "taskgrain/rt/detail/message_handler.hpp"
+#include "taskgrain/rt/detail/entry.hpp"
 
 namespace taskgrain::rt::detail {
 namespace {
