@@ -43,4 +43,11 @@ class [[nodiscard]] Unpinned {
   std::vector<int> before_;  // empty if it has changed nothing
 };
 
+namespace detail {
+
+/// For each worker the others, nearest first, by the caches and memory that their processors share.
+std::vector<std::vector<int>> by_distance(const std::vector<int>& processors);
+
+}  // namespace detail
+
 }  // namespace taskgrain::rt

@@ -71,4 +71,14 @@ class RankFailed : public std::runtime_error {
   int rank_;
 };
 
+namespace detail {
+
+/// `what()` of a user's exception may be null.
+inline const char* message_of(const std::exception& error) noexcept {
+  const char* const what = error.what();
+  return what == nullptr ? "an exception without a message" : what;
+}
+
+}  // namespace detail
+
 }  // namespace taskgrain::rt

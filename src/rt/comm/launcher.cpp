@@ -20,7 +20,7 @@
 #include <system_error>
 #include <utility>
 
-#include "comm/file_descriptor.hpp"
+#include "comm/memory_file.hpp"
 #include "comm/segment.hpp"
 
 namespace taskgrain::rt::detail {

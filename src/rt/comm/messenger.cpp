@@ -10,9 +10,8 @@
 #include <exception>
 #include <utility>
 
-#include "engine/message_of.hpp"
-#include "messenger_poll_guard.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt::detail {
 

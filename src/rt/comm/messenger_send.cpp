@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/message_of.hpp"
 #include "messenger.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt::detail {
 

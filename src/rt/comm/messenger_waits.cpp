@@ -7,11 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "engine/message_of.hpp"
 #include "messenger.hpp"
-#include "messenger_poll_guard.hpp"
 #include "taskgrain/rt/cores.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt::detail {
 

@@ -4,8 +4,6 @@
 #include <mutex>
 #include <stdexcept>
 
-#include "ticks.hpp"
-
 namespace taskgrain::rt::detail {
 namespace {
 

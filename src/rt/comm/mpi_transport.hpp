@@ -25,6 +25,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -42,6 +43,19 @@
 #include "transport.hpp"
 
 namespace taskgrain::rt::detail {
+
+/// A clock of unknown unit that costs a few nanoseconds, for ratios of durations.
+inline std::int64_t ticks() noexcept {
+#if defined(__x86_64__)
+  return static_cast<std::int64_t>(__builtin_ia32_rdtsc());
+#elif defined(__aarch64__)
+  std::int64_t count;
+  asm volatile("mrs %0, cntvct_el0" : "=r"(count));
+  return count;
+#else
+  return std::chrono::steady_clock::now().time_since_epoch().count();
+#endif
+}
 
 /// The same on all ranks.
 struct MpiTransportOptions {

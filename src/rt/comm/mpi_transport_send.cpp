@@ -5,7 +5,6 @@
 #include <mutex>
 
 #include "mpi_transport.hpp"
-#include "ticks.hpp"
 
 namespace taskgrain::rt::detail {
 namespace {

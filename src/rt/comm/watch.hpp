@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/file_descriptor.hpp"
+#include "comm/memory_file.hpp"
 #include "comm/segment.hpp"
 
 namespace taskgrain::rt::detail {

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "engine/distance.hpp"
 #include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt {

@@ -7,12 +7,11 @@
 #include <string>
 #include <utility>
 
-#include "engine/distance.hpp"
-#include "engine/message_of.hpp"
-#include "engine/quota.hpp"
+#include "engine/cgroups.hpp"
 #include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/cores.hpp"
 #include "taskgrain/rt/detail/trace.hpp"
+#include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt::detail {
 

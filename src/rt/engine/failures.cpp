@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "engine/main_worker.hpp"
-#include "engine/message_of.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -214,3 +214,26 @@ void Engine::end_run() {
 }
 
 }  // namespace taskgrain::rt::detail
+
+namespace taskgrain::rt {
+
+namespace {
+
+std::string text(const std::vector<StuckTask>& tasks, std::size_t total) {
+  std::string text =
+      std::to_string(total) + (total == 1 ? " task waits" : " tasks wait") +
+      " for ever (too few fulfilments, a cycle, a task fulfilled again after it ran, an event that nobody "
+      "sets, or a thread outside of the runtime that was late and has no Runtime::hold):";
+  for (const StuckTask& task : tasks)
+    text += "\n  " + task.task + ": fulfilled " + std::to_string(task.fulfilled) + " of " +
+            std::to_string(task.indegree) + " times";
+  if (total > tasks.size()) text += "\n  and " + std::to_string(total - tasks.size()) + " more";
+  return text;
+}
+
+}  // namespace
+
+Stuck::Stuck(std::vector<StuckTask> tasks, std::size_t total)
+    : std::runtime_error(text(tasks, total)), tasks_(std::move(tasks)), total_(total) {}
+
+}  // namespace taskgrain::rt

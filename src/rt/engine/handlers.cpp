@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/message_of.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt::detail {
 

@@ -9,7 +9,6 @@
 #include <optional>
 #include <thread>
 
-#include "engine/current_worker_scope.hpp"
 #include "engine/work.hpp"
 #include "taskgrain/rt/cores.hpp"
 #include "taskgrain/rt/detail/engine.hpp"

@@ -11,10 +11,10 @@
 #include <system_error>
 #include <utility>
 
-#include "engine/current_worker_scope.hpp"
 #include "engine/work.hpp"
 #include "taskgrain/rt/cores.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/detail/forks.hpp"
 
 namespace taskgrain::rt::detail {
 
@@ -133,6 +133,14 @@ void Engine::stop_threads() noexcept {
 
 void Engine::wake_below(int worker) noexcept {
   for (const int k : below(worker, workers())) workers_[static_cast<std::size_t>(k)]->wake();
+}
+
+void count_forks() noexcept {
+  // Fails for lack of memory alone, and then a child hangs where it misuses the runtime.
+  [[maybe_unused]] static const int error = pthread_atfork(nullptr, nullptr, [] {
+    forks.fetch_add(1, std::memory_order_relaxed);
+    Worker::reset_current();
+  });
 }
 
 }  // namespace taskgrain::rt::detail

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "engine/main_worker.hpp"
-#include "engine/message_of.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/detail/entry.hpp"
+#include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt::detail {
 

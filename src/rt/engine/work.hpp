@@ -5,11 +5,33 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <utility>
 
 #include "engine/poll_interval.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/detail/worker.hpp"
+#include "taskgrain/rt/runtime.hpp"
 
 namespace taskgrain::rt::detail {
+
+/// Lets the calling thread be a worker, or none.
+class CurrentWorkerScope {
+ public:
+  CurrentWorkerScope(Worker*& current, Worker* worker) : current_(current), before_(std::exchange(current, worker)) {
+    show();
+  }
+  ~CurrentWorkerScope() {
+    current_ = before_;
+    show();
+  }
+
+ private:
+  /// To users, who ask for `this_worker`.
+  void show() const noexcept { worker_index = current_ == nullptr ? -1 : current_->index(); }
+
+  Worker*& current_;
+  Worker* before_;
+};
 
 #if defined(TASKGRAIN_SIMULATED_SCHEDULE)
 inline constexpr int shorter = 16;  // so that little is done between one thing of interest and the next

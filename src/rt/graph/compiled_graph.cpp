@@ -6,14 +6,13 @@
 #include <string>
 #include <utility>
 
-#include "engine/message_of.hpp"
 #include "graph_actors.hpp"
 #include "graph_compiler.hpp"
-#include "in_order_program.hpp"
-#include "queued_program.hpp"
+#include "program.hpp"
 #include "rank_compiler.hpp"
 #include "rank_edges.hpp"
 #include "taskgrain/rt/communicator.hpp"
+#include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt {
 

@@ -12,7 +12,7 @@
 
 #include "comm/spin_lock.hpp"
 #include "edge_endpoint.hpp"
-#include "in_order_program.hpp"
+#include "program.hpp"
 #include "taskgrain/rt/detail/messages.hpp"
 
 namespace taskgrain::rt::detail {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "edge_endpoint.hpp"
-#include "in_order_program.hpp"
+#include "program.hpp"
 #include "taskgrain/rt/detail/messages.hpp"
 
 namespace taskgrain::rt::detail {

@@ -1,7 +1,7 @@
 #include "graph_actors.hpp"
 
-#include "engine/message_of.hpp"
 #include "taskgrain/rt/communicator.hpp"
+#include "taskgrain/rt/error.hpp"
 
 #include <algorithm>
 #include <cstdint>

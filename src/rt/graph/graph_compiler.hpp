@@ -1,7 +1,7 @@
 #pragma once
 
 /// The part of compiling that all policies share: it removes redundant edges and finds an order of the tasks. A
-/// compiler to Programs (in_order_program.hpp, queued_program.hpp) reads the result.
+/// compiler to programs (program.hpp) reads the result.
 
 #include <cstdint>
 #include <string>

@@ -1,8 +1,8 @@
 /// The executor of policy in_order: each worker goes through its program, and parks where it has to wait for long.
-/// in_order_program.hpp says what programs say, channel.hpp how workers tell one another. Only after a launch that has
+/// program.hpp says what programs say, channel.hpp how workers signal one another. Only after a launch that has
 /// failed, when no actor runs, does the last of them write all channels.
 
-#include "in_order_program.hpp"
+#include "program.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -13,7 +13,6 @@
 
 #include "channel.hpp"
 #include "device_events.hpp"
-#include "done_iterations.hpp"
 #include "engine/poll_interval.hpp"
 #include "engine/work.hpp"
 #include "graph_actors.hpp"

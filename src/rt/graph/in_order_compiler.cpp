@@ -2,7 +2,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "in_order_program.hpp"
+#include "graph_compiler.hpp"
+#include "program.hpp"
 
 namespace taskgrain::rt::detail {
 

@@ -9,15 +9,17 @@
 ///   post    set a postcondition, in the last iteration,
 ///   send    copy the bytes of several nodes to another rank,
 /// and between them what keeps the edges: wait and signal. These differ. In order, a wait is for the value of a
-/// channel, and a signal is a value stored to one (in_order_program.hpp). Otherwise a wait is a number of arrivals at a
-/// record, and a signal is one arrival (queued_program.hpp). What both share is here.
+/// channel, and a signal is a value stored to one. Otherwise a wait is a number of arrivals at a record, and a signal is
+/// one arrival. What both share comes first.
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "taskgrain/rt/compiled_graph.hpp"
 #include "taskgrain/rt/detail/graph_node.hpp"
 #include "taskgrain/rt/task_graph.hpp"
 
@@ -68,5 +70,116 @@ struct Outline {
   std::vector<int> members;                                  ///< workers that have a program, ascending
   std::vector<std::shared_ptr<void>> owned;                  ///< what actions point to
 };
+
+// -- in order
+//
+// Programs of policy in_order: each worker does one thing after another, and waits only for other workers, events and
+// devices.
+//
+// A channel from worker a to worker b is written by a alone. In iteration n (counted over all launches) a stores
+//   n · S + k   after the record that is the k-th of the S in its program for which b waits,
+// and b waits for  n · S + k,  or for  (n - 1) · S + k  where the edge is carried. Because both programs are linear,
+// of all that a record waits for from one worker only the last matters, and nothing that an earlier record of the
+// program has waited for: what is stored and waited for is the least that keeps all edges.
+//
+// The channel of a device task counts the iterations that its device has done, from the first without a gap; that of a
+// precondition is n for iterations below n. S = 1 for both. They are written by threads that run no program.
+
+struct Wait {
+  std::int64_t offset, stride;  ///< until iteration · stride + offset is passed
+  std::uint32_t channel;
+  bool external;         ///< written by no program
+  bool by_rank = false;  ///< by another rank (rank_edges.hpp)
+  bool operator==(const Wait&) const = default;
+};
+
+struct Signal {
+  std::int64_t offset, stride;  ///< iteration · stride + offset
+  std::uint32_t channel;
+  bool operator==(const Signal&) const = default;
+};
+
+/// Its waits and signals begin where those of the record before end.
+struct alignas(64) InOrderRecord : Step {
+  std::uint32_t waits_end = 0, signals_end = 0;
+};
+
+struct InOrderProgram {
+  std::vector<InOrderRecord> records;
+  std::vector<Wait> waits;
+  std::vector<Signal> signals;
+};
+
+struct ChannelEnds {
+  int writer;                ///< -1: external
+  std::vector<int> readers;  ///< one, unless it is external
+  bool operator==(const ChannelEnds&) const = default;
+};
+
+struct InOrderPrograms {
+  std::vector<InOrderProgram> workers;
+  DevicePlan devices;
+  /// First those of the device tasks, then those of the preconditions, of what is received, of credits from the ranks
+  /// to which this one sends, and then those between workers.
+  std::vector<ChannelEnds> channels;
+  std::vector<int> target_ranks;  ///< to which this one sends, ascending
+  /// What one record sends to one rank: numbers of sends.
+  struct Group {
+    int rank;
+    std::vector<std::uint32_t> sends;
+  };
+  std::vector<Group> groups;
+  std::uint32_t first_receive = 0, first_credit = 0;
+
+  static std::uint32_t channel_of_device_task(std::uint32_t d) noexcept { return d; }
+  static std::uint32_t channel_of_precondition(std::size_t k, const DevicePlan& devices) noexcept {
+    return static_cast<std::uint32_t>(devices.tasks.size() + k);
+  }
+};
+
+InOrderPrograms compile_in_order(const Compiler& graph, CompileStatistics& statistics);
+
+// -- by readiness
+//
+// Programs of policies ready_queue and stealing: each worker runs those of its records that are ready.
+//
+// A record waits for as many arrivals as it has edges; with the last it is ready. A signal is one arrival: at a record
+// of the same worker, or by a message at one of another.
+
+/// Of a signal: the record is one of the next iteration.
+inline constexpr RecordIndex next_iteration = RecordIndex{1} << 31;
+
+struct Remote {
+  RecordIndex place;
+  int worker;
+  bool operator==(const Remote&) const = default;
+};
+
+/// Its signals begin where those of the record before end.
+struct alignas(64) QueuedRecord : Step {
+  std::uint32_t local_end = 0, remote_end = 0;
+};
+
+/// More or fewer arrivals at a record.
+using Correction = std::pair<RecordIndex, std::int32_t>;
+
+struct QueuedProgram {
+  std::vector<QueuedRecord> records;
+  std::vector<RecordIndex> local;      ///< signals to records of this worker
+  std::vector<Remote> remote;          ///< and of others
+  std::vector<std::int32_t> indegree;  ///< by record: arrivals that it waits for in an iteration
+  std::vector<Correction> first;       ///< in the first iteration of a launch: events come, carried edges do not
+  std::vector<Correction> second;      ///< in the second: events come before that, too
+  std::vector<RecordIndex> roots;      ///< records that wait for nothing of the graph
+};
+
+struct QueuedPrograms {
+  std::vector<QueuedProgram> workers;
+  DevicePlan devices;
+  std::vector<RecordIndex> device_places;               ///< of the records that issue, by device task
+  std::vector<std::vector<Remote>> after_precondition;  ///< the records that wait for each, of all workers
+};
+
+QueuedPrograms compile_queued(const Compiler& graph, CompileStatistics& statistics);
 
 }  // namespace taskgrain::rt::detail

@@ -1,5 +1,5 @@
 /// The executor of policies ready_queue and stealing: each worker runs those of its records that are ready.
-/// queued_program.hpp says what programs say, queued_actor.hpp what a worker owns.
+/// program.hpp says what programs say, queued_actor.hpp what a worker owns.
 
 #include "queued_actor.hpp"
 

@@ -16,7 +16,7 @@
 
 #include "engine/poll_interval.hpp"
 #include "fifo.hpp"
-#include "queued_program.hpp"
+#include "program.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
 
 namespace taskgrain::rt::detail {

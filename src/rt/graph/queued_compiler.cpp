@@ -1,4 +1,5 @@
-#include "queued_program.hpp"
+#include "graph_compiler.hpp"
+#include "program.hpp"
 
 namespace taskgrain::rt::detail {
 

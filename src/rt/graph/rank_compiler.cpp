@@ -4,7 +4,6 @@
 #include <string>
 
 #include "graph_compiler.hpp"
-#include "plain_bytes.hpp"
 #include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/error.hpp"

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -50,5 +52,20 @@ class LevelsOfRanks {
   std::map<std::pair<int, std::uint64_t>, std::uint32_t> nodes_;  // by rank and tag
   std::vector<std::uint32_t> received_;
 };
+
+template <typename T>
+void append(std::vector<std::byte>& to, const T& what) {
+  const auto* const bytes = reinterpret_cast<const std::byte*>(&what);
+  to.insert(to.end(), bytes, bytes + sizeof what);
+}
+
+/// Takes the first one from the bytes.
+template <typename T>
+T take(std::span<const std::byte>& from) {
+  T what;
+  std::memcpy(&what, from.data(), sizeof what);
+  from = from.subspan(sizeof what);
+  return what;
+}
 
 }  // namespace taskgrain::rt::detail

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "graph_compiler.hpp"
-#include "plain_bytes.hpp"
+#include "rank_compiler.hpp"
 #include "rank_edges.hpp"
 
 namespace taskgrain::rt::detail {

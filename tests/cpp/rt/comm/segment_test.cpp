@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/file_descriptor.hpp"
+#include "comm/memory_file.hpp"
 #include "comm/process.hpp"
 #include "rt/asleep.hpp"
 #include "rt/comm/processes.hpp"

@@ -11,7 +11,6 @@
 #include <set>
 #include <vector>
 
-#include "engine/distance.hpp"
 #include "taskgrain/rt/error.hpp"
 #include "taskgrain/rt/runtime.hpp"
 

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <vector>
 
-#include "engine/quota.hpp"
+#include "engine/cgroups.hpp"
 #include "taskgrain/rt.hpp"
 
 namespace taskgrain::rt {

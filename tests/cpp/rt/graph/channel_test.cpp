@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "graph/done_iterations.hpp"
 #include "rt/stress.hpp"
 
 namespace taskgrain::rt::detail {

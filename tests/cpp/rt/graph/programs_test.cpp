@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "graph/in_order_program.hpp"
-#include "graph/queued_program.hpp"
+#include "graph/graph_compiler.hpp"
+#include "graph/program.hpp"
 
 namespace taskgrain::rt::detail {
 namespace {

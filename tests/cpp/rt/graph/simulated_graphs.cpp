@@ -11,7 +11,7 @@
 
 #include "comm/messenger.hpp"
 #include "graph/graph_compiler.hpp"
-#include "graph/in_order_program.hpp"
+#include "graph/program.hpp"
 #include "graph/rank_compiler.hpp"
 #include "graph/rank_edges.hpp"
 #include "rt/comm/fiber.hpp"

@@ -1,6 +1,6 @@
 /// The CPU quota of cgroups, read from folders that look like those of machines and containers.
 
-#include "engine/quota.hpp"
+#include "engine/cgroups.hpp"
 
 #include <gmock/gmock.h>
 #include <unistd.h>
