@@ -122,7 +122,8 @@ class Messenger final : public Messages, private Transport::Receiver {
     const std::byte* piece = nullptr;   // of the shared memory, which is to be released
     bool placed = false;                // the body is where the user wants it
   };
-  /// What has come before its kind was made, or before this rank's end of a wait that the sender had behind it.
+  /// A message that cannot be delivered yet: its kind has not been made here, or the sender has ended a wait from which
+  /// this rank has not returned.
   struct Early {
     int from;
     PacketHead head;
@@ -230,10 +231,10 @@ class Messenger final : public Messages, private Transport::Receiver {
   bool stuck_ = false;                              // written before done_
   std::atomic<bool> done_{false};                   // the wait
   std::atomic<std::uint64_t> begun_{0}, ended_{0};  // waits; also read without the mutex
-  // The engine has returned from that many waits. By who is worker 0: returned_ ≤ ended_
+  // So many waits have returned. Written by worker 0: returned_ ≤ ended_
   std::atomic<std::uint64_t> returned_{0};
 
-  std::uint64_t exchanges_ = 0;  // by who exchanges
+  std::uint64_t exchanges_ = 0;  // by the thread that exchanges
 
   std::mutex self_mutex_;  // protects the two below
   std::vector<std::vector<std::byte>> to_self_;
@@ -260,7 +261,7 @@ class Messenger::PollGuard {
 
   PollGuard(Messenger& of, Wait wait) : of_(of) {
     if (of_.polling_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
-      polls_ = wait == Wait::yes;  // a function that this thread runs makes another kind; but it does not poll
+      polls_ = wait == Wait::yes;  // nested: a function of a message may make another message, but not poll
       return;
     }
     while (of_.polling_.load(std::memory_order_relaxed) || of_.polling_.exchange(true, std::memory_order_acquire)) {

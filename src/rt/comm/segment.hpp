@@ -29,8 +29,8 @@ namespace taskgrain::rt::detail {
 /// The rank writes everything but
 /// - `doorbell`: also by who rings (Transport::doorbell);
 /// - `state` and the reason: also by the launcher, when the rank's process has ended.
-/// Whoever has changed `reason_writer` from nobody writes the reason; the launcher also takes the place of a rank that has
-/// ended with `reason_bytes` == 0.
+/// Whoever has changed `reason_writer` from nobody writes the reason; the launcher also takes the place of a rank that
+/// has ended with `reason_bytes` == 0.
 struct alignas(apart) RankBlock {
   enum State : std::uint32_t {
     absent,    ///< it has not attached

@@ -108,7 +108,8 @@ bool SharedTransport::flush(Receiver& receiver) {
 void SharedTransport::send_large(int to, std::span<const std::byte> head, std::span<const std::byte> body,
                                  void* token) {
   Announce announce{0, body.size(), reinterpret_cast<std::uintptr_t>(body.data()), arena_.find(body)};
-  // The receiver may take it before this call returns. Then another thread ends it when `head` is needed no more.
+  // The receiver may take it before this call returns. Under the lock, the thread that then ends it waits until `head`
+  // is not needed any more.
   const std::lock_guard lock(leaving_mutex_);
   announce.id = next_id_++;
   leaving_.emplace(announce.id, Leaving{to, body, token});

@@ -18,7 +18,7 @@ class SharedMemory;
 
 class Transport {
  public:
-  /// Hears what comes. Called by the thread that polls, during `poll`.
+  /// Gets what arrives. Called by the thread that polls, during `poll`.
   class Receiver {
    public:
     /// \param bytes  aligned to 16 bytes, and there during the call
@@ -103,7 +103,7 @@ class Transport {
   /// The run has failed: when this returns, bodies of large packets are not read or written any more. From any
   /// thread.
   virtual void abandon() noexcept {}
-  /// Nothing more is to be sent, and nobody is to hear of lost ranks.
+  /// Nothing more is sent, and lost ranks are not reported any more.
   virtual void leave() noexcept {}
 };
 

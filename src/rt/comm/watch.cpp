@@ -24,8 +24,9 @@ using std::chrono::milliseconds;
 
 /// The launcher learns at the same time how a process has ended.
 constexpr milliseconds time_for_reason(200), between_glances(10);
-/// Looks, and not time: this process may have been stopped as well. That the other one has looked in between tells that
-/// it went on, though each look of this one finds it stopped: both are stopped and go on again and again.
+/// In looks, not in time, because this process may have been stopped as well. If the other process has looked in
+/// between, it ran, although each look of this one found it stopped: a debugger may stop and continue both again and
+/// again.
 constexpr int most_looks_stopped = 7;
 
 int open_handle(pid_t process) noexcept { return static_cast<int>(syscall(SYS_pidfd_open, process, 0)); }

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The cgroups of this process, which limit what it may use, and how many processors they let it keep busy: the limit of
-/// a container.
+/// The cgroups of this process, which limit what it may use, and how many processors they let it keep busy: the limit
+/// of a container.
 
 #include <filesystem>
 #include <limits>

@@ -1,4 +1,4 @@
-/// What goes wrong: tasks that throw, tasks that wait for ever, and who is told.
+/// Failures: tasks that throw, tasks that wait for ever, and the waits that report them.
 
 #include <algorithm>
 #include <cstdio>
@@ -130,8 +130,8 @@ Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers, const Ha
   if (all_done()) return {};  // as after most runs
   for (int tries = 0; tries < most_tries; ++tries) {
     Found found;
-    // If nobody outside sends anything from before a moment at which nothing is left to do until all workers have told
-    // what waits there, and nobody holds, what they have told is true at one time.
+    // The lists of the workers are of one moment if no thread outside has sent anything from before `wait_until` found
+    // nothing to do until the last worker has reported, and nothing is held.
     const std::uint64_t before = outside_.sent.load(std::memory_order_acquire);
     if (wait_until(all_done, alone)) return {};
     // A task of a flow that has failed since the caller looked may wait for what the failure has dropped. What fails
@@ -174,7 +174,7 @@ std::exception_ptr Engine::give_up(const Found& found) {
 
 void Engine::settle(Handler& handler) {
   const std::lock_guard one_at_a_time(settling_);
-  // Asked first, because an idle look from before a failure says nothing of what that failure drops.
+  // First: idle before a failure does not mean that what the failure drops is gone.
   const bool broken = handler.broken();
   while (!handler.idle()) wait_until([&] { return handler.idle(); });
   if (!broken) return;  // another thread has settled it, or it is a launch, which ends by itself

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Which thread is worker 0, and what it does while it waits.
+/// The thread that waits works meanwhile as worker 0: the guard that makes it worker 0, and the waits.
 
 #include <algorithm>
 #include <cfenv>
@@ -15,10 +15,10 @@
 
 namespace taskgrain::rt::detail {
 
-/// The thread that is worker 0, while it lives.
+/// While it lives, the calling thread is worker 0, and no other.
 class Engine::MainWorkerGuard {
  public:
-  /// Returns when this thread is worker 0, or when done().
+  /// Blocks until this thread is worker 0, or done().
   template <typename Done>
   MainWorkerGuard(Engine& engine, const Done& done) : engine_(engine) {
     engine.check_may_wait();
@@ -29,12 +29,12 @@ class Engine::MainWorkerGuard {
       const bool is_done = done();
       lock.lock();
       if (is_done) return;
-      // Whoever makes it true need not know of this thread, or may do so just now: it looks again after a while.
+      // No notification need come when done() becomes true, or it came before this wait: check again after a while.
       if (engine_.main_taken_) engine_.main_left_.wait_for(lock, park_time);
     }
     is_main_ = true;
     engine_.main_thread_ = std::this_thread::get_id();
-    // A worker says that it is starved and then looks for worker 0: one of the two sees the other.
+    // Dekker: a worker adds itself to starved_ and then loads main_taken_; here the store comes first, then the load.
     engine_.main_taken_.store(true);
     if (engine_.starved_.load() == 0) return;
     for (const auto& worker : engine_.workers_) worker->wake();
@@ -61,7 +61,8 @@ class Engine::MainWorkerGuard {
   bool is_main_ = false;
 };
 
-/// What a task has left in the floating-point environment ends with the wait that ran it: a rounding mode, and flags.
+/// Restores the floating-point environment of the thread that waits: a task may have changed the rounding mode or
+/// flags.
 class KeepsFloatingPoint {
  public:
   KeepsFloatingPoint() { std::fegetenv(&before_); }
@@ -85,8 +86,8 @@ bool Engine::wait_until(const Done& done, const Over& over) {
   const std::unique_ptr<Worker, decltype(leave)> leaves(&main, leave);
   std::optional<Pinned> pinned;
   bool is_done = false;
-  // After `join` the others have no threads. It starts them for the first thing that comes, and does not sleep before:
-  // what comes for another worker would not wake it.
+  // After `join` the other workers have no threads. The first message or task starts them again. Until then this thread
+  // does not sleep, because a message to another worker would not wake it.
   const auto joined = [this] { return !running_ && workers() > 1; };
   do {
     if (joined() && (progress_ != nullptr || !quiescent())) {
@@ -113,14 +114,14 @@ template <typename Done>
 bool Engine::wait_for_ranks(const Done& done, const Handler* alone) {
   if (progress_ == nullptr) return wait_until(done, alone);
   progress_->open();
-  // Once no other rank is there, nothing comes that is not on its way.
+  // When all other ranks have left, only what is on its way can still arrive.
   const auto over = [this, alone] {
     const ProgressEngine::Counts before = progress_->counts();
     return quiescent(alone) && progress_->alone() && progress_->counts() == before;
   };
   const bool is_done = wait_until<true>([&] { return progress_->failed() || done(); }, over);
   if (progress_->failed()) end_with_ranks();
-  // What other workers have sent may wait for this thread, which may call something now that does not poll.
+  // Under MPI_THREAD_FUNNELED only this thread sends what other workers queued, and the caller may not poll for long.
   if (progress_->only_polls_show() && progress_->may_poll()) progress_->poll();
   return is_done;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-/// How long tasks run before whoever runs them looks at what else there is: the actor of a compiled graph at a failure,
-/// messages and other tasks of its worker; a thread that works while it waits, at whether that has come.
+/// How many tasks run between two polls. An actor of a compiled graph polls for a failure, messages and other tasks of
+/// its worker; a thread that works while it waits checks its condition.
 
 #include <algorithm>
 #include <chrono>
@@ -9,19 +9,19 @@
 
 namespace taskgrain::rt::detail {
 
-/// The number of tasks between two looks: as many as take about 20 µs, and 128 at most, because a look at the clock
-/// costs as much as a few tasks.
+/// As many tasks as take about 20 µs, and 128 at most. Reading the clock costs as much as a few tasks, so it is read
+/// once an interval.
 class PollInterval {
   using Clock = std::chrono::steady_clock;
 
  public:
   std::size_t tasks() const noexcept { return tasks_; }
-  /// It begins, or goes on after others. Their time, and that of a wait, is not the time of its tasks.
+  /// Tasks begin, or go on after a wait or other tasks, whose time must not count.
   void enter() noexcept {
     begin_ = paused_ ? Clock::now() : unknown;
     paused_ = false;
   }
-  /// It goes on after others, who have their turn now.
+  /// Other tasks run now.
   void pause() noexcept { paused_ = true; }
   /// Ends one interval and begins another. \returns its number of tasks
   std::size_t next() noexcept {
@@ -35,7 +35,7 @@ class PollInterval {
  private:
   static constexpr std::chrono::microseconds time{20};
   static constexpr std::size_t most = 128;
-  static constexpr Clock::time_point unknown{};  // an entry that is no return from others saves a look at the clock
+  static constexpr Clock::time_point unknown{};  // not measured: saves a reading of the clock
 
   Clock::time_point begin_ = unknown;
   std::size_t tasks_ = 1;

@@ -61,8 +61,8 @@ bool heavy_barrier() noexcept {
 }
 
 void ring(std::atomic<std::uint32_t>& doorbell) noexcept {
-  // Who goes to sleep sets the doorbell and then looks for work. Work has been published, and then comes the look at the
-  // doorbell, with a full fence between: one of the two sees the other's write. A doorbell that is 0 stays in all caches.
+  // Dekker: a sleeper stores 1 to the doorbell and then checks for work; here work has been published, then a full
+  // fence, then the load of the doorbell. While nobody sleeps, the line of the doorbell is shared by all caches.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (doorbell.load(std::memory_order_relaxed) == 0 || doorbell.exchange(0) == 0) return;
 #if defined(__linux__)
@@ -95,7 +95,8 @@ void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most) noexcept {
 }
 
 void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most, std::atomic<std::uint32_t>& doorbell) noexcept {
-  // Where the kernel cannot wait for two words (before Linux 5.16, or a sandbox), it looks at the doorbell now and then.
+  // Where the kernel cannot wait for two words (before Linux 5.16, or a sandbox), it looks at the doorbell now and
+  // then.
   constexpr std::chrono::nanoseconds poll_every = std::chrono::milliseconds(1);
 #if defined(__linux__) && defined(SYS_futex_waitv)
   const auto word = [](std::atomic<std::uint32_t>& of, std::uint32_t value, std::uint32_t flags) {

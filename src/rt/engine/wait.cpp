@@ -1,4 +1,4 @@
-/// Who waits for what: the part of the engine that threads outside call.
+/// The waits: the part of the engine that threads outside call.
 
 #include <atomic>
 #include <exception>
@@ -37,8 +37,8 @@ class Alone {
 
 }  // namespace
 
-/// A call on each worker. The round belongs to its messages and to who waits for it, and lends the call, which is given
-/// back if that one cannot wait.
+/// A call on each worker. The messages to the workers and the waiting thread share it. The call itself is the waiting
+/// thread's: if that thread gives up, `give_back` makes the workers skip it.
 struct Engine::Round {
   Round(const std::function<void(int worker)>& lent, Engine& of) : call(&lent), engine(of), left(of.workers()) {}
 
@@ -78,7 +78,7 @@ void Engine::wait() {
 
 void Engine::wait_with_ranks() {
   check_may_wait();
-  // Each call is one wait of the rank, so that all ranks count the same, whichever thread comes first.
+  // One wait of this rank at a time, so that all ranks number their waits alike, whichever thread calls.
   const std::lock_guard one_at_a_time(waiting_with_ranks_);
   has_reported_ = reported_stuck_ = false;
   progress_->begin();
@@ -89,12 +89,13 @@ void Engine::wait_with_ranks() {
     throw;
   }
   if (progress_->failed()) end_with_ranks();
-  // Also if what follows throws: what other ranks send after this wait is for later ones.
+  // Also if end_run throws: from now on messages that other ranks have sent after this wait are delivered.
   const auto leave = [](ProgressEngine* progress) { progress->end(); };
   const std::unique_ptr<ProgressEngine, decltype(leave)> ends(progress_, leave);
   end_run();
   if (progress_->stuck()) {
-    // Another rank tells the others as soon as it has found what. But what was stuck here was not in the end.
+    // The rank with stuck tasks fails all ranks as soon as it knows their names. But if it was this rank, and end_run
+    // has found none, they have run since.
     if (reported_stuck_)
       progress_->fail(
           "tasks waited when nothing was left to do on any rank, and have run since: a thread outside of the "
@@ -106,8 +107,8 @@ void Engine::wait_with_ranks() {
 
 bool Engine::all_ranks_done() {
   if (progress_->failed() || progress_->done()) return true;
-  // As threads outside do not send to other ranks through a worker, what they send to workers counts, too: nothing may
-  // have come of it between two looks.
+  // What threads outside send to workers is added to both counts: a task that they have added changes no count of
+  // messages between ranks, but must make the two readings differ.
   const auto counts = [this] {
     const std::uint64_t outside = outside_.sent.load(std::memory_order_acquire);
     const ProgressEngine::Counts own = progress_->counts();
@@ -142,7 +143,7 @@ void Engine::end_with_ranks() {
     if (handler->broken()) settle(*handler);
   wait_until<false>([] { return false; });  // launches end by themselves
   drop_retired();
-  // A failure of this rank itself is told as it was.
+  // If this rank failed itself, throw its own exception.
   std::vector<std::shared_ptr<Failure>> unreported;
   {
     const std::lock_guard lock(mutex_);
@@ -170,7 +171,7 @@ void Engine::work_until(const std::function<bool()>& done) {
   if (!done) throw UsageError("work_until has no function to ask");
   std::exception_ptr thrown;
   const auto asked = [&] {
-    // As a thread outside: what it fulfills must be found, whatever this worker has said of itself.
+    // As a thread outside: worker 0 may have published that it is idle, and tasks that `done` fulfills must count.
     const CurrentWorkerScope outside(Worker::current_, nullptr);
     try {
       return done();
@@ -180,9 +181,9 @@ void Engine::work_until(const std::function<bool()>& done) {
     }
   };
   const bool is_done =
-      wait_for_ranks(asked) || asked();  // it may have come between two looks, and then nothing was left
+      wait_for_ranks(asked) || asked();  // it may have become true after the last check, with nothing left to do
   if (thrown) std::rethrow_exception(thrown);
-  if (!is_done) end_run();  // if done, others may be at work still: what fails there, the next wait tells
+  if (!is_done) end_run();  // if done, other workers may still run tasks, whose failures the next wait throws
 }
 
 void Engine::wait_for(Handler& handler, bool on_this_rank) {

@@ -39,26 +39,27 @@ inline constexpr int shorter = 16;  // so that little is done between one thing 
 inline constexpr int shorter = 1;
 #endif
 
-// In pauses, of some ten nanoseconds each.
-// Before it steals: a task stolen takes its data along, and what it tells comes back as messages. After a theft that
-// was worth it a worker does not wait at all, and twice as long after each that was not. Where all are impatient in
-// vain, the most makes that one theft in the same time, however many they are.
+// Spins are pause instructions, of some ten nanoseconds each.
+// A stolen task pulls the cache lines of its data to this core, and each fulfilment of the owner's tasks becomes a
+// message. So a worker spins before it steals: not at all after a theft that was worth it, twice as long after each
+// that was not. The most grows with the workers, so that all together steal equally often in vain, however many they
+// are.
 inline constexpr std::int64_t least_spins_before_steal = 128 / shorter,
                               most_spins_before_steal_per_worker = 512 / shorter;
-inline constexpr int spins_before_idle = 16 / shorter;  // before the others are told
-inline constexpr int spins_per_clock = 64 / shorter;    // looks at the clock, which take two pauses each
-inline constexpr int spins_before_yield = 2048;         // before other threads may have the core
-inline constexpr int spins_before_yield_to_ranks = 32;  // where what it waits for may have to be done by one of these
+inline constexpr int spins_before_idle = 16 / shorter;  // before it publishes that it is idle
+inline constexpr int spins_per_clock = 64 / shorter;    // between readings of the clock, of two spins each
+inline constexpr int spins_before_yield = 2048;         // then it yields the core to other threads
+inline constexpr int spins_before_yield_to_ranks = 32;  // if several ranks share cores, those may do what it waits for
 
-/// However long a worker may spin: it must come back, because there may be something that no handler looks at.
+/// The longest spin inside a handler, whatever the options say: then the worker returns to its loop, which checks what
+/// no handler does.
 inline constexpr std::chrono::nanoseconds longest_spin_in_a_task = std::chrono::milliseconds(10);
-/// For how long a thread sleeps before it looks again at what it waits for, where nobody may tell it: first the one,
-/// then twice as long each time up to the other.
+/// How long a thread parks before it checks its condition again, if no other thread may signal it: exponential backoff
+/// from the one to the other.
 inline constexpr std::chrono::microseconds shortest_park{50}, longest_park{5000};
-/// However long a worker may spin where ranks must take turns on a core: the system gives it to whoever is woken sooner
-/// than to whoever waits for his turn.
+/// The longest spin if ranks share a core: the kernel runs a thread that is woken sooner than one that has yielded.
 inline constexpr std::chrono::microseconds longest_spin_if_oversubscribed{50};
-/// For how long it sleeps where other ranks cannot wake it.
+/// How long a worker parks if other ranks cannot wake it.
 inline constexpr std::chrono::microseconds longest_park_without_doorbell{200};
 
 /// The time at which a worker that begins to wait now has spun long enough; the end of time if that would overflow.
@@ -89,7 +90,7 @@ void Worker::work(const Until& until) {
   looks_ = often;
   [[maybe_unused]] PollInterval poll_interval;
   [[maybe_unused]] std::size_t before_look = poll_interval.tasks();
-  [[maybe_unused]] PollInterval rank_interval;  // tasks between two looks at what other ranks have sent
+  [[maybe_unused]] PollInterval rank_interval;  // tasks between two polls of other ranks
   [[maybe_unused]] std::size_t before_poll = 0;
   for (;;) {
     receive();
@@ -164,7 +165,7 @@ Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_poin
         return Waited::too_long;
       }
       if (!overflow_.empty()) [[unlikely]]
-        send_overflow();  // perhaps what it waits for comes of that
+        send_overflow();  // the receiver may need them to produce what this worker waits for
       poll_ranks();
       if (has_work()) return Waited::interrupted;
     }
@@ -175,7 +176,8 @@ Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_poin
   }
 }
 
-/// Whether all that it keeps back is for worker 0, which nobody is.
+/// Whether all of its overflow is for worker 0 while no thread is worker 0. Then nothing changes until a thread waits,
+/// and the worker may park although it is not idle.
 inline bool Worker::starved() const noexcept {
   return overflow_.size() == 1 && overflow_[0].to == 0 && !engine_.main_taken_.load();
 }
@@ -191,7 +193,8 @@ bool Worker::park(const Until& until, std::chrono::nanoseconds most) {
   const auto busy = [this] { return index_ == 0 ? engine_.completion_.busy() : Completion::anybody; };
   const std::size_t before = busy();
   if (index_ == 0) engine_.completion_.await(looks_ ? Completion::anybody : before);
-  const auto found = [&] {  // a look that stops at another worker is one more: that worker does not know
+  // Worker 0 also looks on if its last look has stopped at another worker: that one does not know that it must wake us.
+  const auto found = [&] {
     return mail() || any_stealable() || until() || busy() != before || (is_starved && engine_.main_taken_.load());
   };
   bool is_timed = false;
@@ -204,18 +207,18 @@ bool Worker::park(const Until& until, std::chrono::nanoseconds most) {
   return is_timed;
 }
 
-/// The last worker that goes to sleep hears the doorbell. Of the others, one looks now and then, because who is awake may
-/// have a long task; seldom if nobody is.
+/// The last worker to park waits at the doorbell of the rank. Of the other parked ones, one polls with a timeout,
+/// because the workers that are awake may be in long tasks; with a long timeout if none is awake.
 template <typename Found>
 bool Worker::park_at_doorbell(const Found& found, std::chrono::nanoseconds most) {
   ProgressEngine& progress = *engine_.progress_;
   if (!progress.may_poll()) {
     sleeper_.sleep_unless([&] { return found() || progress.may_poll(); },
-                          most);  // from now on there is something to poll
+                          most);  // wakes when the rank begins to take messages
     return false;
   }
   const auto asleep = [this] { return engine_.asleep_.load() == engine_.workers() - (engine_.main_taken_ ? 0 : 1); };
-  // Where only polls show what has come, they say nothing new just now.
+  // If only polls show arrivals, `anything` says when to poll next, and not that something has arrived.
   const auto found_or_arrived = [&] { return found() || (!progress.only_polls_show() && progress.anything()); };
   if (asleep() && !engine_.waits_at_doorbell_.exchange(true)) {
     std::atomic<std::uint32_t>* const doorbell = progress.doorbell();

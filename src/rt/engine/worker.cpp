@@ -15,9 +15,8 @@
 
 namespace taskgrain::rt::detail {
 
-/// What was kept back goes as one message. One by one it would go at the pace of the receiver, and where that has no
-/// core just now, a mailbox at a time for each turn that the system gives the two. The messages belong to whoever takes
-/// the parcel.
+/// Messages for which a mailbox had no room go as one message, a pointer to all of them. One by one they would go at
+/// the pace of the receiver; if both share a core, one mailbox for each time slice. The receiver owns the batch.
 class Worker::OverflowBatches final : public MessageHandler {
  public:
   void deliver(Worker& here, const Payload& batch) noexcept override {
@@ -26,8 +25,8 @@ class Worker::OverflowBatches final : public MessageHandler {
   }
 };
 
-/// A worker keeps its first message to another back, and asks that one for a mailbox. It brings the memory: if there is
-/// none, the send fails.
+/// There is no mailbox between two workers before the first message. The sender puts that into its overflow and
+/// requests a mailbox. It allocates the memory itself, so that a lack of memory fails the send, and not the receiver.
 class Worker::MailboxRequests final : public MessageHandler {
  public:
   struct Request {
@@ -146,7 +145,7 @@ void Worker::ready_slowly(Entry task, Ready how) {
 
 const Entry* Worker::next_ranked() {
   for (;;) {
-    const bool none = stealable_.empty();  // asked once: what is stealable may go at any time
+    const bool none = stealable_.empty();  // read once: thieves may take the rest at any time
     if (none && bound_.empty()) {
       ranked_ = false;
       stealable_.forget_priorities();
@@ -167,7 +166,7 @@ void Worker::share() {
 }
 
 void Worker::wake_a_thief() noexcept {
-  light_barrier();  // as in Sleeper::wake: a sleeper counts itself, and then looks once more
+  light_barrier();  // as in Sleeper::wake: a sleeper adds itself to asleep_, and then checks for work once more
   if (engine_.asleep_.load(std::memory_order_relaxed) == 0) return;
   for (Worker* thief : victims_)
     if (thief->sleeper_.wake()) return;
@@ -230,7 +229,8 @@ void Worker::publish_idle() {
   if (idle_state_.is_idle()) return;
   idle_state_.idle(sent_, received_);
   if (index_ == 0) return;
-  light_barrier();  // worker 0 says whom it awaits, and looks once more before it sleeps
+  // Dekker: worker 0 stores whom it awaits, and then looks at our epoch once more before it sleeps.
+  light_barrier();
   if (engine_.completion_.awaits(static_cast<std::size_t>(index_))) engine_.worker(0).wake();
   engine_.notify_others();
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Channels: what a writer has got through, for readers that come after it.
+/// Channels: how far a writer has got, for the readers that wait for it.
 ///
 /// A channel is a counter, and data that its writer has written elsewhere before it raised the counter. The counter
 /// only grows, and `passed(w)` means counter ≥ w. So
@@ -39,7 +39,7 @@ class Channel {
     light_barrier();
     return parked_.load(std::memory_order_relaxed);
   }
-  /// Raises the counter, by one of several threads, in any order. Readers do not park, but are told by a message after
+  /// Raises the counter, by one of several threads, in any order. Readers do not park, but get a message after
   /// each call.
   void raise(std::int64_t value) noexcept {
     std::int64_t before = value_.load(std::memory_order_relaxed);
@@ -72,8 +72,8 @@ class Channel {
 
  private:
   alignas(apart) std::atomic<std::int64_t> value_{0};  // by the writers
-  // True: by the reader; false: by who tells it. Not in the line of the value: a writer that has just stored there
-  // would fetch the line to read this before it may write it.
+  // Set by the reader, reset by the writer that sends it a message. Not in the cache line of the value: this load would
+  // fetch that line for reading, and the store to the value, still in the store buffer, would fetch it again for writing.
   alignas(apart) std::atomic<bool> parked_{false};
 };
 

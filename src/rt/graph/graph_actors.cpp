@@ -152,7 +152,7 @@ void GraphActors::meet_if_running(std::uint64_t number, std::size_t k) {
   if (failure) notify_ranks(failure);
 }
 
-/// An event that a launch waits for has failed: what it sends to other ranks, they would wait for for ever.
+/// An event before a launch has failed, so this rank will not send what other ranks wait for: fails all ranks.
 void GraphActors::notify_ranks(const std::exception_ptr& why) noexcept {
   if (!across_ranks_) return;
   Messages& ranks = runtime_.options().communicator->messages();

@@ -43,7 +43,7 @@ struct alignas(apart) Actor {
   bool running = false;                            // the launch; not yet through
   std::chrono::steady_clock::time_point wait_until{};
   PollInterval poll_interval;
-  std::size_t before_look = 0;  // records until the next look at what else there is
+  std::size_t before_look = 0;  // records until the next poll
 
   void rewind() noexcept { record = wait = signal = 0; }
 };
@@ -76,7 +76,7 @@ class InOrder final : public Executor<InOrder> {
     const auto message = payload.as<Message>();
     Actor& actor = actors_[static_cast<std::size_t>(here.index())];
     if (message.type == Message::look) {
-      // If the value is not there yet, the store that brings it comes after this message, and so sees who is parked.
+      // If the value is not there yet, our store of it comes after this message, and so our next load sees `parked`.
       if (channels_[message.channel].passed(message.begin)) resume(message.channel);
       return;
     }
@@ -174,8 +174,7 @@ class InOrder final : public Executor<InOrder> {
     return true;
   }
 
-  /// Looks at what else there is. False if the actor goes on later: others of its worker have their turn first, or the
-  /// launch has failed.
+  /// Polls. False if the actor goes on later, after other tasks of its worker, or if the launch has failed.
   [[gnu::noinline]] bool look(Worker& here, Actor& actor) {
     actor.before_look = actor.poll_interval.next();
     here.poll();
@@ -218,7 +217,7 @@ class InOrder final : public Executor<InOrder> {
         break;
     }
     if (wait.by_rank) {
-      actor.parked = true;  // first: what resumes it may come at once
+      actor.parked = true;  // first: the message that resumes it may come at once
       actor.parked = rank_edges_->park(wait, actor.iteration, actor.begin);
       return !actor.parked;
     }

@@ -68,7 +68,7 @@ class InFlightOperation {
   friend class InFlightPool;
 
   InFlightPool& pool_;
-  InFlightOperation* next_ = nullptr;  // in a list of the pool; by who has it there
+  InFlightOperation* next_ = nullptr;  // in a list of the pool; by the owner of that list
   // Destroyed when its launches have ended, perhaps before finish returns. Written by who has set over_, as hold_.
   std::shared_ptr<GraphActors> graph_;
   std::uint32_t node_ = 0, number_ = 0;

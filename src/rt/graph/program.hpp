@@ -9,8 +9,8 @@
 ///   post    set a postcondition, in the last iteration,
 ///   send    copy the bytes of several nodes to another rank,
 /// and between them what keeps the edges: wait and signal. These differ. In order, a wait is for the value of a
-/// channel, and a signal is a value stored to one. Otherwise a wait is a number of arrivals at a record, and a signal is
-/// one arrival. What both share comes first.
+/// channel, and a signal is a value stored to one. Otherwise a wait is a number of arrivals at a record, and a signal
+/// is one arrival. What both share comes first.
 
 #include <cstddef>
 #include <cstdint>

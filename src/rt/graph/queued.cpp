@@ -45,7 +45,8 @@ class QueuedActors final : public Executor<QueuedActors> {
     if (message.type == Message::start) return begin(here, actor, payload.as<Start>());
     if (message.type == Message::window) return activate(here, actor);
     if (message.type == Message::look) {
-      // If this worker has finished no more than that, it will see who is parked when it has.
+      // If it has finished no more than that, its next store to `finished` comes after this message, and it sees
+      // `parked`.
       if (actor.finished.load(std::memory_order_relaxed) > message.iteration) unpark(static_cast<int>(message.place));
       return;
     }

@@ -11,10 +11,10 @@
 /// The counter and the bytes of a small group lie in one cache line, so one line moves from core to core.
 ///
 /// A block is written again only when nobody reads its bytes any more. Each worker of the receiver that reads any of
-/// them publishes, after its last record of iteration n, a *credit* of n + 1 for the sending rank. Before its first send
-/// of iteration n to a rank, the sender waits for credits of n + 2 - blocks: block n - blocks is read until iteration
-/// n - blocks, or by carried edges until n - blocks + 1. Two blocks would do where no edge is carried; small groups have
-/// four, so that nobody waits for credits.
+/// them publishes, after its last record of iteration n, a *credit* of n + 1 for the sending rank. Before its first
+/// send of iteration n to a rank, the sender waits for credits of n + 2 - blocks: block n - blocks is read until
+/// iteration n - blocks, or by carried edges until n - blocks + 1. Two blocks would do where no edge is carried; small
+/// groups have four, so that nobody waits for credits.
 ///
 /// Three mechanisms carry an edge:
 ///   shared stores         Where ranks share memory, blocks, counters and credits are stores to the receiver's arena.

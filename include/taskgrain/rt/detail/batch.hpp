@@ -1,6 +1,6 @@
 #pragma once
 
-/// Ready tasks of a worker that it runs one after the other, without a look at anything else between them. Owned by one
+/// Ready tasks of a worker that it runs one after the other, without checking for messages between them. Owned by one
 /// thread, and not to be stolen; so that is for short tasks, and for several. If the tasks of a batch took longer than
 /// a microsecond on average, or if some batches had a single task, the next ones are queued one by one; then a batch is
 /// tried again.

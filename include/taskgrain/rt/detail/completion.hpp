@@ -1,17 +1,18 @@
 #pragma once
 
-/// How the end of a run is found. Each worker says what it knows of itself, and worker 0 decides whether nothing is
-/// left to do.
+/// Termination detection in one process. Each worker publishes its state when it becomes idle or busy, and worker 0
+/// decides whether nothing is left to do.
 ///
-/// After Mattern's four counters: nobody has anything to do, and as much was received as sent, at two looks between
-/// which nobody stirred. Whoever stirs says so in its epoch before it takes a message or a task of another. So if the
-/// first look misses a message that was sent and received in its course, the second look sees an epoch that has changed.
+/// After Mattern's four counters: in a first look all workers are idle, and they have received as many messages as they
+/// sent; in a second look no epoch has changed. A worker changes its epoch before it takes a message or another
+/// worker's task. So if the first look misses a message that was sent and received during it, the second sees the new
+/// epoch.
 ///
 /// With many workers, worker 0 must not look at all of them each time, nor be woken by each. The first look stops at a
-/// worker that is busy, and goes on there the next time. If that fails in the end, because somebody has stirred behind
-/// it, a whole look follows. While worker 0 waits for everything and sleeps, only the worker at which its look has
-/// stopped wakes it. In a random order of becoming idle these are about ln n of n workers. Looks begin with the last
-/// worker, so that none but one is woken for if they become idle from the first to the last.
+/// worker that is busy, and goes on there the next time. If the second look then fails, because a worker behind it
+/// has become busy since, a whole look follows. While worker 0 waits for everything and sleeps, only the worker at
+/// which its look has stopped wakes it. If n workers become idle in a random order, about ln n of them do so. Looks
+/// begin with the last worker, so that one wake-up is enough if they become idle from the first to the last.
 
 #include <atomic>
 #include <cstddef>
@@ -23,8 +24,9 @@
 
 namespace taskgrain::rt::detail {
 
-/// What a worker last said about itself. Written by it, only after a while without work and when that ends.
-///   epoch is even  ⇔  it is idle: its queues are empty, and it keeps no message back
+/// The state that a worker has published. Only the worker writes it: after some spins without work, and when it gets
+/// work again.
+///   epoch is even  ⇔  it is idle: its queues are empty, and it has no overflow
 class alignas(apart) IdleState {
  public:
   // -- by the worker
@@ -51,16 +53,16 @@ class alignas(apart) IdleState {
   }
 
  private:
-  bool idle_ = true;  // as said; read by the worker alone
+  bool idle_ = true;  // what it has published; read by the worker alone
   std::atomic<std::uint64_t> epoch_{0};
   std::atomic<std::uint64_t> sent_{0}, received_{0};  // when it became idle
 };
 
-/// What threads outside do to a run. Written by them, by addition.
+/// What threads outside do to a run. They write it by atomic additions.
 struct alignas(apart) OutsideCounts {
   std::atomic<std::uint64_t> sent{0};           // messages
-  std::atomic<std::int64_t> holds{0};           // while there is one, the run goes on
-  std::atomic<std::int64_t> holds_of_flows{0};  // all of those of one flow
+  std::atomic<std::int64_t> holds{0};           // of the runtime: the run does not end while there is one
+  std::atomic<std::int64_t> holds_of_flows{0};  // the sum over all flows
 };
 
 /// Decides, for all workers of one process.
@@ -72,9 +74,9 @@ class Completion {
 
   // -- by worker 0
 
-  /// Whether nothing is left to do: no worker has work, no message is under way, and there is no hold that counts.
+  /// Whether nothing is left to do: no worker has work, no message is on its way, and nothing is held.
   /// \param of    of(w) is the IdleState of worker w
-  /// \param held  whether there is one
+  /// \param held  held() is whether a hold exists that counts for this wait
   template <typename Of, typename Held>
   bool reached(const Of& of, const OutsideCounts& outside, const Held& held) noexcept {
     if (held()) return false;
@@ -95,13 +97,13 @@ class Completion {
 
   /// The worker at which the look has stopped, because it was busy; `anybody` if the look came to the end.
   std::size_t busy() const noexcept { return busy_; }
-  /// Says who is to wake worker 0 on becoming idle, before it sleeps.
+  /// Before worker 0 sleeps: the worker that must wake it on becoming idle.
   void await(std::size_t worker) noexcept { awaited_.store(worker, std::memory_order_relaxed); }
 
   // -- by the others
 
-  /// Whether this worker must wake worker 0. Asked after it has published that it is idle, and has passed a light
-  /// barrier.
+  /// Whether this worker must wake worker 0. Called after it has published that it is idle and has passed a light
+  /// barrier: either it sees that it is awaited, or worker 0 sees it idle in the look before its sleep (Dekker).
   bool awaits(std::size_t worker) const noexcept {
     const std::size_t awaited = awaited_.load(std::memory_order_relaxed);
     return awaited == worker || awaited == anybody;
@@ -115,7 +117,7 @@ class Completion {
     if (std::exchange(balance_, 0) + sent != 0) return false;
     for (std::size_t w = 0; w < epochs_.size(); ++w)
       if (of(w).epoch() != epochs_[w]) return false;
-    // A hold that a task took, and that ended since, has left what it fulfilled in the count after it.
+    // If a hold has ended since the check at the beginning, what was fulfilled under it is in this second count.
     return !held() && outside.sent.load(std::memory_order_acquire) == sent;
   }
 

@@ -112,7 +112,8 @@ class Counters {
     return behind;
   }
 
-  /// Moves up what lies behind an empty slot and may. Called, so that those who find nothing behind it save registers.
+  /// Moves up the entries behind an empty slot that may lie there. Not inlined: callers with nothing behind the slot
+  /// then save no registers.
   [[gnu::noinline]] void close(std::size_t hole) noexcept {
     const std::size_t begin = hole;
     std::size_t s = after(hole);

@@ -1,7 +1,7 @@
 #pragma once
 
-/// The engine: workers that run tasks and send one another messages, their threads, and who waits for what. A Runtime
-/// owns one and shows its user half. What is behind its faces (FlowHandler, GraphActors) are its handlers.
+/// The engine: workers that run tasks and send one another messages, their threads, and the waits of other threads. A
+/// Runtime owns one. Flows (FlowHandler) and graphs (GraphActors) are handlers of the engine.
 
 #include <pthread.h>
 
@@ -45,11 +45,11 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  /// As given, and what was left open is filled in.
+  /// As given, with defaults filled in.
   const RuntimeOptions& options() const noexcept { return options_; }
   int workers() const noexcept { return static_cast<int>(workers_.size()); }
   Worker& worker(int index) noexcept { return *workers_[static_cast<std::size_t>(index)]; }
-  /// The calling thread's worker, null if it is none of this engine.
+  /// The worker whose thread calls; null in threads that are no workers of this engine.
   Worker* here() const noexcept {
     Worker* worker = Worker::current();
     return worker != nullptr && &worker->engine() == this ? worker : nullptr;
@@ -63,28 +63,29 @@ class Engine {
       refuse_child();
   }
 
-  /// \throws UsageError  a task of this engine calls what waits
+  /// \throws UsageError  a task of this engine calls: it would wait for itself
   void check_no_task() const;
 
   // -- for handlers
 
   /// The engine keeps a handler from `add` until after `remove`, when nothing of it is left.
   void add(const std::shared_ptr<Handler>& handler);
-  /// Waits for what the handler has begun, unless a worker calls. Prints what failed and nobody was told.
+  /// Waits for what the handler has begun, unless a worker calls. Prints failures that no wait has thrown.
   void remove(const std::shared_ptr<Handler>& handler) noexcept;
   /// Fails the handler with the exception that is being handled.
   void fail(Handler& handler, const std::string& task) noexcept;
   /// What the handler has failed with.
   std::exception_ptr failure_of(const Handler& handler) const noexcept;
-  /// Tells whoever waits next of the exception that is being handled; nothing is dropped for it.
+  /// Lets the next wait throw the exception that is being handled. The handler does not fail: it drops nothing.
   void report(Handler& handler, const std::string& task) noexcept;
   /// Waits for one handler. \throws as Taskflow::wait
   /// \param on_this_rank  for no longer than there is something to do here
   void wait_for(Handler& handler, bool on_this_rank = false);
   void cancel(Handler& handler) noexcept;
-  /// What people are told of the tasks that wait on the calling thread's worker; empty if none do, or it is no worker.
+  /// For error messages: the tasks that wait on the calling worker; empty if there are none, or no worker calls.
   std::string waiting_here() const noexcept;
-  /// While it lives, this thread calls what waits for events: a handler that is removed now is in use.
+  /// While it lives, this thread runs callbacks of events. They may remove the handler that runs them, which is in use
+  /// until they return: such a handler is retired, and dropped later.
   class Callback {
    public:
     Callback() noexcept { ++depth_; }
@@ -97,7 +98,7 @@ class Engine {
     static inline constinit thread_local int depth_ = 0;
   };
 
-  // -- for Runtime, which says what they do
+  // -- for Runtime, which documents them
 
   void wait();
   /// Waits, and prints what it cannot throw.
@@ -108,12 +109,12 @@ class Engine {
   void wake_all() noexcept {
     for (const auto& worker : workers_) worker->wake();
   }
-  /// Tells the threads that wait and are not worker 0.
+  /// Wakes the threads that wait and are not worker 0.
   void notify_others() noexcept;
   void join();
   void start();
-  /// A thread outside that touches the engine. The engine ends only when all of these have left; their count is the
-  /// last thing that they touch.
+  /// Counts a thread outside while it uses the engine. What the thread sends may let another one destroy the engine, so
+  /// the destructor waits until the count is 0, and the count is the last that such a thread touches.
   class ExternalThread {
    public:
     explicit ExternalThread(Engine& engine) noexcept : engine_(engine) {
@@ -147,48 +148,48 @@ class Engine {
   void wake_below(int worker) noexcept;
   void run_worker(int k) noexcept;
   static void* begin(void* worker) noexcept;
-  /// A thread has begun, and has started those below it; or it never will.
+  /// A thread has started those below it in the tree, or could not be started itself.
   void started() noexcept;
   /// Keeps the exception that is being handled: why a thread could not start.
   void note_failed_start() noexcept;
-  /// Whether everything is done: no worker has work, no message is under way, and there is no hold of the runtime nor
-  /// of a flow. Only worker 0 asks.
-  /// \param alone  of the holds of flows only those of this one count
+  /// Whether everything is done: no worker has work, no message is on its way, and neither the runtime nor a flow is
+  /// held. Only worker 0 calls it.
+  /// \param alone  if given, holds of other flows do not count
   bool quiescent(const Handler* alone = nullptr) noexcept;
   bool held(const Handler* alone) const noexcept {
     return outside_.holds.load(std::memory_order_acquire) != 0 ||
            (alone != nullptr ? alone->held() : outside_.holds_of_flows.load(std::memory_order_acquire) != 0);
   }
   /// Works as worker 0, or sleeps while another thread does, until `done()` or until nothing is left to do.
-  /// \tparam often  ask `done` between tasks, too
+  /// \tparam often  check `done` between tasks, too
   /// \returns whether `done()`
   template <bool often = true, typename Done>
   bool wait_until(const Done& done, const Handler* alone = nullptr) {
     return wait_until<often>(done, [this, alone] { return quiescent(alone); });
   }
-  /// \param over  whether it is to end though not `done()`
+  /// \param over  over() ends the wait although `done()` is false
   template <bool often, typename Done, typename Over>
     requires std::is_invocable_v<const Over&>
   bool wait_until(const Done& done, const Over& over);
-  /// Where there are other ranks, what is waited for may still come from them when nothing is left to do on this one.
+  /// With other ranks a wait goes on when nothing is left to do here, because they may still send what it waits for.
   /// \param alone  as above
   template <typename Done>
   bool wait_for_ranks(const Done& done, const Handler* alone = nullptr);
-  /// Whether nothing is left to do on any rank, or something has failed on one. Asked by worker 0.
+  /// Whether nothing is left to do on any rank, or one has failed. Called by worker 0.
   bool all_ranks_done();
   void wait_with_ranks();
   /// Ends all ranks with a failure of this one.
   void notify_ranks(const std::exception_ptr& failure) noexcept;
-  /// Stops everything, because something has failed on another rank, and throws that.
+  /// Another rank has failed: stops everything here, and throws its failure.
   [[noreturn]] void end_with_ranks();
   /// Calls `call(worker)` in the thread of each worker, between tasks, and waits. Not for workers.
   void on_workers(const std::function<void(int worker)>& call);
-  /// What of these handlers waits for ever. Asked when nothing is left to do.
+  /// The tasks of these handlers that wait for ever. Called when nothing is left to do.
   struct Found {
     std::vector<StuckTask> tasks;
     std::size_t total = 0;
     std::vector<Handler*> handlers;
-    bool sure = true;  // or threads outside sent something again and again
+    bool sure = true;  // false: threads outside kept sending, so no look was valid
   };
   /// \param alone  as above
   Found find_stuck(const std::vector<Handler*>& handlers, const Handler* alone = nullptr);
@@ -198,7 +199,7 @@ class Engine {
   void settle(Handler& handler);
   /// After a run: settles what has failed or is stuck, and throws it.
   void end_run();
-  /// For what nobody waits for.
+  /// For failures that no wait will throw.
   static void print(const char* message) noexcept;
   static void print(const Failure& failure) noexcept;
   void print_unreported(const Handler* handler) noexcept;
@@ -207,7 +208,7 @@ class Engine {
   void forget(const std::shared_ptr<Handler>& handler) noexcept;
   /// Handlers that no thread waits for alone.
   std::vector<std::shared_ptr<Handler>> unwaited();
-  /// Where there are other ranks: a failure that only says that one of these has failed.
+  /// Whether a failure here only repeats that another rank has failed.
   static bool comes_from_ranks(const Failure& failure) noexcept;
 
   const unsigned forks_ = forks.load();
@@ -216,7 +217,7 @@ class Engine {
   Handlers numbered_;                              // added and removed under mutex_
   std::vector<std::optional<pthread_t>> threads_;  // [k]: of worker k, made by the thread above it in their tree
   std::atomic<int> starting_{0};                   // threads that have not said that they have started; by them
-  std::atomic<bool> running_{false};               // all workers but worker 0 have threads; by who is worker 0
+  std::atomic<bool> running_{false};               // all workers but worker 0 have threads; written by worker 0
   std::unique_ptr<Trace> trace_;
   const std::unique_ptr<Handler> rounds_ = make_rounds();
   const std::unique_ptr<Handler> overflow_batches_ = Worker::make_overflow_batches(),
@@ -229,22 +230,22 @@ class Engine {
   std::atomic<bool> main_taken_{false};  // a thread is worker 0; workers that keep messages for it read it
   std::thread::id main_thread_;          // the last that was
   std::atomic<int> others_{0};           // threads that wait and are not worker 0
-  std::mutex settling_;                  // held by who settles
-  std::mutex waiting_with_ranks_;        // held by who waits for everything on all ranks
-  // By that thread: what it has last told the others; whether it has said that tasks wait here.
+  std::mutex settling_;                  // held while a thread settles a handler
+  std::mutex waiting_with_ranks_;        // held by the thread that waits for all ranks
+  // By that thread: the counts that it last reported to the other ranks, and whether it reported stuck tasks.
   ProgressEngine::Counts reported_{};
   bool has_reported_ = false, reported_stuck_ = false;
 
   mutable std::mutex mutex_;  // protects the members below, and what handlers say it protects
   std::vector<std::shared_ptr<Handler>> handlers_, retired_;  // retired: removed while in use
-  std::vector<std::shared_ptr<Failure>> failures_;            // that nobody may have been told
+  std::vector<std::shared_ptr<Failure>> failures_;            // that no wait has thrown yet
   std::exception_ptr why_not_started_;                        // a thread, or where it is to run
 
   std::atomic<int> starved_{0};  // workers that sleep until worker 0 is there
 
   // Written seldom.
   alignas(apart) std::atomic<bool> stop_{false};
-  // One of the workers that sleep hears what other ranks send; another looks now and then.
+  // One of the parked workers waits at the doorbell of this rank, and one more polls with a timeout.
   std::atomic<bool> waits_at_doorbell_{false}, parks_with_timeout_{false};
   std::atomic<int> asleep_{0};  // workers that sleep or are about to; written by each of them
   OutsideCounts outside_;

@@ -22,8 +22,8 @@ class Worker;
 struct Payload {
   std::uint64_t words[3] = {};
 
-  /// What its bytes are a copy of. Pairs and tuples of numbers are, though the standard library's assign themselves in
-  /// their own way and are not trivially copyable for that.
+  /// Types whose bytes may be copied. Pairs and tuples of numbers are among them, although the standard library gives
+  /// them an assignment of their own, and so does not call them trivially copyable.
   template <typename T>
   static constexpr bool fits =
       std::is_trivially_copy_constructible_v<T> && std::is_trivially_destructible_v<T> && sizeof(T) <= sizeof(words);
@@ -53,18 +53,18 @@ struct Failure {
   bool reported = false;  // to a thread that waited; under the engine's mutex
 };
 
-/// Receives messages and runs tasks: what is behind a Taskflow or a CompiledGraph. What goes wrong in one does
-/// not concern the others.
+/// Receives messages and runs tasks: the engine's view of a Taskflow or a CompiledGraph. A failure of one handler does
+/// not touch the others.
 class Handler {
  public:
   virtual ~Handler() = default;
 
-  // What goes wrong in these two fails the handler: they throw nothing.
+  // These two throw nothing: an exception of a task fails the handler.
   /// A message to this worker has come. Called by the worker's thread.
   virtual void deliver(Worker& here, const Payload& message) noexcept = 0;
   /// Runs a task that was ready. Called by the thread of the worker that has it.
   virtual void run(Worker& here, const Payload& task) noexcept = 0;
-  /// There was no memory to queue an entry that this thread, a worker, has counted as begun. It is gone.
+  /// There was no memory to queue an entry that this worker has counted as begun. The handler counts it as ended.
   virtual void lost(const Payload& /*payload*/) noexcept {}
   /// The name and key of a task, for people.
   virtual std::string describe(const Payload& task) const = 0;
@@ -91,17 +91,18 @@ class Handler {
 
   /// Whether it ends by itself when other ranks do their part.
   virtual bool across_ranks() const noexcept { return false; }
-  /// Ends what it has beside its own memory. Called once it is done and forgotten: a thread outside may hold it for
-  /// longer than the engine and the ranks are there.
+  /// Releases what belongs to the engine or the ranks. Called when it is done and removed: a thread outside may keep
+  /// the handler itself for longer than these live.
   virtual void leave() noexcept {}
-  /// Another one, which has a number while this one has, and nothing else of its own; null if there is none.
+  /// A second handler that is numbered and removed together with this one, for messages of another kind; null if there
+  /// is none.
   virtual Handler* companion() noexcept { return nullptr; }
 
-  /// That entries name it by (handlers.hpp).
+  /// By which entries name it (handlers.hpp): an address would mean nothing on another rank.
   std::uint32_t number() const noexcept { return number_; }
-  /// Whether a thread outside may still fulfill something of it, and says so.
+  /// Whether a thread outside holds it, because it may still fulfill something.
   bool held() const noexcept { return holds_.load(std::memory_order_acquire) != 0; }
-  /// Whether a task has failed, so that all that is left is dropped. Workers ask it for each task.
+  /// Whether a task has failed, so that the rest is dropped. Workers load it for each task.
   bool failed() const noexcept { return failed_.load(std::memory_order_acquire); }
 
  protected:
@@ -109,14 +110,14 @@ class Handler {
   friend class Handlers;
 
   std::uint32_t number_ = UINT32_MAX;
-  // Workers drop what comes while it is true. A task may have got some of its fulfilments before, and lose the others:
+  // While it is true, workers drop messages and tasks of the handler. A task may lose some of its fulfilments by that:
   //   not failed  =>  no fulfilment of a task that waits was dropped.
-  // Set by who fails it first. Reset only by `settle`, under the engine's mutex `settling_`, after it has seen, in this
-  // order: failed, then idle (nothing that began before the failure is on its way, and what begins now is dropped
-  // whole), then that each worker has forgotten what waits. Who asks what waits for ever must settle first what has
-  // failed, as what waits there is not stuck (Engine::find_stuck).
+  // Set by the first failure. Only `settle` resets it, under the engine's mutex `settling_`, after it has seen in this
+  // order: failed; idle, so that nothing from before the failure is on its way, and all that begins now is dropped
+  // whole; that each worker has forgotten its waiting tasks. So Engine::find_stuck settles failed handlers first: their
+  // waiting tasks are not stuck.
   std::atomic<bool> failed_{false};
-  std::shared_ptr<Failure> failure_;    // that it has failed with; under the engine's mutex
+  std::shared_ptr<Failure> failure_;    // the last one; under the engine's mutex
   unsigned failures_ = 0;               // so far; under the engine's mutex
   std::atomic<std::int64_t> holds_{0};  // of it alone; by any thread, by addition
   std::size_t place_ = 0;               // among the engine's handlers; under its mutex
@@ -130,8 +131,8 @@ struct Entry {
   Entry() = default;
   Entry(std::uint32_t to, const Payload& what) noexcept : handler(to), payload(what) {}
   Entry(const Entry&) = default;
-  /// Word by word: what was just put together in registers would be stored and loaded again in wider pieces, and wait
-  /// for that.
+  /// Word by word. The compiler's copy would load 16 bytes at once; where two 8-byte stores have just written them, the
+  /// store buffer cannot forward the load, which waits until both are in the cache.
   Entry& operator=(const Entry& other) noexcept {
     handler = other.handler;
     for (int k = 0; k < 3; ++k) payload.words[k] = other.payload.words[k];

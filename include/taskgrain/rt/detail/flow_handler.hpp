@@ -1,6 +1,6 @@
 #pragma once
 
-/// What is behind a Taskflow: the counts of its tasks, and what the engine asks of them.
+/// The handler of a Taskflow: it counts the fulfilments of tasks, and runs them when they are ready.
 
 #include <algorithm>
 #include <cstdint>
@@ -64,7 +64,7 @@ class FlowHandler final : public Handler {
   Tasks functions;
 
   [[gnu::noinline]] void fulfill(
-      Key key) {  // called, so that the key comes in registers: inlined it would be put together in memory
+      Key key) {  // not inlined, so that the key comes in registers: inlined, the compiler builds it in memory first
     const int owner = owner_of(key);
     Worker* here = engine_.here();
     if (here != nullptr) [[likely]] {
@@ -105,7 +105,7 @@ class FlowHandler final : public Handler {
     return nothing_on_its_way([] { return true; });
   }
   bool done() const noexcept override {
-    if (held()) return false;  // first: what was fulfilled under a hold that has ended is found below
+    if (held()) return false;  // first: if a hold has just ended, the counts below include what it fulfilled
     return nothing_on_its_way([this] {
       return std::all_of(&shares_[0], &shares_[workers_], [](const Share& share) { return share.waiting.size() == 0; });
     });
@@ -231,7 +231,7 @@ class FlowHandler final : public Handler {
       return static_cast<int>(worker_of_key<K>(key, workers_));
   }
 
-  /// Fulfills all that comes after a task; each other worker concerned gets one message.
+  /// Fulfills the successors of a task here; each other worker that has some gets one message.
   void notify_successors(Worker& here, Key key) {
     Share& share = share_of(here.index());
     bool first = true;
@@ -254,7 +254,7 @@ class FlowHandler final : public Handler {
     share.counts.begin();
     here.send(owner, notifications_.number(), packed);
   }
-  /// Another worker has run a task: fulfills what comes after it here.
+  /// Another worker has run a task: fulfills its successors on this worker.
   void receive_notification(Worker& here, Key key) {
     Share& share = share_of(here.index());
     const auto each = [&](Key next) {
@@ -305,10 +305,11 @@ class FlowHandler final : public Handler {
   /// The first of a batch is bound, so that this worker runs what follows.
   void lead(Worker& here, Key key) { here.ready({number(), Payload::of(pack(key))}, {.priority = 0, .bound = true}); }
 
-  /// Not inlined: it would take registers from tasks that do not fail.
+  /// Not inlined and cold: the code for exceptions would take registers from tasks that do not fail.
   [[gnu::noinline, gnu::cold]] void fail(const K& key) noexcept { engine_.fail(*this, text(key)); }
 
-  /// Inlined into tasks that fulfill others; only the counting is inlined, the rest is called.
+  /// Inlined into tasks, because counting down is a load, a decrement and a branch. The first and the last fulfilment
+  /// are calls.
   [[gnu::always_inline]] void fulfill_here(Worker& here, Share& share, Key key) {
     if (std::int32_t* left = share.waiting.find(key); left == nullptr)
       appear(here, share, key);
@@ -318,7 +319,7 @@ class FlowHandler final : public Handler {
 
   /// The last fulfilment of a task.
   [[gnu::noinline]] void complete(Worker& here, Share& share, Key key, std::int32_t* left) {
-    share.counts.begin();  // before it waits no longer: see `done`
+    share.counts.begin();  // before it leaves the table: `done` reads the table's size between ended and begun
     share.waiting.remove(left);
     ready(here, share, key);
   }

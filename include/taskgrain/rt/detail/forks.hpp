@@ -1,7 +1,7 @@
 #pragma once
 
-/// What is not destroyed. A process that was forked has the memory of its parent's runtimes, and none of their threads.
-/// And a task that calls `exit` is to destroy the runtime that runs it.
+/// Runtimes that must not be destroyed: in a forked child, those of the parent, which have no threads there; and that
+/// of a task that calls `exit`, which would wait for itself.
 
 #include <atomic>
 #include <memory>
@@ -10,14 +10,13 @@
 
 namespace taskgrain::rt::detail {
 
-/// Counted by the child: what was made under another number is its parent's.
+/// The child of a fork increments it. An object that was made under another value belongs to the parent.
 inline constinit std::atomic<unsigned> forks{0};
-/// From now on they are counted.
+/// Begins to count.
 void count_forks() noexcept;
 
-/// A child does not destroy what is its parent's: it would wait for threads that it does not have, and other threads
-/// may have been in the middle of a change. A task does not destroy the runtime that runs it: it would wait for itself.
-/// Something points to it, so that it is no leak.
+/// Keeps an object for ever. A child would wait for threads that it does not have, or find a lock held by one of them.
+/// A static pointer leads to the object, so leak checkers do not complain.
 template <typename T>
 void leave_alive(std::unique_ptr<T> what) {
   static auto* const kept = new std::vector<std::unique_ptr<T>>;

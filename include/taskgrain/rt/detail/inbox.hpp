@@ -3,12 +3,13 @@
 /// What a worker polls, and checks once more before it sleeps: the mailboxes of other workers, and the list of threads
 /// outside. A rank or a device that has messages for workers is one PollSource more.
 ///
-/// An Inbox has a mailbox from each worker that has ever sent something. The receiver looks at all of them while they are few. Then it wants notices: a sender sets the bit of its mailbox
-/// after the message, if it is not set, and the receiver looks at the mailboxes whose bits are set. It clears the bits
-/// first. So a look at nothing costs the same however many workers there are.
-///   a mailbox has a message that the receiver has not been told of  ⇒  its sender has still to look at the bit
-/// Sender: message, fence, look at the bit. Receiver: clears the bit, fence, looks for messages. One of the two sees
-/// what the other wrote (Dekker): a sender that finds its bit set wrote its message before the receiver looks.
+/// An Inbox has a mailbox from each worker that has ever sent something. While they are few, the receiver polls all of
+/// them. Then it wants notices: after the message, a sender sets the bit of its mailbox if it is not set, and the
+/// receiver polls only mailboxes whose bits are set. It clears the bits first. So polling an empty inbox costs the same
+/// however many workers there are.
+///   a mailbox has a message and its bit is not set  ⇒  its sender has not yet loaded the bits
+/// Sender: store the message, fence, load the bits. Receiver: clear the bits, fence, poll. One of the two sees the
+/// other's store (Dekker): a sender that finds its bit set has written its message before the receiver polls.
 
 #include <atomic>
 #include <bit>
@@ -59,7 +60,7 @@ class Inbox {
     number_.store(boxes_.size(), std::memory_order_relaxed);
     if (boxes_.size() > few && !notified_) {
       notified_ = sleeper.want_notices();
-      if (notified_) notices_.store(~std::uint64_t{0}, std::memory_order_relaxed);  // who did not know told nobody
+      if (notified_) notices_.store(~std::uint64_t{0}, std::memory_order_relaxed);  // earlier senders set no bits
     }
     return *boxes_.back();
   }
@@ -135,10 +136,10 @@ class alignas(apart) InjectionQueue {
   std::vector<Entry> taken_;  // by the worker
 };
 
-/// Who puts something into a source wakes the worker after that (Sleeper), unless this one is awake.
+/// A sender puts something in, and then wakes the worker if it sleeps (Sleeper).
 template <typename S>
 concept PollSource = requires(S source, const S& seen, void (*deliver)(const Entry&)) {
-  /// Whether nothing is there. A look costs the same however many can write.
+  /// Whether nothing is there. Its cost does not depend on the number of senders.
   { seen.empty() } noexcept -> std::same_as<bool>;
   /// Takes what is there: calls `deliver(entry)` for each.
   source.take(deliver);

@@ -7,8 +7,8 @@
 /// third, … The head of an entry's first slot, which is written last, holds the number of its handler and that of
 /// the slots that follow.
 ///   received ≤ sent ≤ received + capacity
-/// The sender alone writes slots, and never reads them; it looks at `received` only when, as far as it knows, the ring
-/// is full. So only the cache lines with the entries move between the cores; nothing moves back.
+/// Only the sender writes slots, and it never reads them. It loads `received` only when the ring is full as far as it
+/// knows. So only the cache lines with the entries move from core to core; nothing moves back.
 
 #include <atomic>
 #include <cstddef>
@@ -32,7 +32,7 @@ class alignas(apart) Mailbox {
   };
   using Owner = std::unique_ptr<Mailbox, Release>;
 
-  /// Memory for `make`. Nobody has touched it yet, so its pages will be near the core of whoever makes the mailbox.
+  /// Memory for `make`, untouched: its pages will be on the NUMA node of the thread that makes the mailbox.
   /// \param capacity  words of payload: a power of two of at least 4; or 0, for a mailbox that takes nothing
   /// \throws std::bad_alloc
   static void* memory(std::size_t capacity) {

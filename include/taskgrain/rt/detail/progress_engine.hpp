@@ -1,7 +1,7 @@
 #pragma once
 
-/// What the engine knows of other ranks: a source of messages that any of its workers may poll, and whether nothing is
-/// left to do on all ranks. A Communicator is one.
+/// What the engine needs of a communicator: messages of other ranks make progress when a worker polls, and termination
+/// detection says when nothing is left to do on any rank.
 
 #include <atomic>
 #include <cstdint>
@@ -16,20 +16,21 @@ class ProgressEngine {
 
   /// Whether a poll finds something to do. Cheap.
   virtual bool anything() const noexcept = 0;
-  /// Whether only a poll shows whether something has come: then who has nothing else to do polls all the time.
+  /// Whether only a poll shows whether something has arrived. Then a worker without tasks polls all the time.
   virtual bool only_polls_show() const noexcept = 0;
-  /// Takes what has come and sends what waits, unless another thread is at it.
+  /// Takes what has arrived and sends what waits, unless another thread polls.
   virtual void poll() noexcept = 0;
-  /// From now on this rank takes messages: a thread waits for something, so what their functions need has been made.
+  /// From now on this rank takes messages. Called by the first wait: before it the program makes what their functions
+  /// use.
   virtual void open() noexcept = 0;
   /// A thread that may poll, if polls are not for every thread (MPI_THREAD_FUNNELED).
   virtual bool may_poll() const noexcept = 0;
   /// Rings for this rank (Transport::doorbell); null if nothing does.
   virtual std::atomic<std::uint32_t>* doorbell() noexcept = 0;
-  /// Whether threads of several ranks must take turns on a processor, so that who waits should soon let others work.
+  /// Whether threads of several ranks share a processor, so that a thread that waits should soon yield.
   /// Takes some hundred nanoseconds.
   virtual bool oversubscribed() const noexcept = 0;
-  /// Something has gone wrong, on any rank. Then every wait throws what `raise` does.
+  /// Whether any rank has failed. Then every wait throws what `raise` throws.
   virtual bool failed() const noexcept = 0;
   [[noreturn]] virtual void raise() = 0;
   /// After a failure: returns when no function of a message runs, and nothing of the user's is read or written any
@@ -52,12 +53,12 @@ class ProgressEngine {
 
   /// All ranks begin to wait.
   virtual void begin() = 0;
-  /// The wait has ended. What others have sent after theirs comes now.
+  /// The wait has ended. What other ranks have sent after theirs is delivered now.
   virtual void end() noexcept = 0;
   /// Counts so far, whose sum for all ranks says whether messages are on their way.
   struct Counts {
     std::uint64_t queued, processed;
-    std::uint64_t control_received;  ///< what this rank had heard of the others' counts before these were read
+    std::uint64_t control_received;  ///< messages of termination detection that had come before these were read
     bool operator==(const Counts&) const = default;
   };
   virtual Counts counts() const noexcept = 0;

@@ -54,7 +54,7 @@ class ReadyQueue {
   bool must_check() const noexcept { return range_.must_check(back_end_); }
   /// \pre !must_check()
   void push(const Entry& task) noexcept { ring_.write(back_end_++, task); }
-  /// As push({handler, Payload::of(key)}), but for the rest of the payload, which keeps what it was.
+  /// As push({handler, Payload::of(key)}), but stores only the words that the key fills.
   template <typename Key>
   void push(std::uint32_t handler, const Key& key) noexcept {
     ring_.write(back_end_++, handler, key);
@@ -98,8 +98,8 @@ class ReadyQueue {
 
   // -- sharing
 
-  /// Whether there are tasks to share beside those that are stealable, and so many that this is worth it: what thieves cannot see
-  /// while the owner runs a long task is little beside what they see. Tasks at the front are not for them.
+  /// Whether there are tasks to share beside the stealable ones, and so many that it is worth a store: while the owner
+  /// runs a long task, what thieves cannot see is little beside what they see. Tasks at the front are not shared.
   bool can_share() const noexcept {
     if (thieves_ == 0) return false;
     const std::size_t number = back_end_ - back_, left = range_.left();
@@ -107,7 +107,7 @@ class ReadyQueue {
       return number > 0 && 4 * number >= left;
     return left == 0 && (number > 0 || !heap_.empty());
   }
-  /// Whether there is any task to share beside those that are stealable, worth it or not.
+  /// Whether there is any task to share beside the stealable ones, worth it or not.
   bool any_to_share() const noexcept { return plain_ ? thieves_ > 0 && back_ != back_end_ : can_share(); }
   /// Shares tasks: all of priority 0 if there are no others, else some of the highest priorities.
   /// \pre any_to_share

@@ -2,8 +2,8 @@
 
 /// Lets a worker sleep without missing work. Publishing work costs nothing extra.
 ///
-/// The sleeper writes "asleep" and then looks for work; the waker writes the work and then looks whether the other is
-/// asleep. If neither write could be passed by the read after it, at least one of the two sees the other's (Dekker).
+/// The sleeper stores "asleep" and then checks for work; the waker publishes the work and then checks whether the other
+/// is asleep. If neither write could be passed by the read after it, at least one of the two sees the other's (Dekker).
 /// The waker is on the hot path and has only a compiler barrier there; the sleeper, who has time, makes every core of
 /// the process pass a full barrier (membarrier(2)). Where the kernel has none, the waker has a full fence, too.
 
@@ -13,9 +13,9 @@
 
 namespace taskgrain::rt::detail {
 
-/// Between what is published and the look whether somebody sleeps.
+/// Between publishing work and checking whether a thread sleeps.
 void light_barrier() noexcept;
-/// Between "asleep" and the last look for work. \returns false if the kernel refuses it: then others may not have
+/// Between "asleep" and the last check for work. \returns false if the kernel refuses it: then other cores may not have
 /// passed a barrier
 bool heavy_barrier() noexcept;
 
@@ -31,7 +31,7 @@ inline void light_barrier() noexcept {
   if (!asymmetric_barriers) std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 
-/// Wakes whoever sleeps on a doorbell (Sleeper::sleep_unless), after work was published.
+/// Rings: wakes the thread that sleeps on a doorbell (Sleeper::sleep_unless). After work was published.
 void ring(std::atomic<std::uint32_t>& doorbell) noexcept;
 
 class Sleeper {
@@ -41,8 +41,9 @@ class Sleeper {
   /// By its thread: sleeps until somebody wakes it, unless `work()` is true after it has been seen to be asleep. Nor
   /// does it sleep if the kernel refuses the barrier, because it could miss a wake-up.
   /// \param most  it may return after this time
-  /// \param doorbell  another word that is 1 while it sleeps, in memory that other processes share. Whoever has published
-  ///   work there passes a full fence, and then sets it to 0 and wakes whoever sleeps on it. Null: there is none
+  /// \param doorbell  another word that is 1 while it sleeps, in memory that other processes share. Whoever has
+  ///   published work there passes a full fence, and then sets it to 0 and wakes whoever sleeps on it. Null: there is
+  ///   none
   template <typename Work>
   void sleep_unless(const Work& work, std::chrono::nanoseconds most = for_ever,
                     std::atomic<std::uint32_t>* doorbell = nullptr) {
@@ -59,8 +60,8 @@ class Sleeper {
     if (doorbell != nullptr) doorbell->store(0, std::memory_order_relaxed);
     state_.store(awake, std::memory_order_relaxed);  // or a waker has
   }
-  /// By its thread: from now on, who sends it something tells it. \returns false if the kernel refuses the barrier:
-  /// then others may send something and tell nobody
+  /// By its thread: from now on senders must set a bit (Inbox::notify). \returns false if the kernel refuses the
+  /// barrier: then a sender may not have seen this
   bool want_notices() noexcept {
     state_.store(notices, std::memory_order_relaxed);
     if (heavy_barrier()) return true;
@@ -73,7 +74,8 @@ class Sleeper {
     light_barrier();
     return (state_.load(std::memory_order_relaxed) & asleep) != 0 && wake_now();
   }
-  /// By anyone, after work was published: whether it will find that by itself.
+  /// By anyone, after work was published: whether its thread is awake and polls all mailboxes, so that no wake-up and
+  /// no bit is needed.
   bool attentive() const noexcept {
     light_barrier();
     return state_.load(std::memory_order_relaxed) == 0;

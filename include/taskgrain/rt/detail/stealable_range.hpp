@@ -1,16 +1,18 @@
 #pragma once
 
-/// The part of a worker's ring of ready tasks that others may steal. The tasks stay where they are in the ring: to share
-/// a thousand takes one store, as to share one does.
+/// The part of a worker's ring of ready tasks that others may steal. The tasks stay where they are in the ring: to
+/// share a thousand takes one store, as to share one does.
 ///
 /// One word describes the range: its generation, `taken` and `left`. The entries at positions first + taken, …,
-/// first + taken + left - 1 are stealable. While left is 0 only the owner writes the word, and begins a range by a plain
-/// store. While left is not 0, thieves and the owner change it by compare-and-swap. What is taken makes left smaller;
-/// what is added makes the generation larger, and so does a new range. So no value of the word occurs twice (no ABA).
+/// first + taken + left - 1 are stealable. While left is 0 only the owner writes the word, and begins a range by a
+/// plain store. While left is not 0, thieves and the owner change it by compare-and-swap. What is taken makes left
+/// smaller; what is added makes the generation larger, and so does a new range. So no value of the word occurs twice
+/// (no ABA).
 ///
-/// A thief copies entries before its compare-and-swap, perhaps while the owner overwrites the same slots. The owner does
-/// so only when they are no longer stealable. Then the word has changed since the thief read it, the compare-and-swap
-/// fails, and the thief forgets its copy. The two accesses race, so slots are written and read word by word, atomically.
+/// A thief copies entries before its compare-and-swap, perhaps while the owner overwrites the same slots. The owner
+/// does so only when they are no longer stealable. Then the word has changed since the thief read it, the
+/// compare-and-swap fails, and the thief forgets its copy. The two accesses race, so slots are written and read word by
+/// word, atomically.
 
 #include <algorithm>
 #include <atomic>
@@ -40,7 +42,7 @@ class Ring {
     for (int k = 0; k < 3; ++k)
       std::atomic_ref(slot.payload.words[k]).store(entry.payload.words[k], std::memory_order_relaxed);
   }
-  /// As write(position, {handler, Payload::of(key)}), but for the rest of the payload, which keeps what it was.
+  /// As write(position, {handler, Payload::of(key)}), but stores only the words that the key fills.
   template <typename Key>
   void write(std::size_t position, std::uint32_t handler, const Key& key) const noexcept {
     constexpr std::size_t words = (sizeof(Key) + 7) / 8;
@@ -159,7 +161,7 @@ class alignas(apart) StealableRange {
     return std::min((left_of(word) + (std::size_t{1} << parts) - 1) >> parts, at_most);
   }
 
-  // Thieves read all of these and write the first and the last, seldom; the owner reads the same with every task.
+  // One cache line. The owner reads it with every task; thieves read it and seldom write the first and the last.
   std::atomic<std::uint64_t> word_{0};      // by the owner and thieves, as above
   std::atomic<std::size_t> first_{0};       // by the owner while nothing is left
   std::atomic<const Ring*> ring_{nullptr};  // by the owner; every ring holds what was stealable when it was made

@@ -1,11 +1,11 @@
 #pragma once
 
-/// What of a handler is on its way: messages under way, and tasks that are ready or run.
+/// The traffic of a handler: messages on their way, and tasks that are ready or run.
 ///
 /// Each worker counts what it began (sent, made ready) before anybody can see it, and what it ended (received, ran)
 /// after it has begun all that follows from it:
 ///   on its way = Σ begun - Σ ended,  and both sums only grow.
-/// Whoever asks reads all of `ended` and then all of `begun`. With t the time between,
+/// A thread that waits reads all of `ended` and then all of `begun`. With t the time between,
 ///   Σ ended as read ≤ Σ ended(t) ≤ Σ begun(t) ≤ Σ begun as read,
 /// so if what was read is equal, nothing was on its way at t.
 
@@ -27,7 +27,7 @@ class Counts {
   void begin_outside() noexcept { begun_.fetch_add(1, std::memory_order_relaxed); }
   void end_outside() noexcept { ended_.fetch_add(1, std::memory_order_release); }
 
-  // By who asks.
+  // By threads that wait.
   std::uint64_t ended() const noexcept { return ended_.load(std::memory_order_acquire); }
   std::uint64_t begun() const noexcept { return begun_.load(std::memory_order_relaxed); }
 
@@ -38,8 +38,8 @@ class Counts {
 /// Whether nothing was on its way at some time during the call.
 /// \param of       the counts of worker w
 /// \param outside  those of threads outside
-/// \param between  is called at about that time: \returns whether nothing waits either. Whoever adds to what waits does
-///   so before it counts its cause as ended, and whoever takes from it counts first what begins.
+/// \param between  is called between the two sums: \returns whether no task waits either. A worker adds a waiting task
+///   before it counts the cause as ended, and counts a task as begun before it takes it from those that wait.
 template <typename Of, typename Between>
 bool nothing_on_its_way(std::size_t workers, const Of& of, const Counts& outside, const Between& between) noexcept {
   std::uint64_t on_its_way = 0 - outside.ended();

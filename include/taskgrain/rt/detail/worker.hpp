@@ -1,6 +1,6 @@
 #pragma once
 
-/// One worker: its queues, its mail, and the loop that empties them.
+/// One worker: the queues of its ready tasks, the messages to it, and the loop that runs and receives them.
 
 #include <atomic>
 #include <chrono>
@@ -32,7 +32,8 @@ struct Ready {
 enum class Waited : std::uint8_t {
   ready,
   interrupted,  ///< there is something else to do first
-  /// The handler should return and let a message wake it: a worker that waits neither sleeps nor is found idle.
+  /// The handler should return, and a message should resume it: while it spins here, the worker cannot sleep, and
+  /// termination detection does not see it idle.
   too_long,
 };
 
@@ -44,7 +45,7 @@ class alignas(apart) Worker {
   Engine& engine() const noexcept { return engine_; }
   /// The worker whose thread this is; null in other threads.
   static Worker* current() noexcept { return current_; }
-  /// The thread of a child that a task has forked is none.
+  /// In the child of a fork that a task has called: the only thread there belongs to no worker.
   static void reset_current() noexcept;
 
   // -- for handlers, in the thread of this worker
@@ -55,7 +56,8 @@ class alignas(apart) Worker {
       return ready_slowly(task, {});
     stealable_.push(task);
   }
-  /// As ready({handler, Payload::of(key)}), without the parts of the payload that say nothing.
+  /// As ready({handler, Payload::of(key)}), but it stores only the words that the key fills: fewer stores for each
+  /// task.
   template <typename Key>
   void ready(std::uint32_t handler, const Key& key) {
     if (stealable_.must_check()) [[unlikely]]
@@ -72,8 +74,8 @@ class alignas(apart) Worker {
   /// Sends a message to another worker: the bytes of `what`, for a handler.
   template <typename What>
   void send(int to, std::uint32_t handler, const What& what);
-  /// Whether there is anything to do but the task that runs: mail, a task in a queue, or a look that its thread takes
-  /// again and again at what it waits for.
+  /// Whether the worker has something else to do than the task that runs: messages, ready tasks, or the condition of a
+  /// thread that works while it waits, which must be checked between tasks.
   bool has_work() const noexcept { return has_tasks() || mail() || looks_; }
   /// Spins until `ready()`.
   /// \param until  the time at which the wait becomes too long. Pass zero to start a wait; the call sets it to zero
@@ -85,7 +87,8 @@ class alignas(apart) Worker {
     receive();
     poll_ranks();
   }
-  /// It takes what another rank has sent: it is not idle any more.
+  /// Publishes that it is busy, before it runs the function of another rank's message. Otherwise worker 0 could find
+  /// the run ended while that function makes new tasks.
   void mark_busy() { publish_busy(); }
   /// The trace into which tasks are recorded; null without a trace.
   TraceLane* trace() const noexcept { return trace_; }
@@ -100,9 +103,10 @@ class alignas(apart) Worker {
  private:
   friend class Engine;
 
-  /// Runs tasks until `until()`, which is asked when nothing is left to do.
-  /// \tparam often  asked between tasks, too, and while it sleeps: nobody need say that it has become true
-  /// \tparam ranks  there are other ranks, whose messages it takes
+  /// Runs tasks until `until()`, which it checks when it has nothing left to do.
+  /// \tparam often  it checks between tasks and while parked, too, because no thread signals that `until` has become
+  ///   true
+  /// \tparam ranks  there are other ranks, whose messages it polls
   template <bool often, bool ranks, typename Until>
   void work(const Until& until);
   template <bool often, typename Until>
@@ -112,11 +116,12 @@ class alignas(apart) Worker {
   bool find_work(const Until& until);
   /// Takes what other ranks have sent, if there are any, and this thread may.
   void poll_ranks();
-  /// The same, without anything else to do. \pre there are other ranks
+  /// The same for a worker without tasks, which also makes the polls that find nothing most of the time.
+  /// \pre there are other ranks
   void poll_ranks_idle();
   bool starved() const noexcept;
   /// \param most  it may return after this time
-  /// \returns whether it has only looked up from its sleep
+  /// \returns whether it woke by its timeout, and not because of work
   template <bool ranks, typename Until>
   bool park(const Until& until, std::chrono::nanoseconds most);
   template <typename Found>
@@ -127,10 +132,11 @@ class alignas(apart) Worker {
   std::int64_t spins_before_yield_with_ranks() const noexcept;
   void execute(const Entry& task);
   void execute_traced(const Entry& task);
-  /// A task of its own, null if there is none; it is there until another one is ready.
+  /// A task of its own, null if there is none. The pointer is valid until the next push to the queues.
   const Entry* next();
   const Entry* next_ranked();
-  void ready_slowly(Entry task, Ready how);  // a copy: a task whose address is known would have to be in memory
+  // By value: passed by reference, the entry would have to be in memory before each call, also on the fast path.
+  void ready_slowly(Entry task, Ready how);
 
   void receive();
   void receive_from_workers();
@@ -140,12 +146,13 @@ class alignas(apart) Worker {
   class MailboxRequests;
   static std::unique_ptr<Handler> make_overflow_batches();
   static std::unique_ptr<Handler> make_mailbox_requests();
-  void push_overflow(int to, Entry message);  // a copy: a message whose address is known would have to be in memory
+  void push_overflow(int to, Entry message);  // by value, as above
   void request_mailbox(int of);
   void send_overflow();
-  /// By who is worker 0 no longer, perhaps for good: what it keeps back goes now, and what others may run is for them.
+  /// This thread stops being worker 0, and the next one may come late or never. So it sends its overflow through the
+  /// injection queues, which always have room, and shares its stealable tasks.
   void leave() noexcept;
-  /// Another worker may need to be told that this mailbox of its inbox has a message.
+  /// Sets the bit of the mailbox for a receiver that checks bits, and wakes it if it sleeps.
   void notify(Worker& receiver, const Mailbox& box) noexcept;
   bool has_tasks() const noexcept { return !stealable_.empty() || !bound_.empty(); }
 
@@ -169,7 +176,7 @@ class alignas(apart) Worker {
   const int index_;
   ReadyQueue stealable_, bound_;
   bool ranked_ = false;  // whether some task is bound or has a priority
-  bool looks_ = false;   // whether what it works until is to be asked often
+  bool looks_ = false;   // whether it checks `until` between tasks
   Entry taken_;
   std::uint64_t sent_ = 0;      // messages to workers
   std::uint64_t received_ = 0;  // from workers and from outside
@@ -177,16 +184,15 @@ class alignas(apart) Worker {
     int to;
     std::unique_ptr<std::deque<Entry>> messages;
   };
-  std::vector<Overflow> overflow_;   // messages that found no room; by receiver, of those for whom there are any
+  std::vector<Overflow> overflow_;   // messages for which a mailbox had no room, by receiver
   std::int64_t spins_before_steal_;  // pauses without a task before it steals
-  const Mailbox::Owner closed_;      // it takes nothing
+  const Mailbox::Owner closed_;      // has no room: the first message to a worker takes the slow path
   TraceLane* trace_ = nullptr;
   std::vector<Worker*> victims_;  // nearest first
   std::size_t next_victim_ = 0;
 
   Inbox inbox_;
-  // [k] leads to worker k: to `closed_` until worker k has made a mailbox for this worker and has written its address
-  // here.
+  // [k]: the mailbox at worker k. It is `closed_` until worker k has made one and has stored its address here.
   std::unique_ptr<std::atomic<Mailbox*>[]> outboxes_;
 
   static_assert(PollSource<Inbox> && PollSource<InjectionQueue>);
