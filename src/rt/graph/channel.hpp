@@ -73,7 +73,8 @@ class Channel {
  private:
   alignas(apart) std::atomic<std::int64_t> value_{0};  // by the writers
   // Set by the reader, reset by the writer that sends it a message. Not in the cache line of the value: this load would
-  // fetch that line for reading, and the store to the value, still in the store buffer, would fetch it again for writing.
+  // fetch that line for reading, and the store to the value, still in the store buffer, would fetch it again for
+  // writing.
   alignas(apart) std::atomic<bool> parked_{false};
 };
 

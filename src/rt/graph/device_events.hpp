@@ -74,7 +74,7 @@ class EventArray {
   std::size_t size_ = 0;
 };
 
-/// What goes along a device edge where the worker of the first task may run ahead of that of the second.
+/// The events on a device edge, if the worker of the first task may be iterations ahead of that of the second.
 class EventQueue {
  public:
   void push(const StoredEvent& event) {

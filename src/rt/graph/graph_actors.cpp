@@ -37,7 +37,8 @@ CompiledGraph::Launch GraphActors::launch(CompiledGraph::LaunchOptions options) 
   if (spent_.load())
     throw UsageError(outline_.names.graph() +
                      " was cancelled, and a graph across ranks is launched no more after that");
-  // Worker 0 must not find this launch stuck between the moment it is in the queue and its first message.
+  // Between the push to the queue and the first message nothing is on its way, and worker 0 would find the launch
+  // stuck.
   const auto hold = engine_.here() == nullptr ? std::optional(runtime_.hold()) : std::nullopt;
   std::vector<Event> preconditions = ordered(std::move(options.preconditions));
   std::uint64_t number = 0;
@@ -178,7 +179,7 @@ void GraphActors::finished() {
   if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) complete();
 }
 
-/// Ends the running launch, and those that this lets end in turn: one after another, not as calls within calls.
+/// Ends the running launch, and launches of other graphs that end because of it: in a loop, not by recursion.
 void GraphActors::complete() {
   thread_local std::deque<std::shared_ptr<GraphActors>>* ending = nullptr;  // by this thread
   auto self = shared_from_this();  // what waits for an event may destroy the graph

@@ -4,8 +4,8 @@
 /// another, and their end.
 ///
 /// A launch runs the iterations begin … end - 1, counted over all launches. Each actor says once that it is through:
-/// it has run them all, or it has seen that the launch has failed. So when all are through nothing of the launch runs,
-/// and what still comes of a failed one tells of an iteration before the next launch's begin.
+/// it has run them all, or it has seen that the launch has failed. So when all are through nothing of the launch runs.
+/// Late messages of a failed launch have iterations below the begin of the next one, and are ignored by that.
 
 #include <atomic>
 #include <deque>
@@ -40,7 +40,7 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
     engine_.cancel(*this);
   }
 
-  // -- for asynchronous tasks under way
+  // -- for asynchronous tasks in flight
 
   /// The device is done with an iteration of a device task. From any thread.
   virtual void device_done(std::uint32_t d, std::int64_t iteration) = 0;
@@ -98,7 +98,7 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   virtual void start(std::int64_t begin, std::int64_t end) = 0;
   /// Precondition k of the running launch is met.
   virtual void meet(std::size_t k, std::int64_t begin, std::int64_t end) = 0;
-  /// The launch has failed: tells an actor that may be waiting for a message. From any thread.
+  /// The launch has failed: wakes an actor that may be parked. From any thread.
   virtual void rouse(int worker) = 0;
   /// All actors are through a launch that has failed: what they share is as if it had run to its end. It may call
   /// destructors of a device's events, which may do anything.
@@ -141,7 +141,7 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   void meet_if_running(std::uint64_t number, std::size_t k);
   void end(const CompiledGraph::Launch& launch, const std::exception_ptr& failure) noexcept;
 
-  std::atomic<bool> spent_{false};  // cancelled, and across ranks: these have stopped at different iterations
+  std::atomic<bool> spent_{false};  // cancelled across ranks, which have stopped at different iterations
   const std::int64_t most_;         // iterations of all launches: what actors count goes up to iterations times tasks
   const std::unique_ptr<Share[]> shares_;  // by worker
   Counts outside_;
@@ -154,7 +154,7 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   std::int64_t begin_ = 0, end_ = 0;    // of the launch that runs, or ran last; read without it while one runs
   std::int64_t planned_ = 0;            // end_, and what is in the queue
   std::exception_ptr why_;              // what stopped the launch that runs, if no task of its own
-  std::vector<Event> events_;      // of its preconditions; not in what waits for them, or they would own themselves
+  std::vector<Event> events_;      // of its preconditions; not in their own callbacks, or they would own themselves
   CompiledGraph::Launch running_;  // written when no actor runs
 
   alignas(apart) std::atomic<int> left_{0};  // actors that are not through; and one for the launch while it starts

@@ -147,7 +147,7 @@ std::vector<std::uint32_t> Compiler::level_from(std::vector<std::uint32_t> ready
 }
 
 void Compiler::refuse_cycle(const std::vector<std::uint32_t>& before) const {
-  // Of the nodes left some come after a cycle only. Going back from any of them ends in one, or at what comes from
+  // Nodes without a level are in a cycle, or come after one. Walking back from any of them ends in a cycle, here or on
   // another rank.
   std::vector<std::uint32_t> back(size(), UINT32_MAX);
   std::uint32_t start = UINT32_MAX;
@@ -170,8 +170,8 @@ void Compiler::refuse_cycle(const std::vector<std::uint32_t>& before) const {
                    (cycle.size() > most ? "…" : text(cycle.back())));
 }
 
-/// Leaves out a → c where there are a → b → c. Looks at no more edges than `looks` for each edge of the graph, so that
-/// the time stays linear; what a node leaves of its share is for those after it.
+/// Leaves out a → c where there are a → b → c. Looks at no more than `looks` edges for each edge of the graph, so that
+/// the time stays linear. What a node does not use of its budget goes to the nodes after it.
 void Compiler::leave_out_implied() {
   constexpr std::size_t looks = 64;
   constexpr std::uint32_t none = UINT32_MAX;
@@ -192,7 +192,7 @@ void Compiler::leave_out_implied() {
     between.clear();
     for (const Out& edge : out[a])
       if (!edge.carried && level[edge.to] < deepest && node(edge.to).kind == NodeKind::task) between.push_back(edge.to);
-    // The nearest first: what comes after it is most of what comes after a.
+    // The nearest successor first: most successors of a come after that one.
     std::ranges::sort(between, {}, [this](std::uint32_t b) { return std::pair(level[b], b); });
     for (const std::uint32_t b : between) {
       if (left == 0) break;
@@ -207,14 +207,14 @@ void Compiler::leave_out_implied() {
 
 namespace {
 
-/// The names of all graphs that live, for errors.
+/// The names of all graphs that exist, for error messages.
 struct Names {
   std::mutex mutex;  // protects the members below
   std::map<std::uint32_t, std::string> names;
   std::uint32_t last = 0;
 };
 
-/// Never destroyed: a graph may be static, and outlive what is.
+/// Never destroyed, because a static graph may be destroyed after other statics.
 Names& all() {
   static Names& names = *new Names;
   return names;

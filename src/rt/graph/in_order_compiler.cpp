@@ -35,11 +35,11 @@ class InOrderCompiler {
   }
 
  private:
-  /// What a record comes after, beyond its own program.
+  /// An edge to a record of this program from another program, a device, an event or a rank.
   struct Incoming {
     RecordIndex record;
     std::uint32_t channel;
-    RecordIndex place;  // of what the channel stands for, in the writer's program; 0 if it is external
+    RecordIndex place;  // of the writer's record in its program; 0 if no program writes the channel
     bool carried;
   };
   /// A wait whose value is not yet known.
@@ -53,7 +53,8 @@ class InOrderCompiler {
 
   bool sends(std::uint32_t n) const { return graph_.node(n).kind == Compiler::NodeKind::send; }
 
-  /// The programs: by level; on a level first what others wait for, then what is sent of it, then the rest.
+  /// Orders each program by level; within a level first the records that other workers wait for, then sends, then the
+  /// rest.
   void lay_out() {
     std::vector<std::vector<std::uint32_t>> nodes(workers_);
     std::vector<bool> watched(graph_.size(), false);
@@ -73,7 +74,7 @@ class InOrderCompiler {
     }
   }
 
-  /// That of the last task before it.
+  /// The level of the last task before it.
   std::uint64_t level_of_send(std::uint32_t n) const { return graph_.level[n] == 0 ? 0 : graph_.level[n] - 1; }
 
   /// Sends to one rank that follow one another are one record, if they are of one level: an earlier one must not wait
@@ -139,7 +140,7 @@ class InOrderCompiler {
       }
   }
 
-  /// The first send of a program to each rank waits for that one's credits.
+  /// The first send of a program to a rank waits for credits of that rank.
   void collect_credits() {
     for (std::size_t w = 0; w < workers_; ++w) {
       std::vector<bool> seen(programs_.target_ranks.size(), false);
@@ -156,11 +157,11 @@ class InOrderCompiler {
     }
   }
 
-  /// The needs of a program that nothing implies. (A need is for the latest of what a channel stands for.)
+  /// The waits of a program that no earlier wait implies. A wait is for the latest record of a channel that is needed.
   void find_waits(std::size_t w) {
     struct Latest {
-      // One more than the place that the program has waited for so far, and that this record comes after; of this
-      // iteration and, carried, of the one before.
+      // Places plus 1: how far the program has waited so far, and how far this record needs. [carried]: of the
+      // iteration before.
       std::uint64_t waited[2] = {0, 0}, needed[2] = {0, 0};
     };
     std::unordered_map<std::uint32_t, Latest> all;

@@ -17,8 +17,8 @@ namespace taskgrain::rt::detail {
 
 class InFlightOperation;
 
-/// Those asynchronous tasks of a worker that are not under way, for the next. So none is allocated when no more are
-/// under way than ever. It lives until its executor has left it and all that were taken have come back:
+/// The operations of a worker that are not in flight, for reuse: it allocates only when more are in flight than ever
+/// before. It lives until its executor has left it and all operations have come back:
 ///   references = tasks that are taken + whether the executor is there.
 class InFlightPool {
  public:
@@ -61,7 +61,7 @@ class InFlightOperation {
   /// The device is done. Only the first call counts.
   void finish();
   void keep() noexcept { copies_.fetch_add(1, std::memory_order_relaxed); }
-  /// A copy is gone. If it is the last and nobody has called one, nobody ever will.
+  /// A copy is destroyed. If it was the last and none was called, the device can no longer report: the launch fails.
   void drop() noexcept;
 
  private:
@@ -69,7 +69,8 @@ class InFlightOperation {
 
   InFlightPool& pool_;
   InFlightOperation* next_ = nullptr;  // in a list of the pool; by the owner of that list
-  // Destroyed when its launches have ended, perhaps before finish returns. Written by who has set over_, as hold_.
+  // Reset when the operation is over: the graph may be destroyed then, before `finish` returns. Written, as hold_, by
+  // the thread that has set over_.
   std::shared_ptr<GraphActors> graph_;
   std::uint32_t node_ = 0, number_ = 0;
   std::int64_t iteration_ = 0;

@@ -204,8 +204,8 @@ class QueuedActors final : public Executor<QueuedActors> {
     actor.reconsidered.clear();
   }
 
-  /// Without the barrier, the others may not see that this worker is parked, nor this worker what they have finished. A
-  /// message to each makes sure of both. \pre the caller looks at `finished` once more after this
+  /// Without the barrier, the other workers may not see that this one is parked, nor this one what they have finished.
+  /// A message to each orders both stores. \pre the caller loads `finished` once more after this
   [[gnu::noinline]] void request_checks(Worker& here) {
     for (const int worker : members_)
       if (worker != here.index())
@@ -253,7 +253,7 @@ class QueuedActors final : public Executor<QueuedActors> {
       send(here, task.owner, Message{Message::completed, 0, task.iteration});
   }
 
-  /// A task of a launch that has failed; its owner gives up when it knows of all that it handed out.
+  /// A task of a launch that has failed. Its owner gives up once all stolen tasks have been reported.
   void dropped(Worker& here, const Task& task) {
     if (stealing_) send(here, task.owner, Message{Message::completed, 0, task.iteration});
   }
@@ -277,7 +277,7 @@ class QueuedActors final : public Executor<QueuedActors> {
         issuer_.after(d).push(event(edge.from, task.iteration - edge.carried));
     }
     ++owner.on_device;
-    // The device may be done at once, and then the start may throw: the launch goes on until it has returned, too.
+    // The device may call `done` before the start returns, or throws. So the iteration also waits for the return.
     ++owner.left[task.iteration % 2];
     owner.out += stealing_;
     const auto returned = [&] { receive(here, owner, Message{Message::completed, 0, task.iteration}); };

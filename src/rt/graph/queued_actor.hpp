@@ -1,6 +1,6 @@
 #pragma once
 
-/// What one worker owns of a graph under ready_queue and stealing.
+/// The part of a graph that one worker owns under ready_queue and stealing.
 ///
 /// count[n mod 3][t] is the number of arrivals that record t still waits for in iteration n (counted over all
 /// launches); it is written by the worker that owns t alone. When it becomes 0 it is set to the indegree again, for
@@ -48,20 +48,20 @@ struct alignas(apart) QueuedActor {
   std::size_t left[2] = {0, 0};     // tasks to complete, by iteration mod 2
   Fifo<ReadyTask> ready;
   std::vector<ReadyTask> deferred;      // beyond the window
-  std::vector<ReadyTask> reconsidered;  // of these, while the window has moved; empty otherwise
-  std::vector<QueuedMessage> early;     // of a launch whose start has not come
+  std::vector<ReadyTask> reconsidered;  // scratch for deferred tasks when the window has moved
+  std::vector<QueuedMessage> early;     // messages of a launch whose start message has not come
   bool ahead = false;                   // the iteration after `finished` is through already
   bool running = false;                 // the launch; not yet through
-  std::int64_t floor = 0;               // what comes of iterations before is of a launch that has failed
+  std::int64_t floor = 0;               // messages of earlier iterations are of a launch that has failed
   std::int64_t out = 0;                 // tasks in the engine's queues, of stealing
-  std::int64_t on_device = 0;           // tasks that a device was given and is not done with
+  std::int64_t on_device = 0;           // tasks that are on a device
   bool active = false;                  // an entry of this actor is in the engine's queue, or runs
   std::chrono::steady_clock::time_point wait_until{};
   PollInterval poll_interval;
   alignas(apart) std::atomic<std::int64_t> finished{0};  // iterations that all of this worker's tasks are through
   std::atomic<bool> parked{false};  // wants a message when another worker has finished an iteration
 
-  /// Between launches: as after compiling.
+  /// Between launches: restores the state after compiling.
   void clear() {
     ahead = false;
     parked.store(false, std::memory_order_relaxed);
@@ -72,7 +72,7 @@ struct alignas(apart) QueuedActor {
     for (auto& counts : count) counts = program.indegree;
     for (auto& tasks : left) tasks = program.records.size();
   }
-  /// By how much a record waits for more than its indegree.
+  /// How many arrivals a record waits for beyond its indegree, in the first iterations of a launch.
   std::int32_t correction(std::size_t place, std::int64_t iteration) const {
     if (iteration > begin + 1) return 0;
     for (const auto& [changed, by] : iteration == begin ? program.first : program.second)

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What the ranks tell one another while each compiles its share of a graph.
+/// The ranks compile a graph together: each its own share. Here is what they exchange meanwhile.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace taskgrain::rt::detail {
 
 struct Compiler;
 
-/// What is wrong with a graph, and all ranks know.
+/// An error in a graph that all ranks know of, so all throw it.
 struct AgreedError : UsageError {
   using UsageError::UsageError;
 };
@@ -33,18 +33,18 @@ void match_ranks(const Compiler& graph);
 /// The levels of what ranks send, so that the order of each rank's tasks fits those of the others: with the levels of
 /// one rank alone, two ranks could wait for each other.
 ///
-/// What is received has the level of the last node before its `send`. The order of a program is that of levels, on each
-/// of them first what others wait for, then what is sent, then the rest. So every node comes after what it waits for,
-/// in one order of all ranks' nodes, and whoever is first in it can go on.
+/// A `receive` has the level of the last node before its `send`. A program is ordered by level; within a level first
+/// the records that others wait for, then sends, then the rest. So there is one order of all ranks' nodes in which each
+/// node comes after those that it waits for, and the first node in it that has not run can run.
 class LevelsOfRanks {
  public:
   explicit LevelsOfRanks(Compiler& graph);
-  /// By all ranks: tells the others the levels of what they receive.
+  /// By all ranks: sends the other ranks the levels of what they receive.
   /// \param levelled  nodes whose levels are known now
   /// \param left      how many are not
-  /// \returns whether to go on: not all ranks are done, and something has been told
+  /// \returns whether to go on: some rank has nodes left, and some rank has sent a level
   bool exchange(const std::vector<std::uint32_t>& levelled, std::size_t left);
-  /// The nodes whose levels have come.
+  /// The nodes whose levels this exchange has brought.
   const std::vector<std::uint32_t>& received() const noexcept { return received_; }
 
  private:
