@@ -125,12 +125,15 @@ Pinned::Pinned(int processor) : outer_(innermost) {
 }
 
 Pinned::~Pinned() {
-  for (Pinned** link = &innermost; *link != nullptr; link = &(*link)->outer_) {  // mostly the innermost, at once
-    if (*link != this) continue;
-    *link = outer_;
-    break;
-  }
-  if (!before_.empty()) bind_to(before_);
+  Pinned* inner = nullptr;  // a later one that lives longer
+  Pinned* pin = innermost;
+  for (; pin != nullptr && pin != this; pin = pin->outer_) inner = pin;
+  if (pin == this) (inner == nullptr ? innermost : inner->outer_) = outer_;
+  if (before_.empty()) return;
+  if (pin == this && inner != nullptr)
+    inner->before_ = std::move(before_);  // the thread stays where that one has bound it, and returns here after it
+  else
+    bind_to(before_);
 }
 
 Unpinned::Unpinned() {
