@@ -60,13 +60,22 @@ def scattered(*levels: tuple[int, float], seed: int = 2, scatter: float = 0.03) 
     return [1e-6 * t * math.exp(dice.gauss(0.0, scatter)) for count, t in levels for _ in range(count)]
 
 
-def grown(path: Path, values: Sequence[float | None], system: str = "mpi", **changes: Any) -> Path:
-    """A store with a session a day, labelled c0, c1 …; None is a failure."""
+def grown(
+    path: Path,
+    values: Sequence[float | None],
+    system: str = "mpi",
+    clocks: Sequence[float] = (),
+    **changes: Any,
+) -> Path:
+    """A store with a session a day, labelled c0, c1 …; None is a failure. With `clocks`, which are shares of
+    the usual one, the values are those at the usual one."""
     logs: list[Log] = []
     known = store.read(path).logs if path.exists() else ()
     for number, value in enumerate(values):
         time = BEGIN + number * DAY
         end = failure(system, time) if value is None else metg(system, value, time)
+        if clocks and value:
+            end = metg(system, value / clocks[number], time, peak_rate=1e9 * clocks[number])
         where = path.parent / "folders" / f"{path.stem}-{len(known)}-{number}"
         logs.append(measured(folder(where, end, **changes), f"c{number}")[0])
     store.add(path, logs)

@@ -132,13 +132,15 @@ def as_json(history: History) -> dict[str, Any]:
 
 def _series(one: Trend, by: Quantity, history: History) -> dict[str, Any]:
     conditions = one.series.entries[0].measurement.conditions
+    size, clock = one.series.size(), one.series.clock
     places = {id(entry): place for place, entry in enumerate(one.series.entries)}
     return {
         "system": one.series.system,
         "workload": one.series.workload,
         "machine": conditions.machine,
         "apart": one.series.apart or None,
-        "iterations": one.series.size() if by == "rate" else None,
+        "clock": clock if one.series.clocks else None,
+        "iterations": size if by == "rate" else None,
         "verdict": one.verdict,
         "why": why(one, history),
         "regression": one.regression,
@@ -163,6 +165,8 @@ def _series(one: Trend, by: Quantity, history: History) -> dict[str, Any]:
                 "ending": entry.measurement.cell.ending,
                 "error": entry.measurement.cell.error or None,
                 "outlying": place in one.outlying,
+                "clock": entry.clock and entry.clock / clock,
+                "measured": asdict(entry.number(by, size) or Interval()),
             }
             | asdict(number or Interval())
             for place, (entry, number) in enumerate(zip(one.series.entries, one.numbers, strict=True))

@@ -11,6 +11,7 @@ import taskgrain
 from taskgrain.history.chart import svg
 from taskgrain.history.text import called, day, measured, summary, title, why
 from taskgrain.history.trends import History, Trend
+from taskgrain.words import quantity
 
 _BROAD, _NARROW = 760, 340
 """Pixels of the two charts; the style sheet shows the one that fits."""
@@ -51,12 +52,15 @@ def _section(one: Trend, history: History) -> dict[str, object]:
 
 
 def _rows(one: Trend, history: History) -> list[dict[str, str]]:
+    by, size = history.question.by, one.series.size()
     begins = {id(change.after) for change in one.changes}
     return [
         {
             "label": entry.log.label,
             "date": day(entry.log.time),
-            "number": measured(number, history.question.by),
+            "number": measured(number, by),
+            "measured": measured(entry.number(by, size), by),
+            "clock": quantity.percent(entry.clock and entry.clock / one.series.clock),
             "version": entry.measurement.version or "",
             "build": (entry.measurement.build or "")[:_BUILD],
             "remark": ", ".join(

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import median
 
 from taskgrain.estimate.quantities import LogEstimate, Quantity
 from taskgrain.estimate.segments import Observation
@@ -42,10 +43,29 @@ class Entry:
             if one.iterations and one.granularity and self.measurement.cores
         }
 
-    def number(self, quantity: Quantity) -> Interval | None:
-        """METG, overhead or floor; None if nothing is known of it."""
+    @property
+    def clock(self) -> float | None:
+        """The kernel alone beside its runs: work a second and core."""
+        line = self.measurement.cell.result
+        return line.peak_rate if line else None
+
+    def number(self, quantity: Quantity, iterations: int | None = None) -> Interval | None:
+        """METG, overhead or floor as measured, or the rate of tasks of so many iterations; None if nothing is
+        known of it."""
+        if quantity == "rate":
+            return self.rates.get(iterations or 0)
         found = self.measurement.cell.number(quantity)
         return None if found == Interval() else found
+
+    def at_clock(self, clock: float, quantity: Quantity, iterations: int | None = None) -> Interval | None:
+        """The same as it would be where the kernel alone does so much. A session that does not say what it
+        did there counts as it is."""
+        found, line = self.number(quantity, iterations), self.measurement.cell.result
+        if found is None or not line or not self.clock:
+            return found
+        if quantity == "metg" and line.threshold:  # better known than METG, where the clock moved meanwhile
+            return line.number("work").times(1.0 / (line.threshold * clock))
+        return found.times(clock / self.clock if quantity == "rate" else self.clock / clock)
 
 
 @dataclass
@@ -69,12 +89,20 @@ class Series:
         known = sorted(size for size, count in counts.items() if count == most)
         return known[len(known) // 2] if known else None
 
+    @property
+    def clocks(self) -> list[float]:
+        """Those of the sessions that say it."""
+        return [entry.clock for entry in self.entries if entry.clock]
+
+    @property
+    def clock(self) -> float:
+        """That of a typical session, at which all are compared; 1 if none says it."""
+        return median(self.clocks or [1.0])
+
     def numbers(self, quantity: Quantity) -> list[Interval | None]:
-        """One for each session; None where it has none."""
-        if quantity != "rate":
-            return [entry.number(quantity) for entry in self.entries]
-        size = self.size()
-        return [None if size is None else entry.rates.get(size) for entry in self.entries]
+        """One for each session, at one clock; None where it has none."""
+        clock, size = self.clock, self.size()
+        return [entry.at_clock(clock, quantity, size) for entry in self.entries]
 
 
 def series(logs: Iterable[Log]) -> list[Series]:

@@ -10,6 +10,9 @@ from taskgrain.history.trends import Change, History, Trend, verdicts
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
+_MOVED = 0.02
+"""A clock that moved by more is said, as in a comparison."""
+
 
 def called(by: Quantity) -> str:
     """A quantity's name."""
@@ -55,8 +58,19 @@ def since(change: Change, by: Quantity) -> str:
     return f"{larger} since {session(change.after)}; the session before was {session(change.before)}"
 
 
+def _moved(one: Series) -> float:
+    """By what share the clock moved between sessions."""
+    return max(one.clocks) / min(one.clocks) - 1.0 if one.clocks else 0.0
+
+
 def why(one: Trend, history: History) -> str:
-    """The grounds of a verdict."""
+    """The grounds of a verdict, and whether the clock moved, which is not among them."""
+    moved = _moved(one.series)
+    clock = f"; the clock moved by {quantity.percent(moved)}" if moved > _MOVED else ""
+    return _grounds(one, history) + clock
+
+
+def _grounds(one: Trend, history: History) -> str:
     by = history.question.by
     match one.verdict:
         case "failed":
@@ -77,7 +91,13 @@ def summary(history: History) -> list[str]:
     found = ", ".join(f"{count} {one}" for one, count in verdicts(history).items())
     share = quantity.percent(history.question.margin, 0 if history.question.margin * 100 % 1 < 1e-9 else 1)
     first = f"{len(history.trends)} series by {called(history.question.by)}: {found}. The margin is {share}."
+    said = [first]
+    if (moved := max(_moved(one.series) for one in history.trends)) > _MOVED:
+        said.append(
+            f"The clock moved: the kernel alone did up to {quantity.percent(moved)} more in one session than "
+            "in another. Sessions are compared at one clock, that of a typical one."
+        )
     if not any(one.changes for one in history.trends):
-        return [first]
+        return said
     together, each = quantity.percent(history.question.confidence), quantity.percent(history.confidence, 2)
-    return [first, f"All intervals of the newest changes hold at once with {together} (each with {each})."]
+    return [*said, f"All intervals of the newest changes hold at once with {together} (each with {each})."]

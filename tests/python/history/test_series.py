@@ -9,8 +9,10 @@ from pathlib import Path
 import history_store as made
 import pytest
 
+from taskgrain.estimate.quantities import Quantity
 from taskgrain.history import store
-from taskgrain.history.log import Log, measured
+from taskgrain.history.log import Log
+from taskgrain.history.log import measured as measured_log
 from taskgrain.history.series import Series, observations, series
 from taskgrain.words.interval import Interval
 
@@ -62,11 +64,39 @@ def test_rates_are_of_the_size_that_most_sessions_share(tmp_path: Path) -> None:
             for size, granularity in sizes.items()
         ]
         end = made.metg("mpi", 1e-6, made.BEGIN + number, curve=curve)
-        logs.append(measured(made.folder(tmp_path / f"r{number}", end))[0])
+        logs.append(measured_log(made.folder(tmp_path / f"r{number}", end))[0])
     (one,) = series(logs)
     assert one.size() == 100
     assert one.numbers("rate") == [Interval(1.0), Interval(2.0), None], "tasks a second, of two cores"
     assert [number and number.value for number in one.numbers("metg")] == [1e-6] * 3
+
+
+def test_numbers_are_at_the_clock_of_a_typical_session(tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", [1e-6] * 3, clocks=[1.0, 0.5, 1.0])
+    (one,) = of(path)
+    assert (one.clock, one.clocks) == (1e9, [1e9, 0.5e9, 1e9])
+    slow = one.entries[1]
+    for by, value in (("metg", 1e-6), ("overhead", 0.5e-6), ("floor", 1e-6 / 3.0), ("rate", 2e6)):
+        quantity: Quantity = by  # type: ignore[assignment]
+        measured = slow.number(quantity, 100)
+        assert measured and measured.value == pytest.approx(value * (0.5 if by == "rate" else 2.0))
+        for found in one.numbers(quantity):
+            assert found and found.value == pytest.approx(value)
+    bound = made.metg("mpi", None, made.BEGIN, ending="never_reached", low=2e-6, peak_rate=0.5e9)
+    log = measured_log(made.folder(tmp_path / "bound", bound))[0]
+    (beyond,) = series([log])
+    assert beyond.entries[0].at_clock(1e9, "metg") == Interval(None, pytest.approx(1e-6))
+    work = made.metg("mpi", 1e-6, made.BEGIN, peak_rate=0.5e9, work=300.0, work_low=290.0, work_high=310.0)
+    log = measured_log(made.folder(tmp_path / "work", work))[0]
+    (known,) = series([log])
+    assert known.entries[0].at_clock(1e9, "metg") == Interval(*map(pytest.approx, (6e-7, 5.8e-7, 6.2e-7)))
+
+
+def test_a_session_without_a_clock_counts_as_it_is(tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", [1e-6])
+    made.grown(path, [1e-6], clocks=[0.5])
+    (one,) = of(path)
+    assert [number and number.value for number in one.numbers("metg")] == [1e-6, pytest.approx(2e-6)]
 
 
 def test_a_session_says_a_number_or_bounds_or_nothing() -> None:

@@ -31,6 +31,16 @@ def test_each_verdict_says_what_it_rests_on(history: History) -> None:
     assert text.why(history.trends[1], history) == "1 session of the 13 that a change needs"
 
 
+def test_a_clock_that_moved_is_said(tmp_path: Path) -> None:
+    path = made.grown(tmp_path / "h.jsonl", made.scattered((14, 1.0)), clocks=[1.0] * 7 + [0.8] * 7)
+    found = made.history(path)
+    assert text.why(found.trends[0], found) == "no change of METG in 14 sessions; the clock moved by 25 %"
+    assert text.summary(found)[1:] == [
+        "The clock moved: the kernel alone did up to 25 % more in one session than in another. Sessions are "
+        "compared at one clock, that of a typical one."
+    ]
+
+
 def test_the_sentences_above_all(history: History) -> None:
     assert text.summary(history) == [
         "4 series by METG: 1 failed, 1 slower, 1 no change, 1 too few sessions. The margin is 5 %.",

@@ -9,6 +9,7 @@ import history_store as made
 import pytest
 from history_store import history
 
+from taskgrain.estimate.quantities import Quantity
 from taskgrain.history import store
 from taskgrain.history.series import series
 from taskgrain.history.trends import History, Trend, analyse, verdicts
@@ -33,6 +34,17 @@ def test_a_slower_level_is_a_regression(tmp_path: Path) -> None:
     assert first[:2] == (0, 14) and second[:2] == (15, 20)
     assert first[2] == pytest.approx(1e-6, rel=0.03) and second[2] == pytest.approx(1.2e-6, rel=0.03)
     assert one.scatter == pytest.approx(0.03, rel=0.5)
+
+
+@pytest.mark.parametrize("by", ["metg", "overhead", "floor", "rate"])
+def test_sessions_are_compared_at_one_clock(tmp_path: Path, by: Quantity) -> None:
+    clocks = [1.0] * 15 + [0.8] * 6
+    still = made.grown(tmp_path / "still.jsonl", made.scattered((21, 1.0)), clocks=clocks)
+    assert only(history(still, by=by)).verdict == "no change", "the sessions differ in the clock alone"
+    moved = made.grown(tmp_path / "moved.jsonl", made.scattered((15, 1.0), (6, 1.2)), clocks=clocks)
+    (change,) = only(history(moved, by=by)).changes
+    assert change.decision == "slower" and change.ratio.value is not None
+    assert change.ratio.value == pytest.approx(1 / 1.2 if by == "rate" else 1.2, rel=0.05)
 
 
 def test_other_verdicts_are_no_regressions(tmp_path: Path) -> None:
