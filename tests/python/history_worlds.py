@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from taskgrain.estimate.isotonic import Floats
-from taskgrain.estimate.quantities import LogEstimate
-from taskgrain.estimate.segments import Observation, Segmentation, segmentation
+from taskgrain.estimate.segments import Segmentation, segmentation
+from taskgrain.words.interval import Interval
 
 SCATTER = 0.04
 """Standard deviation of the logarithm from session to session."""
@@ -58,16 +58,19 @@ WORLDS: dict[str, Callable[[Dice, int], Floats]] = {
 }
 
 
-def simulated(world: str, seed: int, *levels: tuple[int, float]) -> list[Observation]:
-    """Sessions of levels, each given by its number of sessions and what it is times the usual."""
+def simulated(world: str, seed: int, *levels: tuple[int, float]) -> list[Interval]:
+    """Logarithms of sessions: levels by their number of sessions, and what they are times the usual."""
     dice = np.random.default_rng([seed, sum(world.encode())])
     off = WORLDS[world](dice, sum(count for count, _ in levels))
     means = [math.log(times) for count, times in levels for _ in range(count)]
-    return [
-        Observation.of(LogEstimate(mean + float(one), WITHIN)) for mean, one in zip(means, off, strict=True)
-    ]
+    return [log_with(mean + float(one), WITHIN) for mean, one in zip(means, off, strict=True)]
 
 
-def segmented(seen: list[Observation], cells: int = 1) -> Segmentation:
+def log_with(value: float, error: float) -> Interval:
+    """A logarithm of which so much is known."""
+    return Interval(value, value - 1.96 * error, value + 1.96 * error)
+
+
+def segmented(seen: list[Interval], cells: int = 1) -> Segmentation:
     """As `taskgrain history` looks at one of so many cells."""
     return segmentation(seen, 0.01 / cells, 1.0 - 0.05 / cells)

@@ -38,6 +38,8 @@ _ROUNDING = 1e-9
 
 Bounds = tuple[float, float]
 """Between which two numbers a value lies surely: twice the same for a number, one infinite for a bound."""
+Span = tuple[slice, slice]
+"""Where parts begin, and where they end."""
 
 
 def change_points(values: Sequence[Bounds], alarm: float) -> tuple[int, ...]:
@@ -61,11 +63,12 @@ def _searched(values: Sequence[Bounds], offset: int, alarm: float) -> list[int]:
     if count < enough(alarm):
         return []
     scores = _scores(values)
-    (at, split), (begin, end, part) = _best_split(scores), _best_part(scores)
-    chances = _chances(scores, split, part, alarm / 2.0)
+    *split, least = _best(scores, _splits(count))
+    *part, largest = _best(scores, _parts(count))
+    chances = _chances(scores, least, largest, alarm / 2.0)
     if min(chances) > alarm / 2.0:
         return []
-    edges = [at] if chances[0] <= chances[1] else [begin, end]
+    edges = split[1:] if chances[0] <= chances[1] else part
     found = [offset + one for one in edges]
     for low, high in pairwise([0, *edges, count]):
         # The parts share the probability, too.
@@ -78,7 +81,7 @@ def _moved(values: Sequence[Bounds], places: Sequence[int]) -> list[int]:
     ends = [0, *places, len(values)]
     for number in range(1, len(ends) - 1):
         low, high = ends[number - 1], ends[number + 1]
-        ends[number] = low + _best_split(_scores(values[low:high]))[0]
+        ends[number] = low + _best(_scores(values[low:high]), _splits(high - low))[1]
     return ends[1:-1]
 
 
@@ -99,42 +102,36 @@ def _sums(scores: Floats) -> Floats:
     return np.concatenate([np.zeros((len(scores), 1)), np.cumsum(scores, axis=1)], axis=1)
 
 
-def _split_contrasts(sums: Floats) -> Floats:
-    """The contrasts of all splits [orders x splits]."""
-    count = sums.shape[1] - 1
-    before = np.arange(LEAST, count - LEAST + 1)
-    return np.asarray(np.abs(sums[:, LEAST : count - LEAST + 1]) / np.sqrt(before * (count - before)))
+def _contrasts(sums: Floats, span: Span) -> Floats:
+    """The contrasts of parts against the rest of their series [orders x parts]."""
+    places = np.arange(sums.shape[1])
+    begin, end = span
+    length = places[end] - places[begin]
+    return np.asarray(np.abs(sums[:, end] - sums[:, begin]) / np.sqrt(length * (places[-1] - length)))
 
 
-def _part_contrasts(sums: Floats, length: int) -> Floats:
-    """The contrasts of all parts of a length that lie between two others [orders x parts]."""
-    count = sums.shape[1] - 1
-    inner = sums[:, LEAST : count - LEAST + 1]
-    return np.asarray(np.abs(inner[:, length:] - inner[:, :-length]) / math.sqrt(length * (count - length)))
+def _splits(count: int) -> list[Span]:
+    """All before against all after."""
+    return [(slice(0, 1), slice(LEAST, count - LEAST + 1))]
 
 
-def _lengths(count: int) -> list[int]:
-    """Lengths of the parts that are tried."""
+def _parts(count: int) -> list[Span]:
+    """Those between two others, by their lengths."""
     found, length = [], float(LEAST)
-    while round(length) <= count - 2 * LEAST:
-        found.append(round(length))
-        length = max(length * _LONGER, round(length) + 1.0)
+    while (whole := round(length)) <= count - 2 * LEAST:
+        found.append((slice(LEAST, count - LEAST - whole + 1), slice(LEAST + whole, count - LEAST + 1)))
+        length = max(length * _LONGER, whole + 1.0)
     return found
 
 
-def _best_split(scores: Floats) -> tuple[int, float]:
-    found = _split_contrasts(_sums(scores[None, :]))[0]
-    best = int(np.argmax(found))
-    return best + LEAST, float(found[best])
-
-
-def _best_part(scores: Floats) -> tuple[int, int, float]:
+def _best(scores: Floats, spans: Sequence[Span]) -> tuple[int, int, float]:
+    """The part with the largest contrast, from where to where, and its contrast."""
     sums, best = _sums(scores[None, :]), (0, 0, 0.0)
-    for length in _lengths(len(scores)):
-        found = _part_contrasts(sums, length)[0]
+    for begin, end in spans:
+        found = _contrasts(sums, (begin, end))[0]
         place = int(np.argmax(found))
-        if found[place] > best[2]:
-            best = place + LEAST, place + LEAST + length, float(found[place])
+        if found[place] > best[2] or not best[1]:
+            best = min(begin.start + place, begin.stop - 1), end.start + place, float(found[place])
     return best
 
 
@@ -142,15 +139,16 @@ def _chances(scores: Floats, split: float, part: float, most: float) -> tuple[fl
     """How likely contrasts as large as the two are in any order; above `most`, only that they are above."""
     dice = np.random.default_rng(0)
     orders = max(_ROWS, min(_ORDERS, math.ceil(_WISHED / most)), math.ceil(_FEWEST / most))
-    splits = parts = 0
+    kinds = (_splits(len(scores)), split), (_parts(len(scores)), part)
+    larger = np.zeros(2, dtype=int)
     for _ in range(math.ceil(orders / _ROWS)):
         sums = _sums(dice.permuted(np.tile(scores, (_ROWS, 1)), axis=1))
-        splits += int((_split_contrasts(sums).max(axis=1) >= split - _ROUNDING).sum())
-        largest = np.zeros(_ROWS)
-        for length in _lengths(len(scores)):
-            np.maximum(largest, _part_contrasts(sums, length).max(axis=1), out=largest)
-        parts += int((largest >= part - _ROUNDING).sum())
-        if min(splits, parts) >= most * (orders + 1):
+        for kind, (spans, least) in enumerate(kinds):
+            largest = np.zeros(_ROWS)
+            for span in spans:
+                np.maximum(largest, _contrasts(sums, span).max(axis=1), out=largest)
+            larger[kind] += (largest >= least - _ROUNDING).sum()
+        if min(larger) >= most * (orders + 1):
             return 1.0, 1.0
-    count = math.ceil(orders / _ROWS) * _ROWS
-    return (1 + splits) / (1 + count), (1 + parts) / (1 + count)
+    chances = (1 + larger) / (1 + math.ceil(orders / _ROWS) * _ROWS)
+    return float(chances[0]), float(chances[1])

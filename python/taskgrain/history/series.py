@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
 
-from taskgrain.estimate.quantities import LogEstimate, Quantity
-from taskgrain.estimate.segments import Observation
+from taskgrain.estimate.quantities import Quantity
 from taskgrain.history.log import Log
 from taskgrain.results.compare.conditions import differences
 from taskgrain.results.measurements import Measurement
@@ -117,18 +115,3 @@ def series(logs: Iterable[Log]) -> list[Series]:
                 why.append("")
             known[why.index("")].entries.append(Entry(log, measurement))
     return [one for each in found.values() for one in each]
-
-
-def observations(numbers: Sequence[Interval | None]) -> dict[int, Observation]:
-    """The numbers that sessions have, by their places; sessions without one are left out."""
-    found = {}
-    for place, one in enumerate(numbers):
-        if one is None:
-            continue
-        logs = one.log()
-        if logs.value is not None:
-            found[place] = Observation.of(LogEstimate.within(logs))
-        elif logs != Interval():
-            low = -math.inf if logs.low is None else logs.low
-            found[place] = Observation(low, math.inf if logs.high is None else logs.high)
-    return found

@@ -15,8 +15,8 @@ from taskgrain.estimate.change_points import enough
 from taskgrain.estimate.decision import Decision, decision
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Ratio
-from taskgrain.estimate.segments import ChangePoint, Observation, Segment, segmentation
-from taskgrain.history.series import Entry, Series, observations
+from taskgrain.estimate.segments import ChangePoint, Segment, segmentation
+from taskgrain.history.series import Entry, Series
 from taskgrain.results.compare.cells import Question
 from taskgrain.words.interval import Interval
 
@@ -87,9 +87,9 @@ def analyse(every: Sequence[Series], question: Question, known: float | None = N
 
 def _trend(one: Series, question: Question, alarm: float, confidence: float, known: float | None) -> Trend:
     numbers = one.numbers(question.by)
-    told = observations(numbers)
-    places = list(told)
-    found = segmentation(list(told.values()), alarm, confidence)
+    places = [place for place, number in enumerate(numbers) if number is not None]
+    told = [number.log() for number in numbers if number is not None]
+    found = segmentation(told, alarm, confidence)
     changes = tuple(_change(one, places, change, question) for change in found.changes)
     verdict: Verdict = "no change" if len(places) >= enough(alarm) else "too few sessions"
     if one.entries[-1].failed:
@@ -101,7 +101,7 @@ def _trend(one: Series, question: Question, alarm: float, confidence: float, kno
         tuple(numbers),
         verdict,
         changes,
-        tuple(_level(level, places, list(told.values())) for level in found.segments),
+        tuple(_level(level, places, told) for level in found.segments),
         frozenset(places[i] for i in found.outlying),
         found.between.deviation if found.between else None,
         known is not None and bool(changes) and changes[-1].after.log.time <= known,
@@ -113,10 +113,8 @@ def _change(one: Series, places: Sequence[int], found: ChangePoint, question: Qu
     return Change(before, after, found.ratio, decision(found.ratio, question.by, question.margin))
 
 
-def _level(
-    level: Segment, places: Sequence[int], told: Sequence[Observation]
-) -> tuple[int, int, float | None]:
-    value = math.exp(fmean(told[i].low for i in level.counted)) if level.counted else None
+def _level(level: Segment, places: Sequence[int], told: Sequence[Interval]) -> tuple[int, int, float | None]:
+    value = math.exp(fmean(told[i].number for i in level.counted)) if level.counted else None
     return places[level.start], places[level.stop - 1], value
 
 

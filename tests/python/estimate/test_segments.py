@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 import pytest
-from history_worlds import segmented, simulated
+from history_worlds import log_with, segmented, simulated
 
-from taskgrain.estimate.quantities import LogEstimate
-from taskgrain.estimate.segments import Observation, segmentation
+from taskgrain.estimate.segments import segmentation
+from taskgrain.words.interval import Interval
 
 
-def exact(*logs: float, error: float = 0.01) -> list[Observation]:
-    return [Observation.of(LogEstimate(log, error)) for log in logs]
+def exact(*logs: float, error: float = 0.01) -> list[Interval]:
+    return [log_with(log, error) for log in logs]
 
 
 def test_a_change_has_the_ratio_of_its_levels() -> None:
@@ -40,7 +40,7 @@ def test_a_session_far_from_its_level_does_not_count() -> None:
 
 
 def test_a_session_without_an_interval_does_not_count_either() -> None:
-    seen = [*exact(*[0.0, 0.01] * 6), Observation.of(LogEstimate(0.05, math.inf))]
+    seen = [*exact(*[0.0, 0.01] * 6), Interval(0.05)]
     found = segmentation(seen, 0.01, 0.95)
     assert 12 not in found.segments[0].counted and found.between is not None
     assert math.isfinite(found.between.deviation)
@@ -54,7 +54,7 @@ def test_a_change_that_the_ratio_does_not_show_is_none() -> None:
 
 
 def test_a_level_of_bounds_has_a_ratio_with_one_bound() -> None:
-    seen = [*exact(*[0.0, 0.01, -0.01] * 4), *[Observation(1.0, math.inf)] * 5]
+    seen = [*exact(*[0.0, 0.01, -0.01] * 4), *[Interval(low=1.0)] * 5]
     (change,) = segmentation(seen, 0.01, 0.95).changes
     assert change.at == 12 and change.ratio.value is None and change.ratio.high is None
     assert change.ratio.low == pytest.approx(math.exp(0.99))
@@ -63,7 +63,7 @@ def test_a_level_of_bounds_has_a_ratio_with_one_bound() -> None:
 
 
 def test_a_bound_among_numbers_is_left_out_of_the_level() -> None:
-    seen = [*exact(*[0.0, 0.01, -0.01] * 4), Observation(0.0, math.inf), *exact(0.0, 0.01)]
+    seen = [*exact(*[0.0, 0.01, -0.01] * 4), Interval(low=0.0), *exact(0.0, 0.01)]
     found = segmentation(seen, 0.01, 0.95)
     assert found.changes == () and 12 not in found.segments[0].counted
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from taskgrain.estimate.quantities import Quantity
 from taskgrain.history import store
 from taskgrain.history.log import Log
 from taskgrain.history.log import measured as measured_log
-from taskgrain.history.series import Series, observations, series
+from taskgrain.history.series import Series, series
 from taskgrain.words.interval import Interval
 
 
@@ -97,13 +96,3 @@ def test_a_session_without_a_clock_counts_as_it_is(tmp_path: Path) -> None:
     made.grown(path, [1e-6], clocks=[0.5])
     (one,) = of(path)
     assert [number and number.value for number in one.numbers("metg")] == [1e-6, pytest.approx(2e-6)]
-
-
-def test_a_session_says_a_number_or_bounds_or_nothing() -> None:
-    found = observations(
-        [Interval(1.0, 0.9, 1.1), None, Interval(None, 2.0), Interval(None, None, 3.0), Interval()]
-    )
-    assert list(found) == [0, 2, 3]
-    assert found[0].exact and found[0].error == pytest.approx((math.log(1.1) - math.log(0.9)) / 3.92)
-    assert found[2].span == (math.log(2.0), math.inf) and found[3].span == (-math.inf, math.log(3.0))
-    assert observations([Interval(1.0)])[0].error == math.inf
