@@ -160,19 +160,15 @@ def _unsure(works: Floats, at: float) -> float:
 
 def _agreeing(least: Interval, work: float, verdict: Verdict) -> Interval:
     """The work that is needed, so that it does not contradict the verdict on the task time."""
-    value, low, high = least.value, least.low, least.high
+    value, (low, high) = least.value, least.ends
     if verdict == "yes":
-        high = work if high is None else min(high, work)
-        return Interval(value if value is not None and value <= work else None, low, high)
-    if verdict == "no":
-        low = work if low is None else max(low, work)
-        return Interval(value if value is not None and value >= work else None, low, high)
-    # The sizes around it may decide what the noisy runs at this time do not: then nothing is decided.
-    return Interval(
-        value,
-        None if low is None or low >= work else low,
-        None if high is None or high <= work else high,
-    )
+        high = min(high, work)
+    elif verdict == "no":
+        low = max(low, work)
+    else:  # the sizes around it may decide what the noisy runs at this time do not: then nothing is decided
+        low, high = low if low < work else 0.0, high if high > work else math.inf
+    inside = value is not None and low <= value <= high
+    return Interval(value if inside else None, low or None, high if high < math.inf else None)
 
 
 def verdict_of(found: Interval, level: float) -> Verdict:

@@ -8,7 +8,7 @@ rounds, where even the range of a sample covers its median less than 95 % of the
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
@@ -26,7 +26,7 @@ from taskgrain.words.interval import Interval
 _STRETCH = {2: 1.65, 3: 2.2, 4: 1.4, 5: 1.12}
 _LEAST_TAIL = 0.01
 _LEAST_FREEDOM = 3  # of correlated rounds: how much they correlate is not known well enough to go below
-_WIDEST = math.log(1000.0)  # a bound further off, as one of two or three rounds may be, bounds nothing
+WIDEST = math.log(1000.0)  # a bound further off, as one of two or three rounds may be, bounds nothing
 
 CONFIDENCE = 0.95
 """That an interval has where none is asked for."""
@@ -55,10 +55,6 @@ class BootstrapSample:
         off = logs - value
         draws = np.where(np.isnan(draws), value, draws)
         return cls(value, draws, off, (lasting(off, process),))
-
-    def plus(self, log: float) -> BootstrapSample:
-        """The same, times what `log` is the logarithm of."""
-        return replace(self, value=self.value + log, draws=self.draws + log)
 
     def interval(self, rounds: int, confidence: float = CONFIDENCE) -> Interval:
         """The logarithm with its interval, wider where neighbouring rounds are alike."""
@@ -106,5 +102,5 @@ def interval(
     inner = math.floor(shown * (len(draws) - 1))  # outwards, for an infinite draw cannot be interpolated
     below, above = max(0.0, value - float(ordered[inner])), max(0.0, float(ordered[-1 - inner]) - value)
     below, above = math.hypot(stretch * below, systematic), math.hypot(stretch * above, systematic)
-    low, high = (value - below if below < _WIDEST else None), (value + above if above < _WIDEST else None)
+    low, high = (value - below if below < WIDEST else None), (value + above if above < WIDEST else None)
     return Interval(value, low, high)

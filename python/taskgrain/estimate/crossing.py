@@ -8,7 +8,7 @@ between these is not known: a quarter of the way from one to the other is added 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,17 +29,18 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
     None where the sizes all lie on one side of the threshold, where no line can be laid through them, and
     where it crosses so far from the curve that it is no description of it.
     """
-    found = line(table, picks, threshold)
-    between = _Between.of(table, table.locations(), threshold)
-    if found is None or not between.enclosed or abs(found.metg.value - between.metg[0]) >= _FAR:
+    found, target = line(table, picks, threshold), math.log(threshold)
+    (metg,), at = _between(table, table.locations(), target)
+    reached = monotone_curve(table, table.locations()[1])[1] >= target
+    if found is None or not reached.any() or reached.all() or abs(found.metg.value - metg) >= _FAR:
         return None
-    unsure = _UNKNOWN * between.gap
+    log_work = table.log_work[table.fit]
+    left, right = around(log_work, at)
+    unsure = _UNKNOWN * float(log_work[right] - log_work[left])
     if unsure >= found.metg.systematic:
         return found
-    draws = _Between.of(table, table.locations(picks), threshold).metg
-    return replace(
-        found, metg=replace(found.metg, value=float(between.metg[0]), draws=draws, systematic=unsure)
-    )
+    draws, _ = _between(table, table.locations(picks), target)
+    return replace(found, metg=replace(found.metg, value=float(metg), draws=draws, systematic=unsure))
 
 
 def monotone_curve(table: Table, efficiency: Floats) -> tuple[Floats, Floats]:
@@ -50,34 +51,18 @@ def monotone_curve(table: Table, efficiency: Floats) -> tuple[Floats, Floats]:
     return centred_isotonic(table.log_work[used], rows, table.rounds[used].astype(float))
 
 
-@dataclass(frozen=True)
-class _Between:
-    """METG between the two sizes around the threshold, as the monotone curve through all sizes has it."""
+def _between(table: Table, located: tuple[Floats, Floats], target: float) -> tuple[Floats, float]:
+    """METG [rows] between the two sizes around the threshold, as the monotone curve through all sizes has it,
+    and the work where the first row crosses: all logarithms, as the threshold `target` is.
 
-    metg: Floats  # [rows], logarithms
-    enclosed: bool
-    """True if the curve of the first row crosses the threshold between two sizes."""
-    gap: float
-    """How far apart the sizes around its crossing are, as a logarithm."""
-
-    @classmethod
-    def of(cls, table: Table, located: tuple[Floats, Floats], threshold: float) -> _Between:
-        """`located` are log granularity and log efficiency, [sizes] or [rows x sizes]."""
-        used = table.fit
-        granularity, efficiency = (np.atleast_2d(one)[:, used] for one in located)
-        log_work, weights = table.log_work[used], table.rounds[used].astype(float)
-        target = math.log(threshold)
-        curve = monotone_curve(table, located[1])
-        at = crossings(*curve, target)
-        near = np.exp(-np.abs(efficiency - target)) * weights
-        # E = c / t, so that METG is the time c of the work at the crossing, alone, over the threshold. Where
-        # the overhead falls, a larger size may be quicker, and is METG.
-        log_peak = ((log_work - granularity - efficiency) * near).sum(axis=1) / near.sum(axis=1)
-        quickest = np.where(efficiency >= target, granularity, np.inf).min(axis=1)
-        metg = np.where(np.isfinite(at), np.minimum(at - log_peak - target, quickest), at)
-        left, right = around(log_work, float(at[0]))
-        return cls(
-            metg,
-            bool((curve[1][0] < target).any() and (curve[1][0] >= target).any()),
-            float(log_work[right] - log_work[left]),
-        )
+    `located` are log granularity and log efficiency, [sizes] or [rows x sizes].
+    """
+    used = table.fit
+    granularity, efficiency = (np.atleast_2d(one)[:, used] for one in located)
+    at = crossings(*monotone_curve(table, located[1]), target)
+    near = np.exp(-np.abs(efficiency - target)) * table.rounds[used]
+    # E = c / t, so that METG is the time c of the work at the crossing, alone, over the threshold. Where the
+    # overhead falls, a larger size may be quicker, and is METG.
+    log_peak = ((table.log_work[used] - granularity - efficiency) * near).sum(axis=1) / near.sum(axis=1)
+    quickest = np.where(efficiency >= target, granularity, np.inf).min(axis=1)
+    return np.where(np.isfinite(at), np.minimum(at - log_peak - target, quickest), at), float(at[0])

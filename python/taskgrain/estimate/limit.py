@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 Line = Mapping[int, float]
 """Seconds by cores."""
@@ -51,10 +52,9 @@ def meeting(line: Line, limit: Line) -> Meeting | None:
         return None
     if above[0] == 0.0:
         return Meeting(known[0], line[known[0]])
-    for place in range(1, len(known)):
-        if above[place] <= 0.0:
-            share = above[place - 1] / (above[place - 1] - above[place])
-            left, right = known[place - 1], known[place]
+    for (left, over), (right, under) in pairwise(zip(known, above, strict=True)):
+        if under <= 0.0:
+            share = over / (over - under)
             return Meeting(_between(left, right, share), _between(line[left], line[right], share))
     return None
 

@@ -179,8 +179,8 @@ def estimate(
             numbers = _numbers(found, table, best_rate, steady, seed)
         clockless = crossing(table.at_one_clock(), picks, threshold)
         if clockless is not None:
-            work = clockless.metg.plus(target)
-            at, numbers["work"] = work.value, work.interval(_rounds_at(table, log_metg)).exp()
+            at = clockless.metg.value + target
+            numbers["work"] = clockless.metg.interval(_rounds_at(table, log_metg)).exp().times(threshold)
         numbers["iterations"] = math.exp(float(np.interp(at, table.log_work, np.log(table.iterations))))
         if rounds > 1 and not numbers["metg"].known:
             warnings.append(notice("no_bound"))

@@ -39,20 +39,20 @@ def quiet(
     slowdown = log_best - log_peak
     if slowdown < _LEAST:
         return None
-    gamma, scatter = _exponent(empty, log_best)
+    gamma, scatter = _exponent(empty)
     resampled = rng.normal(gamma, scatter, len(metg.draws))
     return replace(metg, value=metg.value - gamma * slowdown, draws=metg.draws - resampled * slowdown)
 
 
-def _exponent(empty: Sequence[Sample], log_best: float) -> tuple[float, float]:
+def _exponent(empty: Sequence[Sample]) -> tuple[float, float]:
     """gamma and its standard deviation: a straight line through log granularity over log slowdown."""
     known = [one for one in empty if math.isfinite(one.peak)]
     if len({one.round for one in known}) < 3:
         return _GAMMA, _GAMMA_SCATTER
     table = Table.of(known)
     kept = ~np.isnan(table.log_granularity[:, 0])  # without runs that something interrupted
-    x, y = log_best - table.log_peak[kept, 0], table.log_granularity[kept, 0]
-    x, y = x - np.median(x), np.clip(y - np.median(y), -_CLIP, _CLIP)
+    x, y = -table.log_peak[kept, 0], table.log_granularity[kept, 0]
+    y = np.clip(y - np.median(y), -_CLIP, _CLIP)
     x, y = x - x.mean(), y - y.mean()
     prior = 1.0 / _GAMMA_SCATTER**2
     slope = float(x @ y) / max(float(x @ x), 1e-12)

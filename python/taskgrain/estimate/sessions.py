@@ -16,14 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import fmean, variance
 
+from taskgrain.estimate.bootstrap import WIDEST
 from taskgrain.estimate.quantities import LogEstimate
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.estimate.student import student_quantile
-
-_WIDEST = math.log(1000.0)
-"""A bound further off bounds nothing, as within a session."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def scatter(groups: Sequence[Sequence[LogEstimate]]) -> Scatter | None:
     freedom = sum(len(group) - 1 for group in repeated)
     if not freedom:
         return None
-    squares = sum(_squares([one.value for one in group]) for group in repeated)
+    squares = sum((len(group) - 1) * variance([one.value for one in group]) for group in repeated)
     within = fmean(one.error**2 for group in repeated for one in group)
     # Sessions cannot scatter less than their rounds do; where they seem to, there were too few.
     return Scatter(max(squares / freedom, within), within, freedom, freedom)
@@ -77,8 +75,8 @@ def filled_up(known: Scatter | None, usual: Scatter = USUAL) -> Scatter:
     def mean(of_known: float, of_usual: float) -> float:
         return (known.freedom * of_known + lacks * of_usual) / usual.freedom
 
-    variance, within = mean(known.variance, usual.variance), mean(known.within, usual.within)
-    return Scatter(variance, within, usual.freedom, known.freedom)
+    within = mean(known.within, usual.within)
+    return Scatter(mean(known.variance, usual.variance), within, usual.freedom, known.freedom)
 
 
 def over_longer_times(known: Scatter | None, usual: Scatter = USUAL) -> Scatter:
@@ -94,11 +92,6 @@ def as_one(sessions: Sequence[LogEstimate]) -> list[LogEstimate]:
     return [LogEstimate(fmean(one.value for one in sessions), max(one.error for one in sessions))]
 
 
-def _squares(values: Sequence[float]) -> float:
-    mean = fmean(values)
-    return sum((one - mean) ** 2 for one in values)
-
-
 def ratio_of_sessions(
     contender: Sequence[LogEstimate],
     baseline: Sequence[LogEstimate],
@@ -107,8 +100,8 @@ def ratio_of_sessions(
 ) -> Ratio:
     """The contender over the baseline, each of one session or more. `rounds` counts sessions here."""
     value = fmean(one.value for one in contender) - fmean(one.value for one in baseline)
-    variance = sum(_variance(one, between) for one in (contender, baseline))
-    return _interval(value, variance, between, confidence, min(len(contender), len(baseline)))
+    both = sum(_variance(one, between) for one in (contender, baseline))
+    return _interval(value, both, between, confidence, min(len(contender), len(baseline)))
 
 
 def ratio_of_pairs(ratios: Sequence[LogEstimate], between: Scatter, confidence: float = 0.95) -> Ratio:
@@ -134,9 +127,9 @@ def of_one_cell(found: Ratio, between: Scatter, confidence: float) -> Ratio:
     return Ratio(found.value, low, high, found.rounds)
 
 
-def _interval(value: float, variance: float, between: Scatter, confidence: float, sessions: int) -> Ratio:
-    half = student_quantile(0.5 + confidence / 2.0, between.freedom) * math.sqrt(variance)
-    bounded = half < _WIDEST  # false for what is not known, too
+def _interval(value: float, squared: float, between: Scatter, confidence: float, sessions: int) -> Ratio:
+    half = student_quantile(0.5 + confidence / 2.0, between.freedom) * math.sqrt(squared)
+    bounded = half < WIDEST  # false for what is not known, too
     low, high = (math.exp(value - half), math.exp(value + half)) if bounded else (None, None)
     return Ratio(math.exp(value), low, high, sessions)
 
