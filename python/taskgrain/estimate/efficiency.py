@@ -68,8 +68,6 @@ def efficiencies(samples: Sequence[Sample], *, resamples: int = 1000, seed: int 
     Start and end of a run are taken off, if shorter runs tell what they take.
     Where most of a run was start and end, nothing has an interval. Raises ValueError without samples.
     """
-    if all(one.short for one in samples):
-        raise ValueError("the efficiency needs at least one sample that is not of a short run")
     table = Table.of(samples)
     picks = picked_rounds(len(table.log_granularity), resamples, np.random.default_rng(seed))
     found = curve(table, table.locations(picks), alike=True)

@@ -120,8 +120,6 @@ def _flat(one: Metg | CurvePoint) -> dict[str, object]:
 
 def floor(samples: Sequence[Sample], *, resamples: int = 1000, seed: int = 0) -> Interval:
     """Median granularity of the empty kernel and its interval, in seconds. ValueError without samples."""
-    if not samples:
-        raise ValueError("the floor needs at least one run of the empty kernel")
     table = Table.of([s for s in samples if s.iterations == samples[0].iterations])
     rounds = len(table.log_granularity)
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
@@ -144,8 +142,6 @@ def estimate(
     `best_rate` is the reference at quiet times, work per second and core; without it there is no `quiet`.
     Raises ValueError without samples, and for samples that make no sense.
     """
-    if all(one.short for one in samples):
-        raise ValueError("METG needs at least one sample that is not of a short run")
     table = Table.of(samples)
     peak = math.exp(float(np.nanmedian(table.log_peak)))
     if best_rate is not None:  # a long measurement at quiet times may still be slower than short ones

@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from taskgrain.estimate.bootstrap import BootstrapSample, picked_rounds
 from taskgrain.estimate.isotonic import Floats
-from taskgrain.estimate.quantities import Quantity, bootstrap_sample, rounds_of
+from taskgrain.estimate.quantities import AT_A_SIZE, Quantity, bootstrap_sample, rounds_of
 from taskgrain.estimate.sample import Sample
 from taskgrain.words.interval import Interval
+
+Decision = Literal["faster", "slower", "same", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +82,13 @@ def _mean(off: Floats) -> Floats:
     known = ~np.isnan(off)
     count = known.sum(axis=1, keepdims=True)
     return np.where(count, np.nansum(off, axis=1, keepdims=True) / np.maximum(count, 1), np.nan)
+
+
+def decision(found: Ratio, quantity: Quantity, margin: float) -> Decision:
+    """The verdict on the contender of a ratio: it is faster or slower than the baseline by more than
+    `margin`, or the same within it. A missing bound is infinite, so that nothing is shown on its side."""
+    (low, high), most = found.ends, 1.0 + margin
+    if low > most or high < 1.0 / most:
+        larger_is_better = quantity in AT_A_SIZE
+        return "faster" if (low > most) == larger_is_better else "slower"
+    return "same" if low >= 1.0 / most and high <= most else "undecided"

@@ -38,6 +38,8 @@ class Start:
     """Seconds [rounds x 1], in the order of the rounds; NaN where a round does not tell."""
     seconds: float
     """Their median, 0 where too few rounds tell, or where a long run costs more by the task."""
+    known: bool
+    """True if enough rounds tell it."""
 
     @classmethod
     def of(cls, samples: Sequence[Sample], rounds: Sequence[int]) -> Start:
@@ -53,12 +55,8 @@ class Start:
                 share = some[0].tasks / longer[0].tasks
                 whole, part = (median(one.seconds for one in run) for run in (longer, some))
                 found[rows[number], 0] = (part - share * whole) / (1.0 - share)
-        return cls(found, float(_seconds(found)) if _enough(found) else 0.0)
-
-    @property
-    def known(self) -> bool:
-        """True if enough rounds tell it."""
-        return _enough(self.of_round)
+        known = int((~np.isnan(found)).sum()) >= FEWEST_ROUNDS
+        return cls(found, float(_seconds(found)) if known else 0.0, known)
 
     def more(self, picks: NDArray[np.int64]) -> Floats:
         """By how many seconds it is longer in each resample of `picks` [resamples x rounds]."""
@@ -74,10 +72,6 @@ class Start:
         kept = [one for one in samples if self.seconds <= MOST * one.seconds] or samples
         least = 1.0 - _MOST
         return [replace(s, seconds=max(s.seconds - self.seconds, least * s.seconds)) for s in kept]
-
-
-def _enough(of_round: Floats) -> bool:
-    return int((~np.isnan(of_round)).sum()) >= FEWEST_ROUNDS
 
 
 def _seconds(of_round: Floats) -> Floats:

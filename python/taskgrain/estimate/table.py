@@ -46,9 +46,11 @@ class Table:
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> Table:
-        """Raises ValueError for samples that make no sense, and for sizes with work but without a
-        reference."""
+        """Raises ValueError without samples of whole runs, for samples that make no sense, and for sizes with
+        work but without a reference."""
         rows = {r: k for k, r in enumerate(sorted({one.round for one in samples if not one.short}))}
+        if not rows:
+            raise ValueError("an estimate needs at least one sample that is not of a short run")
         start = Start.of(samples, list(rows))
         runs: dict[tuple[int, int], list[Sample]] = defaultdict(list)
         work: dict[int, float] = {}
@@ -64,9 +66,7 @@ class Table:
         log_work = np.log(np.array([work[n] for n in sizes]))
         if not (np.diff(log_work) > 0.0).all():
             raise ValueError("the work of a task must grow with its iterations")
-        granularity = np.full((len(rows), len(sizes)), np.nan)
-        peak = granularity.copy()
-        seconds = granularity.copy()
+        granularity, peak, seconds = np.full((3, len(rows), len(sizes)), np.nan)
         repeats = np.zeros(len(sizes), dtype=np.int64)
         process = np.zeros(len(rows), dtype=np.int64)
         for (r, n), run in runs.items():

@@ -12,9 +12,8 @@ from statistics import fmean
 from typing import Literal
 
 from taskgrain.estimate.change_points import enough
-from taskgrain.estimate.decision import Decision, decision
 from taskgrain.estimate.quantities import Quantity
-from taskgrain.estimate.ratio import Ratio
+from taskgrain.estimate.ratio import Decision, Ratio, decision
 from taskgrain.estimate.segments import ChangePoint, Segment, segmentation
 from taskgrain.history.series import Entry, Series
 from taskgrain.results.compare.cells import Question

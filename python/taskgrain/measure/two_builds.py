@@ -17,10 +17,9 @@ from taskgrain.drive import system_file
 from taskgrain.drive.answers import DriverError
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
-from taskgrain.estimate.decision import decision
 from taskgrain.estimate.metg import Metg
 from taskgrain.estimate.quantities import AT_A_SIZE, shared_size
-from taskgrain.estimate.ratio import ratio
+from taskgrain.estimate.ratio import decision, ratio
 from taskgrain.estimate.sample import Sample
 from taskgrain.measure import call
 from taskgrain.measure.experiments.metg import MetgSearch

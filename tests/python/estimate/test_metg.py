@@ -273,7 +273,7 @@ def test_the_floor() -> None:
     assert base.known and base.contains(base.number) and base.value == pytest.approx(OVERHEAD, rel=0.05)
     found = estimate(samples_of(system, SIZES, 8), floor_samples=samples)
     assert found.floor == base
-    with pytest.raises(ValueError, match="at least one run"):
+    with pytest.raises(ValueError, match="at least one sample"):
         floor([])
 
 

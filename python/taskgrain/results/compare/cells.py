@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Literal
 
-from taskgrain.estimate.decision import Decision, decision
 from taskgrain.estimate.quantities import AT_A_SIZE, LogEstimate, Quantity, log_estimate, shared_size
-from taskgrain.estimate.ratio import Ratio, ratio
+from taskgrain.estimate.ratio import Decision, Ratio, decision, ratio
 from taskgrain.estimate.sessions import (
     USUAL,
     USUAL_OF_ONE,
