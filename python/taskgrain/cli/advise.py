@@ -15,10 +15,12 @@ from taskgrain.cli.options import (
     Env,
     GraphOptions,
     Json,
+    Launcher,
     Names,
     Systems,
     Text,
     equipped,
+    found_systems,
     graph_options,
     split_names,
 )
@@ -75,6 +77,7 @@ def advise(
     ] = None,
     folders: Systems = None,
     env: Env = None,
+    launcher: Launcher = None,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:
@@ -91,7 +94,8 @@ def advise(
     if env and sources:
         raise UsageError("--env: results of --from have an environment of their own; give one of the two")
     if not measure:
-        for option, given in (("--budget", budget), ("--output", output), ("--env", env or None)):
+        own = {"--budget": budget, "--output": output, "--env": env or None, "--launcher": launcher}
+        for option, given in own.items():
             if given is not None:
                 raise UsageError(f"{option} is for --measure: give that too")
         for name in ("steps", "validate", "isa"):
@@ -103,13 +107,12 @@ def advise(
 
     from taskgrain.cli.advice_table import as_dict, show
     from taskgrain.cli.printer import print_json, printer
-    from taskgrain.drive import catalogue
     from taskgrain.measure import advise as advice
     from taskgrain.results import curves
 
     graph = GraphOptions(with_defaults(graph.given))
     question = advice.Question(work, graph.workload, len(graph.cores))
-    known = catalogue.discover(folders or [])
+    known = found_systems(folders, launcher)
     found: list[Curve] = []
     notes: list[str] = []
     for folder in dict.fromkeys(sources or []):
@@ -223,6 +226,7 @@ def _measured(
     found: Sequence[Curve] = ()
     if able:
         table = {"budget": budget, "validate": graph.validate, "isa": graph.isa}
+        table |= {"launcher": able[0].launcher or "auto"}  # all have the same
         table |= {"steps": graph.given["steps"]} if "steps" in graph.given else {}
         study = advice.study(question, [one.name for one in able], take_settings(table, "--{}".format))
         measured = call.measure(

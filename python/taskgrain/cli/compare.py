@@ -16,6 +16,7 @@ from taskgrain.cli.options import (
     Env,
     GraphOptions,
     Json,
+    Launcher,
     Margin,
     Systems,
     Text,
@@ -113,6 +114,7 @@ def compare(
     ] = None,
     folders: Systems = None,
     env: Env = None,
+    launcher: Launcher = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:
     """Compares results: for each cell a ratio with its interval, and faster, slower, same or undecided."""
@@ -129,7 +131,7 @@ def compare(
     if again and not fail:
         raise UsageError("--again is for --fail-on-regression: it measures again before that fails")
     if builds is None:
-        given = [*graph.given, *_given(threshold=threshold, output=output)]
+        given = [*graph.given, *_given(threshold=threshold, output=output, launcher=launcher)]
         given += [] if again else _given(budget=budget, systems=folders)
         given += ["env"] if env else []
         if given:
@@ -147,8 +149,9 @@ def compare(
     else:
         if words:
             raise UsageError(f"{words[0]}: give results folders or --build OLD NEW, not both")
+        asked = {"budget": budget, "threshold": threshold, "launcher": launcher}
         once = _side_by_side(
-            builds, chosen, question, graph, budget, threshold, folders or [], env or [], quiet, bool(output)
+            builds, chosen, question, graph, asked, folders or [], env or [], quiet, bool(output)
         )
         with _thrown_away() as temporary:
             found, measured = once(output or temporary, None)
@@ -223,8 +226,7 @@ def _side_by_side(
     names: list[str],
     question: Question,
     graph: GraphOptions,
-    budget: str | None,
-    threshold: str | None,
+    asked: dict[str, str | None],
     folders: list[Path],
     env: list[str],
     quiet: bool,
@@ -237,15 +239,14 @@ def _side_by_side(
     from taskgrain.study.settings import take_settings
     from taskgrain.words.warnings import grouped
 
-    pairs = two_builds.pairs(places, names, catalogue.discover(folders))
-    both = iter(equipped([one for pair in pairs for one in (pair.old, pair.new)], env))
-    pairs = [replace(pair, old=next(both), new=next(both)) for pair in pairs]
-    table: dict[str, Any] = {"validate": graph.validate, "isa": graph.isa}
-    table["budget"] = _BUDGET if budget is None else budget
-    given = {"threshold": threshold, "steps": graph.given.get("steps")}
+    table: dict[str, Any] = {"validate": graph.validate, "isa": graph.isa, "budget": _BUDGET}
+    given = asked | {"steps": graph.given.get("steps")}
     given |= {"first_iterations": graph.given.get("iterations")}
     table |= {key: value for key, value in given.items() if value is not None}
     settings = take_settings(table, lambda name: "--iterations" if name == "first_iterations" else flag(name))
+    pairs = two_builds.pairs(places, names, catalogue.discover(folders), settings.launcher)
+    both = iter(equipped([one for pair in pairs for one in (pair.old, pair.new)], env))
+    pairs = [replace(pair, old=next(both), new=next(both)) for pair in pairs]
     two_builds.check_programs(places, pairs, graph.cores)
 
     def once(folder: Path, chosen: Collection[str] | None) -> tuple[Comparison, Measured]:

@@ -15,10 +15,12 @@ from taskgrain.cli.options import (
     Env,
     GraphOptions,
     Json,
+    Launcher,
     Names,
     Systems,
     Text,
     equipped,
+    found_systems,
     graph_options,
     split_names,
 )
@@ -71,6 +73,7 @@ def faults(
     ] = None,
     folders: Systems = None,
     env: Env = None,
+    launcher: Launcher = None,
     as_json: Json = False,
     dry_run: DryRun = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
@@ -86,7 +89,7 @@ def faults(
     from taskgrain.measure import dry_run as dry
     from taskgrain.measure import faults as measured
 
-    chosen = equipped(catalogue.select(catalogue.discover(folders or []), split_names(names)), env)
+    chosen = equipped(catalogue.select(found_systems(folders, launcher), split_names(names)), env)
     given = {"--kill": kill, "--fail": fail, "--take-core": take_core, "--give-core": give_core}
     fault, steps = _fault(graph, graph.count("steps", _STEPS, low=1), given, point, times)
     wanted = measured.Wanted(

@@ -173,6 +173,18 @@ def _with_options(
     return wrapped
 
 
+def setting(name: str) -> Any:
+    """The option of one of a study's settings, which is checked where these are."""
+    field = (SETTINGS | OLD_SETTINGS)[name]
+    return typer.Option(
+        field.flag,
+        metavar=field.metavar,
+        help=help_of(field),
+        rich_help_panel="Measuring",
+        show_default=False,
+    )
+
+
 Text = str | None
 Systems = Annotated[
     list[Path] | None,
@@ -198,6 +210,7 @@ Env = Annotated[
         "You can repeat it.",
     ),
 ]
+Launcher = Annotated[Text, setting("launcher")]
 Margin = Annotated[
     Text,
     typer.Option(
@@ -221,18 +234,6 @@ DryRun = Annotated[
 ]
 
 
-def setting(name: str) -> Any:
-    """The option of one of a study's settings, which is checked where these are."""
-    field = (SETTINGS | OLD_SETTINGS)[name]
-    return typer.Option(
-        field.flag,
-        metavar=field.metavar,
-        help=help_of(field),
-        rich_help_panel="Measuring",
-        show_default=False,
-    )
-
-
 @dataclass(frozen=True)
 class Measuring:
     """How to measure, whatever it is: the options that `metg` and `study` share."""
@@ -246,7 +247,7 @@ class Measuring:
     budget: Annotated[Text, setting("budget")] = None
     folders: Systems = None
     env: Env = None
-    launcher: Annotated[Text, setting("launcher")] = None
+    launcher: Launcher = None
     as_json: Json = False
     dry_run: DryRun = False
     retry: Annotated[
@@ -277,8 +278,21 @@ def measuring_options(command: Callable[..., None]) -> Callable[..., None]:
     return _with_options(command, "how", list(options), Measuring)
 
 
+def found_systems(folders: Sequence[Path] | None, launcher: str | None) -> dict[str, System]:
+    """The systems there are, with those of `--systems`, and their ranks started by `--launcher`.
+
+    Raises `InputError` or `UsageError`.
+    """
+    from taskgrain.drive import catalogue
+
+    field = SETTINGS["launcher"]
+    name = field.read(field.default if launcher is None else launcher, field.flag)
+    return catalogue.started_by(catalogue.discover(folders or []), name)
+
+
 def equipped(systems: Sequence[System], env: Sequence[str] | None, quiet: bool = False) -> list[System]:
-    """The systems with the variables of `--env`. Says which of the shell's variables they do not get.
+    """The systems with the variables of `--env`. Says which of the shell's variables they do not get, and who
+    ignores a launcher.
 
     Raises `InputError` for a bad form, and `UsageError` for what a study's `env` sets.
     """
@@ -289,6 +303,10 @@ def equipped(systems: Sequence[System], env: Sequence[str] | None, quiet: bool =
     if lacking and not quiet:
         text = notice("variables_withheld", names=by_family(lacking)).text
         sys.stderr.write(f"taskgrain: note: {text}\n")
+    for one in systems:
+        if one.ignores_launcher:
+            said = f"the command of {one.name} begins with {one.command[0]}, which stays"
+            sys.stderr.write(f"taskgrain: warning: launcher {one.launcher}: {said}\n")
     return [one.with_variables(given) for one in systems]
 
 

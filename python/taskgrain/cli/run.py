@@ -13,12 +13,13 @@ from taskgrain.cli.options import (
     Env,
     GraphOptions,
     Json,
+    Launcher,
     Names,
     Systems,
     Text,
     equipped,
+    found_systems,
     graph_options,
-    setting,
     split_names,
 )
 from taskgrain.words import numbers, quantity
@@ -53,7 +54,7 @@ def run(
     ] = False,
     folders: Systems = None,
     env: Env = None,
-    launcher: Annotated[Text, setting("launcher")] = None,
+    launcher: Launcher = None,
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -63,13 +64,9 @@ def run(
     from taskgrain.drive import catalogue
     from taskgrain.measure import dry_run as dry
     from taskgrain.measure import single
-    from taskgrain.study.settings import SETTINGS
     from taskgrain.study.workload import EMPTY
 
-    way = SETTINGS["launcher"]
-    started_by = way.read(way.default if launcher is None else launcher, "--launcher")
-    systems = catalogue.started_by(catalogue.discover(folders or []), started_by)
-    chosen = equipped(catalogue.select(systems, split_names(names)), env)
+    chosen = equipped(catalogue.select(found_systems(folders, launcher), split_names(names)), env)
     given = graph.given.get("iterations")
     task = numbers.duration(given, "--iterations") if numbers.is_duration(given) else None
     if task is not None and graph.workload["kernel"] == EMPTY:

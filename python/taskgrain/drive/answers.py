@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from taskgrain.drive.launch.launch import Launch
+from taskgrain.drive.launch.registry import here
 from taskgrain.words.quantity import counted
 from taskgrain.words.warnings import Notice, notice
 
@@ -201,10 +202,10 @@ def _not_asked_for(launch: Launch, asked: str, came: str, has: Ready) -> DriverE
     words = f"it was asked for {asked} and has {came}. {launch.launcher} started it; "
     words += f"it has {has.library or has.version}"
     if has.library and ("rank" in asked or "ranks" not in has.raw):  # else all have joined
+        words += ". Processes that the launcher of another library starts do not find each other: choose"
         words += (
-            ". Processes that the launcher of another library starts do not find each other: let PATH begin"
+            f" the --launcher of this one (auto does; here are {here()}), or let PATH begin with its folder"
         )
-        words += " with the folder of this library's own, and leave --launcher to it"
     return DriverError("system", words)
 
 

@@ -98,7 +98,7 @@ def started_by(systems: Mapping[str, System], launcher: str, option: str = "--la
     if launcher == "auto":
         return dict(systems)
     name = present(launcher, option).name
-    return {key: replace(one, launcher=name) if one.ranks else one for key, one in systems.items()}
+    return {key: replace(one, launcher=name) for key, one in systems.items()}
 
 
 def bounds() -> frozenset[str]:

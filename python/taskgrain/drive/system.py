@@ -116,6 +116,11 @@ class System:
         return LAUNCHERS[self.launcher or self.mpi] if self.ranks else None
 
     @property
+    def ignores_launcher(self) -> bool:
+        """Whether its command starts ranks in the old way, whatever launcher the user chose."""
+        return bool(self.launcher) and mpirun.begins(self.command)
+
+    @property
     def reference_name(self) -> str:
         """What the program is called that efficiency is measured against."""
         return Path(self.reference[0]).name if self.reference else REFERENCE
@@ -151,7 +156,8 @@ class System:
         used = self.cores_of(cores)
         command = tuple(fill(word, self.folder, used) for word in self.command)
         ranks, variables = mpirun.ranks(command), mpirun.environment(command)
-        if launcher := self.started_by:
+        launcher = self.started_by
+        if launcher:
             ranks = len(used) if self.ranks == "core" else 1
             asked = Ranks(ranks, per_node=ranks, cores=1 if self.ranks == "core" else len(used), mpi=self.mpi)
             command, variables = launcher.start(asked, command)
@@ -169,6 +175,7 @@ class System:
             patience=self.patience,
             withholds=self.withholds,
             other_cores=self.other_cores,
+            by=launcher.name if launcher else "",
         )
 
     def reference_launch(self, cores: Sequence[int]) -> Launch:

@@ -51,7 +51,7 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
     _, _, _ = setup.texts("pypi"), setup.texts("pypi_alone"), setup.text("program")
     for package, sign in debian.items().items():
         numbers.text(sign, debian.field(package))
-    most_cores = limits.take("cores")
+    most_cores, ranks = limits.take("cores"), _ranks(launch, command)
     install = probe.text("install") or (make_setup(group) if own else "")
     system = System(
         name=name,
@@ -76,8 +76,8 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
         megabytes=setup.count("megabytes", 0, low=0),
         minutes=setup.count("minutes", 0, low=0),
         command=command,
-        ranks=_ranks(launch, command),
-        mpi=launch.text("mpi", MPIS) or System.mpi,
+        ranks=ranks,
+        mpi=_mpi(launch, ranks) or System.mpi,
         env=_environment(launch),
         reference=_command(launch, "reference"),
         fresh=launch.flag("fresh", True),
@@ -120,6 +120,13 @@ def _ranks(table: _Table, command: Sequence[str], inherited: str = "") -> str:
     return ranks
 
 
+def _mpi(table: _Table, ranks: str) -> str:
+    mpi = table.text("mpi", MPIS)
+    if mpi and not ranks:
+        raise InputError(table.field("mpi"), mpi, "with `ranks`, which says what a launcher starts")
+    return mpi
+
+
 def _environment(table: _Table) -> dict[str, str]:
     env = table.table("env")
     found = {}
@@ -147,6 +154,7 @@ def _variant(system: System, variants: _Table, name: str) -> System:
     table = variants.table(name)
     most_cores = table.take("cores")
     command = _command(table, "command") or system.command
+    ranks = _ranks(table, command, system.ranks)
     variant = replace(
         system,
         name=f"{system.name}.{name}",
@@ -159,8 +167,8 @@ def _variant(system: System, variants: _Table, name: str) -> System:
         programs=table.texts("programs") or system.programs,
         files=_words(table, "files") or system.files,
         command=command,
-        ranks=_ranks(table, command, system.ranks),
-        mpi=table.text("mpi", MPIS) or system.mpi,
+        ranks=ranks,
+        mpi=_mpi(table, ranks) or system.mpi,
         env={**system.env, **_environment(table)},
         most_cores=system.most_cores
         if most_cores is None

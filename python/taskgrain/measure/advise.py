@@ -144,6 +144,6 @@ def _clear(found: CurvePoint) -> bool:
 def study(question: Question, systems: Sequence[str], given: Settings) -> Study:
     """The study that measures what the answer for these systems needs; `given` has budget and steps."""
     at = ",".join(map(numbers.duration_text, task_times(question.work)))
-    fields = {one: getattr(given, one) for one in ("budget", "steps", "validate", "isa")}
+    fields = {one: getattr(given, one) for one in ("budget", "steps", "validate", "isa", "launcher")}
     settings = Settings(experiment="at", at=at, precision=_PRECISION, max_rounds=_MOST_ROUNDS, **fields)
     return Study(tuple(systems), (question.workload,), settings)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from taskgrain.drive import system_file
 from taskgrain.drive.answers import DriverError
+from taskgrain.drive.catalogue import started_by
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import System
 from taskgrain.estimate.metg import Metg
@@ -48,14 +49,19 @@ class Pair:
 
 
 def pairs(
-    places: tuple[Path, Path], names: Sequence[str], known: Mapping[str, System], option: str = "--build"
+    places: tuple[Path, Path],
+    names: Sequence[str],
+    known: Mapping[str, System],
+    launcher: str = "auto",
+    option: str = "--build",
 ) -> list[Pair]:
     """The systems of two builds.
 
     A place is a driver's program, the folder of a system, or a folder of systems. `names` are those to take;
-    of one program it is the system whose driver it is. Raises `InputError` or `UsageError`.
+    of one program it is the system whose driver it is. `launcher` starts the ranks of both. Raises
+    `InputError` or `UsageError`.
     """
-    sides = [_systems(place, names, known, option) for place in places]
+    sides = [started_by(_systems(place, names, known, option), launcher) for place in places]
     shared = [name for name in sides[0] if name in sides[1]]
     if not shared:
         there = "; ".join(f"{place}: {', '.join(side)}" for place, side in zip(places, sides, strict=True))

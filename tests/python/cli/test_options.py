@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from command_line import Command
+from system_folder import make
 
 from taskgrain.cli.options import (
     GraphOptions,
     Measuring,
+    equipped,
     graph_options,
     help_of,
     measuring_options,
     split_names,
 )
+from taskgrain.drive.system_file import read
 from taskgrain.machine.topology import choose_cores
 from taskgrain.study.fields import GIVEN
 from taskgrain.study.settings import SETTINGS
@@ -122,3 +126,12 @@ def test_names_are_split_at_commas() -> None:
     assert split_names(["a,b", " c ", "d,"]) == ["a", "b", "c", "d"]
     with pytest.raises(InputError, match="--format: , is not allowed"):
         split_names([","], "--format")
+
+
+def test_a_command_that_starts_ranks_itself_says_that_it_ignores_the_launcher(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = read(make(tmp_path / "old", '[launch]\ncommand = ["mpirun", "true"]\n'))
+    (one,) = equipped([replace(made, launcher="mpich")], [], quiet=True)
+    said = "launcher mpich: the command of old begins with mpirun, which stays"
+    assert one.launch((0,)) == made.launch((0,)) and said in capsys.readouterr().err

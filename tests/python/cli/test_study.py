@@ -91,7 +91,12 @@ for word; do case $word in --*) shift;; *) exec "$@";; esac; done
     assert f"{study}:1:12: launcher: slurm cannot start ranks here: no job of slurm" in gone.err
 
 
-@pytest.mark.parametrize("verb", [("run",), ("metg",), ("study", "little.toml")])
+VERBS = (
+    "run|metg|study little.toml|faults|advise --at 20us --measure|compare --build systems/fast systems/fast"
+)
+
+
+@pytest.mark.parametrize("verb", VERBS.split("|"))
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -106,13 +111,13 @@ def test_a_launcher_that_is_not_there_is_refused(
     taskgrain: Command,
     systems: Path,
     study: Path,
-    verb: tuple[str, ...],
+    verb: str,
     name: str,
     words: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("LSB_JOBID", raising=False)
-    refused = taskgrain(*verb, "--systems", systems, "--launcher", name)
+    refused = taskgrain(*verb.split(), "--systems", systems, "--launcher", name)
     assert refused.code == 2
     assert refused.err.startswith(f"taskgrain: --launcher: {words}")
 

@@ -73,6 +73,8 @@ def test_the_least_file(tmp_path: Path) -> None:
         (LEAST + "[setup]\ndebian = 'a'\n", "4:10: setup.debian: a"),
         (LEAST + "ranks = 'socket'\n", "3:9: launch.ranks: socket is not allowed; allowed: core, node"),
         (LEAST + "mpi = 'lam'\n", "3:7: launch.mpi: lam is not allowed; allowed: openmpi, mpich"),
+        (LEAST + "mpi = 'mpich'\n", "3:7: launch.mpi: mpich is not allowed; allowed: with `ranks`"),
+        (LEAST + "[variants.a]\nmpi = 'mpich'\n", "4:7: variants.a.mpi: mpich is not allowed; allowed: with"),
         (
             OLD_WAY + "ranks = 'core'\n",
             "2:12: launch.command[0]: mpirun is not allowed; allowed: the driver's",

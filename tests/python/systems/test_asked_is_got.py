@@ -51,6 +51,6 @@ def test_the_launcher_of_another_mpi_is_named_and_nothing_is_measured(
     for one in found["runs" if verb == "run" else "cells"]:
         assert one[error] == "system"
         assert "it was asked for 2 ranks and has 1 rank" in one[message]
-        assert f"{tmp_path / launcher} started it; it has " in one[message]
-        assert "let PATH begin with the folder of this library's own" in one[message]
+        assert f", {tmp_path / launcher}, started it; it has " in one[message]
+        assert "choose the --launcher of this one (auto does; here are " in one[message]
         assert one.get("metg") is None and "seconds" not in one

@@ -33,10 +33,13 @@ class Launch:
     """The nodes that the driver is started on."""
     other_cores: bool = False
     """Whether it may have more or fewer cores than `cores`."""
+    by: str = ""
+    """The name of the launcher that starts its ranks, if one does."""
 
     @property
     def launcher(self) -> str:
-        """The program that PATH gives for the first word of the command, and what it is a link to."""
+        """Its name, the program that PATH gives for the first word of the command, and what that links to."""
         found = shutil.which(self.command[0], path=self.env.get("PATH")) or self.command[0]
         real = os.path.realpath(found)
-        return found if real == found else f"{found} ({real})"
+        program = found if real == found else f"{found} ({real})"
+        return f"launcher {self.by}, {program}," if self.by else program

@@ -16,11 +16,15 @@ MPIS = (OPENMPI.name, MPICH.name)
 """What a driver may be built for. The launcher of that name starts its ranks, unless a user chooses one."""
 
 
+def here() -> str:
+    """Names those that can start ranks here."""
+    return ", ".join(one.name for one in LAUNCHERS.values() if not one.missing()) or "none"
+
+
 def present(name: str, option: str) -> Launcher:
     """Returns a launcher that can start ranks here. Raises `UsageError`, which calls `name` an `option`."""
     if missing := LAUNCHERS[name].missing():
-        here = ", ".join(one.name for one in LAUNCHERS.values() if not one.missing()) or "none"
         raise UsageError(
-            f"{option}: {name} cannot start ranks here: no {', no '.join(missing)}; allowed: {here}"
+            f"{option}: {name} cannot start ranks here: no {', no '.join(missing)}; allowed: {here()}"
         )
     return LAUNCHERS[name]
