@@ -154,7 +154,7 @@ def with_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
     """The graph options with what they leave open."""
     found = dict(given)
     free = not rivals("width", found) and "width" not in found
-    if free and "like" not in found and found.get("pattern") != "dag":
+    if free and "like" not in found and found.get("pattern") != "dag" and "dag" not in found:
         found["tasks_per_core"] = _TASKS_PER_CORE
     return found
 

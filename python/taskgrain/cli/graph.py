@@ -27,7 +27,7 @@ _MOST_WIDE = 2**22
 
 def _sized(graph: GraphOptions) -> GraphOptions:
     """The graph with a width."""
-    if "width" in graph.given or rivals("width", graph.given):
+    if {"width", "dag"} & graph.given.keys() or rivals("width", graph.given):
         return graph
     return GraphOptions({"width": str(_DEFAULT_WIDTH), **graph.given})
 

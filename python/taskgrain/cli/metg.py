@@ -62,5 +62,5 @@ def metg(
     systems = catalogue.started_by(catalogue.discover(how.folders or []), settings.launcher)
     chosen = equipped(catalogue.select(systems, split_names(names)), how.env, how.quiet or how.dry_run)
     names_of = tuple(one.name for one in chosen)
-    study = Study(names_of, (graph.workload,), settings, settings_named=flag)
+    study = Study(names_of, (graph.workload,), settings, named={graph.workload: flag}, settings_named=flag)
     measure(study, chosen, graph.cores, how)

@@ -97,7 +97,7 @@ class GraphOptions:
     def workload(self) -> Workload:
         """The graph without its steps and iterations. Warns, once, of what its pattern or kernel does not
         use."""
-        from taskgrain.study.study import workload
+        from taskgrain.study.study import check_steps, workload
         from taskgrain.study.unused import unused, unused_by_kernel
 
         table = {key: value for key, value in self.given.items() if key not in _OF_A_RUN}
@@ -111,6 +111,7 @@ class GraphOptions:
             if GIVEN[key].is_file and value:
                 table[key] = str(Path(value).absolute())
         made = workload(table, len(self.cores), flag)
+        check_steps(made, self.count("steps", 0), "--steps")
         _warn(unused(made.pattern, self.given), f"pattern {made.pattern}")
         _warn(unused_by_kernel(made["kernel"], self.given), f"kernel {made['kernel']}")
         return made

@@ -86,6 +86,7 @@ def run(
         of_run = wanted.steps, wanted.iterations, wanted.isa
         show_plan(dry.run(chosen, wanted.workload, graph.cores, *of_run), as_json)
         return
+    dry.check(wanted.workload, wanted.steps, wanted.iterations, wanted.isa)
     outcomes: list[dict[str, Any]] = []
     refused = []  # by a system; what others did is shown all the same
     with single.ReferenceRuns(graph.cores, wanted.isa) as reference:

@@ -35,7 +35,7 @@ from taskgrain.results.cell import cells as of_lines
 from taskgrain.results.lines import Build, FailureLine, SessionLine
 from taskgrain.results.store import Store
 from taskgrain.study.settings import Settings, with_new_keys
-from taskgrain.study.study import Study
+from taskgrain.study.study import Study, check_steps
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words.errors import Interrupted, UsageError
 from taskgrain.words.interrupts import interruptible
@@ -91,6 +91,7 @@ def checked_cells(study: Study, systems: Sequence[System], cores: int) -> list[C
     if not cells:
         raise UsageError("the study has no cells; is everything excluded?")
     for workload in dict.fromkeys(cell.workload for cell in cells):
+        check_steps(workload, study.settings.steps, study.settings_named("steps"))
         graphs = workload.request(1, study.settings.steps or 16)[:1]
         try:
             Run(json.dumps({"op": "run", "graphs": graphs, "validate": "off", "isa": study.settings.isa}))

@@ -47,17 +47,21 @@ def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan
 def run(
     systems: Sequence[System], workload: Workload, cores: Sequence[int], steps: int, iterations: int, isa: str
 ) -> Plan:
-    """Foretells a single run of each system; nobody knows how long it takes. Raises `UsageError` for graphs
-    that each of them would refuse."""
+    """Foretells a single run of each system; nobody knows how long it takes. Raises what `check` does."""
+    check(workload, steps, iterations, isa)
+    cells = [{"cell": f"{system.name}/{workload.name}", "seconds": None} for system in systems]
+    return _plan(systems, cores) | {"cells": cells}
+
+
+def check(workload: Workload, steps: int, iterations: int, isa: str) -> None:
+    """Raises `UsageError` for graphs that every system would refuse."""
     request = {"op": "run", "graphs": workload.request(iterations, steps), "validate": "off", "isa": isa}
     try:
         Run(json.dumps(request))
     except InvalidSpec as error:
-        raise UsageError(f"{', '.join(one.name for one in systems)}: {error}") from None
+        raise UsageError(str(error)) from None
     except Unsupported:  # the run says so, and is no error of the user's
         pass
-    cells = [{"cell": f"{system.name}/{workload.name}", "seconds": None} for system in systems]
-    return _plan(systems, cores) | {"cells": cells}
 
 
 def _plan(systems: Sequence[System], cores: Sequence[int]) -> Plan:

@@ -64,6 +64,7 @@ def workload(table: Mapping[str, Any], cores: int, named: Named) -> Workload:
     own = values.get("cores") or cores
     if own > cores:
         raise InputError(named("cores"), own, f"1 to {cores}, what there are (0: all of them)")
+    asked = next((key for key in ("width", "tasks_per_core") if key in values), "")
     per_core = values.pop("tasks_per_core", 1)
     values.setdefault("width", own * per_core)
     if "neighbours" in values:
@@ -71,15 +72,29 @@ def workload(table: Mapping[str, Any], cores: int, named: Named) -> Workload:
     if values.get("dag") and not values.get("dag_hash"):
         with contextlib.suppress(InvalidSpec):  # the core says what is wrong with it, where its graph is made
             values["dag_hash"] = dag_hash(values["dag"])
-    if values["pattern"] == "dag" and values.get("dag"):
-        with contextlib.suppress(InvalidSpec, Unsupported):  # as above
-            values["width"] = _width_of_file(values["dag"])
+    if graph := _of_file(values["pattern"], values.get("dag", "")):
+        if asked and values["width"] != graph.width():
+            what = f"nothing, or width {graph.width()}, which {values['dag']} has"
+            raise InputError(named(asked), table[asked], what)
+        values["width"] = graph.width()
     return Workload(**values)
 
 
-def _width_of_file(dag: str) -> int:
-    graph = {"pattern": "dag", "dag": dag, "steps": 1, "width": 1}
-    return Run(json.dumps({"op": "run", "graphs": [graph], "validate": "off"})).width()
+def check_steps(one: Workload, steps: int, named: str) -> None:
+    """Raises `InputError` for other steps than the file of a DAG has; 0 leaves them to it."""
+    graph = _of_file(one.pattern, one["dag"]) if steps else None
+    if graph and graph.steps() != steps:
+        raise InputError(named, steps, f"nothing, or {graph.steps()}, the steps that {one['dag']} has")
+
+
+def _of_file(pattern: str, dag: str) -> Run | None:
+    """The graph of a DAG's file; None for other patterns, and for a file of which the core says what is wrong
+    with it, where its graph is made."""
+    graph = {"pattern": pattern, "dag": dag, "steps": 1, "width": 1}
+    try:
+        return Run(json.dumps({"op": "run", "graphs": [graph], "validate": "off"})) if dag else None
+    except (InvalidSpec, Unsupported):
+        return None
 
 
 def _like(name: str, given: Mapping[str, Any]) -> dict[str, Any]:

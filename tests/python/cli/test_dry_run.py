@@ -34,7 +34,7 @@ def test_measures_nothing(taskgrain: Command, systems: Path, tmp_path: Path) -> 
     [
         (("metg", "--restart", "--keep-both"), "--restart: give this or --keep-both, not both"),
         (("metg", "--pattern", "dag", "--dag", "/nowhere"), "dag: '/nowhere' is not allowed"),
-        (("run", "--pattern", "dag", "--dag", "/nowhere"), "fast: dag: '/nowhere' is not allowed"),
+        (("run", "--pattern", "dag", "--dag", "/nowhere"), "taskgrain: dag: '/nowhere' is not allowed"),
         (("run", "--width", 2**62, "--steps", 2**62), "is not allowed"),
         (("faults", "--pattern", "dag", "--dag", "/nowhere"), "dag: '/nowhere' is not allowed"),
     ],

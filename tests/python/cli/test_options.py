@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -126,6 +127,32 @@ def test_names_are_split_at_commas() -> None:
     assert split_names(["a,b", " c ", "d,"]) == ["a", "b", "c", "d"]
     with pytest.raises(InputError, match="--format: , is not allowed"):
         split_names([","], "--format")
+
+
+@pytest.mark.parametrize("verb", ["run", "metg", "faults", "graph", "study"])
+@pytest.mark.parametrize(("steps", "code"), [(2, 0), (3, 2)])
+def test_steps_beside_a_dag_are_those_of_its_file(
+    taskgrain: Command, systems: Path, tmp_path: Path, verb: str, steps: int, code: int
+) -> None:
+    file, study = tmp_path / "d.json", tmp_path / "s.toml"
+    file.write_text('{"steps": [{"width": 1, "dependences": [[]]}, {"width": 1, "dependences": [[]]}]}')
+    study.write_text(f'systems = "fast"\npattern = "dag"\ndag = "{file}"\nsteps = {steps}\n')
+    words = ("study", study) if verb == "study" else (verb, "--dag", file, "--steps", steps)
+    more = ("--systems", systems, "--dry-run") if verb != "graph" else ()
+    found = taskgrain(*words, *more)
+    assert found.code == code
+    assert code == 0 or f"steps: {steps} is not allowed; allowed: nothing, or 2, the steps" in found.err
+
+
+@pytest.mark.parametrize("verb", ["run", "metg"])
+def test_a_bad_dag_is_no_fault_of_a_system(
+    taskgrain: Command, systems: Path, tmp_path: Path, verb: str
+) -> None:
+    file = tmp_path / "d.json"
+    file.write_text("{")
+    found = taskgrain(verb, "--dag", file, "--systems", systems, "--system", "fast")
+    assert (found.code, found.out) == (2, "")
+    assert re.match(rf"taskgrain: (--)?dag: '{file}, line 1", found.err)
 
 
 def test_a_command_that_starts_ranks_itself_says_that_it_ignores_the_launcher(

@@ -232,7 +232,10 @@ def test_the_width_of_a_dag_is_that_of_its_file(tmp_path: Path) -> None:
     file = tmp_path / "d.json"
     steps = [{"width": width, "dependences": [[]] * width} for width in (3, 5)]
     file.write_text(json.dumps({"steps": steps}))
-    for size in ("widths = [4]", "tasks_per_core = 8", ""):
+    for size, refused in (("widths = [5, 4]", "widths[1]: 4"), ("tasks_per_core = 8", "tasks_per_core: 8")):
+        with pytest.raises(InputError, match=rf": {re.escape(refused)} is not .*width 5, which {file} has"):
+            study(f'pattern = "dag"\ndag = "{file}"\n{size}')
+    for size in ("width = 5", ""):
         one = study(f'pattern = "dag"\ndag = "{file}"\n{size}').workloads[0]
         assert one.width == 5
         assert one.name == f"dag/dag=d.json/dag_hash={one['dag_hash']}/width=5"
