@@ -14,7 +14,7 @@ from taskgrain.report.figures import save
 from taskgrain.report.page import write
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "docs" / "results" / "2026-11-23-default"
+RESULTS = ROOT / "docs" / "results" / "2026-11-27-default"
 IMAGES = ROOT / "docs" / "images"
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 import chromium  # noqa: E402

@@ -22,7 +22,7 @@ from taskgrain.results.cell import cells
 ROOT = Path(__file__).parents[3]
 STORED = ROOT / "docs/results"
 GOLDENS = Path(__file__).with_name("goldens.json")
-BASELINE, CONTENDER = "2026-11-23-default", "2026-11-25-everything"
+BASELINE, CONTENDER = "2026-11-27-default", "2026-11-25-everything"
 VERBS = {
     **{name: ("export", "--table", name) for name in ("cells", "curve", "runs", "reference", "sessions")},
     "report": ("report", "--json", "--at", "20us", "--output"),

@@ -120,7 +120,7 @@ def test_they_are_those_of_the_search(system: str) -> None:
 
     The systems are some of which the method of today asks for the runs that were made then.
     """
-    folder = RESULTS / "2026-11-23-default"
+    folder = RESULTS / "2026-11-27-default"
     lines = reader.read(folder).lines
     first = next(one for one in lines if isinstance(one, CellLine) and one.system == system)
     fields = dict(first.workload)

@@ -40,7 +40,7 @@ def test_a_part_of_another_kind_is_named() -> None:
 
 
 def test_a_table_has_the_chosen_rows_and_what_workloads_differ_by() -> None:
-    words = "result 2026-11-23-default metg rounds system=mpi,limit pattern=stencil_1d"
+    words = "result 2026-11-27-default metg rounds system=mpi,limit pattern=stencil_1d"
     lines = filled_page.filled(f"<!-- begin: {words} -->\n<!-- end -->\n").splitlines()[2:-2]
     assert lines[0] == "| system | width=2, metg | width=2, rounds | width=16, metg | width=16, rounds |"
     assert [line.split(" | ")[0] for line in lines[2:]] == ["| `mpi`", "| `limit` (bound)"]
