@@ -70,5 +70,7 @@ def test_says_so_where_namespaces_are_not_allowed() -> None:
     on_hosts(2, "true")
     script = f"echo 0 > /proc/sys/user/max_net_namespaces && {sys.executable} {HOSTS} 2 -- true"
     done = subprocess.run(["unshare", "--map-root-user", "sh", "-c", script], capture_output=True, text=True)
+    if done.stderr.startswith("unshare:"):
+        pytest.skip(done.stderr)
     assert done.returncode == NOT_ALLOWED, done.stderr
     assert "does not let you make hosts: no new namespaces" in done.stderr
