@@ -44,7 +44,7 @@ def test_a_table_has_the_chosen_rows_and_what_workloads_differ_by() -> None:
     lines = filled_page.filled(f"<!-- begin: {words} -->\n<!-- end -->\n").splitlines()[2:-2]
     assert lines[0] == "| system | width=2, metg | width=2, rounds | width=16, metg | width=16, rounds |"
     assert [line.split(" | ")[0] for line in lines[2:]] == ["| `mpi`", "| `limit` (bound)"]
-    assert lines[2].split(" | ")[1] == "0.79 µs (0.75 – 0.84)"
+    assert lines[2].split(" | ")[1] == "0.76 µs (0.73 – 0.78)"
 
 
 def test_the_results_are_small_enough_for_a_checkout() -> None:
