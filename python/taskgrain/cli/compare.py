@@ -39,7 +39,7 @@ _BUDGET = 120.0
 _PANEL = "Two builds"
 
 
-@graph_options()
+@graph_options(without=["nodes"])
 def compare(
     graph: GraphOptions,
     words: Annotated[

@@ -41,7 +41,7 @@ def _option(name: str, metavar: str, text: str) -> Any:
     return typer.Option(name, metavar=metavar, help=text, rich_help_panel="Fault", show_default=False)
 
 
-@graph_options(without=["validate"], steps=_STEPS, iterations=_ITERATIONS)
+@graph_options(without=["validate", "nodes"], steps=_STEPS, iterations=_ITERATIONS)
 def faults(
     graph: GraphOptions,
     names: Names = None,

@@ -99,7 +99,7 @@ def _write_drawing(kind: str, drawn: str, output: Path | None) -> None:
         raise InputError("--output", str(output), f"a file that can be written ({error.strerror})") from error
 
 
-@graph_options()
+@graph_options(without=["nodes"])
 def graph(
     graph: GraphOptions,
     kind: Annotated[

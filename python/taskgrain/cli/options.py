@@ -66,6 +66,8 @@ class GraphOptions:
     """What was given of the graph options, as text; the properties check it and raise `InputError`."""
 
     given: Mapping[str, Any]
+    quiet: bool = False
+    """Whether nothing is said of what a workload does not use."""
 
     @property
     def cores(self) -> tuple[int, ...]:
@@ -93,6 +95,15 @@ class GraphOptions:
                 raise
             raise InputError(error.field, error.value, f"{error.allowed}, or a time such as 20us") from None
 
+    @property
+    def workloads(self) -> tuple[Workload, ...]:
+        """The graph on each of a list of nodes. Raises `UsageError` for one that is there twice."""
+        listed = str(self.given.get("nodes", 1)).split(",")
+        if len(set(listed)) < len(listed):
+            raise UsageError(f"--nodes: {','.join(listed)} has a number twice")
+        each = (GraphOptions({**self.given, "nodes": one}, quiet=one != listed[0]) for one in listed)
+        return tuple(one.workload for one in each)
+
     @functools.cached_property
     def workload(self) -> Workload:
         """The graph without its steps and iterations. Warns, once, of what its pattern or kernel does not
@@ -112,8 +123,9 @@ class GraphOptions:
                 table[key] = str(Path(value).absolute())
         made = workload(table, len(self.cores), flag)
         check_steps(made, self.count("steps", 0), "--steps")
-        _warn(unused(made.pattern, self.given), f"pattern {made.pattern}")
-        _warn(unused_by_kernel(made["kernel"], self.given), f"kernel {made['kernel']}")
+        if not self.quiet:
+            _warn(unused(made.pattern, self.given), f"pattern {made.pattern}")
+            _warn(unused_by_kernel(made["kernel"], self.given), f"kernel {made['kernel']}")
         return made
 
 
@@ -249,6 +261,8 @@ class Measuring:
     folders: Systems = None
     env: Env = None
     launcher: Launcher = None
+    hosts: Annotated[Text, setting("hosts")] = None
+    hostfile: Annotated[Text, setting("hostfile")] = None
     as_json: Json = False
     dry_run: DryRun = False
     retry: Annotated[

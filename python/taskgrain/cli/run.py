@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +21,7 @@ from taskgrain.cli.options import (
     equipped,
     found_systems,
     graph_options,
+    setting,
     split_names,
 )
 from taskgrain.words import numbers, quantity
@@ -55,6 +57,8 @@ def run(
     folders: Systems = None,
     env: Env = None,
     launcher: Launcher = None,
+    hosts: Annotated[Text, setting("hosts")] = None,
+    hostfile: Annotated[Text, setting("hostfile")] = None,
     as_json: Json = False,
     dry_run: DryRun = False,
 ) -> None:
@@ -62,8 +66,12 @@ def run(
     from taskgrain.cli.dry_run import show_plan
     from taskgrain.cli.printer import print_json, printer
     from taskgrain.drive import catalogue
+    from taskgrain.machine import facts as machine
+    from taskgrain.measure import call, single
     from taskgrain.measure import dry_run as dry
-    from taskgrain.measure import single
+    from taskgrain.study.field import flag
+    from taskgrain.study.settings import Settings
+    from taskgrain.study.study import Study
     from taskgrain.study.workload import EMPTY
 
     chosen = equipped(catalogue.select(found_systems(folders, launcher), split_names(names)), env)
@@ -82,6 +90,9 @@ def run(
         isa=graph.isa,
         counters=counters,
     )
+    settings = Settings(hosts=hosts or "", hostfile=hostfile or "")
+    study = Study((), (graph.workload,), settings, settings_named=flag)
+    names_of = call.hosts_for(study, study.workloads)
     if dry_run:
         of_run = wanted.steps, wanted.iterations, wanted.isa
         show_plan(dry.run(chosen, wanted.workload, graph.cores, *of_run), as_json)
@@ -89,7 +100,12 @@ def run(
     dry.check(wanted.workload, wanted.steps, wanted.iterations, wanted.isa)
     outcomes: list[dict[str, Any]] = []
     refused = []  # by a system; what others did is shown all the same
-    with single.ReferenceRuns(graph.cores, wanted.isa) as reference:
+    with (
+        call.agents(names_of, chosen, graph.cores) as there,
+        single.ReferenceRuns(graph.cores, wanted.isa, there) as reference,
+    ):
+        for one in call.differences(call.facts_of(there, machine.of_host(machine.facts()))):
+            sys.stderr.write(f"taskgrain: note: {one}\n")
         for system in chosen:
             try:
                 outcomes.append(single.run(system, graph.cores, wanted, reference))

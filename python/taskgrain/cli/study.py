@@ -11,6 +11,7 @@ import typer
 
 from taskgrain.cli.options import Measuring, Text, equipped, measuring_options
 from taskgrain.machine.topology import choose_cores
+from taskgrain.study.field import flag
 from taskgrain.study.settings import SETTINGS
 from taskgrain.study.variables import suffix
 from taskgrain.words import numbers
@@ -50,11 +51,13 @@ def study(
         seconds = numbers.seconds(how.budget, "--budget", above=False)
         made = replace(made, settings=replace(made.settings, budget=seconds))
     named = made.settings_named("launcher")
-    if how.launcher is not None:
+    given = {"launcher": how.launcher, "hosts": how.hosts, "hostfile": how.hostfile}
+    over = {name: SETTINGS[name].read(one, flag(name)) for name, one in given.items() if one is not None}
+    if "launcher" in over:
         named = "--launcher"
-        made = replace(
-            made, settings=replace(made.settings, launcher=SETTINGS["launcher"].read(how.launcher, named))
-        )
+    if {"hosts", "hostfile"} & over.keys():  # either takes the place of both
+        over = {"hosts": "", "hostfile": "", **over}
+    made = replace(made, settings=replace(made.settings, **over))
     systems = catalogue.started_by(systems, made.settings.launcher, named)
     chosen = catalogue.select(systems, made.systems, f"{file}: systems", made.systems_named)
     chosen = [one.with_variables(env, suffix(env)) for one in chosen for env in made.env]

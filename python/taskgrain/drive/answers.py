@@ -171,6 +171,14 @@ def _binding(answer: Mapping[str, object]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(worker) for worker in value)
 
 
+def _bound(binding: Sequence[Sequence[int]], launch: Launch) -> tuple[Notice, ...]:
+    """What is odd about where the workers run, those of one node after those of another."""
+    each = len(binding) // launch.nodes
+    of = [one.cores for one in launch.on] or [launch.cores]
+    parts = (binding_warnings(binding[k * each :][:each], cores) for k, cores in enumerate(of))
+    return next(filter(None, parts), ())
+
+
 def binding_warnings(binding: Sequence[Sequence[int]], cores: Sequence[int]) -> tuple[Notice, ...]:
     """What is odd about where the workers run; empty if each has cores of its own among those asked for.
 
@@ -227,16 +235,16 @@ def ready(answer: Mapping[str, object], launch: Launch) -> Ready:
         cores=_came(_integer(answer, "cores", low=1), binding),
         binding=binding,
         raw=dict(answer),
-        warnings=binding_warnings(binding, launch.cores),
+        warnings=_bound(binding, launch),
         library=_text(answer, "library", ""),
     )
     if launch.ranks and "ranks" in answer and (joined := _integer(answer, "ranks")) != launch.ranks:
         raise _not_asked_for(launch, counted(launch.ranks, "rank"), counted(joined, "rank"), has)
-    asked = len(launch.cores)
-    if has.cores < 1 or (has.cores != asked and not launch.other_cores):
-        raise _not_asked_for(launch, counted(asked, "core"), counted(has.cores, "core"), has)
     if has.nodes != launch.nodes:
         raise _not_asked_for(launch, counted(launch.nodes, "node"), counted(has.nodes, "node"), has)
+    asked = launch.asked
+    if has.cores < 1 or (has.cores != asked and not launch.other_cores):
+        raise _not_asked_for(launch, counted(asked, "core"), counted(has.cores, "core"), has)
     return has
 
 
@@ -276,16 +284,16 @@ def result(
     waited = answer.get("waited", [])
     if not isinstance(waited, list) or len(waited) not in (0, repeats):
         raise _wrong("waited", waited, f"a list of {repeats} numbers")
-    most = 1.001 * max(len(launch.cores), has.cores)
+    most = 1.001 * max(launch.asked, has.cores)
     for one, lost in zip(seconds, waited, strict=False):
         if _number(lost, "waited") > most * one:
             raise _wrong("waited", lost, f"at most cores × seconds, here {most * one:.3g}")
     came = _came(_integer(answer, "cores", low=1, default=has.cores), binding)
     if came != has.cores and not again:
         raise _not_asked_for(launch, counted(has.cores, "core"), f"{came} in this run", has)
-    warnings = binding_warnings(binding, launch.cores)
-    if has.cores != len(launch.cores):
-        warnings = (notice("other_cores", cores=has.cores, asked=len(launch.cores)), *warnings)
+    warnings = _bound(binding, launch)
+    if has.cores != launch.asked:
+        warnings = (notice("other_cores", cores=has.cores, asked=launch.asked), *warnings)
     return RunResult(
         seconds=seconds,
         waited=tuple(map(float, waited)),

@@ -19,7 +19,7 @@ from taskgrain.drive import supervisor
 from taskgrain.machine.processes import cpu_seconds, descendants, runs
 from taskgrain.words.errors import InputError
 
-_MARK = "TASKGRAIN_TREE"
+MARK = "TASKGRAIN_TREE"
 """An environment variable by which the processes of a tree are found even if their supervisor was killed."""
 _KILLED_SECONDS = 60.0
 """For what was killed to be gone, on a busy machine."""
@@ -32,7 +32,9 @@ class Tree:
         self.process = process
         self.scratch = scratch
         """The folder that is TMPDIR for the command."""
-        self._mark = f"{_MARK}={mark}".encode()
+        self.mark = mark
+        """The value of `MARK` in the environment of its processes, on other hosts too."""
+        self._mark = f"{MARK}={mark}".encode()
         self._lifeline: int | None = lifeline
         self._begun, self._shared = time.time() - 1.0, list[bytes]()  # ahead of the kernel's coarse clock
 
@@ -153,7 +155,7 @@ def spawn(command: Sequence[str], env: Mapping[str, str], cores: Sequence[int] =
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env={**env, _MARK: mark, "TMPDIR": scratch, "HOME": _home(env.get("HOME", ""), scratch)},
+            env={**env, MARK: mark, "TMPDIR": scratch, "HOME": _home(env.get("HOME", ""), scratch)},
             bufsize=0,
             start_new_session=True,
             pass_fds=(lifeline_end,),

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 from taskgrain.drive import answers
 from taskgrain.drive.answers import Disturbed, DriverError, OutOfTime, Peak, Ready, RunResult
@@ -23,7 +23,7 @@ from taskgrain.drive.environment import passed
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.log import DriverLog
 from taskgrain.drive.process_tree import Tree, spawn
-from taskgrain.machine.busy import Busy, BusyWatch
+from taskgrain.machine.busy import Busy, BusyWatch, busiest
 from taskgrain.machine.memory import MemoryWatch
 from taskgrain.machine.processes import runs
 from taskgrain.machine.restrictions import restrictions
@@ -89,6 +89,15 @@ class _Reader(threading.Thread):
             self._log.write(line)
 
 
+class OtherHosts(Protocol):
+    """What a session needs of the other hosts (`drive.hosts`) if its driver has ranks on them."""
+
+    def go_on(self, mark: str, nodes: int, cores: int) -> None: ...
+    def busy(self, mark: str, nodes: int) -> Mapping[str, Busy]: ...
+    def stop(self, mark: str, nodes: int) -> None: ...
+    def kill(self, mark: str, nodes: int) -> None: ...
+
+
 class Session:
     """One driver. A context manager: what was started is gone at the end.
 
@@ -106,8 +115,10 @@ class Session:
         start_seconds: float = START_SECONDS,
         run_seconds: float = RUN_SECONDS,
         memory_bytes: int | None = None,
+        hosts: OtherHosts | None = None,
     ) -> None:
-        """`memory_bytes` that the driver's processes may hold together; None: `MemoryWatch` chooses."""
+        """`hosts` that a launch on several nodes needs. `memory_bytes` that the driver's processes may hold
+        together; None: `MemoryWatch` chooses."""
         self.name = name
         self.launch = launch
         self.ready: Ready | None = None
@@ -115,6 +126,7 @@ class Session:
         """What disturbed the last request."""
         self.time_left: Callable[[], float] = lambda: math.inf
         """Seconds from now until whatever is under way has to stop."""
+        self._hosts = hosts if launch.nodes > 1 else None
         self._log = DriverLog(log)
         self._start_seconds = launch.patience * start_seconds
         self._run_seconds = launch.patience * run_seconds
@@ -159,6 +171,8 @@ class Session:
     def start(self) -> Ready:
         """Starts the driver (again) and returns what it says of itself."""
         self.kill()
+        if self.launch.refused:
+            raise DriverError("unsupported", self.launch.refused)
         self._memory = MemoryWatch(self._memory_bytes)
         environment = passed(os.environ, self.launch.withholds) | dict(self.launch.env)
         environment["TASKGRAIN_CORES"] = ",".join(map(str, self.launch.cores))
@@ -258,6 +272,10 @@ class Session:
         answer = self._ask(request, "peak", number, self._patience(seconds))
         return self._checked(lambda: answers.peak(answer, number, has.cores))
 
+    def ask(self, request: Mapping[str, object], event: str, seconds: float) -> dict[str, object]:
+        """A request that is none of a driver's, answered with `event` within some seconds."""
+        return self._ask(request, event, None, seconds)
+
     def log_tail(self) -> str:
         """What the driver printed last. To be asked when it has failed: it takes a moment."""
         if self._tree is not None:
@@ -268,12 +286,16 @@ class Session:
         """Takes the idle driver's processes off the cores, where spinning ones would disturb others."""
         if self._tree is not None and self.launch.park and not self._parked:
             self._tree.stop()
+            if self._hosts:
+                self._hosts.stop(self._tree.mark, self.launch.nodes)
             self._parked = True
 
     def resume(self) -> None:
         """Undoes `park`; a request does it by itself."""
         if self._tree is not None and self._parked:
             self._tree.go_on()
+            if self._hosts:
+                self._hosts.go_on(self._tree.mark, self.launch.nodes, len(self.launch.cores))
             self._parked = False
 
     def close(self) -> None:
@@ -295,6 +317,8 @@ class Session:
         self.ready, self._parked = None, False
         if tree is None:
             return None
+        if self._hosts:
+            self._hosts.kill(tree.mark, self.launch.nodes)
         code = tree.kill()
         for reader in self._readers:
             with contextlib.suppress(RuntimeError):  # an interrupt of the start came before the thread's own
@@ -325,7 +349,10 @@ class Session:
         if self._tree is None:
             raise DriverError("crash", "the driver is not running", self._log.tail())
         self.resume()
-        watch = BusyWatch(self.launch.cores, self.pids())
+        mark, nodes = self._tree.mark, self.launch.nodes
+        if self._hosts:
+            self._hosts.go_on(mark, nodes, len(self.launch.cores))
+        watch = BusyWatch(self.launch.cores, self.pids()) if self.launch.cores else None
         begin = time.perf_counter()
 
         def time_left() -> float:
@@ -343,7 +370,10 @@ class Session:
                 raise DriverError(
                     "protocol", f"answered {request['op']} with event {answer['event']!r}, not {event!r}"
                 )
-            self.busy = watch.end(self.pids())
+            if watch:
+                self.busy = watch.end(self.pids())
+            if self._hosts:
+                self.busy = busiest([self.busy, *self._hosts.busy(mark, nodes).values()])
             return answer
         except DriverError as error:
             self._fail(error)

@@ -13,12 +13,15 @@ from pathlib import Path
 from taskgrain.drive.environment import FAMILIES, stored
 from taskgrain.drive.launch import mpirun
 from taskgrain.drive.launch.launch import Launch
-from taskgrain.drive.launch.launcher import Launcher, Ranks
-from taskgrain.drive.launch.local import fill
+from taskgrain.drive.launch.launcher import Launcher, Node, Ranks
+from taskgrain.drive.launch.local import fill, names_in
 from taskgrain.drive.launch.registry import LAUNCHERS, MPIS
+from taskgrain.drive.process_tree import MARK
 from taskgrain.machine.restrictions import network_fault
 
 _SOCKETS = ("TCP", "gRPC")
+_EVERYWHERE = ("LD_LIBRARY_PATH",)
+"""Variables of the shell that ranks on other hosts get."""
 REFERENCE = "taskgrain-reference"
 """The program that measures the kernel alone on the cores."""
 
@@ -151,16 +154,30 @@ class System:
         given = [f" --env {shlex.quote(f'{name}={value}')}" for name, value in stored(self.given).items()]
         return f"{folder}--system {self.plain}{''.join(given)}"
 
-    def launch(self, cores: Sequence[int]) -> Launch:
-        """The command that starts the driver on (the first it can use of) the processors `cores`."""
+    @property
+    def one_node(self) -> str:
+        """Why it cannot run on several nodes; empty if it can."""
+        if not self.distributed:
+            return "is not distributed: it runs on one node"
+        if not self.ranks:
+            return "starts its processes itself, so far on one node alone"
+        return "is measured against its own reference, which runs on one node" if self.reference else ""
+
+    def launch(self, cores: Sequence[int], on: Sequence[Node] = ()) -> Launch:
+        """The command that starts the driver on (the first it can use of) the processors `cores`; or `on`
+        several nodes, of which each has its own."""
         used = self.cores_of(cores)
         command = tuple(fill(word, self.folder, used) for word in self.command)
         ranks, variables = mpirun.ranks(command), mpirun.environment(command)
         launcher = self.started_by
         if launcher:
-            ranks = len(used) if self.ranks == "core" else 1
-            asked = Ranks(ranks, per_node=ranks, cores=1 if self.ranks == "core" else len(used), mpi=self.mpi)
-            command, variables = launcher.start(asked, command)
+            each, its = (len(used), 1) if self.ranks == "core" else (1, len(used))
+            ranks = max(1, len(on)) * each
+            names = (*self.env, *self.given, *filter(os.environ.get, _EVERYWHERE), MARK, "TASKGRAIN_CORES")
+            asked = Ranks(
+                ranks, each, its, self.mpi, tuple(one.name for one in on), tuple(dict.fromkeys(names))
+            )
+            command, variables = launcher.start(asked, self._on_own_cores(command, used, on))
         return Launch(
             command=command,
             env={
@@ -170,6 +187,8 @@ class System:
             },
             cores=used,
             ranks=ranks,
+            on=tuple(on),
+            refused=self.one_node if on else "",
             park=self.park,
             simulated=self.simulated,
             patience=self.patience,
@@ -177,6 +196,25 @@ class System:
             other_cores=self.other_cores,
             by=launcher.name if launcher else "",
         )
+
+    def _on_own_cores(
+        self, command: tuple[str, ...], cores: Sequence[int], on: Sequence[Node]
+    ) -> tuple[str, ...]:
+        """The command, which on each node uses the processors of that node, as variables tell it."""
+        cases = ""
+        for one in on:
+            if (own := self.cores_of(one.cores)) != cores:
+                words = shlex.join(f"{name}={value}" for name, value in self._variables(own).items())
+                cases += f"{shlex.quote(one.host)}) export {words};; "
+        script = f'case $(uname -n) in {cases}esac; exec "$@"'
+        return ("sh", "-c", script, "sh", *command) if cases else command
+
+    def _variables(self, cores: Sequence[int]) -> dict[str, str]:
+        """Those that depend on the processors that a node's ranks use."""
+        own = {name: word for name, word in self.env.items() if names_in(word) and name not in self.given}
+        return {"TASKGRAIN_CORES": ",".join(map(str, cores))} | {
+            name: fill(word, self.folder, cores) for name, word in own.items()
+        }
 
     def reference_launch(self, cores: Sequence[int]) -> Launch:
         """The command that starts `reference`.

@@ -101,6 +101,18 @@ class Busy:
     """Seconds for which the quota of the control group stopped threads, all together."""
 
 
+def busiest(hosts: Sequence[Busy]) -> Busy:
+    """What was counted on several hosts: the largest share of any, and the sum of what is no share."""
+    joules = [one.joules for one in hosts]
+    return Busy(
+        max(one.share for one in hosts),
+        max(one.steal for one in hosts),
+        sum(one.switches for one in hosts),
+        None if None in joules else sum(filter(None, joules)),
+        sum(one.throttled for one in hosts),
+    )
+
+
 @dataclass(frozen=True)
 class _Reading:
     wall: float

@@ -144,6 +144,13 @@ def fingerprint(found: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(deciding).encode()).hexdigest()[:16]
 
 
+def of_host(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of the `facts` that are stored of each of several hosts, and compared between them."""
+    cpu, governor = found["cpu"], found["cpu"]["frequency"].get("governor")
+    own = {"host": found["host"], "machine": fingerprint(found), "cpu": cpu["model"]}
+    return own | {"kernel": found["kernel"], "governor": governor}
+
+
 def boot_id() -> str:
     """What tells this boot of the machine from others; empty where the kernel does not say."""
     return read_text(Path("/proc/sys/kernel/random/boot_id"))

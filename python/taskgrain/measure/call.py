@@ -6,20 +6,26 @@ import contextlib
 import json
 import os
 import secrets
+import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
 from taskgrain.drive import environment
+from taskgrain.drive.answers import DriverError
 from taskgrain.drive.builds import Builds
 from taskgrain.drive.catalogue import package_folder
+from taskgrain.drive.hosts import Hosts, ReferenceOnHosts
 from taskgrain.drive.launch.launch import Launch
+from taskgrain.drive.launch.launcher import Node, Ranks
+from taskgrain.drive.launch.openmpi import OPENMPI
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import REFERENCE, System
 from taskgrain.machine import facts as machine
+from taskgrain.machine import hosts as machine_hosts
 from taskgrain.machine.topology import kinds_of
 from taskgrain.measure import progress
 from taskgrain.measure.driver import DriverName
@@ -32,13 +38,14 @@ from taskgrain.results import ranking
 from taskgrain.results.builds import Choice, Placed, placed
 from taskgrain.results.cell import Cell as StoredCell
 from taskgrain.results.cell import cells as of_lines
-from taskgrain.results.lines import Build, FailureLine, SessionLine
+from taskgrain.results.lines import Build, FailureLine, Host, SessionLine
 from taskgrain.results.store import Store
 from taskgrain.study.settings import Settings, with_new_keys
 from taskgrain.study.study import Study, check_steps
 from taskgrain.study.workload import Cell, Workload
-from taskgrain.words.errors import Interrupted, UsageError
+from taskgrain.words.errors import Interrupted, TaskgrainError, UsageError
 from taskgrain.words.interrupts import interruptible
+from taskgrain.words.quantity import counted
 
 Fields = Mapping[str, Any]
 REFERENCE_VARIABLE = "TASKGRAIN_REFERENCE"
@@ -100,6 +107,33 @@ def checked_cells(study: Study, systems: Sequence[System], cores: int) -> list[C
     return cells
 
 
+def hosts_for(study: Study, workloads: Iterable[Workload]) -> tuple[str, ...]:
+    """Returns the names of the hosts that workloads need; none if each is for one node. Raises `UsageError`
+    if there are too few."""
+    largest = max(workloads, key=lambda one: one.nodes)
+    if largest.nodes == 1:
+        return ()
+    settings, named = study.settings, study.settings_named
+    found = machine_hosts.hosts(settings.hosts, settings.hostfile, named)
+    if largest.nodes > len(found):
+        there = f"{counted(len(found), 'host')} known: {', '.join(found)}"
+        raise UsageError(study.complaint(largest, f"nodes: {largest.nodes} are asked for, with {there}"))
+    return found[: largest.nodes]
+
+
+def agents(names: Sequence[str], systems: Sequence[System], cores: Sequence[int]) -> Hosts:
+    """Returns the hosts, with what starts an agent on each of the others: the first system's launcher."""
+    launcher = next((one.started_by for one in systems if one.started_by), OPENMPI)
+    program = reference_launch(cores).command[0]
+
+    def launch(name: str) -> Launch:
+        agent = [sys.executable, "-m", "taskgrain.drive.host_agent", program, str(len(cores))]
+        command, variables = launcher.start(Ranks(1, 1, len(cores), hosts=(name,)), agent)
+        return Launch(command, variables, (), park=False, other_cores=True)
+
+    return Hosts(names, cores, launch)
+
+
 def measure(
     study: Study,
     systems: Sequence[System],
@@ -124,23 +158,29 @@ def measure(
     `TaskgrainError`, above all `UsageError`.
     """
     cells = checked_cells(study, systems, len(cores))
-    counts = dict.fromkeys([0, *(cell.workload.cores for cell in cells)])
-    launches = {
-        DriverName(name, n): one
-        for n in counts
-        for name, one in _launches(systems, cores[: n or None]).items()
-    }
+    names = hosts_for(study, (cell.workload for cell in cells))
+    counts = dict.fromkeys([(0, 1), *((cell.workload.cores, cell.workload.nodes) for cell in cells)])
     with contextlib.ExitStack() as stack:
+        facts = machine.facts(dict.fromkeys(name for one in systems for name in one.versions))
+        hosts = stack.enter_context(agents(names, systems, cores))
+        told = facts_of(hosts, machine.of_host(facts))
+        launches = {
+            DriverName(name, n, nodes): one
+            for n, nodes in counts
+            for name, one in _launches(
+                systems, cores[: n or None], hosts.nodes(nodes, n or len(cores))
+            ).items()
+        }
         folder = output or Path(stack.enter_context(_thrown_away()))
         table = study.table(plain(systems), len(cores))
-        packages = dict.fromkeys(name for one in systems for name in one.versions)
-        facts = machine.facts(packages)
-        own = session(systems, cores, facts)
+        own = replace(session(systems, cores, facts), hosts=told)
         store = stack.enter_context(Store(folder, table, facts, completed, own, other_builds))
 
         def make_driver(name: DriverName) -> Session:
-            log = f"{name.system}-{name.cores}-cores" if name.cores else name.system
-            return Session(name.system, launches[name], store.logs / f"{log}.log")
+            log = store.logs / f"{'-'.join((name.system, *name.places)).replace(' ', '-')}.log"
+            if name.system == REFERENCE and name.nodes > 1:
+                return ReferenceOnHosts(name.system, launches[name], log, hosts, name.nodes)
+            return Session(name.system, launches[name], log, hosts=hosts)
 
         plan = Plan(
             cells=cells,
@@ -152,8 +192,11 @@ def measure(
             experiment=experiment,
             judge=judge,
             cores=cores,
+            hosts=names,
             commands=commands,
         )
+        for said in differences(own.hosts):
+            plan.reporter.note(said)
         stored = _known(store.history, cells)
         if not retry and _spent(store, stored.cells, study.settings.budget):
             for warning in store.warnings:
@@ -222,9 +265,33 @@ def _compared(cells: Sequence[StoredCell]) -> bool:
     return bool(others or not known) and all(a is b or a.ratio_to(b.name) for a in known for b in others)
 
 
-def _launches(systems: Sequence[System], cores: Sequence[int]) -> dict[str, Launch]:
-    """Returns how to start the systems and their references, by name. Raises `UsageError` if it cannot be."""
-    found = {one.name: one.launch(cores) for one in systems} | {REFERENCE: reference_launch(cores)}
+def facts_of(hosts: Hosts, own: Mapping[str, Any]) -> tuple[Host, ...]:
+    """Returns a line for each of several hosts; none if there is one.
+
+    Raises `TaskgrainError` if one cannot be reached.
+    """
+    try:
+        others = hosts.facts()
+    except DriverError as error:
+        raise TaskgrainError(f"{error.message}\n{error.log_tail}".strip()) from None
+    every = {hosts.names[0]: own, **others} if others else {}
+    return tuple(Host(**{**facts, "host": name}) for name, facts in every.items())
+
+
+def differences(hosts: Sequence[Host]) -> Iterator[str]:
+    """A line for each host that is not as the first, with what differs."""
+    own = vars(hosts[0]) if hosts else {}
+    for one in hosts[1:]:
+        odd = [key for key, value in vars(one).items() if key != "host" and value != own[key]]
+        if odd:
+            told = (f"{key} {getattr(one, key)} (here {own[key]})" for key in odd)
+            yield f"host {one.host}: {', '.join(told)}"
+
+
+def _launches(systems: Sequence[System], cores: Sequence[int], on: Sequence[Node]) -> dict[str, Launch]:
+    """Returns how to start the systems and their references, by name, on this host or on several. Raises
+    `UsageError` if it cannot be."""
+    found = {one.name: one.launch(cores, on) for one in systems} | {REFERENCE: reference_launch(cores)}
     for one in systems:
         if one.reference:
             launch = one.reference_launch(cores)

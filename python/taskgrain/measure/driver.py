@@ -11,13 +11,21 @@ from taskgrain.words.quantity import counted
 
 
 class DriverName(NamedTuple):
-    """Names the driver of a system, or a reference, on so many of the study's cores; 0: on all."""
+    """Names the driver of a system, or a reference, on so many nodes, and cores of each; 0: on all of the
+    study's."""
 
     system: str
     cores: int = 0
+    nodes: int = 1
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """In words, what is not as for others."""
+        nodes = (counted(self.nodes, "node"),) if self.nodes > 1 else ()
+        return (*nodes, *((counted(self.cores, "core"),) if self.cores else ()))
 
     def __str__(self) -> str:
-        return f"{self.system} on {counted(self.cores, 'core')}" if self.cores else self.system
+        return f"{self.system} on {', '.join(self.places)}" if self.places else self.system
 
 
 class Driver(Protocol):

@@ -9,7 +9,7 @@ from typing import Any
 from taskgrain._core import InvalidSpec, Run, Unsupported
 from taskgrain.drive.environment import stored
 from taskgrain.drive.system import System
-from taskgrain.measure.call import checked_cells
+from taskgrain.measure.call import checked_cells, hosts_for
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.rounds import LONGER, LONGER_ROUNDS
 from taskgrain.measure.experiments.table import experiment_named
@@ -35,8 +35,10 @@ def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan
     settings = CellSettings.of(study.settings)
     experiment = experiment_named(study.settings.experiment, study.settings_named("experiment"))
     plan = _plan(systems, cores)
-    for cell in checked_cells(study, systems, len(cores)):
-        seconds = cell_seconds(cell.workload, experiment, settings, cell.workload.cores or len(cores))
+    cells = checked_cells(study, systems, len(cores))
+    hosts_for(study, (cell.workload for cell in cells))
+    for cell in cells:
+        seconds = cell_seconds(cell.workload, experiment, settings, cell.workload.cores_of_all(len(cores)))
         plan["cells"].append({"cell": cell.name, "seconds": seconds})
     return plan | {
         "seconds": sum(cell["seconds"] for cell in plan["cells"]),

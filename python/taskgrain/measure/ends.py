@@ -48,7 +48,7 @@ class Ends:
     def processors(self, state: CellState) -> int:
         """Counts the processors of the reference that the system occupies: cores, or GPUs."""
         ready = self._drivers.ready.get(state.driver)
-        cores = ready.cores if ready else state.driver.cores or self._plan.settings.cores
+        cores = ready.cores if ready else state.cell.workload.cores_of_all(self._plan.settings.cores)
         return min(cores, self._record.processors(state.kernel) or cores)
 
     def driver_failed(self, state: CellState, error: DriverError) -> None:

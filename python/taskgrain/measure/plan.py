@@ -33,6 +33,8 @@ class Plan:
     judge: Callable[[Sequence[CellState]], None] | None = None
     """Gets all cells of a workload after each of its rounds, and may end their experiments."""
     cores: Sequence[int] = ()
-    """The processors that are measured on."""
+    """The processors that are measured on, of each node."""
+    hosts: Sequence[str] = ()
+    """The names of the nodes, if there are several."""
     commands: bool = True
     """A command can measure a cell by itself, so that its first line names it."""

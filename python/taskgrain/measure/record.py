@@ -42,8 +42,8 @@ class CellState:
 
     def __init__(self, cell: Cell, experiment: Experiment, reference: str) -> None:
         self.cell = cell
-        self.driver = DriverName(cell.system, cell.workload.cores)
-        self.kernel: ReferenceKey = (reference, *cell.workload.reference().values(), cell.workload.cores)
+        self.driver = DriverName(cell.system, cell.workload.cores, cell.workload.nodes)
+        self.kernel: ReferenceKey = (reference, *cell.workload.reference().values(), *self.driver[:0:-1])
         self.stored = stored.Cell(cell.name)
         """The cell as everybody reads it who opens the folder."""
         self._retried: FailureLine | None = None
@@ -201,12 +201,16 @@ class Record:
     def processors(self, kernel: ReferenceKey) -> int | None:
         """Counts the processors that a reference measures; None of others than the cores until measured."""
         rates = self._rates.get(kernel)
-        own = kernel[-1] or self._cores
+        own = self._cores_of_all(kernel)
         return own if kernel[0] == REFERENCE else None if rates is None else rates.shape[1]
 
     def reference(self, kernel: ReferenceKey) -> NDArray[np.float64]:
         """Work per second of the kernel alone [measurements x processors]; none yet is an empty table."""
-        return self._rates.get(kernel, np.empty((0, kernel[-1] or self._cores)))
+        return self._rates.get(kernel, np.empty((0, self._cores_of_all(kernel))))
+
+    def _cores_of_all(self, kernel: ReferenceKey) -> int:
+        nodes, cores = kernel[-2:]
+        return int(nodes) * (cores or self._cores)
 
     @property
     def elapsed(self) -> float:

@@ -71,4 +71,4 @@ class References:
 
 
 def _name(key: ReferenceKey) -> DriverName:
-    return DriverName(str(key[0]), key[-1])
+    return DriverName(str(key[0]), key[-1], key[-2])

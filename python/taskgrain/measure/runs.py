@@ -69,7 +69,8 @@ class Runs:
         needed, tasks, left = state.likely_seconds(request), _tasks(state, request), self._budget.time_left()
         if needed is None and not system.reference:  # which may stand for processors quicker than cores
             repeats, left = request.repeats + request.warmup, self._budget.left()
-            needed = least_seconds(tasks * repeats, state.driver.cores or self._plan.settings.cores)
+            cores = state.cell.workload.cores_of_all(self._plan.settings.cores)
+            needed = least_seconds(tasks * repeats, cores)
         if needed is not None and needed > left:
             budget = self._budget.seconds
             state.cut = notice("run_beyond_budget", tasks=tasks, needed=float(f"{needed:.2g}"), budget=budget)

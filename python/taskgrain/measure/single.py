@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from taskgrain.drive.answers import DriverError, Ready, RunResult
 from taskgrain.drive.environment import stored
+from taskgrain.drive.hosts import Hosts, ReferenceOnHosts
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import REFERENCE, System
 from taskgrain.estimate.efficiency import of_repeats
@@ -55,8 +56,9 @@ class ReferenceRuns:
     """Runs of the kernel without tasks, beside a configuration. A context manager: it starts each reference
     when it is first asked, and ends all."""
 
-    def __init__(self, cores: Sequence[int], isa: str) -> None:
-        self._cores, self._isa = cores, isa
+    def __init__(self, cores: Sequence[int], isa: str, hosts: Hosts | None = None) -> None:
+        """It measures on each of several `hosts` at once."""
+        self._cores, self._isa, self.hosts = cores, isa, hosts
         self._sessions: dict[str, Session] = {}
         self._iterations: dict[tuple[str, Workload, float], int] = {}
 
@@ -108,7 +110,12 @@ class ReferenceRuns:
         if name not in self._sessions:
             own = name != REFERENCE
             launch = system.reference_launch(self._cores) if own else reference_launch(self._cores)
-            self._sessions[name] = Session(name, launch)
+            several = self.hosts if self.hosts and len(self.hosts.names) > 1 else None
+            self._sessions[name] = (
+                ReferenceOnHosts(name, launch, None, several, len(several.names))
+                if several
+                else Session(name, launch)
+            )
         session = self._sessions[name]
         if not session.alive:
             session.start()
@@ -122,8 +129,10 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, reference: Referen
     outcome |= {"steps": wanted.steps, "iterations": wanted.iterations, "warmup": wanted.warmup}
     outcome |= {"asked_seconds": wanted.task_seconds}
     outcome |= {"env": stored(system.given)} if system.given else {}
+    hosts = reference.hosts
+    launch = system.launch(cores, hosts.nodes(len(hosts.names), len(cores)) if hosts and hosts.names else ())
     try:
-        with Session(system.name, system.launch(cores)) as session:
+        with Session(system.name, launch, hosts=hosts) as session:
             ready = session.start()
             iterations = _iterations(system, session, wanted, reference)
             outcome |= {"iterations": iterations}

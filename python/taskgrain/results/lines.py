@@ -30,7 +30,8 @@ Kind = Literal["text", "integer", "number", "flag", "table"]
 Warning = Mapping[str, Any] | str
 """A code with its values; older versions wrote a sentence."""
 ReferenceKey = tuple[Any, ...]
-"""What tells references apart: the program, and the values of `OF_A_REFERENCE`; the last are its cores."""
+"""What tells references apart: the program, and the values of `OF_A_REFERENCE`; the last are its nodes, and
+the cores of each."""
 _Read = Callable[[Any], Any]
 
 _KINDS: dict[_Read, Kind] = {
@@ -55,8 +56,13 @@ _TYPES: dict[str, _Read] = {
 }
 WORKLOAD: dict[str, _Read] = {name: _TYPES.get(one.type, values.text) for name, one in FIELDS.items()}
 """How the fields of a workload are read."""
-OF_A_REFERENCE = ("kernel", *(name for name in Workload("", 0).reference() if name != "name"), "cores")
-"""The fields of a workload that say what the kernel does alone, and on how many cores at once."""
+OF_A_REFERENCE = (
+    "kernel",
+    *(name for name in Workload("", 0).reference() if name != "name"),
+    "nodes",
+    "cores",
+)
+"""The fields of a workload that say what the kernel does alone, and on how many nodes and cores at once."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +175,17 @@ class Build:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Host:
+    """One of several hosts that a session measures on."""
+
+    host: str | None = _text("name of the host")
+    machine: str | None = _text("hash of what decides how fast it is")
+    cpu: str | None = _text("model of its processors")
+    kernel: str | None = _text("version of its kernel")
+    governor: str | None = _text("frequency governor of its first processor")
+
+
+@dataclass(frozen=True, kw_only=True)
 class SessionLine(Line):
     """One call that measures: all lines up to the next such line are of it.
 
@@ -188,6 +205,9 @@ class SessionLine(Line):
     governor: str | None = _text("frequency governor of its first processor")
     limit: float | None = _field(values.positive, "cores that the quota of the control group allows")
     cores: tuple[int, ...] = _field(values.integer, "processors that are measured on", listed=True)
+    hosts: tuple[Host, ...] = _field(
+        _table, "the hosts, this one first, if there are several", listed=True, made=Host
+    )
     kinds: tuple[str, ...] = _field(
         values.text, "kind of each core, where the machine has several", listed=True
     )
@@ -523,7 +543,7 @@ def _plain(value: object) -> object:
     """A value of a line as JSON has it."""
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
-    if isinstance(value, CurvePoint | Build):
+    if isinstance(value, CurvePoint | Build | Host):
         owner: type = type(value)
         known = {name: (getattr(value, name), one.always) for name, one in fields(owner).items()}
         return {name: found for name, (found, always) in known.items() if found is not None or always}

@@ -25,7 +25,7 @@ from taskgrain.results.parse import from_json
 from taskgrain.words.errors import InputError, OutputError, UsageError, reason, unwritable
 
 _SYNC_SECONDS = 5.0
-_MAY_DIFFER = ("budget", "systems_folders")
+_MAY_DIFFER = ("budget", "systems_folders", "hosts", "hostfile")
 """Fields of a study that do not change what is measured, only for how long and from where."""
 
 

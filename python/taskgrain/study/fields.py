@@ -37,16 +37,29 @@ CORE: dict[str, Field] = {one.name: one for one in map(_of_core, _core.fields())
 """Every field of a graph and its kernel."""
 OF_A_RUN = ("steps", "iterations")
 """Fields of the core that say how large a run is, not what the workload is."""
-OF_THE_HARNESS = ("cores", "graphs")
+OF_THE_HARNESS = ("nodes", "cores", "graphs")
 """Fields of a workload that no graph of a request has."""
 _TASKS_PER_CORE = Field(
-    "tasks_per_core", "integer", 1, "Points of a step for each core, instead of the width", low=1, high=2**40
+    "tasks_per_core",
+    "integer",
+    1,
+    "Points of a step for each core of each node, instead of the width",
+    low=1,
+    high=2**40,
+)
+_NODES = Field(
+    "nodes",
+    "integer",
+    1,
+    "Nodes that the workload is measured on, the first of the hosts",
+    low=1,
+    high=100_000,
 )
 _CORES = Field(
     "cores",
     "integer",
     0,
-    "Cores that the workload is measured on; 0: all of the study's",
+    "Cores of each node that the workload is measured on; 0: all of the study's",
     stored_as="asked_cores",
 )
 _LIKE = Field(
@@ -75,7 +88,7 @@ _KERNEL = next(number for number, one in enumerate(_OWN) if one.of_kernel)
 GIVEN: dict[str, Field] = {
     one.name: one
     for one in (
-        *(_OWN[0], _LIKE, _OWN[1], _TASKS_PER_CORE, _CORES, _OWN[2], _NEIGHBOURS),
+        *(_OWN[0], _LIKE, _OWN[1], _TASKS_PER_CORE, _NODES, _CORES, _OWN[2], _NEIGHBOURS),
         *_OWN[3:_KERNEL],
         _GRAPHS,
         *_OWN[_KERNEL:],
@@ -86,10 +99,10 @@ GIVEN: dict[str, Field] = {
 
 def _named() -> dict[str, Field]:
     """Pattern and what shapes it, then how large it is, as in `nearest/radix=5/width=16/graphs=4`."""
-    elsewhere = ("like", "width", "tasks_per_core", "cores", "neighbours", "graphs")
+    elsewhere = ("like", "width", "tasks_per_core", "nodes", "cores", "neighbours", "graphs")
     own = [one for one in GIVEN.values() if one.name not in elsewhere]
     place = next(number for number, one in enumerate(own) if one.name == "output_bytes")
-    return {one.name: one for one in (*own[:place], GIVEN["width"], _CORES, _GRAPHS, *own[place:])}
+    return {one.name: one for one in (*own[:place], GIVEN["width"], _NODES, _CORES, _GRAPHS, *own[place:])}
 
 
 WORKLOAD: dict[str, Field] = _named()

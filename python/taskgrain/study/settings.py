@@ -24,7 +24,7 @@ class Settings:
     """How a study measures; what `study.toml` holds beside the workloads. `SETTINGS` has it as a table."""
 
     cores: int = _setting(
-        "integer", 0, "Cores to use; 0: all physical ones of the fastest kind, within the quota"
+        "integer", 0, "Cores to use of each node; 0: all physical ones of the fastest kind, within the quota"
     )
     threshold: float = _setting(
         "number", 0.5, "The efficiency whose granularity is METG", high=1, above=True, below=True
@@ -72,6 +72,13 @@ class Settings:
         "What starts the ranks of MPI programs; auto: the launcher of the MPI that each is built for",
         choices=("auto", "openmpi", "mpich", "slurm", "flux", "pbs", "lsf"),
     )
+    hosts: str = _setting(
+        "name",
+        "",
+        "Names of the hosts, with commas between, that nodes are taken from, this host first; those "
+        "of the job, unless given",
+    )
+    hostfile: str = _setting("name", "", "A file that names the hosts, one a line, instead of `hosts`")
 
     @property
     def task_seconds(self) -> tuple[float, ...]:

@@ -51,9 +51,9 @@ STUDY_KEYS = tuple(
 def workload(table: Mapping[str, Any], cores: int, named: Named) -> Workload:
     """A workload from one value a field; `named` makes of a field what a bad value is reported as.
 
-    `width` or `tasks_per_core`, which is multiplied by the workload's cores, or by `cores`, all that there
-    are; one task a core if neither is there. `like` adds what a preset says, and `neighbours` stands for a
-    radix that is one more.
+    `width` or `tasks_per_core`, which is multiplied by the workload's nodes and their cores, or by `cores`,
+    all that a node has; one task a core if neither is there. `like` adds what a preset says, and `neighbours`
+    stands for a radix that is one more.
     """
     _refuse_rivals(table, named)
     values = {key: GIVEN[key].read(value, named(key)) for key, value in table.items()}
@@ -63,10 +63,10 @@ def workload(table: Mapping[str, Any], cores: int, named: Named) -> Workload:
         raise UsageError(f"{named('pattern')}: is missing; give the name of a pattern")
     own = values.get("cores") or cores
     if own > cores:
-        raise InputError(named("cores"), own, f"1 to {cores}, what there are (0: all of them)")
+        raise InputError(named("cores"), own, f"1 to {cores}, what there are of a node (0: all of them)")
     asked = next((key for key in ("width", "tasks_per_core") if key in values), "")
     per_core = values.pop("tasks_per_core", 1)
-    values.setdefault("width", own * per_core)
+    values.setdefault("width", values.get("nodes", 1) * own * per_core)
     if "neighbours" in values:
         values["radix"] = _radix(values.pop("neighbours"), values, named("neighbours"))
     if values.get("dag") and not values.get("dag_hash"):
@@ -240,8 +240,7 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
                 raise UsageError(f"{named('')}: {new.name} names two workloads; rename one of the files")
             made[new] = named
             taken.add(new.name)
-    same = all(one.cores in (0, cores) for one in made)
-    exclude = tuple(_rule(rule, cores, same, given, n) for n, rule in enumerate(rules))
+    exclude = tuple(_rule(rule, cores, made, given, n) for n, rule in enumerate(rules))
     systems_named = tuple(given.value("systems", *([n] if listed else [])) for n in range(len(names)))
     return Study(tuple(names), tuple(made), settings, exclude, title, env, made, systems_named, given.value)
 
@@ -342,22 +341,21 @@ def _named(given: Document, at: Keys, places: Mapping[str, Keys], name: str) -> 
     return given.value(*places.get(name, own))
 
 
-def _rule(lists: _Lists, cores: int, same: bool, given: Document, place: int) -> Mapping[str, Sequence[Any]]:
-    """A rule of `exclude`, with `width` for `tasks_per_core`, and `radix` for `neighbours`.
-
-    `same` says that all workloads have the same cores.
-    """
+def _rule(
+    lists: _Lists, cores: int, made: Collection[Workload], given: Document, place: int
+) -> Mapping[str, Sequence[Any]]:
+    """A rule of `exclude`, with `width` for `tasks_per_core`, and `radix` for `neighbours`."""
     rule = {key: [one.value for one in values] for key, values in lists.items()}
     own = rule.get("cores", [])
     if cores in own:  # which a workload without a number has, too
         rule["cores"] = list(dict.fromkeys([*own, 0]))
     if "tasks_per_core" in rule:
-        if len(own) == 1:
-            cores = own[0] or cores
-        elif not same:
+        others = {key: values for key, values in rule.items() if key in ("nodes", "cores")}
+        counts = {one.cores_of_all(cores) for one in made if _matches("", "", one, others)}
+        if len(counts) > 1:
             named = given.value("exclude", place, "tasks_per_core")
             raise UsageError(f"{named}: is another width for each number of cores; give one of cores too")
-        rule["width"] = [cores * each for each in rule.pop("tasks_per_core")]
+        rule["width"] = [count * each for each in rule.pop("tasks_per_core") for count in counts]
     if "neighbours" in rule:
         rule["radix"] = [each + 1 for each in rule.pop("neighbours")]
     return rule

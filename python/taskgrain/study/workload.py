@@ -57,8 +57,16 @@ class Workload:
 
     @property
     def cores(self) -> int:
-        """That it is measured on; 0 stands for all of the study's."""
+        """Of each node that it is measured on; 0 stands for all of the study's."""
         return int(self["cores"])
+
+    @property
+    def nodes(self) -> int:
+        return int(self["nodes"])
+
+    def cores_of_all(self, cores: int) -> int:
+        """The cores of all its nodes together; the study has so many `cores` of each."""
+        return self.nodes * (self.cores or cores)
 
     @property
     def graphs(self) -> int:

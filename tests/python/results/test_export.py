@@ -245,7 +245,11 @@ def test_standard_output(tmp_path: Path, capsysbinary: pytest.CaptureFixture[byt
     write(MEASURED, "cells", "parquet", None)
     assert pl.read_parquet(io.BytesIO(capsysbinary.readouterr().out)).equals(frame(MEASURED, "cells"))
     write(MEASURED, "cells", None, None)
-    assert capsysbinary.readouterr().out.decode().startswith("cell,system,pattern,width,asked_cores,radix,")
+    assert (
+        capsysbinary.readouterr()
+        .out.decode()
+        .startswith("cell,system,pattern,width,nodes,asked_cores,radix,")
+    )
 
 
 def test_the_example_of_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from taskgrain.results.lines import (
     Build,
     CellLine,
     CurvePoint,
+    Host,
     Line,
     ReferenceLine,
     RejectedLine,
@@ -48,6 +49,7 @@ OTHERS = {
     "binding": st.lists(INTEGERS, max_size=3).map(tuple),
     "curve": st.deferred(lambda: of(CurvePoint)),
     "systems": st.deferred(lambda: of(Build)),
+    "hosts": st.deferred(lambda: of(Host)),
 }
 
 
@@ -96,10 +98,10 @@ def test_a_cell_and_its_reference() -> None:
     assert isinstance(cell, CellLine) and isinstance(old, ReferenceLine)
     assert (cell.workload["pattern"], cell.workload["width"], cell.steps) == ("fft", 16, 4000)
     assert "fraction" not in cell.workload
-    assert cell.reference_key == old.reference_key == ("taskgrain-reference", "compute_bound", 0, 16, 0)
+    assert cell.reference_key == old.reference_key == ("taskgrain-reference", "compute_bound", 0, 16, 1, 0)
     other = from_json(made.REFERENCE | {"program": "gpu-reference", "samples": 4})
     assert isinstance(other, ReferenceLine)
-    assert other.reference_key == ("gpu-reference", "compute_bound", 0, 4, 0)
+    assert other.reference_key == ("gpu-reference", "compute_bound", 0, 4, 1, 0)
 
 
 def test_the_cores_that_a_workload_asks_for_are_not_those_that_a_system_occupies() -> None:
@@ -108,10 +110,10 @@ def test_the_cores_that_a_workload_asks_for_are_not_those_that_a_system_occupies
     assert (line.to_json()["cores"], line.to_json()["asked_cores"]) == (1, 2)
     alone = from_json(made.REFERENCE | {"asked_cores": 2})
     assert isinstance(alone, ReferenceLine)
-    assert line.reference_key == alone.reference_key == ("taskgrain-reference", "compute_bound", 0, 16, 2)
+    assert line.reference_key == alone.reference_key == ("taskgrain-reference", "compute_bound", 0, 16, 1, 2)
 
 
-@pytest.mark.parametrize("kind", [*lines.TYPES.values(), CurvePoint, Build])
+@pytest.mark.parametrize("kind", [*lines.TYPES.values(), CurvePoint, Build, Host])
 def test_the_reference_names_every_field(kind: Any) -> None:
     text = (ROOT / "docs/reference/results.md").read_text("utf-8")
     for one in dataclasses.fields(kind):

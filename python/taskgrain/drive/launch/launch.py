@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from taskgrain.drive.environment import FAMILIES
+from taskgrain.drive.launch.launcher import Node
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Launch:
     env: Mapping[str, str]
     """Set on top of what is passed of the harness's environment."""
     cores: tuple[int, ...]
-    """The processors that the driver shall use, worker by worker."""
+    """The processors that the driver shall use on each node, worker by worker."""
     park: bool = True
     """Whether the idle driver may be stopped (SIGSTOP)."""
     simulated: bool = False
@@ -29,12 +30,24 @@ class Launch:
     """The families of variables that it does not get from the harness's environment."""
     ranks: int | None = None
     """The ranks that are started; None if it is one process, or nobody knows."""
-    nodes: int = 1
-    """The nodes that the driver is started on."""
+    on: tuple[Node, ...] = ()
+    """The nodes that the driver is started on, this host first; none for this host alone."""
+    refused: str = ""
+    """Why the driver cannot be started so, if it cannot."""
     other_cores: bool = False
     """Whether it may have more or fewer cores than `cores`."""
     by: str = ""
     """The name of the launcher that starts its ranks, if one does."""
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes the driver is started on."""
+        return len(self.on) or 1
+
+    @property
+    def asked(self) -> int:
+        """The cores of all nodes that the driver shall use."""
+        return self.nodes * len(self.cores)
 
     @property
     def launcher(self) -> str:

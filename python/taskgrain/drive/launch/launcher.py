@@ -9,6 +9,18 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Node:
+    """One of several hosts that ranks run on."""
+
+    name: str
+    """As launchers call it."""
+    host: str
+    """As it calls itself."""
+    cores: tuple[int, ...]
+    """The processors that its ranks shall use."""
+
+
+@dataclass(frozen=True)
 class Ranks:
     """The ranks that a driver shall have."""
 
@@ -20,6 +32,8 @@ class Ranks:
     """Which MPI the driver is built for, by the name of the launcher that comes with it."""
     hosts: tuple[str, ...] = ()
     """Where they run; empty for this host alone."""
+    variables: tuple[str, ...] = ()
+    """The names of environment variables that they need on other hosts, too."""
 
 
 @dataclass(frozen=True)

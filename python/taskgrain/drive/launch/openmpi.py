@@ -30,7 +30,9 @@ def variables(program: str) -> Mapping[str, str]:
 
 def _options(ranks: Ranks) -> Sequence[str]:
     hosts = ",".join(f"{one}:{ranks.per_node}" for one in ranks.hosts)
-    return ("-n", f"{ranks.count}", *(("--host", hosts) if hosts else ()), "--bind-to", "none")
+    passed = (word for name in ranks.variables for word in ("-x", name))  # others stay on this host
+    there = ("--host", hosts, *passed) if hosts else ()
+    return ("-n", f"{ranks.count}", *there, "--bind-to", "none")
 
 
 OPENMPI = Launcher("openmpi", ("mpirun",), _options, variables)

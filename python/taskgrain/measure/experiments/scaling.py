@@ -20,8 +20,8 @@ class Scaling(Sweep):
         numbers_of: dict[tuple[object, ...], set[int]] = {}  # by what stays the same
         keys: dict[Workload, tuple[tuple[object, ...], tuple[object, ...]]] = {}
         for one in study.named:
-            used = one.cores or cores
-            same = one.fields() | {"cores": 0}
+            used = one.cores_of_all(cores)
+            same = one.fields() | {"nodes": 1, "cores": 0}
             keys[one] = ("step", *same.values()), ("task", *(same | {"width": one.width / used}).values())
             for key in keys[one]:
                 numbers_of.setdefault(key, set()).add(used)
@@ -31,7 +31,8 @@ class Scaling(Sweep):
             if not kept:
                 place = named("cores")
                 raise UsageError(
-                    f"{place}: {kind} scaling compares numbers of cores; give a list, such as [1, 2]"
+                    f"{place}: {kind} scaling compares numbers of cores; give a list, such as [1, 2], or one "
+                    "of nodes"
                 )
             if cls.KEEPS == "task" and "task" not in kept:
                 place = named("tasks_per_core")

@@ -1,0 +1,83 @@
+"""The hosts that nodes are taken from: those that a person names, or those of a job of the batch system."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from taskgrain.words.errors import InputError, UsageError, reason
+
+_LISTS = {
+    "FLUX_URI": ("flux", "hostlist", "--expand", "local"),
+    "SLURM_JOB_NODELIST": ("scontrol", "show", "hostnames"),
+}
+"""Variables of a job, the innermost first, and the command of the batch system that prints its hosts."""
+_FILES = ("PBS_NODEFILE", "LSB_DJOB_HOSTFILE")
+"""Variables that name a file of hosts, with a line for each of their cores or slots."""
+_SECONDS = 30.0
+
+
+def hosts(listed: str = "", file: str = "", named: Callable[[str], str] = str) -> tuple[str, ...]:
+    """The hosts of a list `a,b,c` or of a file; without either those of the job; else this host alone.
+
+    This host, on which everything is started, comes first. Raises `InputError` or `UsageError` where it is
+    none of them, or nobody knows them; `named` makes of `hosts` and `hostfile` what they are reported as.
+    """
+    if listed and file:
+        raise UsageError(f"{named('hosts')}: give this or {named('hostfile')}, not both")
+    if listed:
+        origin, found = named("hosts"), listed.split(",")
+    elif file:
+        origin, found = named("hostfile"), _of_file(named("hostfile"), file)
+    else:
+        origin, found = _of_job()
+    names = list(dict.fromkeys(one.strip() for one in found if one.strip()))
+    if not names:
+        return (socket.gethostname(),)
+    here = next(filter(is_here, names), None)
+    if here is None:
+        raise InputError(origin, ", ".join(names), f"hosts that include this one, {socket.gethostname()}")
+    return (here, *(one for one in names if one != here))
+
+
+def is_here(name: str) -> bool:
+    """Whether a host of this name is this one."""
+    own = (socket.gethostname(), os.environ.get("SLURMD_NODENAME", ""), "localhost")
+    return name in own or name.partition(".")[0] == own[0].partition(".")[0]
+
+
+def _of_job() -> tuple[str, list[str]]:
+    """Who names the hosts, and their names; none outside of a job."""
+    for variable, command in _LISTS.items():
+        if os.environ.get(variable):
+            return variable, _said_by(variable, command)
+    for variable in _FILES:
+        if os.environ.get(variable):
+            return variable, _of_file(variable, os.environ[variable])
+    return "LSB_HOSTS", os.environ.get("LSB_HOSTS", "").split()
+
+
+def _said_by(variable: str, command: tuple[str, ...]) -> list[str]:
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=True, text=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise UsageError(
+            f"{variable} is set, but `{' '.join(command)}` does not name its hosts ({error}); give --hosts"
+        ) from None
+    return done.stdout.split()
+
+
+def _of_file(named: str, file: str) -> list[str]:
+    """The first word of each line; what follows it, or a colon, are slots."""
+    try:
+        text = Path(file).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = reason(error) if isinstance(error, OSError) else "it is no text"
+        raise InputError(named, file, f"a file that can be read ({why})") from None
+    lines = (line.partition("#")[0].split() for line in text.splitlines())
+    return [words[0].partition(":")[0] for words in lines if words]

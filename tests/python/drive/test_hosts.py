@@ -1,0 +1,38 @@
+"""Several hosts, whose agents here are processes of this one."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from taskgrain.drive.answers import DriverError
+from taskgrain.drive.catalogue import package_folder
+from taskgrain.drive.hosts import Hosts, ReferenceOnHosts
+from taskgrain.drive.launch.launch import Launch
+from taskgrain.drive.system import REFERENCE
+from taskgrain.machine.topology import choose_cores
+
+PROGRAM = str(package_folder() / "bin" / REFERENCE)
+CORES = choose_cores(1)
+
+
+def agent(name: str) -> Launch:
+    command = (sys.executable, "-m", "taskgrain.drive.host_agent", PROGRAM, "1")
+    return Launch(command, {}, (), park=False, other_cores=True)
+
+
+def test_the_kernel_alone_is_measured_on_all_hosts() -> None:
+    with Hosts(("a", "b", "c"), CORES, agent) as hosts:
+        assert set(hosts.facts()) == {"b", "c"}
+        with ReferenceOnHosts(REFERENCE, Launch((PROGRAM,), {}, CORES), None, hosts, 3) as reference:
+            reference.start()
+            assert len(reference.peak({"name": "compute_bound"}, 0.001).rates) == 3
+
+
+def test_a_host_that_cannot_be_reached_is_named() -> None:
+    nobody = Launch((sys.executable, "-c", "raise SystemExit('no route')"), {}, (), other_cores=True)
+    with Hosts(("a", "b"), CORES, lambda name: nobody) as hosts:
+        with pytest.raises(DriverError, match="host b: ended during hello") as caught:
+            hosts.facts()
+        assert "no route" in caught.value.log_tail
