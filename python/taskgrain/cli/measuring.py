@@ -82,7 +82,10 @@ def _show(measured: call.Measured, study: Study, how: Measuring) -> None:
         budget, ended = study.settings.budget, measured.cells
         spent = max((one.last.elapsed or 0.0 for one in ended if one.last), default=0.0)
         if output is not None and 0.0 < budget <= spent and any(one.ending is Ending.BUDGET for one in ended):
-            out.text(f"The budget of {budget:g} s is used up; `--budget {2 * budget:g}` goes on from here.")
+            more = 2 * budget
+            while more < 1.5 * spent:  # an earlier call may have had more
+                more *= 2
+            out.text(f"The budget of {budget:g} s is used up; `--budget {more:g}` goes on from here.")
         if output is not None:
             out.text(f"results: {output}; `taskgrain report {shlex.quote(str(output))}` makes the report")
 

@@ -10,7 +10,8 @@ from taskgrain.measure.advise import LEVELS, MOSTLY, Answer, Question
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
-VERDICTS: dict[Verdict, str] = {"yes": "yes", "no": "no", "unknown": "not known"}
+_NOT_KNOWN = "not known"
+VERDICTS: dict[Verdict, str] = {"yes": "yes", "no": "no", "unknown": _NOT_KNOWN}
 """Whether a level of efficiency is reached, in words."""
 
 
@@ -44,7 +45,8 @@ def sentences(question: Question, answers: Sequence[Answer]) -> Iterator[str]:
     for one in answers:
         if one.curve and one.levels[0].verdict == "unknown":
             found = efficiency(one.efficiency)
-            yield f"It is not known whether they reach {least} with {one.name}: {found}."
+            why = "" if found == _NOT_KNOWN else f": {found}"
+            yield f"It is not known whether they reach {least} with {one.name}{why}."
     for one in answers:
         if not one.curve:
             why = one.problem or "there is no result for these tasks; --measure measures them"
@@ -83,7 +85,7 @@ def efficiency(one: Efficiency) -> str:
         return f"≥ {quantity.percent(math.floor(100 * found.low) / 100)}, that of {_time(one.at[0])}"
     if found.high is not None:
         return f"≤ {quantity.percent(math.ceil(100 * found.high) / 100)}, that of {_time(one.at[0])}"
-    return "not known"
+    return _NOT_KNOWN
 
 
 def level(one: Level) -> str:

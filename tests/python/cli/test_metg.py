@@ -46,6 +46,7 @@ def test_a_budget_that_is_used_up_says_how_to_go_on(
     for budget in ("1", "1"):
         assert said in taskgrain(*words, "--budget", budget).out
     assert "budget of 1 s" not in taskgrain(*words, "--budget", "2").out
+    assert "`--budget 4` goes on from here" in taskgrain(*words, "--budget", "1").out
 
 
 @pytest.mark.parametrize("words", [["--sweep"], ["--experiment", "sweep"]], ids=" ".join)

@@ -49,6 +49,13 @@ def test_a_disturbed_machine_is_said_first() -> None:
     assert second.startswith("It is not known whether they reach 50 % with slow")
 
 
+def test_what_is_not_known_is_said_once() -> None:
+    one = found("slow", 30e-6)
+    assert one.curve
+    (sentence,) = said(answer(QUESTION, "slow", replace(one.curve, points=())))
+    assert sentence == "It is not known whether they reach 50 % with slow."
+
+
 def test_a_margin_is_as_sure_as_its_bounds() -> None:
     assert (
         advice_words.level(Level(0.5, "yes", Interval(), Interval(3.0, 2.0, 4.0))) == "yes, × 3.0 (2.0 – 4.0)"
