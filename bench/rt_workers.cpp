@@ -1,7 +1,7 @@
 /// What taskgrain::rt costs by its number of workers.
 ///
-///     rt-workers              memory, start and end of a runtime, the last look at all workers before a wait returns, and
-///                             a launch, with 2 to 4096 workers
+///     rt-workers              memory, start and end of a runtime, the last look at all workers before a wait returns,
+///                             and a launch, with 2 to 4096 workers
 ///     rt-workers SENDERS N    N tasks of worker 0, one after another, after so many others have sent it something: for
 ///                             valgrind --tool=callgrind
 ///

@@ -1,5 +1,5 @@
-/// Heat in a rod, by tasks of some ten nanoseconds: the functions of the flow are members of an object. (Blocks that are
-/// so small hardly pay. They show what the object may say.)
+/// Heat in a rod, by tasks of some ten nanoseconds: the functions of the flow are members of an object. (Blocks that
+/// are so small hardly pay. They show what the object may say.)
 
 #include <algorithm>
 #include <array>

@@ -99,10 +99,11 @@ class GraphOptions:
     def workloads(self) -> tuple[Workload, ...]:
         """The graph on each of a list of nodes. Raises `UsageError` for one that is there twice."""
         listed = str(self.given.get("nodes", 1)).split(",")
-        if len(set(listed)) < len(listed):
+        each = [GraphOptions({**self.given, "nodes": one}, quiet=k > 0) for k, one in enumerate(listed)]
+        made = tuple(one.workload for one in each)
+        if len(set(made)) < len(made):
             raise UsageError(f"--nodes: {','.join(listed)} has a number twice")
-        each = (GraphOptions({**self.given, "nodes": one}, quiet=one != listed[0]) for one in listed)
-        return tuple(one.workload for one in each)
+        return made
 
     @functools.cached_property
     def workload(self) -> Workload:

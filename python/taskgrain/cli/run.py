@@ -91,7 +91,7 @@ def run(
         counters=counters,
     )
     settings = Settings(hosts=hosts or "", hostfile=hostfile or "")
-    study = Study((), (graph.workload,), settings, settings_named=flag)
+    study = Study((), (graph.workload,), settings, named={graph.workload: flag}, settings_named=flag)
     names_of = call.hosts_for(study, study.workloads)
     if dry_run:
         of_run = wanted.steps, wanted.iterations, wanted.isa

@@ -109,16 +109,16 @@ def checked_cells(study: Study, systems: Sequence[System], cores: int) -> list[C
 
 def hosts_for(study: Study, workloads: Iterable[Workload]) -> tuple[str, ...]:
     """Returns the names of the hosts that workloads need; none if each is for one node. Raises `UsageError`
-    if there are too few."""
+    if there are too few, or if those that are given cannot be."""
     largest = max(workloads, key=lambda one: one.nodes)
-    if largest.nodes == 1:
-        return ()
     settings, named = study.settings, study.settings_named
+    if largest.nodes == 1 and not settings.hosts and not settings.hostfile:
+        return ()
     found = machine_hosts.hosts(settings.hosts, settings.hostfile, named)
     if largest.nodes > len(found):
         there = f"{counted(len(found), 'host')} known: {', '.join(found)}"
         raise UsageError(study.complaint(largest, f"nodes: {largest.nodes} are asked for, with {there}"))
-    return found[: largest.nodes]
+    return found[: largest.nodes] if largest.nodes > 1 else ()
 
 
 def agents(names: Sequence[str], systems: Sequence[System], cores: Sequence[int]) -> Hosts:
@@ -268,13 +268,16 @@ def _compared(cells: Sequence[StoredCell]) -> bool:
 def facts_of(hosts: Hosts, own: Mapping[str, Any]) -> tuple[Host, ...]:
     """Returns a line for each of several hosts; none if there is one.
 
-    Raises `TaskgrainError` if one cannot be reached.
+    Raises `TaskgrainError` if one cannot be reached, `UsageError` if two are one host under two names.
     """
     try:
         others = hosts.facts()
     except DriverError as error:
         raise TaskgrainError(f"{error.message}\n{error.log_tail}".strip()) from None
     every = {hosts.names[0]: own, **others} if others else {}
+    if len({facts["host"] for facts in every.values()}) < len(every):
+        same = ", ".join(f"{name} is {facts['host']}" for name, facts in every.items())
+        raise UsageError(f"hosts: {same}; a node is a host of its own")
     return tuple(Host(**{**facts, "host": name}) for name, facts in every.items())
 
 

@@ -73,6 +73,10 @@ def test_no_warm_up_and_one_repeat_will_do(taskgrain: Command, systems: Path) ->
         (["--iterations", "20xs"], "allowed: an integer at least 0, or a time"),
         (["--iterations", "9us", "--kernel", "empty"], "--iterations: a time needs tasks that work"),
         (["--pattern", "dom", "--system", "picky"], "pattern: dom is not allowed; allowed: others"),
+        (["--hosts", "elsewhere"], "--hosts: elsewhere is not allowed; allowed: hosts that include this one"),
+        (["--hostfile", "missing"], "--hostfile: missing is not allowed; allowed: a file that can be read"),
+        (["--nodes", "2"], "--nodes: 2 are asked for, with 1 host known"),
+        (["--nodes", "0"], "--nodes: 0 is not allowed; allowed: an integer from 1 to 100000"),
     ],
 )
 def test_refusals(taskgrain: Command, systems: Path, words: list[str], message: str) -> None:

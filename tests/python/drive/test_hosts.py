@@ -11,7 +11,10 @@ from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.hosts import Hosts, ReferenceOnHosts
 from taskgrain.drive.launch.launch import Launch
 from taskgrain.drive.system import REFERENCE
+from taskgrain.machine import facts
 from taskgrain.machine.topology import choose_cores
+from taskgrain.measure import call
+from taskgrain.words.errors import UsageError
 
 PROGRAM = str(package_folder() / "bin" / REFERENCE)
 CORES = choose_cores(1)
@@ -28,6 +31,14 @@ def test_the_kernel_alone_is_measured_on_all_hosts() -> None:
         with ReferenceOnHosts(REFERENCE, Launch((PROGRAM,), {}, CORES), None, hosts, 3) as reference:
             reference.start()
             assert len(reference.peak({"name": "compute_bound"}, 0.001).rates) == 3
+
+
+def test_a_host_under_two_names_is_refused() -> None:
+    own = facts.of_host(facts.facts())
+    with Hosts(("a", "b"), CORES, agent) as hosts:
+        said = "hosts: a is {0}, b is {0}; a node is a host of its own".format(own["host"])
+        with pytest.raises(UsageError, match=said):
+            call.facts_of(hosts, own)
 
 
 def test_a_host_that_cannot_be_reached_is_named() -> None:
