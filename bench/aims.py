@@ -1,0 +1,122 @@
+"""METG of the runtime's systems as times that of others, beside the aims.
+
+    python bench/aims.py FOLDER [--last FOLDER]
+
+FOLDER has the results of bench/runtime.toml. Prints a line for each aim and workload: the ratio, with an
+interval such that all of a pair hold at once (95 %), the aim, and whether it is met: *yes* if all of the
+interval is within it, *no* if nothing is, else *open*. With --last also the ratio in an earlier folder;
+without it the newest `../*/runtime` beside FOLDER is taken, if there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from taskgrain.results import reader
+from taskgrain.results.cell import cells
+from taskgrain.results.compare.cells import compare
+from taskgrain.results.compare.sides import sides
+from taskgrain.words.errors import UsageError
+
+
+class Aim(NamedTuple):
+    """How many times the METG of another system a system may have."""
+
+    system: str
+    to: str
+    most: float
+    one: float | None = None
+    """With one task a core, if that differs."""
+    patterns: Mapping[str, float] = {}
+    """Those of patterns, with more tasks a core, that differ."""
+
+    def of(self, workload: str, cores: int | None) -> float:
+        pattern, *fields = workload.split("/")
+        if self.one is not None and f"width={cores}" in fields:
+            return self.one
+        return self.patterns.get(pattern, self.most)
+
+
+AIMS = (
+    Aim("taskgrain_graph", "limit", 1.1),
+    Aim("taskgrain_graph", "mpi", 0.95),
+    Aim("taskgrain_graph.ranks", "mpi", 0.85, one=0.6, patterns={"tree": 1.1}),
+    Aim("taskgrain_ptg", "limit", 2.5, patterns={"stencil_1d": 1.5, "nearest": 1.5}),
+    Aim("taskgrain_ptg", "openmp_for", 1.0),
+    Aim("taskgrain_ptg.ranks", "taskgrain_ptg", 1.5),
+)
+
+
+class Found(NamedTuple):
+    """The METG of a system divided by that of another; what is not known is NaN, 0 or infinite."""
+
+    value: float
+    low: float
+    high: float
+
+    def met(self, aim: float) -> str:
+        return "yes" if self.high <= aim else "no" if self.low > aim else "open"
+
+    def __str__(self) -> str:
+        value, *ends = ("?" if math.isnan(one) else f"{one:.2f}" for one in self)
+        return f"{value} ({ends[0]} – {ends[1].replace('inf', '∞')})"
+
+
+def ratios(folder: Path, aim: Aim) -> dict[str, Found]:
+    """What each workload came to. Raises `UsageError`."""
+    found = compare(sides([str(folder)], [aim.to, aim.system])).cells
+    known = {one.workload: one.ratios.get("metg") for one in found}
+    return {
+        workload: Found(one.value if one and one.value else math.nan, *(one.ends if one else (0.0, math.inf)))
+        for workload, one in known.items()
+    }
+
+
+def newest_beside(folder: Path) -> Path | None:
+    """The last folder of the same study that `make bench` kept before this one."""
+    here = folder.resolve()
+    others = sorted(one for one in here.parent.parent.glob(f"*/{here.name}") if one < here)
+    return others[-1] if others else None
+
+
+def show(folder: Path, last: Path | None) -> None:
+    measured = cells(reader.read(folder).shown).values()
+    systems = {cell.system for cell in measured}
+    cores = {cell.workload: cell.cores for cell in measured if cell.cores}
+    count: Counter[str] = Counter()
+    for aim in AIMS:
+        print(f"{aim.system} to {aim.to}")
+        if missing := [one for one in (aim.system, aim.to) if one not in systems]:
+            print(f"  not measured: {', '.join(missing)}")
+            continue
+        now = ratios(folder, aim)
+        before = ratios(last, aim) if last else {}
+        for workload, found in now.items():
+            most = aim.of(workload, cores.get(workload))
+            met = found.met(most)
+            count[met] += 1
+            then = f"  last time {before[workload]}" if workload in before else ""
+            print(f"  {workload:34} {found!s:22} aim {most:<4g} {met:4}{then}".rstrip())
+    print(
+        f"{count['yes']} of {count.total()} aims are met, {count['no']} are missed, {count['open']} are open"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--last", type=Path, help="an earlier folder (default: the newest beside FOLDER)")
+    options = parser.parse_args()
+    try:
+        show(options.folder, options.last or newest_beside(options.folder))
+    except UsageError as error:
+        parser.error(str(error))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""How the aims of the runtime are shown."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import compared_folders as made
+
+FILE = Path(__file__).parents[3] / "bench" / "aims.py"
+
+
+def aims(*words: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, str(FILE), *map(str, words)], capture_output=True, text=True)
+
+
+def study(folder: Path, graph: float, ptg: float) -> Path:
+    """METGs on stencil_1d with four tasks a step, in times that of `limit`."""
+    return made.measured(folder, {"limit": 1e-7, "taskgrain_graph": graph * 1e-7, "taskgrain_ptg": ptg * 1e-7})
+
+
+def test_each_aim_has_the_ratio_of_now_and_of_last_time(tmp_path: Path) -> None:
+    study(tmp_path / "day1" / "runtime", 2.0, 3.0)
+    now = study(tmp_path / "day2" / "runtime", 1.0, 3.0)
+    done = aims(now)
+    assert done.returncode == 0, done.stderr
+    assert "taskgrain_graph.ranks to mpi\n  not measured: taskgrain_graph.ranks, mpi\n" in done.stdout
+    *lines, last = done.stdout.splitlines()
+    graph, ptg = (line.split() for line in lines if "aim" in line)
+    # WORKLOAD VALUE (LOW – HIGH) aim AIM MET last time VALUE (LOW – HIGH)
+    assert graph[6:8] == ["1.1", "yes"] and ptg[6:8] == ["1.5", "no"]
+    assert abs(float(graph[1]) - 1.0) < 0.1 and abs(float(graph[10]) - 2.0) < 0.2
+    assert abs(float(ptg[1]) - 3.0) < 0.3
+    assert last == "1 of 2 aims are met, 1 are missed, 0 are open"
+
+
+def test_bad_input(tmp_path: Path) -> None:
+    done = aims(tmp_path)
+    assert done.returncode == 2
+    assert str(tmp_path) in done.stderr and "Traceback" not in done.stderr
