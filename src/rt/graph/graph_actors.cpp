@@ -23,11 +23,14 @@ void GraphActors::leave() noexcept { rank_edges_.reset(); }
 
 std::span<const std::byte> GraphActors::received(TaskGraph::Node node, const Turn& turn, int back) const {
   const auto found = std::ranges::lower_bound(outline_.receives, node.index);
-  if (found == outline_.receives.end() || *found != node.index || (node.graph != 0 && node.graph != outline_.graph))
+  OwnEdge* const own = outline_.own_edge(node.index);
+  if ((own == nullptr && (found == outline_.receives.end() || *found != node.index)) ||
+      (node.graph != 0 && node.graph != outline_.graph))
     throw UsageError(outline_.names.graph() + ": node " + std::to_string(node.index) + " is not a `receive`");
   if (back != 0 && back != 1)
     throw UsageError(outline_.names.graph() + ": received " + std::to_string(back) +
                      " iterations before is not allowed; allowed: 0 and 1");
+  if (own != nullptr) return own->at(turn.overall - back);
   return rank_edges_->received(static_cast<std::size_t>(found - outline_.receives.begin()), turn.overall - back);
 }
 

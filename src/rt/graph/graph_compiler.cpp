@@ -17,6 +17,7 @@ Compiler::Compiler(TaskGraph given, int number_of_workers, CompileStatistics& st
   statistics.edges = graph.edges_.size();
   collect();
   if (across_ranks()) match_ranks(*this);
+  copy_to_itself();
   place_postconditions();
   find_levels();
   leave_out_implied();
@@ -29,6 +30,7 @@ Compiler::Compiler(TaskGraph given, int number_of_workers, CompileStatistics& st
       statistics.on_device += on_device(n, edge.to);
     }
   }
+  statistics.tasks -= own_edges.size();
   statistics.implied = statistics.edges - left;
 }
 
@@ -55,8 +57,9 @@ DevicePlan Compiler::devices() const {
 }
 
 Outline Compiler::outline() && {
-  Outline left{std::move(graph.names_), 0,  size(), std::move(preconditions), std::move(postconditions),
-               std::move(receives),     {}, {}};
+  Outline left{
+      std::move(graph.names_), 0,  size(), std::move(preconditions), std::move(postconditions), std::move(receives),
+      std::move(own_edges),    {}, {}};
   if (graph.identity_ != nullptr) left.graph = graph.identity_->number();
   left.owned = std::move(graph.owned_);
   std::vector<bool> member(static_cast<std::size_t>(workers), false);
@@ -70,19 +73,11 @@ Outline Compiler::outline() && {
 void Compiler::collect() {
   out.resize(size());
   number.resize(size(), 0);
-  const auto enlist = [this](std::uint32_t n, std::vector<std::uint32_t>& list) {
-    number[n] = static_cast<std::uint32_t>(list.size());
-    list.push_back(n);
-  };
   for (std::uint32_t n = 0; n < size(); ++n) {
     if (worker(n) < 0 || worker(n) >= workers)
       throw UsageError(text(n) + ": worker is " + std::to_string(worker(n)) + ", allowed are 0 to " +
                        std::to_string(workers - 1));
-    if (node(n).kind == NodeKind::async) enlist(n, asynchronous);
-    if (node(n).kind == NodeKind::precondition) enlist(n, preconditions);
-    if (node(n).kind == NodeKind::postcondition) enlist(n, postconditions);
-    if (node(n).kind == NodeKind::send) enlist(n, sends);
-    if (node(n).kind == NodeKind::receive) enlist(n, receives);
+    enlist(n);
   }
   for (const auto& [from, to, carried] : graph.edges_) {
     if (from >= size() || to >= size())
@@ -106,6 +101,49 @@ void Compiler::collect() {
   std::vector<std::uint32_t> seen(2 * size(), none);  // [2 * to + carried] = the last node with this edge
   for (std::uint32_t n = 0; n < size(); ++n)
     std::erase_if(out[n], [&](const Out& edge) { return std::exchange(seen[2 * edge.to + edge.carried], n) == n; });
+}
+
+void Compiler::enlist(std::uint32_t n) {
+  std::vector<std::uint32_t>* const list = node(n).kind == NodeKind::async           ? &asynchronous
+                                           : node(n).kind == NodeKind::precondition  ? &preconditions
+                                           : node(n).kind == NodeKind::postcondition ? &postconditions
+                                           : node(n).kind == NodeKind::send          ? &sends
+                                           : node(n).kind == NodeKind::receive       ? &receives
+                                                                                     : nullptr;
+  if (list == nullptr) return;
+  number[n] = static_cast<std::uint32_t>(list->size());
+  list->push_back(n);
+}
+
+/// What this rank sends to itself: the send becomes a task that copies, and what comes after the receive comes after
+/// that. Block n mod 2 is read in iteration n, and by carried edges in n + 1; as each reader is before the copy of the
+/// next iteration, none is left when the copy of n + 2 writes it again.
+void Compiler::copy_to_itself() {
+  std::map<std::uint64_t, std::uint32_t> own_sends;  // by tag
+  const auto is_own = [this](int rank) { return rank == ranks_of(*this).rank(); };
+  for (const std::uint32_t n : sends)
+    if (const Send& send = graph.sends_[number[n]]; is_own(send.rank)) own_sends.emplace(send.tag, n);
+  if (own_sends.empty()) return;
+  for (const std::uint32_t n : receives) {
+    const Receive& receive = graph.receives_[number[n]];
+    if (!is_own(receive.rank)) continue;
+    const std::uint32_t from = own_sends.at(receive.tag);
+    OwnEdge* const edge = own_edges.emplace_back(std::make_shared<OwnEdge>(n, receive.bytes)).get();
+    const auto copy = [edge, bytes = graph.sends_[number[from]].from](const Turn& turn) {
+      std::ranges::copy(bytes, edge->at(turn.overall).begin());
+    };
+    graph.nodes_[from].kind = NodeKind::task;
+    graph.nodes_[from].action = Action(copy, graph.owned_);
+    graph.nodes_[n].kind = NodeKind::own_receive;
+    for (const Out& reader : std::exchange(out[n], {})) {
+      out[from].push_back(reader);
+      if (node(reader.to).kind != NodeKind::postcondition) out[reader.to].push_back({from, true});
+    }
+  }
+  std::erase_if(graph.sends_, [&](const Send& send) { return is_own(send.rank); });
+  std::erase_if(graph.receives_, [&](const Receive& receive) { return is_own(receive.rank); });
+  for (auto* const list : {&asynchronous, &preconditions, &postconditions, &sends, &receives}) list->clear();
+  for (std::uint32_t n = 0; n < size(); ++n) enlist(n);
 }
 
 /// A postcondition is set by the worker of the first task before it.

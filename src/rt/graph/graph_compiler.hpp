@@ -4,6 +4,7 @@
 /// compiler to programs (program.hpp) reads the result.
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -27,11 +28,12 @@ struct Compiler {
   int worker(std::uint32_t n) const noexcept { return graph.nodes_[n].worker; }
   /// What no worker of this rank does.
   bool external(std::uint32_t n) const noexcept {
-    return node(n).kind == NodeKind::precondition || node(n).kind == NodeKind::receive;
+    return node(n).kind == NodeKind::precondition || node(n).kind == NodeKind::receive ||
+           node(n).kind == NodeKind::own_receive;
   }
   using Send = TaskGraph::Send;
   using Receive = TaskGraph::Receive;
-  /// By the numbers of their nodes.
+  /// To and from other ranks, by the numbers of their nodes.
   const std::vector<Send>& all_sends() const noexcept { return graph.sends_; }
   const std::vector<Receive>& all_receives() const noexcept { return graph.receives_; }
   const std::string& name() const noexcept { return graph.names_.graph(); }
@@ -59,9 +61,12 @@ struct Compiler {
   /// Nodes, in the order given.
   std::vector<std::uint32_t> asynchronous, preconditions, postconditions, sends, receives;
   std::vector<std::uint32_t> number;  ///< of a node, among those of its list
+  std::vector<std::shared_ptr<OwnEdge>> own_edges;
 
  private:
   void collect();
+  void enlist(std::uint32_t n);
+  void copy_to_itself();
   void place_postconditions();
   void find_levels();
   /// Gives the nodes of `ready`, and those that come after them alone, their levels. \returns those that have one now

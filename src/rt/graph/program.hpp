@@ -12,15 +12,18 @@
 /// channel, and a signal is a value stored to one. Otherwise a wait is a number of arrivals at a record, and a signal
 /// is one arrival. What both share comes first.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "taskgrain/rt/compiled_graph.hpp"
 #include "taskgrain/rt/detail/graph_node.hpp"
+#include "taskgrain/rt/detail/pause.hpp"
 #include "taskgrain/rt/task_graph.hpp"
 
 namespace taskgrain::rt::detail {
@@ -60,15 +63,35 @@ struct DevicePlan {
   std::vector<DeviceEdge> edges;
 };
 
+/// Where the bytes that a rank sends to itself are: iteration n writes block n mod 2.
+struct OwnEdge {
+  OwnEdge(std::uint32_t node, std::size_t bytes) : receive(node), size(bytes), block((bytes + 63) / 64 * 64) {
+    memory.resize(2 * block);
+  }
+  std::span<std::byte> at(std::int64_t iteration) noexcept {
+    return {memory.data() + static_cast<std::size_t>(iteration & 1) * block, size};
+  }
+  std::uint32_t receive;  ///< its node
+  std::size_t size, block;
+  std::vector<std::byte, ApartAllocator<std::byte>> memory;
+};
+
 /// What is left of a graph beside its programs.
 struct Outline {
   TaskNames names;
   std::uint32_t graph;                                       ///< the number that its nodes carry
   std::size_t nodes;                                         ///< how many there were
   std::vector<std::uint32_t> preconditions, postconditions;  ///< nodes, ascending
-  std::vector<std::uint32_t> receives;                       ///< nodes, ascending
+  std::vector<std::uint32_t> receives;                       ///< nodes, ascending: from other ranks
+  std::vector<std::shared_ptr<OwnEdge>> own_edges;           ///< by receive, ascending
   std::vector<int> members;                                  ///< workers that have a program, ascending
   std::vector<std::shared_ptr<void>> owned;                  ///< what actions point to
+
+  /// The edge of a receive from this rank; null if the node is something else.
+  OwnEdge* own_edge(std::uint32_t node) const noexcept {
+    const auto found = std::ranges::lower_bound(own_edges, node, {}, [](const auto& edge) { return edge->receive; });
+    return found != own_edges.end() && (*found)->receive == node ? found->get() : nullptr;
+  }
 };
 
 // -- in order

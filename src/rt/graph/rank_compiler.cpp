@@ -62,17 +62,17 @@ void match_ranks(const Compiler& graph) {
   };
   for (const auto& send : graph.all_sends()) check_bytes("sends", send.from.size());
   for (const auto& receive : graph.all_receives()) check_bytes("receives", receive.bytes);
-  const auto other = [&](int rank) {
-    const bool is = rank >= 0 && rank < ranks.ranks() && rank != ranks.rank();
+  const auto exists = [&](int rank) {
+    const bool is = rank >= 0 && rank < ranks.ranks();
     if (!is)
-      find_wrong("an edge of " + mine + " names rank " + std::to_string(rank) + ", allowed are the others of 0 to " +
+      find_wrong("an edge of " + mine + " names rank " + std::to_string(rank) + ", allowed are 0 to " +
                  std::to_string(ranks.ranks() - 1));
     return is;
   };
 
   Messages::Gathered sends(static_cast<std::size_t>(ranks.ranks()));
   for (const auto& send : graph.all_sends())
-    if (other(send.rank)) append(sends[static_cast<std::size_t>(send.rank)], Sent{send.tag, send.from.size()});
+    if (exists(send.rank)) append(sends[static_cast<std::size_t>(send.rank)], Sent{send.tag, send.from.size()});
   const auto sent = ranks.exchange(sends);
 
   std::map<std::pair<int, std::uint64_t>, std::pair<std::uint64_t, bool>> expected;  // bytes, and whether it is sent
@@ -80,7 +80,7 @@ void match_ranks(const Compiler& graph) {
     return "tag " + std::to_string(tag) + " from rank " + std::to_string(rank) + " to " + mine;
   };
   for (const auto& receive : graph.all_receives())
-    if (other(receive.rank) && !expected.try_emplace({receive.rank, receive.tag}, receive.bytes, false).second)
+    if (exists(receive.rank) && !expected.try_emplace({receive.rank, receive.tag}, receive.bytes, false).second)
       find_wrong(edge(receive.rank, receive.tag) + " is received twice, allowed is once");
   for (int rank = 0; rank < ranks.ranks(); ++rank)
     for_each_of<Sent>(sent[static_cast<std::size_t>(rank)], [&](const Sent& one) {

@@ -27,6 +27,7 @@ struct Body {
   struct Task {
     int rank, worker, sender;  // sender: the worker of its sends
     int unread;                // a rank that gets its words, though perhaps no task there reads them; -1: none
+    bool to_itself;            // tasks of its own rank get its words by a send, too
     std::size_t words;
     std::vector<Edge> before;
   };
@@ -41,6 +42,7 @@ struct Body {
                        static_cast<int>(dice.below(static_cast<std::uint64_t>(workers))),
                        static_cast<int>(dice.below(static_cast<std::uint64_t>(workers))),
                        dice.below(8) == 0 ? static_cast<int>(dice.below(static_cast<std::uint64_t>(ranks))) : -1,
+                       dice.below(3) == 0,
                        words + 1,
                        {}});
       const auto edge = [&](std::size_t from, bool carried) {
@@ -90,7 +92,7 @@ class Share {
       for (const auto& [from, carried] : body.tasks[k].before) connect(graph, from, k, carried);
     for (std::size_t k = 0; k < body.tasks.size(); ++k) {
       const auto& task = body.tasks[k];
-      if (task.unread < 0 || task.unread == task.rank) continue;
+      if (task.unread < 0) continue;
       if (own(k)) send(graph, k, task.unread);
       if (task.unread == rank_) receive(graph, k);
     }
@@ -109,7 +111,7 @@ class Share {
     std::uint64_t sum = 0;
     for (const auto& [from, carried] : body_.tasks[k].before) {
       if (carried && turn.iteration == 0) continue;
-      if (own(from)) {
+      if (own(from) && !body_.tasks[from].to_itself) {
         sum += output(from, turn.iteration - carried).back();
       } else {
         const auto bytes = received_(receives_.at(from), turn, carried);
@@ -130,15 +132,14 @@ class Share {
     const auto edge = [&](TaskGraph::Node a, TaskGraph::Node b, bool is_carried) {
       is_carried ? graph.carried_edge(a, b) : graph.edge(a, b);
     };
-    if (own(from) && own(to)) {
+    if (own(from) && own(to) && !body_.tasks[from].to_itself) {
       edge(nodes_[from], nodes_[to], carried);
       // It reads the iteration before while the next one is written, but not the one after that.
       graph.carried_edge(nodes_[to], nodes_[from]);
-    } else if (own(from)) {
-      send(graph, from, body_.tasks[to].rank);
-    } else if (own(to)) {
-      edge(receive(graph, from), nodes_[to], carried);
+      return;
     }
+    if (own(from)) send(graph, from, body_.tasks[to].rank);
+    if (own(to)) edge(receive(graph, from), nodes_[to], carried);
   }
   TaskGraph::Node receive(TaskGraph& graph, std::size_t from) {
     const auto [found, fresh] = receives_.try_emplace(from);

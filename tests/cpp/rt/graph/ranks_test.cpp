@@ -25,7 +25,7 @@ using testing::HasSubstr;
 using Node = TaskGraph::Node;
 
 class Ranked : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Of, Ranked, testing::Values(2, 3, 4), testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(Of, Ranked, testing::Values(1, 2, 3, 4), testing::PrintToStringParamName());
 
 TEST_P(Ranked, RandomBodiesComputeWhatALoopDoes) {
   const std::int64_t bodies = rounds(40);
@@ -70,20 +70,56 @@ TEST(RanksOfAGraph, AreRefusedWhereTheyDoNotMatch) {
       },
       "tag 9 from rank 1 to rank 2 is received and not sent");
   compile_in_vain(
-      2, [](TaskGraph& graph, int rank) { graph.send(0, rank, 0, bytes); },
-      "names rank 0, allowed are the others of 0 to 1");
+      2, [](TaskGraph& graph, int rank) { graph.send(0, rank, 5, bytes); },
+      "tag 5 from rank 0 to rank 0 is sent and not received");
   compile_in_vain(
       2,
       [](TaskGraph& graph, int rank) {
         if (rank == 0) graph.send(0, 2, 0, bytes);
       },
-      "names rank 2, allowed are the others of 0 to 1");
+      "names rank 2, allowed are 0 to 1");
   compile_in_vain(
       2,
       [](TaskGraph& graph, int rank) {
         for (int k = 0; k < 2; ++k) rank == 0 ? graph.send(0, 1, 0, bytes) : graph.receive(0, 0, 16);
       },
       "twice, allowed is once");
+}
+
+/// A halo that is periodic: on one rank both neighbours are the rank itself.
+TEST_P(Ranked, MayBeTheirOwnNeighbours) {
+  on_ranks(GetParam(), [&](int) {
+    Communicator comm;
+    Runtime runtime(with(comm, 2));
+    const int before = (comm.rank() + comm.ranks() - 1) % comm.ranks(), after = (comm.rank() + 1) % comm.ranks();
+    std::int64_t value = comm.rank();
+    std::optional<CompiledGraph> compiled;
+    TaskGraph graph(comm, "halo");
+    const Node left = graph.receive(before, 0, sizeof value), right = graph.receive(after, 1, sizeof value);
+    const Node step = graph.task(0, [&](const Turn& turn) {
+      for (const Node& from : {left, right})
+        if (turn.iteration > 0)
+          value += *reinterpret_cast<const std::int64_t*>(compiled->received(from, turn, 1).data());
+    });
+    for (const auto& [rank, tag] : {std::pair(after, 0), std::pair(before, 1)}) {
+      const Node send = graph.send(tag, rank, static_cast<std::uint64_t>(tag), std::as_bytes(std::span(&value, 1)));
+      graph.edge(step, send);
+      graph.carried_edge(send, step);
+    }
+    for (const Node& from : {left, right}) graph.carried_edge(from, step);
+    compiled.emplace(runtime, std::move(graph));
+    EXPECT_EQ(compiled->statistics().tasks, 1);
+    for (int launch = 0; launch < 2; ++launch) runtime.wait(compiled->launch({.iterations = 12}).done);
+    std::vector<std::int64_t> all(static_cast<std::size_t>(comm.ranks()));
+    for (std::size_t k = 0; k < all.size(); ++k) all[k] = static_cast<std::int64_t>(k);
+    for (int launch = 0; launch < 2; ++launch)
+      for (int iteration = 1; iteration < 12; ++iteration) {
+        const auto last = all;
+        for (std::size_t k = 0; k < all.size(); ++k)
+          all[k] += last[(k + all.size() - 1) % all.size()] + last[(k + 1) % all.size()];
+      }
+    EXPECT_EQ(value, all[static_cast<std::size_t>(comm.rank())]);
+  });
 }
 
 TEST(RanksOfAGraph, TellWhoHasNotLaunched) {
