@@ -2,6 +2,7 @@
 
 /// Groups steps that look alike, so that a system compiles each kind of step once.
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <numeric>
@@ -13,6 +14,22 @@
 #include "taskgrain/graph.hpp"
 
 namespace taskgrain {
+
+/// Of a graph whose points come and then stay, such as a tree: after so many steps it has all of them, and repeats itself from
+/// there on. A multiple of `depth` and of the number of its dependence sets. The tasks of earlier steps come after no others
+/// than their followers do. 0 if a point vanishes, or dependences do not repeat.
+inline std::int64_t period_of_grown(const Graph& graph, std::int64_t depth) {
+  const std::int64_t steps = graph.steps(), sets = graph.dependence_sets();
+  if (sets >= steps) return 0;
+  std::int64_t grown = 2;
+  for (std::int64_t step = 1; step < steps; ++step) {
+    const Interval before = graph.points(step - 1), now = graph.points(step);
+    if (before.first < now.first || before.last > now.last) return 0;
+    if (!(before == now)) grown = std::max(grown, step + 1);
+  }
+  const std::int64_t one = std::lcm(depth, sets);
+  return (grown + one - 1) / one * one;
+}
 
 /// Two steps are of one class if their tasks have the same dependences, the tasks of the two steps before them and of
 /// that half a `depth` before were the same, and they are equal modulo `depth`, so that a program with addresses in a

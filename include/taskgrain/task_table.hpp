@@ -73,7 +73,7 @@ class TaskTable {
       rows_.push_back({row.tasks.data(), row.after.of.data(), row.far_after.of.data()});
     }
     period_ = classes_.period();
-    if (far_ > 0 && !graph.uniform()) period_ = period_of_grown();
+    if (cores > 0 && !graph.uniform()) period_ = period_of_grown(graph, std::max<std::int64_t>(2, 2 * far_));
     const std::int64_t end = graph.uniform() ? std::min<std::int64_t>(2, graph.steps()) : graph.steps();
     for (std::int64_t step = 0; step < end; ++step)
       for (const std::int64_t point : memory_[classes_[step]].roots) roots_.push_back({step, point});
@@ -118,9 +118,8 @@ class TaskTable {
   };
   /// The tasks that come after none. Where all points exist at all steps, all of them are in step 0 or 1.
   const std::vector<Root>& roots() const noexcept { return roots_; }
-  /// After so many steps the table repeats itself, from step 2 on; 0 if it need not. If `far()` is not 0 and points
-  /// come later than step 0, then from this step on; the tasks of earlier steps come after no others than their
-  /// followers do.
+  /// After so many steps the table repeats itself, from step 2 on; 0 if it need not. If columns have owners and points
+  /// come later than step 0, then as `period_of_grown` says.
   std::int64_t period() const noexcept { return period_; }
 
  private:
@@ -232,10 +231,7 @@ class TaskTable {
   static std::int64_t far(const Graph& graph, std::int64_t cores, std::int64_t most) {
     constexpr std::size_t most_bytes = std::size_t{1} << 15, most_inputs = std::size_t{1} << 20;
     if (cores == 0 || graph.dependence_sets() >= graph.steps()) return 0;
-    for (std::int64_t step = graph.uniform() ? graph.steps() : 1; step < graph.steps(); ++step)
-      if (const Interval before = graph.points(step - 1), now = graph.points(step);
-          before.first < now.first || before.last > now.last)
-        return 0;  // a point is missing that has been there
+    if (!graph.uniform() && period_of_grown(graph, 1) == 0) return 0;
     const auto width = static_cast<std::size_t>(graph.width());
     const std::size_t columns = (width - 1) / static_cast<std::size_t>(cores) + 1;
     for (auto depth = static_cast<std::size_t>(most); depth > 2; depth /= 2) {
@@ -248,14 +244,6 @@ class TaskTable {
       if (inputs / sets <= most_inputs / depth / sets) return static_cast<std::int64_t>(depth / 2);
     }
     return 0;
-  }
-  /// Of a graph that grows: some periods of its dependences, until it has all its points.
-  std::int64_t period_of_grown() const {
-    const Interval all = graph_->points(graph_->steps() - 1);
-    std::int64_t grown = 2;
-    while (grown < graph_->steps() && !(graph_->points(grown - 1) == all)) ++grown;
-    const std::int64_t one = std::lcm(2 * far_, graph_->dependence_sets());
-    return (grown + one - 1) / one * one;
   }
   /// The points that read each point in any step.
   Points2d all_readers(const Graph& graph) const {

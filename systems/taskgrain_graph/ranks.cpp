@@ -33,7 +33,8 @@ class Part {
 
   /// After so many steps tasks repeat themselves; all steps if they do not.
   std::int64_t period() const {
-    const std::int64_t period = StepClasses(graph_, depth_).period();
+    const std::int64_t period =
+        graph_.uniform() ? StepClasses(graph_, depth_).period() : period_of_grown(graph_, depth_);
     return period == 0 ? graph_.steps() : period;
   }
   /// \param tag  the first of its own; it takes one for each task of the body
@@ -54,12 +55,15 @@ class Part {
     for (auto& [at, task] : tasks_) {
       const auto [t, i] = at;
       for (std::int64_t k = 0; k < turns; ++k) {
-        auto& inputs = task.inputs[static_cast<std::size_t>(k)];
         const rt::Turn turn{.iteration = 0, .worker = 0, .overall = k};
-        for_points(graph_.deps(later(t), i), [&](std::int64_t j) {
-          inputs.push_back(own_.contains(j) ? outputs_.at(t - 1 + depth_, j)
-                                            : compiled.received(received(t, j), turn, t == 0 ? 1 : 0).data());
-        });
+        const auto find = [&](std::int64_t step, std::vector<const std::byte*>& inputs) {
+          for_points(graph_.deps(step, i), [&](std::int64_t j) {
+            inputs.push_back(own_.contains(j) ? outputs_.at(t - 1 + depth_, j)
+                                              : compiled.received(received(t, j), turn, t == 0 ? 1 : 0).data());
+          });
+        };
+        find(later(t), task.inputs[k]);
+        if (graph_.contains(t, i)) find(t, task.first_inputs[k]);
       }
     }
   }
@@ -69,15 +73,14 @@ class Part {
   static constexpr std::int64_t turns = 4;
   struct Task {
     Node node;
-    std::vector<const std::byte*> inputs[turns]{};
+    std::vector<const std::byte*> inputs[turns]{}, first_inputs[turns]{};  // first: in the first period
   };
 
   void execute(const rt::Turn& turn, const Task& task, std::int64_t t, std::int64_t i) const {
     const std::int64_t step = turn.iteration * period_ + t;
     if (step >= graph_.steps() || (step < period_ && !graph_.contains(step, i))) return;
-    const auto& inputs = task.inputs[static_cast<std::size_t>(turn.overall) % turns];
-    run_.execute_point(*contexts_[static_cast<std::size_t>(turn.worker)], g_, step, i, outputs_.at(step, i),
-                       std::span(inputs).first(step == 0 ? 0 : inputs.size()));
+    const auto& inputs = (step < period_ ? task.first_inputs : task.inputs)[turn.overall % turns];
+    run_.execute_point(*contexts_[static_cast<std::size_t>(turn.worker)], g_, step, i, outputs_.at(step, i), inputs);
   }
 
   void connect(rt::TaskGraph& body, std::int64_t t, std::int64_t i) {
