@@ -1,8 +1,8 @@
 """Where the limit of an efficiency meets the time to solution: pure functions, no I/O.
 
-At each number of cores n there is a shortest time with the efficiency that METG is for: METG times the tasks
-of a core. A program that scales meets this limit where its efficiency falls below that (Slaughter et al.,
-SC'20, section V-I, figure 14):
+At each number n of cores, or of nodes, there is a shortest time with the efficiency that METG is for: METG
+times the tasks of a core. A program that scales meets this limit where its efficiency falls below that
+(Slaughter et al., SC'20, section V-I, figure 14):
 
     actual(n)   time that was measured
     ideal(n)    actual(n0) * n0 / n, from the fewest cores n0
@@ -21,21 +21,22 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 Line = Mapping[int, float]
-"""Seconds by cores."""
+"""Seconds by the number of cores, or of nodes."""
 
 
 @dataclass(frozen=True)
 class Meeting:
     """The point where a line falls below the limit."""
 
-    cores: float
+    number: float
+    """Of cores or nodes."""
     seconds: float
 
     def apart(self, other: Meeting) -> tuple[float, float]:
-        """By which factors, at least 1, two such points lie apart: in cores, and in time."""
-        pairs = (self.cores, other.cores), (self.seconds, other.seconds)
-        cores, seconds = (max(one, two) / min(one, two) for one, two in pairs)
-        return cores, seconds
+        """By which factors, at least 1, two such points lie apart: in number, and in time."""
+        pairs = (self.number, other.number), (self.seconds, other.seconds)
+        number, seconds = (max(one, two) / min(one, two) for one, two in pairs)
+        return number, seconds
 
 
 def ideal(actual: Line, cores: Sequence[int]) -> dict[int, float]:

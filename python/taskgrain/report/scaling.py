@@ -1,4 +1,4 @@
-"""Weak and strong scaling: the time to solution of each size of problem on more cores, and METG's limit."""
+"""Weak and strong scaling: the time to solution of each size on more cores or nodes, and METG's limit."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from taskgrain.estimate.limit import Meeting, ideal, meeting
 from taskgrain.measure.experiments.experiment import Kept
 from taskgrain.measure.experiments.table import EXPERIMENTS
 from taskgrain.report.data import Cell, Results
-from taskgrain.report.sweeps import Sweep, sweeps
+from taskgrain.report.sweeps import NUMBERS, Sweep, sweeps
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 from taskgrain.words.table import Table
@@ -27,11 +27,12 @@ _SAME_WORK = 0.02
 
 @dataclass(frozen=True)
 class Time:
-    """The program on so many cores: seconds of wall time, with the 95 % interval as far as it is known."""
+    """The program on so many cores or nodes: seconds of wall time, with the 95 % interval as far as known."""
 
     cell: int
     """The number of the cell that it was measured in."""
-    cores: int
+    number: int
+    """Of cores or nodes."""
     seconds: float
     low: float | None
     high: float | None
@@ -41,33 +42,35 @@ class Time:
 
 @dataclass(frozen=True)
 class Problem:
-    """A size of problem on several numbers of cores."""
+    """A size of problem on several numbers of cores or nodes."""
 
     iterations: int
     """Of a task for weak scaling, of all points of a step together for strong scaling."""
     times: tuple[Time, ...]
-    """By cores, ascending."""
+    """By number, ascending."""
 
     @property
     def line(self) -> dict[int, float]:
-        return {one.cores: one.seconds for one in self.times}
+        return {one.number: one.seconds for one in self.times}
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """A system on one workload with several numbers of cores."""
+    """A system on one workload with several numbers of cores or nodes."""
 
     kind: str
     """The name of the experiment."""
+    field: str
+    """What there are more of: `cores` or `nodes`."""
     keeps: Kept
-    """What has the same work on each number of cores."""
+    """What has the same work on each number of them."""
     system: str
     workload: str
     """What its workloads have in common. Untrusted, as `system` is."""
     threshold: float
     problems: tuple[Problem, ...]
     limit: tuple[Time, ...]
-    """The shortest time with that efficiency, on each number of cores with a METG."""
+    """The shortest time with that efficiency, on each number with a METG."""
     uses_all: bool
     """Whether it occupies all cores that it is given; else it does not scale, and meets no limit."""
     cells: tuple[int, ...]
@@ -78,14 +81,15 @@ class Scaling:
         return f"{number} a {self.keeps}"
 
     def efficiency(self, problem: Problem, time: Time) -> Interval | None:
-        """Parallel efficiency, relative to the fewest cores of any size; None if this size was not measured
-        there. It lies within the bounds of the two times that it is the ratio of: at least 95 % sure."""
+        """Parallel efficiency, relative to the smallest number of any size; None if this size was not
+        measured there. It lies within the bounds of the two times that it is the ratio of: at least 95 %
+        sure."""
         first = problem.times[0]
-        if first.cores > min(one.times[0].cores for one in self.problems):
+        if first.number > min(one.times[0].number for one in self.problems):
             return None
         if time == first:
             return Interval(1.0, 1.0, 1.0)
-        more = time.cores / first.cores if self.keeps == "step" else 1.0
+        more = time.number / first.number if self.keeps == "step" else 1.0
 
         def share(one: float | None, other: float | None) -> float | None:
             return one / (other * more) if one is not None and other else None
@@ -95,13 +99,13 @@ class Scaling:
 
     def meetings(self, problem: Problem) -> tuple[Meeting | None, Meeting | None]:
         """Where the limit meets the ideal time, and the actual one."""
-        limit = {one.cores: one.seconds for one in self.limit if self.uses_all}
+        limit = {one.number: one.seconds for one in self.limit if self.uses_all}
         return meeting(ideal(problem.line, sorted(limit)), limit), meeting(problem.line, limit)
 
 
 @dataclass(frozen=True)
 class Separation:
-    """How well METG and one run on the fewest cores foretell where strong scaling ends."""
+    """How well METG and one run on the smallest number foretell where strong scaling ends."""
 
     scaling: Scaling
     problem: Problem
@@ -110,7 +114,7 @@ class Separation:
 
     @property
     def factors(self) -> tuple[float, float]:
-        """Of cores, and of time."""
+        """Of cores or nodes, and of time."""
         return self.ideal.apart(self.actual)
 
 
@@ -133,14 +137,14 @@ def scalings(results: Results) -> list[Scaling]:
 def left_out(results: Results) -> list[str]:
     """A sentence for each system and workload of which nothing can be told."""
     return [
-        f"{one.system} on {one.workload}: no size was measured on more than one number of cores"
+        f"{one.system} on {one.workload}: no size was measured on more than one number of {one.field}"
         for one in measured(results)
         if not one.problems
     ]
 
 
 def measured(results: Results) -> list[Scaling]:
-    """All of a folder, also those that have no size on several numbers of cores."""
+    """All of a folder, also those that have no size on several numbers of cores or nodes."""
     kind = str(results.settings.get("experiment"))
     made = EXPERIMENTS.get(kind)
     if not made or not made.KEEPS:
@@ -148,9 +152,9 @@ def measured(results: Results) -> list[Scaling]:
     return [
         one
         for sweep in sweeps(results)
-        if sweep.field == "cores" and (made.KEEPS == "step" or _keeps_each(sweep, results))
+        if sweep.field in NUMBERS and (made.KEEPS == "step" or _keeps_each(sweep, results))
         for system in results.systems
-        if (one := _scaling(kind, made.KEEPS, system, sweep.name, sweep.values, results)).cells
+        if (one := _scaling(kind, made.KEEPS, system, sweep, results)).cells
     ]
 
 
@@ -176,13 +180,14 @@ class Means:
     count: int
     unmet: int
     """Problems that are not among these, because their actual times do not meet the limit."""
-    cores: float
-    cores_deviation: float
+    number: float
+    """Of cores or nodes."""
+    number_deviation: float
     """Standard deviation of the sample; 0 of one alone."""
     seconds: float
     seconds_deviation: float
 
-    def shown(self, factor: Literal["cores", "seconds"]) -> str:
+    def shown(self, factor: Literal["number", "seconds"]) -> str:
         """Mean and deviation: `1.15 ×, 0.12`; one alone has no deviation."""
         value, deviation = getattr(self, factor), getattr(self, f"{factor}_deviation")
         return f"{value:.2f} ×, {f'{deviation:.2f}' if self.count > 1 else quantity.NOTHING}"
@@ -209,29 +214,35 @@ def means(found: list[Separation], unmet: Mapping[str, int]) -> list[Means]:
 
 
 def _keeps_each(sweep: Sweep, results: Results) -> bool:
-    """Whether each core has the same tasks on any number of cores."""
-    return len({results.cells[n].points_of_a_step / cores for n, cores in sweep.values.items()}) == 1
+    """Whether each core has the same tasks on any number of them."""
+    return len({results.cells[n].points_of_a_step / number for n, number in sweep.values.items()}) == 1
 
 
-def _scaling(
-    kind: str, keeps: Kept, system: str, name: str, cores: Mapping[int, float], results: Results
-) -> Scaling:
-    numbers = sorted((n for n in cores if results.cells[n].system == system), key=lambda n: cores[n])
+def _scaling(kind: str, keeps: Kept, system: str, sweep: Sweep, results: Results) -> Scaling:
+    of = {n: int(value) for n, value in sweep.values.items() if results.cells[n].system == system}
+    cells = sorted(of, key=of.__getitem__)
     times: dict[int, dict[int, Time]] = {}
-    for number in numbers:
-        for size, one in _times(keeps, number, results.cells[number], int(cores[number])):
-            times.setdefault(size, {}).setdefault(one.cores, one)
+    for cell in cells:
+        for size, one in _times(keeps, cell, results.cells[cell], of[cell]):
+            times.setdefault(size, {}).setdefault(one.number, one)
     problems = [Problem(size, tuple(some.values())) for size, some in sorted(times.items()) if len(some) > 1]
-    limit = [_limit(number, results.cells[number], int(cores[number])) for number in numbers]
-    threshold = results.cells[numbers[0]].threshold if numbers else 0.5
-    uses_all = all((results.cells[number].cores or cores[number]) == cores[number] for number in numbers)
+    limit = [_limit(cell, results.cells[cell], of[cell]) for cell in cells]
+    threshold = results.cells[cells[0]].threshold if cells else 0.5
+    uses_all = all(_uses_all(results.cells[cell]) for cell in cells)
     known = tuple(one for one in limit if one is not None)
-    return Scaling(kind, keeps, system, name, threshold, tuple(problems), known, uses_all, tuple(numbers))
+    name = sweep.name + (" over nodes" if sweep.field == "nodes" else "")
+    return Scaling(
+        *(kind, sweep.field, keeps, system, name, threshold, tuple(problems), known, uses_all), tuple(cells)
+    )
 
 
-def _times(keeps: Kept, number: int, cell: Cell, cores: int) -> Iterator[tuple[int, Time]]:
+def _uses_all(cell: Cell) -> bool:
+    return not cell.cores or not cell.cores_there or cell.cores == cell.cores_there
+
+
+def _times(keeps: Kept, place: int, cell: Cell, number: int) -> Iterator[tuple[int, Time]]:
     """The size of the problem and its time, of each point of the curve."""
-    points, each = cell.points_of_a_step, _tasks_of_a_core(cell, cores)
+    points, each = cell.points_of_a_step, _tasks_of_a_core(cell, number)
     for point in cell.points if points else ():
         size = point.iterations
         if keeps == "step":
@@ -242,39 +253,43 @@ def _times(keeps: Kept, number: int, cell: Cell, cores: int) -> Iterator[tuple[i
         bounds = (point.granularity, point.granularity_low, point.granularity_high)
         seconds, low, high = (None if one is None else one * each for one in bounds)
         assert seconds is not None
-        yield round(size), Time(number, cores, seconds, low, high, point.efficiency)
+        yield round(size), Time(place, number, seconds, low, high, point.efficiency)
 
 
-def _tasks_of_a_core(cell: Cell, cores: int) -> float:
+def _tasks_of_a_core(cell: Cell, number: int) -> float:
     """Tasks in all steps of each core that the system occupies."""
-    return STEPS * (cell.tasks_per_step or cell.points_of_a_step) / (cell.cores or cores)
+    return STEPS * (cell.tasks_per_step or cell.points_of_a_step) / (cell.cores or cell.cores_there or number)
 
 
-def _limit(number: int, cell: Cell, cores: int) -> Time | None:
+def _limit(place: int, cell: Cell, number: int) -> Time | None:
     if cell.metg.value is None or not cell.points_of_a_step:
         return None
-    each = _tasks_of_a_core(cell, cores)
+    each = _tasks_of_a_core(cell, number)
     found = cell.metg.times(each)
-    return Time(number, cores, cell.metg.value * each, found.low, found.high, cell.threshold)
+    return Time(place, number, cell.metg.value * each, found.low, found.high, cell.threshold)
 
 
 def tables(results: Results) -> Iterator[Table]:
-    """The times of each system on each workload, and where the limit is met; none if cores do not vary."""
-    for (kind, workload), some in groupby(scalings(results), lambda one: (one.kind, one.workload)):
+    """The times of each system on each workload, and where the limit is met; none if neither cores
+    nor nodes vary."""
+    for (kind, field, workload), some in groupby(
+        scalings(results), lambda one: (one.kind, one.field, one.workload)
+    ):
         title = f"Time of {STEPS} steps and parallel efficiency, {kind} scaling of {workload}"
         group = list(some)
         every = (each for one in group for each in (one.limit, *(problem.times for problem in one.problems)))
-        cores = sorted({time.cores for times in every for time in times})
+        numbers = sorted({time.number for times in every for time in times})
         rows = []
         for one in group:
-            limit = {time.cores: quantity.seconds(time.seconds) for time in one.limit}
+            limit = {time.number: quantity.seconds(time.seconds) for time in one.limit}
             rows.append(
-                [one.system, f"limit of METG({quantity.percent(one.threshold)})", *_each(limit, cores)]
+                [one.system, f"limit of METG({quantity.percent(one.threshold)})", *_each(limit, numbers)]
             )
             for problem in one.problems:
-                reached = {time.cores: _reached(one, problem, time) for time in problem.times}
-                rows.append(["", one.named(problem), *_each(reached, cores)])
-        yield Table(title, ["system", "size", *(quantity.counted(n, "core") for n in cores)], rows, texts=2)
+                reached = {time.number: _reached(one, problem, time) for time in problem.times}
+                rows.append(["", one.named(problem), *_each(reached, numbers)])
+        heads = (quantity.counted(n, field.removesuffix("s")) for n in numbers)
+        yield Table(title, ["system", "size", *heads], rows, texts=2)
     yield from meeting_tables(results)
 
 
@@ -286,23 +301,27 @@ def meeting_tables(results: Results) -> Iterator[Table]:
     met = [
         [
             *(one.scaling.system, one.scaling.workload, one.scaling.named(one.problem)),
-            *(f"{at.cores:.2f} cores, {quantity.seconds(at.seconds)}" for at in (one.ideal, one.actual)),
+            *(
+                f"{at.number:.2f} {one.scaling.field}, {quantity.seconds(at.seconds)}"
+                for at in (one.ideal, one.actual)
+            ),
             *(f"{factor:.2f} ×" for factor in one.factors),
         ]
         for one in found
     ]
-    heads = ("system", "workload", "size", "limit and ideal meet", "limit and actual meet")
-    yield Table("Where the limit is met", (*heads, "apart in cores", "apart in time"), met, texts=3)
+    factors = (f"apart in {' or '.join(sorted({one.scaling.field for one in found}))}", "apart in time")
+    heads = ("system", "workload", "size", "limit and ideal meet", "limit and actual meet", *factors)
+    yield Table("Where the limit is met", heads, met, texts=3)
     apart = [
-        [one.workload, str(one.count), str(one.unmet), one.shown("cores"), one.shown("seconds")]
+        [one.workload, str(one.count), str(one.unmet), one.shown("number"), one.shown("seconds")]
         for one in means(found, unmet)
     ]
-    heads = ("workload", "meetings", "not met", "apart in cores", "apart in time")
+    heads = ("workload", "meetings", "not met", *factors)
     yield Table("How far the two lie apart, mean and standard deviation", heads, apart)
 
 
-def _each(known: Mapping[int, str], cores: Iterable[int]) -> list[str]:
-    return [known.get(number, quantity.NOTHING) for number in cores]
+def _each(known: Mapping[int, str], numbers: Iterable[int]) -> list[str]:
+    return [known.get(number, quantity.NOTHING) for number in numbers]
 
 
 def _reached(one: Scaling, problem: Problem, time: Time) -> str:
@@ -318,7 +337,7 @@ def as_json(results: Results) -> list[dict[str, Any]]:
             "workload": one.workload,
             "steps": STEPS,
             "threshold": one.threshold,
-            "limit": [_fields(time) for time in one.limit],
+            "limit": [_fields(one, time) for time in one.limit],
             "sizes": [_size(one, problem) for problem in one.problems],
         }
         for one in measured(results)
@@ -331,17 +350,18 @@ def _efficiency(share: Interval | None) -> dict[str, float | None]:
     return dict(zip(names, found, strict=True))
 
 
-def _fields(time: Time) -> dict[str, Any]:
-    return {key: value for key, value in asdict(time).items() if key != "cell"}
+def _fields(one: Scaling, at: Time | Meeting) -> dict[str, Any]:
+    known = {key: value for key, value in asdict(at).items() if key != "cell"}
+    return {one.field: known.pop("number"), **known}
 
 
 def _size(one: Scaling, problem: Problem) -> dict[str, Any]:
     met = one.meetings(problem) if one.keeps == "step" else (None, None)
-    times = [_fields(time) | _efficiency(one.efficiency(problem, time)) for time in problem.times]
+    times = [_fields(one, time) | _efficiency(one.efficiency(problem, time)) for time in problem.times]
     return {
         "iterations": problem.iterations,
         "of": one.keeps,
         "times": times,
-        "limit_ideal": met[0] and asdict(met[0]),
-        "limit_actual": met[1] and asdict(met[1]),
+        "limit_ideal": met[0] and _fields(one, met[0]),
+        "limit_actual": met[1] and _fields(one, met[1]),
     }

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from taskgrain.report.data import Cell, Results
 from taskgrain.study.fields import WORKLOAD
 
+NUMBERS = ("nodes", "cores")
+"""Fields with which the width may vary, so that each core keeps its work."""
 _NUMERIC = ("integer", "number", "bytes", "seconds")
 _TITLES = {"radix": "dependences per task (radix)"}
 """Others are called as they are."""
@@ -16,7 +18,8 @@ _TITLES = {"radix": "dependences per task (radix)"}
 
 @dataclass(frozen=True)
 class Sweep:
-    """Cells whose workloads differ in one field alone, or in their cores and as many times the width."""
+    """Cells whose workloads differ in one field alone, or in their nodes or cores and as many times the
+    width."""
 
     field: str
     name: str
@@ -48,14 +51,8 @@ def sweeps(results: Results) -> list[Sweep]:
 def _kept(field: str, cell: Cell) -> Iterator[tuple[str, list[str]]]:
     """What stays the same where the field varies: a name for it, and the other fields."""
     yield _without(cell.workload, field), _others(cell, field)
-    width, cores = cell.fields.get("width"), cell.fields.get("cores")
-    if (
-        field == "cores"
-        and isinstance(width, int)
-        and isinstance(cores, int)
-        and cores
-        and width % cores == 0
-    ):
+    width, cores = cell.fields.get("width"), cell.cores_there
+    if field in NUMBERS and isinstance(width, int) and cores and width % cores == 0:
         each = f"tasks_per_core={width // cores}"
         yield f"{_without(cell.workload, 'width', field)}/{each}", [each, *_others(cell, "width", field)]
 

@@ -20,14 +20,14 @@ def test_ideal_time_falls_with_the_cores_from_the_fewest() -> None:
 def test_a_line_meets_the_limit_between_two_numbers_of_cores() -> None:
     met = meeting(ideal({1: 3.0}, [1, 2, 4]), LIMIT)
     assert met is not None
-    assert (met.cores, met.seconds) == (pytest.approx(3.0), pytest.approx(1.0))
+    assert (met.number, met.seconds) == (pytest.approx(3.0), pytest.approx(1.0))
 
 
 def test_a_rising_limit_is_met_on_its_own_line() -> None:
     """As in figure 14: with more cores METG grows."""
     met = meeting({1: 4.0, 4: 1.0}, {1: 1.0, 4: 2.0})
     assert met is not None
-    assert met.cores == pytest.approx(4 ** (2 / 3)) and met.seconds == pytest.approx(4 ** (1 / 3))
+    assert met.number == pytest.approx(4 ** (2 / 3)) and met.seconds == pytest.approx(4 ** (1 / 3))
 
 
 def test_what_meets_beyond_the_cores_of_both_is_not_known() -> None:
@@ -52,10 +52,10 @@ def test_a_meeting_lies_on_both_lines(line: dict[int, float], limit: dict[int, f
     if met is None:
         return
     known = sorted(line.keys() & limit.keys())
-    assert known[0] <= met.cores <= known[-1] * (1 + 1e-9)
+    assert known[0] <= met.number <= known[-1] * (1 + 1e-9)
     for one in (line, limit):
-        left = max((n for n in known if n <= met.cores), default=known[0])
+        left = max((n for n in known if n <= met.number), default=known[0])
         right = next((n for n in known if n > left), left)
-        share = math.log(met.cores / left) / math.log(right / left) if right > left else 0.0
+        share = math.log(met.number / left) / math.log(right / left) if right > left else 0.0
         expected = (1 - share) * math.log(one[left]) + share * math.log(one[right])
         assert math.log(met.seconds) == pytest.approx(expected, abs=1e-6)

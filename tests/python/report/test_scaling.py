@@ -19,6 +19,7 @@ from taskgrain.report.scaling import (
     separations,
     shown,
 )
+from taskgrain.results.lines import SessionLine
 from taskgrain.words.interval import Interval
 from taskgrain.words.quantity import NOTHING
 
@@ -34,6 +35,20 @@ def on(
         f"fft/width={width}/cores={cores}",
         fields={"pattern": "fft", "width": width, "cores": cores},
         cores=used or cores,
+        curve=tuple(point(iterations, granularity, 0.5) for iterations, granularity in points),
+        **fields,
+    )
+
+
+def on_nodes(nodes: int, *points: tuple[float, float], used: int = 0, **fields: Any) -> Cell:
+    """Such a cell on nodes of two cores, with sixteen tasks each."""
+    return measured(
+        "a",
+        2e-6,
+        f"fft/width={16 * nodes}/nodes={nodes}",
+        fields={"pattern": "fft", "width": 16 * nodes, "nodes": nodes},
+        cores=used or 2 * nodes,
+        session=SessionLine(cores=(0, 1)),
         curve=tuple(point(iterations, granularity, 0.5) for iterations, granularity in points),
         **fields,
     )
@@ -81,9 +96,9 @@ def test_strong_scaling_joins_sizes_with_the_same_work_of_a_step() -> None:
     assert shares(one, 1) == [1.0, pytest.approx(1.0)]
     (apart,), unmet = separations(of("strong", *cells))
     assert not unmet
-    assert apart.ideal.cores == pytest.approx(1.5) and apart.ideal.seconds == pytest.approx(8 * STEPS * 2e-6)
-    assert 1.5 < apart.actual.cores < 2.0
-    assert apart.factors[0] == pytest.approx(apart.actual.cores / 1.5) and apart.factors[1] == pytest.approx(
+    assert apart.ideal.number == pytest.approx(1.5) and apart.ideal.seconds == pytest.approx(8 * STEPS * 2e-6)
+    assert 1.5 < apart.actual.number < 2.0
+    assert apart.factors[0] == pytest.approx(apart.actual.number / 1.5) and apart.factors[1] == pytest.approx(
         1.0
     )
     both, _ = separations(of("strong", *cells, *of_system("b")))
@@ -129,7 +144,7 @@ def test_a_system_that_works_on_one_number_of_cores_alone_is_named() -> None:
 
 def test_a_cell_without_metg_has_no_limit() -> None:
     (one,) = scalings(of("weak", on(1, (8, 3e-6)), on(2, (8, 3e-6), ending="failed")))
-    assert [time.cores for time in one.limit] == [1]
+    assert [time.number for time in one.limit] == [1]
 
 
 def test_work_that_is_not_the_same_is_not_compared() -> None:
@@ -172,3 +187,24 @@ def test_steps_that_are_not_full_take_less_time() -> None:
         pytest.approx(STEPS * 3e-6 * tasks) for tasks in (4.5, 4.25)
     ]
     assert one.limit[1].seconds == pytest.approx(STEPS * 2e-6 * 4.25)
+
+
+def test_nodes_scale_as_cores_do() -> None:
+    """The same times as of 1, 2 and 4 cores; METG is met at 1.5 nodes, which are three cores."""
+    cells = on_nodes(1, (8, 3e-6)), on_nodes(2, (4, 1.8e-6)), on_nodes(4, (2, 1.5e-6))
+    (one,) = scalings(of("strong", *cells))
+    assert (one.field, one.workload) == ("nodes", "fft/tasks_per_core=8 over nodes")
+    assert one.problems[0].iterations == 128 and one.problems[0].line.keys() == {1, 2, 4}
+    assert shares(one, 0) == [1.0, pytest.approx(3 / 3.6), pytest.approx(0.5)]
+    (apart,), _ = separations(of("strong", *cells))
+    assert apart.ideal.number == pytest.approx(1.5)
+    (weak,) = scalings(of("weak", on_nodes(1, (8, 3e-6)), on_nodes(2, (8, 6e-6))))
+    assert shares(weak, 0) == [1.0, pytest.approx(0.5)]
+
+
+def test_a_system_on_one_of_two_nodes_meets_no_limit() -> None:
+    scaled = [on_nodes(1, (8, 3e-6)), on_nodes(2, (4, 1e-6), used=2)]
+    assert not any(separations(of("strong", *scaled)))
+    assert left_out(of("strong", on_nodes(1, (8, 3e-6)), on_nodes(2, ending="failed"))) == [
+        "a on fft/tasks_per_core=8 over nodes: no size was measured on more than one number of nodes"
+    ]

@@ -13,14 +13,14 @@ from taskgrain.report import scaling
 from taskgrain.report.data import Results
 
 
-def study(kind: str) -> Results:
+def study(kind: str, field: str = "cores") -> Results:
     cells = []
     for cores in (1, 2):
         iterations = 64 / cores if kind == "strong" else 64
         granularity = {("strong", 2): 1.8e-6}.get((kind, cores), 3e-6)
-        fields = {"pattern": "fft", "width": 8 * cores, "cores": cores}
+        fields = {"pattern": "fft", "width": 8 * cores, "cores": 1, field: cores}
         curve = (point(iterations, granularity, 0.5),)
-        workload = f"fft/width={8 * cores}/cores={cores}"
+        workload = f"fft/width={8 * cores}/{field}={cores}"
         cells.append(measured("mpi", 2e-6, workload, fields=fields, cores=cores, curve=curve))
     return replace(results(*cells), settings={"experiment": kind})
 
@@ -56,6 +56,17 @@ def test_programs_get_the_same() -> None:
     assert times[1]["parallel_efficiency_low"] == pytest.approx(0.8333 * 0.9 / 1.1, rel=1e-3)
     assert size["limit_ideal"]["cores"] == pytest.approx(1.5) and size["limit_actual"]["cores"] > 1.5
     assert scaling.as_json(results()) == []
+
+
+def test_nodes_are_called_nodes() -> None:
+    text = shown(study("strong", "nodes"))
+    for words in ("scaling of fft/tasks_per_core=8 over nodes", "1 node ", "2 nodes", "1.50 nodes, 16.0 ms"):
+        assert words in text, words
+    assert "apart in nodes" in text and "cores" not in text.replace("tasks_per_core", "")
+    (one,) = scaling.as_json(study("strong", "nodes"))
+    (size,) = one["sizes"]
+    assert [time["nodes"] for time in size["times"]] == [at["nodes"] for at in one["limit"]] == [1, 2]
+    assert size["limit_ideal"]["nodes"] == pytest.approx(1.5) and "cores" not in size["times"][0]
 
 
 def test_where_cores_do_not_vary_nothing_is_said() -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from report_cells import measured, results
 
 from taskgrain.report.data import Cell
 from taskgrain.report.sweeps import sweeps
+from taskgrain.results.lines import SessionLine
 
 
 def of_width(width: int, output: int) -> Cell:
@@ -16,6 +19,12 @@ def of_width(width: int, output: int) -> Cell:
 def of_cores(cores: int, width: int) -> Cell:
     fields = {"pattern": "fft", "width": width, "cores": cores}
     return measured("a", 1e-6, f"fft/width={width}/cores={cores}/graphs=4", fields=fields)
+
+
+def of_nodes(nodes: int, width: int, session: Sequence[int] = (0, 1)) -> Cell:
+    fields = {"pattern": "fft", "width": width, "nodes": nodes}
+    name = f"fft/width={width}{f'/nodes={nodes}' if nodes > 1 else ''}"
+    return measured("a", 1e-6, name, fields=fields, session=SessionLine(cores=tuple(session)))
 
 
 def test_every_numeric_field_makes_sweeps_of_cells_that_differ_in_it_alone() -> None:
@@ -46,3 +55,18 @@ def test_cores_are_swept_with_the_tasks_of_each_or_with_the_width() -> None:
 def test_all_cores_are_no_number_of_cores() -> None:
     found = sweeps(results(of_cores(0, 8), of_cores(1, 8), of_cores(2, 8)))
     assert [(one.field, one.values) for one in found] == [("cores", {1: 1, 2: 2})]
+
+
+def test_nodes_are_swept_with_the_tasks_of_each_core_or_with_the_width() -> None:
+    """Of a session with two cores: 16 points on a node are 8 for each core."""
+    cells = of_nodes(1, 16), of_nodes(2, 32), of_nodes(4, 64), of_nodes(2, 16)
+    found = {(one.field, one.name): one.values for one in sweeps(results(*cells))}
+    assert found == {
+        ("nodes", "fft/tasks_per_core=8"): {0: 1, 1: 2, 2: 4},
+        ("nodes", "fft/width=16"): {0: 1, 3: 2},
+        ("width", "fft/nodes=2"): {1: 32, 3: 16},
+    }
+
+
+def test_tasks_of_unknown_cores_are_not_compared() -> None:
+    assert sweeps(results(of_nodes(1, 16, ()), of_nodes(2, 32, ()))) == []

@@ -1,4 +1,4 @@
-"""Time to solution against the cores, a line for each size of the problem, with the limit of METG."""
+"""Time to solution against cores or nodes, a line for each size of the problem, with the limit of METG."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ _KINDS = {
 def _intro(results: Results) -> Markup:
     found = scalings(results)
     text = Markup(
-        "<p>How long {} time steps take on more cores, with {}. Each line is one size of problem, which the "
+        "<p>How long {} time steps take on more {}, with {}. Each line is one size of problem, which the "
         "number of iterations at its end tells. The dashed line is the limit of METG: below it, the cores do "
         "less than {} of what the kernel alone would do on them. Parallel efficiency is another thing: it is "
-        "relative to the fewest cores, whatever these lose.</p>"
+        "relative to the fewest of them, whatever these lose.</p>"
     ).format(
         STEPS,
+        " or ".join(sorted({one.field for one in found})),
         _KINDS[found[0].keeps] if found else "",
         " or ".join(sorted({quantity.percent(one.threshold) for one in found})),
     )
@@ -48,8 +49,8 @@ def _intro(results: Results) -> Markup:
     if not (tables := [_html(one) for one in meeting_tables(results)]):
         return text
     return text + Markup(
-        "<p>The circle is where ideal scaling from the fewest cores meets the limit, the square where the "
-        "measured time does; of the sizes under <em>not met</em> it does not.</p>\n{1}\n"
+        "<p>The circle is where ideal scaling from the fewest cores or nodes meets the limit, the square "
+        "where the measured time does; of the sizes under <em>not met</em> it does not.</p>\n{1}\n"
         "<details><summary>Where each size meets the limit</summary>\n{0}</details>"
     ).format(*tables)
 
@@ -68,7 +69,7 @@ def _html(table: Table) -> Markup:
     )
 
 
-SECTION = Section("scaling", "Time to solution on more cores", _intro)
+SECTION = Section("scaling", "Time to solution on more cores or nodes", _intro)
 
 
 def on_page(results: Results) -> Iterator[Plot]:
@@ -77,7 +78,7 @@ def on_page(results: Results) -> Iterator[Plot]:
         yield Plot(
             id=f"scaling-{place}",
             heading=f"{one.system}: {one.workload}",
-            label=f"Plot of the time of {one.system} on {one.workload} against cores; "
+            label=f"Plot of the time of {one.system} on {one.workload} against {one.field}; "
             "`taskgrain report --show` prints its numbers",
             key=f"scaling-{place}",
             spec=partial(_spec, results, one),
@@ -120,7 +121,7 @@ def _by_cell(one: Scaling) -> dict[int, list[Row]]:
         for kind, met in zip(("ideal", "actual"), one.meetings(problem), strict=True):
             if met is not None:
                 row = {"kind": kind, "system": one.system, "problem": one.named(problem)}
-                found[one.cells[0]].append(row | {"at": short(met.cores), "seconds": short(met.seconds)})
+                found[one.cells[0]].append(row | {"at": short(met.number), "seconds": short(met.seconds)})
     return found
 
 
@@ -130,7 +131,7 @@ def _row(kind: str, one: Scaling, time: Time, problem: str) -> Row:
         "cell": time.cell,
         "system": one.system,
         "problem": problem,
-        "at": time.cores,
+        "at": time.number,
         "seconds": short(time.seconds),
         "low": short(time.low),
         "high": short(time.high),
@@ -142,12 +143,12 @@ def _row(kind: str, one: Scaling, time: Time, problem: str) -> Row:
 def chart(
     results: Results, theme: Theme, width: int | None = None, legend: Sequence[str] = (), *, one: Scaling
 ) -> Chart:
-    """Time against cores, of the data set `rows`, by its `kind`."""
+    """Time against cores or nodes, of the data set `rows`, by its `kind`."""
     times = [time for problem in one.problems for time in problem.times] + list(one.limit)
     low, high = look.domain(end for time in times for end in look.near(time.seconds, time.low, time.high))
-    cores = sorted({time.cores for time in times})
-    scale = alt.Scale(type="log", domain=[cores[0], cores[-1]], nice=False, padding=14)
-    axis = alt.Axis(title="cores", values=cores, grid=False, labelFlush=False, format="~g")
+    numbers = sorted({time.number for time in times})
+    scale = alt.Scale(type="log", domain=[numbers[0], numbers[-1]], nice=False, padding=14)
+    axis = alt.Axis(title=one.field, values=numbers, grid=False, labelFlush=False, format="~g")
     x = alt.X("at:Q", scale=scale, axis=axis)
     y = alt.Y(
         "seconds:Q", scale=look.log(low, high), axis=look.time_axis(low, high, f"time of {STEPS} steps")
@@ -159,7 +160,7 @@ def chart(
         for kind in ("time", "limit", "ideal", "actual")
     }
     names = tooltip(
-        problem="size", at="cores", lasts="time", reached="efficiency", parallel="parallel efficiency"
+        problem="size", at=one.field, lasts="time", reached="efficiency", parallel="parallel efficiency"
     )
     thin, mark = (1.0, 26) if width is None else (0.7, 14)
     bars = of["time"].mark_rule(strokeWidth=thin).encode(x=x, y=like(y, "low:Q"), y2="high:Q", color=colour)

@@ -25,8 +25,8 @@ _DECADE = 8.0
 
 def _intro(results: Results) -> Markup:
     return Markup(
-        "<p>Workloads that differ in one field alone, or in their cores with the same tasks on each. "
-        "A gap in a line is a cell without a METG; the table says why.</p>"
+        "<p>Workloads that differ in one field alone, or in their nodes or cores with the same tasks on each "
+        "core. A gap in a line is a cell without a METG; the table says why.</p>"
     )
 
 

@@ -13,15 +13,15 @@ from taskgrain.report.data import Results
 from taskgrain.words.quantity import NOTHING
 
 
-def study(kind: str = "strong", system: str = "a") -> Results:
+def study(kind: str = "strong", system: str = "a", field: str = "cores") -> Results:
     """Three sizes on one and two cores: 12, 3 and 1 times METG a task."""
     cells = []
     for cores in (1, 2):
         less = cores if kind == "strong" else 1
         sizes = ((256, 24e-6), (64, 6e-6), (16, 2.5e-6))
         curve = tuple(point(n / less, (g - 1e-6) / less + 1e-6, 0.5) for n, g in reversed(sizes))
-        fields = {"pattern": "fft", "width": 4 * cores, "cores": cores}
-        workload = f"fft/width={4 * cores}/cores={cores}"
+        fields = {"pattern": "fft", "width": 4 * cores, "cores": 1, field: cores}
+        workload = f"fft/width={4 * cores}/{field}={cores}"
         cells.append(measured(system, 2e-6, workload, fields=fields, cores=cores, curve=curve))
     return replace(results(*cells), settings={"experiment": kind})
 
@@ -58,3 +58,11 @@ def test_names_are_escaped_in_the_table() -> None:
     found = str(scaling.SECTION.intro(study(system="<b>")))
     assert "&lt;b&gt;" in found and "<b>" not in found
     assert "strong scaling" in found and "1.25 cores" in found
+
+
+def test_over_nodes_the_axis_and_the_words_are_of_nodes() -> None:
+    found = study(field="nodes")
+    (figure,) = scaling.on_paper(found)
+    assert figure.name == "strong a fft/tasks_per_core=4 over nodes"
+    assert {"1", "2", "nodes"} <= set(draw(figure).texts)
+    assert "on more nodes" in str(scaling.SECTION.intro(found))
