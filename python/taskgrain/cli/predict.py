@@ -18,8 +18,11 @@ from taskgrain.words.interval import Interval
 
 if TYPE_CHECKING:
     from taskgrain.cli.printer import Printer
-    from taskgrain.estimate.scaling import Program, Scaled
-    from taskgrain.report.data import Cell
+    from taskgrain.estimate.scaling import Program, Programs, Scaled
+    from taskgrain.report.data import Cell, Results
+
+    Predicted = tuple[Sequence[Cell], Programs]
+    """The cells of a system, by cores, and the program from their curves."""
 
 _MOST_SECONDS = 1e15
 """Of work; numbers of cores for more would be beyond all counting."""
@@ -69,23 +72,41 @@ def predict(
     results = data.read(folder)
     for warning in results.warnings:
         sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
+    name = _workload(results, workload)
     cells = _scaling(_chosen(results.cells, workload, names), reader.study(folder).table.get("cores"))
     said = [] if as_json else grouped((cell.name, one) for cell in cells for one in cell.warnings)
     for group in said:
         sys.stderr.write(f"taskgrain: {', '.join(group.cells)}: {group.text}\n")
-    programs = [(cell, _program(cell, total, number)) for cell in cells]
+    programs = [
+        _predicted([cell for cell in cells if cell.system == system], total, number)
+        for system in dict.fromkeys(cell.system for cell in cells)
+    ]
     counts = given or _doubled(programs)
     if as_json:
-        print_json({"work": total, "steps": number, "cells": [_fields(*one, counts) for one in programs]})
+        print_json(
+            {"work": total, "steps": number, "cells": [_fields(name, *one, counts) for one in programs]}
+        )
     else:
-        _show(printer(), programs, counts)
+        _show(printer(), name, programs, counts)
+
+
+def _workload(results: Results, workload: str | None) -> str:
+    """What the cells to predict from have in common: the workload, or the tasks of each core."""
+    from taskgrain.report.sweeps import NUMBERS, sweeps
+
+    if workload is not None or len(results.workloads) <= 1:
+        return workload or "".join(results.workloads)
+    for one in sweeps(results):
+        cells = [results.cells[number] for number in one.values]
+        each = {cell.points_of_a_step / (cell.cores_there or 1) for cell in cells}
+        if one.field in NUMBERS and len(each) == 1 and len(cells) == len(results.cells):
+            return one.name
+    raise UsageError(f"--workload: DIR has several; give one of {', '.join(results.workloads)}")
 
 
 def _chosen(cells: Sequence[Cell], workload: str | None, names: list[str] | None) -> list[Cell]:
-    """The cells of one workload that can be predicted from."""
+    """The cells that can be predicted from, of one workload or of all."""
     known = list(dict.fromkeys(cell.workload for cell in cells))
-    if workload is None and len(known) > 1:
-        raise UsageError(f"--workload: DIR has several; give one of {', '.join(known)}")
     if workload is not None and workload not in known:
         raise InputError("--workload", workload, ", ".join(known))
     here = [cell for cell in cells if workload in (None, cell.workload)]
@@ -103,8 +124,9 @@ def _chosen(cells: Sequence[Cell], workload: str | None, names: list[str] | None
     if names is not None:
         return usable
     # One that leaves cores unused does not scale, and one without METG has no limit.
-    most = max(cell.cores or 0 for cell in usable)
-    return [cell for cell in usable if cell.cores == most and cell.metg.value is not None] or usable
+    most = {cell.workload: cell.cores or 0 for cell in sorted(usable, key=lambda one: one.cores or 0)}
+    idle = {cell.system for cell in usable if cell.cores != most[cell.workload]}
+    return [cell for cell in usable if cell.system not in idle and cell.metg.value is not None] or usable
 
 
 def _scaling(cells: list[Cell], given: object) -> list[Cell]:
@@ -112,18 +134,27 @@ def _scaling(cells: list[Cell], given: object) -> list[Cell]:
     from taskgrain.drive.system import REFERENCE
 
     def several(cell: Cell) -> bool:
-        there = cell.fields.get("cores") or given
+        there = cell.cores_there or given
         return isinstance(there, int) and there > 1
 
     # Beside another reference, these are no cores but GPUs, say.
-    alone = [cell for cell in cells if several(cell) and cell.cores == 1 and cell.reference == REFERENCE]
-    names = ", ".join(dict.fromkeys(cell.system for cell in alone))
+    alone = dict.fromkeys(
+        cell.system for cell in cells if several(cell) and cell.cores == 1 and cell.reference == REFERENCE
+    )
+    names = ", ".join(alone)
     said = f"{names}: left out, because it used one core where there were several: more are no use to it"
-    if alone and len(alone) == len(cells):
+    if alone and all(cell.system in alone for cell in cells):
         raise UsageError(said)
     if alone:
         sys.stderr.write(f"taskgrain: {said}\n")
-    return [cell for cell in cells if cell not in alone]
+    return [cell for cell in cells if cell.system not in alone]
+
+
+def _predicted(cells: list[Cell], work: float, steps: int) -> Predicted:
+    from taskgrain.estimate.scaling import Programs
+
+    cells.sort(key=lambda one: one.cores or 0)
+    return cells, Programs([(cell.cores or 1, _program(cell, work, steps)) for cell in cells])
 
 
 def _program(cell: Cell, work: float, steps: int) -> Program:
@@ -137,7 +168,7 @@ def _program(cell: Cell, work: float, steps: int) -> Program:
     return Program(work, steps, tasks, sorted(curve, key=lambda one: one.work))
 
 
-def _doubled(programs: Iterable[tuple[Cell, Program]]) -> list[int]:
+def _doubled(programs: Iterable[Predicted]) -> list[int]:
     """Powers of two, from tasks that were measured until more cores are no use to any system."""
     counts = [2**power for power in range(_MOST_DOUBLINGS)]
     known = [count for count in counts if any(program.on(count).measured for _, program in programs)]
@@ -146,20 +177,23 @@ def _doubled(programs: Iterable[tuple[Cell, Program]]) -> list[int]:
     return [one for one in counts if first <= one < 2 * last] or [first]
 
 
-def _until(cell: Cell, program: Program) -> Interval | None:
-    return None if cell.metg.value is None else program.until(cell.threshold, cell.metg)
+def _until(cells: Sequence[Cell], programs: Programs) -> Interval | None:
+    found = [
+        None if cell.metg.value is None else program.until(cell.threshold, cell.metg)
+        for cell, (_, program) in zip(cells, programs.of, strict=True)
+    ]
+    return programs.first(found)
 
 
-def _show(out: Printer, programs: Sequence[tuple[Cell, Program]], counts: Sequence[int]) -> None:
-    first = programs[0][0]
-    share = quantity.percent(first.threshold)
-    out.text(first.workload, "bold")
+def _show(out: Printer, name: str, programs: Sequence[Predicted], counts: Sequence[int]) -> None:
+    share = quantity.percent(programs[0][0][0].threshold)
+    out.text(name, "bold")
     lines = []
-    for cell, program in programs:
-        until, least, beyond = _until(cell, program), program.at_least(), program.no_gain_beyond()
+    for cells, program in programs:
+        until, least, beyond = _until(cells, program), program.at_least(), program.no_gain_beyond()
         lines.append(
             [
-                cell.system,
+                cells[0].system,
                 _cores(until) if until else quantity.NOTHING,
                 quantity.interval(least) if least else quantity.NOTHING,
                 quantity.NOTHING if beyond is None else _count(beyond),
@@ -167,11 +201,11 @@ def _show(out: Printer, programs: Sequence[tuple[Cell, Program]], counts: Sequen
         )
     out.table(["system", f"{share} efficient up to, cores", "shortest time", "no gain beyond, cores"], lines)
     out.text("Time to solution, and efficiency")
-    columns = ["cores", "ideal", *(cell.system for cell, _ in programs)]
+    columns = ["cores", "ideal", *(cells[0].system for cells, _ in programs)]
     rows = [
         [
             str(count),
-            quantity.seconds(programs[0][1].work / count),
+            quantity.seconds(programs[0][1].of[0][1].work / count),
             *(_time(program.on(count)) for _, program in programs),
         ]
         for count in counts
@@ -179,14 +213,14 @@ def _show(out: Printer, programs: Sequence[tuple[Cell, Program]], counts: Sequen
     if out.fits(columns, rows):
         out.table(columns, rows, texts=0)
     else:
-        for k, (cell, _) in enumerate(programs, start=2):
-            out.text(cell.system, "bold")
+        for k, (cells, _) in enumerate(programs, start=2):
+            out.text(cells[0].system, "bold")
             out.table(
                 ["cores", "ideal", "time, efficiency"], [[row[0], row[1], row[k]] for row in rows], texts=0
             )
     if any(not program.on(count).measured for _, program in programs for count in counts):
         out.text("≈: no tasks of this size were measured")
-    measured = sorted({cell.cores for cell, _ in programs if cell.cores})
+    measured = sorted({cell.cores for cells, _ in programs for cell in cells if cell.cores})
     where = " and ".join(map(str, measured)) + (" core" if measured == [1] else " cores")
     out.text(
         f"Measured on {where}. For more of them, this supposes that the overhead of a task stays the "
@@ -212,15 +246,15 @@ def _count(value: float) -> str:
     )
 
 
-def _fields(cell: Cell, program: Program, counts: Sequence[int]) -> dict[str, Any]:
-    until, least = _until(cell, program), program.at_least()
+def _fields(name: str, cells: Sequence[Cell], program: Programs, counts: Sequence[int]) -> dict[str, Any]:
+    until, least, most = _until(cells, program), program.at_least(), cells[-1]
     rows = [program.on(count) for count in counts]
     return {
-        "system": cell.system,
-        "workload": cell.workload,
-        "measured_cores": cell.cores,
-        "warnings": [one.shown() for one in cell.warnings],
-        "threshold": cell.threshold,
+        "system": most.system,
+        "workload": name,
+        "measured_cores": most.cores,
+        "warnings": [one.shown() for cell in cells for one in cell.warnings],
+        "threshold": most.threshold,
         "efficient_until": until and asdict(until),
         "shortest_seconds": least and asdict(least),
         "no_gain_beyond": program.no_gain_beyond(),

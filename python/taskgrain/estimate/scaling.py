@@ -10,6 +10,8 @@ Here g is the granularity of the measured curve: what a task of work w costs a c
 empty task up to the largest task that was measured. In between it is linear, as it is where the overhead
 of a task does not depend on its size. Beyond, a task costs at least its work, and at most its work at the
 efficiency of the largest one.
+
+Where curves were measured on several numbers of cores, each n has that of as many, or of the next fewer.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -102,3 +105,31 @@ class Program:
             return Interval(work + max(0.0, costs[0] - works[0]), work), False
         found = (float(np.interp(work, works, self._costs(end))) for end in ("value", "low", "high"))
         return Interval(*(None if math.isnan(one) else one for one in found)), True
+
+
+@dataclass(frozen=True)
+class Programs:
+    """A program from curves on several numbers of cores."""
+
+    of: Sequence[tuple[int, Program]]
+    """By the cores that its curve was measured on, ascending. Not empty."""
+
+    def on(self, cores: float) -> Scaled:
+        return [one for measured, one in self.of if measured <= cores or one is self.of[0][1]][-1].on(cores)
+
+    def at_least(self) -> Interval | None:
+        """The time of empty tasks on the most cores; None if these were not measured."""
+        return self.of[-1][1].at_least()
+
+    def first(self, found: Sequence[Interval | None]) -> Interval | None:
+        """Of a number of cores that each curve has found, the first that is not for the next curve to say."""
+        for (_, (after, _)), one in zip(pairwise(self.of), found, strict=False):
+            if one is not None and one.number < after:
+                return one
+        return found[-1]
+
+    def no_gain_beyond(self) -> float | None:
+        """The cores beyond which no more than a tenth of the time can be saved; None if not known."""
+        each = (one.no_gain_beyond() for _, one in self.of)
+        found = self.first([None if one is None else Interval(one) for one in each])
+        return None if found is None else found.value

@@ -316,8 +316,8 @@ def meeting_tables(results: Results) -> Iterator[Table]:
         [one.workload, str(one.count), str(one.unmet), one.shown("number"), one.shown("seconds")]
         for one in means(found, unmet)
     ]
-    heads = ("workload", "meetings", "not met", *factors)
-    yield Table("How far the two lie apart, mean and standard deviation", heads, apart)
+    means_of = ("workload", "meetings", "not met", *factors)
+    yield Table("How far the two lie apart, mean and standard deviation", means_of, apart)
 
 
 def _each(known: Mapping[int, str], numbers: Iterable[int]) -> list[str]:

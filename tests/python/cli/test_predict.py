@@ -10,6 +10,7 @@ import pytest
 import results_folder
 from command_line import Command
 
+ROOT = Path(__file__).resolve().parents[3]
 PATTERNS = ["fft", "dom"]
 
 
@@ -119,3 +120,19 @@ def test_nothing_is_predicted_from_a_cell_that_failed(taskgrain: Command, tmp_pa
     results_folder.write(tmp_path / "r", [*lines, results_folder.failure_line(name)])
     failed = taskgrain(*words)
     assert failed.code == 2 and "no curve to predict from" in failed.err
+
+
+def test_a_study_of_several_numbers_of_cores_is_predicted_as_a_whole(taskgrain: Command) -> None:
+    folder = ROOT / "docs" / "results" / "2026-11-24-weak"
+    words = ("predict", folder, "--work", "10", "--cores", "1,2,8")
+    document = json.loads(taskgrain(*words, "--json").out)
+    cells = {cell["system"]: cell for cell in document["cells"]}
+    assert "serial" not in cells, "it leaves a core unused on two, and so says nothing on one"
+    assert {cell["workload"] for cell in cells.values()} == {"stencil_1d/tasks_per_core=8"}
+    assert cells["mpi"]["measured_cores"] == 2
+    alone = ("--workload", "stencil_1d/width=8/cores=1", "--system", "mpi", "--json")
+    (on_one,) = json.loads(taskgrain(*words, *alone).out)["cells"]
+    first, *others = cells["mpi"]["scaled"]
+    assert first == on_one["scaled"][0] and others != on_one["scaled"][1:]
+    shown = taskgrain(*words).out
+    assert "Measured on 1 and 2 cores" in shown and shown.startswith("stencil_1d/tasks_per_core=8")

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from taskgrain.estimate.scaling import Program, TaskTime
+from taskgrain.estimate.scaling import Program, Programs, TaskTime
 from taskgrain.words.interval import Interval
 
 OVERHEAD = 1e-6
@@ -78,3 +78,31 @@ def test_a_curve_that_dips_still_ends_somewhere() -> None:
     assert Program(1.0, 1, 1.0, curve).no_gain_beyond() is None
     curve.append(TaskTime(1e-6, Interval(3e-6)))
     assert Program(1.0, 1, 1.0, curve).no_gain_beyond() == pytest.approx(1.0 / (1e-7 + 0.2 / 1.0 * 9e-7))
+
+
+def on_two() -> Programs:
+    """On 2 cores an overhead of 1 us, and on 32 of 10 us; there METG is 2 us and 20 us."""
+    costly = [TaskTime(one, Interval(one + 1e-5)) for one in (0.0, 1e-4)]
+    return Programs([(2, program(0.0, 1e-4)), (32, Program(1.0, 100, 5.0, costly))])
+
+
+def test_each_number_of_cores_has_the_curve_of_as_many_or_of_the_next_fewer() -> None:
+    seconds = [on_two().on(cores).seconds.number - 1.0 / cores for cores in (20.0, 31.0, 32.0, 500.0)]
+    assert seconds == pytest.approx([500 * 1e-6, 500 * 1e-6, 500 * 1e-5, 500 * 1e-5])
+    assert on_two().on(1.0).task == pytest.approx(1.0 / 500), "fewer than were measured"
+
+
+def test_an_end_that_lies_beyond_the_next_curve_is_not_that_of_the_first() -> None:
+    """With 1 us, tasks of 1 us are half efficient, on 2000 cores; with 10 us, on 200."""
+    ends = [one.until(0.5, Interval(metg)) for (_, one), metg in zip(on_two().of, (2e-6, 2e-5), strict=True)]
+    assert [one.value for one in ends] == pytest.approx([2000, 200])
+    assert on_two().first(ends) == ends[1]
+    assert on_two().first([Interval(30.0), ends[1]]) == Interval(30.0)
+    assert on_two().first([None, None]) is None
+
+
+def test_the_shortest_time_is_of_the_most_cores() -> None:
+    least = on_two().at_least()
+    assert least is not None and least.value == pytest.approx(500 * 1e-5)
+    beyond = on_two().no_gain_beyond()
+    assert beyond == pytest.approx(2000), "a tenth of 10 us is a task of 1 us"
