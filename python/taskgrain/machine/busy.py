@@ -99,6 +99,8 @@ class Busy:
     """Energy of all processors, whoever used it; None where it cannot be read."""
     throttled: float = 0.0
     """Seconds for which the quota of the control group stopped threads, all together."""
+    hosts: tuple[float, ...] = ()
+    """The share of each host, this one first, if there are several."""
 
 
 def busiest(hosts: Sequence[Busy]) -> Busy:
@@ -110,6 +112,7 @@ def busiest(hosts: Sequence[Busy]) -> Busy:
         sum(one.switches for one in hosts),
         None if None in joules else sum(filter(None, joules)),
         sum(one.throttled for one in hosts),
+        tuple(one.share for one in hosts),
     )
 
 

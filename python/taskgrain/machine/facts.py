@@ -148,6 +148,8 @@ def of_host(found: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the `facts` that are stored of each of several hosts, and compared between them."""
     cpu, governor = found["cpu"], found["cpu"]["frequency"].get("governor")
     own = {"host": found["host"], "machine": fingerprint(found), "cpu": cpu["model"]}
+    memory = round(found["memory"]["bytes"] / 2**30) * 2**30  # as in the fingerprint
+    own |= {"cores": cpu["physical_cores"], "memory_bytes": memory}
     return own | {"kernel": found["kernel"], "governor": governor}
 
 

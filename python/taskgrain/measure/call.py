@@ -43,6 +43,7 @@ from taskgrain.results.store import Store
 from taskgrain.study.settings import Settings, with_new_keys
 from taskgrain.study.study import Study, check_steps
 from taskgrain.study.workload import Cell, Workload
+from taskgrain.words import quantity
 from taskgrain.words.errors import Interrupted, TaskgrainError, UsageError
 from taskgrain.words.interrupts import interruptible
 from taskgrain.words.quantity import counted
@@ -283,12 +284,19 @@ def facts_of(hosts: Hosts, own: Mapping[str, Any]) -> tuple[Host, ...]:
 
 def differences(hosts: Sequence[Host]) -> Iterator[str]:
     """A line for each host that is not as the first, with what differs."""
-    own = vars(hosts[0]) if hosts else {}
+
+    def told(one: Host) -> dict[str, str]:
+        known = {"processor": one.cpu, "cores": one.cores, "memory": quantity.size(one.memory_bytes)}
+        known |= {"kernel": one.kernel, "governor": one.governor}
+        return {key: str(value) for key, value in known.items()}
+
     for one in hosts[1:]:
-        odd = [key for key, value in vars(one).items() if key != "host" and value != own[key]]
+        own, other = told(hosts[0]), told(one)
+        odd = [f"{key} {value} (here {own[key]})" for key, value in other.items() if value != own[key]]
+        if not odd and one.machine != hosts[0].machine:
+            odd = ["its sockets or caches are not as here"]
         if odd:
-            told = (f"{key} {getattr(one, key)} (here {own[key]})" for key in odd)
-            yield f"host {one.host}: {', '.join(told)}"
+            yield f"host {one.host}: {', '.join(odd)}"
 
 
 def _launches(systems: Sequence[System], cores: Sequence[int], on: Sequence[Node]) -> dict[str, Launch]:

@@ -8,6 +8,7 @@ from typing import Any
 from taskgrain.drive.answers import DriverError
 from taskgrain.estimate.metg import Metg
 from taskgrain.machine.topology import notices
+from taskgrain.measure import uneven
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.journal import Journal
 from taskgrain.measure.plan import Plan
@@ -147,6 +148,7 @@ def _notices(state: CellState) -> list[Notice]:
     if state.disturbed > 0.1 * state.runs:
         repeated = state.stored.rejected
         found.append(notice("runs_disturbed", disturbed=state.disturbed, runs=state.runs, repeated=repeated))
+    found += uneven.notices(state.at_hosts)
     if state.throttled:
         found.append(notice("runs_throttled", throttled=state.throttled, runs=state.runs))
     return [*found, *([state.cut] if state.cut else [])]

@@ -16,6 +16,7 @@ from taskgrain.drive.system import REFERENCE
 from taskgrain.estimate.sample import Sample
 from taskgrain.measure.driver import DriverName
 from taskgrain.measure.experiments.experiment import Experiment, Request
+from taskgrain.measure.uneven import AtHost, at_hosts
 from taskgrain.results import cell as stored
 from taskgrain.results.lines import (
     CellLine,
@@ -63,6 +64,8 @@ class CellState:
         """Those of them that a quota stopped on their way."""
         self.warnings: list[Notice] = []
         """The warnings that its answers carry, each once."""
+        self.at_hosts: list[dict[str, AtHost]] = []
+        """Its runs on several hosts."""
         self.experiment = experiment
         self.reference: NDArray[np.float64] = np.empty((0, 0))
         """The rates of its cores that were known at its last run: its result depends on no later ones."""
@@ -191,6 +194,8 @@ class Record:
         }
         self._cores = cores
         self._sessions = 0
+        self._hosts: tuple[str, ...] = ()
+        """Those of the last session."""
         self._clock = self._skipped = 0.0
         """The last line's `elapsed`, and by how much that is more than what counts here."""
         self.unknown = 0
@@ -228,6 +233,7 @@ class Record:
         elapsed = line.elapsed or 0.0
         if isinstance(line, SessionLine):
             self._sessions += 1
+            self._hosts = tuple(one.host or "" for one in line.hosts)
             if line.elapsed is not None:  # from there on its lines count
                 self._skipped += line.elapsed - self._clock
                 self._clock = line.elapsed
@@ -260,4 +266,8 @@ class Record:
         elif isinstance(line, RunLine):
             if line.process:  # of this session
                 line = replace(line, process=self._sessions * _STRIDE + line.process)
+            if line.busy_hosts:
+                shares = [one or 0.0 for one in line.busy_hosts]
+                rates = line.reference_before, line.reference_after
+                state.at_hosts.append(at_hosts(self._hosts, shares, rates))
             state.take_run(line, self.reference(state.kernel))

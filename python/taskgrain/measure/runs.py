@@ -195,6 +195,7 @@ class Runs:
             peak_rss_bytes=result.peak_rss_bytes,
             binding=result.binding,
             busy=round(busy.share, 4),
+            busy_hosts=tuple(round(one, 4) for one in busy.hosts),
             steal=round(busy.steal, 4),
             throttled=round(busy.throttled, 6) or None,
             switches=busy.switches,

@@ -20,6 +20,7 @@ from taskgrain.machine.busy import Busy, left_alone
 from taskgrain.machine.counters import Counters, Unreadable
 from taskgrain.machine.memory import Growth
 from taskgrain.machine.topology import notices
+from taskgrain.measure import uneven
 from taskgrain.measure.call import reference_launch
 from taskgrain.measure.experiments.fixed_granularity import TASK_TIME_OFF
 from taskgrain.study.workload import EMPTY, Workload
@@ -59,6 +60,8 @@ class ReferenceRuns:
     def __init__(self, cores: Sequence[int], isa: str, hosts: Hosts | None = None) -> None:
         """It measures on each of several `hosts` at once."""
         self._cores, self._isa, self.hosts = cores, isa, hosts
+        self.rates: list[tuple[float, ...]] = []
+        """Those of each core that were measured since a caller has cleared it."""
         self._sessions: dict[str, Session] = {}
         self._iterations: dict[tuple[str, Workload, float], int] = {}
 
@@ -81,6 +84,7 @@ class ReferenceRuns:
             session = self._session(system)
             rates = session.peak(workload.reference(), _SECONDS, self._isa).rates
             session.park()
+            self.rates.append(rates)
         except DriverError as error:
             raise TaskgrainError(f"{name}: {error.message}") from None
         return statistics.fmean(rates[:cores])
@@ -138,6 +142,7 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, reference: Referen
             outcome |= {"iterations": iterations}
             if wanted.task_seconds is not None:  # memory of an earlier run would not come with this one
                 ready = session.start()
+            reference.rates.clear()
             before = _reference_rate(system, session, ready, wanted, reference, iterations)
             growth = Growth(session.pids())
             with _counters(system, session, wanted) as counters:
@@ -159,6 +164,8 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, reference: Referen
     median = statistics.median(result.seconds)
     efficiency = _efficiency(result, ready.cores, before, after)
     said = [*notices(cores), *_notices(result, busy, efficiency, wanted, iterations)]
+    if hosts and busy.hosts:
+        said += uneven.notices([uneven.at_hosts(hosts.names, busy.hosts, reference.rates)])
     return (
         outcome
         | asdict(result)

@@ -181,6 +181,8 @@ class Host:
     host: str | None = _text("name of the host")
     machine: str | None = _text("hash of what decides how fast it is")
     cpu: str | None = _text("model of its processors")
+    cores: int | None = _integer("physical cores that it has for this")
+    memory_bytes: int | None = _integer("memory, to a GiB", "B")
     kernel: str | None = _text("version of its kernel")
     governor: str | None = _text("frequency governor of its first processor")
 
@@ -294,6 +296,9 @@ class Attempt(OfCell):
     peak_rss_bytes: int | None = _integer("largest resident memory of the driver so far", "B")
     binding: tuple[tuple[int, ...], ...] = _field(_places, "processors that each worker may use", listed=True)
     busy: float | None = _field(values.amount, "share of the cores' time that others took during the run")
+    busy_hosts: tuple[float | None, ...] = _field(
+        values.amount, "the same of each host, this one first, if there are several", listed=True
+    )
     steal: float | None = _field(values.amount, "the hypervisor's part of it")
     throttled: float | None = _field(
         values.positive,

@@ -74,6 +74,10 @@ SENTENCES = {
     "during the run. Measure with fewer --cores, or with a larger quota.",
     "runs_throttled": "The control group's quota stopped {throttled} of {runs} runs on their way. Measure "
     "with fewer --cores, or with a larger quota.",
+    "host_slower": "The kernel alone was {factor:.2f} times as fast on host {fastest} as on {host}, for "
+    "which the others wait. Find out what slows it, or measure without it.",
+    "host_busier": "Others took {share:percent} of the cores of host {host}, and at most {others:percent} of "
+    "those of another. Stop them there, or measure without it.",
     "run_disturbed": "Others took {share:.0%} of the cores during the run. Measure on a quiet machine.",
     # the driver
     "binding_outside": "Worker {worker} may run on processors {processors:list}, outside of {asked:list}. "

@@ -11,6 +11,7 @@ from taskgrain.drive.system import REFERENCE
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
 from taskgrain.measure.experiments.metg import MetgSearch
 from taskgrain.measure.record import CellState, Record
+from taskgrain.measure.uneven import AtHost
 from taskgrain.results.parse import from_json
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words.warnings import Notice, notice
@@ -143,3 +144,15 @@ def test_a_failed_cell_begins_again() -> None:
     assert state.done and state.failure is not None
     state.try_again()
     assert not state.done and not state.begun
+
+
+def test_what_hosts_did_is_kept_by_the_names_of_their_session() -> None:
+    first, second = runs(2)
+    rates = {"reference_before": [2e9, 1e9], "reference_after": [2e9, 1e9], "busy_hosts": [0.0, 0.25]}
+    session = {"kind": "session", "hosts": [{"host": "a"}, {"host": "b"}]}
+    other = session | {"hosts": [{"host": "a"}, {"host": "c"}]}
+    state = taken(session, reference(), first | rates, other, reference(), second | rates)
+    assert state.at_hosts == [
+        {"a": AtHost(2e9, 0.0), "b": AtHost(1e9, 0.25)},
+        {"a": AtHost(2e9, 0.0), "c": AtHost(1e9, 0.25)},
+    ]
