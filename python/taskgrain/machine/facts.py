@@ -144,6 +144,12 @@ def fingerprint(found: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(deciding).encode()).hexdigest()[:16]
 
 
+def together(fingerprints: Iterable[str]) -> str:
+    """The fingerprint of several hosts: that of each, where all are of one kind."""
+    kinds = sorted(set(fingerprints))
+    return kinds[0] if len(kinds) == 1 else hashlib.sha256(json.dumps(kinds).encode()).hexdigest()[:16]
+
+
 def of_host(found: Mapping[str, Any]) -> dict[str, Any]:
     """Those of the `facts` that are stored of each of several hosts, and compared between them."""
     cpu, governor = found["cpu"], found["cpu"]["frequency"].get("governor")

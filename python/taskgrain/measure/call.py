@@ -175,6 +175,8 @@ def measure(
         folder = output or Path(stack.enter_context(_thrown_away()))
         table = study.table(plain(systems), len(cores))
         own = replace(session(systems, cores, facts), hosts=told)
+        if told:
+            own = replace(own, machine=machine.together(str(one.machine) for one in told))
         store = stack.enter_context(Store(folder, table, facts, completed, own, other_builds))
 
         def make_driver(name: DriverName) -> Session:

@@ -167,4 +167,9 @@ def _of_machine(there: SessionLine, here: SessionLine) -> str:
     for what, one, other in (("machine", there.cpu, here.cpu), ("kernel", there.kernel, here.kernel)):
         if one and other and one != other:
             return f"another {what} ({one} there, {other} here)"
+    if there.hosts or here.hosts:
+        of_each = (", ".join(str(host.host) for host in one.hosts) or one.host for one in (there, here))
+        return "other hosts ({} there, {} here: their cores, caches, memory or kernel differ)".format(
+            *of_each
+        )
     return f"another machine ({there.host or 'its name is not known'}: other cores, caches, memory or kernel)"

@@ -111,3 +111,8 @@ def test_versions_of_the_packages_that_systems_stand_on() -> None:
     libraries: Any = machine.facts(["pytest", "no-such-package"])["libraries"]
     assert libraries["pytest"] == pytest.__version__
     assert "no-such-package" not in libraries
+
+
+def test_hosts_of_one_kind_are_as_one_of_them_whatever_their_order() -> None:
+    assert machine.together(["a", "a"]) == "a"
+    assert machine.together(["b", "a", "a"]) == machine.together(["a", "b"]) not in ("a", "b")

@@ -157,6 +157,7 @@ def test_machines_never_meet_in_a_cell_either() -> None:
         ({"cpu": "EPYC"}, r"another machine \(Xeon there, EPYC here\)"),
         ({"cpu": "Xeon", "kernel": "6.2"}, r"another kernel \(6.1 there, 6.2 here\)"),
         ({}, r"another machine \(node7: other cores"),
+        ({"hosts": [{"host": "n1"}, {"host": "n3"}]}, r"other hosts \(node7 there, n1, n3 here: their cores"),
     ],
 )
 def test_the_user_is_told_of_another_machine_and_chooses(told: Mapping[str, Any], said: str) -> None:

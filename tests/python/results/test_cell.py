@@ -84,7 +84,19 @@ def log(noise: random.Random) -> list[dict[str, Any]]:
                 found.append(make.metg_line(cell, noise.uniform(1e-7, 1e-5), noise.choice(list(Ending))))
                 if noise.random() < 0.2:
                     del found[-1][noise.choice(["metg", "low", "high", "curve", "threshold", "rounds"])]
-    return found
+    return on_nodes(found) if noise.random() < 0.3 else found
+
+
+def on_nodes(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same cells on two nodes."""
+    of_kind = {
+        "session": {"hosts": [{"host": "a"}, {"host": "b"}]},
+        "reference": {"nodes": 2, "rates": [make.PEAK] * 2 * make.CORES},
+        "cell": {"nodes": 2, "cores": 2 * make.CORES},
+        "run": {"cores": 2 * make.CORES, "busy_hosts": [0.0, 0.1]},
+    }
+    named = ({key: f"{line[key]}/nodes=2" for key in ("cell", "to") if key in line} for line in lines)
+    return [line | of_kind.get(line["kind"], {}) | names for line, names in zip(lines, named, strict=True)]
 
 
 def said(cell: Cell) -> Said:
@@ -93,7 +105,8 @@ def said(cell: Cell) -> Said:
 
 def by_harness(folder: Path) -> dict[str, Said]:
     """As `metg` and `study` would go on."""
-    asked = [Asked(one, Workload("fft", 4)) for one in SYSTEMS]
+    nodes = 2 if b"/nodes=2" in (folder / "runs.jsonl").read_bytes() else 1
+    asked = [Asked(one, Workload("fft", 4, nodes=nodes)) for one in SYSTEMS]
     record = Record(asked, lambda _: MetgSearch(CellSettings()), 2, {})
     for one in placed(reader.read(folder).stored):
         if not one.earlier:
