@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 from on_hosts import on_hosts
+from system_folder import make
+
+from taskgrain.drive.catalogue import package_folder
 
 pytestmark = [
     pytest.mark.submission,
@@ -34,3 +38,53 @@ def test_a_search_over_nodes_has_a_cell_for_each() -> None:
         *("metg", "--system", "mpi", "--nodes", "1,2", "--hosts", "h1,h2", "--budget", "8", "--json", "-q")
     )
     assert "width=2/nodes=2" in printed and '"failed"' not in printed
+
+
+METG = f"{sys.executable} -m taskgrain metg --system mpi --nodes 2 -q --json"
+
+
+def test_a_host_that_is_lost_is_an_error_with_its_name_and_leaves_nothing(tmp_path: Path) -> None:
+    """The agent of the second host dies while the first run is made."""
+    script = f"""
+        {METG} --hosts h1,h2 --budget 60 --output results > printed & measuring=$!
+        timeout 60 sh -c "until grep -q 'kind.: .run' results/runs.jsonl; do sleep 0.1; done" 2> /dev/null
+        ssh h2 "pkill -9 -f drive.host_agen[t]"
+        wait $measuring; echo ended $?
+        for host in h1 h2; do ssh $host "pgrep -f '[h]ost_agent|[m]pirun|[o]rted|systems/[m]pi'"; done
+        ls /dev/shm; ssh h2 ls /dev/shm
+    """
+    printed = on_hosts(2, "bash", "-c", script, options=("--cores", "1"), folder=tmp_path)
+    assert printed.splitlines() == ["ended 1"], "no process and no segment is left"
+    # It was asked for the kernel alone, which ends all, or for what disturbed the ranks, which ends the cell.
+    told = (tmp_path / "printed").read_text() + (tmp_path / "results" / "runs.jsonl").read_text()
+    assert "host h2: ended during" in told
+
+
+def test_a_study_goes_on_with_other_hosts_of_the_same_kind(tmp_path: Path) -> None:
+    script = f"{METG} --hosts h1,h2 --budget 5 --output results > first; "
+    script += f"{METG} --hosts h1,h3 --budget 10 --output results; "
+    (cell,) = json.loads(on_hosts(3, "bash", "-c", script, folder=tmp_path))["cells"]
+    assert cell["ending"] != "failed"
+    lines = [json.loads(line) for line in (tmp_path / "results" / "runs.jsonl").read_text().splitlines()]
+    sessions = [[host["host"] for host in one["hosts"]] for one in lines if one["kind"] == "session"]
+    assert sessions == [["h1", "h2"], ["h1", "h3"]]
+
+
+def test_ranks_of_all_hosts_get_what_env_names(tmp_path: Path) -> None:
+    """The ranks are those of `mpi`, which say first what they got."""
+    driver = package_folder() / "systems" / "mpi" / "driver"
+    told = tmp_path / "told"
+    make(
+        tmp_path / "telling",
+        'title = "T"\ndistributed = true\n[launch]\nranks = "core"\ncommand = ["{dir}/driver"]\n',
+    )
+    script = tmp_path / "telling" / "driver"
+    script.write_text(f"#!/bin/sh\necho $(hostname) $COLOUR >> {told}\nexec {driver}\n")
+    script.chmod(0o755)
+    asked = ("--system", "telling", "--systems", str(tmp_path), "--nodes", "2", "--hosts", "h1,h2")
+    on_hosts(
+        *(2, sys.executable, "-m", "taskgrain", "run", *asked, "--steps", "10", "--env", "COLOUR=red"),
+        options=("--cores", "1"),
+        folder=tmp_path,
+    )
+    assert sorted(told.read_text().splitlines()) == ["h1 red", "h2 red"]
