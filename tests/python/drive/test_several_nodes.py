@@ -23,8 +23,11 @@ def taskgrain(verb: str, *words: str) -> str:
     return on_hosts(2, sys.executable, "-m", "taskgrain", verb, *words, options=("--cores", "1"))
 
 
-def test_ranks_of_two_hosts_are_one_run() -> None:
-    asked = ("--system", "mpi,serial", "--nodes", "2", "--hosts", "h1,h2", "--steps", "100", "--json")
+@pytest.mark.parametrize("system", ["mpi", "mpi.mpich"])
+def test_ranks_of_two_hosts_are_one_run(system: str) -> None:
+    if system == "mpi.mpich" and not (package_folder() / "systems" / "mpi" / "driver-mpich").exists():
+        pytest.skip("there is no MPICH")
+    asked = ("--system", f"{system},serial", "--nodes", "2", "--hosts", "h1,h2", "--steps", "100", "--json")
     script = f"{sys.executable} -m taskgrain run {' '.join(asked)}; [ $? = 1 ]"  # of serial, which cannot
     printed = on_hosts(2, "sh", "-c", script, options=("--cores", "1"))
     one, serial = json.loads(printed)["runs"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import compared_folders
 import history_store as made
 import pytest
 
@@ -96,3 +97,18 @@ def test_a_session_without_a_clock_counts_as_it_is(tmp_path: Path) -> None:
     made.grown(path, [1e-6], clocks=[0.5])
     (one,) = of(path)
     assert [number and number.value for number in one.numbers("metg")] == [1e-6, pytest.approx(2e-6)]
+
+
+def test_each_number_of_nodes_is_a_series_of_its_own(tmp_path: Path) -> None:
+    logs = []
+    for day in (0, 1):
+        time = made.BEGIN + day * made.DAY
+        lines = [compared_folders.session(f"s{day}", time, {"mpi": "aaaa1111"}, hosts=[{"host": "a"}])]
+        for nodes, of_nodes in ((1, ""), (2, "/nodes=2")):
+            named = {"cell": f"mpi/stencil_1d/width=4{of_nodes}"}
+            lines.append(compared_folders.cell("mpi", "stencil_1d", time, nodes=nodes, **named))
+            lines.append(made.metg("mpi", nodes * 1e-6, time, **named))
+        logs.append(measured_log(compared_folders.write(tmp_path / str(day), lines), f"c{day}")[0])
+    found = {one.name: [entry.log.label for entry in one.entries] for one in series(logs)}
+    both = ["c0", "c1"]
+    assert found == {"mpi/stencil_1d/width=4": both, "mpi/stencil_1d/width=4/nodes=2": both}
