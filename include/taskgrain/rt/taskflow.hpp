@@ -39,7 +39,10 @@ namespace taskgrain::rt {
 ///
 /// - `after`: the flow fulfills what comes after a task when it has run, so `run` must not. A worker that owns several
 ///   of these tasks gets one message for all, and calls `after` itself to find them: it is called by any worker, once
-///   or more for each task, and must say the same each time. It may prefetch what those tasks will read.
+///   or more for each task, and must say the same each time. It may prefetch what those tasks will read. If it knows
+///   them by owner, it can call notify(worker, range) or notify(worker, range, key_of) for those that a worker owns:
+///   their keys are the elements of the range, or key_of(element). Then nobody asks for the `worker` of each, and
+///   other workers pass the range by.
 /// - `number`: counts lie in an array and not in a hash table. Other numbers are slower, but not wrong.
 /// - `at_once`: a worker runs so many ready tasks, the oldest first, before it looks for messages and for other flows.
 ///   They cannot be stolen. Where tasks take longer than a microsecond, it queues them one by one all the same.
@@ -110,6 +113,15 @@ class Taskflow final {
   /// Fulfills one dependence of a task. From any thread.
   /// \throws UsageError  if `worker` returns one that there is not. What the owner finds wrong fails the flow
   void fulfill(Key key) { handler_->fulfill(key); }
+
+  /// Fulfills all that comes after a task, as if it had run: it ran on another rank, whose message has come. A worker
+  /// that owns several of these tasks gets one message. From any thread.
+  /// \throws UsageError  as `fulfill`
+  void fulfill_after(Key key)
+    requires detail::WithAfter<Tasks, K>
+  {
+    handler_->fulfill_after(key);
+  }
 
   /// The object whose members are the functions.
   const Tasks& tasks() const noexcept

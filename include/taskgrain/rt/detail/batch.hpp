@@ -41,14 +41,21 @@ class Batch {
       grow();
     ring_[end_++ & mask_] = key;
   }
+  /// Pushes a key if the batch is open, has room, and takes tasks. \returns whether it did
+  bool push_if_open(const K& key) noexcept {
+    if (!open_ || one_by_one_ != 0 || end_ - begin_ > mask_) return false;
+    ring_[end_++ & mask_] = key;
+    return true;
+  }
   bool empty() const noexcept { return begin_ == end_; }
   const K& pop() noexcept { return ring_[begin_++ & mask_]; }
 
   /// Runs a task and, from the oldest on, what is here, up to so many in all.
   /// \param task  is called with each key
+  /// \returns how many it has run
   template <typename Task>
-  void run(const K& first, std::size_t most, const Task& task) noexcept {
-    if (one_by_one_ > 0) return task(first);
+  std::size_t run(const K& first, std::size_t most, const Task& task) noexcept {
+    if (one_by_one_ > 0) return task(first), 1;
     const bool timed = trial_ || ++batches_ % between_looks == 0;  // the clock takes as long as half a task
     const auto begin = timed ? Clock::now() : Clock::time_point();
     if (trial_) [[unlikely]]
@@ -60,6 +67,7 @@ class Batch {
       judge(Clock::now() - begin, number);
     else if (alone_ == most_alone) [[unlikely]]
       one_by_one_ = before_trial;
+    return number;
   }
   /// After `run`: whether what is left is to be queued one by one.
   bool not_now() const noexcept { return one_by_one_ > 0; }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -79,6 +80,12 @@ class FlowHandler final : public Handler {
     send(*here, owner, key);
   }
 
+  void fulfill_after(Key key) {
+    if (Worker* here = engine_.here()) return notify_successors(*here, share_of(here->index()), key);
+    const Fulfill notify{*this};
+    functions.after(key, notify);
+  }
+
   // -- Handler
   Handler* companion() noexcept override { return WithAfter<Tasks, K> ? &notifications_ : nullptr; }
   void deliver(Worker& here, const Payload& message) noexcept override {
@@ -88,8 +95,9 @@ class FlowHandler final : public Handler {
   void run(Worker& here, const Payload& task) noexcept override {
     const Unpacked key(task);
     if constexpr (WithAtOnce<Tasks>) return run_batch(here, *key);
-    run_here(here, *key);
-    share_of(here.index()).counts.end();
+    Share& share = share_of(here.index());
+    run_here(here, share, *key);
+    share.counts.end();
   }
   void lost(const Payload& payload) noexcept override {
     const Unpacked key(payload);
@@ -213,12 +221,12 @@ class FlowHandler final : public Handler {
       fail(*key);
     }
   }
-  void run_here(Worker& here, Key key) noexcept {
+  void run_here(Worker& here, [[maybe_unused]] Share& share, Key key) noexcept {
     if (failed()) [[unlikely]]
       return;
     try {
       functions.run(key);
-      if constexpr (WithAfter<Tasks, K>) notify_successors(here, key);
+      if constexpr (WithAfter<Tasks, K>) notify_successors(here, share, key);
     } catch (...) {
       fail(key);
     }
@@ -231,36 +239,58 @@ class FlowHandler final : public Handler {
       return static_cast<int>(worker_of_key<K>(key, workers_));
   }
 
-  /// Fulfills the successors of a task here; each other worker that has some gets one message.
-  void notify_successors(Worker& here, Key key) {
-    Share& share = share_of(here.index());
-    bool first = true;
-    const auto each = [&](Key next) {
-      const int owner = owner_of(next);
+  /// What `after` calls: where a task has run, and where a worker is notified of that.
+  /// \tparam ran  here: then other workers that own successors are notified
+  template <bool ran>
+  struct Notify {
+    FlowHandler& flow;
+    Worker& here;
+    Share& share;
+    const K& key;  // of the task that has run
+
+    [[gnu::always_inline]] void operator()(Key next) const {
+      const int owner = flow.owner_of(next);
       if (owner == here.index()) [[likely]]
-        return fulfill_here(here, share, next);
-      notify(here, share, owner, key, next, std::exchange(first, false));
-    };
-    functions.after(key, each);
+        return flow.fulfill_here(here, share, next);
+      if constexpr (ran) flow.notify(here, share, owner, key, next);
+    }
+    /// \param range  of successors that `owner` owns
+    /// \param key_of  makes a key of an element. A parameter, because the compiler keeps the iterator of a
+    ///   std::views::transform in memory, and each step of the loop then waits for the one before it.
+    template <typename Range, typename KeyOfElement = std::identity>
+    [[gnu::always_inline]] void operator()(int owner, const Range& range, const KeyOfElement& key_of = {}) const {
+      if (owner == here.index()) [[likely]] {
+        flow.fulfill_all(here, share, range, key_of);
+      } else if constexpr (ran) {
+        for (const auto& element : range) return flow.notify(here, share, owner, key, key_of(element));
+      }
+    }
+  };
+  /// What `after` calls in a thread outside.
+  struct Fulfill {
+    FlowHandler& flow;
+
+    void operator()(Key next) const { flow.fulfill(next); }
+    template <typename Range, typename KeyOfElement = std::identity>
+    void operator()(int, const Range& range, const KeyOfElement& key_of = {}) const {
+      for (const auto& element : range) flow.fulfill(key_of(element));
+    }
+  };
+  /// Fulfills the successors of a task here; each other worker that has some gets one message.
+  void notify_successors(Worker& here, Share& share, const K& key) {
+    ++share.notified;
+    const Notify<true> notify{*this, here, share, key};
+    functions.after(key, notify);
   }
-  [[gnu::noinline]] void notify(Worker& here, Share& share, int owner, Key key, Key next, bool first) {
+  [[gnu::noinline]] void notify(Worker& here, Share& share, int owner, Key key, Key next) {
     if (static_cast<unsigned>(owner) >= workers_) [[unlikely]]
       no_such_worker(next, owner);
     if (share.last_notified.empty()) [[unlikely]]
       share.last_notified.resize(workers_);
-    if (first) ++share.notified;
     if (std::exchange(share.last_notified[static_cast<std::size_t>(owner)], share.notified) == share.notified) return;
     const Packed packed = pack(key);
     share.counts.begin();
     here.send(owner, notifications_.number(), packed);
-  }
-  /// Another worker has run a task: fulfills its successors on this worker.
-  void receive_notification(Worker& here, Key key) {
-    Share& share = share_of(here.index());
-    const auto each = [&](Key next) {
-      if (owner_of(next) == here.index()) fulfill_here(here, share, next);
-    };
-    functions.after(key, each);
   }
   /// Takes the messages of `notify`.
   struct Notifications final : MessageHandler {
@@ -274,8 +304,9 @@ class FlowHandler final : public Handler {
     const Unpacked key(message);
     if constexpr (WithAfter<Tasks, K>) {
       try {
+        const Notify<false> notify{*this, here, share_of(here.index()), *key};
         if (!failed()) [[likely]]
-          receive_notification(here, *key);
+          functions.after(*key, notify);
       } catch (...) {
         fail(*key);
       }
@@ -287,10 +318,7 @@ class FlowHandler final : public Handler {
   /// its first task.
   void run_batch(Worker& here, Key first) noexcept {
     Share& share = share_of(here.index());
-    share.batch.run(first, Tasks::at_once, [&](Key key) {
-      run_here(here, key);
-      share.counts.end();
-    });
+    share.counts.end(share.batch.run(first, Tasks::at_once, [&](Key key) { run_here(here, share, key); }));
     if (share.batch.closes()) return;
     try {
       if (share.batch.not_now()) [[unlikely]]
@@ -311,6 +339,42 @@ class FlowHandler final : public Handler {
   /// Inlined into tasks, because counting down is a load, a decrement and a branch. The first and the last fulfilment
   /// are calls.
   [[gnu::always_inline]] void fulfill_here(Worker& here, Share& share, Key key) {
+    if constexpr (WithNumber<Tasks, K>) {
+      auto& slot = share.waiting.slots().at(functions.number(key));
+      if (!share.waiting.lessen(slot, key)) first_or_last(here, share, key, slot);
+    } else {
+      find_and_fulfill(here, share, key);
+    }
+  }
+  template <typename Range, typename KeyOfElement>
+  [[gnu::always_inline]] void fulfill_all(Worker& here, Share& share, const Range& range, const KeyOfElement& key_of) {
+    if constexpr (WithNumber<Tasks, K>) {
+      auto slots = share.waiting.slots();  // in registers, but for what happens once or twice for a task
+      for (const auto& element : range) {
+        const K key = key_of(element);
+        auto& slot = slots.at(functions.number(key));
+        if (share.waiting.lessen(slot, key)) continue;
+        first_or_last(here, share, key, slot);
+        slots = share.waiting.slots();
+      }
+    } else {
+      for (const auto& element : range) find_and_fulfill(here, share, key_of(element));
+    }
+  }
+  /// Not inlined, so that a loop over keys has registers for what it looks up each time.
+  template <typename Slot>
+  [[gnu::noinline]] void first_or_last(Worker& here, Share& share, Key key, Slot& slot) {
+    if (share.waiting.waits_for_one(slot, key)) {
+      share.counts.begin();  // first, as in `complete`
+      share.waiting.empty(slot);
+      begun(here, share, key);
+    } else if (share.waiting.is_new(slot)) {
+      appear(here, share, key, [&](std::int32_t count) { share.waiting.fill(slot, key, count); });
+    } else {
+      find_and_fulfill(here, share, key);
+    }
+  }
+  [[gnu::always_inline]] void find_and_fulfill(Worker& here, Share& share, Key key) {
     if (std::int32_t* left = share.waiting.find(key); left == nullptr)
       appear(here, share, key);
     else if (--*left == 0)
@@ -321,23 +385,33 @@ class FlowHandler final : public Handler {
   [[gnu::noinline]] void complete(Worker& here, Share& share, Key key, std::int32_t* left) {
     share.counts.begin();  // before it leaves the table: `done` reads the table's size between ended and begun
     share.waiting.remove(left);
-    ready(here, share, key);
+    begun(here, share, key);
   }
 
   /// The first fulfilment of a task.
   [[gnu::noinline]] void appear(Worker& here, Share& share, Key key) {
+    appear(here, share, key, [&](std::int32_t count) { share.waiting.insert(key, count); });
+  }
+  template <typename Insert>
+  [[gnu::always_inline]] void appear(Worker& here, Share& share, Key key, const Insert& insert) {
     if (check_) [[unlikely]]
       check(share, key);
     const int indegree = functions.indegree(key);
     if (indegree > 1)
-      share.waiting.insert(key, indegree - 1);
+      insert(indegree - 1);
     else if (indegree < 0) [[unlikely]]
       negative(key, indegree);
     else
-      share.counts.begin(), ready(here, share, key);
+      share.counts.begin(), begun(here, share, key);
   }
 
-  /// \pre counted as begun
+  /// A task is ready. \pre counted as begun
+  [[gnu::always_inline]] void begun(Worker& here, Share& share, Key key) {
+    if constexpr (WithAtOnce<Tasks>)
+      if (share.batch.push_if_open(key)) [[likely]]
+        return;
+    ready(here, share, key);
+  }
   void ready(Worker& here, Share& share, Key key) {
     if constexpr (std::is_same_v<Tasks, Functions<K>>) {
       if (functions.ranked) [[unlikely]]
@@ -398,14 +472,14 @@ class FlowHandler final : public Handler {
     if (!share.ran.insert(key).second) too_often(key);
   }
 
-  [[noreturn]] void no_such_worker(const K& key, int worker) const {
+  [[noreturn, gnu::noinline, gnu::cold]] void no_such_worker(const K& key, int worker) const {
     throw UsageError(text(key) + ": worker is " + std::to_string(worker) + ", allowed are 0 to " +
                      std::to_string(workers_ - 1));
   }
-  [[noreturn]] void negative(const K& key, int indegree) const {
+  [[noreturn, gnu::noinline, gnu::cold]] void negative(const K& key, int indegree) const {
     throw UsageError(text(key) + ": indegree is " + std::to_string(indegree) + ", allowed are 0 and more");
   }
-  [[noreturn]] void too_often(const K& key) const {
+  [[noreturn, gnu::noinline, gnu::cold]] void too_often(const K& key) const {
     throw UsageError(text(key) + " was fulfilled more often than its indegree, which is " +
                      std::to_string(functions.indegree(key)));
   }

@@ -27,7 +27,49 @@ class NumberedCounters {
   static_assert(std::is_trivially_destructible_v<K> && std::is_default_constructible_v<K>,
                 "a key that has a number must be plain data");
 
+ private:
+  struct alignas(sizeof(K) <= 4 ? 8 : sizeof(K) <= 12 ? 16 : 8) Slot {
+    K key{};
+    std::int32_t count = 0;
+  };
+
  public:
+  /// Where the slots are, until the next key is inserted.
+  struct Slots {
+    Slot* first;
+    std::size_t mask;
+
+    Slot& at(std::size_t number) const noexcept { return first[number & mask]; }
+  };
+  Slots slots() noexcept { return {slots_.data(), mask_}; }
+
+  // -- what is mostly so: a key with its own slot
+
+  /// Counts down if the slot holds the key, and it waits for more than one fulfilment. \returns whether it did
+  static bool lessen(Slot& slot, const K& key) noexcept {
+    if (slot.count <= 1 || !same_key(slot.key, key)) return false;
+    --slot.count;
+    return true;
+  }
+  /// Whether the slot holds the key, and it waits for one fulfilment. Then `empty` may take it out.
+  static bool waits_for_one(const Slot& slot, const K& key) noexcept {
+    return slot.count == 1 && same_key(slot.key, key);
+  }
+  void empty(Slot& slot) noexcept {
+    slot.count = 0;
+    resize(size_.load(std::memory_order_relaxed) - 1);
+  }
+  /// Whether no key whose slot this is waits. Then `fill` may put one there.
+  bool is_new(const Slot& slot) const noexcept { return slot.count == 0 && others_.size() == 0; }
+  /// \pre count > 0
+  void fill(Slot& slot, const K& key, std::int32_t count) noexcept {
+    slot.key = key;
+    slot.count = count;
+    resize(size_.load(std::memory_order_relaxed) + 1);
+  }
+
+  // -- for any key
+
   /// Before all else.
   void number_by(const Tasks& tasks) noexcept { tasks_ = &tasks; }
 
@@ -49,12 +91,10 @@ class NumberedCounters {
 
   /// \pre count > 0; the key is not there
   void insert(const K& key, std::int32_t count) {
-    Slot* slot = &slot_of(key);
-    if (slot->count != 0) [[unlikely]]
+    Slot& slot = slot_of(key);
+    if (slot.count != 0) [[unlikely]]
       return insert_slowly(key, count);
-    slot->key = key;
-    slot->count = count;
-    resize(size_.load(std::memory_order_relaxed) + 1);
+    fill(slot, key, count);
   }
 
   /// Calls `body(key, count)` for each task that waits.
@@ -72,11 +112,6 @@ class NumberedCounters {
   }
 
  private:
-  struct alignas(sizeof(K) <= 4 ? 8 : sizeof(K) <= 12 ? 16 : 8) Slot {
-    K key{};
-    std::int32_t count = 0;
-  };
-
   Slot& slot_of(const K& key) noexcept { return slots_[static_cast<std::size_t>(tasks_->number(key)) & mask_]; }
   bool is_slot(const std::int32_t* count) const noexcept {
     const auto first = reinterpret_cast<std::uintptr_t>(slots_.data());

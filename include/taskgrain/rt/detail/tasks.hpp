@@ -58,6 +58,7 @@ struct Functions {
 template <typename K>
 struct Nobody {
   void operator()(KeyOf<K>) const noexcept {}
+  void operator()(int, const auto&, const auto&...) const noexcept {}
 };
 
 // What an object may have beside indegree and run.

@@ -22,7 +22,9 @@ class Counts {
  public:
   // By the worker.
   void begin() noexcept { begun_.store(begun_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
-  void end() noexcept { ended_.store(ended_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+  void end(std::uint64_t number = 1) noexcept {
+    ended_.store(ended_.load(std::memory_order_relaxed) + number, std::memory_order_release);
+  }
   // By threads outside.
   void begin_outside() noexcept { begun_.fetch_add(1, std::memory_order_relaxed); }
   void end_outside() noexcept { ended_.fetch_add(1, std::memory_order_release); }

@@ -10,8 +10,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <random>
+#include <ranges>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -55,6 +58,28 @@ struct AtOnce : After {
 struct All : Numbered {
   static constexpr std::size_t at_once = 16;
 };
+/// Knows what comes after a task by owner.
+struct ByOwner : Plain {
+  void after(int k, const auto& notify) const {
+    (*graph)[k].asked.fetch_add(1, std::memory_order_relaxed);
+    std::map<int, std::vector<int>> owned;
+    for (const int next : (*graph)[k].after) owned[worker(next)].push_back(next);
+    for (const auto& [owner, keys] : owned) {
+      if (owner % 2 == 0) {
+        notify(owner, keys);
+      } else {
+        notify(owner, std::views::iota(std::size_t{0}, keys.size()), [&](std::size_t at) { return keys[at]; });
+      }
+    }
+  }
+};
+struct ByOwnerNumbered : ByOwner {
+  static constexpr std::size_t at_once = 16;
+  std::size_t number(int k) const { return static_cast<std::size_t>(k); }
+};
+struct ByOwnerBadlyNumbered : ByOwner {
+  std::size_t number(int k) const { return static_cast<std::size_t>(k % 2); }
+};
 /// Fulfills by itself.
 struct ByItself : Plain {
   static constexpr std::size_t at_once = 5;
@@ -69,7 +94,8 @@ struct ByItself : Plain {
 
 template <typename Tasks>
 class TasksObjects : public testing::Test {};
-using Objects = testing::Types<After, Numbered, BadlyNumbered, AtOnce, All, ByItself>;
+using Objects = testing::Types<After, Numbered, BadlyNumbered, AtOnce, All, ByOwner, ByOwnerNumbered,
+                               ByOwnerBadlyNumbered, ByItself>;
 TYPED_TEST_SUITE(TasksObjects, Objects);
 
 TYPED_TEST(TasksObjects, RunEachTaskOnceAndAfterThoseBeforeIt) {
@@ -198,6 +224,55 @@ TEST(TasksObject, LetsLongTasksBeStolenThoughManyRunAtOnce) {
   flow.fulfill(0);
   runtime.wait();
   EXPECT_GT(*tasks.stolen, 0);
+}
+
+/// Says what comes after task 0 in each way that there is.
+struct Fan {
+  std::mutex* mutex;
+  std::vector<int>* ran;
+
+  int indegree(int) const { return 1; }
+  int worker(int key) const { return key % 3; }
+  void run(int key) const {
+    const std::lock_guard lock(*mutex);
+    ran->push_back(key);
+  }
+  void after(int key, auto notify) const {
+    if (key != 0) return;
+    notify(1);
+    notify(2, std::vector{2, 5});
+    notify(0, std::vector{1, 2}, [](int third) { return 3 * third; });
+    notify(1, std::vector<int>());
+  }
+};
+
+TEST(TasksObject, FulfillsWhatComesAfterATaskThatRanElsewhere) {
+  Runtime runtime({.workers = 3});
+  std::mutex mutex;
+  std::vector<int> ran;
+  Taskflow<int, Fan> flow(runtime, {&mutex, &ran});
+  flow.fulfill_after(0);  // by a thread outside
+  runtime.wait();
+  EXPECT_THAT(ran, testing::UnorderedElementsAre(1, 2, 3, 5, 6));
+  ran.clear();
+  Taskflow<int> teller(runtime);
+  teller.indegree([](int) { return 1; }).run([&](int) { flow.fulfill_after(0); });
+  teller.fulfill(0);
+  runtime.wait();
+  EXPECT_THAT(ran, testing::UnorderedElementsAre(1, 2, 3, 5, 6));
+}
+
+struct NobodyOwns : Fan {
+  void after(int, auto notify) const { notify(3, std::vector{9}); }
+};
+
+TEST(TasksObject, MayNotTellOfAnOwnerThatThereIsNot) {
+  Runtime runtime({.workers = 3});
+  std::mutex mutex;
+  std::vector<int> ran;
+  Taskflow<int, NobodyOwns> flow(runtime, {{&mutex, &ran}});
+  flow.fulfill(0);
+  EXPECT_THROW(runtime.wait(), TaskFailed);
 }
 
 /// Takes `notify` by reference.
