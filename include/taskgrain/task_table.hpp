@@ -70,7 +70,8 @@ class TaskTable {
     const auto readers = far_ > 0 ? all_readers(graph) : Points2d();
     for (const std::int64_t step : classes_.representatives()) {
       const Memory& row = memory_.emplace_back(compile(step, readers));
-      rows_.push_back({row.tasks.data(), row.after.of.data(), row.far_after.of.data()});
+      rows_.push_back({row.tasks.data(), row.after.of.data(), row.far_after.of.data(), row.after_by_core.of.data(),
+                       row.far_after_by_core.of.data()});
     }
     period_ = classes_.period();
     if (cores > 0 && !graph.uniform()) period_ = period_of_grown(graph, std::max<std::int64_t>(2, 2 * far_));
@@ -103,11 +104,20 @@ class TaskTable {
     for (const std::int64_t other : task.before) body(std::int64_t{1}, other);
     for (const std::int64_t other : task.far_before) body(far_, other);
   }
-  /// All that comes after a task: `body(step, point)`.
+  /// All that comes after a task: `body(core, step, points)` for each core that owns some of it, in ascending order;
+  /// first that of the next step, then that of `far()` ahead. Prefetches the output of the task, because who asks what
+  /// comes after a task reads it soon. \pre cores > 0
   template <typename Body>
-  void each_after(std::int64_t step, std::int64_t point, const Body& body) const {
-    for (const std::int64_t other : after(step, point)) body(step + 1, other);
-    for (const std::int64_t other : far_after(step, point)) body(step + far_, other);
+  void each_after_by_core(std::int64_t step, std::int64_t point, const Body& body) const {
+    const auto at = static_cast<std::size_t>(point);
+    if (step + 1 < graph_->steps()) {
+      const auto& [output, parts] = rows_[classes_[step + 1]].after_by_core[at];
+      __builtin_prefetch(output);
+      for (const Part& part : parts) body(part.core, step + 1, part.points);
+    }
+    if ((step & (far_ - 1)) == 0 && step + far_ < graph_->steps())
+      for (const Part& part : rows_[classes_[step + far_]].far_after_by_core[at].parts)
+        body(part.core, step + far_, part.points);
   }
   /// The core that writes the outputs of a point. \pre cores > 0
   int owner(std::int64_t point) const noexcept { return owners_[static_cast<std::size_t>(point)]; }
@@ -148,9 +158,46 @@ class TaskTable {
     }
   };
 
+  /// Points of one core.
+  struct Part {
+    int core;
+    std::span<const std::int64_t> points;
+  };
+  struct ByCore {
+    const std::byte* output;  // of the task that these points come after
+    std::span<const Part> parts;
+  };
+  /// Lists, which ascend, by core.
+  struct Parts {
+    std::vector<Part> memory;
+    std::vector<ByCore> of;
+
+    /// \param output  of a point
+    template <typename Output>
+    Parts(const Lists& lists, const std::vector<int>& owners, const Output& output) {
+      if (owners.empty()) return;
+      const auto owner = [&](std::int64_t point) { return owners[static_cast<std::size_t>(point)]; };
+      std::vector<std::size_t> ends;
+      for (std::span<const std::int64_t> left : lists.of) {
+        while (!left.empty()) {
+          const auto end = std::ranges::find_if(left, [&](auto point) { return owner(point) != owner(left[0]); });
+          const auto number = static_cast<std::size_t>(end - left.begin());
+          memory.push_back({owner(left[0]), left.first(number)});
+          left = left.subspan(number);
+        }
+        ends.push_back(memory.size());
+      }
+      for (std::size_t begin = 0; const std::size_t end : ends) {
+        of.push_back({output(static_cast<std::int64_t>(of.size())), {memory.data() + begin, end - begin}});
+        begin = end;
+      }
+    }
+  };
+
   /// The tasks of a class of steps, and of the steps before what comes after their tasks.
   struct Memory {
     Lists before, far_before, after, far_after;
+    Parts after_by_core, far_after_by_core;
     std::vector<const std::byte*> inputs;
     std::vector<Task> tasks;
     std::vector<std::int64_t> roots;
@@ -159,6 +206,7 @@ class TaskTable {
   struct Row {
     const Task* tasks;
     const std::span<const std::int64_t>*after, *far_after;
+    const ByCore *after_by_core, *far_after_by_core;
   };
 
   Memory compile(std::int64_t step, const Points2d& readers) const {
@@ -179,9 +227,12 @@ class TaskTable {
       }
       inputs_end.push_back(inputs.size());
     }
-    Memory memory{
-        Lists(before),   Lists(far_before), Lists::inverse(before), Lists::inverse(far_before), std::move(inputs), {},
-        std::move(roots)};
+    Lists after = Lists::inverse(before), far_after = Lists::inverse(far_before);
+    const auto output = [&](std::int64_t point) { return outputs_.at(step - 1, point); };
+    Parts by_core(after, owners_, output), far_by_core(far_after, owners_, output);
+    Memory memory{Lists(before),      Lists(far_before),      std::move(after),  std::move(far_after),
+                  std::move(by_core), std::move(far_by_core), std::move(inputs), {},
+                  std::move(roots)};
     for (std::size_t point = 0, begin = 0; point < before.size(); begin = inputs_end[point++])
       memory.tasks.push_back({outputs_.at(step, static_cast<std::int64_t>(point)),
                               {memory.inputs.data() + begin, inputs_end[point] - begin},

@@ -38,7 +38,8 @@ struct Tasks {
   const ArriveLarge* arrive_large;
 
   int rank_of(std::int64_t point) const { return table.owner(point) / workers; }
-  int worker(Task task) const { return table.owner(task.point) % workers; }
+  bool is_here(int core) const { return rank * workers <= core && core < (rank + 1) * workers; }
+  int worker(Task task) const { return table.owner(task.point) - rank * workers; }  // \pre it is of this rank
   std::size_t number(Task task) const { return task.step * width + task.point; }
   int indegree(Task task) const {
     return static_cast<int>(table(task.step, task.point).before.size() +
@@ -51,29 +52,29 @@ struct Tasks {
     send(task, found.output);
   }
   void send(Task task, std::byte* output) const {
-    int told = rank;  // owners of what comes after a task, near and far, ascend
-    const auto notify = [&](std::int64_t point, bool reads) {
-      const int to = rank_of(point);
-      if (to == rank || to == told) return;
+    int told =
+        rank;  // cores that own what comes after a task ascend: first those of the next step, who read its output
+    table.each_after_by_core(task.step, task.point, [&](int core, std::int64_t step, auto) {
+      if (is_here(core)) return;
+      const int to = core / workers;
+      const bool reads = step == task.step + 1;
+      if (to == told || (!reads && reads_next(task, to))) return;
       told = to;
       const std::size_t bytes = reads ? table.graph().output_bytes() : 0;
       if (bytes < large_bytes)
         arrive->send(to, g, task, {output, bytes});
       else
         arrive_large->send(to, {output, bytes}, g, task);
-    };
-    for (const std::int64_t point : table.after(task.step, task.point)) notify(point, true);
-    for (const std::int64_t point : table.far_after(task.step, task.point))
-      if (!reads_next(task, rank_of(point))) notify(point, false);
+    });
   }
   /// Whether a rank is told of the task already because of what comes next.
   bool reads_next(Task task, int of) const {
     return std::ranges::any_of(table.after(task.step, task.point), [&](auto point) { return rank_of(point) == of; });
   }
   void after(Task task, auto notify) const {
-    __builtin_prefetch(table(task.step, task.point).output);  // who is told of it reads it soon
-    table.each_after(task.step, task.point, [&](std::int64_t step, std::int64_t point) {
-      if (rank_of(point) == rank) notify(task_of(step, point));
+    table.each_after_by_core(task.step, task.point, [&](int core, std::int64_t step, auto points) {
+      if (is_here(core))
+        notify(core - rank * workers, points, [=](std::int64_t point) { return task_of(step, point); });
     });
   }
   static Task task_of(std::int64_t step, std::int64_t point) {
@@ -116,12 +117,9 @@ class TaskgrainPtgRanks final : public ProcessSystem {
   /// Another rank has run a task.
   void take(std::uint32_t g, Task task, rt::view<std::byte> output) {
     if (!output.empty()) std::memcpy(place(g, task), output.data(), output.size());
-    fulfill_after(g, task);
+    flows_[g].fulfill_after(task);
   }
   std::byte* place(std::uint32_t g, Task task) { return flows_[g].tasks().table(task.step, task.point).output; }
-  void fulfill_after(std::uint32_t g, Task task) {
-    flows_[g].tasks().after(task, [&](Task next) { flows_[g].fulfill(next); });
-  }
   rt::MpiCommunicator comm_{MPI_COMM_WORLD};
   rt::Runtime runtime_{{.cores = own_processors(), .order = rt::Order::oldest, .communicator = &comm_}};
   rt::Pinned pinned_{runtime_.cores()[0]};  // else `wait` does and undoes it each time
@@ -129,7 +127,7 @@ class TaskgrainPtgRanks final : public ProcessSystem {
       [this](std::uint32_t g, Task task, rt::view<std::byte> output) { take(g, task, output); }, "arrive");
   ArriveLarge arrive_large_ = comm_.large_active_message(
       [this](std::uint32_t g, Task task, std::size_t) { return place(g, task); },
-      [this](std::uint32_t g, Task task) { fulfill_after(g, task); }, [](std::uint32_t, Task) {}, "arrive");
+      [this](std::uint32_t g, Task task) { flows_[g].fulfill_after(task); }, [](std::uint32_t, Task) {}, "arrive");
   std::deque<rt::Taskflow<Task, Tasks>> flows_;
 };
 

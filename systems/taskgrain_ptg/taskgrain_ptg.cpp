@@ -38,9 +38,9 @@ struct Tasks {
                              found.output, found.inputs);
   }
   void after(Task task, auto notify) const {
-    __builtin_prefetch(table(task.step, task.point).output);  // who is told of it reads it soon
-    table.each_after(task.step, task.point,
-                     [&](std::int64_t step, std::int64_t point) { notify(task_of(step, point)); });
+    table.each_after_by_core(task.step, task.point, [&](int core, std::int64_t step, auto points) {
+      notify(core, points, [=](std::int64_t next) { return task_of(step, next); });
+    });
   }
   static Task task_of(std::int64_t step, std::int64_t point) {
     return {static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(point)};

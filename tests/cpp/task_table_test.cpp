@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <map>
 #include <set>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "specs.hpp"
@@ -113,6 +115,31 @@ TEST_P(TaskTables, SayWhatComesAfterATaskAsTheySayWhatComesBefore) {
     EXPECT_EQ(before, after);
     EXPECT_EQ(roots, said);
   });
+}
+
+TEST_P(TaskTables, SayWhichCoresOwnWhatComesAfterATask) {
+  for (const GraphSpec& spec : specs(GetParam())) {
+    const Graph graph(spec);
+    if (graph.tasks() > 300) continue;
+    SCOPED_TRACE(described(spec));
+    const TaskTable table(graph, 3);
+    for_tasks(graph, [&](std::int64_t step, std::int64_t point) {
+      std::vector<std::int64_t> next, far;
+      std::pair<std::int64_t, int> last{0, -1};
+      table.each_after_by_core(step, point, [&](int core, std::int64_t at, std::span<const std::int64_t> points) {
+        EXPECT_LT(last, std::pair(at, core));
+        EXPECT_FALSE(points.empty());
+        last = {at, core};
+        for (const std::int64_t other : points) {
+          EXPECT_EQ(table.owner(other), core);
+          (at == step + 1 ? next : far).push_back(other);
+        }
+        EXPECT_TRUE(at == step + 1 || at == step + table.far());
+      });
+      EXPECT_THAT(next, testing::ElementsAreArray(table.after(step, point)));
+      EXPECT_THAT(far, testing::ElementsAreArray(table.far_after(step, point)));
+    });
+  }
 }
 
 TEST(TaskTable, KeepsMoreStepsWhileOutputsAreSmall) {
