@@ -144,6 +144,9 @@ class Memory {
 /// The ranks of a program. It must live longer than the Runtime that uses it. A process that a rank has forked is no
 /// rank: it must not use the communicator, and its destructor does nothing there.
 ///
+/// When one has ended, all ranks may make the next, which waits for all of them. Two at once are an error where
+/// taskgrain-run has started the ranks; MpiCommunicators may be several at once.
+///
 /// All ranks make the same active messages in the same order. A message that comes before its function was made waits
 /// for that. If the functions of two ranks do not match, all ranks fail with an error that names both.
 ///
@@ -154,8 +157,9 @@ class Memory {
 class Communicator {
  public:
   /// Joins the ranks that `taskgrain-run` has started. A program that was started without it is rank 0 of 1.
-  /// \throws UsageError  a transport that there is not; another launcher, such as mpirun or srun, has started several
-  ///   processes, and the transport is not "alone"; std::system_error
+  /// \throws UsageError  a transport that there is not; this process has such a Communicator already; another launcher,
+  ///   such as mpirun or srun, has started several processes, and the transport is not "alone"; RankFailed  it is not
+  ///   the first, and a rank has failed or ended before it made this one; std::system_error
   explicit Communicator(CommunicatorOptions options = {});
   /// Waits until what was sent has left this rank. \pre the Runtime is gone
   ~Communicator();

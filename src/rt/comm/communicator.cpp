@@ -77,7 +77,10 @@ std::unique_ptr<detail::Messages> join_launched(const CommunicatorOptions& optio
   std::unique_ptr<detail::Transport> shared;
   if (rank && segment)
     shared = std::make_unique<detail::SharedTransport>(std::make_unique<detail::Segment>(*segment, *rank));
-  if (shared != nullptr && shared->ranks() == 1) shared = nullptr;
+  if (shared != nullptr && shared->ranks() == 1) {
+    shared->leave();
+    shared = nullptr;
+  }
   return std::make_unique<detail::Messenger>(std::move(shared), options);
 }
 

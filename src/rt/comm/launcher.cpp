@@ -204,7 +204,10 @@ class Launcher {
     }
     // The system does not say who has ended first.
     std::ranges::stable_partition(ends, [](const End& end) { return !end.comes_from_others(); });
-    for (const End& end : ends) note(end);
+    for (const End& end : ends) {
+      note(end);
+      segment_.mark_process_ended(end.rank);
+    }
   }
 
   void note(const End& end) {

@@ -9,11 +9,13 @@
 #include <array>
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <new>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "comm/process.hpp"
@@ -29,7 +31,7 @@ using Token = std::array<std::uint64_t, 2>;
 /// At the beginning of the segment. Written by its maker, before anybody else knows of it.
 struct Head {
   static constexpr std::uint64_t right_magic = 0x746b677261696e73;
-  static constexpr std::uint32_t right_version = 3;
+  static constexpr std::uint32_t right_version = 4;
 
   std::uint64_t magic;
   std::uint32_t version, ranks;
@@ -267,18 +269,67 @@ Segment::~Segment() { unmap(); }
 
 void Segment::attach() {
   const pid_t own = getpid();
-  const std::optional<ProcessState> process = process_state(own);
   RankBlock& block = this->block(rank_);
-  // Who attaches writes the number of its process first, from 0; so only one gets as far as the state.
-  std::int32_t nobody = 0;
-  if (!block.process.compare_exchange_strong(nobody, own))
+  std::int32_t process = 0;
+  if (!block.process.compare_exchange_strong(process, own) && process != own)
     throw UsageError("rank " + std::to_string(rank_) + " has been attached before, by process " +
-                     std::to_string(nobody));
-  block.start_time.store(process ? process->start_time : 0, std::memory_order_relaxed);
+                     std::to_string(process));
+  if (block.times_attached.load() > 0 && block.reason_bytes.load() != 0) {
+    const Failure known = failure(rank_);
+    throw RankFailed(known.rank, known.why);
+  }
+  if (block.taken.exchange(1) != 0)
+    throw UsageError(
+        "this process has a Communicator of the ranks that taskgrain-run has started, and two at once cannot share "
+        "them: end that one first, or use it for both; several runtimes, one after another, and any number of flows "
+        "and "
+        "graphs may");
+  if (block.times_left.load() > 0) return attach_again();
+  const std::optional<ProcessState> state = process_state(own);
+  block.start_time.store(state ? state->start_time : 0, std::memory_order_relaxed);
   block.process_namespace.store(process_namespace(), std::memory_order_relaxed);
-  std::uint32_t state = RankBlock::absent;
-  if (!block.state.compare_exchange_strong(state, RankBlock::attached))
+  std::uint32_t absent = RankBlock::absent;
+  if (!block.state.compare_exchange_strong(absent, RankBlock::attached))
     throw UsageError("rank " + std::to_string(rank_) + " has ended before this process attached to it");
+  block.times_attached.store(1);
+}
+
+/// Each rank empties the rings from it while nobody uses them: when all have left, and before any goes on.
+void Segment::attach_again() {
+  RankBlock& block = this->block(rank_);
+  const std::uint32_t times = block.times_left.load();
+  auto failed = wait_for_others([&](const RankBlock& other) { return other.times_left.load() >= times; });
+  if (!failed) {
+    for (int to = 0; to < ranks_; ++to)
+      if (to != rank_) std::ranges::fill(ring(rank_, to), std::byte(0));
+    block.state.store(RankBlock::attached);
+    block.times_attached.store(times + 1);
+    failed = wait_for_others([&](const RankBlock& other) { return other.times_attached.load() > times; });
+  }
+  if (!failed) return;
+  blame(failed->rank, failed->why);
+  block.state.store(RankBlock::left);
+  throw RankFailed(failed->rank, failed->why);
+}
+
+/// Until `ready(block)` for each of them. \returns a failure instead, if one is not and will not be
+template <typename Ready>
+std::optional<Segment::Failure> Segment::wait_for_others(const Ready& ready) const {
+  auto sleep_time = std::chrono::microseconds(10);
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const RankBlock& other = block(rank);
+    while (rank != rank_) {
+      const bool has_ended = other.process_ended.load() != 0;  // first: nothing of the rest changes after it
+      if (ready(other)) break;
+      const auto state = other.state.load();
+      if (state == RankBlock::failed || state == RankBlock::dead || other.reason_bytes.load() != 0)
+        return failure(rank);
+      if (has_ended) return Failure{rank, "it has ended, and made fewer communicators than this rank"};
+      std::this_thread::sleep_for(sleep_time);
+      sleep_time = std::min(2 * sleep_time, std::chrono::microseconds(1000));
+    }
+  }
+  return std::nullopt;
 }
 
 RankBlock& Segment::block(int rank) const noexcept {
@@ -305,8 +356,11 @@ void Segment::reserve(std::size_t offset, std::size_t bytes) {
 }
 
 void Segment::leave() noexcept {
+  RankBlock& block = this->block(rank_);
   std::uint32_t state = RankBlock::attached;
-  block(rank_).state.compare_exchange_strong(state, RankBlock::left);
+  if (!block.state.compare_exchange_strong(state, RankBlock::left)) return;
+  block.times_left.fetch_add(1);
+  block.taken.store(0);
 }
 
 namespace {
@@ -342,6 +396,16 @@ std::string Segment::failure_reason(int rank) const {
   const RankBlock& block = this->block(rank);
   const std::size_t bytes = block.reason_bytes.load(std::memory_order_acquire);
   return std::string(block.reason, std::min(bytes, RankBlock::most_reason_bytes));
+}
+
+Segment::Failure Segment::failure(int rank) const {
+  const RankBlock& block = this->block(rank);
+  // A rank that ends because of another one may be noticed before that.
+  if (const std::uint32_t blamed = block.blames.load(); blamed != 0)
+    return {static_cast<int>(blamed) - 1, failure_reason(rank)};
+  const std::string reason = failure_reason(rank);
+  const bool own = !reason.empty() && block.reason_writer.load() == RankBlock::itself;
+  return {rank, own ? "it said: " + reason : reason};
 }
 
 void Segment::mark_dead(int rank, const std::string& how) noexcept {

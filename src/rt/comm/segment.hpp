@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -30,7 +31,9 @@ namespace taskgrain::rt::detail {
 /// - `doorbell`: also by who rings (Transport::doorbell);
 /// - `state` and the reason: also by the launcher, when the rank's process has ended.
 /// Whoever has changed `reason_writer` from nobody writes the reason; the launcher also takes the place of a rank that
-/// has ended with `reason_bytes` == 0.
+/// has ended with `reason_bytes` == 0. The launcher alone writes `process_ended`.
+///
+/// A process may attach again after it has left. Then the counts say which time a rank is at: left ≤ attached ≤ left + 1.
 struct alignas(apart) RankBlock {
   enum State : std::uint32_t {
     absent,    ///< it has not attached
@@ -44,6 +47,9 @@ struct alignas(apart) RankBlock {
 
   alignas(apart) std::atomic<std::uint32_t> doorbell{0};
   alignas(apart) std::atomic<std::uint32_t> state{absent};
+  std::atomic<std::uint32_t> taken{0};  ///< 1: an object of the process attaches, or is attached
+  std::atomic<std::uint32_t> times_attached{0}, times_left{0};
+  std::atomic<std::uint32_t> process_ended{0};  ///< written after what it is the end of
   std::atomic<std::uint32_t> looks{0};      ///< of its Watch at the others, which it does not do while it is stopped
   std::atomic<std::uint32_t> abandoned{0};  ///< bodies that it has announced may be gone: set before its waits throw
   std::atomic<std::int32_t> process{0};
@@ -76,7 +82,9 @@ class Segment {
   /// \throws UsageError  so many ranks; std::system_error with the number of bytes, if there is no memory
   static int make(int ranks);
   /// Maps the segment of the launcher, and attaches to the block of `rank`. The caller still closes its descriptor.
-  /// \throws UsageError  it is none, there is no such rank, or it has been attached before; std::system_error
+  /// A process that has left may attach again, with empty rings: that waits until all others do.
+  /// \throws UsageError  it is none, there is no such rank, another process has attached to it, or this one has and has
+  ///   not left; RankFailed  one has, or has ended and so does not attach again; std::system_error
   Segment(int descriptor, int rank);
   /// Makes one together with others, which have no launcher of ours. All are attached in the end.
   /// \throws std::system_error, UsageError: on all ranks
@@ -103,8 +111,16 @@ class Segment {
   void announce_failure(const std::string& reason) noexcept;
   /// This rank ends because another one has failed, and this is how. Before `announce_failure`.
   void blame(int rank, const std::string& how) noexcept;
+  /// By the launcher, in the end: the rank's process does not attach again.
+  void mark_process_ended(int rank) noexcept { block(rank).process_ended.store(1); }
   /// The reason of a rank, or of the launcher about it; empty if there are none.
   std::string failure_reason(int rank) const;
+  struct Failure {
+    int rank;
+    std::string why;  ///< empty if nobody says
+  };
+  /// What ends a rank: its own failure, or that of another one.
+  Failure failure(int rank) const;
   /// By the launcher: the rank's process has ended, and this is how. Rings all doorbells.
   void mark_dead(int rank, const std::string& how) noexcept;
 
@@ -121,6 +137,9 @@ class Segment {
   void map();
   void unmap() noexcept;
   void attach();
+  void attach_again();
+  template <typename Ready>
+  std::optional<Failure> wait_for_others(const Ready& ready) const;
   void ring_all_doorbells() const noexcept;
 
   MemoryFile file_;

@@ -158,13 +158,8 @@ bool Watch::stays_stopped(Other& other) const {
 void Watch::lose(Other& other, const std::string& otherwise) {
   other.lost = true;
   other.handle.reset();
-  // A rank that ends because of another one may be noticed before that.
-  const std::uint32_t blamed = segment_.block(other.rank).blames.load();
-  const int rank = blamed == 0 ? other.rank : static_cast<int>(blamed) - 1;
-  if (blamed != 0) return lost_(rank, segment_.failure_reason(other.rank));
-  const std::string reason = segment_.failure_reason(rank);
-  const bool own = segment_.block(rank).reason_writer.load() == RankBlock::itself;
-  lost_(rank, reason.empty() ? otherwise : own ? "it said: " + reason : reason);
+  const Segment::Failure failure = segment_.failure(other.rank);
+  lost_(failure.rank, failure.why.empty() ? otherwise : failure.why);
 }
 
 }  // namespace taskgrain::rt::detail

@@ -358,6 +358,54 @@ TEST(Ranks, HaveSeveralRuntimesOneAfterAnother) {
   });
 }
 
+TEST_P(NumberOfRanks, HaveSeveralCommunicatorsOneAfterAnother) {
+  on_ranks(GetParam(), [](int rank) {
+    for (int round = 0; round < 20; ++round) {
+      Communicator comm;
+      const int ranks = comm.ranks();
+      std::atomic<int> came{0};
+      // Its number and its text are the same each time; only the round tells whose message it is.
+      const auto am = comm.active_message([&](int of, view<const int> numbers) {
+        EXPECT_EQ(of, round);
+        EXPECT_EQ(numbers[0], of);
+        ++came;
+      });
+      const Memory<int> numbers = comm.memory<int>(1000);
+      std::ranges::fill(numbers.elements(), round);
+      {
+        Runtime runtime(with(comm));
+        for (int to = 0; to < ranks; ++to)
+          for (std::size_t k = 0; k < 40; ++k) am.send(to, round, numbers.elements().first(1 + k % 2 * 999));
+        runtime.wait();
+        EXPECT_EQ(came, 40 * ranks);
+      }
+      // Some are still in this one while others begin the next, and do not take what nobody has waited for.
+      if (round % 2 == 0)
+        for (int to = 0; to < ranks; ++to) am.send(to, round, numbers.elements());
+      if ((round + rank) % 3 == 0) std::this_thread::sleep_for(milliseconds(5));
+    }
+  });
+}
+
+TEST(Ranks, HaveOneCommunicatorAtATime) {
+  on_ranks(2, [](int) {
+    const auto refusal = [] {
+      try {
+        Communicator second;
+        return std::string();
+      } catch (const UsageError& error) {
+        return std::string(error.what());
+      }
+    };
+    {
+      Communicator comm;
+      EXPECT_THAT(refusal(), testing::HasSubstr("end that one first, or use it for both"));
+      comm.barrier();  // the first has not suffered
+    }
+    EXPECT_EQ(refusal(), "");
+  });
+}
+
 TEST_P(NumberOfRanks, NeedNoRuntime) {
   on_ranks(GetParam(), [](int rank) {
     Communicator comm;

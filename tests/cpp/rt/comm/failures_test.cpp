@@ -362,6 +362,29 @@ TEST(Failures, OfARankWhoseProgramThrowsBetweenWaitsAreToldToTheOthers) {
   EXPECT_THAT(codes, testing::ElementsAre(told, Ranks::threw, told));
 }
 
+TEST(Failures, OfARankThatDoesNotComeAgainAreToldToTheOthers) {
+  for (const auto& [how, said, code] : {std::tuple{"ends", "made fewer communicators than this rank", 0},
+                                        {"throws", "ended with exit code 102", Ranks::threw},
+                                        {"fails", "an exception has ended its communicator", Ranks::threw},
+                                        {"killed", "ended by signal 9", 1000 + SIGKILL}}) {
+    Ranks ranks(3, [&](int rank) {
+      const auto first = [&] {
+        Communicator comm;
+        if (rank != 1) return;
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the others wait for this rank
+        if (how == std::string("killed")) raise(SIGKILL);
+        if (how == std::string("fails")) throw std::runtime_error("in its first");
+      };
+      first();
+      if (rank == 1 && how == std::string("throws")) throw std::runtime_error("of the program");
+      if (rank == 1) return;
+      expect_told(1, said, [] { Communicator second; });
+      end(expect_told(1, said, [] { Communicator third; }));
+    });
+    EXPECT_THAT(ranks.wait(), testing::ElementsAre(told, code, told)) << how;
+  }
+}
+
 TEST(Failures, EndABarrier) {
   for (const bool killed : {false, true}) {
     Ranks ranks(3, [killed](int rank) {

@@ -70,5 +70,27 @@ TEST(MpiCommunicators, AreMadeByTheThreadThatMayCallMpi) {
   EXPECT_THAT(why, HasSubstr("is MPI_THREAD_FUNNELED, and this is not the thread that has initialised MPI"));
 }
 
+TEST(MpiCommunicators, MayBeSeveralAtATimeAndOneAfterAnother) {
+  for (const char* const transport : {"mpi", "shared"})
+    for (int round = 0; round < 5; ++round) {
+      MpiCommunicator one(MPI_COMM_WORLD, {.transport = transport}), two(MPI_COMM_WORLD, {.transport = transport});
+      int came_one = 0, came_two = 0;
+      const auto to_one = one.active_message([&](int of) { came_one += of == round ? 1 : 1000; });
+      const auto to_two = two.active_message([&](int of) { came_two += of == round ? 1 : 1000; });
+      for (int to = 0; to < one.ranks(); ++to) {
+        to_one.send(to, round);
+        to_two.send(to, round);
+      }
+      while (came_one < one.ranks() || came_two < two.ranks()) {
+        one.progress();
+        two.progress();
+      }
+      EXPECT_EQ(came_one, one.ranks());
+      EXPECT_EQ(came_two, two.ranks());
+      one.barrier();
+      two.barrier();
+    }
+}
+
 }  // namespace
 }  // namespace taskgrain::rt

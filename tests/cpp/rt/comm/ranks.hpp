@@ -132,6 +132,7 @@ class Ranks {
         segment_.mark_dead(static_cast<int>(rank), "ended by signal " + std::to_string(WTERMSIG(status)));
       else if (WEXITSTATUS(status) != 0 || state != detail::RankBlock::left)
         segment_.mark_dead(static_cast<int>(rank), "ended with exit code " + std::to_string(WEXITSTATUS(status)));
+      segment_.mark_process_ended(static_cast<int>(rank));
     }
     return any;
   }

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <mutex>
 #include <string>
@@ -27,6 +28,15 @@ int main(int argc, char** argv) {
   };
   while (deed != "never attach" && !all(RankBlock::attached, RankBlock::left, RankBlock::failed, RankBlock::dead))
     usleep(1000);
+  if (deed == "come once") {
+    segment.leave();
+    if (rank != std::atoi(argv[1])) try {
+        Segment(std::atoi(std::getenv("TASKGRAIN_SEGMENT")), rank);
+      } catch (const std::exception& error) {
+        std::cout << std::string(error.what()) + "\n" << std::flush;
+      }
+    return 0;
+  }
   if (rank == std::atoi(argv[1])) {
     if (deed == "kill") kill(getpid(), SIGKILL);
     if (deed == "throw") segment.announce_failure("no bread");

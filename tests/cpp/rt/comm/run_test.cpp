@@ -144,6 +144,12 @@ TEST(Run, TellsTheOthersThatARankHasEndedTooEarly) {
   EXPECT_THAT(other.output(), HasSubstr("rank 0 loses 1: ended with exit code 0, and never attached to the others\n"));
 }
 
+TEST(Run, TellsRanksThatAttachAgainOfOneThatDoesNot) {
+  Launched run(ranks_program("3", "1", "come once"));
+  run.wait();
+  EXPECT_THAT(run.output(), HasSubstr("rank 1 failed: it has ended, and made fewer communicators than this rank\n"));
+}
+
 TEST(Run, TellsNothingOfRanksThatLeave) {
   Launched run(ranks_program("3", "1", "leave"));
   EXPECT_EQ(run.exit_code(), 0);
