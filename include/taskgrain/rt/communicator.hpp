@@ -60,14 +60,22 @@ struct CommunicatorOptions {
   /// Who takes what comes: the workers, between tasks and when they have none; or a thread of its own, which takes a
   /// core.
   bool progress_thread = false;
+  /// The most bytes of messages to another rank that wait in the memory of this one because that one does not take
+  /// them. `send` waits while there are so many, and handles what comes meanwhile. 1: no more than one message waits.
+  /// Beside them there is what the transport has room for, less than 300 kB.
+  std::size_t queue_bytes = std::size_t{16} << 20;
 };
 
 /// A function that this rank calls on others. Make it with Communicator::active_message.
 template <typename... Args>
 class ActiveMessage {
  public:
-  /// Calls the function with these arguments on a rank, which may be this one. Returns at once; the arguments may be
-  /// changed then. From any thread.
+  /// Calls the function with these arguments on a rank, which may be this one. The arguments may be changed when it
+  /// returns. From any thread.
+  ///
+  /// It returns at once, unless CommunicatorOptions::queue_bytes wait for that rank already: then it runs functions of
+  /// messages until some have gone. So do not hold a lock that such a function takes. It never waits in the function of
+  /// a message, before this rank takes messages, or in a thread that is no worker and may not call MPI.
   /// \throws UsageError  there is no such rank
   /// \throws RankFailed  a rank is lost
   void send(int rank, const std::type_identity_t<Args>&... args) const {
@@ -152,7 +160,7 @@ class Memory {
 ///
 /// A rank takes messages from its first `wait`, `progress` or `barrier` on, when it has made all that their functions
 /// need. The functions run one at a time on each rank, in the thread of a worker, between tasks: they may fulfill,
-/// send and launch, and not wait. One that throws fails all ranks, as does a task that throws, or the end of a rank:
+/// send and launch, and not wait. A `send` of a task may run them, too. One that throws fails all ranks, as does a task that throws, or the end of a rank:
 /// every wait then throws RankFailed, and a communicator that has failed stays so.
 class Communicator {
  public:
@@ -222,7 +230,7 @@ class Communicator {
       std::apply(function, std::move(args));
     };
     return ActiveMessage<std::decay_t<Params>...>(
-        *messages_, messages_->add({std::move(name), detail::name_of<void(Params...)>(), run, {}, {}, {}}));
+        *messages_, messages_->add({std::move(name), detail::name_of<void(Params...)>(), run, {}, {}, {}, 0, 0, true}));
   }
 
   template <typename Place, typename Reusable, typename... Params>
@@ -244,7 +252,10 @@ class Communicator {
                                                                                       {},
                                                                                       where,
                                                                                       with(std::move(process)),
-                                                                                      with(std::move(reusable))}));
+                                                                                      with(std::move(reusable)),
+                                                                                      0,
+                                                                                      0,
+                                                                                      true}));
   }
 
   std::unique_ptr<detail::Messages> messages_;

@@ -36,8 +36,11 @@ Reader arguments_of(std::span<const std::byte> packet) {
 Messenger::Messenger(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
                      std::shared_ptr<void> kept)
     : kept_(std::move(kept)), transport_(std::move(transport)), has_progress_thread_(options.progress_thread),
-      termination_(rank(), ranks()), left_(static_cast<std::size_t>(ranks())) {
+      most_queued_(std::max<std::size_t>(1, options.queue_bytes)),
+      queued_(new std::atomic<std::size_t>[static_cast<std::size_t>(ranks())]()), termination_(rank(), ranks()),
+      left_(static_cast<std::size_t>(ranks())) {
   try {
+    if (transport_ != nullptr) transport_->count_queued_in(queued_.get());
     if (transport_ != nullptr) transport_->watch(*this);
     if (has_progress_thread_)
       progress_ = std::thread([this] {
@@ -285,6 +288,7 @@ void Messenger::process(int, const DeclaredKind& kind, const Large& large) noexc
 
 void Messenger::reusable(void* token) {
   const std::unique_ptr<Large> large(static_cast<Large*>(token));
+  if (large->queued != 0) queued_[static_cast<std::size_t>(large->to)] -= large->queued;
   if (large->piece != nullptr) transport_->shared_memory()->release(large->piece);
   if (large->kind == long_message) return;
   mark_busy();

@@ -48,6 +48,11 @@ class Messenger final : public Messages, private Transport::Receiver {
   /// From any thread: a rank is gone.
   void lost(int rank, const std::string& why) noexcept override;
 
+  /// Bytes of messages to another rank that wait in this one's memory, about.
+  std::size_t queued_bytes(int to) const noexcept {
+    return queued_[static_cast<std::size_t>(to)].load(std::memory_order_relaxed);
+  }
+
   // -- Messages
   int rank() const noexcept override { return transport_ == nullptr ? 0 : transport_->rank(); }
   int ranks() const noexcept override { return transport_ == nullptr ? 1 : transport_->ranks(); }
@@ -121,6 +126,8 @@ class Messenger final : public Messages, private Transport::Receiver {
     std::vector<std::byte> head, body;  // body: if it is the runtime's own memory
     const std::byte* piece = nullptr;   // of the shared memory, which is to be released
     bool placed = false;                // the body is where the user wants it
+    int to = -1;
+    std::size_t queued = 0;  // in queued_
   };
   /// A message that cannot be delivered yet: its kind has not been made here, or the sender has ended a wait from which
   /// this rank has not returned.
@@ -175,6 +182,10 @@ class Messenger final : public Messages, private Transport::Receiver {
   void send_in_place(int rank, Writer& message);
   void send_packet(int rank, std::span<const std::byte> packet);
   void check_rank(int rank) const;
+  void send_long(int to, std::unique_ptr<Large> large, std::span<const std::byte> body);
+  /// Whether a message to the rank finds no room.
+  bool is_full(int to) const noexcept { return queued_bytes(to) >= most_queued_; }
+  void wait_for_room(int to);
   void count(std::atomic<std::uint64_t> Share::* which, std::uint64_t number = 1) noexcept;
   /// The worker whose thread calls is not idle any more.
   void mark_busy() const noexcept;
@@ -204,6 +215,8 @@ class Messenger final : public Messages, private Transport::Receiver {
   const std::shared_ptr<void> kept_;
   const std::unique_ptr<Transport> transport_;
   const bool has_progress_thread_;
+  const std::size_t most_queued_;                             // bytes to a rank
+  const std::unique_ptr<std::atomic<std::size_t>[]> queued_;  // by rank; also by the transport
 
   // Counts. A worker's are written by its thread; all others by addition.
   std::unique_ptr<Share[]> shares_;

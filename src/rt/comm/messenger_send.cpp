@@ -1,9 +1,11 @@
 /// What a rank sends, and how it counts it.
 
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -39,11 +41,40 @@ void Messenger::send(int to, const MessageKind& kind, Writer& message) {
     raise();
   const auto& known = static_cast<const DeclaredKind&>(kind);
   const auto bytes = message.bytes();
+  if (is_full(to) && known.may_wait) [[unlikely]]
+    wait_for_room(to);
   note_waits(message);
   if (to != rank() && !known.declared_to[static_cast<std::size_t>(to)].load(std::memory_order_relaxed)) [[unlikely]]
     declare_to(to, known);
   count(&Share::queued);
   counted([&] { message.is_shared() && to != rank() ? send_in_place(to, message) : send_packet(to, bytes); });
+}
+
+/// Returns when the rank has taken some, or does not any more. This thread handles what comes meanwhile: two ranks that
+/// send to each other both wait here, and each goes on because the other takes its messages. Nothing has been counted
+/// for the message that waits, but the task that sends it still runs, so its rank is not idle.
+///
+/// It does not wait where nothing would go on: in the function of a message, because no other thread of the rank may
+/// take messages then; before the rank takes any, because the others may be there, too; and in a thread of the program
+/// that may not poll, because the one that may could wait for that thread.
+void Messenger::wait_for_room(int to) {
+  if (polls_here() || !open_.load(std::memory_order_acquire)) return;
+  if (!has_progress_thread_ && here() == nullptr && !may_poll()) return;
+  const auto has_left = [&] {
+    if (number_left_.load() == 0) return false;
+    const std::lock_guard lock(termination_mutex_);
+    return left_[static_cast<std::size_t>(to)].has_value();
+  };
+  for (int spins = 0; is_full(to) && !has_left(); ++spins) {
+    if (failed()) raise();
+    if (may_poll()) poll();
+    if (spins < 64)
+      pause();
+    else if (spins < 4096)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
 }
 
 /// The head is this call's own: the writer has just begun with it.
@@ -68,6 +99,14 @@ void Messenger::send_in_place(int to, Writer& message) {
   auto large = std::make_unique<Large>(long_message, std::vector<std::byte>(), std::vector<std::byte>());
   const auto body = message.give_away();
   large->piece = body.data();
+  send_long(to, std::move(large), body);
+}
+
+/// A large packet whose body is a packet, in memory of the runtime.
+void Messenger::send_long(int to, std::unique_ptr<Large> large, std::span<const std::byte> body) {
+  large->to = to;
+  large->queued = sizeof *large + body.size();
+  queued_[static_cast<std::size_t>(to)] += large->queued;
   const PacketHead head{long_message};
   transport_->send_large(to, std::as_bytes(std::span(&head, 1)), body, large.get());
   static_cast<void>(large.release());  // the transport's, until it says `reusable`
@@ -86,15 +125,14 @@ void Messenger::send_packet(int to, std::span<const std::byte> packet) {
     return transport_->send(to, packet);
   auto large = std::make_unique<Large>(long_message, std::vector<std::byte>(),
                                        std::vector<std::byte>(packet.begin(), packet.end()));
-  const PacketHead head{long_message};
   const std::span<const std::byte> body = large->body;
-  transport_->send_large(to, std::as_bytes(std::span(&head, 1)), body, large.get());
-  static_cast<void>(large.release());
+  send_long(to, std::move(large), body);
 }
 
 void Messenger::send_large(int to, const MessageKind& kind, Writer& head, std::span<const std::byte> body) {
   check_rank(to);
   if (failed()) raise();
+  if (is_full(to) && kind.may_wait) wait_for_room(to);
   note_waits(head);
   const auto bytes = head.bytes();
   if (to == rank()) {

@@ -121,6 +121,7 @@ class MpiTransport final : public Transport {
     std::vector<std::byte> head;
     std::span<const std::byte> bytes;
     void* token;
+    std::size_t memory() const noexcept { return sizeof *this + head.size(); }
   };
   /// What goes to a rank.
   struct alignas(apart) Peer {

@@ -24,6 +24,7 @@ bool MpiTransport::append(Peer& peer, const PacketHeader& header, std::span<cons
   assert(needed <= MpiMessage::capacity);
   if (peer.filling != nullptr && MpiMessage::capacity - peer.filling->used < needed) {
     peer.full.push(std::exchange(peer.filling, nullptr));
+    count_queued(number_of(peer), sizeof(MpiMessage));
     full = true;
   }
   if (peer.filling == nullptr) peer.filling = pool_.take();
@@ -70,6 +71,7 @@ void MpiTransport::send_large(int to, std::span<const std::byte> head, std::span
       }
       if (peer.free_tags.empty()) {
         peer.waiting.push_back({{head.begin(), head.end()}, body, token});
+        count_queued(to, peer.waiting.back().memory());
       } else {
         const std::uint16_t tag = peer.free_tags.back();
         peer.free_tags.pop_back();
@@ -178,7 +180,10 @@ void MpiTransport::push(Peer& peer, bool all) {
       const std::scoped_lock guard(peer.lock);
       if (peer.on_the_way < most_messages) {
         message = peer.full.pop();
-        if (message == nullptr && (all || peer.on_the_way == 0)) message = std::exchange(peer.filling, nullptr);
+        if (message != nullptr)
+          count_sent(number_of(peer), sizeof *message);
+        else if (all || peer.on_the_way == 0)
+          message = std::exchange(peer.filling, nullptr);
       }
       more = message != nullptr;
       if (!more) {
@@ -238,6 +243,7 @@ void MpiTransport::sent_piece(Peer& peer, std::uint16_t tag) {
   }
   const WaitingBody next = std::move(peer.waiting.front());
   peer.waiting.pop_front();
+  count_sent(number_of(peer), next.memory());
   announce(peer, tag, next.head, next.bytes, next.token);
 }
 

@@ -35,6 +35,7 @@ void SharedTransport::push(int to, std::uint64_t type, std::span<const std::byte
     if (!out.kept.empty() || !out.ring.push(type, a, b)) [[unlikely]] {
       Record& record = out.kept.emplace_back(type, std::vector<std::byte>(a.begin(), a.end()));
       record.bytes.insert(record.bytes.end(), b.begin(), b.end());
+      count_queued(to, record.memory());
       kept_.fetch_add(1, std::memory_order_relaxed);
       is_kept = true;
     }
@@ -84,6 +85,7 @@ void SharedTransport::send_kept(int to) {
     const bool is_gone = has_left(to);
     for (; !out.kept.empty(); out.kept.pop_front()) {
       if (!is_gone && !out.ring.push(out.kept.front().type, out.kept.front().bytes)) break;
+      count_sent(to, out.kept.front().memory());
       kept_.fetch_sub(1, std::memory_order_relaxed);
       any = true;
     }

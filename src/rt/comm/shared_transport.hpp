@@ -90,6 +90,7 @@ class SharedTransport final : public Transport {
   struct Record {
     std::uint64_t type;
     std::vector<std::byte> bytes;
+    std::size_t memory() const noexcept { return sizeof *this + bytes.size(); }
   };
   /// The way to one other rank.
   struct alignas(apart) Out {

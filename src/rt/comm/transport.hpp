@@ -82,6 +82,8 @@ class Transport {
   /// Memory that all ranks share; null if they share none.
   virtual SharedMemory* shared_memory() noexcept { return nullptr; }
 
+  /// From now on, bytes that wait in this rank's memory for another one to take packets are counted there, by rank.
+  void count_queued_in(std::atomic<std::size_t>* by_rank) noexcept { queued_ = by_rank; }
   /// From now on the receiver hears of lost ranks, if this transport can tell. \throws std::system_error
   virtual void watch(Receiver&) {}
   /// These do what those of Messages do.
@@ -105,6 +107,17 @@ class Transport {
   virtual void abandon() noexcept {}
   /// Nothing more is sent, and lost ranks are not reported any more.
   virtual void leave() noexcept {}
+
+ protected:
+  void count_queued(int to, std::size_t bytes) noexcept {
+    if (queued_ != nullptr) queued_[to].fetch_add(bytes, std::memory_order_relaxed);
+  }
+  void count_sent(int to, std::size_t bytes) noexcept {
+    if (queued_ != nullptr) queued_[to].fetch_sub(bytes, std::memory_order_relaxed);
+  }
+
+ private:
+  std::atomic<std::size_t>* queued_ = nullptr;
 };
 
 }  // namespace taskgrain::rt::detail

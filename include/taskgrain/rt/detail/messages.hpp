@@ -74,6 +74,7 @@ struct MessageKind {
   std::function<void(Reader& arguments)> process, reusable;
   std::uint32_t number = 0;  ///< among those of the communicator
   std::uint64_t check = 0;   ///< a hash of the name and the signature, which is the same on all ranks
+  bool may_wait = false;     ///< `send` may wait and run functions of messages (CommunicatorOptions::queue_bytes)
 
   /// Writes what comes before the arguments.
   void begin(Writer& message) const {

@@ -18,6 +18,7 @@
 #include <tuple>
 #include <vector>
 
+#include "rt/comm/flood.hpp"
 #include "rt/comm/ranks.hpp"
 #include "rt/refuse_calls.hpp"
 #include "rt/stress.hpp"
@@ -131,6 +132,61 @@ TEST_P(NumberOfRanks, StormEachOther) {
       }
     runtime.wait();
     EXPECT_EQ(came, each * comm.ranks());
+  });
+}
+
+TEST(ActiveMessages, WaitForNoMoreRoomThanIsAllowed) {
+  constexpr std::size_t record = 32;  // what keeps a message, beside its 16 + 8 + 100 bytes
+  for (const std::size_t bound : {std::size_t{1}, std::size_t{64} << 10, SIZE_MAX})
+    on_ranks(2, [bound](int rank) {
+      Communicator comm({.queue_bytes = bound});
+      const int messages = 20'000;
+      const std::size_t most = most_queued(comm, messages, std::string(100, 'x'));
+      if (rank != 0) return;
+      if (bound == SIZE_MAX) {
+        EXPECT_GT(most, messages * std::size_t{124} / 2);
+      } else {
+        EXPECT_LT(most, bound + 128 + record);
+      }
+    });
+}
+
+TEST(ActiveMessages, OfMoreThanAPacketWaitForRoom) {
+  on_ranks(2, [](int rank) {
+    Communicator comm({.queue_bytes = 1});
+    const std::size_t most = most_queued(comm, 300, std::string(200'000, 'x'));
+    EXPECT_LT(most, 201'000u) << rank;
+  });
+}
+
+TEST_P(NumberOfRanks, MayFloodEachOther) {
+  for (const int workers : {1, 2})
+    for (const std::size_t bound : {1, 10'000})
+      on_ranks(GetParam(), [&](int) {
+        Communicator comm({.queue_bytes = bound});
+        flood_each_other(comm, workers);
+      });
+}
+
+TEST(ActiveMessages, DoNotWaitForRoomWhereNothingWouldGoOn) {
+  on_ranks(2, [](int rank) {
+    Communicator comm({.queue_bytes = 1});
+    int came = 0, answers = 0;
+    const auto answer = comm.active_message([&](view<const int>) { ++answers; }, "answer");
+    const auto ask = comm.active_message(
+        [&](view<const int> numbers) {
+          ++came;
+          for (int k = 0; k < 100; ++k) answer.send(1 - rank, numbers);
+          EXPECT_GT(queued_bytes(comm, 1 - rank), came == 100 ? 100'000u : 0u);
+        },
+        "ask");
+    const std::vector<int> numbers(1000);
+    for (int k = 0; k < 100; ++k) ask.send(1 - rank, numbers);  // nobody takes messages yet
+    EXPECT_GT(queued_bytes(comm, 1 - rank), 100'000u);
+    Runtime runtime(with(comm));
+    runtime.wait();
+    EXPECT_EQ(came, 100);
+    EXPECT_EQ(answers, 10'000);
   });
 }
 

@@ -385,6 +385,28 @@ TEST(Failures, OfARankThatDoesNotComeAgainAreToldToTheOthers) {
   }
 }
 
+TEST(Failures, EndASendThatWaitsForRoom) {
+  for (const bool killed : {false, true}) {
+    Ranks ranks(2, [&](int rank) {
+      Communicator comm({.queue_bytes = 1});
+      const auto am = comm.active_message([](view<const int>) {});
+      comm.barrier();
+      if (rank == 1) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it takes nothing meanwhile
+        if (killed) raise(SIGKILL);
+        return;
+      }
+      const std::vector<int> numbers(1000);
+      const auto flood = [&] {
+        for (int k = 0; k < 1000; ++k) am.send(1, numbers);
+      };
+      if (killed) end(expect_told(1, "ended by signal 9", flood));
+      flood();  // what goes to a rank that has left is dropped
+    });
+    EXPECT_THAT(ranks.wait(), testing::ElementsAre(killed ? told : 0, killed ? 1000 + SIGKILL : 0)) << killed;
+  }
+}
+
 TEST(Failures, EndABarrier) {
   for (const bool killed : {false, true}) {
     Ranks ranks(3, [killed](int rank) {

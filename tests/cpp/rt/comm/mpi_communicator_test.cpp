@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "rt/comm/flood.hpp"
 #include "taskgrain/rt/error.hpp"
 #include "taskgrain/rt/mpi.hpp"
 
@@ -68,6 +69,29 @@ TEST(MpiCommunicators, AreMadeByTheThreadThatMayCallMpi) {
   std::string why;
   std::thread([&] { why = refusal({}); }).join();
   EXPECT_THAT(why, HasSubstr("is MPI_THREAD_FUNNELED, and this is not the thread that has initialised MPI"));
+}
+
+TEST(MpiCommunicators, QueueNoMoreThanIsAllowed) {
+  constexpr std::size_t message = 9000;  // of MPI
+  for (const std::size_t bound : {std::size_t{1}, std::size_t{100'000}, SIZE_MAX}) {
+    MpiCommunicator comm(MPI_COMM_WORLD, {.transport = "mpi", .queue_bytes = bound});
+    if (comm.ranks() == 1) GTEST_SKIP() << "no other rank";
+    const int messages = 20'000;
+    const std::size_t most = most_queued(comm, messages, std::string(100, 'x'));
+    if (bound != SIZE_MAX) {
+      EXPECT_LT(most, bound + message);
+    } else if (comm.rank() == 0) {
+      EXPECT_GT(most, messages * std::size_t{100} / 2);
+    }
+  }
+}
+
+TEST(MpiCommunicators, MayFloodEachOther) {
+  for (const char* const transport : {"mpi", "shared"})
+    for (const int workers : {1, 2}) {
+      MpiCommunicator comm(MPI_COMM_WORLD, {.transport = transport, .queue_bytes = 1});
+      flood_each_other(comm, workers);
+    }
 }
 
 TEST(MpiCommunicators, MayBeSeveralAtATimeAndOneAfterAnother) {
