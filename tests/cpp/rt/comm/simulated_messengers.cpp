@@ -82,6 +82,7 @@ class World {
     int held_up = 0;                          ///< looks, until worker 0 goes on
     bool checked = false;                     ///< the rank was idle since it has seen that
     std::set<int> lost;
+    std::unique_ptr<Fiber> sender;  ///< a task in the middle of a message that may wait for room
     std::unique_ptr<Fiber> fiber;
     State after = State::gone;  ///< the fiber
   };
@@ -136,6 +137,9 @@ class World {
   void leave(Rank& me);
   void block(Rank& me, State after, std::function<void()> call);
   void go_on(Rank& me);
+  void go_on_sending(Rank& me) {
+    if (me.sender != nullptr && me.sender->resume()) me.sender.reset();
+  }
   void poll(Rank& me);
   void has_failed(Rank& me, const RankFailed& error);
   void makes_trouble();
@@ -229,7 +233,9 @@ World::World(std::uint64_t seed, const SimulatedRunSize& size)
   for (int r = 0; r < ranks; ++r) {
     Rank& me = ranks_.emplace_back();
     me.number = r;
-    me.comm = std::make_unique<SimulatedCommunicator>(network_, r);
+    CommunicatorOptions options;
+    if (chance(2)) options.queue_bytes = chance(2) ? 1 : 1 + dice_.below(2000);
+    me.comm = std::make_unique<SimulatedCommunicator>(network_, r, options);
     me.messenger = &me.comm->messenger();
     me.to_do = below(4);
     me.watches = chance(2) || (culprit_ >= 0 && r == (culprit_ + 1) % ranks);
@@ -269,16 +275,17 @@ void World::send(Rank& me, int budget) {
   const std::size_t bytes = some_size(large);
   Message& message = messages_.emplace_back(me.number, below(network_.ranks()), k, epoch, budget, large, bytes);
   left_in(epoch) += large ? 2 : 1;
+  const auto& kind = me.kinds[static_cast<std::size_t>(k)];  // copied: while it waits, others are made
   if (large && chance(3)) {
     message.shared.emplace(me.comm->memory<std::byte>(bytes));
     fill(id, message.shared->elements());
-    return std::get<Large>(me.kinds[static_cast<std::size_t>(k)]).send(message.to, message.shared->elements(), id);
+    return Large(std::get<Large>(kind)).send(message.to, message.shared->elements(), id);
   }
   message.body.resize(bytes);
   fill(id, message.body);
   const view<const std::byte> body(message.body.data(), bytes);
-  if (large) return std::get<Large>(me.kinds[static_cast<std::size_t>(k)]).send(message.to, body, id);
-  std::get<Small>(me.kinds[static_cast<std::size_t>(k)]).send(message.to, id, body);
+  if (large) return Large(std::get<Large>(kind)).send(message.to, body, id);
+  Small(std::get<Small>(kind)).send(message.to, id, body);
   message.body = {};
 }
 
@@ -381,6 +388,7 @@ void World::step(Rank& me) try {
   if (me.state == State::crashed || me.state == State::gone) return;
   if (network_.crashed(me.number)) return crash(me);
   if (me.watches && chance(8)) loses(me);
+  if (chance(2)) go_on_sending(me);
   switch (me.state) {
     case State::between:
       return between(me);
@@ -436,7 +444,8 @@ void World::between(Rank& me) {
     case 1:
       if (me.to_do > 0 && !me.kinds.empty()) {
         --me.to_do;
-        if (!chance(4)) return send(me, below(3 * generosity_));
+        if (!chance(4))
+          return block(me, State::between, [this, &me, budget = below(3 * generosity_)] { send(me, budget); });
         const int epoch = epoch_of(me);
         me.tasks.push_back({epoch, below(3 * generosity_)});
         ++left_in(epoch);
@@ -517,7 +526,7 @@ void World::look(Rank& me, bool at_once) {
       return;
     }
   } else {
-    if (!me.tasks.empty() || messenger.counts() != *me.seen) return me.seen.reset();
+    if (!me.tasks.empty() || me.sender != nullptr || messenger.counts() != *me.seen) return me.seen.reset();
     me.checked = true;
     if (!at_once && chance(4)) me.held_up = below(24);
     if (!at_once) return;
@@ -529,13 +538,19 @@ void World::look(Rank& me, bool at_once) {
 }
 
 void World::run_task(Rank& me) {
-  if (me.tasks.empty()) return;
+  if (me.tasks.empty() || me.sender != nullptr) return;
   const std::size_t which = dice_.below(me.tasks.size());
   Task& task = me.tasks[which];
   if (task.budget > 0) {
     const int part = 1 + below(task.budget);
     task.budget -= part;
-    return send(me, part - 1);
+    me.sender = std::make_unique<Fiber>([this, &me, part] {
+      try {
+        send(me, part - 1);
+      } catch (const RankFailed&) {  // its wait says so, too
+      }
+    });
+    return go_on_sending(me);
   }
   --left_in(task.epoch);
   me.tasks.erase(me.tasks.begin() + static_cast<std::ptrdiff_t>(which));
@@ -569,6 +584,7 @@ void World::exchange(Rank& me) {
 
 /// The rank ends its communicator.
 void World::leave(Rank& me) {
+  if (me.sender != nullptr) return go_on_sending(me);
   if (trouble_ == Trouble::unwinds && me.number == culprit_ && !me.failed && me.state != State::finished) {
     try {
       const auto last = std::move(me.comm);
@@ -645,7 +661,7 @@ void World::makes_trouble() {
       if (!over && me.at < static_cast<int>(program_.size())) me.messenger->fail("a task failed");
       return;
     default:  // unwinds
-      if (me.state == State::between && !over)
+      if (me.state == State::between && me.sender == nullptr && !over)
         leave(me);
       else if (!over)
         trouble_at_ = 0;  // not now
@@ -688,6 +704,7 @@ void World::clean_up() {
   for (Rank& me : ranks_) {
     if (me.state != State::crashed || (me.comm == nullptr && me.fiber == nullptr)) continue;
     me.messenger->lost(me.number, "ended by signal 9");
+    while (me.sender != nullptr) go_on_sending(me);
     while (me.fiber != nullptr) go_on(me);
     for (Message& message : messages_)
       if (message.from == me.number) message.shared.reset();
@@ -721,6 +738,7 @@ SimulatedRun World::run() {
   if (!result_.violation.empty())
     for (Rank& me : ranks_) {  // they stand in the middle of something
       static_cast<void>(me.fiber.release());
+      static_cast<void>(me.sender.release());
       static_cast<void>(me.comm.release());
     }
   result_.messages = messages_.size();

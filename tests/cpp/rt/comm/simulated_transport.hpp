@@ -141,6 +141,7 @@ class SimulatedNetwork {
     std::vector<std::byte> bytes;  ///< small
     std::uint64_t id;              ///< of the large one
     bool held_up;                  ///< for much longer than others
+    std::size_t memory() const { return sizeof *this + bytes.size(); }
   };
   struct Large {
     int from, to;
@@ -156,10 +157,11 @@ class SimulatedNetwork {
     explicit Rank(std::string& violation) : memory(violation) {}
     SimulatedMemory memory;
     Receiver* receiver = nullptr;
-    std::vector<Packet> coming;           ///< to this rank
-    std::vector<Packet> kept;             ///< from it
-    std::vector<std::uint64_t> placed;    ///< large ones whose bodies come
-    std::vector<std::uint64_t> reusable;  ///< of this rank, which has not heard of it
+    std::function<void(const Packet&, bool is_kept)> count;  ///< one is kept, or goes
+    std::vector<Packet> coming;                              ///< to this rank
+    std::vector<Packet> kept;                                ///< from it
+    std::vector<std::uint64_t> placed;                       ///< large ones whose bodies come
+    std::vector<std::uint64_t> reusable;                     ///< of this rank, which has not heard of it
     std::string failure_reason;
     int sends_left = -1, looks = 0;
     bool crashed = false, abandoned = false, settled = false, left = false;
@@ -176,15 +178,18 @@ class SimulatedNetwork {
     ++sent_;
     const bool is_users = of_user(packet);
     const int r = packet.from;
-    if (jams_ && chance(from.kept.empty() ? 8 : 2))
+    if (jams_ && chance(from.kept.empty() ? 8 : 2)) {
+      from.count(packet, true);
       from.kept.push_back(std::move(packet));
-    else
+    } else {
       rank(packet.to).coming.push_back(std::move(packet));
+    }
     if (is_users) meanwhile(r);
   }
   void send_kept(Rank& of, bool all) {
     while (!of.kept.empty() && (all || !chance(3))) {
       Packet packet = take(of.kept, dice_.below(of.kept.size()));
+      of.count(packet, false);
       if (!rank(packet.to).left) rank(packet.to).coming.push_back(std::move(packet));
     }
   }
@@ -319,7 +324,11 @@ class SimulatedNetwork {
 
 class SimulatedTransport final : public detail::Transport {
  public:
-  SimulatedTransport(SimulatedNetwork& network, int rank) : network_(network), rank_(rank) {}
+  SimulatedTransport(SimulatedNetwork& network, int rank) : network_(network), rank_(rank) {
+    network_.rank(rank).count = [this](const SimulatedNetwork::Packet& packet, bool is_kept) {
+      is_kept ? count_queued(packet.to, packet.memory()) : count_sent(packet.to, packet.memory());
+    };
+  }
 
   int rank() const noexcept override { return rank_; }
   int ranks() const noexcept override { return network_.ranks(); }
@@ -379,10 +388,9 @@ class SimulatedTransport final : public detail::Transport {
 /// The communicator of a simulated rank. One that is alone has no transport.
 class SimulatedCommunicator final : public Communicator {
  public:
-  SimulatedCommunicator(SimulatedNetwork& network, int rank)
+  SimulatedCommunicator(SimulatedNetwork& network, int rank, const CommunicatorOptions& options = {})
       : Communicator(std::make_unique<detail::Messenger>(
-            network.ranks() > 1 ? std::make_unique<SimulatedTransport>(network, rank) : nullptr,
-            CommunicatorOptions{})) {}
+            network.ranks() > 1 ? std::make_unique<SimulatedTransport>(network, rank) : nullptr, options)) {}
   detail::Messenger& messenger() { return static_cast<detail::Messenger&>(messages()); }
 };
 
