@@ -13,19 +13,12 @@
 #include <vector>
 
 #include "comm/messenger.hpp"
+#include "rt/comm/ranks.hpp"
 #include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/runtime.hpp"
 #include "taskgrain/rt/taskflow.hpp"
 
 namespace taskgrain::rt {
-
-inline RuntimeOptions of_few_cores(Communicator& comm, int workers) {
-  RuntimeOptions options;
-  options.workers = workers;
-  options.pin = false;
-  options.communicator = &comm;
-  return options;
-}
 
 inline std::size_t queued_bytes(Communicator& comm, int to) {
   return static_cast<detail::Messenger&>(comm.messages()).queued_bytes(to);
@@ -43,7 +36,7 @@ inline std::size_t most_queued(Communicator& comm, int messages, const std::stri
          std::chrono::steady_clock::now() < until;) {
     }
   });
-  Runtime runtime(of_few_cores(comm, 1));
+  Runtime runtime(with(comm, 1));
   Taskflow<int> flow(runtime, "floods");
   flow.indegree([](int) { return 1; }).run([&](int) {
     for (int k = 0; k < messages; ++k) {
@@ -75,7 +68,7 @@ inline void flood_each_other(Communicator& comm, int workers) {
       "ask");
   const auto large = comm.large_active_message([&](std::size_t) { return place.data(); }, [&] { ++large_ones; },
                                                [&] { ++reused; }, "large");
-  Runtime runtime(of_few_cores(comm, workers));
+  Runtime runtime(with(comm, workers));
   const auto send = [&](int k) {
     for (int to = 0; to < ranks; ++to) {
       ask.send(to, comm.rank(), view<const double>(body.data(), k % 25 == 0 ? 20000 / sizeof(double) : 20));
