@@ -41,7 +41,6 @@ from taskgrain.estimate.growth import growth
 from taskgrain.estimate.isotonic import Floats, around, crossings
 from taskgrain.estimate.line import Crossing
 from taskgrain.estimate.location import TO_SIGMA, location, spread
-from taskgrain.estimate.quiet import quiet
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
 from taskgrain.estimate.table import FEW_ROUNDS, Table
@@ -54,6 +53,8 @@ ABOVE_ONE = 1.1
 _LONG_START = 0.1  # of a run; a program that runs short graphs should know
 _GROWS = 1.1  # times as much, surely, where a run is twice as long: a program of another length should know
 _SURELY = 0.2  # of the probability that an interval misses: a second crossing is a finding about a system
+_SLOWDOWN = 1.03
+"""A reference that is slower than at quiet times by less than this was not slow."""
 _OUTLIER_RATIO = 1.5  # and five robust standard deviations: two placement states 25 % apart are no outliers
 
 
@@ -172,7 +173,7 @@ def estimate(
         found = crossing(table, picks, threshold)
         if found is not None:
             log_metg = found.metg.value
-            numbers = _numbers(found, table, best_rate, steady, seed)
+            numbers = _numbers(found, table, best_rate)
         clockless = crossing(table.at_one_clock(), picks, threshold)
         if clockless is not None:
             at = clockless.metg.value + target
@@ -199,30 +200,35 @@ def estimate(
     )
 
 
-def _numbers(
-    found: Crossing,
-    table: Table,
-    best_rate: float | None,
-    empty: Sequence[Sample],
-    seed: int,
-) -> dict[str, float | Interval]:
+def _numbers(found: Crossing, table: Table, best_rate: float | None) -> dict[str, float | Interval]:
     """METG, the overhead of a task, and METG on quiet cores, with what their intervals rest on."""
     rounds = _rounds_at(table, found.metg.value)
-    known = {"metg": found.metg, "overhead": found.overhead}
-    if best_rate:
-        # As METG is, between the states that the cores were in: the median would be one of them.
-        peaks = table.log_peak[:, table.fit].reshape(-1, 1)
-        log_peak = float(location(peaks, spread(peaks))[0])
-        calm = quiet(found.metg, empty, log_peak, math.log(best_rate), np.random.default_rng(seed))
-        known |= {"quiet": calm} if calm else {}
-    rests_on: dict[str, float | Interval] = {
+    metg, overhead = (
+        one.interval(rounds).exp() if math.isfinite(one.value) else Interval()
+        for one in (found.metg, found.overhead)
+    )
+    return {
+        "metg": metg,
+        "overhead": overhead,
+        "quiet": _on_quiet_cores(metg, table, best_rate),
         "systematic": found.metg.systematic,
         "inflation": found.metg.inflation,
         "lasting": found.metg.lasting[0].half_width(),
     }
-    return rests_on | {
-        name: one.interval(rounds).exp() for name, one in known.items() if math.isfinite(one.value)
-    }
+
+
+def _on_quiet_cores(metg: Interval, table: Table, best_rate: float | None) -> Interval:
+    """METG as it would be on cores as fast as at best; nothing where they were.
+
+    A slower clock slows the overhead as much as the kernel. A neighbour on the other hardware thread takes
+    what only the kernel needs. METG then lies between the two, and one is not told from the other here.
+    """
+    # As METG is, between the states that the cores were in: the median would be one of them.
+    peaks = table.log_peak[:, table.fit].reshape(-1, 1)
+    slowdown = (best_rate or 0.0) / math.exp(float(location(peaks, spread(peaks))[0]))
+    if slowdown < _SLOWDOWN or metg.value is None:
+        return Interval()
+    return Interval(metg.value / math.sqrt(slowdown), metg.low and metg.low / slowdown, metg.high)
 
 
 def _start(table: Table, picks: NDArray[np.int64]) -> Interval:

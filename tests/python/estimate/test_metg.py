@@ -142,21 +142,15 @@ def test_a_clock_that_changes_twice_is_in_the_interval_of_the_time_and_not_of_th
     assert found.work.contains(100.0 * WORK) and found.work.half_width < 0.05
 
 
-def test_metg_of_a_slow_session_foretells_that_of_quiet_cores() -> None:
-    """The clock is halved but for a few runs, in which the empty kernel shows what the overhead then was."""
-    system = SimulatedSystem(
-        constant(OVERHEAD), Noise(run=0.02), drift=lambda position: 1.0 if position % 20 < 2 else 2.0
-    )
-    samples = samples_of(system, SIZES, 30)
-    empty = samples_of(system, (0,), 30)
-    found = estimate(samples, floor_samples=empty, best_rate=PEAK)
-    assert found.metg.value == pytest.approx(4.0 * OVERHEAD, rel=0.1)
-    assert found.quiet.value == pytest.approx(2.0 * OVERHEAD, rel=0.1)
+@pytest.mark.parametrize("overhead", [OVERHEAD, 0.5 * OVERHEAD], ids=["clock", "neighbour"])
+def test_metg_of_a_slow_session_foretells_that_of_quiet_cores(overhead: float) -> None:
+    """The kernel takes twice its time, and the overhead as well where the clock is slow. Nobody tells from the
+    runs which of the two it was."""
+    slow = SimulatedSystem(constant(overhead), Noise(run=0.02), drift=lambda position: 2.0)
+    found = estimate(samples_of(slow, SIZES, 30), best_rate=PEAK)
     assert found.quiet.known and found.quiet.contains(2.0 * OVERHEAD)
-    # Without a run at the better clock nobody knows what of the overhead is the clock's.
-    slow = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02), drift=lambda position: 2.0)
-    found = estimate(samples_of(slow, SIZES, 30), floor_samples=samples_of(slow, (0,), 30), best_rate=PEAK)
-    assert found.quiet.known and all(found.quiet.contains(times * OVERHEAD) for times in (2.0, 4.0))
+    assert found.quiet.low == pytest.approx(found.metg.low / 2.0, rel=0.02)
+    assert found.quiet.high == found.metg.high
     # On quiet cores there is no other number.
     quiet = SimulatedSystem(constant(OVERHEAD), Noise(run=0.02))
     assert estimate(samples_of(quiet, SIZES, 8), best_rate=PEAK).quiet.value is None
