@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from taskgrain.estimate.isotonic import Floats, around, centred_isotonic, crossings
+from taskgrain.estimate.isotonic import Floats, around, monotone, place_of
 from taskgrain.words.interval import Interval
 
 How = Literal["measured", "between", "above", "below", "unknown"]
@@ -127,10 +127,14 @@ def needed(points: Sequence[EfficiencyPoint], level: float) -> Interval:
     if not curve:
         return Interval()
     works = np.array([one.work for one in curve])
-    middle, late, early = (_reaches(works, row, level) for row in np.array([one.known for one in curve]).T)
+    # Where it always reaches the level, 0; where it never does, infinity.
+    middle, late, early = (
+        math.exp(place_of(math.log(level), np.log(works), monotone(np.log(row))))
+        for row in np.array([one.known for one in curve]).T
+    )
     first, last = float(works[0]), float(works[-1])
-    if not math.isfinite(middle):
-        low = None if early == -math.inf else min(early / _unsure(works, early), last)
+    if not 0.0 < middle < math.inf:
+        low = None if early == 0.0 else min(early / _unsure(works, early), last)
         high = None if late == math.inf else max(late * _unsure(works, late), first)
         return Interval(None, low, high)
     unsure = math.log(_unsure(works, middle))
@@ -139,20 +143,9 @@ def needed(points: Sequence[EfficiencyPoint], level: float) -> Interval:
     return Interval(middle, low, high)
 
 
-def _reaches(works: Floats, efficiency: Floats, level: float) -> float:
-    """Where a curve, made monotone, reaches a level: minus infinity if it always has, infinity if never."""
-    x, y = centred_isotonic(np.log(works), np.log(efficiency)[None], np.ones(len(works)))
-    target = math.log(level)
-    if (y[0] < target).all():
-        return math.inf
-    if (y[0] >= target).all():
-        return -math.inf
-    return float(np.exp(crossings(x, y, target)[0]))
-
-
 def _unsure(works: Floats, at: float) -> float:
     """The factor by which a crossing may lie elsewhere, by how far apart the sizes around it are."""
-    if not math.isfinite(at):
+    if not 0.0 < at < math.inf:
         return 1.0
     left, right = around(works, at)
     return float((works[right] / works[left]) ** _UNKNOWN)

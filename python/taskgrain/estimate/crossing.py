@@ -1,68 +1,146 @@
-"""METG and the overhead of a task, read off a table: by the line of the sizes, or between two of them.
+"""METG and the overhead of a task, read off a straight line through the sizes around the threshold.
 
-Where the sizes lie on a line, all of them inform METG. Where they do not, as with an overhead that changes at
-some size, METG lies between the two sizes whose efficiencies enclose the threshold, and what the curve does
-between these is not known: a quarter of the way from one to the other is added to either side.
+A task whose work alone would take c, and that takes t, has the efficiency E = c / t. Where the overhead a of
+a task does not depend on its size, and the kernel beside others runs at the share e of its speed alone,
+
+    t = a + c / e,   so   1 / E = 1 / e + a / c:   a line in 1 / c,
+
+whatever the clock was: a run on slower cores has a larger c and a larger E, on the same line. A system that
+hides its overhead behind the work (t = a up to some size) lies on it too, with 1 / e = 0. From the line come
+METG(x) = a / (1 - x / e) and the overhead a. It is fitted to the sizes' locations, each weighted by how near
+its efficiency is to the threshold. If the sizes do not lie on a line by more than they scatter, only the
+nearer ones count, and what is left of the misfit widens the interval. Where more is left than a quarter of
+the way between the two sizes around the threshold, as with an overhead that changes at some size, the line is
+that through these two. What the curve does between them is not known, and this quarter is added to either
+side.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.isotonic import Floats, around, centred_isotonic, crossings
-from taskgrain.estimate.line import Crossing, line
+from taskgrain.estimate.autocorrelation import inflated
+from taskgrain.estimate.bootstrap import BootstrapSample
+from taskgrain.estimate.isotonic import Floats, monotone, place_of
+from taskgrain.estimate.processes import lasting
 from taskgrain.estimate.table import Table
 
+_WINDOWS = (1.5, 0.8, 0.4, 0.2)
+"""How far from the threshold a size counts, as the standard deviation of a bell over logits of efficiency."""
+_LEAST_WEIGHT, _LEAST_SIZES = 0.03, 3
+_FITS = 2.0
+"""A line fits if its squared misfit is less than this multiple of what the scatter explains."""
 _FAR = math.log(2.0)
-"""A line that crosses so far from where the sizes do is no description of them."""
+"""A line that crosses so far from where the two sizes do is no description of them."""
 _UNKNOWN = 0.25
 """METG between two sizes is unsure by this share of their distance."""
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """METG and the overhead of a task: logarithms of seconds of a core."""
+
+    metg: BootstrapSample
+    overhead: BootstrapSample
+
+
+@dataclass(frozen=True)
+class _Line:
+    overhead: Floats  # [rows], a in seconds
+    slowing: Floats  # [rows], 1 / e
+
+    @classmethod
+    def of(cls, log_alone: Floats, log_efficiency: Floats, weights: Floats) -> _Line:
+        """Weighted least squares of 1 / efficiency over 1 / c, row by row [rows x sizes]."""
+        u, y = np.exp(-log_alone), np.exp(-log_efficiency)
+        share = weights / weights.sum(axis=1, keepdims=True)
+        u_mean, y_mean = (share * u).sum(axis=1), (share * y).sum(axis=1)
+        du, dy = u - u_mean[:, None], y - y_mean[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            overhead = (share * du * dy).sum(axis=1) / (share * du * du).sum(axis=1)
+        overhead = np.nan_to_num(overhead, nan=0.0, posinf=0.0, neginf=0.0)
+        return cls(overhead, y_mean - overhead * u_mean)
+
+    def log_metg(self, threshold: float) -> Floats:
+        reached = 1.0 - threshold * self.slowing
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.log(self.overhead / reached)
+        return np.where(reached <= 0.0, np.inf, np.where(self.overhead <= 0.0, -np.inf, found))
+
+    def off(self, log_alone: Floats, log_efficiency: Floats) -> Floats:
+        """How far efficiencies [... x sizes] lie above the line, relative to themselves."""
+        expected = self.slowing[:, None] + self.overhead[:, None] * np.exp(-log_alone)
+        return np.asarray(expected * np.exp(log_efficiency) - 1.0)
 
 
 def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossing | None:
     """The crossing; `picks` are rounds [resamples x rounds].
 
-    None where the sizes all lie on one side of the threshold, where no line can be laid through them, and
-    where it crosses so far from the curve that it is no description of it.
+    None where the sizes all lie on one side of the threshold.
     """
-    found, target = line(table, picks, threshold), math.log(threshold)
-    (metg,), at = _between(table, table.locations(), target)
-    reached = monotone_curve(table, table.locations()[1])[1] >= target
-    if found is None or not reached.any() or reached.all() or abs(found.metg.value - metg) >= _FAR:
+    used, target = table.fit, math.log(threshold)
+    log_work, rounds = table.log_work[used], table.rounds[used]
+    at = crossing_work(table, target)
+    if not math.isfinite(at):
         return None
-    log_work = table.log_work[table.fit]
-    left, right = around(log_work, at)
-    unsure = _UNKNOWN * float(log_work[right] - log_work[left])
-    if unsure >= found.metg.systematic:
-        return found
-    draws, _ = _between(table, table.locations(picks), target)
-    return replace(found, metg=replace(found.metg, value=float(metg), draws=draws, systematic=unsure))
+    at_t, at_e = (one[None, used] for one in table.locations())
+    resampled_t, resampled_e = (one[:, used] for one in table.locations(picks))
+    alone, resampled_alone = at_t + at_e, resampled_t + resampled_e  # log c
+    efficiency = table.log_efficiency[:, used]
+    runs_alone = table.log_granularity[:, used] + efficiency
+    level = np.clip(np.exp(at_e), 1e-9, 0.99)
+    distance = np.log(level / (1.0 - level)) - math.log(threshold / (1.0 - threshold))
+    slope = 1.0 / (1.0 - threshold)  # METG moves by so much of what the efficiency does
+    found: Crossing | None = None
+    for window in (*_WINDOWS, None):
+        if window:
+            bell = np.exp(-0.5 * (distance / window) ** 2)
+            near: Floats = np.where(bell < _LEAST_WEIGHT, 0.0, bell) * rounds
+            if np.count_nonzero(near) < _LEAST_SIZES:
+                continue
+            fit = _Line.of(alone, at_e, near * level**2)
+            resampled = _Line.of(resampled_alone, resampled_e, near * level**2)
+        else:
+            curve, curves = monotone(at_e), monotone(resampled_e)
+            near = _beside(curve, target)
+            fit = _Line.of(alone, curve, near)
+            resampled = _Line.of(resampled_alone, curves, _beside(curves, target))
+        off = fit.off(runs_alone, efficiency)[:, near[0] > 0.0]
+        if window:
+            misses = (near * fit.off(alone, at_e) ** 2).sum()
+            explained = (near * resampled.off(resampled_alone, resampled_e).var(axis=0)).sum() * inflated(off)
+            fits = misses <= _FITS * explained
+            unsure = 0.0 if fits else 3.0 * slope * math.sqrt((misses - explained) / near.sum())
+        else:
+            fits, unsure = False, _UNKNOWN * float(np.ptp(log_work[near[0] > 0.0]))
+        value = float(fit.log_metg(threshold)[0])
+        far = window and abs(value - float(np.interp(at, log_work, at_t[0]))) >= _FAR
+        if not far and (found is None or unsure < found.metg.systematic):
+            kept = (lasting(off, table.process, slope),)
+            # Both are work over the rate of the cores. A clock hardly moves the first, but the second.
+            peak = table.log_peak[:, used][:, near[0] > 0.0]
+            apart = slope * off + peak - np.nanmean(peak, axis=0)
+            metg, overhead = (  # at no work, a task is all overhead
+                BootstrapSample(float(fit.log_metg(x)[0]), resampled.log_metg(x), apart, kept, unsure)
+                for x in (threshold, 0.0)
+            )
+            found = Crossing(metg, overhead)
+            if fits:
+                break
+    return found
 
 
-def monotone_curve(table: Table, efficiency: Floats) -> tuple[Floats, Floats]:
-    """Log work and log efficiency [rows x points] of the sizes that take part in the fit, made monotone;
-    `efficiency` is [sizes] or [rows x sizes]."""
-    used = table.fit
-    rows = np.atleast_2d(efficiency)[:, used]
-    return centred_isotonic(table.log_work[used], rows, table.rounds[used].astype(float))
+def crossing_work(table: Table, target: float) -> float:
+    """The log work at which the sizes reach a log efficiency; -inf if all do, +inf if none does."""
+    return place_of(target, table.log_work[table.fit], monotone(table.locations()[1][table.fit]))
 
 
-def _between(table: Table, located: tuple[Floats, Floats], target: float) -> tuple[Floats, float]:
-    """METG [rows] between the two sizes around the threshold, as the monotone curve through all sizes has it,
-    and the work where the first row crosses: all logarithms, as the threshold `target` is.
-
-    `located` are log granularity and log efficiency, [sizes] or [rows x sizes].
-    """
-    used = table.fit
-    granularity, efficiency = (np.atleast_2d(one)[:, used] for one in located)
-    at = crossings(*monotone_curve(table, located[1]), target)
-    near = np.exp(-np.abs(efficiency - target)) * table.rounds[used]
-    # E = c / t, so that METG is the time c of the work at the crossing, alone, over the threshold. Where the
-    # overhead falls, a larger size may be quicker, and is METG.
-    log_peak = ((table.log_work[used] - granularity - efficiency) * near).sum(axis=1) / near.sum(axis=1)
-    quickest = np.where(efficiency >= target, granularity, np.inf).min(axis=1)
-    return np.where(np.isfinite(at), np.minimum(at - log_peak - target, quickest), at), float(at[0])
+def _beside(curves: Floats, target: float) -> Floats:
+    """1 for the two sizes between which each monotone curve reaches the target, else 0 [rows x sizes]."""
+    right = np.clip((curves < target).sum(axis=1, keepdims=True), 1, curves.shape[1] - 1)
+    place = np.arange(curves.shape[1])
+    return np.asarray((place == right) | (place == right - 1), dtype=np.float64)

@@ -56,9 +56,6 @@ def meeting(line: Line, limit: Line) -> Meeting | None:
     for (left, over), (right, under) in pairwise(zip(known, above, strict=True)):
         if under <= 0.0:
             share = over / (over - under)
-            return Meeting(_between(left, right, share), _between(line[left], line[right], share))
+            ends = (left, right), (line[left], line[right])
+            return Meeting(*(one ** (1.0 - share) * other**share for one, other in ends))
     return None
-
-
-def _between(left: float, right: float, share: float) -> float:
-    return math.exp((1.0 - share) * math.log(left) + share * math.log(right))

@@ -11,11 +11,11 @@ How it is estimated, and why so:
 2.  A size is the robust location over rounds of log g and log E. Each round counts once, by the median of its
     repeats: a run that an interrupt hit moves little, a state that a whole run is in (placement, clock)
     counts as one draw.
-3.  Around the threshold 1 / E is a straight line in 1 / (E g) (`line`). All sizes near the threshold inform
-    it; where they do not lie on a line, METG is between the two around the threshold (`crossing`). Start and
+3.  Around the threshold 1 / E is a straight line in 1 / (E g) (`crossing`), which all sizes near the
+    threshold inform; where they do not lie on a line, METG is read off the two around it. Start and
     end of a run are taken off before (`start`).
-4.  Whether there is one crossing at all is told by a monotone fit (centred isotonic regression, Oron &
-    Flournoy, Stat. Biopharm. Res. 9(3), 2017) and by sizes whose intervals lie on the wrong side.
+4.  Whether there is one crossing at all is told by a monotone curve and by sizes whose intervals lie on the
+    wrong side.
 5.  The interval comes from a bootstrap of whole rounds, wider where neighbouring rounds are alike, and where
     sizes lie off the line by more than they scatter.
 
@@ -35,11 +35,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.estimate.bootstrap import CONFIDENCE, BootstrapSample, interval, picked_rounds
-from taskgrain.estimate.crossing import crossing, monotone_curve
+from taskgrain.estimate.crossing import Crossing, crossing, crossing_work
 from taskgrain.estimate.efficiency import Curve, CurvePoint, curve
 from taskgrain.estimate.growth import growth
-from taskgrain.estimate.isotonic import Floats, around, crossings
-from taskgrain.estimate.line import Crossing
+from taskgrain.estimate.isotonic import Floats, around
 from taskgrain.estimate.location import TO_SIGMA, location, spread
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
@@ -119,14 +118,6 @@ def _flat(one: Metg | CurvePoint) -> dict[str, object]:
     return found
 
 
-def floor(samples: Sequence[Sample], *, resamples: int = 1000, seed: int = 0) -> Interval:
-    """Median granularity of the empty kernel and its interval, in seconds. ValueError without samples."""
-    table = Table.of([s for s in samples if s.iterations == samples[0].iterations])
-    rounds = len(table.log_granularity)
-    picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
-    return BootstrapSample.of(table.log_granularity, picks, table.process).interval(rounds).exp()
-
-
 def estimate(
     samples: Sequence[Sample],
     *,
@@ -152,7 +143,7 @@ def estimate(
     located, resampled = table.locations(), table.locations(picks)
     points = curve(table, resampled)
     target = math.log(threshold)
-    monotone = monotone_curve(table, located[1])
+    at = crossing_work(table, target)
     numbers: dict[str, Any] = {}
     steady = table.start.without(floor_samples)
     warnings = _warnings(table.start.without([one for one in samples if not one.short]), table, points)
@@ -161,31 +152,32 @@ def estimate(
         pass  # of the little that is left beside start and end, nothing is known
     elif _falls_through(table, located[1], resampled[1], target):
         ending = "several_crossings"
-    elif (monotone[1] < target).all():
+    elif at == math.inf:
         ending, numbers["metg"] = "never_reached", Interval(low=points[-1].granularity.value)
-    elif (monotone[1] >= target).all():
+    elif at == -math.inf:
         smallest = points[0].granularity
         ending, numbers["metg"] = "always_reached", Interval(high=smallest.high or smallest.value)
     else:
-        at = float(crossings(*monotone, target)[0])
-        log_metg = float(np.interp(at, table.log_work[table.fit], located[0][table.fit]))
-        numbers["metg"] = Interval(math.exp(log_metg))
-        found = crossing(table, picks, threshold)
-        if found is not None:
-            log_metg = found.metg.value
-            numbers = _numbers(found, table, best_rate)
-        clockless = crossing(table.at_one_clock(), picks, threshold)
-        if clockless is not None:
-            at = clockless.metg.value + target
-            numbers["work"] = clockless.metg.interval(_rounds_at(table, log_metg)).exp().times(threshold)
+        found, clockless = (crossing(one, picks, threshold) for one in (table, table.at_one_clock()))
+        assert found and clockless
+        left, right = around(table.log_work[table.fit], at)
+        known = int(table.rounds[table.fit][[left, right]].min())  # of the worse measured of the two
+        numbers = _numbers(found, table, known, best_rate)
+        at = clockless.metg.value + target
+        numbers["work"] = clockless.metg.interval(known).exp().times(threshold)
         numbers["iterations"] = math.exp(float(np.interp(at, table.log_work, np.log(table.iterations))))
         if rounds > 1 and not numbers["metg"].known:
             warnings.append(notice("no_bound"))
-        warnings += _gap_warning(table, at)
+        low, high = table.iterations[table.fit][[left, right]].tolist()
+        if high > 4.0 * low and high - low > 1:
+            warnings.append(notice("gap_at_crossing", low=low, high=high))
     numbers["start"] = _start(table, picks)
     warnings += _start_warning(table) + _growth_warning(samples, longer)
     if floor_samples:
-        base = numbers["floor"] = floor(steady, resamples=resamples, seed=seed)
+        empty = Table.of(steady)
+        picks = picked_rounds(len(empty.log_granularity), resamples, np.random.default_rng(seed))
+        sample = BootstrapSample.of(empty.log_granularity, picks, empty.process)
+        base = numbers["floor"] = sample.interval(len(empty.log_granularity)).exp()
         if (numbers.get("metg", Interval()).value or math.inf) < base.number:
             warnings.append(notice("floor_above_metg", floor=base.number))
     return Metg(
@@ -200,9 +192,8 @@ def estimate(
     )
 
 
-def _numbers(found: Crossing, table: Table, best_rate: float | None) -> dict[str, float | Interval]:
+def _numbers(found: Crossing, table: Table, rounds: int, best_rate: float | None) -> dict[str, Any]:
     """METG, the overhead of a task, and METG on quiet cores, with what their intervals rest on."""
-    rounds = _rounds_at(table, found.metg.value)
     metg, overhead = (
         one.interval(rounds).exp() if math.isfinite(one.value) else Interval()
         for one in (found.metg, found.overhead)
@@ -274,13 +265,6 @@ def _falls_through(table: Table, efficiency: Floats, resampled: Floats, target: 
     return False
 
 
-def _rounds_at(table: Table, log_metg: float) -> int:
-    """Rounds of the worse measured of the two sizes that enclose METG."""
-    log_granularity, rounds = table.locations()[0][table.fit], table.rounds[table.fit]
-    left, right = around(log_granularity, log_metg)
-    return int(min(rounds[left], rounds[right]))
-
-
 def _warnings(samples: Sequence[Sample], table: Table, curve: Curve) -> list[Notice]:
     found = []
     rounds = len(table.log_granularity)
@@ -316,10 +300,3 @@ def _outlier_warning(samples: Sequence[Sample], table: Table) -> list[Notice]:
             iterations=samples[k].iterations,
         )
     ]
-
-
-def _gap_warning(table: Table, crossing: float) -> list[Notice]:
-    sizes = table.iterations[table.fit]
-    left, right = around(table.log_work[table.fit], crossing)
-    low, high = float(sizes[left]), float(sizes[right])
-    return [notice("gap_at_crossing", low=low, high=high)] if high > 4.0 * low and high - low > 1 else []

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from taskgrain.estimate.bootstrap import BootstrapSample, picked_rounds
 from taskgrain.estimate.crossing import crossing
-from taskgrain.estimate.processes import lasting
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
 from taskgrain.estimate.start import Start
@@ -34,13 +33,10 @@ _NORMAL = 1.96
 
 def rounds_of(samples: Sequence[Sample], quantity: Quantity, iterations: int | None = None) -> set[int]:
     """The rounds that tell a quantity; of a rate or an efficiency those with a run of so many iterations."""
-    return {one.round for one in samples if not one.short and _tells(one, quantity, iterations)}
-
-
-def _tells(sample: Sample, quantity: Quantity, iterations: int | None) -> bool:
-    if quantity == "floor":
-        return sample.iterations == 0
-    return sample.iterations > 0 and (quantity not in AT_A_SIZE or sample.iterations == iterations)
+    if quantity == "floor" or quantity in AT_A_SIZE:
+        size = 0 if quantity == "floor" else iterations
+        return {one.round for one in samples if not one.short and one.iterations == size}
+    return {one.round for one in samples if not one.short and one.iterations}
 
 
 def shared_size(every: Sequence[Sequence[Sample]], threshold: float = 0.5) -> int | None:
@@ -93,8 +89,7 @@ def bootstrap_sample(
     if table.start_share > MOST_START:
         return None
     if quantity in AT_A_SIZE:
-        cores = math.log(max(one.cores for one in work))
-        return None if iterations is None else _at(table, quantity, picks, iterations, cores)
+        return _at(table, quantity, picks, iterations, math.log(max(one.cores for one in work)))
     found = crossing(table, picks, threshold)
     if found is None:
         return None
@@ -118,18 +113,14 @@ def _floor(
 
 
 def _at(
-    table: Table, quantity: Quantity, picks: NDArray[np.int64], iterations: int, log_cores: float
+    table: Table, quantity: Quantity, picks: NDArray[np.int64], iterations: int | None, log_cores: float
 ) -> BootstrapSample | None:
     column = np.flatnonzero(table.iterations == iterations)
     if not len(column):
         return None
-    which = 0 if quantity == "rate" else 1
-    value = float(table.locations()[which][column[0]])
-    draws = table.locations(picks)[which][:, column[0]]
-    off = (table.log_granularity, table.log_efficiency)[which][:, column] - value
-    if quantity == "rate":  # of work that both share: the same work in a shorter time
-        value, draws = log_cores - value, log_cores - draws
-    return BootstrapSample(value, draws, off if which else -off, (lasting(off, table.process),))
+    # A rate is of work that both share: the same work in a shorter time.
+    rates, every = log_cores - table.log_granularity, table.log_efficiency
+    return BootstrapSample.of((rates if quantity == "rate" else every)[:, column], picks, table.process)
 
 
 @dataclass(frozen=True)

@@ -30,14 +30,9 @@ class Sample:
         return self.seconds * self.cores / self.tasks
 
     @property
-    def rate(self) -> float:
-        """Work per second of all cores together."""
-        return self.work / self.seconds
-
-    @property
     def efficiency(self) -> float:
         """Share of what the cores would do without the system."""
-        return self.rate / (self.peak * self.cores)
+        return self.work / self.seconds / (self.peak * self.cores)
 
 
 def quick(samples: Sequence[Sample]) -> Sample:

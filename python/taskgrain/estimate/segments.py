@@ -70,11 +70,7 @@ def segmentation(logs: Sequence[Interval], alarm: float, confidence: float) -> S
         weak = [one for one in found.changes if not one.ratio.decided]
         if not weak:
             return found
-        places.remove(min(weak, key=_size).at)
-
-
-def _size(change: ChangePoint) -> float:
-    return abs(math.log(change.ratio.value)) if change.ratio.value else 0.0
+        places.remove(min(weak, key=lambda one: abs(math.log(one.ratio.value or 1.0))).at)
 
 
 def _span(one: Interval) -> Bounds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, geometric_mean
 
@@ -55,6 +55,20 @@ def counted(runs: Sequence[Counting]) -> list[Sample]:
     return [sample for run in used for sample in ([quick(run.samples)] if run.disturbed else run.samples)]
 
 
+def told(known: Mapping[tuple[bool, int], Sequence[Counting]]) -> list[Sample]:
+    """The samples that count of the runs of each size, by whether they are short ones; of these only those of
+    the last size with enough rounds, which tell start and end."""
+    shorts = {size: counted(some) for (short, size), some in known.items() if short}
+    enough = [size for size, some in shorts.items() if len({one.round for one in some}) >= FEWEST_ROUNDS]
+    telling = enough[-1] if enough else next(reversed(shorts), None)
+    return [
+        sample
+        for (short, size), some in sorted(known.items())
+        if not short or size == telling
+        for sample in counted(some)
+    ]
+
+
 def counting(runs: Iterable[tuple[RunLine, int, float]]) -> list[Sample]:
     """The samples that a cell's result rests on, with those of the empty kernel.
 
@@ -67,13 +81,7 @@ def counting(runs: Iterable[tuple[RunLine, int, float]]) -> list[Sample]:
         run = _run(line, number, rate)
         if run is not None:
             known[run.samples[0].short, run.samples[0].iterations].append(run)
-    telling = _telling({size: counted(some) for (short, size), some in known.items() if short})
-    return [
-        sample
-        for (short, size), some in sorted(known.items())
-        if not short or size == telling
-        for sample in counted(some)
-    ]
+    return told(known)
 
 
 def _run(line: RunLine, number: int, rate: float) -> Counting | None:
@@ -93,9 +101,3 @@ def _run(line: RunLine, number: int, rate: float) -> Counting | None:
     process = line.process or 0
     whole = Sample(size, number, 1.0, line.work or 0.0, tasks, cores, peak, process, line.phase == _SHORT)
     return Counting([replace(whole, seconds=one) for one in alone or seconds], disturbed)
-
-
-def _telling(shorts: dict[int, list[Sample]]) -> int | None:
-    """The size whose short runs tell start and end: the last one with enough of them."""
-    enough = [size for size, some in shorts.items() if len({one.round for one in some}) >= FEWEST_ROUNDS]
-    return enough[-1] if enough else next(reversed(shorts), None)

@@ -23,7 +23,7 @@ from simulated_system import (
     samples_of,
 )
 
-from taskgrain.estimate.metg import Metg, estimate, floor
+from taskgrain.estimate.metg import Metg, estimate
 from taskgrain.estimate.ratio import ratio
 from taskgrain.estimate.sample import Sample
 from taskgrain.words.interval import Interval
@@ -144,8 +144,8 @@ def test_a_clock_that_changes_twice_is_in_the_interval_of_the_time_and_not_of_th
 
 @pytest.mark.parametrize("overhead", [OVERHEAD, 0.5 * OVERHEAD], ids=["clock", "neighbour"])
 def test_metg_of_a_slow_session_foretells_that_of_quiet_cores(overhead: float) -> None:
-    """The kernel takes twice its time, and the overhead as well where the clock is slow. Nobody tells from the
-    runs which of the two it was."""
+    """The kernel takes twice its time, and the overhead as well where the clock is slow. Nobody tells the two
+    apart."""
     slow = SimulatedSystem(constant(overhead), Noise(run=0.02), drift=lambda position: 2.0)
     found = estimate(samples_of(slow, SIZES, 30), best_rate=PEAK)
     assert found.quiet.known and found.quiet.contains(2.0 * OVERHEAD)
@@ -263,12 +263,8 @@ def test_a_disturbed_reference_shows_as_efficiency_above_one() -> None:
 def test_the_floor() -> None:
     system = SimulatedSystem(constant(OVERHEAD), Noise(run=0.05, outliers=0.05))
     samples = samples_of(system, (0,), 12)
-    base = floor(samples)
+    base = estimate(samples_of(system, SIZES, 8), floor_samples=samples).floor
     assert base.known and base.contains(base.number) and base.value == pytest.approx(OVERHEAD, rel=0.05)
-    found = estimate(samples_of(system, SIZES, 8), floor_samples=samples)
-    assert found.floor == base
-    with pytest.raises(ValueError, match="at least one sample"):
-        floor([])
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from simulated_system import (
 )
 
 from taskgrain.estimate.bootstrap import picked_rounds
-from taskgrain.estimate.metg import floor
+from taskgrain.estimate.metg import estimate
 from taskgrain.estimate.quantities import (
     AT_A_SIZE,
     Quantity,
@@ -85,7 +85,10 @@ def test_the_floor_is_that_of_the_estimate() -> None:
     found = log_estimate(samples, "floor")
     assert found is not None
     assert math.exp(found.value) == pytest.approx(
-        floor([s for s in samples if not s.iterations]).value, rel=0.05
+        estimate(
+            [s for s in samples if s.iterations], floor_samples=[s for s in samples if not s.iterations]
+        ).floor.value,
+        rel=0.05,
     )
 
 

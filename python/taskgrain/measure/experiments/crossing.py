@@ -76,7 +76,7 @@ class CrossingSearch(Rounds):
         outer = self._outer_sizes(crossing) if self.sizes else ()
         self.seldom = (*(n for n in outer if n not in self.sizes), 0)
         if s.steps is None:  # else start and end count, as they do in Task Bench
-            self._shorts = [n for n in self.sizes if n >= crossing][:1]
+            self._short = next((n for n in self.sizes if n >= crossing), None)
         self._per_step = bracket.top.tasks_per_step
         self._typical = max(s.run_seconds, self._steps(round(crossing)) * self._step_seconds(crossing))
         return None
@@ -113,13 +113,19 @@ class CrossingSearch(Rounds):
             return self._round >= _FLOOR_ROUNDS
         verdict = self._verdict = self._estimate(self.samples(), s.search_resamples)
         self._width = verdict.half_width
-        added = self._added_sizes(verdict) if self._shown_by_runs_left_alone(verdict) else []
+        rounds = self._deciding_rounds(verdict)
+        added = self._added_sizes(verdict) if rounds >= FEWEST_ALONE else []
         self.sizes = tuple(sorted({*self.sizes, *added}))
         self.seldom = tuple(n for n in self.seldom if n not in self.sizes)
-        if added and self._shorts:
-            self._move_short(verdict.iterations or float(added[len(added) // 2]))
-        # Disturbed runs do not count, and sizes may join late: those that decide need some rounds only.
-        enough = self._fewest_rounds(verdict) >= min(s.min_rounds, FEW_ROUNDS)
+        if added and self._short:
+            crossing = verdict.iterations or float(added[len(added) // 2])
+            if abs(math.log2(self._short / crossing)) > 1.0:
+                self._short = min((n for n in self.sizes if n >= crossing), default=self.sizes[-1])
+        # Sizes may join late, and one whose runs were mostly start and end is on no curve: its runs have just
+        # become longer.
+        enough = rounds >= min(s.min_rounds, FEW_ROUNDS) and {*self.sizes} <= {
+            p.iterations for p in verdict.curve
+        }
         independent = self._round / verdict.inflation >= min(s.min_rounds, FEW_ROUNDS)
         ripe = not added and self._round >= s.min_rounds and enough and independent
         self._precise = ripe and verdict.half_width <= s.precision
@@ -142,31 +148,17 @@ class CrossingSearch(Rounds):
         noise = math.sqrt(width**2 - lasting**2) * math.sqrt(self._round / (self._round + _AHEAD))
         return math.hypot(noise, lasting) > (1.0 - _GAIN) * width
 
-    def _deciding(self, verdict: Metg) -> list[int]:
-        """Returns the two measured sizes nearest to the crossing, or without one all of them."""
+    def _deciding_rounds(self, verdict: Metg) -> int:
+        """The fewest rounds of the two measured sizes nearest to the crossing, or without one of any size.
+        Others may go away: the search waits some rounds for runs that they did not disturb."""
         at = verdict.iterations
         near = sorted(verdict.curve, key=lambda p: abs(math.log(p.iterations / at)) if at else 0.0)
-        return [p.iterations for p in near[: 2 if at else None]]
+        return min(self._counting(p.iterations) for p in near[: 2 if at else None])
 
-    def _shown_by_runs_left_alone(self, verdict: Metg) -> bool:
-        """Tells whether the crossing stands on more than runs that others disturbed; they may go away."""
-        alone = min(map(self._undisturbed, self._deciding(verdict)), default=0)
-        return alone >= FEWEST_ALONE or self._round >= _PATIENT
-
-    def _fewest_rounds(self, verdict: Metg) -> int:
-        """Rounds of the deciding sizes: the fewest."""
-        sizes = self._deciding(verdict)
-        # A size whose runs were mostly start and end is on no curve: its runs have just become longer.
-        if set(self.sizes) - {p.iterations for p in verdict.curve}:
-            return 0
-        # Others may go away: the search waits some rounds for runs that they did not disturb.
-        rounds, alone = min(len(self._runs[n, False]) for n in sizes), min(map(self._undisturbed, sizes))
-        return rounds if self._round >= _PATIENT else min(rounds, alone + 1)
-
-    def _move_short(self, crossing: float) -> None:
-        """Measures start and end near the crossing, also where that has moved."""
-        if abs(math.log2(self._shorts[-1] / crossing)) > 1.0:
-            self._shorts.append(min((n for n in self.sizes if n >= crossing), default=self.sizes[-1]))
+    def _counting(self, iterations: int) -> int:
+        """Runs of a size: those that nobody disturbed, and later all."""
+        every = self._runs[False, iterations]
+        return len(every) if self._round >= _PATIENT else self._undisturbed(iterations)
 
     # -- results ------------------------------------------------------------------------------------------
 

@@ -73,7 +73,7 @@ class FixedGranularity(Rounds):
         found = [(max(1, round(time / iteration)), time) for time in s.task_seconds]
         self.asked = dict(sorted(found or [(s.first_iterations, s.first_iterations * iteration)]))
         self.sizes = tuple(self.asked)
-        self._shorts = [self.sizes[0]]
+        self._short = self.sizes[0]
         for n in self.sizes:
             task = max(one.granularity + (n - request.iterations) * iteration, n * iteration)
             self._guess[n] = task * self._per_step / one.cores
@@ -108,7 +108,7 @@ class FixedGranularity(Rounds):
         """The efficiencies are the curve; METG has no number. `at` is the ending of what was measured to its
         end; a curve before that, or none, ends in `budget`. Raises ValueError before the first answer."""
         s = self.settings
-        measured = any(not short for _, short in self._runs)
+        measured = any(not short for short, _ in self._runs)
         samples = self.samples() if measured else self._first
         if not samples:
             raise ValueError("nothing was told yet")

@@ -36,7 +36,7 @@ class MetgSearch(CrossingSearch):
         """Sizes around a crossing that has turned out to lie where the sizes are sparse, or beyond them."""
         s = self.settings
         joined = min(self._round, FEW_ROUNDS)  # sizes added before must count before more are
-        if self._round < _SETTLED_ROUNDS or min(map(self._rounds_of, self.sizes)) < joined:
+        if self._round < _SETTLED_ROUNDS or min(map(self._counting, self.sizes)) < joined:
             return []
         most = self._bracket.largest_allowed()
         if verdict.ending in ("always_reached", "never_reached"):

@@ -22,9 +22,8 @@ from typing import ClassVar, Literal
 
 from taskgrain.estimate.metg import Metg, estimate
 from taskgrain.estimate.sample import Sample, quick
-from taskgrain.estimate.start import FEWEST_ROUNDS
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment, Phase, Request
-from taskgrain.results.samples import Counting, counted
+from taskgrain.results.samples import Counting, counted, told
 from taskgrain.words.warnings import Notice, notice
 
 _SELDOM = 3
@@ -44,8 +43,8 @@ _IN_A_ROW = 2
 SHORTEST = 16
 """A repeat becomes at most so many times shorter."""
 
-_Of = tuple[int, bool]
-"""Iterations, 0 for the empty kernel, and whether the runs have few steps."""
+_Of = tuple[bool, int]
+"""Whether the runs have few steps, and iterations, 0 for the empty kernel."""
 
 
 class Rounds(Experiment):
@@ -64,8 +63,8 @@ class Rounds(Experiment):
         """Iterations, ascending; empty while it prepares, and where it measures the empty kernel alone."""
         self.seldom: tuple[int, ...] = ()
         """Sizes that are measured in every third round; 0 is the empty kernel."""
-        self._shorts: list[int] = []
-        """Sizes that were measured with few steps too; the last one still is. Empty if that tells nothing."""
+        self._short: int | None = None
+        """The size that is measured with few steps too; None if that tells nothing."""
         self._repeats = settings.repeats
         self._shorter = 1
         """A repeat lasts so many times shorter than asked, and a run has more of them, by the root of it."""
@@ -108,16 +107,20 @@ class Rounds(Experiment):
             self._typical = max(self.settings.run_seconds, *(s.seconds for s in samples))
             self._per_step = samples[0].tasks / request.steps
             following = self._prepare(request, counting, alone)
-            self._round += 1
-            self._pending = [following] if following else self._first_round()
+            if following:
+                self._round, self._pending = self._round + 1, [following]
+            else:
+                self._preparing, self._round = False, 0
+                self._repeats = 1 if self.settings.slow(self._typical) else self._repeats
+                self._pending = self._requests()
             return
         short, longer = request.phase == "start", request.phase == "longer"
         if longer:
             self._longer += [] if disturbed else counting
         elif short and abs(samples[0].tasks / request.steps / self._per_step - 1.0) > _FULL:
-            self._shorts = []
+            self._short = None
         else:
-            self._runs[request.iterations, short].append(Counting(counting, disturbed))
+            self._runs[short, request.iterations].append(Counting(counting, disturbed))
         if not short and not longer:
             self._seconds[request.iterations] = median(s.seconds for s in counting)
             self._planned[request.iterations] = request.steps
@@ -135,12 +138,6 @@ class Rounds(Experiment):
             self._alone = self._alone[1 - _IN_A_ROW :]
             self._done = self._settled() or self._round >= self.settings.max_rounds
             self._pending = [] if self._done else self._requests()
-
-    def _first_round(self) -> list[Request]:
-        self._preparing, self._round = False, 0
-        if self.settings.slow(self._typical):
-            self._repeats = 1
-        return self._requests()
 
     @property
     def _run_seconds(self) -> float:
@@ -162,11 +159,11 @@ class Rounds(Experiment):
         for n in order[turn:] + order[:turn]:
             requests.append(self._request(n))
             short = self._request(n, "start")
-            if self._shorts[-1:] == [n] and short.steps < requests[-1].steps:
+            if n == self._short and short.steps < requests[-1].steps:
                 requests.append(short)
         # Few tasks make a long run here, and a program has more of them.
-        if self._shorts and self._round in LONGER_ROUNDS and self.settings.slow(self._typical):
-            requests.append(self._request(self._shorts[-1], "longer"))
+        if self._short and self._round in LONGER_ROUNDS and self.settings.slow(self._typical):
+            requests.append(self._request(self._short, "longer"))
         return requests
 
     def _request(self, iterations: int, length: Phase = "measure") -> Request:
@@ -202,25 +199,14 @@ class Rounds(Experiment):
     # -- samples ------------------------------------------------------------------------------------------
 
     def samples(self) -> list[Sample]:
-        telling = self._telling()
-        told = sorted((n, short) for n, short in self._runs if n and (not short or n == telling))
-        return [sample for of in told for sample in counted(self._runs[of])]
+        return [one for one in told(self._runs) if one.iterations]
 
     def _floor_samples(self) -> list[Sample]:
-        return counted(self._runs.get((0, False), []))
-
-    def _rounds_of(self, iterations: int, short: bool = False) -> int:
-        """Rounds that count of a size."""
-        return len({sample.round for sample in counted(self._runs.get((iterations, short), []))})
+        return counted(self._runs.get((False, 0), []))
 
     def _undisturbed(self, iterations: int) -> int:
         """Runs of a size that nobody disturbed."""
-        return sum(not run.disturbed for run in self._runs.get((iterations, False), []))
-
-    def _telling(self) -> int | None:
-        """The size whose short runs tell start and end: the last one with enough of them."""
-        ripe = [n for n in self._shorts if self._rounds_of(n, short=True) >= FEWEST_ROUNDS]
-        return ripe[-1] if ripe else self._shorts[-1] if self._shorts else None
+        return sum(not run.disturbed for run in self._runs.get((False, iterations), []))
 
     def _estimate(self, samples: Sequence[Sample], resamples: int, best: float | None = None) -> Metg:
         s = self.settings
