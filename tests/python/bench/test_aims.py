@@ -17,7 +17,8 @@ def aims(*words: str | Path) -> subprocess.CompletedProcess[str]:
 
 def study(folder: Path, graph: float, ptg: float) -> Path:
     """METGs on stencil_1d with four tasks a step, in times that of `limit`."""
-    return made.measured(folder, {"limit": 1e-7, "taskgrain_graph": graph * 1e-7, "taskgrain_ptg": ptg * 1e-7})
+    overheads = {"limit": 1e-7, "taskgrain_graph": graph * 1e-7, "taskgrain_ptg": ptg * 1e-7}
+    return made.measured(folder, overheads)
 
 
 def test_each_aim_has_the_ratio_of_now_and_of_last_time(tmp_path: Path) -> None:
