@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.monotone import Floats
 from taskgrain.estimate.segments import Segmentation, segmentation
 from taskgrain.words.interval import Interval
 

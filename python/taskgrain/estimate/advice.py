@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from taskgrain.estimate.isotonic import Floats, around, monotone, place_of
+from taskgrain.estimate.monotone import Floats, around, monotone, place_of
 from taskgrain.words.interval import Interval
 
 How = Literal["measured", "between", "above", "below", "unknown"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.location import TO_SIGMA
+from taskgrain.estimate.monotone import Floats
 
 _SERIES = 6
 """Rounds from which on a series tells how neighbours correlate."""

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taskgrain.estimate.autocorrelation import inflated
-from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.location import location, spread
+from taskgrain.estimate.monotone import Floats
 from taskgrain.estimate.processes import Lasting, lasting
 from taskgrain.estimate.student import student_quantile
 from taskgrain.words.interval import Interval

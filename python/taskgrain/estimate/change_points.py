@@ -18,8 +18,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.location import TO_SIGMA
+from taskgrain.estimate.monotone import Floats
 
 LEAST = 2
 """Sessions of a level: one by itself may be a session that went wrong."""

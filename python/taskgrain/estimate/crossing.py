@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from taskgrain.estimate.autocorrelation import inflated
 from taskgrain.estimate.bootstrap import BootstrapSample
-from taskgrain.estimate.isotonic import Floats, monotone, place_of
+from taskgrain.estimate.monotone import Floats, monotone, place_of
 from taskgrain.estimate.processes import lasting
 from taskgrain.estimate.table import Table
 

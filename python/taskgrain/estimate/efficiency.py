@@ -17,7 +17,7 @@ import numpy as np
 
 from taskgrain.estimate.autocorrelation import inflated
 from taskgrain.estimate.bootstrap import interval, picked_rounds
-from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.monotone import Floats
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
 from taskgrain.estimate.student import interval_of_mean

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.monotone import Floats
 
 _STEPS = 6
 TO_SIGMA = 1.4826

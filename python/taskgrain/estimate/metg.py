@@ -38,8 +38,8 @@ from taskgrain.estimate.bootstrap import CONFIDENCE, BootstrapSample, interval, 
 from taskgrain.estimate.crossing import Crossing, crossing, crossing_work
 from taskgrain.estimate.efficiency import Curve, CurvePoint, curve
 from taskgrain.estimate.growth import growth
-from taskgrain.estimate.isotonic import Floats, around
 from taskgrain.estimate.location import TO_SIGMA, location, spread
+from taskgrain.estimate.monotone import Floats, around
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import MOST as MOST_START
 from taskgrain.estimate.table import FEW_ROUNDS, Table

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.monotone import Floats
 from taskgrain.estimate.student import student_quantile
 
 _USUAL, _WORTH = 0.03, 3

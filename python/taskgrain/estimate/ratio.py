@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 
 from taskgrain.estimate.bootstrap import BootstrapSample, picked_rounds
-from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.monotone import Floats
 from taskgrain.estimate.quantities import AT_A_SIZE, Quantity, bootstrap_sample, rounds_of
 from taskgrain.estimate.sample import Sample
 from taskgrain.words.interval import Interval

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.monotone import Floats
 
 _BEST = 0.95
 

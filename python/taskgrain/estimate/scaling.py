@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from taskgrain.estimate.isotonic import Floats
+from taskgrain.estimate.monotone import Floats
 from taskgrain.words.interval import Interval
 
 _NO_GAIN = 1.1

@@ -18,8 +18,8 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.location import median as median_of
+from taskgrain.estimate.monotone import Floats
 from taskgrain.estimate.sample import Sample
 
 FEWEST_ROUNDS = 5

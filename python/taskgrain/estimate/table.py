@@ -11,9 +11,9 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
-from taskgrain.estimate.isotonic import Floats
 from taskgrain.estimate.location import TO_SIGMA, location, spread
 from taskgrain.estimate.location import median as column_median
+from taskgrain.estimate.monotone import Floats
 from taskgrain.estimate.sample import Sample
 from taskgrain.estimate.start import Start
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from simulated_system import Floats
 
-from taskgrain.estimate.isotonic import monotone, place_of
+from taskgrain.estimate.monotone import monotone, place_of
 
 values = st.lists(st.floats(-3.0, 3.0).map(lambda one: round(one, 6)), min_size=1, max_size=22)
 
