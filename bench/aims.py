@@ -5,7 +5,7 @@
 FOLDER has the results of bench/runtime.toml. Prints a line for each aim and workload: the ratio, with an
 interval such that all of a pair hold at once (95 %), the aim, and whether it is met: *yes* if all of the
 interval is within it, *no* if nothing is, else *open*. With --last also the ratio in an earlier folder;
-without it the newest `../*/runtime` beside FOLDER is taken, if there is one.
+without it the newest earlier one of the same name is taken, as `make bench` keeps them: results/*/runtime.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def newest_beside(folder: Path) -> Path | None:
 def show(folder: Path, last: Path | None) -> None:
     measured = cells(reader.read(folder).shown).values()
     systems = {cell.system for cell in measured}
-    cores = {cell.workload: cell.cores for cell in measured if cell.cores}
+    cores = {cell.workload: cell.cores for cell in measured if cell.cores and not cell.bound}
     count: Counter[str] = Counter()
     for aim in AIMS:
         print(f"{aim.system} to {aim.to}")

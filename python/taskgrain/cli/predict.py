@@ -18,10 +18,10 @@ from taskgrain.words.interval import Interval
 
 if TYPE_CHECKING:
     from taskgrain.cli.printer import Printer
-    from taskgrain.estimate.scaling import Program, Programs, Scaled
+    from taskgrain.estimate.scaling import Program, ProgramByCores, Scaled
     from taskgrain.report.data import Cell, Results
 
-    Predicted = tuple[Sequence[Cell], Programs]
+    Predicted = tuple[Sequence[Cell], ProgramByCores]
     """The cells of a system, by cores, and the program from their curves."""
 
 _MOST_SECONDS = 1e15
@@ -151,10 +151,10 @@ def _scaling(cells: list[Cell], given: object) -> list[Cell]:
 
 
 def _predicted(cells: list[Cell], work: float, steps: int) -> Predicted:
-    from taskgrain.estimate.scaling import Programs
+    from taskgrain.estimate.scaling import ProgramByCores
 
     cells.sort(key=lambda one: one.cores or 0)
-    return cells, Programs([(cell.cores or 1, _program(cell, work, steps)) for cell in cells])
+    return cells, ProgramByCores([(cell.cores or 1, _program(cell, work, steps)) for cell in cells])
 
 
 def _program(cell: Cell, work: float, steps: int) -> Program:
@@ -177,10 +177,10 @@ def _doubled(programs: Iterable[Predicted]) -> list[int]:
     return [one for one in counts if first <= one < 2 * last] or [first]
 
 
-def _until(cells: Sequence[Cell], programs: Programs) -> Interval | None:
+def _until(cells: Sequence[Cell], programs: ProgramByCores) -> Interval | None:
     found = [
         None if cell.metg.value is None else program.until(cell.threshold, cell.metg)
-        for cell, (_, program) in zip(cells, programs.of, strict=True)
+        for cell, (_, program) in zip(cells, programs.curves, strict=True)
     ]
     return programs.first(found)
 
@@ -205,7 +205,7 @@ def _show(out: Printer, name: str, programs: Sequence[Predicted], counts: Sequen
     rows = [
         [
             str(count),
-            quantity.seconds(programs[0][1].of[0][1].work / count),
+            quantity.seconds(programs[0][1].curves[0][1].work / count),
             *(_time(program.on(count)) for _, program in programs),
         ]
         for count in counts
@@ -246,7 +246,9 @@ def _count(value: float) -> str:
     )
 
 
-def _fields(name: str, cells: Sequence[Cell], program: Programs, counts: Sequence[int]) -> dict[str, Any]:
+def _fields(
+    name: str, cells: Sequence[Cell], program: ProgramByCores, counts: Sequence[int]
+) -> dict[str, Any]:
     until, least, most = _until(cells, program), program.at_least(), cells[-1]
     rows = [program.on(count) for count in counts]
     return {

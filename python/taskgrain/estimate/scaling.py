@@ -17,9 +17,9 @@ Where curves were measured on several numbers of cores, each n has that of as ma
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -108,28 +108,31 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Programs:
-    """A program from curves on several numbers of cores."""
+class ProgramByCores:
+    """A program from curves on several numbers of cores: the one of as many, or of the next fewer, holds."""
 
-    of: Sequence[tuple[int, Program]]
-    """By the cores that its curve was measured on, ascending. Not empty."""
+    curves: Sequence[tuple[int, Program]]
+    """By the cores that the curve was measured on, ascending. Not empty."""
 
     def on(self, cores: float) -> Scaled:
-        return [one for measured, one in self.of if measured <= cores or one is self.of[0][1]][-1].on(cores)
+        found = bisect_right(self.curves, cores, key=lambda one: one[0])
+        return self.curves[max(0, found - 1)][1].on(cores)
 
     def at_least(self) -> Interval | None:
         """The time of empty tasks on the most cores; None if these were not measured."""
-        return self.of[-1][1].at_least()
+        return self.curves[-1][1].at_least()
 
     def first(self, found: Sequence[Interval | None]) -> Interval | None:
-        """Of a number of cores that each curve has found, the first that is not for the next curve to say."""
-        for (_, (after, _)), one in zip(pairwise(self.of), found, strict=False):
-            if one is not None and one.number < after:
-                return one
-        return found[-1]
+        """Where something begins, from where it does by each curve alone: the first of these that lies below
+        the cores of the next curve, and not before its own curve holds."""
+        ends = [*(cores for cores, _ in self.curves[1:]), math.inf]
+        for k, ((begin, _), end, one) in enumerate(zip(self.curves, ends, found, strict=True)):
+            if one is not None and one.number < end:
+                return one if k == 0 else one.from_on(begin)
+        return None
 
     def no_gain_beyond(self) -> float | None:
         """The cores beyond which no more than a tenth of the time can be saved; None if not known."""
-        each = (one.no_gain_beyond() for _, one in self.of)
+        each = (one.no_gain_beyond() for _, one in self.curves)
         found = self.first([None if one is None else Interval(one) for one in each])
         return None if found is None else found.value

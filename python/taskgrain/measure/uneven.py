@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean, median
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ class AtHost(NamedTuple):
 
 
 def at_hosts(
-    names: Sequence[str], busy: Sequence[float], rates: Iterable[Sequence[float | None]]
+    names: Sequence[str], busy: Sequence[float], rates: Sequence[Sequence[float | None]]
 ) -> dict[str, AtHost]:
     """A run on the first of the hosts, by name; `busy` has a share for each of these, and each of `rates` the
     rates of their cores, host after host."""

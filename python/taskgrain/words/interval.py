@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,10 @@ class Interval:
         the value that was measured."""
         value = most if self.value is None else max(most, self.value)
         return Interval(self.value, self.low, None if self.high is None else min(self.high, value))
+
+    def from_on(self, least: float) -> Interval:
+        """The same of a quantity that is not below `least`."""
+        return replace(self._each(lambda one: max(least, one)), low=max(least, self.low or 0.0))
 
     def log(self) -> Interval:
         """The logarithms of what is above 0."""

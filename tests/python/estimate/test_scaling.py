@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from taskgrain.estimate.scaling import Program, Programs, TaskTime
+from taskgrain.estimate.scaling import Program, ProgramByCores, TaskTime
 from taskgrain.words.interval import Interval
 
 OVERHEAD = 1e-6
@@ -80,10 +80,10 @@ def test_a_curve_that_dips_still_ends_somewhere() -> None:
     assert Program(1.0, 1, 1.0, curve).no_gain_beyond() == pytest.approx(1.0 / (1e-7 + 0.2 / 1.0 * 9e-7))
 
 
-def on_two() -> Programs:
+def on_two() -> ProgramByCores:
     """On 2 cores an overhead of 1 us, and on 32 of 10 us; there METG is 2 us and 20 us."""
     costly = [TaskTime(one, Interval(one + 1e-5)) for one in (0.0, 1e-4)]
-    return Programs([(2, program(0.0, 1e-4)), (32, Program(1.0, 100, 5.0, costly))])
+    return ProgramByCores([(2, program(0.0, 1e-4)), (32, Program(1.0, 100, 5.0, costly))])
 
 
 def test_each_number_of_cores_has_the_curve_of_as_many_or_of_the_next_fewer() -> None:
@@ -94,11 +94,17 @@ def test_each_number_of_cores_has_the_curve_of_as_many_or_of_the_next_fewer() ->
 
 def test_an_end_that_lies_beyond_the_next_curve_is_not_that_of_the_first() -> None:
     """With 1 us, tasks of 1 us are half efficient, on 2000 cores; with 10 us, on 200."""
-    ends = [one.until(0.5, Interval(metg)) for (_, one), metg in zip(on_two().of, (2e-6, 2e-5), strict=True)]
+    ends = [one.until(0.5, Interval(metg)) for (_, one), metg in zip(on_two().curves, (2e-6, 2e-5), strict=True)]
     assert [one.value for one in ends] == pytest.approx([2000, 200])
-    assert on_two().first(ends) == ends[1]
+    assert on_two().first(ends) == ends[1].from_on(32)
     assert on_two().first([Interval(30.0), ends[1]]) == Interval(30.0)
     assert on_two().first([None, None]) is None
+
+
+def test_what_the_next_curve_has_lost_before_it_holds_ends_where_it_does() -> None:
+    """Efficient on 7 cores by the curve of 2, and nowhere by that of 32."""
+    ends = [Interval(100.0), Interval(5.0, 4.0, 6.0)]
+    assert on_two().first(ends) == Interval(32.0, 32.0, 32.0)
 
 
 def test_the_shortest_time_is_of_the_most_cores() -> None:
