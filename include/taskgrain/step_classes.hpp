@@ -15,9 +15,10 @@
 
 namespace taskgrain {
 
-/// Of a graph whose points come and then stay, such as a tree: after so many steps it has all of them, and repeats itself from
-/// there on. A multiple of `depth` and of the number of its dependence sets. The tasks of earlier steps come after no others
-/// than their followers do. 0 if a point vanishes, or dependences do not repeat.
+/// After how many steps a graph has all its points, if they come and then stay, as in a tree. From there on it repeats
+/// itself after as many steps: they are a multiple of `depth` and of the number of its dependence sets. A task of an
+/// earlier step depends on no other points than the tasks of its point in later steps do. 0 if a point vanishes, or
+/// dependences do not repeat.
 inline std::int64_t period_of_grown(const Graph& graph, std::int64_t depth) {
   const std::int64_t steps = graph.steps(), sets = graph.dependence_sets();
   if (sets >= steps) return 0;

@@ -52,8 +52,8 @@ struct Tasks {
     send(task, found.output);
   }
   void send(Task task, std::byte* output) const {
-    int told =
-        rank;  // cores that own what comes after a task ascend: first those of the next step, who read its output
+    // Cores that own what comes after a task ascend: first those of the next step, who read its output.
+    int told = rank;
     table.each_after_by_core(task.step, task.point, [&](int core, std::int64_t step, auto) {
       if (is_here(core)) return;
       const int to = core / workers;

@@ -61,7 +61,8 @@ struct CommunicatorOptions {
   /// core.
   bool progress_thread = false;
   /// The most bytes of messages to another rank that wait in the memory of this one because that one does not take
-  /// them. `send` waits while there are so many, and handles what comes meanwhile. 1: no more than one message waits.
+  /// them. `send` waits while there are so many, and handles what comes meanwhile. 1: no more than one message of each
+  /// thread waits. What the functions of messages send is not held back.
   /// Beside them there is what the transport has room for, less than 300 kB.
   std::size_t queue_bytes = std::size_t{16} << 20;
 };
@@ -160,8 +161,8 @@ class Memory {
 ///
 /// A rank takes messages from its first `wait`, `progress` or `barrier` on, when it has made all that their functions
 /// need. The functions run one at a time on each rank, in the thread of a worker, between tasks: they may fulfill,
-/// send and launch, and not wait. A `send` of a task may run them, too. One that throws fails all ranks, as does a task that throws, or the end of a rank:
-/// every wait then throws RankFailed, and a communicator that has failed stays so.
+/// send and launch, and not wait. A `send` of a task may run them, too. One that throws fails all ranks, as does a task
+/// that throws, or the end of a rank: every wait then throws RankFailed, and a communicator that has failed stays so.
 class Communicator {
  public:
   /// Joins the ranks that `taskgrain-run` has started. A program that was started without it is rank 0 of 1.
@@ -230,7 +231,9 @@ class Communicator {
       std::apply(function, std::move(args));
     };
     return ActiveMessage<std::decay_t<Params>...>(
-        *messages_, messages_->add({std::move(name), detail::name_of<void(Params...)>(), run, {}, {}, {}, 0, 0, true}));
+        *messages_,
+        messages_->add(
+            {std::move(name), detail::name_of<void(Params...)>(), run, {}, {}, {}, 0, 0, /*may_wait=*/true}));
   }
 
   template <typename Place, typename Reusable, typename... Params>
@@ -247,15 +250,10 @@ class Communicator {
       T* const to = std::apply([&](auto&... each) { return place(each..., bytes / sizeof(T)); }, args);
       return reinterpret_cast<std::byte*>(to);
     };
-    return LargeActiveMessage<T, std::decay_t<Params>...>(*messages_, messages_->add({std::move(name),
-                                                                                      detail::name_of<T(Params...)>(),
-                                                                                      {},
-                                                                                      where,
-                                                                                      with(std::move(process)),
-                                                                                      with(std::move(reusable)),
-                                                                                      0,
-                                                                                      0,
-                                                                                      true}));
+    detail::MessageKind kind{std::move(name), detail::name_of<T(Params...)>(), {},
+                             where,           with(std::move(process)),        with(std::move(reusable))};
+    kind.may_wait = true;
+    return LargeActiveMessage<T, std::decay_t<Params>...>(*messages_, messages_->add(std::move(kind)));
   }
 
   std::unique_ptr<detail::Messages> messages_;

@@ -89,7 +89,8 @@ class TaskGraph {
   Node postcondition(std::string name = {}) { return add({0, NodeKind::postcondition, {}, {}}, std::move(name)); }
 
   /// An edge to a rank, and the bytes that it carries: when the nodes before it are done, the worker copies `from`
-  /// to the rank, which has a node `receive` of the same tag. The rank may be this one. What writes `from` again comes after this node.
+  /// to the rank, which has a node `receive` of the same tag. The rank may be this one. What writes `from` again comes
+  /// after this node.
   /// \param worker  of this rank
   /// \param tag     one of your choice; it names this edge among those from this rank to the other
   /// \throws UsageError  the graph has no communicator
@@ -119,7 +120,7 @@ class TaskGraph {
  private:
   friend struct detail::Compiler;
 
-  enum class NodeKind : std::uint8_t { task, async, precondition, postcondition, send, receive, own_receive };
+  enum class NodeKind : std::uint8_t { task, async, precondition, postcondition, send, receive, self_receive };
   struct Record {
     int worker;
     NodeKind kind;

@@ -114,8 +114,8 @@ class Taskflow final {
   /// \throws UsageError  if `worker` returns one that there is not. What the owner finds wrong fails the flow
   void fulfill(Key key) { handler_->fulfill(key); }
 
-  /// Fulfills all that comes after a task, as if it had run: it ran on another rank, whose message has come. A worker
-  /// that owns several of these tasks gets one message. From any thread.
+  /// Fulfills all that comes after a task, as if it had run: it ran on another rank, whose message has come. From
+  /// any thread; called by a worker, it sends each other worker one message, however many of these tasks that one owns.
   /// \throws UsageError  as `fulfill`
   void fulfill_after(Key key)
     requires detail::WithAfter<Tasks, K>

@@ -282,8 +282,7 @@ void Segment::attach() {
     throw UsageError(
         "this process has a Communicator of the ranks that taskgrain-run has started, and two at once cannot share "
         "them: end that one first, or use it for both; several runtimes, one after another, and any number of flows "
-        "and "
-        "graphs may");
+        "and graphs may");
   if (block.times_left.load() > 0) return attach_again();
   const std::optional<ProcessState> state = process_state(own);
   block.start_time.store(state ? state->start_time : 0, std::memory_order_relaxed);
@@ -317,8 +316,9 @@ template <typename Ready>
 std::optional<Segment::Failure> Segment::wait_for_others(const Ready& ready) const {
   auto sleep_time = std::chrono::microseconds(10);
   for (int rank = 0; rank < ranks_; ++rank) {
+    if (rank == rank_) continue;
     const RankBlock& other = block(rank);
-    while (rank != rank_) {
+    for (;;) {
       const bool has_ended = other.process_ended.load() != 0;  // first: nothing of the rest changes after it
       if (ready(other)) break;
       const auto state = other.state.load();

@@ -23,7 +23,7 @@ void GraphActors::leave() noexcept { rank_edges_.reset(); }
 
 std::span<const std::byte> GraphActors::received(TaskGraph::Node node, const Turn& turn, int back) const {
   const auto found = std::ranges::lower_bound(outline_.receives, node.index);
-  OwnEdge* const own = outline_.own_edge(node.index);
+  SelfEdge* const own = outline_.self_edge(node.index);
   if ((own == nullptr && (found == outline_.receives.end() || *found != node.index)) ||
       (node.graph != 0 && node.graph != outline_.graph))
     throw UsageError(outline_.names.graph() + ": node " + std::to_string(node.index) + " is not a `receive`");

@@ -17,7 +17,8 @@ Compiler::Compiler(TaskGraph given, int number_of_workers, CompileStatistics& st
   statistics.edges = graph.edges_.size();
   collect();
   if (across_ranks()) match_ranks(*this);
-  copy_to_itself();
+  statistics.edges += copy_to_itself();
+  leave_out_repeated();
   place_postconditions();
   find_levels();
   leave_out_implied();
@@ -30,7 +31,7 @@ Compiler::Compiler(TaskGraph given, int number_of_workers, CompileStatistics& st
       statistics.on_device += on_device(n, edge.to);
     }
   }
-  statistics.tasks -= own_edges.size();
+  statistics.tasks -= self_edges.size();
   statistics.implied = statistics.edges - left;
 }
 
@@ -59,7 +60,7 @@ DevicePlan Compiler::devices() const {
 Outline Compiler::outline() && {
   Outline left{
       std::move(graph.names_), 0,  size(), std::move(preconditions), std::move(postconditions), std::move(receives),
-      std::move(own_edges),    {}, {}};
+      std::move(self_edges),   {}, {}};
   if (graph.identity_ != nullptr) left.graph = graph.identity_->number();
   left.owned = std::move(graph.owned_);
   std::vector<bool> member(static_cast<std::size_t>(workers), false);
@@ -97,6 +98,9 @@ void Compiler::collect() {
     out[from].push_back({to, carried});
   }
   graph.edges_ = {};
+}
+
+void Compiler::leave_out_repeated() {
   constexpr std::uint32_t none = UINT32_MAX;
   std::vector<std::uint32_t> seen(2 * size(), none);  // [2 * to + carried] = the last node with this edge
   for (std::uint32_t n = 0; n < size(); ++n)
@@ -118,32 +122,36 @@ void Compiler::enlist(std::uint32_t n) {
 /// What this rank sends to itself: the send becomes a task that copies, and what comes after the receive comes after
 /// that. Block n mod 2 is read in iteration n, and by carried edges in n + 1; as each reader is before the copy of the
 /// next iteration, none is left when the copy of n + 2 writes it again.
-void Compiler::copy_to_itself() {
+std::size_t Compiler::copy_to_itself() {
   std::map<std::uint64_t, std::uint32_t> own_sends;  // by tag
   const auto is_own = [this](int rank) { return rank == ranks_of(*this).rank(); };
   for (const std::uint32_t n : sends)
     if (const Send& send = graph.sends_[number[n]]; is_own(send.rank)) own_sends.emplace(send.tag, n);
-  if (own_sends.empty()) return;
+  if (own_sends.empty()) return 0;
+  std::size_t added = 0;
   for (const std::uint32_t n : receives) {
     const Receive& receive = graph.receives_[number[n]];
     if (!is_own(receive.rank)) continue;
     const std::uint32_t from = own_sends.at(receive.tag);
-    OwnEdge* const edge = own_edges.emplace_back(std::make_shared<OwnEdge>(n, receive.bytes)).get();
+    SelfEdge* const edge = self_edges.emplace_back(std::make_shared<SelfEdge>(n, receive.bytes)).get();
     const auto copy = [edge, bytes = graph.sends_[number[from]].from](const Turn& turn) {
       std::ranges::copy(bytes, edge->at(turn.overall).begin());
     };
     graph.nodes_[from].kind = NodeKind::task;
     graph.nodes_[from].action = Action(copy, graph.owned_);
-    graph.nodes_[n].kind = NodeKind::own_receive;
+    graph.nodes_[n].kind = NodeKind::self_receive;
     for (const Out& reader : std::exchange(out[n], {})) {
       out[from].push_back(reader);
-      if (node(reader.to).kind != NodeKind::postcondition) out[reader.to].push_back({from, true});
+      if (node(reader.to).kind == NodeKind::postcondition) continue;  // it reads nothing
+      out[reader.to].push_back({from, true});
+      ++added;
     }
   }
   std::erase_if(graph.sends_, [&](const Send& send) { return is_own(send.rank); });
   std::erase_if(graph.receives_, [&](const Receive& receive) { return is_own(receive.rank); });
   for (auto* const list : {&asynchronous, &preconditions, &postconditions, &sends, &receives}) list->clear();
   for (std::uint32_t n = 0; n < size(); ++n) enlist(n);
+  return added;
 }
 
 /// A postcondition is set by the worker of the first task before it.

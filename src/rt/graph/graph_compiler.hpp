@@ -29,7 +29,7 @@ struct Compiler {
   /// What no worker of this rank does.
   bool external(std::uint32_t n) const noexcept {
     return node(n).kind == NodeKind::precondition || node(n).kind == NodeKind::receive ||
-           node(n).kind == NodeKind::own_receive;
+           node(n).kind == NodeKind::self_receive;
   }
   using Send = TaskGraph::Send;
   using Receive = TaskGraph::Receive;
@@ -61,12 +61,14 @@ struct Compiler {
   /// Nodes, in the order given.
   std::vector<std::uint32_t> asynchronous, preconditions, postconditions, sends, receives;
   std::vector<std::uint32_t> number;  ///< of a node, among those of its list
-  std::vector<std::shared_ptr<OwnEdge>> own_edges;
+  std::vector<std::shared_ptr<SelfEdge>> self_edges;
 
  private:
   void collect();
   void enlist(std::uint32_t n);
-  void copy_to_itself();
+  /// \returns how many edges that adds
+  std::size_t copy_to_itself();
+  void leave_out_repeated();
   void place_postconditions();
   void find_levels();
   /// Gives the nodes of `ready`, and those that come after them alone, their levels. \returns those that have one now

@@ -64,8 +64,9 @@ struct DevicePlan {
 };
 
 /// Where the bytes that a rank sends to itself are: iteration n writes block n mod 2.
-struct OwnEdge {
-  OwnEdge(std::uint32_t node, std::size_t bytes) : receive(node), size(bytes), block((bytes + 63) / 64 * 64) {
+struct SelfEdge {
+  SelfEdge(std::uint32_t node, std::size_t bytes)
+      : receive(node), size(bytes), block((bytes + apart - 1) / apart * apart) {
     memory.resize(2 * block);
   }
   std::span<std::byte> at(std::int64_t iteration) noexcept {
@@ -83,14 +84,14 @@ struct Outline {
   std::size_t nodes;                                         ///< how many there were
   std::vector<std::uint32_t> preconditions, postconditions;  ///< nodes, ascending
   std::vector<std::uint32_t> receives;                       ///< nodes, ascending: from other ranks
-  std::vector<std::shared_ptr<OwnEdge>> own_edges;           ///< by receive, ascending
+  std::vector<std::shared_ptr<SelfEdge>> self_edges;         ///< by receive, ascending
   std::vector<int> members;                                  ///< workers that have a program, ascending
   std::vector<std::shared_ptr<void>> owned;                  ///< what actions point to
 
   /// The edge of a receive from this rank; null if the node is something else.
-  OwnEdge* own_edge(std::uint32_t node) const noexcept {
-    const auto found = std::ranges::lower_bound(own_edges, node, {}, [](const auto& edge) { return edge->receive; });
-    return found != own_edges.end() && (*found)->receive == node ? found->get() : nullptr;
+  SelfEdge* self_edge(std::uint32_t node) const noexcept {
+    const auto found = std::ranges::lower_bound(self_edges, node, {}, [](const auto& edge) { return edge->receive; });
+    return found != self_edges.end() && (*found)->receive == node ? found->get() : nullptr;
   }
 };
 

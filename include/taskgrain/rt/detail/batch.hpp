@@ -55,7 +55,10 @@ class Batch {
   /// \returns how many it has run
   template <typename Task>
   std::size_t run(const K& first, std::size_t most, const Task& task) noexcept {
-    if (one_by_one_ > 0) return task(first), 1;
+    if (one_by_one_ > 0) {
+      task(first);
+      return 1;
+    }
     const bool timed = trial_ || ++batches_ % between_looks == 0;  // the clock takes as long as half a task
     const auto begin = timed ? Clock::now() : Clock::time_point();
     if (trial_) [[unlikely]]

@@ -341,7 +341,7 @@ class FlowHandler final : public Handler {
   [[gnu::always_inline]] void fulfill_here(Worker& here, Share& share, Key key) {
     if constexpr (WithNumber<Tasks, K>) {
       auto& slot = share.waiting.slots().at(functions.number(key));
-      if (!share.waiting.lessen(slot, key)) first_or_last(here, share, key, slot);
+      if (!share.waiting.count_down(slot, key)) first_or_last(here, share, key, slot);
     } else {
       find_and_fulfill(here, share, key);
     }
@@ -353,7 +353,7 @@ class FlowHandler final : public Handler {
       for (const auto& element : range) {
         const K key = key_of(element);
         auto& slot = slots.at(functions.number(key));
-        if (share.waiting.lessen(slot, key)) continue;
+        if (share.waiting.count_down(slot, key)) continue;
         first_or_last(here, share, key, slot);
         slots = share.waiting.slots();
       }
@@ -366,9 +366,9 @@ class FlowHandler final : public Handler {
   [[gnu::noinline]] void first_or_last(Worker& here, Share& share, Key key, Slot& slot) {
     if (share.waiting.waits_for_one(slot, key)) {
       share.counts.begin();  // first, as in `complete`
-      share.waiting.empty(slot);
+      share.waiting.take_out(slot);
       begun(here, share, key);
-    } else if (share.waiting.is_new(slot)) {
+    } else if (share.waiting.is_free(slot)) {
       appear(here, share, key, [&](std::int32_t count) { share.waiting.fill(slot, key, count); });
     } else {
       find_and_fulfill(here, share, key);
@@ -395,7 +395,7 @@ class FlowHandler final : public Handler {
   template <typename Insert>
   [[gnu::always_inline]] void appear(Worker& here, Share& share, Key key, const Insert& insert) {
     if (check_) [[unlikely]]
-      check(share, key);
+      check(here, share, key);
     const int indegree = functions.indegree(key);
     if (indegree > 1)
       insert(indegree - 1);
@@ -468,7 +468,10 @@ class FlowHandler final : public Handler {
     here.ready({number(), Payload::of(pack_begun(share, key))}, how);
   }
 
-  [[gnu::noinline]] void check(Share& share, Key key) {
+  [[gnu::noinline]] void check(Worker& here, Share& share, Key key) {
+    if (const int owner = owner_of(key); owner != here.index())
+      throw UsageError(text(key) + ": its worker is " + std::to_string(owner) + ", and worker " +
+                       std::to_string(here.index()) + " was given as its owner");
     if (!share.ran.insert(key).second) too_often(key);
   }
 

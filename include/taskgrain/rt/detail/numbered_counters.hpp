@@ -46,7 +46,7 @@ class NumberedCounters {
   // -- what is mostly so: a key with its own slot
 
   /// Counts down if the slot holds the key, and it waits for more than one fulfilment. \returns whether it did
-  static bool lessen(Slot& slot, const K& key) noexcept {
+  static bool count_down(Slot& slot, const K& key) noexcept {
     if (slot.count <= 1 || !same_key(slot.key, key)) return false;
     --slot.count;
     return true;
@@ -55,12 +55,12 @@ class NumberedCounters {
   static bool waits_for_one(const Slot& slot, const K& key) noexcept {
     return slot.count == 1 && same_key(slot.key, key);
   }
-  void empty(Slot& slot) noexcept {
+  void take_out(Slot& slot) noexcept {
     slot.count = 0;
     resize(size_.load(std::memory_order_relaxed) - 1);
   }
   /// Whether no key whose slot this is waits. Then `fill` may put one there.
-  bool is_new(const Slot& slot) const noexcept { return slot.count == 0 && others_.size() == 0; }
+  bool is_free(const Slot& slot) const noexcept { return slot.count == 0 && others_.size() == 0; }
   /// \pre count > 0
   void fill(Slot& slot, const K& key, std::int32_t count) noexcept {
     slot.key = key;

@@ -275,6 +275,26 @@ TEST(TasksObject, MayNotTellOfAnOwnerThatThereIsNot) {
   EXPECT_THROW(runtime.wait(), TaskFailed);
 }
 
+struct AnotherOwns : Fan {
+  void after(int key, auto notify) const {
+    if (key == 0) notify(2, std::vector{4});
+  }
+};
+
+TEST(TasksObject, MayNotTellOfAnotherOwnerIfThatIsChecked) {
+  Runtime runtime({.workers = 3, .check = true});
+  std::mutex mutex;
+  std::vector<int> ran;
+  Taskflow<int, AnotherOwns> flow(runtime, {{&mutex, &ran}});
+  flow.fulfill(0);
+  try {
+    runtime.wait();
+    ADD_FAILURE() << "it has ended";
+  } catch (const TaskFailed& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("its worker is 1, and worker 2 was given as its owner"));
+  }
+}
+
 /// Takes `notify` by reference.
 struct Referring {
   std::atomic<int>* ran;

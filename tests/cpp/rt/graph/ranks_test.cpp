@@ -109,6 +109,8 @@ TEST_P(Ranked, MayBeTheirOwnNeighbours) {
     for (const Node& from : {left, right}) graph.carried_edge(from, step);
     compiled.emplace(runtime, std::move(graph));
     EXPECT_EQ(compiled->statistics().tasks, 1);
+    EXPECT_EQ(compiled->statistics().implied,
+              comm.ranks() == 1 ? 2 : 0);  // what follows a receive also follows its send
     for (int launch = 0; launch < 2; ++launch) runtime.wait(compiled->launch({.iterations = 12}).done);
     std::vector<std::int64_t> all(static_cast<std::size_t>(comm.ranks()));
     for (std::size_t k = 0; k < all.size(); ++k) all[k] = static_cast<std::int64_t>(k);

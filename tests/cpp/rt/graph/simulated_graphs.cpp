@@ -40,7 +40,7 @@ class SimulatedGraph {
   /// By all ranks. It may give way.
   SimulatedGraph(const Plan& plan, int workers, Communicator& comm)
       : plan_(plan), share_(plan.body, comm.rank(), [this](TaskGraph::Node node, const Turn& turn, int back) {
-          if (auto* const own = outline_->own_edge(node.index))
+          if (auto* const own = outline_->self_edge(node.index))
             return std::span<const std::byte>(own->at(turn.overall - back));
           const auto k = std::ranges::lower_bound(outline_->receives, node.index) - outline_->receives.begin();
           return edges_->received(static_cast<std::size_t>(k), turn.overall - back);
