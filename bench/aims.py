@@ -89,6 +89,7 @@ def show(folder: Path, last: Path | None) -> None:
     systems = {cell.system for cell in measured}
     cores = {cell.workload: cell.cores for cell in measured if cell.cores and not cell.bound}
     count: Counter[str] = Counter()
+    print("METG of the first system as times that of the second (95 %, all of a pair at once), and the aim:")
     for aim in AIMS:
         print(f"{aim.system} to {aim.to}")
         if missing := [one for one in (aim.system, aim.to) if one not in systems]:
@@ -102,13 +103,12 @@ def show(folder: Path, last: Path | None) -> None:
             count[met] += 1
             then = f"  last time {before[workload]}" if workload in before else ""
             print(f"  {workload:34} {found!s:22} aim {most:<4g} {met:4}{then}".rstrip())
-    print(
-        f"{count['yes']} of {count.total()} aims are met, {count['no']} are missed, {count['open']} are open"
-    )
+    yes, no, unknown = (count[word] for word in ("yes", "no", "open"))
+    print(f"{yes} of {count.total()} ratios meet their aims, {no} miss them, {unknown} are open")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--last", type=Path, help="an earlier folder (default: the newest beside FOLDER)")
     options = parser.parse_args()

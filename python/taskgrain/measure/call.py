@@ -118,7 +118,12 @@ def hosts_for(study: Study, workloads: Iterable[Workload]) -> tuple[str, ...]:
     found = machine_hosts.hosts(settings.hosts, settings.hostfile, named)
     if largest.nodes > len(found):
         there = f"{counted(len(found), 'host')} known: {', '.join(found)}"
-        raise UsageError(study.complaint(largest, f"nodes: {largest.nodes} are asked for, with {there}"))
+        raise UsageError(
+            study.complaint(
+                largest,
+                f"nodes: {largest.nodes} are asked for, with {there}; name more by --hosts or --hostfile",
+            )
+        )
     return found[: largest.nodes] if largest.nodes > 1 else ()
 
 

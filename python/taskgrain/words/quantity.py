@@ -44,7 +44,7 @@ def around(number: Interval) -> tuple[str, str]:
         return seconds(value), NOTHING
     if (low or value) * _APART < value or value * _APART < (high or value):
         # One place for all of them would show zeros, or digits that mean nothing.
-        return seconds(value, 2), " – ".join("?" if one is None else seconds(one, 1) for one in (low, high))
+        return seconds(value, 2), " – ".join(_bound(one, value) for one in (low, high))
     place = _place(value, value if low is None else low, value if high is None else high)
     scale, unit = _time_unit(value, place)
     span = " – ".join("?" if one is None else _fixed(one, scale, place) for one in (low, high))
@@ -57,8 +57,15 @@ def interval(number: Interval) -> str:
     if span == NOTHING:
         return middle
     unit = f" {span.rsplit(' ', 1)[-1]}"
-    shared = span.count(unit) == 1 and middle.endswith(unit)
+    shared = " " not in span.split(" – ")[0] and middle.endswith(unit)
     return f"{middle} ({span.removesuffix(unit) if shared else span})"
+
+
+def _bound(one: float | None, value: float) -> str:
+    """A bound: a round number if it is far from the value, else one that does not shut the value out."""
+    if one is None:
+        return "?"
+    return seconds(one, 1 if max(one, value) > _APART * min(one, value) else 2)
 
 
 def rate(value: float | None, unit: str, digits: int = 3) -> str:

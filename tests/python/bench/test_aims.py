@@ -28,12 +28,12 @@ def test_each_aim_has_the_ratio_of_now_and_of_last_time(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "taskgrain_graph.ranks to mpi\n  not measured: taskgrain_graph.ranks, mpi\n" in done.stdout
     *lines, last = done.stdout.splitlines()
-    graph, ptg = (line.split() for line in lines if "aim" in line)
+    graph, ptg = (line.split() for line in lines if " aim " in line)
     # WORKLOAD VALUE (LOW – HIGH) aim AIM MET last time VALUE (LOW – HIGH)
     assert graph[6:8] == ["1.1", "yes"] and ptg[6:8] == ["1.5", "no"]
     assert abs(float(graph[1]) - 1.0) < 0.1 and abs(float(graph[10]) - 2.0) < 0.2
     assert abs(float(ptg[1]) - 3.0) < 0.3
-    assert last == "1 of 2 aims are met, 1 are missed, 0 are open"
+    assert last == "1 of 2 ratios meet their aims, 1 miss them, 0 are open"
 
 
 def test_bad_input(tmp_path: Path) -> None:

@@ -94,7 +94,9 @@ def test_each_number_of_cores_has_the_curve_of_as_many_or_of_the_next_fewer() ->
 
 def test_an_end_that_lies_beyond_the_next_curve_is_not_that_of_the_first() -> None:
     """With 1 us, tasks of 1 us are half efficient, on 2000 cores; with 10 us, on 200."""
-    ends = [one.until(0.5, Interval(metg)) for (_, one), metg in zip(on_two().curves, (2e-6, 2e-5), strict=True)]
+    ends = [
+        one.until(0.5, Interval(metg)) for (_, one), metg in zip(on_two().curves, (2e-6, 2e-5), strict=True)
+    ]
     assert [one.value for one in ends] == pytest.approx([2000, 200])
     assert on_two().first(ends) == ends[1].from_on(32)
     assert on_two().first([Interval(30.0), ends[1]]) == Interval(30.0)
