@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -34,6 +34,8 @@ class Hosts:
         self._launch = launch
         self._agents: dict[str, Session] = {}
         self._threads = {name: ThreadPoolExecutor(1) for name in self.names[1:]}
+        self._silent: set[str] = set()
+        """Hosts whose agent has not answered in time: they are not asked to end what may run there."""
         self._closed = False
 
     def __enter__(self) -> Self:
@@ -77,8 +79,7 @@ class Hosts:
 
     def kill(self, mark: str, nodes: int) -> None:
         """Kills the ranks of a driver on those of the hosts that can be reached."""
-        asked = self._each(nodes, {"op": "kill", "mark": mark}, "done")
-        for one in asked:
+        for one in self._each(nodes, {"op": "kill", "mark": mark}, "done", but=self._silent):
             one.exception()
 
     def peak(
@@ -93,10 +94,15 @@ class Hosts:
         return [one.result() for one in self._each(nodes, request, event)]
 
     def _each(
-        self, nodes: int, request: Mapping[str, object], event: str, seconds: float = 0.0
+        self,
+        nodes: int,
+        request: Mapping[str, object],
+        event: str,
+        seconds: float = 0.0,
+        but: Collection[str] = (),
     ) -> list[Future[_Answer]]:
         """Asks the agents of the first `nodes` hosts, all at once."""
-        names = self.names[1:nodes]
+        names = [one for one in self.names[1:nodes] if one not in but]
         return [self._threads[one].submit(self._ask, one, request, event, seconds) for one in names]
 
     def _ask(self, name: str, request: Mapping[str, object], event: str, seconds: float) -> _Answer:
@@ -108,8 +114,12 @@ class Hosts:
                 self._agents[name] = agent
             if not agent.alive:
                 agent.start()
-            return agent.ask(request, event, _AGENT_SECONDS + seconds)
+            answer = agent.ask(request, event, _AGENT_SECONDS + seconds)
+            self._silent.discard(name)
+            return answer
         except (DriverError, OutOfTime) as error:
+            if isinstance(error, OutOfTime) or error.kind == "timeout":
+                self._silent.add(name)
             told = error.message if isinstance(error, DriverError) else "its time was up"
             log = error.log_tail if isinstance(error, DriverError) else ""
             raise DriverError("system", f"host {name}: {told}", log) from None

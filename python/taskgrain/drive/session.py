@@ -301,9 +301,9 @@ class Session:
     def close(self) -> None:
         """Asks the driver to quit, then kills what is left of it."""
         if self._tree is not None:
-            self.resume()
             self._tree.note_shared_memory()
             try:
+                self.resume()
                 self._send({"op": "quit"}, QUIT_SECONDS, lambda: math.inf)
                 self._tree.wait(QUIT_SECONDS)
             except DriverError:
@@ -348,17 +348,18 @@ class Session:
     ) -> dict[str, object]:
         if self._tree is None:
             raise DriverError("crash", "the driver is not running", self._log.tail())
-        self.resume()
         mark, nodes = self._tree.mark, self.launch.nodes
-        if self._hosts:
-            self._hosts.go_on(mark, nodes, len(self.launch.cores))
-        watch = BusyWatch(self.launch.cores, self.pids()) if self.launch.cores else None
         begin = time.perf_counter()
 
         def time_left() -> float:
             return min(self.time_left(), begin + most_seconds - time.perf_counter())
 
         try:
+            self.resume()
+            if self._hosts:
+                self._hosts.go_on(mark, nodes, len(self.launch.cores))
+            watch = BusyWatch(self.launch.cores, self.pids()) if self.launch.cores else None
+            begin = time.perf_counter()
             self._send(request, timeout, time_left)
             line = self._wait(str(request["op"]), timeout, time_left)
             if line is None:

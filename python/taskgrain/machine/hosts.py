@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 from collections.abc import Callable
@@ -18,6 +19,7 @@ _LISTS = {
 _FILES = ("PBS_NODEFILE", "LSB_DJOB_HOSTFILE")
 """Variables that name a file of hosts, with a line for each of their cores or slots."""
 _SECONDS = 30.0
+_NAME = re.compile(r"[\w:][\w.:-]*")
 
 
 def hosts(listed: str = "", file: str = "", named: Callable[[str], str] = str) -> tuple[str, ...]:
@@ -34,13 +36,20 @@ def hosts(listed: str = "", file: str = "", named: Callable[[str], str] = str) -
         origin, found = named("hostfile"), _of_file(named("hostfile"), file)
     else:
         origin, found = _of_job()
-    names = list(dict.fromkeys(one.strip() for one in found if one.strip()))
+    names = list(dict.fromkeys(_without_slots(one.strip()) for one in found if one.strip()))
+    if wrong := [one for one in names if not _NAME.fullmatch(one)]:
+        raise InputError(origin, wrong[0], "names or addresses of hosts, of letters, digits, and . _ -")
     if not names:
         return (socket.gethostname(),)
     here = next(filter(is_here, names), None)
     if here is None:
         raise InputError(origin, ", ".join(names), f"hosts that include this one, {socket.gethostname()}")
     return (here, *(one for one in names if one != here))
+
+
+def _without_slots(name: str) -> str:
+    """A name without what launchers let follow it, as in `node1:4`; an address of IPv6 has more colons."""
+    return name.partition(":")[0] if name.count(":") == 1 else name
 
 
 def is_here(name: str) -> bool:
@@ -73,11 +82,13 @@ def _said_by(variable: str, command: tuple[str, ...]) -> list[str]:
 
 
 def _of_file(named: str, file: str) -> list[str]:
-    """The first word of each line; what follows it, or a colon, are slots."""
+    """The first word of each line; what follows it are slots."""
     try:
-        text = Path(file).read_text("utf-8")
+        if Path(file).exists() and not Path(file).is_file():
+            raise InputError(named, file, "a file")
+        text = Path(file).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = reason(error) if isinstance(error, OSError) else "it is no text"
         raise InputError(named, file, f"a file that can be read ({why})") from None
     lines = (line.partition("#")[0].split() for line in text.splitlines())
-    return [words[0].partition(":")[0] for words in lines if words]
+    return [words[0] for words in lines if words]

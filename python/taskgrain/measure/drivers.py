@@ -149,8 +149,8 @@ class Drivers:
     def ask_reference(self, ask: Callable[[Driver], T], name: DriverName) -> T:
         """An answer of a reference.
 
-        Raises `UsageError` for a kernel that it does not know; `TaskgrainError` if that of the cores has no
-        answer, without which nothing goes on; `DriverError` for another, which only some systems need.
+        Raises `UsageError` for a kernel that it does not know; `TaskgrainError` if that of this host's cores
+        has no answer, without which nothing goes on; `DriverError` for another, which only some cells need.
         """
         while True:
             try:
@@ -163,7 +163,7 @@ class Drivers:
                 if error.kind == "invalid":
                     raise UsageError(f"{name}: {error.message}") from None
                 if not self.may_restart(str(name), error):
-                    if name.system != REFERENCE:
+                    if name.system != REFERENCE or name.nodes > 1:
                         raise DriverError(error.kind, f"{name}: {error.message}", error.log_tail) from None
                     raise TaskgrainError(
                         f"{REFERENCE}: {error.message}; nothing can be measured without it"

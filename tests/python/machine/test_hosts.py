@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from pathlib import Path
 
@@ -32,6 +33,16 @@ def test_a_file_of_hosts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert hosts() == (HERE, "b")
 
 
+def test_names_may_have_slots_as_launchers_write_them() -> None:
+    assert hosts(f"{HERE}:2,b:4,fe80::1") == (HERE, "b", "fe80::1")
+
+
+@pytest.mark.parametrize("name", ["-oProxyCommand=x", "a b", "a;b"])
+def test_a_name_that_a_shell_or_ssh_would_misread_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=r"hosts: .* is not allowed; allowed: names or addresses"):
+        hosts(f"{HERE},{name}")
+
+
 def test_a_job_of_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "scontrol"
     program.write_text(f"#!/bin/sh\n[ \"$*\" = 'show hostnames' ] && echo b && echo {HERE}\n", "utf-8")
@@ -49,5 +60,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
         hosts("a,b", named=lambda name: f"--{name}")
     with pytest.raises(UsageError, match="hosts: give this or hostfile"):
         hosts("a", "b")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match=r"hostfile: .*allowed: a file"):
+        hosts(file=str(tmp_path / "pipe"))
     with pytest.raises(InputError, match=r"hostfile: .*can be read"):
         hosts(file=str(tmp_path / "none"))
