@@ -151,7 +151,7 @@ _LIBRARIES = {
     "taskgrain's, for drivers; and an op that one registers": (
         "Unsupported add address after assemble before bindingOfThisThread binding_of_this_thread "
         "book_failure context contexts cores dag dependence_set dependence_sets deps distribute drive "
-        "each_after each_before executePoint execute_point far_after far_before firstPoint graph graphs "
+        "each_after_by_core each_before executePoint execute_point far_before firstPoint graph graphs "
         "index inputs kernel lastPoint most_steps output outputBytes output_bytes owner period "
         "pinThisProcess pinThisThread pin_this_thread point points representatives reverseDeps "
         "reverse_deps roots shared spec steps taskgrain_enter tasks uniform width "
