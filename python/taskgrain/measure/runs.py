@@ -84,9 +84,12 @@ class Runs:
         simulated = self._plan.systems[state.cell.system].simulated
         best: RunLine | None = None
         for attempt in range(1, _MOST_ATTEMPTS + 1):
-            before = () if simulated else self._reference(state)
             try:
+                before = () if simulated else self._reference(state)
                 line = self._answer(state, request)
+                # At the end of the budget a run counts without the reference after it.
+                more = line is not None and before and not self._budget.over
+                after = self._reference(state, now=True) if more else ()
             except DriverError as error:
                 # One that does not start would not start for its other cells either.
                 same = [one for one in self._record.cells.values() if one.driver == state.driver]
@@ -97,8 +100,6 @@ class Runs:
             if line is None:
                 break
             if before:
-                # At the end of the budget a run counts without the reference after it.
-                after = () if self._budget.over else self._reference(state, now=True)
                 line = replace(line, reference_before=before, reference_after=after)
             if best is None or (line.disturbed, line.busy) < (best.disturbed, best.busy):
                 line = best = replace(line, attempts=attempt)
