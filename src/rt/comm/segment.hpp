@@ -33,7 +33,8 @@ namespace taskgrain::rt::detail {
 /// Whoever has changed `reason_writer` from nobody writes the reason; the launcher also takes the place of a rank that
 /// has ended with `reason_bytes` == 0. The launcher alone writes `process_ended`.
 ///
-/// A process may attach again after it has left. Then the counts say which time a rank is at: left ≤ attached ≤ left + 1.
+/// A process may attach again after it has left. Then the counts say which time a rank is at:
+/// left ≤ attached ≤ left + 1.
 struct alignas(apart) RankBlock {
   enum State : std::uint32_t {
     absent,    ///< it has not attached

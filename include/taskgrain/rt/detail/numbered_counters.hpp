@@ -51,7 +51,7 @@ class NumberedCounters {
     --slot.count;
     return true;
   }
-  /// Whether the slot holds the key, and it waits for one fulfilment. Then `empty` may take it out.
+  /// Whether the slot holds the key, and it waits for one fulfilment. Then `take_out` may take it out.
   static bool waits_for_one(const Slot& slot, const K& key) noexcept {
     return slot.count == 1 && same_key(slot.key, key);
   }
