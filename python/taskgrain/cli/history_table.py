@@ -94,11 +94,11 @@ def _log(number: Interval | None) -> float | None:
 
 
 def _notes(history: History, names: Sequence[str]) -> list[str]:
-    notes = [
-        f"{name} is apart: {one.series.apart}."
-        for name, one in zip(names, history.trends, strict=True)
-        if one.series.apart
-    ]
+    apart: dict[str, list[str]] = {}
+    for name, one in zip(names, history.trends, strict=True):
+        if one.series.apart:
+            apart.setdefault(one.series.apart, []).append(name)
+    notes = [f"{', '.join(some)}: apart, {reason}." for reason, some in apart.items()]
     for name, one in zip(names, history.trends, strict=True):
         if one.verdict == "failed" or one.known:
             notes.append(f"{name}: {why(one, history)}.")

@@ -166,10 +166,13 @@ def kinds_of(cores: Iterable[int]) -> tuple[str, ...]:
 
 
 def caches() -> list[dict[str, object]]:
-    """The caches of the first processor: level, type, size in bytes, and the processors that share it."""
+    """The caches of the machine's first processor: level, type, size in bytes, and the processors that share
+    it. It is the first whatever this process may use, so that a job on other processors of a machine is on the
+    same machine."""
     found: list[dict[str, object]] = []
-    first = min(os.sched_getaffinity(0))
-    for folder in sorted((_CPUS / f"cpu{first}" / "cache").glob("index[0-9]*")):
+    folders = (_CPUS / f"cpu{cpu}" / "cache" for cpu in parse_list(read_text(_CPUS / "online")))
+    first = next((folder for folder in folders if folder.is_dir()), _CPUS)
+    for folder in sorted(first.glob("index[0-9]*")):
         size = read_text(folder / "size")
         found.append(
             {

@@ -181,9 +181,10 @@ def read(folder: Path) -> Results:
         for name, one in stored.cells(shown).items()
     }
     ranking.mark_best(found.values())
+    cells = _in_order(found.values(), study.table)
     failures = [
         Failure(cell.name, _error(line), line.message or "", line.log or "", line is not cell.failure)
-        for cell in found.values()
+        for cell in cells
         for line in cell.problems
     ]
     return Results(
@@ -192,12 +193,20 @@ def read(folder: Path) -> Results:
         study=text(study.text),
         settings=study.table,
         machine=machine,
-        cells=tuple(found.values()),
+        cells=tuple(cells),
         failures=tuple(failures),
         warnings=tuple(reader.warnings(contents, study, odd)),
         raw=contents.raw,
         lines=shown,
     )
+
+
+def _in_order(cells: Iterable[Cell], study: Fields) -> list[Cell]:
+    """With their workloads in the study's order; those that it does not have stand last, as in the log."""
+    stored = study.get("workloads")
+    tables = [one for one in stored if isinstance(one, dict)] if isinstance(stored, list) else []
+    known = [{name: one.get(name, field.default) for name, field in WORKLOAD.items()} for one in tables]
+    return sorted(cells, key=lambda cell: known.index(cell.fields) if cell.fields in known else len(known))
 
 
 def _error(line: lines.FailureLine | CrashLine) -> str:

@@ -86,8 +86,11 @@ def troubled(results: Results) -> list[Cell]:
 
 def troubles(results: Results) -> str:
     """What did not come to a number: `3 cells failed, 2 are unfinished`; empty if all did."""
-    endings = Counter(cell.ending for cell in troubled(results))
+    endings = Counter(
+        cell.error if cell.error == "unsupported" else str(cell.ending) for cell in troubled(results)
+    )
     words = {
+        "unsupported": ("is not supported by its system", "are not supported by their systems"),
         "failed": ("failed", "failed"),
         "unfinished": ("is unfinished", "are unfinished"),
         "never_reached": ("never reached the threshold", "never reached the threshold"),

@@ -76,7 +76,8 @@ def _endings(results: Results) -> Check:
     if not said:
         return Check("Cells", "good", f"{quantity.counted(len(results.cells), 'cell')}, each with a number.")
     without = summary.troubled(results)
-    bad = any(cell.ending in (Ending.FAILED, Ending.UNFINISHED) for cell in without)
+    lost = [cell for cell in without if cell.error != "unsupported"]
+    bad = any(cell.ending in (Ending.FAILED, Ending.UNFINISHED) for cell in lost)
     details = [f"{cell.name}: {outcome.short(cell)}" for cell in without]
     return Check("Cells", "bad" if bad else "look", said, _few(details))
 

@@ -168,9 +168,12 @@ def test_choosing_among_given_processors() -> None:
             choose_cores(wrong, [5, 3, 8])
 
 
-def test_caches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    machine = Machine(tmp_path, monkeypatch, {1, 2})
+@pytest.mark.parametrize("mine", [{1, 2}, {2}])
+def test_caches(mine: set[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the machine's first processor, so that a job on others has the same machine."""
+    machine = Machine(tmp_path, monkeypatch, mine)
     machine.write(
+        online="0-2,5",
         cpu1__cache__index0__level=1,
         cpu1__cache__index0__type="Data",
         cpu1__cache__index0__size="48K",

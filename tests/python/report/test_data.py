@@ -200,6 +200,14 @@ def test_systems_and_workloads_keep_the_order_of_the_study() -> None:
     assert results().systems == ()
 
 
+def test_workloads_have_the_order_of_the_study_and_not_of_the_log(tmp_path: Path) -> None:
+    names = ["dom", "fft", "tree"]
+    folder = results_folder.write(tmp_path, [results_folder.cell_line("mpi", one) for one in names])
+    tables = "".join(f'[[workloads]]\npattern = "{one}"\nwidth = 16\n' for one in ("tree", "dom"))
+    (folder / "study.toml").write_text(tables)
+    assert [one.partition("/")[0] for one in data.read(folder).workloads] == ["tree", "dom", "fft"]
+
+
 def run(iterations: int, *granularities: float, phase: str = "measure", disturbed: bool = False) -> RunLine:
     return RunLine(
         cell=CELL, phase=phase, iterations=iterations, seconds=granularities, work=iterations * 100.0,

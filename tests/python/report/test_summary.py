@@ -94,6 +94,8 @@ def test_the_most_frequent_trouble_comes_first() -> None:
     failed, unfinished = cell(ending="failed"), cell(ending="unfinished")
     troubles = summary.troubles(results(failed, unfinished, unfinished))
     assert troubles == "Of 3 cells, 2 are unfinished, 1 failed."
+    refused = results(failed, cell("a", ending="failed", error="unsupported"))
+    assert summary.troubles(refused) == "Of 2 cells, 1 failed, 1 is not supported by its system."
     assert summary.troubles(results(measured("a", 1e-6))) == summary.troubles(results()) == ""
 
 

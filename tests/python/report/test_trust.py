@@ -94,6 +94,11 @@ def test_what_is_odd_about_the_folder_is_said() -> None:
     assert (found.level, found.said) == ("look", "the last line is torn")
 
 
+def test_a_cell_that_its_system_does_not_support_is_nothing_bad() -> None:
+    found = check(results(QUIET, cell("b", ending="failed", error="unsupported")), "Cells")
+    assert (found.level, found.said) == ("look", "Of 2 cells, 1 is not supported by its system.")
+
+
 def test_long_lists_end_with_how_many_more_there_are() -> None:
     found = check(results(*(cell(f"s{i}", ending="failed") for i in range(20))), "Cells")
     assert len(found.details) == 13 and found.details[-1] == "and 8 others"
