@@ -67,7 +67,7 @@ class Messenger final : public Messages, private Transport::Receiver {
   void progress() override;
   void barrier() override { exchange(Gathered(static_cast<std::size_t>(ranks()))); }
   Gathered exchange(const Gathered& to_each) override;
-  int repeated_numbers(int count) override { return transport_ == nullptr ? -1 : transport_->repeated_numbers(count); }
+  int repeated_numbers(int count) override { return transport_ == nullptr ? 0 : transport_->repeated_numbers(count); }
   std::unique_ptr<RepeatedMessage> repeated(RepeatedMessage::Plan plan) override {
     return transport_->repeated(std::move(plan));
   }

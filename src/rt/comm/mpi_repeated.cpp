@@ -1,6 +1,8 @@
 #include "mpi_repeated.hpp"
 
 #include <functional>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "mpi_library.hpp"
@@ -46,6 +48,15 @@ MpiRepeatedMessages::~MpiRepeatedMessages() {
     for (MPI_Request& request : message->requests)
       if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
   }
+}
+
+int MpiRepeatedMessages::numbers(int count) {
+  if (count > most_ - next_ + 1)
+    throw std::runtime_error("a compiled graph needs " + std::to_string(count) +
+                             " tags of MPI for its edges, and of its " + std::to_string(most_) +
+                             " (MPI_TAG_UB), earlier graphs have left " + std::to_string(most_ - next_ + 1) +
+                             "; compile a graph once and launch it often");
+  return std::exchange(next_, next_ + count);
 }
 
 std::unique_ptr<RepeatedMessage> MpiRepeatedMessages::make(RepeatedMessage::Plan plan) {

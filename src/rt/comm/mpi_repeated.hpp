@@ -36,7 +36,7 @@ class MpiRepeatedMessages {
   // -- by who may call MPI, one at a time
 
   /// \returns the first of so many tags; -1 if there are not so many left
-  int numbers(int count) noexcept { return count > most_ - next_ + 1 ? -1 : (next_ += count) - count; }
+  int numbers(int count);
   std::unique_ptr<RepeatedMessage> make(RepeatedMessage::Plan plan);
   /// Starts what has been allowed, as far as there are slots.
   void start();

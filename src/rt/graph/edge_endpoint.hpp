@@ -34,18 +34,15 @@ inline std::atomic<std::int64_t>& counter(std::byte* block) noexcept {
   return *reinterpret_cast<std::atomic<std::int64_t>*>(block);
 }
 
-/// Bytes may follow.
 struct EdgeMessage {
   enum Type : std::uint32_t {
     group_arrived,   ///< a parked worker waits for this group, and it is there
     credit_arrived,  ///< a parked worker waits for credits, and there are more
-    group,           ///< by active messages: the bytes of a group
-    credit,          ///< by active messages: a credit of one reader
     launch,          ///< where a launch ends
     closed,          ///< the sender writes to the window no more
   } type;
-  std::uint32_t number;    ///< of the group; credit: of the reader; launch: of the launch
-  std::int64_t iteration;  ///< over all launches
+  std::uint32_t number;    ///< of the group, or of the launch
+  std::int64_t iteration;  ///< of a launch, over all launches
 };
 
 /// Memory that one other rank writes to: flags of who is parked, credits, blocks. It is there until both ranks have
@@ -85,7 +82,7 @@ class EdgeEndpoint : public std::enable_shared_from_this<EdgeEndpoint> {
   /// By all ranks, once: from now on messages are received.
   void open(RankEdges& of);
 
-  void send(int rank, const EdgeMessage& what, std::span<const std::byte> bytes = {});
+  void send(int rank, const EdgeMessage& what);
   /// A repeated message has gone or come: calls `call`, unless the graph has ended.
   template <typename Call>
   void if_open(const Call& call) {

@@ -49,10 +49,6 @@ void EdgeReceiver::finish(int worker, std::int64_t iteration) {
       grant_credit(origin);
       continue;
     }
-    if (!shared_) {
-      endpoint_.send(origin.rank, {EdgeMessage::credit, k, iteration + 1});
-      continue;
-    }
     origin.window->credit(k).store(iteration + 1, std::memory_order_release);
     std::atomic_thread_fence(std::memory_order_seq_cst);
     auto& parked = origin.window->parked(origin.groups.size());
@@ -90,17 +86,6 @@ void EdgeReceiver::on_group(int rank, std::size_t number, std::int64_t iteration
       .store(iterations, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (from.window->parked(number).exchange(0) != 0) endpoint_.resume(group.readers);
-}
-
-void EdgeReceiver::on_group(int rank, std::size_t number, std::int64_t iterations, Reader& message) {
-  const Origin& from = origin(rank);
-  const ReceiveGroup& group = from.groups[number];
-  std::byte* const block =
-      group.blocks + static_cast<std::size_t>((iterations - 1) & (from.blocks - 1)) * group.block_bytes;
-  // Messages may overtake one another. Nobody reads this one any more: it was the last of a launch.
-  if (counter(block).load(std::memory_order_relaxed) > iterations) return;
-  if (group.bytes > 0) std::memcpy(block + first_offset(group.bytes), message.take(group.bytes), group.bytes);
-  on_group(rank, number, iterations);
 }
 
 }  // namespace taskgrain::rt::detail

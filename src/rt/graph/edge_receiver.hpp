@@ -25,7 +25,7 @@ class EdgeReceiver {
 
   /// Makes the windows (rank_edges_compiler.cpp).
   /// \param groups  for each rank, what it has said of the groups that it sends
-  /// \param tags    the first of the repeated messages; -1 without these
+  /// \param tags    the first of the repeated messages; 0 with shared memory
   /// \returns for each rank, where it is to write
   Messages::Gathered make_windows(const Compiler& graph, const InOrderPrograms& programs,
                                   const Messages::Gathered& groups, int tags);
@@ -44,8 +44,6 @@ class EdgeReceiver {
 
   /// So many iterations of a group are there.
   void on_group(int rank, std::size_t group, std::int64_t iterations) noexcept;
-  /// By active messages.
-  void on_group(int rank, std::size_t group, std::int64_t iterations, Reader& message);
   /// Parked workers that read this group may go on.
   void resume(int rank, std::size_t group) noexcept { endpoint_.resume(origin(rank).groups[group].readers); }
 

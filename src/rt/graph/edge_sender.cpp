@@ -42,9 +42,6 @@ void EdgeSender::send(std::uint32_t number, std::int64_t iteration) {
     ranks_.allow(*group.message, iteration + 1);
     return ranks_.start_repeated();
   }
-  if (!shared_)
-    return endpoint_.send(group.rank, {EdgeMessage::group, group.number, iteration + 1},
-                          {block + first_offset(group.bytes), group.bytes});
   counter(block).store(iteration + 1, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (group.parked->load(std::memory_order_relaxed) != 0 && group.parked->exchange(0) != 0) [[unlikely]]
@@ -55,12 +52,6 @@ void EdgeSender::on_credit(int rank) noexcept {
   const Destination& to = destination(rank);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (to.parked->exchange(0) != 0) endpoint_.resume(to.workers);
-}
-
-void EdgeSender::on_credit(int rank, std::uint32_t reader, std::int64_t iteration) noexcept {
-  std::atomic<std::int64_t>& own = destination(rank).own[reader];
-  own.store(std::max(iteration, own.load(std::memory_order_relaxed)), std::memory_order_release);
-  on_credit(rank);
 }
 
 }  // namespace taskgrain::rt::detail

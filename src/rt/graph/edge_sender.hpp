@@ -26,7 +26,7 @@ class EdgeSender {
   /// \returns for each rank, what it needs to know of the groups that go there
   Messages::Gathered describe_groups(const Compiler& graph, const InOrderPrograms& programs);
   /// \param windows  for each rank, where it lets this one write
-  /// \param tags     the first of the repeated messages; -1 without these
+  /// \param tags     the first of the repeated messages; 0 with shared memory
   void attach(const Messages::Gathered& windows, int tags);
 
   // -- by workers
@@ -40,8 +40,6 @@ class EdgeSender {
 
   /// A rank has given credit, or what goes there has left its block.
   void on_credit(int rank) noexcept;
-  /// By active messages.
-  void on_credit(int rank, std::uint32_t reader, std::int64_t iteration) noexcept;
   /// Parked workers that send to this rank may go on.
   void resume(int rank) noexcept { endpoint_.resume(destination(rank).workers); }
 
@@ -55,10 +53,10 @@ class EdgeSender {
     std::uint32_t number;  // among those from this rank to the other
     std::byte* blocks;     // in the receiver's window; without shared memory, own ones
     std::size_t block_bytes, bytes;
-    std::atomic<std::uint32_t>* parked;          // somebody waits for it; null without shared memory
-    std::int64_t mask = 0;                       // blocks - 1
-    std::shared_ptr<OwnBlocks> own{};            // without shared memory; one block without repeated messages
-    std::unique_ptr<RepeatedMessage> message{};  // null if there are none
+    std::atomic<std::uint32_t>* parked;  // somebody waits for it; null without shared memory
+    std::int64_t mask = 0;               // blocks - 1
+    std::shared_ptr<OwnBlocks> own{};    // null with shared memory, as the next
+    std::unique_ptr<RepeatedMessage> message{};
     struct Send {
       std::span<const std::byte> from;
       std::size_t offset;  // in a block
@@ -72,10 +70,9 @@ class EdgeSender {
     std::vector<const std::atomic<std::int64_t>*> credits;  // what must be at least n + 2 - blocks
     std::atomic<std::uint32_t>* parked;                     // a worker of this rank waits for credits
     std::vector<int> workers{};                             // of this rank, that send to it
-    // Without shared memory:
-    std::unique_ptr<std::atomic<std::int64_t>[]> own{};
+    // Without shared memory, else null:
     std::unique_ptr<std::atomic<std::uint32_t>> own_parked{};
-    std::unique_ptr<RepeatedMessage> credit{};  // null if there are none
+    std::unique_ptr<RepeatedMessage> credit{};
   };
 
   Destination& destination(int rank) noexcept;

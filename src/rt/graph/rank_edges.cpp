@@ -29,16 +29,12 @@ bool RankEdges::park(const Wait& wait, std::int64_t iteration, std::int64_t begi
   return !passed(wait, iteration, begin);
 }
 
-void RankEdges::receive(int from, Reader& message, const EdgeMessage& what) {
+void RankEdges::receive(int from, const EdgeMessage& what) {
   switch (what.type) {
     case EdgeMessage::group_arrived:
       return receiver_.resume(from, what.number);
     case EdgeMessage::credit_arrived:
       return sender_.resume(from);
-    case EdgeMessage::group:
-      return receiver_.on_group(from, what.number, what.iteration, message);
-    case EdgeMessage::credit:
-      return sender_.on_credit(from, what.number, what.iteration);
     case EdgeMessage::launch:
       return launches_.on_launch(from, what.number, what.iteration);
     case EdgeMessage::closed:
@@ -60,11 +56,10 @@ void EdgeEndpoint::open(RankEdges& of) {
                        {}});
 }
 
-void EdgeEndpoint::send(int rank, const EdgeMessage& what, std::span<const std::byte> bytes) try {
+void EdgeEndpoint::send(int rank, const EdgeMessage& what) try {
   Writer message;
   kind_->begin(message);
   message.write(&what, sizeof what);
-  message.write(bytes.data(), bytes.size());
   ranks_.send(rank, *kind_, message);
 } catch (const RankFailed&) {  // whoever waits for the graph ends it, and all that it does
 }
@@ -76,7 +71,7 @@ void EdgeEndpoint::receive(int from, Reader& message) {
   if (what.type == EdgeMessage::closed)
     windows_.erase(from);
   else if (of_ != nullptr)
-    of_->receive(from, message, what);
+    of_->receive(from, what);
   else if (what.type == EdgeMessage::launch && what.number >= launches_)
     ranks_.fail((graph_ + ": launch " + std::to_string(what.number + 1) + " of rank " + std::to_string(from) +
                  " has come, and this rank has ended the graph after " + std::to_string(launches_) +

@@ -16,15 +16,13 @@
 /// iteration n - blocks, or by carried edges until n - blocks + 1. Two blocks would do where no edge is carried; small
 /// groups have four, so that nobody waits for credits.
 ///
-/// Three mechanisms carry an edge:
+/// Two mechanisms carry an edge:
 ///   shared stores         Where ranks share memory, blocks, counters and credits are stores to the receiver's arena.
-///   persistent requests   Where the transport has repeated messages (MPI), each group is one, from a ring of blocks on
-///                         the sender to that on the receiver, which writes the counters when it sees what has come.
-///                         The credit for a rank is one more, without bytes: that n have come says that all workers
-///                         have published n. Receives are posted as far as credits go, for launches of this rank and
-///                         for those that the sender has announced: so all that is sent comes, and between launches
-///                         nothing is posted.
-///   active messages       Elsewhere, or if there are no tags left, each group and each credit is one an iteration.
+///   persistent requests   Elsewhere (MPI) each group is a repeated message, from a ring of blocks on the sender to that
+///                         on the receiver, which writes the counters when it sees what has come. The credit for a rank
+///                         is one more, without bytes: that n have come says that all workers have published n.
+///                         Receives are posted as far as credits go, for launches of this rank and for those that the
+///                         sender has announced: so all that is sent comes, and between launches nothing is posted.
 ///
 /// Three parts share the work: an EdgeSender, an EdgeReceiver, and a LaunchAgreement, which compares how ranks launch.
 /// An EdgeEndpoint (edge_endpoint.hpp) takes their messages. rank_edges_compiler.cpp sets all of them up.
@@ -90,7 +88,7 @@ class RankEdges {
   friend class EdgeEndpoint;
 
   /// By who polls.
-  void receive(int from, Reader& message, const EdgeMessage& what);
+  void receive(int from, const EdgeMessage& what);
 
   const std::uint32_t first_credit_;        // channel
   std::shared_ptr<EdgeEndpoint> endpoint_;  // outlives this: messages may come later

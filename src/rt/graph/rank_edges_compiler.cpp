@@ -34,15 +34,15 @@ RankEdges::RankEdges(Messages& ranks, const Compiler& graph, const InOrderProgra
     : first_credit_(programs.first_credit), endpoint_(std::make_shared<EdgeEndpoint>(ranks, graph.name())),
       sender_(ranks, *endpoint_, programs), receiver_(ranks, *endpoint_, graph, programs),
       launches_(ranks, *endpoint_, sender_, receiver_) {
-  endpoint_->open(*this);
   launches_.set_neighbours();
   const auto groups = ranks.exchange(sender_.describe_groups(graph, programs));
-  int tags = -1;  // of repeated messages: the credits', and then those of groups
+  int tags = 0;  // of repeated messages: the credits', and then those of groups
   if (ranks.shared_memory() == nullptr) {
     std::uint64_t most = 0;
     for (std::span<const std::byte> bytes : groups) most = std::max(most, take<std::uint64_t>(bytes));
     tags = ranks.repeated_numbers(1 + static_cast<int>(most));
   }
+  endpoint_->open(*this);
   sender_.attach(ranks.exchange(receiver_.make_windows(graph, programs, groups, tags)), tags);
   ranks.exchange(Messages::Gathered(static_cast<std::size_t>(ranks.ranks())));  // nobody launches before all are ready
 }
@@ -147,7 +147,7 @@ Messages::Gathered EdgeReceiver::make_windows(const Compiler& graph, const InOrd
       origin.groups[g].blocks = origin.window->memory + at;
       origin.groups[g].block_bytes = found[g].block_bytes;
       origin.groups[g].bytes = found[g].bytes;
-      if (tags >= 0) repeat(origin, g, tags);
+      if (!shared_) repeat(origin, g, tags);
       for (const auto& [receive, in_block] : found[g].members)
         slots_[receive] = {origin.window->memory + at,
                            found[g].block_bytes,
@@ -157,7 +157,7 @@ Messages::Gathered EdgeReceiver::make_windows(const Compiler& graph, const InOrd
                            &origin.window->parked(g)};
       at += blocks * found[g].block_bytes;
     }
-    if (tags >= 0) {
+    if (!shared_) {
       origin.read.resize(origin.readers.size());
       origin.credit = ranks_.repeated({true, origin.rank, tags, nullptr, 0, 0, origin.blocks, nullptr, [] {}});
     }
@@ -177,29 +177,26 @@ void EdgeSender::attach(const Messages::Gathered& windows, int tags) {
       for (std::size_t k = 0; k < head.readers; ++k)
         to.credits.push_back(
             reinterpret_cast<const std::atomic<std::int64_t>*>(memory->at(to.rank, head.credits + k * apart)));
-    } else if (to.own_parked = std::make_unique<std::atomic<std::uint32_t>>(0); tags >= 0) {
+    } else {
+      to.own_parked = std::make_unique<std::atomic<std::uint32_t>>(0);
       to.credit = ranks_.repeated({false, to.rank, tags, nullptr, 0, 0, to.blocks, nullptr,
                                    [this, endpoint = endpoint_.shared_from_this(), rank = to.rank] {
                                      endpoint->if_open([&] { on_credit(rank); });
                                    }});
       to.credits = {&to.credit->done()};
-    } else {
-      to.own = std::make_unique<std::atomic<std::int64_t>[]>(head.readers);
-      for (std::size_t k = 0; k < head.readers; ++k) to.credits.push_back(&to.own[k]);
     }
     std::size_t number = 0;
     for (SendGroup& group : groups_) {
       if (group.rank != to.rank) continue;
       const auto offset = take<std::uint64_t>(bytes);
+      group.mask = to.blocks - 1;
       if (shared_) {
-        group.mask = to.blocks - 1;
         group.blocks = memory->at(to.rank, offset);
         group.parked = parked + number;
       } else {
-        if (tags >= 0) group.mask = to.blocks - 1;
         group.own = std::make_shared<OwnBlocks>(static_cast<std::size_t>(group.mask + 1) * group.block_bytes);
         group.blocks = group.own->data();
-        if (tags >= 0) repeat(to, group, tags);
+        repeat(to, group, tags);
       }
       ++number;
     }

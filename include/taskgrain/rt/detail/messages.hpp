@@ -121,7 +121,7 @@ class Messages : public ProgressEngine {
   virtual Gathered exchange(const Gathered& to_each) = 0;
 
   /// Takes new numbers for repeated messages. All ranks call it in the same order with the same count.
-  /// \returns the first of `count` numbers; -1 if the transport has no repeated messages, or its numbers are used up
+  /// \returns the first of `count` numbers \throws std::runtime_error on all ranks if they are used up
   virtual int repeated_numbers(int count) = 0;
   /// By a thread that may poll. \throws std::runtime_error
   virtual std::unique_ptr<RepeatedMessage> repeated(RepeatedMessage::Plan plan) = 0;

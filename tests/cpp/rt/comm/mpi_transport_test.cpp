@@ -493,7 +493,7 @@ TEST(MpiTransport, GivesEachNumberOnce) {
   const int first = transport.repeated_numbers(10);
   EXPECT_GT(first, 0);
   EXPECT_EQ(transport.repeated_numbers(91 - first), first + 10);
-  EXPECT_EQ(transport.repeated_numbers(1), -1);
+  EXPECT_THROW(transport.repeated_numbers(1), std::runtime_error);
   Checker checker(transport.ranks());
   leave(transport, checker);
 }

@@ -28,14 +28,11 @@ namespace taskgrain::rt {
 class SimulatedRepeated {
  public:
   SimulatedRepeated(Dice& dice, std::string& violation)
-      : dice_(dice), violation_(violation), has_any_(!chance(4)), slow_(2 + dice.below(6)) {}
+      : dice_(dice), violation_(violation), slow_(2 + dice.below(6)) {}
 
   /// \param call  which of the rank's calls it is: all ranks are given the same
   int numbers(std::size_t call, int count) {
-    if (given_.size() == call) {
-      const bool has = has_any_ && !chance(16);
-      given_.push_back(has ? std::exchange(next_, next_ + count) : -1);
-    }
+    if (given_.size() == call) given_.push_back(std::exchange(next_, next_ + count));
     return given_[call];
   }
   std::unique_ptr<detail::RepeatedMessage> make(int rank, detail::RepeatedMessage::Plan plan) {
@@ -153,7 +150,6 @@ class SimulatedRepeated {
 
   Dice& dice_;
   std::string& violation_;
-  const bool has_any_;
   const std::uint64_t slow_;
   int next_ = 0;
   std::vector<int> given_;                           ///< by call

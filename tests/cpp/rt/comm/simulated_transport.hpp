@@ -359,7 +359,7 @@ class SimulatedTransport final : public detail::Transport {
     return network_.shares_memory_ ? &network_.rank(rank_).memory : nullptr;
   }
   int repeated_numbers(int count) override {
-    return network_.shares_memory_ ? -1 : network_.repeated_.numbers(calls_++, count);
+    return network_.shares_memory_ ? 0 : network_.repeated_.numbers(calls_++, count);
   }
   std::unique_ptr<detail::RepeatedMessage> repeated(detail::RepeatedMessage::Plan plan) override {
     return network_.repeated_.make(rank_, std::move(plan));
