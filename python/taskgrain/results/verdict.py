@@ -52,6 +52,11 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
     machine = f"The machine was busy: {', and '.join(busy)}." if busy else "The machine seemed quiet."
     if disturbed > _MOSTLY:
         machine += " Measure again before you rely on an order of systems."
+    if resting := sum(any(one.code == "crossing_disturbed" for one in cell.warnings) for cell in cells):
+        machine += (
+            f" In {resting} of {quantity.counted(len(cells), 'cell')} METG rests on disturbed runs, and may "
+            "be too large."
+        )
     if moved := _moved(cells):
         machine += f" {moved}"
     known = [cell for cell in cells if cell.metg.value]

@@ -70,6 +70,9 @@ SENTENCES = {
     "driver_crashed": "The driver crashed and was started again ({crashes:count time}). See its log.",
     "runs_disturbed": "{disturbed} of {runs} runs stayed disturbed by others on the cores, after "
     "{repeated:count repeat}. They count only where too few others do. Measure on a quiet machine.",
+    "crossing_disturbed": "Most runs near the crossing that count are ones that others disturbed, because "
+    "they left hardly any alone. METG contains what that cost, and its interval does not say how much it "
+    "was. Measure on a quiet machine.",
     "run_throttled": "The control group's quota was used up: it stopped threads for {seconds:seconds} in all "
     "during the run. Measure with fewer --cores, or with a larger quota.",
     "runs_throttled": "The control group's quota stopped {throttled} of {runs} runs on their way. Measure "

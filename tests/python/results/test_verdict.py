@@ -100,6 +100,12 @@ def test_where_most_runs_were_disturbed_an_order_is_in_doubt() -> None:
     assert only.startswith("The machine was busy: other programs disturbed 90 % of the runs.")
 
 
+def test_where_metg_rests_on_disturbed_runs_it_is_said() -> None:
+    cells = [judged("a", disturbed=0.4, warnings=({"code": "crossing_disturbed"},)), judged("b")]
+    (first, *_) = verdict(cells)
+    assert " In 1 of 2 cells METG rests on disturbed runs, and may be too large. " in first
+
+
 def test_a_system_on_fewer_cores_is_no_match() -> None:
     cells = [judged("serial", cores=1, metg=1e-8), judged("a"), judged("b", ratio=(1.9, 2.1))]
     assert verdict(cells)[1] == "fft: a is the best of 2."

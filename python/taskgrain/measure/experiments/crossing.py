@@ -113,7 +113,8 @@ class CrossingSearch(Rounds):
             return self._round >= _FLOOR_ROUNDS
         verdict = self._verdict = self._estimate(self.samples(), s.search_resamples)
         self._width = verdict.half_width
-        rounds = self._deciding_rounds(verdict)
+        # Others may go away: the search waits some rounds for runs that they did not disturb.
+        rounds = min(map(self._counting, self._deciding(verdict)))
         added = self._added_sizes(verdict) if rounds >= FEWEST_ALONE else []
         self.sizes = tuple(sorted({*self.sizes, *added}))
         self.seldom = tuple(n for n in self.seldom if n not in self.sizes)
@@ -148,27 +149,30 @@ class CrossingSearch(Rounds):
         noise = math.sqrt(width**2 - lasting**2) * math.sqrt(self._round / (self._round + _AHEAD))
         return math.hypot(noise, lasting) > (1.0 - _GAIN) * width
 
-    def _deciding_rounds(self, verdict: Metg) -> int:
-        """The fewest rounds of the two measured sizes nearest to the crossing, or without one of any size.
-        Others may go away: the search waits some rounds for runs that they did not disturb."""
-        at = verdict.iterations
-        near = sorted(verdict.curve, key=lambda p: abs(math.log(p.iterations / at)) if at else 0.0)
-        return min(self._counting(p.iterations) for p in near[: 2 if at else None])
+    def _deciding(self, verdict: Metg) -> list[int]:
+        """The two measured sizes nearest to the crossing, or without one all."""
+        sizes, at = [p.iterations for p in verdict.curve], verdict.iterations
+        return sorted(sizes, key=lambda n: abs(math.log(n / at)))[:2] if at else sizes
 
     def _counting(self, iterations: int) -> int:
         """Runs of a size: those that nobody disturbed, and later all."""
         every = self._runs[False, iterations]
         return len(every) if self._round >= _PATIENT else self._undisturbed(iterations)
 
+    def _mostly_disturbed(self, iterations: int) -> bool:
+        """Tells whether most runs of a size that count are ones that others disturbed."""
+        alone = self._undisturbed(iterations)
+        return alone < FEWEST_ALONE and 2 * alone < len(self._runs[False, iterations])
+
     # -- results ------------------------------------------------------------------------------------------
 
     def result(self, reference: ArrayLike, out_of_budget: bool = False) -> Metg:
         """Tells what the cell came to, by everything told so far, a half-finished round included.
 
-        A number is `precise` if the interval is as narrow as asked over at least `min_rounds` rounds, else
-        `budget`. Where the bracket ended before the crossing was found, the ending is `budget` and there is
-        no number. `reference` are the rates [measurements x cores] that say what quiet cores would do.
-        Raises ValueError before the first answer.
+        A number is `precise` if the interval is as narrow as asked over at least `min_rounds` rounds, and
+        rests on runs that others left alone, else `budget`. Where the bracket ended before the crossing was
+        found, the ending is `budget` and there is no number. `reference` are the rates [measurements x cores]
+        that say what quiet cores would do. Raises ValueError before the first answer.
         """
         s, best = self.settings, best_rate(reference)
         if self._round == 0 or not self.sizes:
@@ -178,9 +182,11 @@ class CrossingSearch(Rounds):
             return self._without_number(found)
         if found.metg.value is None:
             return found
-        if self._precise and found.half_width <= 1.2 * s.precision:  # with more resamples, a little off
-            return replace(found, ending="precise")
-        return replace(found, warnings=(*found.warnings, *self._too_few(out_of_budget)))
+        narrow = self._precise and found.half_width <= 1.2 * s.precision  # with more resamples, a little off
+        said = [] if narrow else self._too_few(out_of_budget)
+        if any(map(self._mostly_disturbed, self._deciding(found))):
+            narrow, said = False, [*said, notice("crossing_disturbed")]
+        return replace(found, ending="precise" if narrow else found.ending, warnings=(*found.warnings, *said))
 
     def _bracket_result(self, best: float) -> Metg:
         """From the bracket alone: nothing reached the threshold, or no measured round is complete."""

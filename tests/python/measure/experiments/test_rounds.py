@@ -106,6 +106,21 @@ def test_repeats_become_short_enough_to_fall_between_disturbances(made: type[Rou
     assert_the_curve_is_that_of_the_quiet_system(search, system)
 
 
+@pytest.mark.parametrize("made", [MetgSearch, Sweep])
+@pytest.mark.parametrize("every", [2, 30])
+def test_a_number_that_rests_on_disturbed_runs_is_not_precise(made: type[Rounds], every: int) -> None:
+    """Others disturb all runs but one in so many: few are enough, and hardly any are not."""
+    search, told = made(FAST), iter(range(1, 10_000))
+
+    def change(_: Rounds, request: Request, samples: list[Sample]) -> tuple[list[Sample], bool]:
+        return samples, next(told) % every > 0
+
+    found = search.result(driven(search, change).rates)
+    said = "crossing_disturbed" in {one.code for one in found.warnings}
+    assert (found.ending, said) == (("precise", False) if every == 2 else ("budget", True))
+    assert found.metg.known and found.half_width < 0.07, "it is narrow"
+
+
 @SEARCHES
 @pytest.mark.parametrize("full", [True, False])
 def test_a_pattern_that_is_not_at_full_width_tells_no_start(made: type[Rounds], full: bool) -> None:
