@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from taskgrain.estimate.advice import EfficiencyPoint
 from taskgrain.measure.advise import Answer, Question, answer
 from taskgrain.results.curves import Curve
 from taskgrain.study.workload import Workload
@@ -17,12 +16,10 @@ SIZES = (2.5e-6, 5e-6, 10e-6, 20e-6, 40e-6)
 
 
 def found(system: str, overhead: float, sizes: Sequence[float] = SIZES, scatter: float = 0.01) -> Answer:
-    points = []
+    points = {}
     for work in sizes:
         efficiency = work / (work + overhead)
         ends = efficiency * (1 - scatter), efficiency * (1 + scatter)
-        points.append(EfficiencyPoint(work, Interval(efficiency, *ends)))
-    curve = Curve(
-        system, WORKLOAD, 2, tuple(points), None, Interval(), Path("results/day"), "cpu", "f00d", 1.7e9
-    )
+        points[work] = Interval(efficiency, *ends)
+    curve = Curve(system, WORKLOAD, 2, points, None, Interval(), Path("results/day"), "cpu", "f00d", 1.7e9)
     return answer(QUESTION, system, curve)

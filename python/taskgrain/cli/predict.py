@@ -158,14 +158,14 @@ def _predicted(cells: list[Cell], work: float, steps: int) -> Predicted:
 
 
 def _program(cell: Cell, work: float, steps: int) -> Program:
-    from taskgrain.estimate.scaling import Program, TaskTime
+    from taskgrain.estimate.scaling import Program
 
-    curve = [TaskTime(point.efficiency * point.granularity, point.time) for point in cell.points]
+    curve = {point.efficiency * point.granularity: point.time for point in cell.points}
     floor = cell.number("floor")
     if floor.value is not None:
-        curve.append(TaskTime(0.0, floor))
+        curve[0.0] = floor
     tasks = (cell.points_of_a_step or 1) / (cell.cores or 1)
-    return Program(work, steps, tasks, sorted(curve, key=lambda one: one.work))
+    return Program(work, steps, tasks, dict(sorted(curve.items())))
 
 
 def _doubled(programs: Iterable[Predicted]) -> list[int]:

@@ -1,48 +1,32 @@
 """The efficiency at one task time, read off a measured curve: pure functions.
 
-A point of the curve is a size of task: what its work takes alone, and the efficiency with its interval.
-Between two points 1 / efficiency is linear in 1 / work, as in `line`. What the curve really does there is not
-known, so that a quarter of the way from one to the other is added to either side, as in `crossing`. Beyond
-the points nothing is foretold. That efficiency does not fall as tasks grow gives a bound on one side, and no
-value.
+Between two points of the curve 1 / efficiency is linear in 1 / work, as in `crossing`. What the curve really
+does there is not known, so that a quarter of the way from one to the other is added to either side, as there.
+Beyond the points nothing is foretold. That efficiency does not fall as tasks grow gives a bound on one side,
+and no value.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
+from taskgrain.estimate.crossing import UNKNOWN
 from taskgrain.estimate.monotone import Floats, around, monotone, place_of
 from taskgrain.words.interval import Interval
 
 How = Literal["measured", "between", "above", "below", "unknown"]
 """Measured at this time; between two that were; above the largest, or below the smallest, of them."""
 Verdict = Literal["yes", "no", "unknown"]
+Curve = Mapping[float, Interval]
+"""The efficiency of each size of task that was measured, with both bounds, by the time of the work of such a
+task alone, in seconds."""
 _NEAR = 1.15
 """Within this factor of a task time, a point was measured at that time."""
-_UNKNOWN = 0.25
-"""Between two points, all is unsure by this share of their distance."""
-
-
-@dataclass(frozen=True, slots=True)
-class EfficiencyPoint:
-    """One size of task that was measured; only what has both bounds of an interval is one."""
-
-    work: float
-    """The time of the work of a task alone, in seconds."""
-    efficiency: Interval
-
-    @property
-    def known(self) -> tuple[float, float, float]:
-        """The efficiency and its bounds."""
-        found = self.efficiency
-        assert found.value is not None and found.low is not None and found.high is not None
-        return found.value, found.low, found.high
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,70 +51,67 @@ class Level:
     """The task time divided by that: above 1 it is longer than needed."""
 
 
-def efficiency_at(points: Sequence[EfficiencyPoint], work: float) -> Efficiency:
+def efficiency_at(curve: Curve, work: float) -> Efficiency:
     """The efficiency of tasks whose work takes so many seconds alone."""
-    found = _efficiency_at(points, work)
+    if not curve:
+        return Efficiency("unknown")
+    nearest = min(curve, key=lambda one: abs(math.log(one / work)))
+    near = max(nearest / work, work / nearest) <= _NEAR
+    smaller, larger = [one for one in curve if one <= work], [one for one in curve if one >= work]
+    _, lows, highs = zip(*map(_known, curve.values()), strict=True)
+    if smaller and larger:
+        beside = max(smaller), min(larger)
+        found = Efficiency("between", _between(curve, *beside, work), beside)
+    elif near:
+        found = Efficiency("measured", _moved(curve[nearest], work / nearest))
+    elif smaller:
+        found = Efficiency("above", Interval(low=max(lows)), (max(curve),))
+    else:
+        found = Efficiency("below", Interval(high=min(highs)), (min(curve),))
+    if near:
+        found = replace(found, how="measured", at=(nearest,))
     return replace(found, found=found.found.up_to(1.0))
 
 
-def _efficiency_at(points: Sequence[EfficiencyPoint], work: float) -> Efficiency:
-    curve = sorted(points, key=lambda one: one.work)
-    if not curve:
-        return Efficiency("unknown")
-    nearest = min(curve, key=lambda one: abs(math.log(one.work / work)))
-    near = max(nearest.work / work, work / nearest.work) <= _NEAR
-    if not curve[0].work <= work <= curve[-1].work:
-        if near:
-            return Efficiency("measured", _moved(nearest, work), (nearest.work,))
-        if work > curve[-1].work:
-            return Efficiency("above", Interval(low=max(one.known[1] for one in curve)), (curve[-1].work,))
-        return Efficiency("below", Interval(high=min(one.known[2] for one in curve)), (curve[0].work,))
-    small, large = next(
-        ((a, b) for a, b in pairwise(curve) if a.work <= work <= b.work), (curve[0], curve[0])
-    )
-    found = _between(small, large, work)
-    if near:
-        return Efficiency("measured", found, (nearest.work,))
-    return Efficiency("between", found, (small.work, large.work))
+def _known(found: Interval) -> tuple[float, float, float]:
+    """The efficiency and its bounds."""
+    assert found.value is not None and found.low is not None and found.high is not None
+    return found.value, found.low, found.high
 
 
-def _moved(point: EfficiencyPoint, work: float) -> Interval:
-    """The efficiency a little beside a point, if the overhead is the same; it may be twice as far off."""
-    there, low, high = point.known
-    value = 1.0 / (1.0 + max(1.0 / there - 1.0, 0.0) * point.work / work)
-    shift = value / there
-    return Interval(value, value * low / there * min(1.0, shift), value * high / there * max(1.0, shift))
+def _moved(there: Interval, longer: float) -> Interval:
+    """The efficiency of tasks a little longer or shorter, if the overhead is the same; it may be twice as far
+    off."""
+    value, low, high = _known(there)
+    shift = 1.0 / (1.0 + max(1.0 / value - 1.0, 0.0) / longer) / value
+    return Interval(shift * value, shift * low * min(1.0, shift), shift * high * max(1.0, shift))
 
 
-def _between(small: EfficiencyPoint, large: EfficiencyPoint, work: float) -> Interval:
+def _between(curve: Curve, small: float, large: float, work: float) -> Interval:
     """The efficiency between two points; the nearer to one of them, the surer."""
-    if small.work == large.work:
-        return small.efficiency
-    share = (1.0 / work - 1.0 / large.work) / (1.0 / small.work - 1.0 / large.work)
-    way = math.log(work / small.work) / math.log(large.work / small.work)
-
-    def at(one: float, other: float) -> float:
-        return -math.log(share / one + (1.0 - share) / other)
-
-    value, least, most = map(at, small.known, large.known)
-    unsure = _UNKNOWN * abs(math.log(large.known[0] / small.known[0])) * 2.0 * min(way, 1.0 - way)
+    if small == large:
+        return curve[small]
+    share = (1.0 / work - 1.0 / large) / (1.0 / small - 1.0 / large)
+    way = math.log(work / small) / math.log(large / small)
+    ends = _known(curve[small]), _known(curve[large])
+    value, least, most = (-math.log(share / a + (1.0 - share) / b) for a, b in zip(*ends, strict=True))
+    unsure = UNKNOWN * abs(math.log(ends[1][0] / ends[0][0])) * 2.0 * min(way, 1.0 - way)
     low, high = value - math.hypot(value - least, unsure), value + math.hypot(most - value, unsure)
     return Interval(value, low, high).exp()
 
 
-def needed(points: Sequence[EfficiencyPoint], level: float) -> Interval:
+def needed(curve: Curve, level: float) -> Interval:
     """The work of the shortest task that reaches a level of efficiency, as far as the points enclose it.
 
     Where all points reach it, there is only an upper bound, and where none does, only a lower one.
     """
-    curve = sorted(points, key=lambda one: one.work)
     if not curve:
         return Interval()
-    works = np.array([one.work for one in curve])
+    works = np.array(sorted(curve))
     # Where it always reaches the level, 0; where it never does, infinity.
     middle, late, early = (
         math.exp(place_of(math.log(level), np.log(works), monotone(np.log(row))))
-        for row in np.array([one.known for one in curve]).T
+        for row in np.array([_known(curve[one]) for one in works]).T
     )
     first, last = float(works[0]), float(works[-1])
     if not 0.0 < middle < math.inf:
@@ -148,7 +129,7 @@ def _unsure(works: Floats, at: float) -> float:
     if not 0.0 < at < math.inf:
         return 1.0
     left, right = around(works, at)
-    return float((works[right] / works[left]) ** _UNKNOWN)
+    return float((works[right] / works[left]) ** UNKNOWN)
 
 
 def _agreeing(least: Interval, work: float, verdict: Verdict) -> Interval:
@@ -171,10 +152,8 @@ def verdict_of(found: Interval, level: float) -> Verdict:
     return "no" if found.high is not None and found.high < level else "unknown"
 
 
-def level_of(
-    points: Sequence[EfficiencyPoint], work: float, level: float, known: Interval | None = None
-) -> Level:
+def level_of(curve: Curve, work: float, level: float, known: Interval | None = None) -> Level:
     """A level and tasks of so much work; `known` is the work that it needs, if a search told."""
-    verdict = verdict_of(efficiency_at(points, work).found, level)
-    least = _agreeing(known or needed(points, level), work, verdict)
+    verdict = verdict_of(efficiency_at(curve, work).found, level)
+    least = _agreeing(known or needed(curve, level), work, verdict)
     return Level(level, verdict, least, least.inverse(work))

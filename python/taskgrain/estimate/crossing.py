@@ -36,7 +36,7 @@ _FITS = 2.0
 """A line fits if its squared misfit is less than this multiple of what the scatter explains."""
 _FAR = math.log(2.0)
 """A line that crosses so far from where the two sizes do is no description of them."""
-_UNKNOWN = 0.25
+UNKNOWN = 0.25
 """METG between two sizes is unsure by this share of their distance."""
 
 
@@ -116,7 +116,7 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
             fits = misses <= _FITS * explained
             unsure = 0.0 if fits else 3.0 * slope * math.sqrt((misses - explained) / near.sum())
         else:
-            fits, unsure = False, _UNKNOWN * float(np.ptp(log_work[near[0] > 0.0]))
+            fits, unsure = False, UNKNOWN * float(np.ptp(log_work[near[0] > 0.0]))
         value = float(fit.log_metg(threshold)[0])
         far = window and abs(value - float(np.interp(at, log_work, at_t[0]))) >= _FAR
         if not far and (found is None or unsure < found.metg.systematic):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -27,8 +26,6 @@ AT_A_SIZE: tuple[Quantity, ...] = ("rate", "efficiency")
 """Those that are of one size of task; of these, more is better. A rate is in tasks a second."""
 _LEAST_ROUNDS = 3
 """Rounds that a size needs in every measurement, for rates to be compared there."""
-_NORMAL = 1.96
-"""Standard deviations to either end of a 95 % interval."""
 
 
 def rounds_of(samples: Sequence[Sample], quantity: Quantity, iterations: int | None = None) -> set[int]:
@@ -123,20 +120,6 @@ def _at(
     return BootstrapSample.of((rates if quantity == "rate" else every)[:, column], picks, table.process)
 
 
-@dataclass(frozen=True)
-class LogEstimate:
-    """A quantity of one measurement: a logarithm, and its standard error; infinite if not known."""
-
-    value: float
-    error: float
-
-    @classmethod
-    def within(cls, found: Interval) -> LogEstimate:
-        """From a logarithm with its 95 % interval."""
-        width = math.inf if found.low is None or found.high is None else found.high - found.low
-        return cls(found.value or 0.0, width / 2.0 / _NORMAL)
-
-
 def log_estimate(
     samples: Sequence[Sample],
     quantity: Quantity,
@@ -145,8 +128,9 @@ def log_estimate(
     iterations: int | None = None,
     resamples: int = 1000,
     at_one_clock: bool = False,
-) -> LogEstimate | None:
-    """The quantity and what its rounds scatter by; None where the samples have no such number.
+) -> Interval | None:
+    """The logarithm of the quantity, with the interval that its rounds give; None where the samples have no
+    such number.
 
     With `at_one_clock`, a time is what a core of the reference does in it. Raises ValueError for samples that
     make no sense.
@@ -158,4 +142,4 @@ def log_estimate(
     found = bootstrap_sample(
         samples, quantity, rounds, picks, threshold, iterations, at_one_clock=at_one_clock
     )
-    return None if found is None else LogEstimate.within(found.interval(len(rounds)))
+    return None if found is None else found.interval(len(rounds))

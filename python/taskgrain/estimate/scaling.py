@@ -18,9 +18,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -29,13 +28,6 @@ from taskgrain.words.interval import Interval
 
 _NO_GAIN = 1.1
 """So close to the shortest time there is, more cores are no use."""
-
-
-class TaskTime(NamedTuple):
-    """A size of task that was measured, in seconds of a core: its work, and what it costs."""
-
-    work: float
-    granularity: Interval
 
 
 @dataclass(frozen=True)
@@ -58,8 +50,9 @@ class Program:
     work: float
     steps: int
     tasks: float
-    curve: Sequence[TaskTime]
-    """By work, ascending; of the empty task too, if that was measured. Not empty."""
+    curve: Mapping[float, Interval]
+    """The granularity of each size that was measured, in seconds of a core, by the work of such a task,
+    ascending; of the empty task too, if that was measured. Not empty."""
 
     def on(self, cores: float) -> Scaled:
         task = self.work / self._tasks_of_a_core / cores
@@ -72,8 +65,7 @@ class Program:
 
     def at_least(self) -> Interval | None:
         """The shortest time on any number of cores: that of empty tasks; None if these were not measured."""
-        first = self.curve[0]
-        return first.granularity.times(self._tasks_of_a_core) if first.work == 0.0 else None
+        return self.curve[0.0].times(self._tasks_of_a_core) if 0.0 in self.curve else None
 
     def no_gain_beyond(self) -> float | None:
         """The cores beyond which no more than a tenth of the time can be saved; None if not known."""
@@ -83,10 +75,7 @@ class Program:
         most = _NO_GAIN * costs[0]
         if most > costs[-1]:
             return None
-        right = int(np.searchsorted(costs, most))  # the curve crosses between this one and the one before
-        before, after = self.curve[right - 1], self.curve[right]
-        share = (most - costs[right - 1]) / (costs[right] - costs[right - 1])
-        return float(self.work / self._tasks_of_a_core / (before.work + share * (after.work - before.work)))
+        return float(self.work / self._tasks_of_a_core / np.interp(most, costs, list(self.curve)))
 
     @property
     def _tasks_of_a_core(self) -> float:
@@ -94,10 +83,10 @@ class Program:
 
     def _costs(self, end: str) -> Floats:
         """A value or a bound of each size; NaN where it is not known."""
-        return np.array([getattr(one.granularity, end) for one in self.curve], dtype=float)
+        return np.array([getattr(one, end) for one in self.curve.values()], dtype=float)
 
     def _cost(self, work: float) -> tuple[Interval, bool]:
-        works, costs = [one.work for one in self.curve], self._costs("value").tolist()
+        works, costs = list(self.curve), self._costs("value").tolist()
         if work > works[-1]:
             most = work * max(1.0, costs[-1] / works[-1])
             return Interval(work + max(0.0, costs[-1] - works[-1]), work, most), False

@@ -14,7 +14,6 @@ from statistics import median
 
 from taskgrain.estimate.change_points import Bounds, change_points
 from taskgrain.estimate.location import TO_SIGMA
-from taskgrain.estimate.quantities import LogEstimate
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.estimate.sessions import Scatter, ratio_of_sessions, scatter
 from taskgrain.words.interval import Interval
@@ -82,7 +81,7 @@ def _span(one: Interval) -> Bounds:
 def _divided(logs: Sequence[Interval], places: Sequence[int], confidence: float) -> Segmentation:
     ends = [0, *places, len(logs)] if logs else []
     parts = [range(low, high) for low, high in pairwise(ends)]
-    numbers = {i: LogEstimate.within(one) for i, one in enumerate(logs) if one.value is not None}
+    numbers = {i: one for i, one in enumerate(logs) if one.value is not None}
     outlying = _outlying(numbers, parts)
     segments = tuple(_segment(numbers, part, outlying) for part in parts)
     levels = [[numbers[i] for i in one.counted] for one in segments]
@@ -97,10 +96,10 @@ def _divided(logs: Sequence[Interval], places: Sequence[int], confidence: float)
     return Segmentation(segments, tuple(changes), outlying, between)
 
 
-def _outlying(numbers: Mapping[int, LogEstimate], parts: Sequence[range]) -> frozenset[int]:
+def _outlying(numbers: Mapping[int, Interval], parts: Sequence[range]) -> frozenset[int]:
     off: dict[int, float] = {}
     for part in parts:
-        level = {i: numbers[i].value for i in part if i in numbers}
+        level = {i: numbers[i].number for i in part if i in numbers}
         if len(level) >= _LEAST:
             middle = median(level.values())
             off |= {i: abs(value - middle) for i, value in level.items()}
@@ -108,13 +107,13 @@ def _outlying(numbers: Mapping[int, LogEstimate], parts: Sequence[range]) -> fro
     return frozenset(i for i, distance in off.items() if distance > far > 0.0)
 
 
-def _segment(numbers: Mapping[int, LogEstimate], part: range, outlying: frozenset[int]) -> Segment:
+def _segment(numbers: Mapping[int, Interval], part: range, outlying: frozenset[int]) -> Segment:
     level = [i for i in part if i in numbers]
     if 2 * len(level) < len(part):
         return Segment(part.start, part.stop, ())
     counted = [i for i in level if i not in outlying]
     # A session without an interval would say that nothing is known of any.
-    known = [i for i in counted if math.isfinite(numbers[i].error)]
+    known = [i for i in counted if numbers[i].known]
     return Segment(part.start, part.stop, tuple(known or counted))
 
 

@@ -19,9 +19,17 @@ from dataclasses import dataclass
 from statistics import fmean, variance
 
 from taskgrain.estimate.bootstrap import WIDEST
-from taskgrain.estimate.quantities import LogEstimate
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.estimate.student import student_quantile
+from taskgrain.words.interval import Interval
+
+_NORMAL = 1.96
+"""Standard deviations to either end of a 95 % interval."""
+
+
+def error(log: Interval) -> float:
+    """The standard error of a session's logarithm, from its interval; infinite where that lacks a bound."""
+    return math.inf if log.low is None or log.high is None else (log.high - log.low) / 2.0 / _NORMAL
 
 
 @dataclass(frozen=True)
@@ -42,16 +50,16 @@ class Scatter:
         return math.sqrt(self.variance) if math.isfinite(self.variance) else None
 
 
-def scatter(groups: Sequence[Sequence[LogEstimate]]) -> Scatter | None:
+def scatter(groups: Sequence[Sequence[Interval]]) -> Scatter | None:
     """The scatter between sessions; each group is of one build. None where no build has two sessions that
     know their own error."""
-    known = ([one for one in group if math.isfinite(one.error)] for group in groups)
+    known = ([one for one in group if one.known] for group in groups)
     repeated = [group for group in known if len(group) > 1]
     freedom = sum(len(group) - 1 for group in repeated)
     if not freedom:
         return None
-    squares = sum((len(group) - 1) * variance([one.value for one in group]) for group in repeated)
-    within = fmean(one.error**2 for group in repeated for one in group)
+    squares = sum((len(group) - 1) * variance([one.number for one in group]) for group in repeated)
+    within = fmean(error(one) ** 2 for group in repeated for one in group)
     # Sessions cannot scatter less than their rounds do; where they seem to, there were too few.
     return Scatter(max(squares / freedom, within), within, freedom, freedom)
 
@@ -87,29 +95,30 @@ def over_longer_times(known: Scatter | None, usual: Scatter = USUAL) -> Scatter:
     return Scatter(known.variance, known.within, min(known.freedom, usual.freedom))
 
 
-def as_one(sessions: Sequence[LogEstimate]) -> list[LogEstimate]:
+def as_one(sessions: Sequence[Interval]) -> list[Interval]:
     """Sessions that say no more than one: what lasts longer than they lie apart is in all of them."""
-    return [LogEstimate(fmean(one.value for one in sessions), max(one.error for one in sessions))]
+    value, half = fmean(one.number for one in sessions), _NORMAL * max(map(error, sessions))
+    return [Interval(value, value - half, value + half)]
 
 
 def ratio_of_sessions(
-    contender: Sequence[LogEstimate],
-    baseline: Sequence[LogEstimate],
+    contender: Sequence[Interval],
+    baseline: Sequence[Interval],
     between: Scatter,
     confidence: float = 0.95,
 ) -> Ratio:
     """The contender over the baseline, each of one session or more. `rounds` counts sessions here."""
-    value = fmean(one.value for one in contender) - fmean(one.value for one in baseline)
+    value = fmean(one.number for one in contender) - fmean(one.number for one in baseline)
     both = sum(_variance(one, between) for one in (contender, baseline))
     return _interval(value, both, between, confidence, min(len(contender), len(baseline)))
 
 
-def ratio_of_pairs(ratios: Sequence[LogEstimate], between: Scatter, confidence: float = 0.95) -> Ratio:
+def ratio_of_pairs(ratios: Sequence[Interval], between: Scatter, confidence: float = 0.95) -> Ratio:
     """The ratio of two that were measured together in each of several sessions: the mean of their ratios.
 
     `between` is the scatter of these: what a session does to both is not in it.
     """
-    value = fmean(one.value for one in ratios)
+    value = fmean(one.number for one in ratios)
     return _interval(value, _variance(ratios, between), between, confidence, len(ratios))
 
 
@@ -134,7 +143,7 @@ def _interval(value: float, squared: float, between: Scatter, confidence: float,
     return Ratio(math.exp(value), low, high, sessions)
 
 
-def _variance(sessions: Sequence[LogEstimate], between: Scatter) -> float:
+def _variance(sessions: Sequence[Interval], between: Scatter) -> float:
     """The variance of the mean of some sessions."""
-    each = [between.variance + max(0.0, one.error**2 - between.within) for one in sessions]
+    each = [between.variance + max(0.0, error(one) ** 2 - between.within) for one in sessions]
     return sum(each) / len(sessions) ** 2

@@ -70,7 +70,7 @@ def answer(
     question: Question, system: str, curve: Curve | None, problem: str = "", *, now: bool = False
 ) -> Answer:
     """The answer for a system; without a curve nothing is known."""
-    points = curve.points if curve else ()
+    points = curve.points if curve else {}
     known = [level_of(points, question.work, one, curve.needed(one) if curve else None) for one in LEVELS]
     levels = tuple(_doubted(one) for one in known) if _mostly_disturbed(curve) else tuple(known)
     return Answer(system, curve, efficiency_at(points, question.work), levels, problem, now)

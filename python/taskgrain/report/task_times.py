@@ -61,7 +61,7 @@ def times(results: Results, wished: Iterable[float] = ()) -> tuple[float, ...]:
 
     They are round ones as far as curves reach, those that were measured on purpose, and those `wished` for.
     """
-    works = [point.work for cell in results.cells if cell.known for point in cell.known.points]
+    works = [work for cell in results.cells if cell.known for work in cell.known.points]
     if not works:
         return ()
     decades = range(math.floor(math.log10(min(works))), math.floor(math.log10(max(works))) + 1)

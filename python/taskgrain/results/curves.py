@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taskgrain.estimate.advice import EfficiencyPoint
+from taskgrain.estimate.advice import Curve as Points
 from taskgrain.results import reader
 from taskgrain.results.cell import Cell, cells
 from taskgrain.results.lines import CurvePoint, MetgLine
@@ -30,7 +30,7 @@ class Curve:
     """On whichever cores: `cores` says on how many."""
     cores: int | None
     """Those of the workload, not only those that the system occupies."""
-    points: tuple[EfficiencyPoint, ...]
+    points: Points
     """The sizes whose efficiency has an interval."""
     threshold: float | None
     metg: Interval
@@ -80,7 +80,7 @@ def of(cell: Cell, folder: Path, machine: Mapping[str, Any], study: Mapping[str,
         started.system,
         _workload(started.workload),
         asked or (cores if isinstance(cores, int) else None) or started.cores,
-        tuple(_points(line)),
+        dict(_points(line)),
         line.threshold,
         cell.metg,
         folder,
@@ -99,14 +99,14 @@ def _workload(fields: Mapping[str, Any]) -> Workload:
     return Workload(**known | {"pattern": known["pattern"] or "", "width": known["width"] or 0})
 
 
-def _points(line: MetgLine) -> Iterator[EfficiencyPoint]:
+def _points(line: MetgLine) -> Iterator[tuple[float, Interval]]:
     # The intervals of a search's curve take its rounds for independent; of task times they are wider already.
     wider = math.sqrt(min(max(1.0, line.inflation or 1.0), _MOST_INFLATION))
     for one in line.curve:
         work, value, low, high = _work(one), one.efficiency, one.efficiency_low, one.efficiency_high
         if work is None or value is None or low is None or high is None or not 0.0 < low <= value <= high:
             continue
-        yield EfficiencyPoint(work, Interval(value, *(value * (end / value) ** wider for end in (low, high))))
+        yield work, Interval(value, *(value * (end / value) ** wider for end in (low, high)))
 
 
 def _work(one: CurvePoint) -> float | None:

@@ -6,28 +6,26 @@ import math
 
 import pytest
 
-from taskgrain.estimate.advice import EfficiencyPoint, efficiency_at, level_of, needed, verdict_of
+from taskgrain.estimate.advice import efficiency_at, level_of, needed, verdict_of
 from taskgrain.words.interval import Interval
 
 OVERHEAD = 5e-6
 
 
-def point(work: float, scatter: float = 0.02, overhead: float = OVERHEAD) -> EfficiencyPoint:
+def efficiency(work: float) -> Interval:
     """Of a system whose tasks cost the same at each size."""
-    efficiency = work / (work + overhead)
-    ends = efficiency * (1.0 - scatter), min(1.0, efficiency * (1.0 + scatter))
-    return EfficiencyPoint(work, Interval(efficiency, *ends))
+    value = work / (work + OVERHEAD)
+    return Interval(value, 0.98 * value, min(1.0, 1.02 * value))
 
 
-CURVE = [point(work) for work in (2e-6, 4e-6, 8e-6, 16e-6, 32e-6, 64e-6)]
+CURVE = {work: efficiency(work) for work in (2e-6, 4e-6, 8e-6, 16e-6, 32e-6, 64e-6)}
 
 
 def test_what_was_measured_is_taken_as_it_is() -> None:
     found = efficiency_at(CURVE, 16e-6)
     assert (found.how, found.at) == ("measured", (16e-6,))
-    value = found.found
-    assert (value.value, value.low, value.high) == pytest.approx(CURVE[3].known)
-    assert efficiency_at([CURVE[3]], 16e-6).found.value == CURVE[3].efficiency.value
+    assert found.found == CURVE[16e-6]
+    assert efficiency_at({16e-6: CURVE[16e-6]}, 16e-6).found.value == CURVE[16e-6].value
 
 
 @pytest.mark.parametrize("work", [14.5e-6, 17e-6, 1.8e-6, 70e-6])
@@ -47,9 +45,9 @@ def test_between_two_points_the_overhead_is_constant_and_the_interval_wider() ->
 
 def test_beyond_the_points_there_is_one_bound_and_no_value() -> None:
     above, below = efficiency_at(CURVE, 1e-3), efficiency_at(CURVE, 1e-6)
-    assert (above.how, above.found) == ("above", Interval(low=CURVE[-1].efficiency.low))
-    assert (below.how, below.found) == ("below", Interval(high=CURVE[0].efficiency.high))
-    assert efficiency_at([], 1e-6).how == "unknown"
+    assert (above.how, above.found) == ("above", Interval(low=CURVE[64e-6].low))
+    assert (below.how, below.found) == ("below", Interval(high=CURVE[2e-6].high))
+    assert efficiency_at({}, 1e-6).how == "unknown"
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9])
@@ -64,12 +62,12 @@ def test_the_work_that_a_level_needs(level: float) -> None:
 def test_a_level_that_is_always_or_never_reached_has_one_bound() -> None:
     assert needed(CURVE, 0.2) == Interval(high=2e-6)
     assert needed(CURVE, 0.97) == Interval(low=64e-6)
-    assert needed([], 0.5) == Interval()
-    assert needed([point(16e-6)], 0.5) == Interval(high=16e-6)
+    assert needed({}, 0.5) == Interval()
+    assert needed({16e-6: efficiency(16e-6)}, 0.5) == Interval(high=16e-6)
 
 
 def test_a_bound_that_the_interval_does_not_set_is_missing() -> None:
-    wide = [EfficiencyPoint(one.work, Interval(one.efficiency.value, 0.01, 1.0)) for one in CURVE]
+    wide = {work: Interval(one.value, 0.01, 1.0) for work, one in CURVE.items()}
     found = needed(wide, 0.5)
     assert found.value == pytest.approx(OVERHEAD, rel=0.01) and (found.low, found.high) == (None, None)
 
@@ -87,20 +85,20 @@ def test_what_lies_beyond_the_points_is_decided_only_by_a_bound() -> None:
     assert level_of(CURVE, 1e-3, 0.99).verdict == "unknown"
     assert level_of(CURVE, 1e-6, 0.5).verdict == "no"
     assert level_of(CURVE, 1e-6, 0.1).verdict == "unknown"
-    assert level_of([], 1e-6, 0.1).verdict == "unknown"
+    assert level_of({}, 1e-6, 0.1).verdict == "unknown"
 
 
 def test_no_bound_of_an_efficiency_is_above_one() -> None:
-    noisy = [EfficiencyPoint(one.work, Interval(one.efficiency.value, 0.2, 1.73)) for one in CURVE]
+    noisy = {work: Interval(one.value, 0.2, 1.73) for work, one in CURVE.items()}
     for work in (1e-6, 3e-6, 16e-6, 17e-6, 1e-3):
         assert (efficiency_at(noisy, work).found.high or 1.0) == 1.0
-    above = [EfficiencyPoint(16e-6, Interval(1.02, 0.9, 1.2))]
+    above = {16e-6: Interval(1.02, 0.9, 1.2)}
     assert efficiency_at(above, 16e-6).found == Interval(1.02, 0.9, 1.02)
 
 
 @pytest.mark.parametrize("needs", [Interval(5e-6, 4e-6, 7e-6), Interval(30e-6, 20e-6, 40e-6)])
 def test_where_a_verdict_is_not_known_the_margin_does_not_decide_it(needs: Interval) -> None:
-    noisy = [EfficiencyPoint(one.work, Interval(one.efficiency.value, 0.2, 1.0)) for one in CURVE]
+    noisy = {work: Interval(one.value, 0.2, 1.0) for work, one in CURVE.items()}
     found = level_of(noisy, 16e-6, 0.5, needs)
     assert found.verdict == "unknown" and found.margin.contains(1.0)
     assert found.margin.value == 16e-6 / needs.number
@@ -114,7 +112,7 @@ def test_a_search_knows_the_needed_work_better() -> None:
 
 
 def test_a_dip_is_made_monotone() -> None:
-    dip = [*CURVE[:3], EfficiencyPoint(16e-6, Interval(0.55, 0.5, 0.6)), *CURVE[4:]]
+    dip = CURVE | {16e-6: Interval(0.55, 0.5, 0.6)}
     found = needed(dip, 0.5)
     assert found.value is not None and math.isfinite(found.value)
 

@@ -28,6 +28,7 @@ from taskgrain.estimate.quantities import (
     shared_size,
 )
 from taskgrain.estimate.sample import Sample
+from taskgrain.estimate.sessions import error
 
 SIZES = (25, 50, 71, 100, 141, 200, 400)
 OVERHEAD = 1e-7
@@ -55,8 +56,8 @@ def test_without_noise_each_is_what_it_should_be(quantity: Quantity, start: floa
     iterations = 200 if quantity in AT_A_SIZE else None
     found = log_estimate(side(start=start), quantity, iterations=iterations)
     assert found is not None
-    assert math.exp(found.value) == pytest.approx(EXPECTED[quantity], rel=1e-9)
-    assert found.error == pytest.approx(0.0, abs=1e-9)
+    assert math.exp(found.number) == pytest.approx(EXPECTED[quantity], rel=1e-9)
+    assert error(found) == pytest.approx(0.0, abs=1e-9)
 
 
 @pytest.mark.parametrize("quantity", QUANTITIES)
@@ -68,8 +69,8 @@ def test_the_error_is_about_what_rounds_scatter_by(quantity: Quantity) -> None:
         samples = [*samples_of(system, SIZES, 12), *samples_of(system, (0,), 12)]
         found = log_estimate(samples, quantity, iterations=iterations, resamples=300)
         assert found is not None
-        values.append(found.value)
-        errors.append(found.error)
+        values.append(found.number)
+        errors.append(error(found))
     usual = 1.4826 * np.median(np.abs(values - np.median(values)))
     assert 0.7 < np.median(errors) / usual < 2.0
 
@@ -77,14 +78,14 @@ def test_the_error_is_about_what_rounds_scatter_by(quantity: Quantity) -> None:
 def test_more_rounds_make_the_error_smaller() -> None:
     few, many = (log_estimate(side(Noise(run=0.05), rounds), "floor") for rounds in (6, 24))
     assert few is not None and many is not None
-    assert many.error < 0.7 * few.error
+    assert error(many) < 0.7 * error(few)
 
 
 def test_the_floor_is_that_of_the_estimate() -> None:
     samples = side(Noise(run=0.05))
     found = log_estimate(samples, "floor")
     assert found is not None
-    assert math.exp(found.value) == pytest.approx(
+    assert math.exp(found.number) == pytest.approx(
         estimate(
             [s for s in samples if s.iterations], floor_samples=[s for s in samples if not s.iterations]
         ).floor.value,
@@ -94,7 +95,7 @@ def test_the_floor_is_that_of_the_estimate() -> None:
 
 def test_one_round_has_a_number_but_no_error() -> None:
     found = log_estimate(side(rounds=1), "floor")
-    assert found is not None and math.isinf(found.error)
+    assert found is not None and math.isinf(error(found))
 
 
 def test_what_the_samples_do_not_tell_is_none() -> None:

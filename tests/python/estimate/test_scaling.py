@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from taskgrain.estimate.scaling import Program, ProgramByCores, TaskTime
+from taskgrain.estimate.scaling import Program, ProgramByCores
 from taskgrain.words.interval import Interval
 
 OVERHEAD = 1e-6
@@ -15,10 +15,10 @@ OVERHEAD = 1e-6
 def program(*works: float, work: float = 1.0, spread: float = 0.0) -> Program:
     """100 steps of 5 tasks a core. Each task costs its work and an overhead."""
     costs = [one + OVERHEAD for one in works]
-    curve = [
-        TaskTime(one, Interval(cost, cost * (1 - spread), cost * (1 + spread)))
+    curve = {
+        one: Interval(cost, cost * (1 - spread), cost * (1 + spread))
         for one, cost in zip(works, costs, strict=True)
-    ]
+    }
     return Program(work, 100, 5.0, curve)
 
 
@@ -74,15 +74,15 @@ def test_empty_tasks_are_the_shortest_time() -> None:
 
 
 def test_a_curve_that_dips_still_ends_somewhere() -> None:
-    curve = [TaskTime(0.0, Interval(2e-6)), TaskTime(1e-7, Interval(1.9e-6))]
+    curve = {0.0: Interval(2e-6), 1e-7: Interval(1.9e-6)}
     assert Program(1.0, 1, 1.0, curve).no_gain_beyond() is None
-    curve.append(TaskTime(1e-6, Interval(3e-6)))
+    curve[1e-6] = Interval(3e-6)
     assert Program(1.0, 1, 1.0, curve).no_gain_beyond() == pytest.approx(1.0 / (1e-7 + 0.2 / 1.0 * 9e-7))
 
 
 def on_two() -> ProgramByCores:
     """On 2 cores an overhead of 1 us, and on 32 of 10 us; there METG is 2 us and 20 us."""
-    costly = [TaskTime(one, Interval(one + 1e-5)) for one in (0.0, 1e-4)]
+    costly = {one: Interval(one + 1e-5) for one in (0.0, 1e-4)}
     return ProgramByCores([(2, program(0.0, 1e-4)), (32, Program(1.0, 100, 5.0, costly))])
 
 

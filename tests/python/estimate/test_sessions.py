@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from taskgrain.estimate.quantities import LogEstimate
 from taskgrain.estimate.sessions import (
     USUAL,
     Scatter,
     as_one,
+    error,
     filled_up,
     of_one_cell,
     over_longer_times,
@@ -20,21 +20,28 @@ from taskgrain.estimate.sessions import (
     ratio_of_sessions,
     scatter,
 )
+from taskgrain.words.interval import Interval
+
+
+def session(value: float, error: float) -> Interval:
+    """A logarithm with so large a standard error; infinite where nobody knows it."""
+    half = 1.96 * error
+    return Interval(value, value - half, value + half) if math.isfinite(half) else Interval(value)
 
 
 def sessions(
     rng: np.random.Generator, count: int, between: float, within: float, value: float = 0.0
-) -> list[LogEstimate]:
+) -> list[Interval]:
     spread = math.hypot(between, within)
-    return [LogEstimate(value + spread * float(rng.standard_normal()), within) for _ in range(count)]
+    return [session(value + spread * float(rng.standard_normal()), within) for _ in range(count)]
 
 
 def test_the_scatter_is_the_variance_of_sessions_of_one_build() -> None:
     found = scatter(
         [
-            [LogEstimate(1.0, 0.01), LogEstimate(1.2, 0.01)],
-            [LogEstimate(5.0, 0.01)],
-            [LogEstimate(3.0, 0.01)] * 3,
+            [session(1.0, 0.01), session(1.2, 0.01)],
+            [session(5.0, 0.01)],
+            [session(3.0, 0.01)] * 3,
         ]
     )
     assert found is not None
@@ -45,12 +52,12 @@ def test_the_scatter_is_the_variance_of_sessions_of_one_build() -> None:
 
 
 def test_sessions_that_agree_by_chance_scatter_no_less_than_their_rounds() -> None:
-    found = scatter([[LogEstimate(1.0, 0.05), LogEstimate(1.0, 0.05)]])
+    found = scatter([[session(1.0, 0.05), session(1.0, 0.05)]])
     assert found is not None and found.variance == pytest.approx(0.05**2)
 
 
-@pytest.mark.parametrize("groups", [[], [[LogEstimate(0.0, 0.1)], [LogEstimate(0.0, 0.1)]], [[]]])
-def test_without_two_sessions_of_one_build_nothing_is_known(groups: Sequence[Sequence[LogEstimate]]) -> None:
+@pytest.mark.parametrize("groups", [[], [[session(0.0, 0.1)], [session(0.0, 0.1)]], [[]]])
+def test_without_two_sessions_of_one_build_nothing_is_known(groups: Sequence[Sequence[Interval]]) -> None:
     assert scatter(groups) is None
 
 
@@ -67,13 +74,13 @@ def test_sessions_of_an_hour_do_not_tell_of_days() -> None:
     assert over_longer_times(None) == over_longer_times(Scatter(0.01**2, 0.0, 8, 8)) == USUAL
     noisy = over_longer_times(Scatter(0.2**2, 0.0, 8, 8))
     assert (noisy.variance, noisy.own) == (0.2**2, 0)
-    both = as_one([LogEstimate(1.0, 0.1), LogEstimate(2.0, 0.3)])
-    assert both == [LogEstimate(1.5, 0.3)], "two of them say no more than one"
+    (both,) = as_one([session(1.0, 0.1), session(2.0, 0.3)])
+    assert both.value == 1.5 and error(both) == pytest.approx(0.3), "two of them say no more than one"
 
 
 def test_a_session_that_does_not_know_its_error_tells_nothing_of_the_scatter() -> None:
-    sure = [LogEstimate(0.0, 0.1), LogEstimate(0.2, 0.1)]
-    assert scatter([sure, [LogEstimate(0.0, math.inf)] * 2]) == scatter([sure])
+    sure = [session(0.0, 0.1), session(0.2, 0.1)]
+    assert scatter([sure, [session(0.0, math.inf)] * 2]) == scatter([sure])
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, 2), (1, 5), (3, 3), (5, 5)])
@@ -123,26 +130,24 @@ def test_five_sessions_a_side_show_a_fifth() -> None:
 
 def test_a_session_that_is_worse_known_widens_the_interval() -> None:
     known = Scatter(0.01, 0.0025, 4)
-    good, bad = ([LogEstimate(0.0, error)] for error in (0.05, 0.5))
-    narrow, wide = (ratio_of_sessions(side, [LogEstimate(0.0, 0.05)], known) for side in (good, bad))
+    good, bad = ([session(0.0, error)] for error in (0.05, 0.5))
+    narrow, wide = (ratio_of_sessions(side, [session(0.0, 0.05)], known) for side in (good, bad))
     assert (wide.high or math.inf) > 2.0 * (narrow.high or math.inf)
     assert (narrow.value, narrow.rounds) == (1.0, 1)
 
 
 def test_what_is_not_known_has_no_bounds() -> None:
     known = Scatter(0.01, 0.0025, 4)
-    found = ratio_of_sessions([LogEstimate(0.0, math.inf)], [LogEstimate(0.0, 0.05)], known)
+    found = ratio_of_sessions([session(0.0, math.inf)], [session(0.0, 0.05)], known)
     assert (found.value, found.low, found.high) == (1.0, None, None)
-    assert (
-        ratio_of_sessions([LogEstimate(0.0, 0.1)], [LogEstimate(0.0, 0.1)], Scatter(9.0, 0.1, 1)).low is None
-    )
+    assert ratio_of_sessions([session(0.0, 0.1)], [session(0.0, 0.1)], Scatter(9.0, 0.1, 1)).low is None
 
 
 def test_the_interval_of_a_cell_alone_is_that_of_two_one_sided_tests() -> None:
-    one, other = [LogEstimate(0.1, 0.02)], [LogEstimate(0.0, 0.02)]
+    one, other = [session(0.1, 0.02)], [session(0.0, 0.02)]
     for wide in (0.95, 0.999):
         found = of_one_cell(ratio_of_sessions(one, other, USUAL, wide), USUAL, wide)
         straight = ratio_of_sessions(one, other, USUAL, 0.9)
         assert (found.low, found.high) == (pytest.approx(straight.low), pytest.approx(straight.high))
-    unbounded = ratio_of_sessions([LogEstimate(0.0, math.inf)], other, USUAL)
+    unbounded = ratio_of_sessions([session(0.0, math.inf)], other, USUAL)
     assert of_one_cell(unbounded, USUAL, 0.95) == unbounded

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from simulated_system import Noise, SimulatedSystem, constant, drive
 
-from taskgrain.estimate.advice import EfficiencyPoint
 from taskgrain.measure import advise
 from taskgrain.measure.experiments.experiment import CellSettings
 from taskgrain.results.curves import Curve
@@ -21,11 +20,11 @@ QUESTION = advise.Question(20e-6, WORKLOAD, 2)
 
 
 def curve(overhead: float = 5e-6, system: str = "mpi", time: float = 1.0) -> Curve:
-    points = []
+    points = {}
     for work in (5e-6, 10e-6, 20e-6, 40e-6):
         efficiency = work / (work + overhead)
-        points.append(EfficiencyPoint(work, Interval(efficiency, efficiency * 0.98, efficiency * 1.02)))
-    return Curve(system, WORKLOAD, 2, tuple(points), None, Interval(), Path("r"), "cpu", "f00d", time)
+        points[work] = Interval(efficiency, efficiency * 0.98, efficiency * 1.02)
+    return Curve(system, WORKLOAD, 2, points, None, Interval(), Path("r"), "cpu", "f00d", time)
 
 
 def test_the_answer_has_every_level_with_its_margin() -> None:
@@ -62,7 +61,7 @@ def test_what_is_missing_is_measured_at_the_task_time_and_around_it() -> None:
     answers = {
         "mpi": advise.answer(QUESTION, "mpi", curve()),
         "tbb": advise.answer(QUESTION, "tbb", None),
-        "far": advise.answer(QUESTION, "far", replace(curve(), points=curve().points[:1])),
+        "far": advise.answer(QUESTION, "far", replace(curve(), points={5e-6: curve().points[5e-6]})),
     }
     assert advise.missing(answers) == ["tbb", "far"]
     assert advise.task_times(20e-6) == pytest.approx([2.5e-6, 5e-6, 10e-6, 20e-6, 40e-6, 80e-6])

@@ -10,7 +10,6 @@ import pytest
 import results_folder
 from report_cells import cell, measured, results
 
-from taskgrain.estimate.advice import EfficiencyPoint
 from taskgrain.measure.advice_words import efficiency
 from taskgrain.measure.advise import Question, answer
 from taskgrain.report import data, task_times
@@ -76,6 +75,6 @@ def test_what_a_level_needs_is_said_as_far_as_it_is_known(study: Results) -> Non
     (half, text), *_, (most, _) = task_times.least(one)
     assert (half, most) == ("50 %", "90 %")
     assert f"{one.metg.value / 2 * 1e9:.1f}" in text
-    few = EfficiencyPoint(1e-6, Interval(0.3, 0.29, 0.31)), EfficiencyPoint(2e-6, Interval(0.4, 0.39, 0.41))
+    few = {1e-6: Interval(0.3, 0.29, 0.31), 2e-6: Interval(0.4, 0.39, 0.41)}
     short = measured("a", 1e-6, known=replace(one.known, points=few, threshold=None))
     assert [text for _, text in task_times.least(short)] == ["more than 2.0 µs"] * 3

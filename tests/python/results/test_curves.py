@@ -29,10 +29,9 @@ def test_a_curve_knows_its_cell_and_where_it_comes_from(tmp_path: Path) -> None:
     assert (found.cores, found.fingerprint, found.folder) == (2, "f00d", tmp_path)
     assert found.machine == MACHINE["cpu"]["model"]  # type: ignore[index]
     assert (found.time, found.disturbed, found.threshold) == (1.7e9, 0.25, 0.5)
-    for one in found.points:
-        value, low, high = one.known
-        assert low < value < high
-        assert value == pytest.approx(one.work / (one.work + 2e-6), rel=0.05)
+    for work, one in found.points.items():
+        assert one.known and (one.low or 1.0) < one.number < (one.high or 0.0)
+        assert one.value == pytest.approx(work / (work + 2e-6), rel=0.05)
 
 
 def test_what_a_search_was_for_is_known_better(tmp_path: Path) -> None:
@@ -51,9 +50,9 @@ def test_the_last_line_of_a_cell_counts(tmp_path: Path) -> None:
 def test_a_correlated_curve_has_wider_intervals(tmp_path: Path) -> None:
     (narrow,) = curves.read(folder(tmp_path, ended()))
     (wide,) = curves.read(folder(tmp_path, ended(inflation=4.0)))
-    for one, other in zip(narrow.points, wide.points, strict=True):
-        (value, low, _), (same, lower, _) = one.known, other.known
-        assert same == value and lower / same == pytest.approx((low / value) ** 2)
+    for one, other in zip(narrow.points.values(), wide.points.values(), strict=True):
+        assert one.value == other.value and one.low and other.low
+        assert other.low / other.number == pytest.approx((one.low / one.number) ** 2)
 
 
 def test_a_size_without_an_interval_is_no_point(tmp_path: Path) -> None:

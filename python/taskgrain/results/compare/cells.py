@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Literal
 
-from taskgrain.estimate.quantities import AT_A_SIZE, LogEstimate, Quantity, log_estimate, shared_size
+from taskgrain.estimate.quantities import AT_A_SIZE, Quantity, log_estimate, shared_size
 from taskgrain.estimate.ratio import Decision, Ratio, decision, ratio
 from taskgrain.estimate.sessions import (
     USUAL,
@@ -264,7 +264,7 @@ class _Pair:
             ]
             return self._of_matched(each, quantity, confidence)
 
-        def known(measurements: Measurements) -> list[LogEstimate]:
+        def known(measurements: Measurements) -> list[Interval]:
             each = [
                 log_estimate(
                     one.samples,
@@ -285,7 +285,7 @@ class _Pair:
         if not all(sides):
             if quantity != "metg" or self.blank.clock is None:
                 return None, between
-            one = [LogEstimate(0.0, 0.0)]
+            one = [Interval(0.0, 0.0, 0.0)]
             wider = ratio_of_sessions(one, one, between, confidence)
             return _bounds(self.contender[0].cell, self.baseline[0].cell, self.blank.clock, wider), between
         if self.far:
@@ -300,7 +300,7 @@ class _Pair:
             if each[0].value is None and quantity == "metg":
                 return _bounds(self.contender[0].cell, self.baseline[0].cell), None
             return (None if each[0].value is None else each[0]), None
-        logs = [LogEstimate.within(one.log()) for one in each if one.value is not None]
+        logs = [one.log() for one in each if one.value is not None]
         between = scatter([logs])
         return (None if between is None else ratio_of_pairs(logs, between, confidence)), between
 

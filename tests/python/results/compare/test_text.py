@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 from compared_cells import LONG, cell, comparison
 
-from taskgrain.estimate.quantities import LogEstimate
 from taskgrain.estimate.ratio import Ratio
 from taskgrain.estimate.sessions import USUAL, filled_up, scatter
 from taskgrain.report.changes import ordered
 from taskgrain.results.compare.cells import Question, Verdict
 from taskgrain.results.compare.text import ratios_beside, remarks, shown, summary
+from taskgrain.words.interval import Interval
 
 
 def test_the_sentences_say_what_came_of_it_and_how_sure_it_is() -> None:
@@ -45,7 +45,7 @@ def test_of_sides_measured_apart_the_clocks_and_the_scatter_are_said() -> None:
     assert "3 % (standard deviation) is usual, and was taken. So the comparison can show" in usual
     assert "changes of 17 % and more" in usual
     assert "rate" not in ratios_beside(comparison(apart), [apart]), "at one clock it is an efficiency"
-    known = filled_up(scatter([[LogEstimate(0.0, 0.01), LogEstimate(0.02, 0.01)]]))
+    known = filled_up(scatter([[Interval(0.0, -0.02, 0.02), Interval(0.02, 0.0, 0.04)]]))
     (said,) = remarks(comparison(replace(cell(), clock=1.01, between=known)))
     assert said.endswith("known with 10 degrees of freedom at least, of which 9 are what is usual.")
 
