@@ -18,6 +18,8 @@ from taskgrain.estimate.student import student_quantile
 
 _USUAL, _WORTH = 0.03, 3
 """The standard deviation that is expected before there are processes, and how many of them it counts for."""
+_ROBUST = 1.1
+"""The robust location of rounds scatters by so much more than their mean (`location`)."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +48,11 @@ def lasting(off: Floats, process: NDArray[np.int64], slope: float = 1.0) -> Last
         return Lasting()
     missing = float(((counts / rounds) ** 2).sum()) - 1.0 / rounds
     freedom = processes - 1
-    found = max(0.0, _between(np.nanmean(off[told], axis=1), group, counts))
-    # What is usual may widen the interval, and never narrows it.
-    variance = max(found, (_WORTH * _USUAL**2 + freedom * found) / (_WORTH + freedom))
-    return Lasting(slope * math.sqrt(variance * missing), _WORTH + freedom)
+    found = _ROBUST**2 * max(0.0, _between(np.nanmean(off[told], axis=1), group, counts))
+    # What is usual may widen the interval, and never narrows it: of more than that, only the processes tell.
+    usual = (_WORTH * _USUAL**2 + freedom * found) / (_WORTH + freedom), _WORTH + freedom
+    variance, freedom = max((found, max(freedom, _WORTH)), usual)
+    return Lasting(slope * math.sqrt(variance * missing), freedom)
 
 
 def _between(values: Floats, group: NDArray[np.int64], counts: NDArray[np.int64]) -> float:
