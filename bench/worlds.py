@@ -62,7 +62,7 @@ def row(name: str, trials: Sequence[Trial]) -> str:
     words = [
         f"{name:20}",
         f"{_share(metg)} {_share(mean)} {_share(lived)} {_share(overhead):>8} {_share(quiet)}",
-        f"{_middle(one.metg.half_width for one in known):6.1%}  {_middle(off):6.1%}",
+        f"{_middle(one.metg.metg.half_width for one in known):6.1%}  {_middle(off):6.1%}",
         f"{_middle(one.rounds for one in found):7.0f} {_middle(each.seconds for each in trials):7.1f}",
         f"{1.0 - len(known) / len(found):4.0%}",
         f"{np.mean([each.same.decided for each in trials]):6.1%}",

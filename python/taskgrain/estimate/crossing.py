@@ -87,8 +87,8 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
     at = crossing_work(table, target)
     if not math.isfinite(at):
         return None
-    at_t, at_e = (one[None, used] for one in table.locations())
-    resampled_t, resampled_e = (one[:, used] for one in table.locations(picks))
+    at_t, at_e = (one[None, used] for one in table.located)
+    resampled_t, resampled_e = (one[:, used] for one in table.resampled(picks))
     alone, resampled_alone = at_t + at_e, resampled_t + resampled_e  # log c
     efficiency = table.log_efficiency[:, used]
     runs_alone = table.log_granularity[:, used] + efficiency
@@ -99,16 +99,16 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
     for window in (*_WINDOWS, None):
         if window:
             bell = np.exp(-0.5 * (distance / window) ** 2)
+            curve, curves = at_e, resampled_e
             near: Floats = np.where(bell < _LEAST_WEIGHT, 0.0, bell) * rounds
+            nears = near
             if np.count_nonzero(near) < _LEAST_SIZES:
                 continue
-            fit = _Line.of(alone, at_e, near * level**2)
-            resampled = _Line.of(resampled_alone, resampled_e, near * level**2)
         else:
             curve, curves = monotone(at_e), monotone(resampled_e)
-            near = _beside(curve, target)
-            fit = _Line.of(alone, curve, near)
-            resampled = _Line.of(resampled_alone, curves, _beside(curves, target))
+            near, nears = _beside(curve, target), _beside(curves, target)
+        fit = _Line.of(alone, curve, near * level**2)
+        resampled = _Line.of(resampled_alone, curves, nears * level**2)
         off = fit.off(runs_alone, efficiency)[:, near[0] > 0.0]
         if window:
             misses = (near * fit.off(alone, at_e) ** 2).sum()
@@ -136,7 +136,7 @@ def crossing(table: Table, picks: NDArray[np.int64], threshold: float) -> Crossi
 
 def crossing_work(table: Table, target: float) -> float:
     """The log work at which the sizes reach a log efficiency; -inf if all do, +inf if none does."""
-    return place_of(target, table.log_work[table.fit], monotone(table.locations()[1][table.fit]))
+    return place_of(target, table.log_work[table.fit], monotone(table.located[1][table.fit]))
 
 
 def _beside(curves: Floats, target: float) -> Floats:

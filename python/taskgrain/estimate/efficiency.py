@@ -50,13 +50,12 @@ def curve(table: Table, resampled: tuple[Floats, Floats], *, alike: bool = False
 
     With `alike`, an interval is wider where neighbouring rounds are alike.
     """
-    points = []
+    points, located = [], table.located
     for k, rounds in enumerate(table.rounds.tolist()):
-        efficiency = float(table.locations()[1][k])
-        inflation = inflated(table.log_efficiency[:, [k]] - efficiency) if alike else 1.0
+        inflation = inflated(table.log_efficiency[:, [k]] - located[1][k]) if alike else 1.0
         g, e = (
             interval(draws[:, k], float(values[k]), rounds, inflation=inflation).exp()
-            for draws, values in zip(resampled, table.locations(), strict=True)
+            for draws, values in zip(resampled, located, strict=True)
         )
         points.append(CurvePoint(int(table.iterations[k]), g, e, int(table.repeats[k])))
     return tuple(points)
@@ -70,7 +69,7 @@ def efficiencies(samples: Sequence[Sample], *, resamples: int = 1000, seed: int 
     """
     table = Table.of(samples)
     picks = picked_rounds(len(table.log_granularity), resamples, np.random.default_rng(seed))
-    found = curve(table, table.locations(picks), alike=True)
+    found = curve(table, table.resampled(picks), alike=True)
     if table.start_share <= MOST_START:
         return found
     return tuple(

@@ -94,11 +94,6 @@ class Metg:
     curve: Curve
     warnings: tuple[Notice, ...]
 
-    @property
-    def half_width(self) -> float:
-        """Half the interval relative to METG; infinite where there is no number or no bound."""
-        return self.metg.half_width
-
     def fields(self) -> dict[str, object]:
         """The same as a dictionary for JSON, in the order of docs/reference/results.md."""
         said = [one.fields() for one in self.warnings]
@@ -140,7 +135,7 @@ def estimate(
         best_rate = max(best_rate, peak)
     rounds = len(table.log_granularity)
     picks = picked_rounds(rounds, resamples, np.random.default_rng(seed))
-    located, resampled = table.locations(), table.locations(picks)
+    resampled = table.resampled(picks)
     points = curve(table, resampled)
     target = math.log(threshold)
     at = crossing_work(table, target)
@@ -150,7 +145,7 @@ def estimate(
     ending: Ending = "budget"
     if table.start_share > MOST_START:
         pass  # of the little that is left beside start and end, nothing is known
-    elif _falls_through(table, located[1], resampled[1], target):
+    elif _falls_through(table, table.located[1], resampled[1], target):
         ending = "several_crossings"
     elif at == math.inf:
         ending, numbers["metg"] = "never_reached", Interval(low=points[-1].granularity.value)
@@ -281,7 +276,7 @@ def _warnings(samples: Sequence[Sample], table: Table, curve: Curve) -> list[Not
 
 def _outlier_warning(samples: Sequence[Sample], table: Table) -> list[Notice]:
     column = np.searchsorted(table.iterations, [s.iterations for s in samples])
-    excess = np.log([s.granularity for s in samples]) - table.locations()[0][column]
+    excess = np.log([s.granularity for s in samples]) - table.located[0][column]
     usual = [float(np.median(np.abs(excess[column == k]))) for k in range(len(table.iterations))]
     far = np.maximum(math.log(_OUTLIER_RATIO), 5.0 * TO_SIGMA * np.array(usual))[column]
     outliers = np.flatnonzero(excess > far).tolist()

@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import median
 
 import numpy as np
@@ -23,7 +24,7 @@ _DIP, _FEW_DIPS = 3.0, 0.125  # robust deviations below its round, and the share
 _JOINS = 3  # rounds with which a size takes part in the fit
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """Samples as a table: one row a round, one column a size, sizes ascending.
 
@@ -88,24 +89,24 @@ class Table:
             numbers, log_work, granularity, efficiency, peak, process, rounds, repeats, lasted, start, share
         )
 
-    def locations(self, picks: NDArray[np.int64] | None = None) -> tuple[Floats, Floats]:
-        """Log granularity and log efficiency of each size: locations over the rounds, [sizes].
+    @cached_property
+    def located(self) -> tuple[Floats, Floats]:
+        """Log granularity and log efficiency of each size: locations over the rounds, [sizes]."""
+        granularity, efficiency = self.log_granularity, self.log_efficiency
+        return location(granularity, spread(granularity)), location(efficiency, spread(efficiency))
 
-        Or over each resample of `picks` [resamples x rounds]: then [resamples x sizes].
-        """
-        known = [location(one, spread(one)) for one in (self.log_granularity, self.log_efficiency)]
-        if picks is None:
-            return known[0], known[1]
-        resampled = [location(one[picks], spread(one)) for one in (self.log_granularity, self.log_efficiency)]
+    def resampled(self, picks: NDArray[np.int64]) -> tuple[Floats, Floats]:
+        """The same over each resample of `picks` [resamples x rounds], [resamples x sizes]."""
         # Each resample has its own start and end of a run, and the rows are without those of all rounds.
         share = self.start.more(picks)[:, None] * np.exp(-self.log_seconds)
         less = np.log1p(-np.minimum(share, 0.9))
-        resampled = [resampled[0] + less, resampled[1] - less]
+        logs = (self.log_granularity, less), (self.log_efficiency, -less)
+        found = [location(one[picks], spread(one)) + more for one, more in logs]
         # A size measured seldom may be missing from a resample altogether; it then says what it says in all.
-        filled = [
-            np.where(np.isnan(some), all_of, some) for some, all_of in zip(resampled, known, strict=True)
-        ]
-        return filled[0], filled[1]
+        granularity, efficiency = (
+            np.where(np.isnan(some), all_of, some) for some, all_of in zip(found, self.located, strict=True)
+        )
+        return granularity, efficiency
 
     def at_one_clock(self) -> Table:
         """The same with the reference for a clock: granularity is what a core of it does in that time, in the

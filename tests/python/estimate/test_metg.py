@@ -57,9 +57,9 @@ def coverage(noise: Noise, rounds: int, seeds: range) -> tuple[float, float, flo
     for seed in seeds:
         found, _ = measured(noise, rounds, seed)
         low, high = found.metg.ends
-        widths.append(found.half_width)
+        widths.append(found.metg.half_width)
         held += found.metg.contains(truth)
-        furthest = max(furthest, max(low - truth, truth - high) / (found.metg.number * found.half_width))
+        furthest = max(furthest, max(low - truth, truth - high) / (found.metg.number * found.metg.half_width))
     return held / len(seeds), float(np.median(widths)), furthest
 
 
@@ -98,7 +98,7 @@ def test_without_noise_a_constant_overhead_is_found_exactly_at_any_spacing(spaci
     found = estimate(samples_of(system, sizes, 8))
     assert found.metg.value == pytest.approx(2.0 * OVERHEAD, rel=1e-9)
     assert found.iterations == pytest.approx(100.0, rel=2e-2)
-    assert found.half_width < 1e-9
+    assert found.metg.half_width < 1e-9
 
 
 @pytest.mark.parametrize("threshold", [0.1, 0.5, 0.9])
@@ -211,7 +211,7 @@ def test_noise_alone_never_makes_several_crossings(overhead: object) -> None:
 
 def test_too_few_rounds_never_give_a_narrow_interval() -> None:
     one, _ = measured(Noise(run=0.1), 1, 0)
-    assert one.metg == Interval(one.metg.number) and one.half_width == math.inf
+    assert one.metg == Interval(one.metg.number) and one.metg.half_width == math.inf
     assert one.warnings[0].code == "one_round"
     for rounds in (2, 3, 4):
         assert coverage(SETTINGS["noisy"], rounds, range(40))[0] >= 0.90
@@ -235,7 +235,7 @@ def test_a_size_added_late_joins_once_it_means_something() -> None:
     assert [p.iterations for p in estimate(base + wrong).curve] == [25, 50, 100, 200, 400]
     grown = base + [s for s in samples_of(system, (100,), 12) if s.round >= 4]
     found = estimate(grown)
-    assert found.metg.value == pytest.approx(2.0 * OVERHEAD, rel=0.05) and found.half_width < 0.1
+    assert found.metg.value == pytest.approx(2.0 * OVERHEAD, rel=0.05) and found.metg.half_width < 0.1
 
 
 def test_the_curve_is_what_was_measured() -> None:

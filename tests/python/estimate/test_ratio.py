@@ -69,7 +69,7 @@ def test_a_drift_that_both_sides_share_cancels() -> None:
     found = ratio(*drifting)
     assert found.value == pytest.approx(1.5, rel=0.05)
     assert width(found) < 3.0 * width(ratio(*quiet))
-    both = [estimate(side).half_width for side in drifting]
+    both = [estimate(side).metg.half_width for side in drifting]
     assert width(found) / 2.0 < 0.5 * math.hypot(*both), "apart, the two METGs would hide it"
 
 

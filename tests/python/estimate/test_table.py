@@ -57,7 +57,7 @@ def test_what_is_measured_seldom_takes_part_once_it_means_something() -> None:
 def test_a_size_that_is_missing_from_a_resample_says_what_it_says_in_all() -> None:
     samples = samples_of(SimulatedSystem(constant(1e-7), Noise(run=0.1)), SIZES, 4)
     table = Table.of([s for s in samples if s.iterations != 400 or s.round == 0])
-    known, drawn = table.locations(), table.locations(np.array([[1, 2, 3, 3], [0, 1, 2, 3]]))
+    known, drawn = table.located, table.resampled(np.array([[1, 2, 3, 3], [0, 1, 2, 3]]))
     for all_of, some in zip(known, drawn, strict=True):
         assert some.shape == (2, 5) and some[0, 4] == all_of[4] == some[1, 4]
 
@@ -68,7 +68,7 @@ def test_a_clock_that_changes_cancels_at_one_clock() -> None:
     for column, size in enumerate(SIZES):
         expected = (1e-7 + size * 1e-9) * PEAK
         assert np.exp(table.log_granularity[:, column]) == pytest.approx([expected] * 6)
-    assert np.exp(table.log_work - table.locations()[0]) == pytest.approx(np.exp(table.locations()[1]))
+    assert np.exp(table.log_work - table.located[0]) == pytest.approx(np.exp(table.located[1]))
 
 
 def test_start_and_end_of_a_run_are_taken_off_and_their_error_is_in_the_resamples() -> None:
@@ -76,7 +76,7 @@ def test_start_and_end_of_a_run_are_taken_off_and_their_error_is_in_the_resample
     system = SimulatedSystem(constant(1e-7), Noise(run=0.02), start_seconds=start)
     table = Table.of(runs_of_both_lengths(system, SIZES, 12))
     assert table.start.seconds == pytest.approx(start, rel=0.05)
-    assert np.exp(table.locations()[1][2]) == pytest.approx(0.5, rel=0.03), "a fifth too low with the start"
+    assert np.exp(table.located[1][2]) == pytest.approx(0.5, rel=0.03), "a fifth too low with the start"
     picks = picked_rounds(12, 400, np.random.default_rng(0))
-    drawn, seconds = table.locations(picks)[0], table.start.more(picks) + table.start.seconds
+    drawn, seconds = table.resampled(picks)[0], table.start.more(picks) + table.start.seconds
     assert np.corrcoef(drawn[:, 2], seconds)[0, 1] < -0.3, "the more the start takes, the less is left"

@@ -112,7 +112,7 @@ class CrossingSearch(Rounds):
         if not self.sizes:  # never reached: only the floor was left to measure
             return self._round >= _FLOOR_ROUNDS
         verdict = self._verdict = self._estimate(self.samples(), s.search_resamples)
-        self._width = verdict.half_width
+        self._width = verdict.metg.half_width
         # Others may go away: the search waits some rounds for runs that they did not disturb.
         rounds = min(map(self._counting, self._deciding(verdict)))
         added = self._added_sizes(verdict) if rounds >= FEWEST_ALONE else []
@@ -129,7 +129,7 @@ class CrossingSearch(Rounds):
         }
         independent = self._round / verdict.inflation >= min(s.min_rounds, FEW_ROUNDS)
         ripe = not added and self._round >= s.min_rounds and enough and independent
-        self._precise = ripe and verdict.half_width <= s.precision
+        self._precise = ripe and self._width <= s.precision
         return ripe and self._decided(verdict)
 
     def _decided(self, verdict: Metg) -> bool:
@@ -142,7 +142,7 @@ class CrossingSearch(Rounds):
 
     def _gains_little(self, verdict: Metg) -> bool:
         """Tells whether more rounds hardly make the interval narrower: it shrinks with their square root."""
-        width = verdict.half_width
+        width = self._width
         lasting = min(math.hypot(verdict.systematic, verdict.lasting), width)
         if not math.isfinite(width) or self._round < _AHEAD:
             return False
@@ -182,7 +182,8 @@ class CrossingSearch(Rounds):
             return self._without_number(found)
         if found.metg.value is None:
             return found
-        narrow = self._precise and found.half_width <= 1.2 * s.precision  # with more resamples, a little off
+        # With more resamples, it is a little off.
+        narrow = self._precise and found.metg.half_width <= 1.2 * s.precision
         said = [] if narrow else self._too_few(out_of_budget)
         if any(map(self._mostly_disturbed, self._deciding(found))):
             narrow, said = False, [*said, notice("crossing_disturbed")]

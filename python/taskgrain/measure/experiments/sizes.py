@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from itertools import count
 
 _BELOW, _ABOVE = 3, 3
 """Sizes of every round below the crossing and above it."""
@@ -32,10 +32,7 @@ def grid_size(place: int) -> int:
 
 def place_below(iterations: float) -> int:
     """The place on the grid of the largest size that is not above so many iterations, at least 0."""
-    place = max(0, math.floor(2.0 * math.log2(max(iterations, 1.0))) - 2)
-    while grid_size(place + 1) <= iterations:
-        place += 1
-    return place
+    return next(place for place in count() if grid_size(place + 1) > iterations)
 
 
 def inner(crossing: float, largest: int) -> tuple[int, ...]:

@@ -118,7 +118,7 @@ def test_a_number_that_rests_on_disturbed_runs_is_not_precise(made: type[Rounds]
     found = search.result(driven(search, change).rates)
     said = "crossing_disturbed" in {one.code for one in found.warnings}
     assert (found.ending, said) == (("precise", False) if every == 2 else ("budget", True))
-    assert found.metg.known and found.half_width < 0.07, "it is narrow"
+    assert found.metg.known and found.metg.half_width < 0.07, "it is narrow"
 
 
 @SEARCHES
