@@ -5,6 +5,7 @@
 
 #include "taskgrain/rt/detail/cxx20.hpp"
 
+#include "taskgrain/rt/combinable.hpp"
 #include "taskgrain/rt/communicator.hpp"
 #include "taskgrain/rt/compiled_graph.hpp"
 #include "taskgrain/rt/cores.hpp"

@@ -3,12 +3,20 @@
 #include <memory>
 #include <utility>
 
+#include "taskgrain/rt/combinable.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
 #include "taskgrain/rt/taskflow.hpp"
 
 namespace taskgrain::rt {
 
 detail::Engine& detail::engine_of(Runtime& runtime) noexcept { return *runtime.engine_; }
+
+std::size_t detail::worker_here(Runtime& runtime) {
+  const Worker* const here = engine_of(runtime).here();
+  if (here == nullptr)
+    throw UsageError("a Combinable has values for the workers of its runtime, and this thread is none");
+  return static_cast<std::size_t>(here->index());
+}
 
 Runtime::Runtime(RuntimeOptions options)
     : engine_(new detail::Engine(std::move(options))), options_(engine_->options()) {}

@@ -21,6 +21,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@
 #include <type_traits>
 #include <typeinfo>
 #include <utility>
+#include <vector>
 
 #include "taskgrain/rt/detail/forks.hpp"
 #include "taskgrain/rt/detail/messages.hpp"
@@ -47,6 +49,13 @@ const char* name_of() noexcept {
   return __PRETTY_FUNCTION__;
 #endif
 }
+/// Elements that lie elsewhere.
+template <typename T>
+inline constexpr bool is_view = std::is_same_v<T, std::string_view>;
+template <typename T>
+inline constexpr bool is_view<view<T>> = true;
+template <typename T, std::size_t n>
+inline constexpr bool is_view<std::span<T, n>> = true;
 /// Functions whose signature says what their arguments are.
 template <typename F>
 concept HasParameters = requires(F function) { std::function(std::move(function)); };
@@ -159,9 +168,9 @@ class Memory {
 /// All ranks make the same active messages in the same order. A message that comes before its function was made waits
 /// for that. If the functions of two ranks do not match, all ranks fail with an error that names both.
 ///
-/// A rank takes messages from its first `wait`, `progress` or `barrier` on, when it has made all that their functions
-/// need. The functions run one at a time on each rank, in the thread of a worker, between tasks: they may fulfill,
-/// send and launch, and not wait. A `send` of a task may run them, too. One that throws fails all ranks, as does a task
+/// A rank takes messages from its first `wait`, `progress` or collective call on, when it has made all that their
+/// functions need. The functions run one at a time on each rank, in the thread of a worker, between tasks: they may
+/// fulfill, send and launch, and not wait. A `send` of a task may run them, too. One that throws fails all ranks, as does a task
 /// that throws, or the end of a rank: every wait then throws RankFailed, and a communicator that has failed stays so.
 class Communicator {
  public:
@@ -213,9 +222,43 @@ class Communicator {
 
   /// Takes what has come: for threads that wait for something else meanwhile. Waits of the runtime do this themselves.
   void progress() { messages_->progress(); }
-  /// Waits until all ranks have called it.
-  /// \throws RankFailed
-  void barrier() { messages_->barrier(); }
+
+  // -- Collective calls, which are MPI's. All ranks make them in the same order, also with respect to `wait`, and each
+  // returns when all ranks have made it. Values are of any type that Serializer knows, but for views. They are
+  // combined in the order of ranks, ((v0 op v1) op v2) …, so `op` may be any function, and the result has the same bits
+  // each time. What `op` throws is thrown where it is called: on all ranks, or on the root. The communicator has not
+  // failed then.
+  // \throws UsageError  a rank makes another call, or of another type or root; there is no such root: on all ranks.
+  //   In a task or the function of a message
+  // \throws RankFailed  a rank waits for everything (Runtime::wait) and another one in such a call; or ends
+
+  void barrier() { messages_->exchange(Gathered(1), "barrier"); }
+  /// \returns the values of all ranks, by rank
+  template <typename T>
+  std::vector<T> all_gather(const T& value) {
+    const Gathered all = exchange("all_gather", &value);
+    std::vector<T> values;
+    for (const auto& bytes : all) values.push_back(value_of<T>(bytes));
+    return values;
+  }
+  /// \param op  op(a, b) of two values, as std::plus<>() or std::ranges::min. It is called on each rank
+  template <typename T, typename Op = std::plus<>>
+  T all_reduce(const T& value, Op op = {}) {
+    return combine<T>(exchange("all_reduce", &value), op);
+  }
+  /// \returns the values combined, on rank `root`; elsewhere nothing
+  template <typename T, typename Op = std::plus<>>
+  std::optional<T> reduce(const T& value, Op op = {}, int root = 0) {
+    const Gathered all = exchange("reduce", &value, &root);
+    if (rank() != root) return std::nullopt;
+    return combine<T>(all, op);
+  }
+  /// Gives all ranks the value of `root`.
+  template <typename T>
+  void broadcast(T& value, int root = 0) {
+    const Gathered all = exchange("broadcast", rank() == root ? &value : nullptr, &root);
+    if (rank() != root) value = value_of<T>(all[static_cast<std::size_t>(root)]);
+  }
 
   // -- for the faces
   detail::Messages& messages() noexcept { return *messages_; }
@@ -224,6 +267,29 @@ class Communicator {
   explicit Communicator(std::unique_ptr<detail::Messages> messages);
 
  private:
+  using Gathered = detail::Messages::Gathered;
+
+  template <typename T>
+  Gathered exchange(const char* call, const T* value, const int* root = nullptr) {
+    static_assert(!detail::is_view<T>, "the result would be a view of what is gone: give a std::vector, or a string");
+    Writer bytes;
+    if (value != nullptr) Serializer<T>::write(*value, bytes);
+    return exchange(call, detail::name_of<T>(), root, bytes.bytes());
+  }
+  /// \returns what each rank has given, which may be nothing where only the root needs it
+  Gathered exchange(const char* call, const char* type, const int* root, std::span<const std::byte> bytes);
+  template <typename T>
+  static T value_of(const std::vector<std::byte>& bytes) {
+    Reader from(bytes);
+    return Serializer<T>::read(from);
+  }
+  template <typename T, typename Op>
+  static T combine(const Gathered& all, Op& op) {
+    T result = value_of<T>(all.front());
+    for (std::size_t rank = 1; rank < all.size(); ++rank) result = op(std::move(result), value_of<T>(all[rank]));
+    return result;
+  }
+
   template <typename... Params>
   auto make(std::function<void(Params...)> function, std::string name) {
     const auto run = [function = std::move(function)](int, Reader& from) {

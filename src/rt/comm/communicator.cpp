@@ -102,6 +102,20 @@ Communicator::Communicator(std::unique_ptr<detail::Messages> messages) : message
   detail::count_forks();
 }
 
+Communicator::Gathered Communicator::exchange(const char* call, const char* type, const int* root,
+                                              std::span<const std::byte> bytes) {
+  std::string named = call;
+  if (root != nullptr) named += " with root " + std::to_string(*root);
+  const bool exists = root == nullptr || (*root >= 0 && *root < ranks());
+  const bool to_root = named.starts_with("reduce");
+  Gathered to_each(to_root ? static_cast<std::size_t>(ranks()) : 1);
+  if (exists) to_each[to_root ? static_cast<std::size_t>(*root) : 0].assign(bytes.begin(), bytes.end());
+  Gathered all = messages_->exchange(to_each, named + " of " + type);
+  // Not before, so that all ranks learn of it.
+  if (!exists) throw UsageError(named + ", allowed are 0 to " + std::to_string(ranks() - 1));
+  return all;
+}
+
 Communicator::~Communicator() {
   const bool in_a_task = detail::Worker::current() != nullptr;  // as when it calls `exit`
   if (forks_ != detail::forks.load() || (in_a_task && messages_->in_use())) detail::leave_alive(std::move(messages_));

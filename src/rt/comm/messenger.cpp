@@ -72,7 +72,7 @@ Messenger::~Messenger() {
     if (failed()) notify_failure();  // it does not leave of its own will
     for (int other = 0; other < ranks() && !failed(); ++other) {
       if (other == rank()) continue;
-      const Left left{ended_.load(), exchanges_, transport_->repeated_counts(other)};
+      const Left left{ended_.load(), exchanges_.load(), transport_->repeated_counts(other)};
       send_own(other, leaving, std::as_bytes(std::span(&left, 1)));
     }
     const PollGuard guard(*this, PollGuard::Wait::yes);
@@ -84,11 +84,24 @@ Messenger::~Messenger() {
 
 // -- kinds
 
-std::string Messenger::text(const MessageKind& kind) {
+namespace {
+
+std::string demangled(const std::string& name) {
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> readable(
-      abi::__cxa_demangle(kind.signature.c_str(), nullptr, nullptr, &status), std::free);
-  return kind.name + " " + std::to_string(kind.number) + " " + (status == 0 ? readable.get() : kind.signature.c_str());
+  const std::unique_ptr<char, void (*)(void*)> readable(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                        std::free);
+  return status == 0 ? readable.get() : name;
+}
+
+}  // namespace
+
+std::string Messenger::text(const MessageKind& kind) {
+  return kind.name + " " + std::to_string(kind.number) + " " + demangled(kind.signature);
+}
+
+std::string Messenger::readable(const std::string& call) {
+  const std::size_t of = call.find(" of ");
+  return of == std::string::npos ? call : call.substr(0, of + 4) + demangled(call.substr(of + 4));
 }
 
 const MessageKind& Messenger::add(MessageKind kind) {
@@ -403,9 +416,18 @@ void Messenger::take_own(int from, std::uint32_t kind, std::span<const std::byte
       return notify_main_worker();  // it may be alone now
     }
     case together: {
-      std::uint64_t number = 0;
-      read(number);
-      together_[number][from].assign(bytes.begin(), bytes.end());
+      ExchangeHead head{};
+      read(head);
+      Part part{words().substr(0, head.call), {bytes.begin() + static_cast<std::ptrdiff_t>(head.call), bytes.end()}};
+      bool waits = false;
+      {
+        const std::lock_guard lock(termination_mutex_);
+        waits = head.number >= exchanges_.load() && begun_.load() != ended_.load();
+        ahead_ = {from, head, part.call};
+        if (waits) control_received_.fetch_add(1, std::memory_order_release);  // so that it looks again: check_ahead
+      }
+      together_[head.number][from] = std::move(part);
+      if (waits) notify_main_worker();
       return;
     }
     default:

@@ -65,8 +65,7 @@ class Messenger final : public Messages, private Transport::Receiver {
   }
   bool in_use() const noexcept override { return engine_.load() != nullptr; }
   void progress() override;
-  void barrier() override { exchange(Gathered(static_cast<std::size_t>(ranks()))); }
-  Gathered exchange(const Gathered& to_each) override;
+  Gathered exchange(const Gathered& to_each, std::string_view call) override;
   int repeated_numbers(int count) override { return transport_ == nullptr ? 0 : transport_->repeated_numbers(count); }
   std::unique_ptr<RepeatedMessage> repeated(RepeatedMessage::Plan plan) override {
     return transport_->repeated(std::move(plan));
@@ -142,6 +141,17 @@ class Messenger final : public Messages, private Transport::Receiver {
     std::uint64_t waits, exchanges;
     RepeatedCounts repeated;  // between it and this rank
   };
+  /// What a part of an exchange begins with. After it come the call, and then the bytes.
+  struct ExchangeHead {
+    std::uint64_t number;
+    std::uint64_t waits;  ///< that the sender had begun
+    std::uint64_t call;   ///< characters
+  };
+  struct Part {
+    std::string call;
+    std::vector<std::byte> bytes;
+  };
+  using Parts = std::map<int, Part>;  // by rank
   /// While it lives, the calling thread polls and no other does.
   class PollGuard;
 
@@ -169,6 +179,7 @@ class Messenger final : public Messages, private Transport::Receiver {
   void check_declared(std::uint32_t number);
   void note_unknown(const Early& early) noexcept;
   static std::string text(const MessageKind& kind);
+  static std::string readable(const std::string& call);
   void declare_to(int rank, const DeclaredKind& kind);
   void send_own(int to, Own kind, std::span<const std::byte> what, std::string_view text = {});
   bool polls_here() const noexcept {
@@ -200,7 +211,8 @@ class Messenger final : public Messages, private Transport::Receiver {
   void notify_failure_to(int other) noexcept;
   void check_left() noexcept;
   /// Fails if a rank has left before it has taken part in an exchange.
-  void check_left(std::uint64_t exchange, const std::map<int, std::vector<std::byte>>& parts) noexcept;
+  void check_left(std::uint64_t exchange, std::string_view call, const Parts& parts) noexcept;
+  bool check_ahead() noexcept;
   /// Polls until `done()`, at longer and longer intervals. \throws RankFailed
   template <typename Done>
   void wait_here(const Done& done);
@@ -233,7 +245,7 @@ class Messenger final : public Messages, private Transport::Receiver {
   std::deque<DeclaredKind> kinds_;                                // where they are stays
   std::map<std::uint32_t, std::map<int, std::string>> declared_;  // texts of kinds, by number and rank
   std::deque<Early> early_;
-  std::map<std::uint64_t, std::map<int, std::vector<std::byte>>> together_;  // parts of exchanges
+  std::map<std::uint64_t, Parts> together_;  // of exchanges
   std::atomic<bool> early_ready_{false};
 
   std::mutex termination_mutex_;  // protects the members below
@@ -241,13 +253,19 @@ class Messenger final : public Messages, private Transport::Receiver {
   std::vector<std::optional<Left>> left_;           // by rank
   std::atomic<int> number_left_{0};                 // of ranks
   std::atomic<std::uint64_t> control_received_{0};  // messages of TerminationDetection; also read without the mutex
+  struct Ahead {
+    int from;
+    ExchangeHead head;
+    std::string call;
+  };
+  std::optional<Ahead> ahead_;                      // the last that came before this rank's part of an exchange
   bool stuck_ = false;                              // written before done_
   std::atomic<bool> done_{false};                   // the wait
   std::atomic<std::uint64_t> begun_{0}, ended_{0};  // waits; also read without the mutex
   // So many waits have returned. Written by worker 0: returned_ ≤ ended_
   std::atomic<std::uint64_t> returned_{0};
 
-  std::uint64_t exchanges_ = 0;  // by the thread that exchanges
+  std::atomic<std::uint64_t> exchanges_{0};  // begun; written by the thread that exchanges
 
   std::mutex self_mutex_;  // protects the two below
   std::vector<std::vector<std::byte>> to_self_;

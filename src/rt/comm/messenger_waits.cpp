@@ -84,7 +84,7 @@ void Messenger::idle(const Counts& counts, bool stuck) noexcept {
     const std::lock_guard lock(termination_mutex_);
     if (done_.load(std::memory_order_relaxed)) return;
     // The moment at which this rank was idle must come after what it has heard.
-    if (counts.control_received != control_received_.load(std::memory_order_relaxed)) return;
+    if (counts.control_received != control_received_.load(std::memory_order_relaxed) || check_ahead()) return;
     termination_.idle(counts.queued, counts.processed, stuck, sends_termination());
     note_end();
   } catch (const std::exception& error) {
@@ -100,12 +100,25 @@ void Messenger::check_left() noexcept {
       set_failed(other, "it has ended its communicator, while this rank waits for all");
 }
 
-void Messenger::check_left(std::uint64_t exchange, const std::map<int, std::vector<std::byte>>& parts) noexcept {
+/// Nothing is left to do here, so this rank waits for all to wait; and another one, which does not, waits for it in a
+/// call that all make. \returns whether that is so. \pre termination_mutex_ is held
+bool Messenger::check_ahead() noexcept {
+  if (!ahead_ || ahead_->head.number < exchanges_.load() || ahead_->head.waits >= begun_.load()) return false;
+  fail(
+      ("rank " + std::to_string(ahead_->from) + " calls " + readable(ahead_->call) +
+       ", and this rank Runtime::wait: all ranks make these calls in the same order. If another thread of this rank is "
+       "to make the call, it needs a Runtime::hold")
+          .c_str());
+  return true;
+}
+
+void Messenger::check_left(std::uint64_t exchange, std::string_view call, const Parts& parts) noexcept {
   const std::lock_guard lock(termination_mutex_);
   for (int other = 0; other < ranks(); ++other)
     if (const auto& left = left_[static_cast<std::size_t>(other)];
         left && left->exchanges <= exchange && parts.count(other) == 0)
-      set_failed(other, "it has ended its communicator, while this rank waits for it at a barrier");
+      set_failed(other,
+                 "it has ended its communicator, while this rank waits for it in " + readable(std::string(call)));
 }
 
 template <typename Done>
@@ -142,32 +155,45 @@ void Messenger::check_may_poll() const {
         "initialise MPI with MPI_THREAD_MULTIPLE");
 }
 
-Messages::Gathered Messenger::exchange(const Gathered& to_each) {
+Messages::Gathered Messenger::exchange(const Gathered& to_each, std::string_view call) {
   if (here() != nullptr || polls_here())
     throw UsageError("a task, or the function of a message, cannot wait for all ranks");
   if (failed()) raise();
   open();
   check_may_poll();
-  const std::uint64_t number = exchanges_++;
+  const auto bytes_to = [&](int other) -> const auto& {
+    return to_each[to_each.size() == 1 ? 0 : static_cast<std::size_t>(other)];
+  };
+  const std::uint64_t number = exchanges_.fetch_add(1);
+  const ExchangeHead head{number, begun_.load(), call.size()};
+  Writer beginning;
+  beginning.write(&head, sizeof head);
+  beginning.write(call.data(), call.size());
   for (int other = 0; other < ranks(); ++other) {
-    const auto& bytes = to_each[static_cast<std::size_t>(other)];
+    const auto& bytes = bytes_to(other);
     if (other != rank())
-      send_own(other, together, std::as_bytes(std::span(&number, 1)),
-               {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      send_own(other, together, beginning.bytes(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
   Gathered gathered(static_cast<std::size_t>(ranks()));
-  gathered[static_cast<std::size_t>(rank())] = to_each[static_cast<std::size_t>(rank())];
+  gathered[static_cast<std::size_t>(rank())] = bytes_to(rank());
+  std::string unlike;
   wait_here([&] {
     const PollGuard guard(*this, PollGuard::Wait::no);
     if (!guard) return false;
     const auto found = together_.try_emplace(number).first;
-    check_left(number, found->second);
+    check_left(number, call, found->second);
     if (found->second.size() + 1 < static_cast<std::size_t>(ranks())) return false;
-    for (auto& [from, bytes] : found->second) gathered[static_cast<std::size_t>(from)] = std::move(bytes);
+    for (auto& [from, part] : found->second) {
+      if (part.call != call) unlike = "rank " + std::to_string(from) + " calls " + readable(part.call);
+      gathered[static_cast<std::size_t>(from)] = std::move(part.bytes);
+    }
     together_.erase(found);
     return true;
   });
   send_all();
+  if (!unlike.empty())
+    throw UsageError(unlike + " where this rank calls " + readable(std::string(call)) +
+                     "; all ranks make the same calls in the same order");
   return gathered;
 }
 

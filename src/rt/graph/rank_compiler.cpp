@@ -27,8 +27,7 @@ struct Sent {
 /// \throws AgreedError on all ranks, if any has something to say
 void agree(Messages& ranks, const std::string& wrong) {
   const auto* const bytes = reinterpret_cast<const std::byte*>(wrong.data());
-  const auto all =
-      ranks.exchange(Messages::Gathered(static_cast<std::size_t>(ranks.ranks()), Bytes(bytes, bytes + wrong.size())));
+  const auto all = ranks.exchange({Bytes(bytes, bytes + wrong.size())}, "CompiledGraph");
   for (const Bytes& one : all)
     if (!one.empty()) throw AgreedError(std::string(reinterpret_cast<const char*>(one.data()), one.size()));
 }
@@ -73,7 +72,7 @@ void match_ranks(const Compiler& graph) {
   Messages::Gathered sends(static_cast<std::size_t>(ranks.ranks()));
   for (const auto& send : graph.all_sends())
     if (exists(send.rank)) append(sends[static_cast<std::size_t>(send.rank)], Sent{send.tag, send.from.size()});
-  const auto sent = ranks.exchange(sends);
+  const auto sent = ranks.exchange(sends, "CompiledGraph");
 
   std::map<std::pair<int, std::uint64_t>, std::pair<std::uint64_t, bool>> expected;  // bytes, and whether it is sent
   const auto edge = [&](int rank, std::uint64_t tag) {
@@ -121,7 +120,7 @@ bool LevelsOfRanks::exchange(const std::vector<std::uint32_t>& levelled, std::si
   bool any = false;
   for (Bytes& bytes : sent) any = any || bytes.size() > sizeof(Level);
   for (Bytes& bytes : sent) append(bytes, Level{any ? 1U : 0U, 0});  // the last one: whether this rank tells anything
-  const auto received = ranks.exchange(sent);
+  const auto received = ranks.exchange(sent, "CompiledGraph");
   bool any_left = false;
   any = false;
   received_.clear();

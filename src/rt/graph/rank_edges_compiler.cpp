@@ -35,7 +35,7 @@ RankEdges::RankEdges(Messages& ranks, const Compiler& graph, const InOrderProgra
       sender_(ranks, *endpoint_, programs), receiver_(ranks, *endpoint_, graph, programs),
       launches_(ranks, *endpoint_, sender_, receiver_) {
   launches_.set_neighbours();
-  const auto groups = ranks.exchange(sender_.describe_groups(graph, programs));
+  const auto groups = ranks.exchange(sender_.describe_groups(graph, programs), "CompiledGraph");
   int tags = 0;  // of repeated messages: the credits', and then those of groups
   if (ranks.shared_memory() == nullptr) {
     std::uint64_t most = 0;
@@ -43,8 +43,8 @@ RankEdges::RankEdges(Messages& ranks, const Compiler& graph, const InOrderProgra
     tags = ranks.repeated_numbers(1 + static_cast<int>(most));
   }
   endpoint_->open(*this);
-  sender_.attach(ranks.exchange(receiver_.make_windows(graph, programs, groups, tags)), tags);
-  ranks.exchange(Messages::Gathered(static_cast<std::size_t>(ranks.ranks())));  // nobody launches before all are ready
+  sender_.attach(ranks.exchange(receiver_.make_windows(graph, programs, groups, tags), "CompiledGraph"), tags);
+  ranks.exchange(Messages::Gathered(1), "CompiledGraph");  // nobody launches before all are ready
 }
 
 EdgeSender::EdgeSender(Messages& ranks, EdgeEndpoint& endpoint, const InOrderPrograms& programs)

@@ -9,6 +9,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "taskgrain/rt/detail/progress_engine.hpp"
@@ -115,10 +116,13 @@ class Messages : public ProgressEngine {
   /// Whether an engine has joined and has not left.
   virtual bool in_use() const noexcept = 0;
   virtual void progress() = 0;
-  virtual void barrier() = 0;
-  /// By all ranks: gives bytes to each rank. \returns what each rank has given to this one
+  /// By all ranks: gives bytes to each rank.
+  /// \param to_each  by rank; or one, for all
+  /// \param call     what the user has called, and perhaps " of " and the name of a type: the same on all ranks
+  /// \returns what each rank has given to this one
+  /// \throws UsageError  on all ranks: two of them have made different calls
   using Gathered = std::vector<std::vector<std::byte>>;
-  virtual Gathered exchange(const Gathered& to_each) = 0;
+  virtual Gathered exchange(const Gathered& to_each, std::string_view call) = 0;
 
   /// Takes new numbers for repeated messages. All ranks call it in the same order with the same count.
   /// \returns the first of `count` numbers \throws std::runtime_error on all ranks if they are used up

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "rt/comm/collectives.hpp"
 #include "rt/comm/flood.hpp"
 #include "taskgrain/rt/error.hpp"
 #include "taskgrain/rt/mpi.hpp"
@@ -92,6 +93,14 @@ TEST(MpiCommunicators, MayFloodEachOther) {
       MpiCommunicator comm(MPI_COMM_WORLD, {.transport = transport, .queue_bytes = 1});
       flood_each_other(comm, workers);
     }
+}
+
+TEST(MpiCommunicators, MakeCollectiveCalls) {
+  for (const char* const transport : {"mpi", "shared"}) {
+    MpiCommunicator comm(MPI_COMM_WORLD, {.transport = transport});
+    check_collectives(comm, 30);
+    for (const int workers : {1, 2}) check_collector(comm, workers);
+  }
 }
 
 TEST(MpiCommunicators, MayBeSeveralAtATimeAndOneAfterAnother) {

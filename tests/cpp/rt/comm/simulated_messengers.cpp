@@ -572,7 +572,7 @@ void World::exchange(Rank& me) {
   block(me, State::between, [this, &me, ranks, part] {
     detail::Messages::Gathered to_each;
     for (int to = 0; to < ranks; ++to) to_each.push_back(part(me.number, to));
-    const auto gathered = me.messenger->exchange(to_each);
+    const auto gathered = me.messenger->exchange(to_each, "barrier");
     for (int from = 0; from < ranks; ++from)
       if (gathered[static_cast<std::size_t>(from)] != part(from, me.number)) violated("an exchange gives other bytes");
     if (met_[static_cast<std::size_t>(me.at)] != ranks) violated("an exchange ends that not all ranks have begun");
