@@ -14,7 +14,7 @@
 ///   - (k·f, i) comes after (k·f - f, j) for each j that reads i in any step              (k ≥ 1).
 /// What (t, i) writes over is read at step t-d+1 ≤ k·f - f, so its readers end before those (k·f - f, j), which end
 /// before (k·f, i), which ends before (t, i). This holds where a point that exists in a step exists in all that
-/// follow.
+/// follow. Those (k·f - f, j) that come before (k·f, i) by the dependences of the steps between are left out.
 
 #include <algorithm>
 #include <bit>
@@ -70,6 +70,7 @@ class TaskTable {
     const auto readers = far_ > 0 ? all_readers(graph) : Points2d();
     for (const std::int64_t step : classes_.representatives()) {
       const Memory& row = memory_.emplace_back(compile(step, readers));
+      if (!row.far_before.memory.empty()) far_mask_ = far_ - 1;
       rows_.push_back({row.tasks.data(), row.after.of.data(), row.far_after.of.data(), row.after_by_core.of.data(),
                        row.far_after_by_core.of.data()});
     }
@@ -115,7 +116,7 @@ class TaskTable {
       __builtin_prefetch(output);
       for (const Part& part : parts) body(part.core, step + 1, part.points);
     }
-    if ((step & (far_ - 1)) == 0 && step + far_ < graph_->steps())
+    if ((step & far_mask_) == 0 && step + far_ < graph_->steps())
       for (const Part& part : rows_[classes_[step + far_]].far_after_by_core[at].parts)
         body(part.core, step + far_, part.points);
   }
@@ -227,6 +228,7 @@ class TaskTable {
       }
       inputs_end.push_back(inputs.size());
     }
+    leave_out_implied(step, before, far_before);
     Lists after = Lists::inverse(before), far_after = Lists::inverse(far_before);
     const auto output = [&](std::int64_t point) { return outputs_.at(step - 1, point); };
     Parts by_core(after, owners_, output), far_by_core(far_after, owners_, output);
@@ -239,6 +241,34 @@ class TaskTable {
                               memory.before.of[point],
                               memory.far_before.of[point]});
     return memory;
+  }
+
+  /// Leaves out those far before a task that come before it by the dependences of the steps between, too.
+  void leave_out_implied(std::int64_t step, const Points2d& before, Points2d& far_before) const {
+    constexpr std::size_t most_work = std::size_t{1} << 24;
+    if (far_ == 0 || step < far_ || step % far_ != 0) return;
+    // Else the steps between may differ from one step of this class to another.
+    if (!graph_->uniform() && (graph_->dependence_sets() > 1 || graph_->points(step - far_) != graph_->points(step)))
+      return;
+    const std::size_t width = before.size(), words = (width + 63) / 64;
+    std::size_t edges = 0;
+    for (const auto& list : before) edges += list.size();
+    if (edges * words > most_work / static_cast<std::size_t>(far_)) return;
+    // For each point of a step, those of step - far_ that come before it, as bits.
+    std::vector<std::vector<std::uint64_t>> earlier(width, std::vector<std::uint64_t>(words)), next;
+    for (std::size_t point = 0; point < width; ++point) earlier[point][point / 64] |= std::uint64_t{1} << point % 64;
+    for (std::int64_t at = step - far_ + 1; at <= step; ++at) {
+      next.assign(width, std::vector<std::uint64_t>(words));
+      for (std::size_t point = 0; point < width; ++point)
+        for (const std::int64_t other : at == step ? before[point] : memory_[classes_[at]].before.of[point])
+          for (std::size_t word = 0; word < words; ++word)
+            next[point][word] |= earlier[static_cast<std::size_t>(other)][word];
+      std::swap(earlier, next);
+    }
+    for (std::size_t point = 0; point < width; ++point)
+      std::erase_if(far_before[point], [&](std::int64_t other) {
+        return (earlier[point][static_cast<std::size_t>(other) / 64] >> other % 64 & 1) != 0;
+      });
   }
 
   void points_before(std::int64_t step, std::int64_t point, std::vector<std::int64_t>& before) const {
@@ -313,6 +343,7 @@ class TaskTable {
 
   const Graph* graph_;
   std::int64_t far_;
+  std::int64_t far_mask_ = -1;  // far_ - 1 if anything is far
   StepClasses classes_;
   std::size_t depth_;
   Outputs outputs_;

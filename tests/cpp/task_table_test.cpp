@@ -158,6 +158,17 @@ TEST(TaskTable, KeepsMoreStepsWhileOutputsAreSmall) {
   EXPECT_EQ(far("dom", 16, 2), 0) << "points that are missing later";
 }
 
+TEST(TaskTable, LeavesOutWhatTheStepsBetweenImply) {
+  const auto far_before = [](std::string pattern, std::int64_t step, std::int64_t point) {
+    const TaskTable table(Graph({.pattern = std::move(pattern), .steps = 40, .width = 16}), 2);
+    EXPECT_EQ(table.far(), 8);
+    return table(step, point).far_before.size();
+  };
+  EXPECT_EQ(far_before("stencil_1d", 16, 5), 0U);
+  EXPECT_EQ(far_before("all_to_all", 16, 5), 0U);
+  EXPECT_EQ(far_before("tree", 16, 5), 2U) << "a task comes before those that read it, and these never before it";
+}
+
 TEST(Outputs, OfTwoCoresLieApart) {
   for (const std::int64_t width : {1, 2, 3, 7, 16})
     for (const std::int64_t cores : {1, 2, 3, 5}) {
