@@ -18,9 +18,9 @@ namespace taskgrain::rt::detail {
 namespace {
 
 /// FNV-1a: the same on all ranks, whatever compiled them.
-std::uint64_t hash_of(std::string_view text) noexcept {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x100000001b3u;
+std::uint32_t hash_of(std::string_view text) noexcept {
+  std::uint32_t hash = 0x811c9dc5u;
+  for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x01000193u;
   return hash;
 }
 
@@ -35,8 +35,10 @@ Reader arguments_of(std::span<const std::byte> packet) {
 
 Messenger::Messenger(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
                      std::shared_ptr<void> kept)
-    : kept_(std::move(kept)), transport_(std::move(transport)), has_progress_thread_(options.progress_thread),
-      most_queued_(std::max<std::size_t>(1, options.queue_bytes)),
+    : kept_(std::move(kept)), transport_(std::move(transport)), rank_(transport_ == nullptr ? 0 : transport_->rank()),
+      ranks_(transport_ == nullptr ? 1 : transport_->ranks()),
+      shared_memory_(transport_ == nullptr ? nullptr : transport_->shared_memory()),
+      has_progress_thread_(options.progress_thread), most_queued_(std::max<std::size_t>(1, options.queue_bytes)),
       queued_(new std::atomic<std::size_t>[static_cast<std::size_t>(ranks())]()), termination_(rank(), ranks()),
       left_(static_cast<std::size_t>(ranks())) {
   try {

@@ -54,15 +54,13 @@ class Messenger final : public Messages, private Transport::Receiver {
   }
 
   // -- Messages
-  int rank() const noexcept override { return transport_ == nullptr ? 0 : transport_->rank(); }
-  int ranks() const noexcept override { return transport_ == nullptr ? 1 : transport_->ranks(); }
+  int rank() const noexcept override { return rank_; }
+  int ranks() const noexcept override { return ranks_; }
   const char* transport_name() const noexcept override { return transport_ == nullptr ? "alone" : transport_->name(); }
   const MessageKind& add(MessageKind kind) override;
   void send(int rank, const MessageKind& kind, Writer& message) override;
   void send_large(int rank, const MessageKind& kind, Writer& head, std::span<const std::byte> body) override;
-  SharedMemory* shared_memory() noexcept override {
-    return transport_ == nullptr ? nullptr : transport_->shared_memory();
-  }
+  SharedMemory* shared_memory() noexcept override { return shared_memory_; }
   bool in_use() const noexcept override { return engine_.load() != nullptr; }
   void progress() override;
   Gathered exchange(const Gathered& to_each, std::string_view call) override;
@@ -226,6 +224,8 @@ class Messenger final : public Messages, private Transport::Receiver {
 
   const std::shared_ptr<void> kept_;
   const std::unique_ptr<Transport> transport_;
+  const int rank_, ranks_;
+  SharedMemory* const shared_memory_;  // null if there is none
   const bool has_progress_thread_;
   const std::size_t most_queued_;                             // bytes to a rank
   const std::unique_ptr<std::atomic<std::size_t>[]> queued_;  // by rank; also by the transport

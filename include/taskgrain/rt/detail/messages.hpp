@@ -60,11 +60,12 @@ struct RepeatedCounts {
   std::uint64_t expected = 0, come = 0;  ///< and that it receives
 };
 
-/// What a packet begins with: the number of its kind. 16 bytes, so that what follows is aligned.
-struct alignas(16) PacketHead {
+/// What a packet begins with: the number of its kind. 12 bytes, so that a graph, a task of two numbers and 16 bytes of
+/// output fit one cache line of a RecordRing.
+struct PacketHead {
   std::uint32_t kind;
   std::uint32_t waits = 0;  ///< waits for everything that the sender had behind it, modulo 2^32
-  std::uint64_t check = 0;  ///< MessageKind::check of the sender
+  std::uint32_t check = 0;  ///< MessageKind::check of the sender
 };
 
 /// A kind of messages. Small ones have `run`, large ones the other three.
@@ -74,7 +75,7 @@ struct MessageKind {
   std::function<std::byte*(Reader& arguments, std::size_t bytes)> place;
   std::function<void(Reader& arguments)> process, reusable;
   std::uint32_t number = 0;  ///< among those of the communicator
-  std::uint64_t check = 0;   ///< a hash of the name and the signature, which is the same on all ranks
+  std::uint32_t check = 0;   ///< a hash of the name and the signature, which is the same on all ranks
   bool may_wait = false;     ///< `send` may wait and run functions of messages (CommunicatorOptions::queue_bytes)
 
   /// Writes what comes before the arguments.

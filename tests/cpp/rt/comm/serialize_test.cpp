@@ -6,12 +6,15 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "comm/record_ring.hpp"
+#include "taskgrain/rt/detail/messages.hpp"
 #include "taskgrain/rt/error.hpp"
 
 namespace mine {
@@ -159,6 +162,20 @@ TEST(Reader, RefusesWhatIsNotThere) {
   reader.read(&found, sizeof found);
   EXPECT_EQ(found, number);
   EXPECT_THROW(reader.align(16), UsageError);
+}
+
+TEST(Writer, PutsATaskAndASmallOutputIntoOneCacheLine) {
+  Writer message;
+  detail::MessageKind{}.begin(message);
+  Serializer<std::uint32_t>::write(0, message);
+  Serializer<std::array<std::uint32_t, 2>>::write({}, message);
+  std::array<std::byte, 16> output{};
+  Serializer<view<std::byte>>::write(output, message);
+  std::array<std::uint64_t, 1024> memory alignas(detail::apart){};
+  detail::RecordRing ring(std::as_writable_bytes(std::span(memory)));
+  ASSERT_TRUE(ring.push(0, message.bytes()));
+  ring.take([](std::uint64_t, std::span<const std::byte>) {});
+  EXPECT_EQ(*std::as_const(memory).data(), 1U) << "lines, as the receiver tells the sender";
 }
 
 TEST(Writer, GrowsAndKeepsWhatItHas) {
