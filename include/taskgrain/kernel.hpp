@@ -94,8 +94,9 @@ class Scratch {
 /// A kernel that is ready to run: specification checked, instruction set chosen.
 class Kernel {
  public:
+  /// \param output_bytes  what the task writes besides, for which a simulation gives time
   /// \throws InvalidSpec, Unsupported (no BLAS in this build, instruction set missing)
-  Kernel(const KernelSpec& spec, Isa isa, std::uint64_t seed = 0);
+  Kernel(const KernelSpec& spec, Isa isa, std::uint64_t seed = 0, std::size_t output_bytes = 0);
 
   /// Runs it for one task and returns the iterations that ran.
   std::int64_t operator()(const TaskId& task, Scratch& scratch) const {
@@ -135,6 +136,7 @@ class Kernel {
   KernelSpec spec_;
   const KernelEntry* entry_;
   std::uint64_t seed_;
+  std::size_t output_bytes_;
   double flops_per_iteration_ = 0;
   double bytes_per_iteration_ = 0;
 };

@@ -7,6 +7,7 @@
 #include "taskgrain/error.hpp"
 #include "taskgrain/fields.hpp"
 #include "taskgrain/kernel_entry.hpp"
+#include "taskgrain/simulation.hpp"
 
 namespace taskgrain {
 namespace {
@@ -35,19 +36,23 @@ std::string_view name(WorkUnit unit) noexcept {
   return units[static_cast<std::size_t>(unit)];
 }
 
-Kernel::Kernel(const KernelSpec& spec, Isa isa, std::uint64_t seed)
-    : entry_(&kernel_from_name(spec.name)), seed_(seed) {
+Kernel::Kernel(const KernelSpec& spec, Isa isa, std::uint64_t seed, std::size_t output_bytes)
+    : entry_(&kernel_from_name(spec.name)), seed_(seed), output_bytes_(output_bytes) {
   spec_ = with_defaults(spec, *entry_);
   compute_bound(isa);  // throws if it is not there, whatever the kernel
   loop_ = entry_->loop == nullptr ? nullptr : entry_->loop(isa);
   check(spec_, *entry_);
-  form_ = entry_->does_nothing()                                     ? Form::nothing
+  form_ = simulation != nullptr                                      ? Form::task
+          : entry_->does_nothing()                                   ? Form::nothing
           : entry_->loop != nullptr && entry_->iterations == nullptr ? Form::loop
                                                                      : Form::task;
-  if (entry_->work == nullptr) return;
-  const auto [flops, bytes] = entry_->work(spec_);
-  flops_per_iteration_ = flops;
-  bytes_per_iteration_ = bytes;
+  if (entry_->work != nullptr) {
+    const auto [flops, bytes] = entry_->work(spec_);
+    flops_per_iteration_ = flops;
+    bytes_per_iteration_ = bytes;
+  }
+  if (simulation != nullptr && !entry_->does_nothing() && work_unit() != WorkUnit::flop)
+    throw Unsupported("kernel " + spec.name + ": a simulation knows how long FLOPs take, and no other work");
 }
 
 WorkUnit Kernel::work_unit() const noexcept {
@@ -61,13 +66,15 @@ double Kernel::work_per_iteration() const noexcept {
 }
 
 std::int64_t Kernel::iterations_of(const TaskId& task) const noexcept {
-  if (form_ == Form::nothing) return 0;
+  if (entry_->does_nothing()) return 0;
   return entry_->iterations == nullptr ? spec_.iterations : entry_->iterations(spec_, task, seed_);
 }
 
 std::int64_t Kernel::run(const TaskId& task, Scratch& scratch) const {
   const std::int64_t iterations = iterations_of(task);
-  if (loop_ != nullptr) {
+  if (simulation != nullptr) {
+    simulation->execute(static_cast<double>(iterations) * flops_per_iteration_, output_bytes_);
+  } else if (loop_ != nullptr) {
     loop_(iterations);
   } else {
     entry_->run(spec_, iterations, task, scratch);

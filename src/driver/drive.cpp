@@ -10,6 +10,7 @@
 #include "runs.hpp"
 #include "taskgrain/driver.hpp"
 #include "taskgrain/error.hpp"
+#include "taskgrain/simulation.hpp"
 
 namespace taskgrain {
 namespace {
@@ -17,10 +18,11 @@ namespace {
 using Json = nlohmann::json;
 
 Json ready(System& system, Build build) {
-  Json event = {{"event", "ready"},           {"protocol", protocol_version},
-                {"system", system.name()},    {"version", system.version()},
-                {"nodes", system.nodes()},    {"cores", system.cores()},
-                {"binding", system.binding()}};
+  Json event = {{"event", "ready"},        {"protocol", protocol_version},
+                {"system", system.name()}, {"version", system.version()},
+                {"nodes", system.nodes()}, {"cores", system.cores()},
+                {"binding", Json::array()}};
+  if (simulation == nullptr) event["binding"] = system.binding();
   if (system.ranks() > 0) event["ranks"] = system.ranks();
   if (const std::string library = system.library(); !library.empty()) event["library"] = library;
   event.update(build_facts(build));

@@ -7,6 +7,7 @@
 #include <exception>
 #include <optional>
 
+#include "taskgrain/simulation.hpp"
 #include "waiting.hpp"
 
 namespace taskgrain {
@@ -14,11 +15,15 @@ namespace {
 
 class Stopwatch {
  public:
-  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+  double seconds() const {
+    if (simulation != nullptr) return simulation->now() - simulated_start_;
+    return std::chrono::duration<double>(Clock::now() - start_).count();
+  }
 
  private:
   using Clock = std::chrono::steady_clock;
   Clock::time_point start_ = Clock::now();
+  double simulated_start_ = simulation != nullptr ? simulation->now() : 0;
 };
 
 }  // namespace
@@ -67,7 +72,7 @@ RunResult run(System& system, const RunRequest& request) {
       result.violation = violation;
   }
   if (execution.disturbed()) result.strikes = execution.strikes();
-  result.binding = system.binding();
+  if (simulation == nullptr) result.binding = system.binding();
   result.peak_rss_bytes = system.peak_rss_bytes();
   return result;
 }

@@ -16,6 +16,7 @@
 #include "siphash_reference.hpp"
 #include "taskgrain/error.hpp"
 #include "taskgrain/kernel_entry.hpp"
+#include "taskgrain/simulation.hpp"
 
 namespace taskgrain {
 namespace {
@@ -451,6 +452,25 @@ INSTANTIATE_TEST_SUITE_P(
         Invalid{"scratch_bytes", {.name = "memory_bound", .scratch_bytes = 511}, "511"},
         Invalid{"scratch_bytes", {.name = "io_bound", .scratch_bytes = 100}, "100"},
         Invalid{"scratch_bytes", {.name = "memory_bound", .scratch_bytes = std::size_t{1} << 41}, "2199023255552"}));
+
+std::vector<std::pair<double, std::size_t>> simulated;
+constexpr Simulation simulator{
+    .now = [] { return 0.0; },
+    .execute = [](double flops, std::size_t bytes) { simulated.emplace_back(flops, bytes); }};
+
+TEST(Simulated, KernelsTellTheirWorkAndDoNone) {
+  simulated.clear();
+  simulation = &simulator;
+  Scratch scratch;
+  const Kernel compute({.name = "compute_bound", .iterations = 1'000'000'000'000}, Isa::automatic, 0, 16);
+  const Kernel empty({.name = "empty", .iterations = 3}, Isa::automatic, 0, 8);
+  EXPECT_EQ(compute({0, 0, 0}, scratch), 1'000'000'000'000);
+  EXPECT_EQ(empty({0, 0, 0}, scratch), 0);
+  EXPECT_THROW(Kernel({.name = "busy_wait"}, Isa::automatic), Unsupported);
+  EXPECT_THROW(Kernel({.name = "memory_bound"}, Isa::automatic), Unsupported);
+  simulation = nullptr;
+  EXPECT_THAT(simulated, testing::ElementsAre(std::pair{128e12, 16U}, std::pair{0.0, 8U}));
+}
 
 TEST(InvalidKernels, UnknownNameSaysAllNames) {
   try {

@@ -92,7 +92,7 @@ def run(
     )
     settings = Settings(hosts=hosts or "", hostfile=hostfile or "")
     study = Study((), (graph.workload,), settings, named={graph.workload: flag}, settings_named=flag)
-    names_of = call.hosts_for(study, study.workloads)
+    names_of = call.hosts_for(study, study.workloads, chosen)
     if dry_run:
         of_run = wanted.steps, wanted.iterations, wanted.isa
         show_plan(dry.run(chosen, wanted.workload, graph.cores, *of_run), as_json)
@@ -160,7 +160,8 @@ def _show(out: Printer, outcomes: Sequence[dict[str, Any]]) -> None:
     for one in outcomes:
         # The file of a DAG says its steps.
         steps = "" if one.get("tasks_in_flight") == 0 else f", {counted(one['steps'], 'step')}"
-        title = f"{one['system']}  {one['workload']}{steps}, {counted(one['iterations'], 'iteration')}"
+        mark = " (simulated)" * one["simulated"]
+        title = f"{one['system']}{mark}  {one['workload']}{steps}, {counted(one['iterations'], 'iteration')}"
         out.text(title, "bold")
         if "error" in one:
             out.text(f"{one['error']}: {one['message']}", "red")

@@ -126,7 +126,7 @@ class Session:
         """What disturbed the last request."""
         self.time_left: Callable[[], float] = lambda: math.inf
         """Seconds from now until whatever is under way has to stop."""
-        self._hosts = hosts if launch.nodes > 1 else None
+        self._hosts = hosts if launch.on else None
         self._log = DriverLog(log)
         self._start_seconds = launch.patience * start_seconds
         self._run_seconds = launch.patience * run_seconds
@@ -333,7 +333,7 @@ class Session:
         return self.ready
 
     def _patience(self, expected: float | None) -> float:
-        if expected is None:
+        if expected is None or self.launch.simulated:
             return self._run_seconds
         least = 10.0 * self.launch.patience
         return max(min(self._run_seconds, least + 20.0 * expected), 3.0 * expected)

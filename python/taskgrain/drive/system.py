@@ -126,7 +126,8 @@ class System:
     @property
     def reference_name(self) -> str:
         """What the program is called that efficiency is measured against."""
-        return Path(self.reference[0]).name if self.reference else REFERENCE
+        program = next((word for word in self.reference if word != "{python}"), REFERENCE)
+        return Path(program).name
 
     def cores_of(self, cores: Sequence[int]) -> tuple[int, ...]:
         """The part of `cores` that the system can use."""
@@ -157,17 +158,19 @@ class System:
     @property
     def one_node(self) -> str:
         """Why it cannot run on several nodes; empty if it can."""
+        if self.simulated:
+            return "simulates its nodes"
         if not self.distributed:
             return "is not distributed: it runs on one node"
         if not self.ranks:
             return "starts its processes itself, so far on one node alone"
         return "is measured against its own reference, which runs on one node" if self.reference else ""
 
-    def launch(self, cores: Sequence[int], on: Sequence[Node] = ()) -> Launch:
+    def launch(self, cores: Sequence[int], on: Sequence[Node] = (), nodes: int = 1) -> Launch:
         """The command that starts the driver on (the first it can use of) the processors `cores`; or `on`
-        several nodes, of which each has its own."""
+        several nodes, of which each has its own; or that simulates so many `nodes`."""
         used = self.cores_of(cores)
-        command = tuple(fill(word, self.folder, used) for word in self.command)
+        command = tuple(fill(word, self.folder, used, nodes) for word in self.command)
         ranks, variables = mpirun.ranks(command), mpirun.environment(command)
         launcher = self.started_by
         if launcher:
@@ -190,7 +193,7 @@ class System:
             on=tuple(on),
             refused=self.one_node if on else "",
             park=self.park,
-            simulated=self.simulated,
+            simulated=nodes if self.simulated else 0,
             patience=self.patience,
             withholds=self.withholds,
             other_cores=self.other_cores,
@@ -216,12 +219,12 @@ class System:
             name: fill(word, self.folder, cores) for name, word in own.items()
         }
 
-    def reference_launch(self, cores: Sequence[int]) -> Launch:
-        """The command that starts `reference`.
+    def reference_launch(self, cores: Sequence[int], nodes: int = 1) -> Launch:
+        """The command that starts `reference`, or gives the rates of so many simulated `nodes`.
 
         Systems in different folders may share one, so its path has no `..` that leads there from the folder.
         """
-        words = [fill(word, self.folder, cores) for word in self.reference]
+        words = [fill(word, self.folder, cores, nodes) for word in self.reference]
         if self.reference[0].startswith("{dir}"):
             words[0] = os.path.normpath(words[0])
         return Launch(tuple(words), {}, tuple(cores), other_cores=True)

@@ -20,7 +20,7 @@ from taskgrain.drive.builds import Builds
 from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.hosts import Hosts, ReferenceOnHosts
 from taskgrain.drive.launch.launch import Launch
-from taskgrain.drive.launch.launcher import Node, Ranks
+from taskgrain.drive.launch.launcher import Ranks
 from taskgrain.drive.launch.openmpi import OPENMPI
 from taskgrain.drive.session import Session
 from taskgrain.drive.system import REFERENCE, System
@@ -108,9 +108,17 @@ def checked_cells(study: Study, systems: Sequence[System], cores: int) -> list[C
     return cells
 
 
-def hosts_for(study: Study, workloads: Iterable[Workload]) -> tuple[str, ...]:
-    """Returns the names of the hosts that workloads need; none if each is for one node. Raises `UsageError`
-    if there are too few, or if those that are given cannot be."""
+def hosts_for(study: Study, workloads: Iterable[Workload], systems: Sequence[System]) -> tuple[str, ...]:
+    """Returns the names of the hosts that workloads need; none if each is for one node, or simulated. Raises
+    `UsageError` if there are too few, if those that are given cannot be, or if some systems alone are
+    simulated: what was measured and what was not would stand in one table."""
+    simulated = [one.name for one in systems if one.simulated]
+    if others := [one.name for one in systems if simulated and not one.simulated]:
+        raise UsageError(
+            f"{simulated[0]} is simulated, and {others[0]} is measured: give each a call of its own"
+        )
+    if simulated:
+        return ()
     largest = max(workloads, key=lambda one: one.nodes)
     settings, named = study.settings, study.settings_named
     if largest.nodes == 1 and not settings.hosts and not settings.hostfile:
@@ -164,7 +172,7 @@ def measure(
     `TaskgrainError`, above all `UsageError`.
     """
     cells = checked_cells(study, systems, len(cores))
-    names = hosts_for(study, (cell.workload for cell in cells))
+    names = hosts_for(study, (cell.workload for cell in cells), systems)
     counts = dict.fromkeys([(0, 1), *((cell.workload.cores, cell.workload.nodes) for cell in cells)])
     with contextlib.ExitStack() as stack:
         facts = machine.facts(dict.fromkeys(name for one in systems for name in one.versions))
@@ -173,9 +181,7 @@ def measure(
         launches = {
             DriverName(name, n, nodes): one
             for n, nodes in counts
-            for name, one in _launches(
-                systems, cores[: n or None], hosts.nodes(nodes, n or len(cores))
-            ).items()
+            for name, one in _launches(systems, cores[: n or None], hosts, nodes).items()
         }
         folder = output or Path(stack.enter_context(_thrown_away()))
         table = study.table(plain(systems), len(cores))
@@ -306,13 +312,19 @@ def differences(hosts: Sequence[Host]) -> Iterator[str]:
             yield f"host {one.host}: {', '.join(odd)}"
 
 
-def _launches(systems: Sequence[System], cores: Sequence[int], on: Sequence[Node]) -> dict[str, Launch]:
-    """Returns how to start the systems and their references, by name, on this host or on several. Raises
-    `UsageError` if it cannot be."""
-    found = {one.name: one.launch(cores, on) for one in systems} | {REFERENCE: reference_launch(cores)}
+def launch_on(system: System, cores: Sequence[int], hosts: Hosts, nodes: int) -> Launch:
+    """Returns how to start a system on so many nodes: hosts, unless it simulates them."""
+    return system.launch(cores, () if system.simulated else hosts.nodes(nodes, len(cores)), nodes)
+
+
+def _launches(systems: Sequence[System], cores: Sequence[int], hosts: Hosts, nodes: int) -> dict[str, Launch]:
+    """Returns how to start the systems and their references, by name, on so many nodes. Raises `UsageError`
+    if it cannot be."""
+    found = {one.name: launch_on(one, cores, hosts, nodes) for one in systems}
+    found[REFERENCE] = reference_launch(cores)
     for one in systems:
         if one.reference:
-            launch = one.reference_launch(cores)
+            launch = one.reference_launch(cores, nodes)
             if found.setdefault(one.reference_name, launch) != launch:
                 name = one.reference_name
                 raise UsageError(f"{one.name}: launch.reference: {name} is something else's name; rename it")

@@ -36,7 +36,7 @@ def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan
     experiment = experiment_named(study.settings.experiment, study.settings_named("experiment"))
     plan = _plan(systems, cores)
     cells = checked_cells(study, systems, len(cores))
-    hosts_for(study, (cell.workload for cell in cells))
+    hosts_for(study, (cell.workload for cell in cells), systems)
     for cell in cells:
         seconds = cell_seconds(cell.workload, experiment, settings, cell.workload.cores_of_all(len(cores)))
         plan["cells"].append({"cell": cell.name, "seconds": seconds})

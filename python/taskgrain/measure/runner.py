@@ -39,7 +39,8 @@ class Runner:
         asked = CellSettings.of(plan.settings)
 
         def experiment(cell: Cell) -> Experiment:
-            return made(replace(asked, points=cell.workload.tasks(1)))
+            warmup = 0 if plan.systems[cell.system].simulated else asked.warmup  # each repeat takes as long
+            return made(replace(asked, points=cell.workload.tasks(1), warmup=warmup))
 
         references = {name: one.reference_name for name, one in plan.systems.items()}
         self.record = Record(plan.cells, experiment, plan.settings.cores, references)

@@ -129,12 +129,14 @@ class ReferenceRuns:
 def run(system: System, cores: Sequence[int], wanted: Wanted, reference: ReferenceRuns) -> dict[str, Any]:
     """Runs it, with the kernel alone before and after. Raises `UsageError` if the system calls it invalid, or
     if a task time is wanted and the reference does not work; other failures are in the answer."""
-    outcome: dict[str, Any] = {"system": system.name, "workload": wanted.workload.name}
+    outcome: dict[str, Any] = {"system": system.name, "simulated": system.simulated}
+    outcome |= {"workload": wanted.workload.name}
     outcome |= {"steps": wanted.steps, "iterations": wanted.iterations, "warmup": wanted.warmup}
     outcome |= {"asked_seconds": wanted.task_seconds}
     outcome |= {"env": stored(system.given)} if system.given else {}
     hosts = reference.hosts
-    launch = system.launch(cores, hosts.nodes(len(hosts.names), len(cores)) if hosts and hosts.names else ())
+    on = hosts.nodes(len(hosts.names), len(cores)) if hosts and hosts.names else ()
+    launch = system.launch(cores, on, wanted.workload.nodes)
     try:
         with Session(system.name, launch, hosts=hosts) as session:
             ready = session.start()

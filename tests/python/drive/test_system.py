@@ -96,3 +96,11 @@ def test_a_system_on_sockets_is_refused_without_a_network_to_itself(tmp_path: Pa
     done = subprocess.run([*alone, *words], capture_output=True, text=True, check=False)
     why = "no network to itself, 127.0.0.1 (Network is unreachable; ip link set lo up)"
     assert (done.returncode, done.stderr) == (2, f"taskgrain: --system: it cannot run here: {why}\n")
+
+
+def test_a_simulation_is_told_its_nodes(tmp_path: Path) -> None:
+    words = ("{dir}/driver", "{nodes}", "{cores}")
+    system = System(*("it", tmp_path, "It"), command=words, reference=("{python}", *words), simulated=True)
+    launch, reference = system.launch([4, 6], nodes=64), system.reference_launch([4, 6], 64)
+    assert (launch.command[1:], launch.nodes, launch.asked, launch.on) == (("64", "2"), 64, 128, ())
+    assert (reference.command[2:], system.reference_name) == (("64", "2"), "driver")

@@ -6,7 +6,7 @@ import json
 import platform
 import re
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -43,6 +43,16 @@ def test_cells_are_checked_before_anything_starts(tmp_path: Path) -> None:
     odd = Study(("one",), (Workload("fft", 4),), Settings(experiment="odd"), settings_named=named)
     with pytest.raises(InputError, match=r"1:1: experiment: odd is not allowed; allowed: metg, sweep"):
         checked_cells(odd, systems(tmp_path), 2)
+
+
+def test_what_is_simulated_needs_no_hosts_and_stands_alone(tmp_path: Path) -> None:
+    study = Study(("one",), (Workload("fft", 4, nodes=256),))
+    one = replace(systems(tmp_path)[0], simulated=True)
+    assert call.hosts_for(study, study.workloads, [one]) == ()
+    with pytest.raises(UsageError, match="one is simulated, and two is measured"):
+        call.hosts_for(study, study.workloads, [one, System("two", tmp_path, "two")])
+    with pytest.raises(UsageError, match="nodes: 256 are asked for, with 1 host known"):
+        call.hosts_for(study, study.workloads, systems(tmp_path))
 
 
 @pytest.mark.parametrize(

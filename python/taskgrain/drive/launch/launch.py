@@ -22,8 +22,8 @@ class Launch:
     """The processors that the driver shall use on each node, worker by worker."""
     park: bool = True
     """Whether the idle driver may be stopped (SIGSTOP)."""
-    simulated: bool = False
-    """Whether its seconds are those of a simulation and may be more than have passed."""
+    simulated: int = 0
+    """The nodes that it simulates: its seconds may be more than have passed. None of them if it is real."""
     patience: int = 1
     """How many times longer than for others an answer is waited for."""
     withholds: tuple[str, ...] = FAMILIES
@@ -41,8 +41,8 @@ class Launch:
 
     @property
     def nodes(self) -> int:
-        """How many nodes the driver is started on."""
-        return len(self.on) or 1
+        """How many nodes the driver is started on, or simulates."""
+        return self.simulated or len(self.on) or 1
 
     @property
     def asked(self) -> int:

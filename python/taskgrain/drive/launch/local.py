@@ -10,7 +10,8 @@ from pathlib import Path
 # Only words are placeholders, so that a command may hold JSON and other braces.
 _PLACEHOLDER = re.compile(r"\{([a-z]+)\}")
 PLACEHOLDERS = ("dir", "cores", "nodes", "places", "python")
-"""`nodes` is for commands that begin with `mpirun`, the old way to ask for ranks."""
+"""`nodes` is for what simulates several, and for commands that begin with `mpirun`, the old way to ask for
+ranks."""
 
 
 def names_in(word: str) -> list[str]:
@@ -18,12 +19,13 @@ def names_in(word: str) -> list[str]:
     return _PLACEHOLDER.findall(word)
 
 
-def fill(word: str, folder: Path, cores: Sequence[int]) -> str:
-    """The word with `{dir}`, the driver's `folder`, and what says which processors `cores` it uses."""
+def fill(word: str, folder: Path, cores: Sequence[int], nodes: int = 1) -> str:
+    """The word with `{dir}`, the driver's `folder`, and what says which processors `cores` of how many nodes
+    it uses."""
     values = {
         "dir": str(folder),
         "cores": str(len(cores)),
-        "nodes": "1",
+        "nodes": str(nodes),
         "places": ",".join(f"{{{core}}}" for core in cores),
         "python": sys.executable,
     }
