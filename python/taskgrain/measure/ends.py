@@ -40,6 +40,7 @@ class Ends:
             threshold=settings.threshold,
             cores=self.processors(state),
             bound=system.bound,
+            simulated=bool(system.simulated) or None,
             command=command,
             reference=str(state.kernel[0]),
             driver=dict(ready.raw) if ready else {},

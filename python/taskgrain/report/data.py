@@ -153,6 +153,11 @@ class Results:
         return tuple(dict.fromkeys(cell.system for cell in self.cells))
 
     @property
+    def simulated(self) -> str:
+        """What stands before each plot and the name of its file, if the times are of a simulation."""
+        return "simulated " * any(cell.simulated for cell in self.cells)
+
+    @property
     def ranked(self) -> list[str]:
         """The systems by METG, those without one at the end."""
         return ranking.systems(self.cells)
@@ -187,9 +192,10 @@ def read(folder: Path) -> Results:
         for cell in cells
         for line in cell.problems
     ]
+    simulated = "Simulated: " * any(cell.simulated for cell in found.values())
     return Results(
         folder=folder,
-        title=_title(folder, study),
+        title=simulated + _title(folder, study),
         study=text(study.text),
         settings=study.table,
         machine=machine,

@@ -33,9 +33,9 @@ def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> li
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for figure in (one for chart in CHARTS for one in chart.on_paper(results)):
-            spec, svg = _fitted(figure)
+            spec, svg = _fitted(figure, results.simulated.strip())
             for kind in formats:
-                path = free_file(folder, figure.name, kind, written)
+                path = free_file(folder, results.simulated + figure.name, kind, written)
                 path.write_bytes(content(spec, kind, svg))
                 written[path] = None
     except OSError as error:
@@ -43,8 +43,8 @@ def save(results: Results, folder: Path, formats: Sequence[str] = FORMATS) -> li
     return list(written)
 
 
-def _fitted(figure: Figure) -> tuple[Spec, str]:
-    """The specification of a figure that is as wide as it should be, and its SVG.
+def _fitted(figure: Figure, title: str = "") -> tuple[Spec, str]:
+    """The specification of a figure that is as wide as it should be, and its SVG; with a title above it.
 
     How much names and results take beside the plots is known once it is drawn.
     """
@@ -53,6 +53,8 @@ def _fitted(figure: Figure) -> tuple[Spec, str]:
         spec = look.finish(figure.draw(round(width)), PAPER)
         spec["config"]["background"] = "#ffffff"
         spec["padding"] = 1
+        if title:
+            spec["title"] = {"text": title, "fontSize": PAPER.size}
         spec["datasets"] = spec.get("datasets", {}) | figure.data
         svg: str = vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE)
         header = _HEADER.match(svg)

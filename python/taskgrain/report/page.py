@@ -12,7 +12,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import jinja2
@@ -153,7 +153,12 @@ def _charts(plots: Iterable[Plot]) -> dict[str, object]:
 def _sections(results: Results) -> list[tuple[Section, Markup, list[Plot]]]:
     """Each section of charts with its introduction and its plots; one without plots is left out."""
     made = [(one.SECTION, one.SECTION.intro(results), [*one.on_page(results)]) for one in CHARTS]
-    return [one for one in made if one[2]]
+    mark = results.simulated
+    return [
+        (one, intro, [replace(plot, heading=mark + plot.heading, label=mark + plot.label) for plot in plots])
+        for one, intro, plots in made
+        if plots
+    ]
 
 
 def _data(

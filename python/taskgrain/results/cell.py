@@ -81,9 +81,14 @@ class Cell:
         return plain(self.system) in catalogue.bounds() if said is None else said
 
     @property
+    def simulated(self) -> bool:
+        """Whether its times are those of a simulation."""
+        return bool(self.started and self.started.simulated)
+
+    @property
     def called(self) -> str:
-        """Its system in tables, with a mark if it is a bound."""
-        return self.system + " (bound)" * self.bound
+        """Its system in tables, with a mark if it is a bound, or simulated."""
+        return self.system + " (bound)" * self.bound + " (simulated)" * self.simulated
 
     @property
     def ending(self) -> Ending:
@@ -148,6 +153,7 @@ class Cell:
             "system": self.system,
             "workload": self.workload,
             "cores": self.cores or 0,
+            "simulated": self.simulated,
             "warnings": [one.shown() for one in self.warnings],
             "ratios": [{name: getattr(one, name) for name in names} for one in self.ratios.values()],
         }

@@ -244,6 +244,7 @@ class CellLine(OfCell):
     threshold: float | None = _field(values.share, "the efficiency that METG is for")
     cores: int | None = _integer("cores that the system occupies")
     bound: bool | None = _field(values.flag, "whether the system only shows what could be reached")
+    simulated: bool | None = _field(values.flag, "whether its times are of a simulation")
     command: str | None = _text("the command that measures the cell alone")
     reference: str | None = _text("the program that efficiency is measured against")
     driver: Mapping[str, Any] | None = _field(_table, "what the driver said of itself when it started")

@@ -11,6 +11,7 @@ import results_folder
 from taskgrain.report import data, figures
 from taskgrain.report.charts.chart import BOTH_COLUMNS, ONE_COLUMN
 from taskgrain.report.figures import save
+from taskgrain.report.page import render
 from taskgrain.words.errors import InputError, UsageError
 
 SIZES = {".svg": rb'<svg[^>]* width="([\d.]+)pt"', ".pdf": rb"/MediaBox ?\[ ?0 0 ([\d.]+)"}
@@ -25,6 +26,23 @@ def test_figures_of_one_cell(tmp_path: Path) -> None:
     }
     for one in drawn:
         assert ">mpi</text>" in one.read_text("utf-8")
+
+
+def test_what_is_simulated_is_marked_in_each_view(tmp_path: Path) -> None:
+    folder = results_folder.big(tmp_path / "study", ["mpi"], ["fft"])
+    log = folder / "runs.jsonl"
+    log.write_text(log.read_text("utf-8").replace('"kind": "cell",', '"kind": "cell", "simulated": true,'))
+    found = data.read(folder)
+    assert found.title.startswith("Simulated: ")
+    (cell,) = found.cells
+    assert (cell.called, cell.to_json(0.5)["simulated"]) == ("mpi (simulated)", True)
+    assert "simulated fft" in render(found, {})
+    drawn = save(found, tmp_path / "figures", ["svg"])
+    assert {one.name for one in drawn} == {
+        f"simulated-{what}-fft-width=16.svg" for what in ("metg", "efficiency", "rate")
+    }
+    for one in drawn:
+        assert ">simulated</text>" in one.read_text("utf-8")
 
 
 @pytest.mark.parametrize(
