@@ -22,6 +22,7 @@ from taskgrain.cli.options import (
     equipped,
     found_systems,
     graph_options,
+    setting,
     split_names,
 )
 from taskgrain.study.fields import rivals
@@ -78,6 +79,8 @@ def advise(
     folders: Systems = None,
     env: Env = None,
     launcher: Launcher = None,
+    hosts: Annotated[Text, setting("hosts")] = None,
+    hostfile: Annotated[Text, setting("hostfile")] = None,
     as_json: Json = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on standard error.")] = False,
 ) -> None:
@@ -95,6 +98,7 @@ def advise(
         raise UsageError("--env: results of --from have an environment of their own; give one of the two")
     if not measure:
         own = {"--budget": budget, "--output": output, "--env": env or None, "--launcher": launcher}
+        own |= {"--hosts": hosts, "--hostfile": hostfile}
         for option, given in own.items():
             if given is not None:
                 raise UsageError(f"{option} is for --measure: give that too")
@@ -127,11 +131,12 @@ def advise(
     answers = {name: advice.answer(question, name, newest.get(name)) for name in wished}
     interrupted = ""
     if measure and (lacking := advice.missing(answers)):
+        there = {"hosts": hosts or "", "hostfile": hostfile or ""}
         known |= {one.name: one for one in equipped([known[name] for name in lacking if name in known], env)}
         with contextlib.ExitStack() as stack:
             into = output or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="taskgrain-")))
             more, interrupted = _measured(
-                question, lacking, known, graph, seconds, into, quiet, notes, kept=output is not None
+                question, lacking, known, graph, seconds, there, into, quiet, notes, kept=output is not None
             )
         answers |= more
     else:
@@ -202,6 +207,7 @@ def _measured(
     known: Mapping[str, System],
     graph: GraphOptions,
     budget: float,
+    hosts: Mapping[str, str],
     folder: Path,
     quiet: bool,
     notes: list[str],
@@ -225,7 +231,7 @@ def _measured(
     interrupted = ""
     found: Sequence[Curve] = ()
     if able:
-        table = {"budget": budget, "validate": graph.validate, "isa": graph.isa}
+        table = {"budget": budget, "validate": graph.validate, "isa": graph.isa, **hosts}
         table |= {"launcher": able[0].launcher or "auto"}  # all have the same
         table |= {"steps": graph.given["steps"]} if "steps" in graph.given else {}
         study = advice.study(question, [one.name for one in able], take_settings(table, "--{}".format))

@@ -101,7 +101,7 @@ def faults(
         isa=graph.isa,
     )
     if dry_run:
-        plan = dry.run(chosen, wanted.workload, graph.cores, steps, wanted.iterations, wanted.isa)
+        plan = dry.run(chosen, wanted.workload, graph.cores, (), steps, wanted.iterations, wanted.isa)
         details = {"fault": asdict(fault), "steps": steps, "repeats": wanted.repeats}
         if not as_json:
             runs = f"{quantity.counted(wanted.repeats, 'run')} with it, and as many without"

@@ -72,8 +72,8 @@ def predict(
     results = data.read(folder)
     for warning in results.warnings:
         sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
-    name = _workload(results, workload)
-    cells = _scaling(_chosen(results.cells, workload, names), reader.study(folder).table.get("cores"))
+    name, here = _workload(results, workload)
+    cells = _scaling(_chosen(here, names), reader.study(folder).table.get("cores"))
     said = [] if as_json else grouped((cell.name, one) for cell in cells for one in cell.warnings)
     for group in said:
         sys.stderr.write(f"taskgrain: {', '.join(group.cells)}: {group.text}\n")
@@ -90,26 +90,28 @@ def predict(
         _show(printer(), name, programs, counts)
 
 
-def _workload(results: Results, workload: str | None) -> str:
-    """What the cells to predict from have in common: the workload, or the tasks of each core."""
+def _workload(results: Results, workload: str | None) -> tuple[str, list[Cell]]:
+    """What the cells to predict from have in common, the workload or the tasks of a core; and the cells."""
     from taskgrain.report.sweeps import NUMBERS, sweeps
 
-    if workload is not None or len(results.workloads) <= 1:
-        return workload or "".join(results.workloads)
+    known = {name: [one for one in results.cells if one.workload == name] for name in results.workloads}
+    every = []
     for one in sweeps(results):
         cells = [results.cells[number] for number in one.values]
         each = {cell.points_of_a_step / (cell.cores_there or 1) for cell in cells}
-        if one.field in NUMBERS and len(each) == 1 and len(cells) == len(results.cells):
-            return one.name
-    raise UsageError(f"--workload: DIR has several; give one of {', '.join(results.workloads)}")
+        if one.field in NUMBERS and len(each) == 1:
+            known.setdefault(one.name, cells)
+            every += [one.name] if len(cells) == len(results.cells) else []
+    if workload is None and len(results.workloads) > 1 and not every:
+        raise UsageError(f"--workload: DIR has several; give one of {', '.join(known)}")
+    name = workload or "".join(every[:1] or results.workloads)
+    if name not in known and workload is not None:
+        raise InputError("--workload", name, list(known))
+    return name, known.get(name, [])
 
 
-def _chosen(cells: Sequence[Cell], workload: str | None, names: list[str] | None) -> list[Cell]:
-    """The cells that can be predicted from, of one workload or of all."""
-    known = list(dict.fromkeys(cell.workload for cell in cells))
-    if workload is not None and workload not in known:
-        raise InputError("--workload", workload, ", ".join(known))
-    here = [cell for cell in cells if workload in (None, cell.workload)]
+def _chosen(here: Sequence[Cell], names: list[str] | None) -> list[Cell]:
+    """Those of the cells that can be predicted from."""
     systems = list(dict.fromkeys(cell.system for cell in here))
     wished = split_names(names) if names else systems
     for name in wished:
@@ -220,12 +222,23 @@ def _show(out: Printer, name: str, programs: Sequence[Predicted], counts: Sequen
             )
     if any(not program.on(count).measured for _, program in programs for count in counts):
         out.text("≈: no tasks of this size were measured")
-    measured = sorted({cell.cores for cells, _ in programs for cell in cells if cell.cores})
-    where = " and ".join(map(str, measured)) + (" core" if measured == [1] else " cores")
+    where = _where([cell for cells, _ in programs for cell in cells])
     out.text(
         f"Measured on {where}. For more of them, this supposes that the overhead of a task stays the "
         "same, and that the work divides evenly. A network, or memory that more cores share, may cost more.",
         "yellow",
+    )
+
+
+def _where(cells: Sequence[Cell]) -> str:
+    """What they were measured on."""
+    counts = sorted({(cell.nodes, cell.cores) for cell in cells if cell.cores})
+    if all(nodes <= 1 for nodes, _ in counts):
+        every = [cores for _, cores in counts]
+        return f"{' and '.join(map(str, every))} {'core' if every == [1] else 'cores'}"
+    count = quantity.counted
+    return " and ".join(
+        f"{count(nodes, 'node')} of {count(cores // nodes, 'core')}" for nodes, cores in counts
     )
 
 

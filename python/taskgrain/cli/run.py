@@ -95,7 +95,7 @@ def run(
     names_of = call.hosts_for(study, study.workloads, chosen)
     if dry_run:
         of_run = wanted.steps, wanted.iterations, wanted.isa
-        show_plan(dry.run(chosen, wanted.workload, graph.cores, *of_run), as_json)
+        show_plan(dry.run(chosen, wanted.workload, graph.cores, names_of, *of_run), as_json)
         return
     dry.check(wanted.workload, wanted.steps, wanted.iterations, wanted.isa)
     outcomes: list[dict[str, Any]] = []

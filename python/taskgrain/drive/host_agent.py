@@ -26,7 +26,9 @@ from taskgrain.drive.session import PREFIX
 from taskgrain.machine import facts as machine
 from taskgrain.machine.busy import BusyWatch
 from taskgrain.machine.processes import runs
-from taskgrain.machine.topology import choose_cores
+from taskgrain.machine.topology import choose_cores, topology
+from taskgrain.words.errors import InputError
+from taskgrain.words.quantity import counted
 
 _KILLED_SECONDS = 10.0
 
@@ -133,7 +135,14 @@ def _end(number: int, frame: object) -> None:
 def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
-    with contextlib.closing(Agent(sys.argv[1], int(sys.argv[2]))) as agent:
+    try:
+        made = Agent(sys.argv[1], int(sys.argv[2]))
+    except InputError as error:
+        has = len(topology().available)
+        message = f"has {counted(has, 'core')}, and {error.value} are asked for"
+        _say({"event": "error", "kind": "system", "message": message})
+        return
+    with contextlib.closing(made) as agent:
         for line in sys.stdin.buffer:
             try:
                 answer = agent.answer(json.loads(line))
@@ -141,8 +150,12 @@ def main() -> None:
                 answer = {"event": "error", "kind": "system", "message": str(error)}
             if answer is None:
                 return
-            sys.stdout.buffer.write(PREFIX + json.dumps(answer).encode() + b"\n")
-            sys.stdout.buffer.flush()
+            _say(answer)
+
+
+def _say(answer: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(PREFIX + json.dumps(answer).encode() + b"\n")
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import socket
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -20,6 +21,9 @@ from taskgrain.machine.busy import Busy
 
 _AGENT_SECONDS = 30.0
 """How long an agent may take for an answer, besides what it measures."""
+_GRACE_SECONDS = 2.0
+"""How long it may take when the time for everything is up, or to end what runs on its host: that it does by
+itself, too, when it is left alone."""
 _Answer = dict[str, Any]
 
 
@@ -32,6 +36,8 @@ class Hosts:
         self._cores = {socket.gethostname(): tuple(cores)}
         """The processors that are measured on, by the hosts' own names; of all after `facts`."""
         self._launch = launch
+        self.time_left: Callable[[], float] = lambda: math.inf
+        """Seconds from now until whatever is under way has to stop."""
         self._agents: dict[str, Session] = {}
         self._threads = {name: ThreadPoolExecutor(1) for name in self.names[1:]}
         self._silent: set[str] = set()
@@ -47,11 +53,14 @@ class Hosts:
         self._closed = True  # an answer that is waited for does not come any more
         for thread in self._threads.values():
             thread.shutdown(cancel_futures=True)
-        for agent in self._agents.values():
+        for name, agent in self._agents.items():
+            if name in self._silent:
+                agent.kill()
             agent.__exit__(kind, error, trace)
 
     def facts(self) -> dict[str, Mapping[str, Any]]:
-        """What the agents say of their hosts, by name. Raises `DriverError` if one cannot be reached."""
+        """What the agents say of their hosts, by name. Raises `DriverError` if one cannot be reached, or
+        `OutOfTime`, as all others here do but for `kill`."""
         found = self._all(len(self.names), {"op": "facts"}, "facts")
         named = dict(zip(self.names[1:], found, strict=True))
         self._cores |= {one["facts"]["host"]: tuple(one["cores"]) for one in found}
@@ -78,9 +87,14 @@ class Hosts:
         self._all(nodes, {"op": "stop", "mark": mark}, "done")
 
     def kill(self, mark: str, nodes: int) -> None:
-        """Kills the ranks of a driver on those of the hosts that can be reached."""
-        for one in self._each(nodes, {"op": "kill", "mark": mark}, "done", but=self._silent):
-            one.exception()
+        """Kills the ranks of a driver on those of the hosts that answer soon."""
+        begun = self._each(nodes, {"op": "kill", "mark": mark}, "done", but=set(self._silent))
+        end = time.monotonic() + _GRACE_SECONDS
+        for name, one in begun.items():
+            try:
+                one.exception(max(0.0, end - time.monotonic()))
+            except TimeoutError:
+                self._silent.add(name)
 
     def peak(
         self, nodes: int, request: Mapping[str, object], cores: int, seconds: float
@@ -88,10 +102,10 @@ class Hosts:
         """Begins a measurement of the kernel alone; what it returns waits for the rates of each host."""
         asked = {**request, "op": "peak", "id": 0, "cores": cores, "seconds": seconds}
         begun = self._each(nodes, asked, "peak", seconds)
-        return lambda: [checked_peak(one.result(), 0, cores) for one in begun]
+        return lambda: [checked_peak(one.result(), 0, cores) for one in begun.values()]
 
     def _all(self, nodes: int, request: Mapping[str, object], event: str) -> list[_Answer]:
-        return [one.result() for one in self._each(nodes, request, event)]
+        return [one.result() for one in self._each(nodes, request, event).values()]
 
     def _each(
         self,
@@ -100,29 +114,33 @@ class Hosts:
         event: str,
         seconds: float = 0.0,
         but: Collection[str] = (),
-    ) -> list[Future[_Answer]]:
+    ) -> dict[str, Future[_Answer]]:
         """Asks the agents of the first `nodes` hosts, all at once."""
         names = [one for one in self.names[1:nodes] if one not in but]
-        return [self._threads[one].submit(self._ask, one, request, event, seconds) for one in names]
+        return {one: self._threads[one].submit(self._ask, one, request, event, seconds) for one in names}
+
+    def _left(self) -> float:
+        return 0.0 if self._closed else self.time_left() + _GRACE_SECONDS
 
     def _ask(self, name: str, request: Mapping[str, object], event: str, seconds: float) -> _Answer:
         try:
             agent = self._agents.get(name)
             if agent is None:
                 agent = Session(f"agent on {name}", self._launch(name), start_seconds=START_SECONDS)
-                agent.time_left = lambda: 0.0 if self._closed else math.inf
+                agent.time_left = self._left
                 self._agents[name] = agent
             if not agent.alive:
                 agent.start()
             answer = agent.ask(request, event, _AGENT_SECONDS + seconds)
             self._silent.discard(name)
             return answer
-        except (DriverError, OutOfTime) as error:
-            if isinstance(error, OutOfTime) or error.kind == "timeout":
+        except OutOfTime:
+            self._silent.add(name)
+            raise OutOfTime(f"host {name} had not answered {request['op']} when the time was up") from None
+        except DriverError as error:
+            if error.kind == "timeout":
                 self._silent.add(name)
-            told = error.message if isinstance(error, DriverError) else "its time was up"
-            log = error.log_tail if isinstance(error, DriverError) else ""
-            raise DriverError("system", f"host {name}: {told}", log) from None
+            raise DriverError("system", f"host {name}: {error.message}", error.log_tail) from None
 
 
 class ReferenceOnHosts(Session):

@@ -306,7 +306,7 @@ class Session:
                 self.resume()
                 self._send({"op": "quit"}, QUIT_SECONDS, lambda: math.inf)
                 self._tree.wait(QUIT_SECONDS)
-            except DriverError:
+            except (DriverError, OutOfTime):  # the time of other hosts may be up
                 pass
         self.kill()
         self._log.close()

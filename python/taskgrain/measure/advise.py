@@ -11,6 +11,7 @@ from taskgrain.estimate.efficiency import CurvePoint
 from taskgrain.measure.experiments.experiment import Experiment
 from taskgrain.measure.experiments.fixed_granularity import FixedGranularity
 from taskgrain.results.curves import Curve
+from taskgrain.study.field import flag
 from taskgrain.study.settings import Settings
 from taskgrain.study.study import Study
 from taskgrain.study.workload import Workload
@@ -25,6 +26,8 @@ _FRACTIONS = (0.125, 0.25, 0.5, 1.0)
 _MULTIPLES = ((2.0, 200e-6), (4.0, 50e-6))
 """The margin by which a task time is long enough takes measurements at these shares of it, and at these
 multiples where it is not longer than so many seconds, because runs of long tasks take long."""
+_GIVEN = ("budget", "steps", "validate", "isa", "launcher", "hosts", "hostfile")
+"""Settings that the user gives."""
 _PRECISION, _MOST_ROUNDS = 0.1, 10_000
 """The budget ends what is not known, not the number of rounds."""
 _APART = 1.4
@@ -144,6 +147,6 @@ def _clear(found: CurvePoint) -> bool:
 def study(question: Question, systems: Sequence[str], given: Settings) -> Study:
     """The study that measures what the answer for these systems needs; `given` has budget and steps."""
     at = ",".join(map(numbers.duration_text, task_times(question.work)))
-    fields = {one: getattr(given, one) for one in ("budget", "steps", "validate", "isa", "launcher")}
+    fields = {one: getattr(given, one) for one in _GIVEN}
     settings = Settings(experiment="at", at=at, precision=_PRECISION, max_rounds=_MOST_ROUNDS, **fields)
-    return Study(tuple(systems), (question.workload,), settings)
+    return Study(tuple(systems), (question.workload,), settings, settings_named=flag)

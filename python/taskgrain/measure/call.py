@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import secrets
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,7 +17,7 @@ from typing import Any
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
 from taskgrain.drive import environment
-from taskgrain.drive.answers import DriverError
+from taskgrain.drive.answers import DriverError, OutOfTime
 from taskgrain.drive.builds import Builds
 from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.hosts import Hosts, ReferenceOnHosts
@@ -177,6 +179,9 @@ def measure(
     with contextlib.ExitStack() as stack:
         facts = machine.facts(dict.fromkeys(name for one in systems for name in one.versions))
         hosts = stack.enter_context(agents(names, systems, cores))
+        if study.settings.budget:
+            end = time.monotonic() + study.settings.budget
+            hosts.time_left = lambda: end - time.monotonic()
         told = facts_of(hosts, machine.of_host(facts))
         launches = {
             DriverName(name, n, nodes): one
@@ -222,6 +227,7 @@ def measure(
         try:
             with interruptible():
                 runner = Runner(plan, store)
+                hosts.time_left = runner.time_left
                 runner.run()
         except KeyboardInterrupt:
             goes_on = output is not None and kept
@@ -282,17 +288,32 @@ def _compared(cells: Sequence[StoredCell]) -> bool:
 def facts_of(hosts: Hosts, own: Mapping[str, Any]) -> tuple[Host, ...]:
     """Returns a line for each of several hosts; none if there is one.
 
-    Raises `TaskgrainError` if one cannot be reached, `UsageError` if two are one host under two names.
+    Raises `UsageError` if one cannot be reached, or if two are one host under two names; `TaskgrainError` if
+    the time ends before all have answered.
     """
     try:
         others = hosts.facts()
+    except OutOfTime as error:
+        raise TaskgrainError(str(error)) from None
     except DriverError as error:
-        raise TaskgrainError(f"{error.message}\n{error.log_tail}".strip()) from None
+        raise UsageError(f"{error.message}{_told(error.log_tail)}") from None
     every = {hosts.names[0]: own, **others} if others else {}
     if len({facts["host"] for facts in every.values()}) < len(every):
         same = ", ".join(f"{name} is {facts['host']}" for name, facts in every.items())
         raise UsageError(f"hosts: {same}; a node is a host of its own")
     return tuple(Host(**{**facts, "host": name}) for name, facts in every.items())
+
+
+def _told(log: str) -> str:
+    """The first words of what a launcher printed, and a file that has all; empty if it printed nothing."""
+    said = next((line for line in log.splitlines() if re.match(r"\W*\w", line) and line[0] != "["), "")
+    if not said:
+        return ""
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", prefix="taskgrain-", suffix=".log", delete=False
+    ) as file:
+        file.write(log + "\n")
+    return f": {said.strip()} (all that was said: {file.name})"
 
 
 def differences(hosts: Sequence[Host]) -> Iterator[str]:

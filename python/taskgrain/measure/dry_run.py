@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from taskgrain._core import InvalidSpec, Run, Unsupported
 from taskgrain.drive.environment import stored
+from taskgrain.drive.launch.launcher import Node
 from taskgrain.drive.system import System
 from taskgrain.measure.call import checked_cells, hosts_for
 from taskgrain.measure.experiments.experiment import CellSettings, Experiment
@@ -34,9 +35,9 @@ def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan
     """Foretells a study. Raises what the study itself does for its cells."""
     settings = CellSettings.of(study.settings)
     experiment = experiment_named(study.settings.experiment, study.settings_named("experiment"))
-    plan = _plan(systems, cores)
     cells = checked_cells(study, systems, len(cores))
-    hosts_for(study, (cell.workload for cell in cells), systems)
+    hosts = hosts_for(study, (cell.workload for cell in cells), systems)
+    plan = _plan(systems, cores, hosts, (cell.workload for cell in cells))
     for cell in cells:
         seconds = cell_seconds(cell.workload, experiment, settings, cell.workload.cores_of_all(len(cores)))
         plan["cells"].append({"cell": cell.name, "seconds": seconds})
@@ -47,12 +48,18 @@ def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan
 
 
 def run(
-    systems: Sequence[System], workload: Workload, cores: Sequence[int], steps: int, iterations: int, isa: str
+    systems: Sequence[System],
+    workload: Workload,
+    cores: Sequence[int],
+    hosts: Sequence[str],
+    steps: int,
+    iterations: int,
+    isa: str,
 ) -> Plan:
     """Foretells a single run of each system; nobody knows how long it takes. Raises what `check` does."""
     check(workload, steps, iterations, isa)
     cells = [{"cell": f"{system.name}/{workload.name}", "seconds": None} for system in systems]
-    return _plan(systems, cores) | {"cells": cells}
+    return _plan(systems, cores, hosts, [workload]) | {"cells": cells}
 
 
 def check(workload: Workload, steps: int, iterations: int, isa: str) -> None:
@@ -66,15 +73,23 @@ def check(workload: Workload, steps: int, iterations: int, isa: str) -> None:
         pass
 
 
-def _plan(systems: Sequence[System], cores: Sequence[int]) -> Plan:
-    commands = {system.name: _command(system, cores) for system in systems}
+def _plan(
+    systems: Sequence[System], cores: Sequence[int], hosts: Sequence[str], workloads: Iterable[Workload]
+) -> Plan:
+    commands = {}
+    for nodes in dict.fromkeys(one.nodes for one in workloads):
+        on = [Node(one, one, tuple(cores)) for one in hosts[:nodes] if nodes > 1]
+        for system in systems:
+            if not on or not system.one_node:
+                name = f"{system.name}/nodes={nodes}" if on else system.name
+                commands[name] = _command(system, cores, on)
     return {"cells": [], "commands": commands, "cores": list(cores), "seconds": None, "budget": None}
 
 
-def _command(system: System, cores: Sequence[int]) -> list[str]:
+def _command(system: System, cores: Sequence[int], on: Sequence[Node]) -> list[str]:
     """The command of a driver, with the variables that the user passes to it."""
     given = [f"{name}={value}" for name, value in stored(system.given).items()]
-    return [*(("env", *given) if given else ()), *system.launch(cores).command]
+    return [*(("env", *given) if given else ()), *system.launch(cores, on).command]
 
 
 def cell_seconds(

@@ -6,7 +6,6 @@ reference is measured in between, all along.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -89,9 +88,12 @@ class Runner:
                     state.try_again()
             for workload in dict.fromkeys(state.cell.workload for state in states):
                 self._judge(workload)
-            with contextlib.suppress(OutOfTime):
+            try:
                 while (group := self._schedule.next_group()) and not self._budget.over:
                     self._measure_round(group)
+            except OutOfTime as error:
+                if said := str(error):  # of another host
+                    self._plan.reporter.note(said)
             for state in states:
                 self._ends.conclude(state)
             compare(states, self._plan.settings.threshold, self._journal)
@@ -100,6 +102,10 @@ class Runner:
             self._drivers.kill()
             self._plan.reporter.close()
         return states
+
+    def time_left(self) -> float:
+        """Seconds from now until whatever is under way has to stop."""
+        return self._budget.time_left()
 
     @property
     def begun(self) -> bool:

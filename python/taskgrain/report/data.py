@@ -85,10 +85,16 @@ class Cell(stored.Cell):
         return (known.get("width") or 0) * (known.get("graphs") or 1)
 
     @property
+    def nodes(self) -> int:
+        """What it was measured on; 0 if nobody knows."""
+        nodes = self.fields["nodes"]
+        return nodes if isinstance(nodes, int) else 0
+
+    @property
     def cores_there(self) -> int:
         """The cores of all its nodes, whether the system occupies them or not; 0 if nobody knows."""
-        nodes, cores = self.fields["nodes"], self.fields["cores"] or len(self.session.cores)
-        return nodes * cores if isinstance(nodes, int) and isinstance(cores, int) else 0
+        cores = self.fields["cores"] or len(self.session.cores)
+        return self.nodes * cores if isinstance(cores, int) else 0
 
     @property
     def reference(self) -> str:

@@ -11,7 +11,9 @@ from typing import Any, Literal
 
 from taskgrain.words import numbers
 
-Type = Literal["integer", "number", "bytes", "seconds", "flag", "durations", "text", "name", "choice"]
+Type = Literal[
+    "integer", "number", "bytes", "seconds", "flag", "durations", "text", "name", "names", "choice"
+]
 _METAVARS = {
     "integer": "N",
     "number": "X",
@@ -20,6 +22,7 @@ _METAVARS = {
     "durations": "TIME",
     "text": "FILE",
     "name": "NAME",
+    "names": "NAMES",
     "choice": "NAME",
 }
 _NUMBER = r"[+-]?[0-9_.]+([eE][+-]?[0-9_]+)?"
@@ -108,6 +111,9 @@ class Field:
                 return numbers.flag(value, named)
             case "text" | "name":
                 return numbers.text(value, named)
+            case "names":
+                listed = value if isinstance(value, list) else [value]
+                return ",".join(numbers.text(one, named) for one in listed)
             case "choice":
                 return numbers.text(value, named, self.choices)
 
@@ -121,6 +127,8 @@ class Field:
                 return found | {"type": "boolean"}
             case "text" | "name":
                 return found | {"type": "string"}
+            case "names":
+                return found | {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
             case "durations":
                 return found | {"type": "string", "pattern": _DURATIONS}
             case "choice":

@@ -73,12 +73,12 @@ class Settings:
         choices=("auto", "openmpi", "mpich", "slurm", "flux", "pbs", "lsf"),
     )
     hosts: str = _setting(
-        "name",
+        "names",
         "",
-        "Names of the hosts, with commas between, that nodes are taken from, this host first; those "
-        "of the job, unless given",
+        "Names of the hosts that nodes are taken from, a list or with commas between; this host is the first "
+        "node; those of the job, unless given",
     )
-    hostfile: str = _setting("name", "", "A file that names the hosts, one a line, instead of `hosts`")
+    hostfile: str = _setting("text", "", "A file that names the hosts, one a line, instead of `hosts`")
 
     @property
     def task_seconds(self) -> tuple[float, ...]:

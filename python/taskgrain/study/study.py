@@ -18,7 +18,7 @@ from typing import Any
 
 from taskgrain._core import InvalidSpec, Run, Unsupported, dag_hash
 from taskgrain.study import presets, variables
-from taskgrain.study.field import flag
+from taskgrain.study.field import Field, flag
 from taskgrain.study.fields import GIVEN, PLURALS, rivals
 from taskgrain.study.includes import read_study
 from taskgrain.study.settings import OLD_SETTINGS, SETTINGS, Named, Settings, take_settings
@@ -208,6 +208,8 @@ def parse(given: Document, cores: int, known: Collection[str] | None = None) -> 
     title = numbers.text(rest.pop("title", ""), given.value("title"))
     _refuse_rivals({key: 0 for key in rest if key in SETTINGS | OLD_SETTINGS}, given.value)
     swept = _take_cores(rest, given)
+    if isinstance(rest.get("hostfile"), str):
+        rest["hostfile"] = _placed(SETTINGS["hostfile"], rest["hostfile"], ("hostfile",), given)
     settings = take_settings(rest, given.value)
     cores = settings.cores or cores
     systems = rest.pop("systems", "default")
@@ -321,18 +323,17 @@ def _lists(table: object, at: Keys, allowed: Sequence[str], given: Document) -> 
         many = isinstance(value, list)
         places: list[Keys] = [(*at, key, n) for n in range(len(value))] if many else [(*at, key)]
         found[name] = [
-            _Value(_placed(name, read(one, given.value(*keys)), keys, given), keys)
+            _Value(_placed(GIVEN.get(name), read(one, given.value(*keys)), keys, given), keys)
             for one, keys in zip(value if many else [value], places, strict=True)
         ]
     _refuse_rivals(table, lambda key: given.value(*at, key))
     return found
 
 
-def _placed(name: str, value: Any, keys: Keys, given: Document) -> Any:
+def _placed(field: Field | None, value: Any, keys: Keys, given: Document) -> Any:
     """The value; the name of a file is relative to the file that says it."""
     file = given.file_of(*keys)
-    is_file = name in GIVEN and GIVEN[name].is_file
-    return str((file.parent / value).absolute()) if is_file and value and file else value
+    return str((file.parent / value).absolute()) if field and field.is_file and value and file else value
 
 
 def _named(given: Document, at: Keys, places: Mapping[str, Keys], name: str) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import socket
 from pathlib import Path
 
 import pytest
@@ -84,3 +85,26 @@ def test_a_time_that_nobody_knows_is_left_out(
     assert ("1 min 15 s" in shown) == (seconds is not None)
     show_plan(plan, as_json=True)
     assert json.loads(capsys.readouterr().out) == plan
+
+
+def test_on_several_nodes_the_command_is_that_of_these(
+    taskgrain: Command, systems: Path, tmp_path: Path
+) -> None:
+    file = systems / "fast" / "system.toml"
+    file.write_text('default = true\ndistributed = true\n[launch]\nranks = "node"\ncommand = ["/it"]\n')
+    here = socket.gethostname()
+    words = (
+        "--systems",
+        systems,
+        "--system",
+        "fast,faulty",
+        "--hosts",
+        f"{here},other",
+        "--dry-run",
+        "--json",
+    )
+    plan = json.loads(taskgrain("metg", "--nodes", "1,2", *words).out)["commands"]
+    assert sorted(plan) == ["fast", "fast/nodes=2", "faulty"]
+    assert "--host" not in plan["fast"]
+    assert plan["fast/nodes=2"][3:5] == ["--host", f"{here}:1,other:1"]
+    assert list(json.loads(taskgrain("run", "--nodes", "2", *words).out)["commands"]) == ["fast/nodes=2"]

@@ -135,4 +135,16 @@ def test_a_study_of_several_numbers_of_cores_is_predicted_as_a_whole(taskgrain: 
     first, *others = cells["mpi"]["scaled"]
     assert first == on_one["scaled"][0] and others != on_one["scaled"][1:]
     shown = taskgrain(*words).out
+    named = taskgrain(*words, "--workload", "stencil_1d/tasks_per_core=8", "--json").out
+    assert json.loads(named) == document, "the name that it prints is one that it takes"
+    refused = taskgrain(*words, "--workload", "stencil_1d").err
+    assert "stencil_1d/width=8/cores=1" in refused and "stencil_1d/tasks_per_core=8" in refused
     assert "Measured on 1 and 2 cores" in shown and shown.startswith("stencil_1d/tasks_per_core=8")
+
+
+def test_nodes_are_told_from_cores(taskgrain: Command, folder: Path) -> None:
+    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().split("\n")[:-1]]
+    lines = [one | ({"nodes": 2} if one["kind"] == "cell" else {}) for one in lines]
+    (folder / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+    shown = taskgrain("predict", folder, "--work", "10", "--workload", "fft/width=16").out
+    assert "Measured on 2 nodes of 1 core." in shown

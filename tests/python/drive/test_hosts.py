@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from taskgrain.drive.answers import DriverError
+from taskgrain.drive.answers import DriverError, OutOfTime
 from taskgrain.drive.catalogue import package_folder
 from taskgrain.drive.hosts import Hosts, ReferenceOnHosts
 from taskgrain.drive.launch.launch import Launch
@@ -22,9 +28,17 @@ PROGRAM = str(package_folder() / "bin" / REFERENCE)
 CORES = choose_cores(1)
 
 
-def agent(name: str) -> Launch:
-    command = (sys.executable, "-m", "taskgrain.drive.host_agent", PROGRAM, "1")
+def agent(name: str, cores: int = 1) -> Launch:
+    command = (sys.executable, "-m", "taskgrain.drive.host_agent", PROGRAM, str(cores))
     return Launch(command, {}, (), park=False, other_cores=True)
+
+
+@contextmanager
+def soon() -> Iterator[None]:
+    """A third of what an agent may take for an answer."""
+    begin = time.monotonic()
+    yield
+    assert time.monotonic() - begin < 10.0
 
 
 def test_the_kernel_alone_is_measured_on_all_hosts() -> None:
@@ -65,3 +79,44 @@ def test_a_host_that_cannot_be_reached_is_named() -> None:
         with pytest.raises(DriverError, match="host b: ended during hello") as caught:
             hosts.facts()
         assert "no route" in caught.value.log_tail
+
+
+def test_a_host_with_fewer_cores_than_asked_for_says_so() -> None:
+    has = len(os.sched_getaffinity(0))
+    few = Hosts(("a", "b"), CORES, lambda name: agent(name, 9999))
+    with few as hosts, pytest.raises(UsageError) as caught:
+        call.facts_of(hosts, {})
+    assert str(caught.value) == f"host b: has {has} core{'s' * (has > 1)}, and 9999 are asked for"
+
+
+def test_one_line_tells_why_a_host_cannot_be_reached_and_a_file_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    wall = "printf '%s\\n' ----- '  ssh: no route' ----- 'many words' >&2; exit 3"
+    unreachable = Hosts(("a", "b"), CORES, lambda name: Launch(("sh", "-c", wall), {}, ()))
+    with unreachable as hosts, pytest.raises(UsageError) as caught:
+        call.facts_of(hosts, {})
+    (log,) = tmp_path.glob("taskgrain-*.log")
+    assert str(caught.value).startswith("host b: ended during hello (exit code 3); ")
+    assert str(caught.value).endswith(f"started it: ssh: no route (all that was said: {log})")
+    assert "many words" in log.read_text("utf-8")
+
+
+def test_a_host_that_does_not_answer_costs_no_more_time_than_there_is() -> None:
+    silent = Launch((sys.executable, "-c", "import time; time.sleep(600)"), {}, ())
+    with soon(), Hosts(("a", "b"), CORES, lambda name: silent) as hosts:
+        end = time.monotonic()
+        hosts.time_left = lambda: end - time.monotonic()
+        with pytest.raises(OutOfTime, match="host b had not answered facts when the time was up"):
+            hosts.facts()
+
+
+def test_a_frozen_host_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    """As after Ctrl-C in a run: the session of a driver ends, and then the agents."""
+    command = ("sh", "-c", f'echo $$ > {tmp_path}/pid; exec "$@"', "sh", *agent("b").command)
+    with soon(), Hosts(("a", "b"), CORES, lambda name: replace(agent(name), command=command)) as hosts:
+        hosts.facts()
+        os.kill(int((tmp_path / "pid").read_text()), signal.SIGSTOP)
+        hosts.kill("mark", 2)
+        hosts.kill("another", 2)

@@ -65,6 +65,35 @@ def test_a_host_that_is_lost_is_an_error_with_its_name_and_leaves_nothing(tmp_pa
     assert "host h2: " in "".join((tmp_path / file).read_text("utf-8") for file in files)
 
 
+@pytest.mark.parametrize("end", ["budget", "interrupt"])
+def test_a_frozen_host_holds_up_neither_the_budget_nor_an_interrupt(end: str, tmp_path: Path) -> None:
+    budget = 12 if end == "budget" else 600
+    script = f"""
+        {METG} --hosts h1,h2 --budget {budget} --output results > printed 2> said & measuring=$!
+        timeout 60 sh -c "until grep -q 'kind.: .run' results/runs.jsonl; do sleep 0.1; done" 2> /dev/null
+        ssh h2 "kill -STOP -1" &
+        sleep 1; SECONDS=0
+        {"kill -TERM $measuring" if end == "interrupt" else ""}
+        wait $measuring; echo $? $(( SECONDS < 28 ))
+    """
+    printed = on_hosts(2, "bash", "-c", script, options=("--cores", "1"), folder=tmp_path)
+    assert printed == {"budget": "0 1\n", "interrupt": "130 1\n"}[end], (tmp_path / "said").read_text()
+
+
+def test_a_host_that_cannot_be_reached_is_one_line_that_names_it(tmp_path: Path) -> None:
+    script = f"{METG} --hosts h1,h9 2>&1 > printed; [ $? = 2 ]"
+    printed = on_hosts(2, "sh", "-c", script, options=("--cores", "1"), folder=tmp_path)
+    (line,) = printed.splitlines()
+    assert line.startswith("taskgrain: host h9: ") and "hostname h9: there is no such host (all that " in line
+
+
+def test_advice_may_be_measured_on_several_nodes() -> None:
+    words = ("--at", "1ms", "--measure", "--budget", "10", "--json", "-q")
+    printed = taskgrain("advise", "--system", "mpi", "--nodes", "2", "--hosts", "h1,h2", *words)
+    (answer,) = json.loads(printed)["answers"]
+    assert answer["efficiency"]["value"] > 0.0
+
+
 def test_a_study_goes_on_with_other_hosts_of_the_same_kind(tmp_path: Path) -> None:
     script = f"{METG} --hosts h1,h2 --budget 5 --output results > first; "
     script += f"{METG} --hosts h1,h3 --budget 10 --output results; "

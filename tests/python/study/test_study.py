@@ -468,3 +468,17 @@ def test_a_study_names_task_times() -> None:
         checked_experiment(study(FFT + 'experiment = "at"'))
     with pytest.raises(InputError, match=r"s.toml:2:6: at: 50 is not allowed; allowed: a time above 0"):
         study(FFT + 'at = "50"')
+
+
+def test_hosts_are_a_list_or_a_text_and_their_file_is_beside_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert study('patterns = ["fft"]\nhosts = ["a", "b"]').settings.hosts == "a,b"
+    assert study('patterns = ["fft"]\nhosts = "a,b"').settings.hosts == "a,b"
+    with pytest.raises(InputError, match=r"s.toml:2:9: hosts: 1 is not allowed; allowed: text"):
+        study('patterns = ["fft"]\nhosts = ["a", 1]')
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "base.toml").write_text('hostfile = "hosts.txt"\n')
+    (tmp_path / "s.toml").write_text('include = "deep/base.toml"\npatterns = ["fft"]\n')
+    assert read(Path("s.toml"), 2).settings.hostfile == str(tmp_path / "deep" / "hosts.txt")
