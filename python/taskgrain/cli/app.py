@@ -22,6 +22,7 @@ EXAMPLES = {
     "metg": "taskgrain metg --system mpi,openmp_task --pattern stencil_1d --width 16 --budget 60",
     "advise": "taskgrain advise --at 20us --neighbours 5 --output-bytes 4K --system starpu,mpi --measure",
     "study": "taskgrain study studies/default.toml --output results/default",
+    "submit": "taskgrain submit study.toml --nodes 1,2,4 --time 30m --dry-run",
     "predict": "taskgrain predict results/default --workload stencil_1d/width=16 --work 10m --steps 1000",
     "productivity": "taskgrain productivity results/default --workload stencil_1d/width=16 --figures figures",
     "graph": "taskgrain graph --pattern fft --width 8 --format png -o fft.png",

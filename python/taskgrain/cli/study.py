@@ -36,6 +36,9 @@ def study(
     cores: Annotated[
         Text, typer.Option("--cores", metavar="N", help="Cores to use, if the study has no `cores`.")
     ] = None,
+    nodes: Annotated[
+        Text, typer.Option("--nodes", metavar="N", help="Measure only what is on so many nodes now.")
+    ] = None,
 ) -> None:
     """Measures a study. If an earlier call was stopped, it continues there."""
     from taskgrain.cli.measuring import measure
@@ -50,6 +53,8 @@ def study(
     if how.budget is not None:
         seconds = numbers.seconds(how.budget, "--budget", above=False)
         made = replace(made, settings=replace(made.settings, budget=seconds))
+    if nodes is not None:
+        made = replace(made, only_nodes=numbers.integer(nodes, "--nodes", low=1))
     named = made.settings_named("launcher")
     given = {"launcher": how.launcher, "hosts": how.hosts, "hostfile": how.hostfile}
     over = {name: SETTINGS[name].read(one, flag(name)) for name, one in given.items() if one is not None}

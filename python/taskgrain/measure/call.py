@@ -46,7 +46,7 @@ from taskgrain.study.settings import Settings, with_new_keys
 from taskgrain.study.study import Study, check_steps
 from taskgrain.study.workload import Cell, Workload
 from taskgrain.words import quantity
-from taskgrain.words.errors import Interrupted, TaskgrainError, UsageError
+from taskgrain.words.errors import InputError, Interrupted, TaskgrainError, UsageError
 from taskgrain.words.interrupts import interruptible
 from taskgrain.words.quantity import counted
 
@@ -98,6 +98,11 @@ def checked_cells(study: Study, systems: Sequence[System], cores: int) -> list[C
     """
     experiment_named(study.settings.experiment, study.settings_named("experiment")).check(study, cores)
     cells = study.cells(plain(systems))
+    if cells and study.only_nodes:
+        there = sorted({one.workload.nodes for one in cells})
+        cells = [one for one in cells if one.workload.nodes == study.only_nodes]
+        if not cells:
+            raise InputError("--nodes", study.only_nodes, f"of the study: {', '.join(map(str, there))}")
     if not cells:
         raise UsageError("the study has no cells; is everything excluded?")
     for workload in dict.fromkeys(cell.workload for cell in cells):
@@ -212,6 +217,7 @@ def measure(
             judge=judge,
             cores=cores,
             hosts=names,
+            others={one.name for one in study.cells(plain(systems))} - {one.name for one in cells},
             commands=commands,
         )
         for said in differences(own.hosts):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from taskgrain.drive.system import System
@@ -36,5 +36,7 @@ class Plan:
     """The processors that are measured on, of each node."""
     hosts: Sequence[str] = ()
     """The names of the nodes, if there are several."""
+    others: Collection[str] = ()
+    """Cells of the study that are not measured now: their lines are none of its business."""
     commands: bool = True
     """A command can measure a cell by itself, so that its first line names it."""

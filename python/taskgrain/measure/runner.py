@@ -64,7 +64,7 @@ class Runner:
         strange = 0
         for one in lines:
             try:
-                if one.earlier:
+                if one.earlier or getattr(one.line, "cell", None) in self._plan.others:
                     self.record.skip(one.line)
                 else:
                     self.record.take(one.line)

@@ -142,6 +142,8 @@ class Study:
     """What each of `systems` is reported as."""
     settings_named: Named = field(default=str, compare=False, repr=False)
     """What makes of a setting what a bad value is reported as."""
+    only_nodes: int = field(default=0, compare=False)
+    """On how many nodes the cells are that are measured now; 0: on whatever number."""
 
     def cells(self, systems: Sequence[str]) -> list[Cell]:
         """Every system on every workload, with each of `env`, but for those excluded."""

@@ -45,6 +45,7 @@ def words(systems: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dic
         "report": [folder, *figures],
         "run": plan,
         "study": [str(tmp_path / "s.toml"), *plan],
+        "submit": [str(tmp_path / "s.toml"), "--time", "1h", "--dry-run"],
     }
 
 

@@ -94,6 +94,21 @@ def test_advice_may_be_measured_on_several_nodes() -> None:
     assert answer["efficiency"]["value"] > 0.0
 
 
+def test_each_number_of_nodes_may_be_measured_by_a_call_of_its_own(tmp_path: Path) -> None:
+    """As jobs do that `taskgrain submit` makes."""
+    (tmp_path / "s.toml").write_text(
+        'systems = ["mpi"]\npatterns = ["fft"]\nnodes = [1, 2]\nhosts = ["h1", "h2"]\nbudget = 5\n'
+    )
+    study = f"{sys.executable} -m taskgrain study s.toml -o results --json"
+    script = f"{study} --nodes 1 > one; {study} --nodes 2 > two; {study} 2>&1 > both; {study} --nodes 3 2>&1"
+    said = on_hosts(2, "sh", "-c", f"{script}; [ $? = 2 ]", folder=tmp_path)
+    assert "do not fit" not in said and "--nodes: 3 is not allowed; allowed: of the study: 1, 2" in said
+    found = [json.loads((tmp_path / name).read_text())["cells"] for name in ("one", "two", "both")]
+    names = [[one["cell"] for one in cells] for cells in found]
+    assert names == [names[2][:1], names[2][1:], ["mpi/fft/width=2", "mpi/fft/width=4/nodes=2"]]
+    assert all(one["ending"] != "failed" for cells in found for one in cells)
+
+
 def test_a_study_goes_on_with_other_hosts_of_the_same_kind(tmp_path: Path) -> None:
     script = f"{METG} --hosts h1,h2 --budget 5 --output results > first; "
     script += f"{METG} --hosts h1,h3 --budget 10 --output results; "

@@ -46,3 +46,24 @@ def test_what_a_job_has_measured_outlives_it(end: str, tmp_path: Path) -> None:
         assert cell["ending"] != "failed"
     else:
         assert printed == ""
+
+
+def test_a_study_that_is_submitted_outlives_the_time_limit(tmp_path: Path) -> None:
+    """Slurm lets a job that is queued again wait for two minutes."""
+    (tmp_path / "s.toml").write_text(
+        'systems = ["mpi"]\npatterns = ["stencil_1d"]\nnodes = [1, 2]\n'
+        "precision = 1e-4\nmin_rounds = 10000\nbudget = 80\n"
+    )
+    printed = on_slurm(
+        f"""
+        {TASKGRAIN} submit s.toml --nodes 2 --time 2m
+        timeout 500 sh -c 'until [ -z "$(squeue --noheader)" ]; do sleep 1; done'
+        """,
+        tmp_path,
+    )
+    assert printed == f"Submitted batch job 1, on 2 nodes; its log: {tmp_path}/results/s-jobs\n"
+    said = (tmp_path / "results" / "s-jobs" / "nodes-2.log").read_text("utf-8")
+    lines = [json.loads(one) for one in (tmp_path / "results" / "s" / "runs.jsonl").read_text().splitlines()]
+    assert sum(one["kind"] == "session" for one in lines) >= 2, said
+    ended = [(one["cell"], one["ending"]) for one in lines if one["kind"] == "metg"]
+    assert ended[-1] == ("mpi/stencil_1d/width=2/nodes=2", "budget"), said

@@ -1,0 +1,105 @@
+"""`taskgrain submit`: jobs of Slurm that measure a study, one for each number of nodes."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from taskgrain.cli.options import DryRun, Text, split_names
+from taskgrain.words import numbers
+from taskgrain.words.errors import InputError, TaskgrainError, UsageError
+from taskgrain.words.quantity import counted
+
+_MOST_CORES = 2**16
+"""Of a node; this host may have fewer."""
+_LEAST_SECONDS, _LEAD_SECONDS = 120.0, 60
+"""Of a job; and before its end, to end a measurement in good order."""
+_MOST_RESTARTS = 100
+# The job's shell hears USR1 before the time limit, as scancel and the end of a node send other signals.
+_SCRIPT = """#!/bin/sh
+#SBATCH --job-name={name}
+#SBATCH --dependency=singleton
+#SBATCH --nodes={nodes}
+#SBATCH --exclusive
+#SBATCH --time={minutes}
+#SBATCH --signal=B:USR1@{lead}
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output={log}
+again() {{
+  kill -TERM $run; wait $run
+  [ ${{SLURM_RESTART_COUNT:-0}} -ge {restarts} ] || scontrol requeue $SLURM_JOB_ID
+  exit
+}}
+trap again USR1
+{command} &
+run=$!
+wait $run
+"""
+
+
+def submit(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The study, a TOML file.")],
+    time: Annotated[
+        str, typer.Option("--time", metavar="TIME", help="How long a job may take at a time: 30m, 2h.")
+    ],
+    nodes: Annotated[
+        Text, typer.Option("--nodes", metavar="LIST", help="Numbers of nodes (default: all of the study).")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="DIR", help="Folder for the results (default: results/NAME)."),
+    ] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Submits a job of Slurm for each number of nodes of a study.
+
+    The jobs run one after another, and what the time limit of one cuts off goes on when it is queued again.
+    """
+    from taskgrain.study import study as studies
+
+    seconds = numbers.seconds(time, "--time")
+    if seconds < _LEAST_SECONDS:
+        raise InputError("--time", time, f"at least {_LEAST_SECONDS:g} seconds")
+    made = studies.read(file, _MOST_CORES)
+    known = sorted({one.nodes for one in made.workloads})
+    wished = (
+        [numbers.integer(one, "--nodes", low=1) for one in split_names([nodes], "--nodes")]
+        if nodes
+        else known
+    )
+    if wrong := [one for one in wished if one not in known]:
+        raise InputError(
+            "--nodes", wrong[0], f"numbers of nodes that the study has: {', '.join(map(str, known))}"
+        )
+    if not dry_run and not shutil.which("sbatch"):
+        raise UsageError("no program sbatch; --dry-run prints the scripts that it would get")
+    folder = (output or Path("results") / file.stem).absolute()
+    words = [sys.executable, "-m", "taskgrain", "study", str(file.absolute()), "--output", str(folder)]
+    words += ["--launcher", "slurm"] if made.settings.launcher == "auto" else []
+    logs = folder.with_name(f"{folder.name}-jobs")  # a results folder is new at first
+    for number in wished:
+        script = _SCRIPT.format(
+            name=shlex.quote(f"taskgrain-{file.stem}"),
+            nodes=number,
+            minutes=math.ceil(seconds / 60.0),
+            lead=_LEAD_SECONDS,
+            log=shlex.quote(str(logs / f"nodes-{number}.log")),
+            restarts=_MOST_RESTARTS,
+            command=shlex.join([*words, "--nodes", str(number), "--retry", "--quiet"]),
+        )
+        if dry_run:
+            sys.stdout.write(script)
+            continue
+        logs.mkdir(parents=True, exist_ok=True)  # Slurm makes none
+        done = subprocess.run(["sbatch"], input=script, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise TaskgrainError(f"sbatch: {done.stderr.strip()}")
+        sys.stdout.write(f"{done.stdout.strip()}, on {counted(number, 'node')}; its log: {logs}\n")
