@@ -80,16 +80,16 @@ def _plan(
     for nodes in dict.fromkeys(one.nodes for one in workloads):
         on = [Node(one, one, tuple(cores)) for one in hosts[:nodes] if nodes > 1]
         for system in systems:
-            if not on or not system.one_node:
-                name = f"{system.name}/nodes={nodes}" if on else system.name
-                commands[name] = _command(system, cores, on)
+            if system.simulated or not on or not system.one_node:
+                name = f"{system.name}/nodes={nodes}" if nodes > 1 else system.name
+                commands[name] = _command(system, cores, on, nodes)
     return {"cells": [], "commands": commands, "cores": list(cores), "seconds": None, "budget": None}
 
 
-def _command(system: System, cores: Sequence[int], on: Sequence[Node]) -> list[str]:
+def _command(system: System, cores: Sequence[int], on: Sequence[Node], nodes: int) -> list[str]:
     """The command of a driver, with the variables that the user passes to it."""
     given = [f"{name}={value}" for name, value in stored(system.given).items()]
-    return [*(("env", *given) if given else ()), *system.launch(cores, on).command]
+    return [*(("env", *given) if given else ()), *system.launch(cores, on, nodes).command]
 
 
 def cell_seconds(
