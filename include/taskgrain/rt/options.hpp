@@ -7,7 +7,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
+#include <string>
 #include <vector>
 
 namespace taskgrain::rt {
@@ -51,7 +51,7 @@ struct RuntimeOptions {
   bool check = true;
 #endif
   /// File for a trace of all tasks, for chrome://tracing or ui.perfetto.dev; empty: none.
-  std::filesystem::path trace{};
+  std::string trace{};
   /// The ranks of the program; null: this process is alone. The workers take what other ranks send, and `wait` for
   /// everything is for all ranks together. It must live longer than the runtime.
   Communicator* communicator = nullptr;

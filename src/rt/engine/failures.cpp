@@ -5,12 +5,16 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "engine/main_worker.hpp"
 #include "taskgrain/rt/detail/engine.hpp"
+#include "taskgrain/rt/detail/key.hpp"
+#include "taskgrain/rt/detail/tasks.hpp"
 #include "taskgrain/rt/error.hpp"
 
 namespace taskgrain::rt::detail {
@@ -211,6 +215,27 @@ void Engine::end_run() {
   drop_retired();
   for (std::size_t k = 1; k < unreported.size(); ++k) print(*unreported[k]);
   if (!unreported.empty()) std::rethrow_exception(unreported[0]->exception);
+}
+
+std::string joined(std::initializer_list<std::string_view> parts, std::string_view between) {
+  std::string text;
+  for (const std::string_view& part : parts) (&part == parts.begin() ? text : text += between) += part;
+  return text;
+}
+
+void throw_usage(std::initializer_list<std::string_view> words) { throw UsageError(joined(words)); }
+
+void add_stuck(std::vector<StuckTask>& tasks, std::string task, std::int64_t fulfilled, std::int64_t indegree) {
+  tasks.push_back({std::move(task), fulfilled, indegree});
+}
+
+std::string number_text(std::int64_t number) { return std::to_string(number); }
+std::string number_text(std::uint64_t number) { return std::to_string(number); }
+
+std::string printed(const void* value, void (*print)(std::ostream& out, const void* value)) {
+  std::ostringstream out;
+  print(out, value);
+  return out.str();
 }
 
 }  // namespace taskgrain::rt::detail

@@ -53,7 +53,7 @@ double microseconds(TraceLane::Clock::duration time) { return std::chrono::durat
 
 }  // namespace
 
-void Trace::write(const std::filesystem::path& file) const {
+void Trace::write(const std::string& file) const {
   std::ofstream out(file);
   out.imbue(std::locale::classic());  // whatever comma the program writes for people
   out.precision(15);
@@ -70,7 +70,7 @@ void Trace::write(const std::filesystem::path& file) const {
   }
   out << "\n]}\n";
   out.close();
-  if (!out) throw std::system_error(errno, std::generic_category(), "cannot write the trace " + file.string());
+  if (!out) throw std::system_error(errno, std::generic_category(), "cannot write the trace " + file);
 }
 
 }  // namespace taskgrain::rt::detail

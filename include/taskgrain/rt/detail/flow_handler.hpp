@@ -52,8 +52,8 @@ class FlowHandler final : public Handler {
     if constexpr (WithNumber<Tasks, K>)
       for (unsigned w = 0; w < workers_; ++w) shares_[w].waiting.number_by(functions);
     if constexpr (std::is_same_v<Tasks, Functions<K>>) {
-      functions.indegree = [this](Key) -> int { throw UsageError(name_ + ": indegree is not set"); };
-      functions.run = [this](Key) { throw UsageError(name_ + ": run is not set"); };
+      functions.indegree = [this](Key) -> int { throw_usage({name_, ": indegree is not set"}); };
+      functions.run = [this](Key) { throw_usage({name_, ": run is not set"}); };
       functions.worker = [workers = std::uint64_t{workers_}](Key key) {
         return static_cast<int>(worker_of_key<K>(key, workers));
       };
@@ -123,9 +123,9 @@ class FlowHandler final : public Handler {
     waiting.for_each([&](const K& key, std::int32_t left) {
       if (tasks.size() >= most) return;
       try {
-        tasks.push_back({text(key), functions.indegree(key) - left, functions.indegree(key)});
+        add_stuck(tasks, text(key), functions.indegree(key) - left, functions.indegree(key));
       } catch (...) {
-        tasks.push_back({text(key) + ", whose indegree throws", 0, left});
+        add_stuck(tasks, joined({text(key), ", whose indegree throws"}), 0, left);
       }
     });
     return waiting.size();
@@ -188,9 +188,9 @@ class FlowHandler final : public Handler {
   }
   std::string text(const K& key) const {
     try {
-      return name_ + " " + key_text(key);
+      return joined({name_, " ", key_text(key)});
     } catch (...) {
-      return name_ + " with a key that cannot be shown";
+      return joined({name_, " with a key that cannot be shown"});
     }
   }
 
@@ -470,21 +470,20 @@ class FlowHandler final : public Handler {
 
   [[gnu::noinline]] void check(Worker& here, Share& share, Key key) {
     if (const int owner = owner_of(key); owner != here.index())
-      throw UsageError(text(key) + ": its worker is " + std::to_string(owner) + ", and worker " +
-                       std::to_string(here.index()) + " was given as its owner");
+      throw_usage({text(key), ": its worker is ", number_text(owner), ", and worker ", number_text(here.index()),
+                   " was given as its owner"});
     if (!share.ran.insert(key).second) too_often(key);
   }
 
   [[noreturn, gnu::noinline, gnu::cold]] void no_such_worker(const K& key, int worker) const {
-    throw UsageError(text(key) + ": worker is " + std::to_string(worker) + ", allowed are 0 to " +
-                     std::to_string(workers_ - 1));
+    throw_usage({text(key), ": worker is ", number_text(worker), ", allowed are 0 to ", number_text(workers_ - 1)});
   }
   [[noreturn, gnu::noinline, gnu::cold]] void negative(const K& key, int indegree) const {
-    throw UsageError(text(key) + ": indegree is " + std::to_string(indegree) + ", allowed are 0 and more");
+    throw_usage({text(key), ": indegree is ", number_text(indegree), ", allowed are 0 and more"});
   }
   [[noreturn, gnu::noinline, gnu::cold]] void too_often(const K& key) const {
-    throw UsageError(text(key) + " was fulfilled more often than its indegree, which is " +
-                     std::to_string(functions.indegree(key)));
+    throw_usage(
+        {text(key), " was fulfilled more often than its indegree, which is ", number_text(functions.indegree(key))});
   }
 
   Engine& engine_;

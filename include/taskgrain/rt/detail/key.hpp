@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <sstream>
+#include <initializer_list>
+#include <ostream>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -125,25 +127,30 @@ bool same_key(const K& a, const K& b) noexcept {
     return false;
 }
 
+// The runtime puts texts together: what std::string needs for it takes long to compile.
+std::string joined(std::initializer_list<std::string_view> parts, std::string_view between = {});
+std::string number_text(std::int64_t number);
+std::string number_text(std::uint64_t number);
+template <std::integral N>
+std::string number_text(N number) {
+  return number_text(static_cast<std::conditional_t<std::is_signed_v<N>, std::int64_t, std::uint64_t>>(number));
+}
+/// What `print` prints of a value.
+std::string printed(const void* value, void (*print)(std::ostream& out, const void* value));
+
 /// The key for people: what `<<` prints, tuples as (1, 2), and "?" for what cannot be shown.
 template <typename K>
 std::string key_text(const K& key) {
   if constexpr (TupleLike<K>) {
     return std::apply(
-        [](const auto&... parts) {
-          std::string text;
-          ((text += (text.empty() ? "" : ", ") + key_text(parts)), ...);
-          return std::string("(").append(text).append(")");  // GCC 12 warns of the same with +
-        },
+        [](const auto&... parts) { return joined({"(", joined({std::string_view(key_text(parts))...}, ", "), ")"}); },
         key);
   } else if constexpr (std::is_enum_v<K>) {
     return key_text(static_cast<std::underlying_type_t<K>>(key));
   } else if constexpr (std::integral<K>) {
-    return std::to_string(key);
-  } else if constexpr (requires(std::ostringstream& out) { out << key; }) {
-    std::ostringstream out;
-    out << key;
-    return out.str();
+    return number_text(key);
+  } else if constexpr (requires(std::ostream& out) { out << key; }) {
+    return printed(&key, [](std::ostream& out, const void* value) { out << *static_cast<const K*>(value); });
   } else {
     return "?";
   }

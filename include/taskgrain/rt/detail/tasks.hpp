@@ -5,14 +5,26 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "taskgrain/rt/detail/entry.hpp"
 
+namespace taskgrain::rt {
+struct StuckTask;
+}
+
 namespace taskgrain::rt::detail {
+
+// Not in templates, which each user compiles:
+/// \throws UsageError
+[[noreturn]] void throw_usage(std::initializer_list<std::string_view> words);
+void add_stuck(std::vector<StuckTask>& tasks, std::string task, std::int64_t fulfilled, std::int64_t indegree);
 
 /// A function of a key, called through one pointer with the key in a register. std::function would pass the key through
 /// memory and test at each call whether it is empty, a third of what a dependence costs.

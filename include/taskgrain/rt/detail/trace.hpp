@@ -3,7 +3,6 @@
 /// What ran where and when, in the trace-event format that chrome://tracing and ui.perfetto.dev read.
 
 #include <chrono>
-#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -33,7 +32,7 @@ class Trace {
 
   TraceLane& lane(std::size_t worker) noexcept { return lanes_[worker]; }
   /// \throws std::system_error  if the file cannot be written
-  void write(const std::filesystem::path& file) const;
+  void write(const std::string& file) const;
 
  private:
   TraceLane::Clock::time_point begin_ = TraceLane::Clock::now();
