@@ -167,8 +167,7 @@ def kinds_of(cores: Iterable[int]) -> tuple[str, ...]:
 
 def caches() -> list[dict[str, object]]:
     """The caches of the machine's first processor: level, type, size in bytes, and the processors that share
-    it. It is the first whatever this process may use, so that a job on other processors of a machine is on the
-    same machine."""
+    it. Whatever this process may use: so a job on other processors of a machine is on the same machine."""
     found: list[dict[str, object]] = []
     folders = (_CPUS / f"cpu{cpu}" / "cache" for cpu in parse_list(read_text(_CPUS / "online")))
     first = next((folder for folder in folders if folder.is_dir()), _CPUS)

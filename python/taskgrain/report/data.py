@@ -217,7 +217,9 @@ def _in_order(cells: Iterable[Cell], study: Fields) -> list[Cell]:
     """With their workloads in the study's order; those that it does not have stand last, as in the log."""
     stored = study.get("workloads")
     tables = [one for one in stored if isinstance(one, dict)] if isinstance(stored, list) else []
-    known = [{name: one.get(name, field.default) for name, field in WORKLOAD.items()} for one in tables]
+    known: list[Fields] = [
+        {name: one.get(name, field.default) for name, field in WORKLOAD.items()} for one in tables
+    ]
     return sorted(cells, key=lambda cell: known.index(cell.fields) if cell.fields in known else len(known))
 
 
