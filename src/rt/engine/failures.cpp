@@ -93,6 +93,7 @@ void Engine::fail(Handler& handler, const std::string& task) noexcept {
   if (handler.failed_.exchange(true, std::memory_order_acq_rel)) return;  // of many the first
   report(handler, task);
   handler.stop(nullptr);
+  settle_awaited(&handler, failure_of(handler));
   if (progress_ != nullptr) notify_ranks(failure_of(handler));
   notify();
 }
@@ -113,8 +114,13 @@ std::exception_ptr Engine::failure_of(const Handler& handler) const noexcept {
   return handler.failure_->exception;
 }
 
+void Engine::stop(Handler& handler, const std::exception_ptr& why) noexcept {
+  handler.stop(why);
+  settle_awaited(&handler, why);
+}
+
 void Engine::cancel(Handler& handler) noexcept {
-  handler.stop(std::make_exception_ptr(Cancelled("cancelled")));
+  stop(handler, std::make_exception_ptr(Cancelled("cancelled")));
   notify();
 }
 
@@ -170,7 +176,7 @@ std::exception_ptr Engine::give_up(const Found& found) {
   const auto why = std::make_exception_ptr(Stuck(found.tasks, found.total));
   if (progress_ != nullptr) notify_ranks(why);
   for (Handler* handler : found.handlers) {
-    handler->stop(why);
+    stop(*handler, why);
     settle(*handler);
   }
   return why;

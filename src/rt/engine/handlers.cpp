@@ -32,7 +32,7 @@ void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
   try {
     // What other ranks were to send does not come any more.
     if (progress_ != nullptr && progress_->failed())
-      handler->stop(std::make_exception_ptr(RankFailed(-1, "the run has failed")));
+      stop(*handler, std::make_exception_ptr(RankFailed(-1, "the run has failed")));
     wait_for(*handler, !handler->across_ranks());
   } catch (const RankFailed&) {
   } catch (const std::exception& error) {
@@ -41,6 +41,7 @@ void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
   drop_retired();
   print_unreported(handler.get());
   const bool done = handler->done();  // or there were no threads to wait with
+  if (done) settle_awaited();
   {
     const std::lock_guard lock(mutex_);
     done ? forget(handler) : retired_.push_back(handler);
@@ -66,6 +67,7 @@ void Engine::drop_retired() noexcept {
   }
   // Nor are they asked under it: a graph has its own, under which it asks the engine.
   std::erase_if(done, [](const auto& handler) { return !handler->done(); });
+  settle_awaited();
   {
     const std::lock_guard lock(mutex_);
     std::erase_if(done, [this](const auto& handler) {

@@ -95,7 +95,10 @@ bool Engine::wait_until(const Done& done, const Over& over) {
       start_threads();
     }
     if (options_.pin && !pinned) pinned.emplace(options_.cores[0]);
-    main.work<often>([&] { return (is_done = done()) || over() || joined(); });
+    main.work<often>([&] {
+      settle_awaited();
+      return (is_done = done()) || (over() && !settle_awaited()) || joined();
+    });
   } while (!is_done && joined() && !quiescent());
   return is_done;
 }

@@ -1,5 +1,6 @@
 /// The waits: the part of the engine that threads outside call.
 
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <functional>
@@ -116,7 +117,7 @@ bool Engine::all_ranks_done() {
   };
   const ProgressEngine::Counts before = counts();
   if (has_reported_ && reported_ == before) return false;  // nothing has happened since
-  if (!quiescent() || counts() != before) return false;
+  if (!quiescent() || counts() != before || settle_awaited()) return false;
   const auto alive = unwaited();
   reported_stuck_ = !std::ranges::all_of(alive, [](const auto& handler) { return handler->done(); });
   has_reported_ = true;
@@ -138,7 +139,7 @@ void Engine::end_with_ranks() {
     const std::lock_guard lock(mutex_);
     handlers = handlers_;
   }
-  for (const auto& handler : handlers) handler->stop(why);
+  for (const auto& handler : handlers) stop(*handler, why);
   for (const auto& handler : handlers)
     if (handler->broken()) settle(*handler);
   wait_until<false>([] { return false; });  // launches end by themselves
@@ -212,6 +213,38 @@ void Engine::wait_for(Handler& handler, bool on_this_rank) {
   }
   if (options_.check) on_workers([&](int worker) { handler.run_ended(worker); });
   drop_retired();
+}
+
+void Engine::set_when_done(Handler& handler, const Event& event) {
+  {
+    const std::lock_guard lock(mutex_);
+    awaited_.emplace_back(&handler, event);
+    any_awaited_.store(true, std::memory_order_release);
+  }
+  notify();  // a wait under way looks again
+}
+
+bool Engine::settle_awaited(const Handler* broken, const std::exception_ptr& why) noexcept {
+  if (!any_awaited_.load(std::memory_order_acquire)) return false;
+  // As a thread outside: worker 0 may have published that it is idle, and what the callbacks begin must count.
+  const CurrentWorkerScope outside(Worker::current_, nullptr);
+  const Callback inside;
+  for (bool any = false;; any = true) {
+    std::unique_lock lock(mutex_);
+    const auto ended = std::ranges::find_if(awaited_, [&](const auto& one) {
+      return broken != nullptr ? one.first == broken : !one.first->broken() && one.first->done();
+    });
+    if (ended == awaited_.end()) return any;
+    const auto [handler, event] = *ended;
+    awaited_.erase(ended);
+    any_awaited_.store(!awaited_.empty(), std::memory_order_release);
+    lock.unlock();
+    try {
+      broken != nullptr ? event.fail(why) : event.set();
+    } catch (...) {
+      report(*handler, "a call of Event::then");
+    }
+  }
 }
 
 void Engine::wait(const Event& event) {

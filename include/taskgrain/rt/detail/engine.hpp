@@ -16,6 +16,7 @@
 #include <string>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "taskgrain/rt/detail/completion.hpp"
@@ -82,6 +83,9 @@ class Engine {
   /// \param on_this_rank  for no longer than there is something to do here
   void wait_for(Handler& handler, bool on_this_rank = false);
   void cancel(Handler& handler) noexcept;
+  /// Sets the event when a wait finds that nothing of the handler is left; fails it as soon as the handler fails or is
+  /// stopped. \pre the handler is a flow's, whose `done` takes no lock
+  void set_when_done(Handler& handler, const Event& event);
   /// For error messages: the tasks that wait on the calling worker; empty if there are none, or no worker calls.
   std::string waiting_here() const noexcept;
   /// While it lives, this thread runs callbacks of events. They may remove the handler that runs them, which is in use
@@ -193,6 +197,11 @@ class Engine {
   };
   /// \param alone  as above
   Found find_stuck(const std::vector<Handler*>& handlers, const Handler* alone = nullptr);
+  /// Stops a handler, and fails the events that wait for its end.
+  void stop(Handler& handler, const std::exception_ptr& why) noexcept;
+  /// Settles events that wait for the end of handlers: those of handlers that are done, or all of one that is broken.
+  /// \returns whether there were any
+  bool settle_awaited(const Handler* broken = nullptr, const std::exception_ptr& why = nullptr) noexcept;
   /// Stops what is stuck. \returns the exception that says so
   std::exception_ptr give_up(const Found& found);
   /// Waits until a handler that was stopped has nothing on its way, forgets the rest, and opens it again.
@@ -239,9 +248,11 @@ class Engine {
   mutable std::mutex mutex_;  // protects the members below, and what handlers say it protects
   std::vector<std::shared_ptr<Handler>> handlers_, retired_;  // retired: removed while in use
   std::vector<std::shared_ptr<Failure>> failures_;            // that no wait has thrown yet
+  std::vector<std::pair<Handler*, Event>> awaited_;           // set_when_done; each of a handler that is not forgotten
   std::exception_ptr why_not_started_;                        // a thread, or where it is to run
 
-  std::atomic<int> starved_{0};  // workers that sleep until worker 0 is there
+  std::atomic<bool> any_awaited_{false};  // awaited_ is not empty; written under mutex_
+  std::atomic<int> starved_{0};           // workers that sleep until worker 0 is there
 
   // Written seldom.
   alignas(apart) std::atomic<bool> stop_{false};

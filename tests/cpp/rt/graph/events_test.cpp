@@ -3,12 +3,17 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <exception>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "policies.hpp"
+#include "taskgrain/rt/taskflow.hpp"
 
 namespace taskgrain::rt {
 namespace {
@@ -55,6 +60,78 @@ TEST_P(Events, ChainGraphs) {
   }
   runtime_.wait();
   EXPECT_THAT(value, Each(200));
+}
+
+TEST_P(Events, HappenWhenAFlowHasNoTaskLeft) {
+  constexpr int tasks = 300;
+  int value = 0, seen = 0, turns = 0;  // the events must order memory
+  const auto one = [](int) { return 1; };
+  Taskflow<int> chain(runtime_, "chain"), other(runtime_, "other");
+  chain.indegree(one).worker([&](int k) { return k % runtime_.workers(); }).run([&](int k) {
+    ++value;
+    if (k + 1 < tasks) chain.fulfill(k + 1);
+  });
+  other.indegree(one).run([](int) {});
+  std::optional hold(other.hold());
+  const auto look = each_worker([&](int w) {
+    if (w == 1) seen = value;
+  });
+  for (int round = 1; round <= 30; ++round) {
+    chain.fulfill(0);
+    const auto launch = look->launch({.after = {chain.done()}});
+    launch.done.then([&] { ++turns; });
+    runtime_.wait(launch.done);  // whoever holds the other flow
+    EXPECT_EQ(seen, round * tasks);
+  }
+  chain.fulfill(0);
+  const Event done = chain.done();
+  chain.wait();
+  EXPECT_TRUE(done.is_set());
+  hold.reset();
+  EXPECT_EQ(turns, 30);
+}
+
+TEST_P(Events, OfAFlowMayStartTheFlowAgain) {
+  int ran = 0;
+  Taskflow<int> flow(runtime_);
+  flow.indegree([](int) { return 1; }).worker([](int) { return 2; }).run([&](int) { ++ran; });
+  std::function<void()> again = [&] {
+    if (ran == 100) return;
+    flow.fulfill(ran);
+    flow.done().then(again);
+  };
+  again();
+  runtime_.wait();
+  EXPECT_EQ(ran, 100);
+  Event last;
+  {
+    Taskflow<int> brief(runtime_);
+    brief.indegree([](int) { return 1; }).run([](int) {});
+    brief.fulfill(1);
+    last = brief.done();
+  }
+  EXPECT_TRUE(last.is_set());
+}
+
+TEST_P(Events, FailWithTheirFlow) {
+  const auto graph = each_worker([](int) { FAIL(); });
+  Taskflow<int> flow(runtime_, "flow");
+  flow.indegree([](int k) { return k == 2 ? 2 : 1; }).run([](int) { throw std::runtime_error("no"); });
+  const auto failure_of = [&](int key, auto end) {
+    flow.fulfill(key);
+    const Event done = flow.done();
+    const Event launched = graph->launch({.after = {done}}).done;
+    EXPECT_ANY_THROW(end());
+    EXPECT_NE(launched.failure(), nullptr);
+    EXPECT_ANY_THROW(runtime_.wait(launched));
+    return done.failure();
+  };
+  EXPECT_THROW(std::rethrow_exception(failure_of(1, [&] { flow.wait(); })), TaskFailed);
+  EXPECT_THROW(std::rethrow_exception(failure_of(2, [&] { flow.wait(); })), Stuck);
+  const Event cancelled = flow.done();
+  flow.cancel();
+  EXPECT_THROW(std::rethrow_exception(cancelled.failure()), Cancelled);
+  flow.wait();
 }
 
 TEST_P(Events, AreAllWaitedFor) {
