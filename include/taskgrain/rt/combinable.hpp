@@ -102,7 +102,8 @@ class Collector {
 
   /// The values with their keys, in the order of keys.
   Values take() { return in_order(take_any()); }
-  /// The values combined in the order of keys, from `initial` on. \param op  op(a, b) of two values
+  /// The values combined in the order of keys, from `initial` on, as by std::accumulate: a minimum needs one that is
+  /// large. \param op  op(a, b) of two values
   template <typename Op = std::plus<>>
   T reduce(T initial = T(), Op op = {}) {
     return combine(take(), std::move(initial), op);

@@ -49,9 +49,13 @@ const char* name_of() noexcept {
   return __PRETTY_FUNCTION__;
 #endif
 }
-/// Elements that lie elsewhere.
+/// Whether it is, or holds, elements that lie elsewhere.
 template <typename T>
-inline constexpr bool is_view = std::is_same_v<T, std::string_view>;
+inline constexpr bool is_view = false;
+template <template <typename...> class Holder, typename... Parts>
+inline constexpr bool is_view<Holder<Parts...>> = (is_view<Parts> || ...);
+template <>
+inline constexpr bool is_view<std::string_view> = true;
 template <typename T>
 inline constexpr bool is_view<view<T>> = true;
 template <typename T, std::size_t n>
@@ -170,8 +174,9 @@ class Memory {
 ///
 /// A rank takes messages from its first `wait`, `progress` or collective call on, when it has made all that their
 /// functions need. The functions run one at a time on each rank, in the thread of a worker, between tasks: they may
-/// fulfill, send and launch, and not wait. A `send` of a task may run them, too. One that throws fails all ranks, as does a task
-/// that throws, or the end of a rank: every wait then throws RankFailed, and a communicator that has failed stays so.
+/// fulfill, send and launch, and not wait. A `send` of a task may run them, too. One that throws fails all ranks, as
+/// does a task that throws, or the end of a rank: every wait then throws RankFailed, and a communicator that has failed
+/// stays so.
 class Communicator {
  public:
   /// Joins the ranks that `taskgrain-run` has started. A program that was started without it is rank 0 of 1.

@@ -35,8 +35,9 @@ _SCRIPT = """#!/bin/sh
 #SBATCH --output={log}
 again() {{
   kill -TERM $run; wait $run
-  [ ${{SLURM_RESTART_COUNT:-0}} -ge {restarts} ] || scontrol requeue $SLURM_JOB_ID
-  exit
+  [ ${{SLURM_RESTART_COUNT:-0}} -lt {restarts} ] && scontrol requeue $SLURM_JOB_ID && exit
+  echo "taskgrain: this job is not queued again; submit the study to go on" >&2
+  exit 1
 }}
 trap again USR1
 {command} &
@@ -85,7 +86,7 @@ def submit(
     words = [sys.executable, "-m", "taskgrain", "study", str(file.absolute()), "--output", str(folder)]
     words += ["--launcher", "slurm"] if made.settings.launcher == "auto" else []
     logs = folder.with_name(f"{folder.name}-jobs")  # a results folder is new at first
-    for number in wished:
+    for number in dict.fromkeys(wished):
         script = _SCRIPT.format(
             name=shlex.quote(f"taskgrain-{file.stem}"),
             nodes=number,

@@ -22,7 +22,7 @@ from taskgrain.words.interval import Interval
 How = Literal["measured", "between", "above", "below", "unknown"]
 """Measured at this time; between two that were; above the largest, or below the smallest, of them."""
 Verdict = Literal["yes", "no", "unknown"]
-Curve = Mapping[float, Interval]
+Efficiencies = Mapping[float, Interval]
 """The efficiency of each size of task that was measured, with both bounds, by the time of the work of such a
 task alone, in seconds."""
 _NEAR = 1.15
@@ -51,7 +51,7 @@ class Level:
     """The task time divided by that: above 1 it is longer than needed."""
 
 
-def efficiency_at(curve: Curve, work: float) -> Efficiency:
+def efficiency_at(curve: Efficiencies, work: float) -> Efficiency:
     """The efficiency of tasks whose work takes so many seconds alone."""
     if not curve:
         return Efficiency("unknown")
@@ -87,7 +87,7 @@ def _moved(there: Interval, longer: float) -> Interval:
     return Interval(shift * value, shift * low * min(1.0, shift), shift * high * max(1.0, shift))
 
 
-def _between(curve: Curve, small: float, large: float, work: float) -> Interval:
+def _between(curve: Efficiencies, small: float, large: float, work: float) -> Interval:
     """The efficiency between two points; the nearer to one of them, the surer."""
     if small == large:
         return curve[small]
@@ -100,7 +100,7 @@ def _between(curve: Curve, small: float, large: float, work: float) -> Interval:
     return Interval(value, low, high).exp()
 
 
-def needed(curve: Curve, level: float) -> Interval:
+def needed(curve: Efficiencies, level: float) -> Interval:
     """The work of the shortest task that reaches a level of efficiency, as far as the points enclose it.
 
     Where all points reach it, there is only an upper bound, and where none does, only a lower one.
@@ -152,7 +152,7 @@ def verdict_of(found: Interval, level: float) -> Verdict:
     return "no" if found.high is not None and found.high < level else "unknown"
 
 
-def level_of(curve: Curve, work: float, level: float, known: Interval | None = None) -> Level:
+def level_of(curve: Efficiencies, work: float, level: float, known: Interval | None = None) -> Level:
     """A level and tasks of so much work; `known` is the work that it needs, if a search told."""
     verdict = verdict_of(efficiency_at(curve, work).found, level)
     least = _agreeing(known or needed(curve, level), work, verdict)

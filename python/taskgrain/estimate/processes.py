@@ -49,9 +49,12 @@ def lasting(off: Floats, process: NDArray[np.int64], slope: float = 1.0) -> Last
     missing = float(((counts / rounds) ** 2).sum()) - 1.0 / rounds
     freedom = processes - 1
     found = _ROBUST**2 * max(0.0, _between(np.nanmean(off[told], axis=1), group, counts))
-    # What is usual may widen the interval, and never narrows it: of more than that, only the processes tell.
-    usual = (_WORTH * _USUAL**2 + freedom * found) / (_WORTH + freedom), _WORTH + freedom
-    variance, freedom = max((found, max(freedom, _WORTH)), usual)
+    if found > _USUAL**2:
+        # What is usual would narrow the interval. It counts for the freedom alone: one degree says nothing.
+        variance, freedom = found, max(freedom, _WORTH)
+    else:
+        variance = (_WORTH * _USUAL**2 + freedom * found) / (_WORTH + freedom)
+        freedom += _WORTH
     return Lasting(slope * math.sqrt(variance * missing), freedom)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from taskgrain.estimate.advice import Curve as Points
+from taskgrain.estimate.advice import Efficiencies
 from taskgrain.results import reader
 from taskgrain.results.cell import Cell, cells
 from taskgrain.results.lines import CurvePoint, MetgLine
@@ -30,7 +30,7 @@ class Curve:
     """On whichever cores: `cores` says on how many."""
     cores: int | None
     """Those of the workload, not only those that the system occupies."""
-    points: Points
+    points: Efficiencies
     """The sizes whose efficiency has an interval."""
     threshold: float | None
     metg: Interval

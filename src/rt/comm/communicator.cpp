@@ -107,7 +107,7 @@ Communicator::Gathered Communicator::exchange(const char* call, const char* type
   std::string named = call;
   if (root != nullptr) named += " with root " + std::to_string(*root);
   const bool exists = root == nullptr || (*root >= 0 && *root < ranks());
-  const bool to_root = named.starts_with("reduce");
+  const bool to_root = call == std::string_view("reduce");  // alone: what others give goes to all
   Gathered to_each(to_root ? static_cast<std::size_t>(ranks()) : 1);
   if (exists) to_each[to_root ? static_cast<std::size_t>(*root) : 0].assign(bytes.begin(), bytes.end());
   Gathered all = messages_->exchange(to_each, named + " of " + type);

@@ -35,7 +35,7 @@ class MpiRepeatedMessages {
 
   // -- by who may call MPI, one at a time
 
-  /// \returns the first of so many tags; -1 if there are not so many left
+  /// \returns the first of so many tags \throws std::runtime_error  there are not so many left
   int numbers(int count);
   std::unique_ptr<RepeatedMessage> make(RepeatedMessage::Plan plan);
   /// Starts what has been allowed, as far as there are slots.

@@ -87,7 +87,7 @@ class Transport {
   /// From now on the receiver hears of lost ranks, if this transport can tell. \throws std::system_error
   virtual void watch(Receiver&) {}
   /// These do what those of Messages do.
-  virtual int repeated_numbers(int /*count*/) { return 0; }
+  virtual int repeated_numbers(int /*count*/) { throw std::logic_error("this transport has no repeated messages"); }
   virtual std::unique_ptr<RepeatedMessage> repeated(RepeatedMessage::Plan) {
     throw std::logic_error("this transport has no repeated messages");
   }

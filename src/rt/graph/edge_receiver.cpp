@@ -1,7 +1,6 @@
 #include "edge_receiver.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 
 namespace taskgrain::rt::detail {

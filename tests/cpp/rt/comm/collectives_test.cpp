@@ -6,13 +6,21 @@
 
 #include <chrono>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace taskgrain::rt {
 namespace {
 
 using testing::HasSubstr;
 using testing::ThrowsMessage;
+
+static_assert(detail::is_view<std::tuple<std::string_view, int>> && detail::is_view<std::vector<view<int>>>);
+static_assert(!detail::is_view<std::string> && !detail::is_view<std::vector<std::pair<std::string, int>>>);
 
 class Collectives : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(OfRanks, Collectives, testing::Range(1, 6), testing::PrintToStringParamName());
