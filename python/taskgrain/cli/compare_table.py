@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from taskgrain.cli.printer import Printer
+from taskgrain.cli.printer import Printer, folded
 from taskgrain.results.compare.cells import Compared, Comparison
 from taskgrain.results.compare.text import called, ratios_beside, remarks, shown, summary
-
-_NARROWEST = 12
-"""Characters that a name gets at least."""
 
 
 def show(out: Printer, found: Comparison) -> None:
@@ -64,17 +60,8 @@ def labels(cells: Sequence[Compared]) -> list[str]:
 def wrapped(out: Printer, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
     """The rows with names that go on in a new line behind a slash, so that the numbers stay whole."""
     numbers = zip(columns[1:], *(row[1:] for row in rows), strict=True)
-    room = max(_NARROWEST, out.width - 2 - sum(max(map(len, column)) + 3 for column in numbers))
-    return [["\n".join(_folded(row[0], room)), *row[1:]] for row in rows]
-
-
-def _folded(name: str, room: int) -> list[str]:
-    lines = [""]
-    for part in re.findall(r"[^/]*/|[^/]+$", name):
-        if lines[-1] and len(lines[-1]) + len(part) > room:
-            lines.append("")
-        lines[-1] += part
-    return lines
+    room = out.width - 2 - sum(max(map(len, column)) + 3 for column in numbers)
+    return [[folded(row[0], room), *row[1:]] for row in rows]
 
 
 def as_json(found: Comparison) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import operator
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -19,6 +21,8 @@ from taskgrain.words.table import Table
 
 _PIPED_WIDTH = 10_000
 """Where nobody sees the lines but a program or a file, nothing is wrapped."""
+_NARROWEST = 12
+"""Characters that a name gets at least."""
 _SHORT = 32
 """Characters of a name where a table has no room."""
 _ASCII = str.maketrans(
@@ -59,12 +63,20 @@ class Printer:
     ) -> None:
         """The first `texts` columns are aligned to the left, the others to the right.
 
-        The first `whole` columns are never wrapped; long names in the first are cut in their middle where the
-        table has no room, and they stay different.
+        The first `whole` columns are not wrapped while the words of the others have room; long names in the
+        first are cut in their middle where the table has no room, and they stay different.
         """
         if whole and self._wide(columns, rows) > self._console.width:
             rows = _with_short_names(rows)
-        self._console.print(self._made(columns, rows, bold, texts, whole))
+        widths = self._widths(columns, rows, whole)
+        if whole and not widths:
+            beside = sum(
+                _longest_word(column) + 3
+                for column in zip(columns[1:], *(row[1:] for row in rows), strict=True)
+            )
+            rows = [[folded(row[0], self._console.width - beside - 2), *row[1:]] for row in rows]
+            widths, whole = self._widths(columns, rows, 0), 0
+        self._console.print(self._made(columns, rows, bold, texts, whole, widths))
 
     def show(self, table: Table, whole: int = 0) -> None:
         """A table below its title."""
@@ -77,8 +89,18 @@ class Printer:
         return self._wide(columns, rows) <= self.width
 
     def _wide(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-        widths = [max(len(line[index]) for line in [columns, *rows]) for index in range(len(columns))]
-        return sum(widths) + 3 * len(widths)
+        widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
+        return sum(widths) + 3 * len(widths) - 1
+
+    def _widths(self, columns: Sequence[str], rows: Sequence[Sequence[str]], whole: int) -> list[int]:
+        """Widths of the columns that break no word; nothing if there is no room for that."""
+        cells = list(zip(columns, *rows, strict=True))
+        widths = [max(len(line) for cell in column for line in cell.split("\n")) for column in cells]
+        least = [*widths[:whole], *map(_longest_word, cells[whole:])]
+        for _ in range(sum(widths) + 3 * len(widths) - 1 - self._console.width):
+            widest = max(range(len(widths)), key=lambda index: widths[index] - least[index])
+            widths[widest] -= 1
+        return widths if all(map(operator.ge, widths, least)) else []
 
     def _made(
         self,
@@ -87,15 +109,33 @@ class Printer:
         bold: Sequence[Sequence[bool]],
         texts: int,
         whole: int,
+        widths: Sequence[int],
     ) -> rich.Table:
         table = rich.Table(box=box.ASCII2 if self._plain else box.SIMPLE_HEAD, pad_edge=False)
         for index, name in enumerate(columns):
             side: Literal["left", "right"] = "left" if index < texts else "right"
-            table.add_column(self._shown(name), justify=side, overflow="fold", no_wrap=index < whole)
+            width = widths[index] if widths else None
+            table.add_column(
+                self._shown(name), justify=side, overflow="fold", no_wrap=index < whole, width=width
+            )
         for number, row in enumerate(rows):
             marks = bold[number] if bold else [False] * len(row)
             table.add_row(*(self._shown(t, "bold" if m else "") for t, m in zip(row, marks, strict=True)))
         return table
+
+
+def _longest_word(column: Sequence[str]) -> int:
+    return max((len(word) for cell in column for word in cell.split()), default=0)
+
+
+def folded(name: str, room: int) -> str:
+    """The name in lines of so many characters, `_NARROWEST` at least, which end behind what parts names."""
+    lines = [""]
+    for part in re.findall(r"[^/._ ]*[/._ ]|[^/._ ]+$", name):
+        if lines[-1] and len(lines[-1]) + len(part) > max(_NARROWEST, room):
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def _with_short_names(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
