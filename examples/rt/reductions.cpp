@@ -17,7 +17,7 @@ int main() {
   comm.broadcast(blocks);                   // now all ranks know it
 
   constexpr int points = 1000;                    // of a block
-  rt::Combinable<double> highest(runtime);        // a value for each worker
+  rt::Combinable<double> highest(runtime, 0.0);   // a value for each worker, from 0 on
   rt::Collector<int, double> integrals(runtime);  // a value for each key
   rt::Taskflow<int> flow(runtime, "block");
   flow.indegree([](int) { return 1; });

@@ -12,10 +12,10 @@ namespace taskgrain::rt {
 detail::Engine& detail::engine_of(Runtime& runtime) noexcept { return *runtime.engine_; }
 
 std::size_t detail::worker_here(Runtime& runtime) {
-  const Worker* const here = engine_of(runtime).here();
-  if (here == nullptr)
-    throw UsageError("a Combinable has values for the workers of its runtime, and this thread is none");
-  return static_cast<std::size_t>(here->index());
+  const Engine& engine = engine_of(runtime);
+  if (const Worker* const here = engine.here()) return static_cast<std::size_t>(here->index());
+  if (engine.takes_messages()) return static_cast<std::size_t>(engine.workers());
+  throw UsageError("a Combinable has values for the workers of its runtime, and this thread is none");
 }
 
 Runtime::Runtime(RuntimeOptions options)

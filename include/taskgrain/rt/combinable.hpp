@@ -24,6 +24,7 @@
 #include <cstddef>
 #include <functional>
 #include <iterator>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -34,7 +35,8 @@
 namespace taskgrain::rt {
 
 namespace detail {
-/// The worker of this runtime whose thread calls. \throws UsageError  it is none
+/// The worker of this runtime whose thread calls; behind all workers, the thread that runs the function of a message.
+/// \throws UsageError  it is none of them
 std::size_t worker_here(Runtime& runtime);
 }  // namespace detail
 
@@ -42,13 +44,17 @@ std::size_t worker_here(Runtime& runtime);
 template <typename T>
 class Combinable {
  public:
-  /// \param initial  of each worker; what the operation leaves as it is, as 0 for a sum
+  /// \param initial  of each worker; what the operation leaves as it is: 0 for a sum, -infinity for a maximum
   explicit Combinable(Runtime& runtime, T initial = T())
-      : runtime_(runtime), parts_(static_cast<std::size_t>(runtime.workers()), Part{initial}),
-        initial_(std::move(initial)) {}
+      : runtime_(runtime), parts_(static_cast<std::size_t>(runtime.workers()) + 1, Part{initial}),
+        initial_(std::move(initial)) {
+    static_assert(std::is_copy_constructible_v<T>, "each worker gets a copy of the initial value");
+  }
+  Combinable(const Combinable&) = delete;  // tasks hold its address
+  Combinable& operator=(const Combinable&) = delete;
 
-  /// That of the worker whose thread calls: for tasks, and functions of messages that workers run.
-  /// \throws UsageError  the thread is no worker of the runtime
+  /// That of the worker whose thread calls: for tasks, and for functions of messages.
+  /// \throws UsageError  any other thread
   T& local() { return parts_[detail::worker_here(runtime_)].value; }
 
   // -- when no task uses it, as after a `wait`
@@ -57,7 +63,7 @@ class Combinable {
   template <typename Op = std::plus<>>
   T combine(Op op = {}) const {
     T result = parts_.front().value;
-    for (std::size_t w = 1; w < parts_.size(); ++w) result = op(std::move(result), parts_[w].value);
+    for (std::size_t w = 1; w < parts_.size(); ++w) result = static_cast<T>(op(std::move(result), parts_[w].value));
     return result;
   }
   /// Calls `call(value)` for each value, in the order of workers. It may change the value.
@@ -76,7 +82,7 @@ class Combinable {
   };
 
   Runtime& runtime_;
-  std::vector<Part> parts_;  // by worker
+  std::vector<Part> parts_;  // by worker; the last is of the functions of messages that no worker runs
   const T initial_;
 };
 
@@ -87,7 +93,9 @@ class Collector {
  public:
   using Values = std::vector<std::pair<K, T>>;
 
-  explicit Collector(Runtime& runtime) : parts_(runtime) {}
+  explicit Collector(Runtime& runtime) : parts_(runtime) {
+    static_assert(std::is_copy_constructible_v<T>, "a value is copied: give a std::shared_ptr to what cannot be");
+  }
 
   /// By a task. \throws UsageError  as Combinable::local
   void add(K key, T value) { parts_.local().emplace_back(std::move(key), std::move(value)); }
@@ -97,24 +105,26 @@ class Collector {
     return [this, task = std::move(task)](const K& key) { add(key, task(key)); };
   }
 
-  // -- when no task uses it, as after a `wait`. Each call takes out the values
-  // \throws UsageError  a key has two values, which have no order
+  // -- when no task uses it, as after a `wait`. Each call takes out the values, also if it throws
+  // \throws UsageError  a key has two values, which have no order; perhaps one is of a run that failed
+
+  /// Drops the values, as after a run that failed or was cancelled.
+  void clear() { take_any(); }
 
   /// The values with their keys, in the order of keys.
   Values take() { return in_order(take_any()); }
-  /// The values combined in the order of keys, from `initial` on, as by std::accumulate: a minimum needs one that is
-  /// large. \param op  op(a, b) of two values
+  /// The values combined in the order of keys; T() if there are none. \param op  op(a, b) of two values
   template <typename Op = std::plus<>>
-  T reduce(T initial = T(), Op op = {}) {
-    return combine(take(), std::move(initial), op);
+  T reduce(Op op = {}) {
+    return combine(take(), op);
   }
   /// The same of all ranks together, in one order of keys: a collective call.
   /// \param ranks  a Communicator
   template <typename Ranks, typename Op = std::plus<>>
-  T all_reduce(Ranks& ranks, T initial = T(), Op op = {}) {
+  T all_reduce(Ranks& ranks, Op op = {}) {
     Values all;
     for (Values& part : ranks.all_gather(take_any())) append(std::move(part), all);
-    return combine(in_order(std::move(all)), std::move(initial), op);
+    return combine(in_order(std::move(all)), op);
   }
 
  private:
@@ -131,12 +141,19 @@ class Collector {
     std::sort(values.begin(), values.end(), before);
     const auto equal = [&](const auto& a, const auto& b) { return !before(a, b); };
     if (std::adjacent_find(values.begin(), values.end(), equal) != values.end())
-      throw UsageError("two values of a Collector have one key, so they have no order");
+      throw UsageError(
+          "two values of a Collector have one key, so they have no order; if a run failed or was cancelled, clear() "
+          "drops its values");
     return values;
   }
   template <typename Op>
-  static T combine(Values all, T result, Op& op) {
-    for (auto& [key, value] : all) result = op(std::move(result), std::move(value));
+  static T combine(Values all, Op& op) {
+    static_assert(std::is_invocable_r_v<T, Op&, T, T>,
+                  "give an operation: op(a, b) of two values is their combination");
+    if (all.empty()) return T();
+    T result = std::move(all.front().second);
+    for (std::size_t k = 1; k < all.size(); ++k)
+      result = static_cast<T>(op(std::move(result), std::move(all[k].second)));
     return result;
   }
 

@@ -234,7 +234,7 @@ class Communicator {
   // each time. What `op` throws is thrown where it is called: on all ranks, or on the root. The communicator has not
   // failed then.
   // \throws UsageError  a rank makes another call, or of another type or root; there is no such root: on all ranks.
-  //   In a task or the function of a message
+  //   In a task of the runtime that uses this communicator, or in the function of a message
   // \throws RankFailed  a rank waits for everything (Runtime::wait) and another one in such a call; or ends
 
   void barrier() { messages_->exchange(Gathered(1), "barrier"); }
@@ -290,8 +290,11 @@ class Communicator {
   }
   template <typename T, typename Op>
   static T combine(const Gathered& all, Op& op) {
+    static_assert(std::is_invocable_r_v<T, Op&, T, T>,
+                  "give an operation: op(a, b) of two values is their combination");
     T result = value_of<T>(all.front());
-    for (std::size_t rank = 1; rank < all.size(); ++rank) result = op(std::move(result), value_of<T>(all[rank]));
+    for (std::size_t rank = 1; rank < all.size(); ++rank)
+      result = static_cast<T>(op(std::move(result), value_of<T>(all[rank])));
     return result;
   }
 

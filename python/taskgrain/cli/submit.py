@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from taskgrain.cli.options import DryRun, Text, split_names
+from taskgrain.cli.options import Text, found_systems, split_names
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, TaskgrainError, UsageError
 from taskgrain.words.quantity import counted
@@ -58,7 +58,9 @@ def submit(
         Path | None,
         typer.Option("--output", "-o", metavar="DIR", help="Folder for the results (default: results/NAME)."),
     ] = None,
-    dry_run: DryRun = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the scripts of the jobs, and submit none.")
+    ] = False,
 ) -> None:
     """Submits a job of Slurm for each number of nodes of a study.
 
@@ -67,9 +69,22 @@ def submit(
     from taskgrain.study import study as studies
 
     seconds = numbers.seconds(time, "--time")
+    if time[-1:].isdigit():  # which sbatch would take for minutes
+        raise InputError("--time", time, "a time with its unit, such as 30m or 2h")
     if seconds < _LEAST_SECONDS:
-        raise InputError("--time", time, f"at least {_LEAST_SECONDS:g} seconds")
+        raise InputError("--time", time, f"at least {_LEAST_SECONDS:g}s")
     made = studies.read(file, _MOST_CORES)
+    for name in ("hosts", "hostfile"):
+        if given := getattr(made.settings, name):
+            raise InputError(
+                made.settings_named(name), given, "none, as a job has the hosts that Slurm gives it"
+            )
+    systems = found_systems(None, None)
+    for system in made.systems:
+        if system in systems and systems[system].simulates_nodes:
+            raise UsageError(
+                f"{file}: systems: {system} simulates its nodes and needs no job; see taskgrain study"
+            )
     known = sorted({one.nodes for one in made.workloads})
     wished = (
         [numbers.integer(one, "--nodes", low=1) for one in split_names([nodes], "--nodes")]
@@ -92,7 +107,7 @@ def submit(
             nodes=number,
             minutes=math.ceil(seconds / 60.0),
             lead=_LEAD_SECONDS,
-            log=shlex.quote(str(logs / f"nodes-{number}.log")),
+            log=shlex.quote(str(logs / f"nodes-{number}.log").replace("%", "%%")),
             restarts=_MOST_RESTARTS,
             command=shlex.join([*words, "--nodes", str(number), "--retry", "--quiet"]),
         )

@@ -120,7 +120,7 @@ def select(
     option: str = "--system",
     named: Sequence[str] = (),
 ) -> list[System]:
-    """The systems of `names`: a list, or `all` or `default` of those that can run here.
+    """The systems of `names`: a list, or `all` or `default` of those that can run here and are not simulated.
 
     `option` is what they are reported as, or for an unknown one its entry in `named`.
     """
@@ -130,6 +130,7 @@ def select(
     for name, place in zip(names, named or [option] * len(names), strict=True):
         if name in ("all", "default"):
             fitting = [one for one in systems.values() if name == "all" or one.default]
+            fitting = [one for one in fitting if not one.simulates_nodes]  # which is measured with no other
             chosen |= {one.name: one for one in fitting if one.probe().available}
         elif name in systems:
             chosen[name] = systems[name]

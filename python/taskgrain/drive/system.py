@@ -156,9 +156,14 @@ class System:
         return f"{folder}--system {self.plain}{''.join(given)}"
 
     @property
+    def simulates_nodes(self) -> bool:
+        """Whether it simulates as many nodes as a workload has, instead of running on hosts."""
+        return self.simulated and any("nodes" in names_in(word) for word in self.command)
+
+    @property
     def one_node(self) -> str:
         """Why it cannot run on several nodes; empty if it can."""
-        if self.simulated:
+        if self.simulates_nodes:
             return "simulates its nodes"
         if not self.distributed:
             return "is not distributed: it runs on one node"

@@ -119,15 +119,17 @@ def hosts_for(study: Study, workloads: Iterable[Workload], systems: Sequence[Sys
     """Returns the names of the hosts that workloads need; none if each is for one node, or simulated. Raises
     `UsageError` if there are too few, if those that are given cannot be, or if some systems alone are
     simulated: what was measured and what was not would stand in one table."""
-    simulated = [one.name for one in systems if one.simulated]
-    if others := [one.name for one in systems if simulated and not one.simulated]:
-        raise UsageError(
-            f"{simulated[0]} is simulated, and {others[0]} is measured: give each a call of its own"
-        )
-    if simulated:
+    settings, named = study.settings, study.settings_named
+    if simulated := [one.name for one in systems if one.simulates_nodes]:
+        if others := [one.name for one in systems if not one.simulates_nodes]:
+            raise UsageError(
+                f"{simulated[0]} is simulated, and {others[0]} measured: give each its own study or command"
+            )
+        for option in ("hosts", "hostfile"):
+            if given := getattr(settings, option):
+                raise InputError(named(option), given, f"none, as {simulated[0]} simulates its nodes")
         return ()
     largest = max(workloads, key=lambda one: one.nodes)
-    settings, named = study.settings, study.settings_named
     if largest.nodes == 1 and not settings.hosts and not settings.hostfile:
         return ()
     found = machine_hosts.hosts(settings.hosts, settings.hostfile, named)
@@ -341,7 +343,7 @@ def differences(hosts: Sequence[Host]) -> Iterator[str]:
 
 def launch_on(system: System, cores: Sequence[int], hosts: Hosts, nodes: int) -> Launch:
     """Returns how to start a system on so many nodes: hosts, unless it simulates them."""
-    return system.launch(cores, () if system.simulated else hosts.nodes(nodes, len(cores)), nodes)
+    return system.launch(cores, () if system.simulates_nodes else hosts.nodes(nodes, len(cores)), nodes)
 
 
 def _launches(systems: Sequence[System], cores: Sequence[int], hosts: Hosts, nodes: int) -> dict[str, Launch]:

@@ -77,12 +77,13 @@ def _plan(
     systems: Sequence[System], cores: Sequence[int], hosts: Sequence[str], workloads: Iterable[Workload]
 ) -> Plan:
     commands = {}
-    for nodes in dict.fromkeys(one.nodes for one in workloads):
-        on = [Node(one, one, tuple(cores)) for one in hosts[:nodes] if nodes > 1]
+    for nodes, count in dict.fromkeys((one.nodes, one.cores) for one in workloads):
+        used = cores[: count or None]
+        on = [Node(one, one, tuple(used)) for one in hosts[:nodes] if nodes > 1]
         for system in systems:
-            if system.simulated or not on or not system.one_node:
-                name = f"{system.name}/nodes={nodes}" if nodes > 1 else system.name
-                commands[name] = _command(system, cores, on, nodes)
+            if system.simulates_nodes or not on or not system.one_node:
+                name = system.name + f"/nodes={nodes}" * (nodes > 1) + f"/cores={count}" * (count > 0)
+                commands[name] = _command(system, used, on, nodes)
     return {"cells": [], "commands": commands, "cores": list(cores), "seconds": None, "budget": None}
 
 

@@ -192,8 +192,8 @@ Messages::Gathered Messenger::exchange(const Gathered& to_each, std::string_view
   });
   send_all();
   if (!unlike.empty())
-    throw UsageError(unlike + " where this rank calls " + readable(std::string(call)) +
-                     "; all ranks make the same calls in the same order");
+    throw AgreedError(unlike + " where this rank calls " + readable(std::string(call)) +
+                      "; all ranks make the same calls in the same order");
   return gathered;
 }
 

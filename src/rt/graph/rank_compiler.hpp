@@ -17,10 +17,6 @@ namespace taskgrain::rt::detail {
 
 struct Compiler;
 
-/// An error in a graph that all ranks know of, so all throw it.
-struct AgreedError : UsageError {
-  using UsageError::UsageError;
-};
 /// By all ranks. \throws UsageError  a task compiles; AgreedError on all ranks, if the graph of one is not for its
 /// runtime, or its policy
 void check_ranks(const TaskGraph& graph, Runtime& runtime, Policy policy);

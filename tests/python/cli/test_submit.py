@@ -38,9 +38,28 @@ def test_there_is_a_script_for_each_number_of_nodes(taskgrain: Command, study: P
 
 
 @pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('systems = ["mpi_simulated"]', "mpi_simulated simulates its nodes and needs no job"),
+        (
+            'hosts = "a, b"',
+            "hosts: a, b is not allowed; allowed: none, as a job has the hosts that Slurm gives it",
+        ),
+    ],
+)
+def test_studies_that_are_not_for_jobs(taskgrain: Command, study: Path, line: str, message: str) -> None:
+    name = line.partition(" ")[0]
+    kept = [one for one in study.read_text().splitlines() if not one.startswith(f"{name} ")]
+    study.write_text("\n".join([line, *kept]))
+    done = taskgrain("submit", study, "--time", "1h", "--dry-run")
+    assert (done.code, done.out) == (2, "") and message in done.err
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--time", "1m"), "--time: 1m is not allowed; allowed: at least 120 seconds"),
+        (("--time", "1m"), "--time: 1m is not allowed; allowed: at least 120s"),
+        (("--time", "240"), "--time: 240 is not allowed; allowed: a time with its unit, such as 30m or 2h"),
         (
             ("--time", "1h", "--nodes", "2,3"),
             "--nodes: 3 is not allowed; allowed: numbers of nodes that the study has: 1, 2, 4",

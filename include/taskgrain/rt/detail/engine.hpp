@@ -51,6 +51,8 @@ class Engine {
   int workers() const noexcept { return static_cast<int>(workers_.size()); }
   Worker& worker(int index) noexcept { return *workers_[static_cast<std::size_t>(index)]; }
   /// The worker whose thread calls; null in threads that are no workers of this engine.
+  /// Whether the calling thread runs functions of messages, one at a time on this rank.
+  bool takes_messages() const noexcept { return progress_ != nullptr && progress_->runs_here(); }
   Worker* here() const noexcept {
     Worker* worker = Worker::current();
     return worker != nullptr && &worker->engine() == this ? worker : nullptr;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "taskgrain/rt/detail/progress_engine.hpp"
+#include "taskgrain/rt/error.hpp"
 #include "taskgrain/rt/serialize.hpp"
 
 namespace taskgrain::rt::detail {
@@ -99,6 +100,11 @@ class SharedMemory {
   ~SharedMemory() = default;
 };
 
+/// An error that all ranks know of, so all throw it, and the communicator has not failed.
+struct AgreedError : UsageError {
+  using UsageError::UsageError;
+};
+
 class Messages : public ProgressEngine {
  public:
   virtual ~Messages() = default;
@@ -121,7 +127,7 @@ class Messages : public ProgressEngine {
   /// \param to_each  by rank; or one, for all
   /// \param call     what the user has called, and perhaps " of " and the name of a type: the same on all ranks
   /// \returns what each rank has given to this one
-  /// \throws UsageError  on all ranks: two of them have made different calls
+  /// \throws AgreedError  two of the ranks have made different calls
   using Gathered = std::vector<std::vector<std::byte>>;
   virtual Gathered exchange(const Gathered& to_each, std::string_view call) = 0;
 

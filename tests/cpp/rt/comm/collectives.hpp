@@ -78,6 +78,14 @@ inline void check_collector(Communicator& comm, int workers) {
     EXPECT_EQ(std::bit_cast<std::uint64_t>(values.all_reduce(comm)), std::bit_cast<std::uint64_t>(expected));
   }
   EXPECT_EQ(comm.all_reduce(ran.combine()), 3 * tasks);
+
+  // Functions of messages count, too, whichever thread runs them: here the main thread, in a collective call.
+  Combinable<int> told(runtime);
+  auto tell = comm.active_message([&](int number) { told.local() += number; }, "tell");
+  for (int rank = 0; rank < comm.ranks(); ++rank) tell.send(rank, 1 + rank);
+  comm.barrier();
+  runtime.wait();
+  EXPECT_EQ(told.combine(), comm.ranks() * (1 + comm.rank()));
 }
 
 }  // namespace taskgrain::rt

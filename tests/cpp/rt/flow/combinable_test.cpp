@@ -61,12 +61,17 @@ TEST_P(Combined, ValuesAreInTheOrderOfWorkers) {
 TEST_P(Combined, ValuesByKeyHaveTheSameBitsWithAnyNumberOfWorkers) {
   const int tasks = static_cast<int>(rounds(2000));
   const auto value = [](int k) { return 1.0 / static_cast<double>(1 + mixed(static_cast<std::uint64_t>(k)) % 1009); };
-  double expected = 3;
-  for (int k = 0; k < tasks; ++k) expected += value(k);
+  double expected = value(0);
+  for (int k = 1; k < tasks; ++k) expected += value(k);
   Collector<int, double> values(runtime);
   run(tasks, values.collect(value));
-  EXPECT_EQ(std::bit_cast<std::uint64_t>(values.reduce(3.0)), std::bit_cast<std::uint64_t>(expected));
-  EXPECT_EQ(values.reduce(3.0), 3.0) << "they have been taken out";
+  EXPECT_EQ(std::bit_cast<std::uint64_t>(values.reduce()), std::bit_cast<std::uint64_t>(expected));
+  EXPECT_EQ(values.reduce(), 0.0) << "they have been taken out";
+  run(3, values.collect([](int k) { return k - 9.0; }));
+  EXPECT_EQ(values.reduce(std::ranges::max), -7.0);
+  run(3, values.collect(value));
+  values.clear();
+  EXPECT_TRUE(values.take().empty());
 }
 
 TEST_P(Combined, ValuesByKeyMayBeOfAnyType) {
