@@ -17,6 +17,9 @@ def systems(folders: Systems = None, as_json: Json = False) -> None:
     rows = []
     for name, system in found.items():
         probe = system.probe()
-        state = "yes" if probe.available else "no " + ", no ".join(probe.missing)
-        rows.append([name, system.title, system.paradigm, system.language, state])
-    printer().table(["name", "title", "paradigm", "language", "runs here"], rows, texts=5, whole=1)
+        lacks = ("not built" if one.endswith("(not built)") else f"no {one}" for one in probe.missing)
+        nodes = "simulated" if system.simulates_nodes else "one" if system.one_node else "several"
+        rows.append(
+            [name, system.title, system.language, nodes, "yes" if probe.available else ", ".join(lacks)]
+        )
+    printer().table(["name", "title", "language", "nodes", "runs here"], rows, texts=5, whole=1)

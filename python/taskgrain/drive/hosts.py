@@ -136,7 +136,8 @@ class Hosts:
             return answer
         except OutOfTime:
             self._silent.add(name)
-            raise OutOfTime(f"host {name} had not answered {request['op']} when the time was up") from None
+            why = f"host {name} had not answered when the budget ended; in more time its launcher says why"
+            raise OutOfTime(why) from None
         except DriverError as error:
             if error.kind == "timeout":
                 self._silent.add(name)

@@ -16,13 +16,17 @@ def test_discover_and_select(tmp_path: Path) -> None:
     make(tmp_path / "package" / "systems" / "b", LEAST)
     make(tmp_path / "more" / "c", "default = true\n[probe]\nprograms = ['no-such-x']\n" + LEAST)
     alone = make(tmp_path / "d", LEAST)
-    found = discover([tmp_path / "more", alone], tmp_path / "package")
-    assert list(found) == ["a", "b", "c", "d"]
+    nodes = make(tmp_path / "e", "simulated = true\n[launch]\ncommand = ['true', '{nodes}']\n")
+    found = discover([tmp_path / "more", alone, nodes], tmp_path / "package")
+    assert list(found) == ["a", "b", "c", "d", "e"]
     assert [one.name for one in select(found, "default")] == ["a"]
-    assert [one.name for one in select(found, "all")] == ["a", "b", "d"]
+    assert [one.name for one in select(found, "all")] == ["a", "b", "d"], (
+        "what is simulated has no others beside it"
+    )
     assert [one.name for one in select(found, ["d", "a", "d"])] == ["d", "a"]
-    with pytest.raises(InputError, match="allowed: a, b, c, d, all, default"):
-        select(found, ["e"])
+    assert [one.name for one in select(found, ["e"])] == ["e"]
+    with pytest.raises(InputError, match="allowed: a, b, c, d, e, all, default"):
+        select(found, ["f"])
     with pytest.raises(UsageError, match="c cannot run here: no program no-such-x"):
         select(found, ["c"])
     with pytest.raises(UsageError, match="is both"):

@@ -108,7 +108,7 @@ def test_a_host_that_does_not_answer_costs_no_more_time_than_there_is() -> None:
     with soon(), Hosts(("a", "b"), CORES, lambda name: silent) as hosts:
         end = time.monotonic()
         hosts.time_left = lambda: end - time.monotonic()
-        with pytest.raises(OutOfTime, match="host b had not answered facts when the time was up"):
+        with pytest.raises(OutOfTime, match="host b had not answered when the budget ended"):
             hosts.facts()
 
 
