@@ -31,6 +31,7 @@ def cell(
     warnings: Sequence[Notice] = (),
     runs: int = 20,
     bound: bool | None = False,
+    simulated: bool = False,
     run: Mapping[str, Any] | None = None,
     fields: Mapping[str, Any] | None = None,
     reference: str | None = None,
@@ -54,7 +55,14 @@ def cell(
     workload_fields = _WORKLOAD | (fields or {})
     found = Cell(
         name=name,
-        started=CellLine(cell=name, cores=cores, bound=bound, workload=workload_fields, reference=reference),
+        started=CellLine(
+            cell=name,
+            cores=cores,
+            bound=bound,
+            simulated=simulated,
+            workload=workload_fields,
+            reference=reference,
+        ),
         result=MetgLine(cell=name, ending=Ending(ending), **ended),
         failure=FailureLine(cell=name, error=error) if error else None,
         ratios={

@@ -25,7 +25,8 @@ def stored(
     failed."""
     name = f"{system}/{workload}"
     cell = Cell(name)
-    cell.take(CellLine(cell=name, system=system, cores=cores, bound=fields.pop("bound", False)))
+    marks = {one: fields.pop(one, False) for one in ("bound", "simulated")}
+    cell.take(CellLine(cell=name, system=system, cores=cores, **marks))
     if error := fields.pop("error", None):
         cell.take(FailureLine(cell=name, error=error, message=""))
     spread = {} if metg is None else {"low": 0.98 * metg, "high": 1.02 * metg}

@@ -51,6 +51,7 @@ def _disturbances(results: Results) -> Check:
     shares = {name: share for name, share in every.items() if share}
     typical = median(every.values()) if every else 0.0
     level = "bad" if typical > _MOSTLY else "look" if "busy" in said or typical > _BUSY else "good"
+    level = "look" if results.simulated else level
     worst = sorted(shares, key=lambda name: -shares[name])
     details = [f"{name}: {quantity.percent(shares[name])} of the runs disturbed" for name in worst]
     return Check("Machine", level, said, _few(details))

@@ -35,6 +35,13 @@ _OF_A_FAILURE = (
     "cell", "ending", "threshold", "rounds", "runs", "repeated_runs", "disturbed_runs", "warnings"
 )  # fmt: skip
 """What of the `metg` line of a cell that failed tells anything."""
+_OF_ROUNDS = ("one_round", "few_rounds")
+"""Warnings that say nothing of a simulation, whose rounds are alike to the digit."""
+
+
+def marked(system: str, bound: bool, simulated: bool) -> str:
+    """A system in tables, with a mark if it is a bound, or simulated."""
+    return system + " (bound)" * bound + " (simulated)" * simulated
 
 
 @dataclass
@@ -87,8 +94,8 @@ class Cell:
 
     @property
     def called(self) -> str:
-        """Its system in tables, with a mark if it is a bound, or simulated."""
-        return self.system + " (bound)" * self.bound + " (simulated)" * self.simulated
+        """Its system in tables, as `marked`."""
+        return marked(self.system, self.bound, self.simulated)
 
     @property
     def ending(self) -> Ending:
@@ -143,7 +150,8 @@ class Cell:
     def warnings(self) -> list[Notice]:
         """What to know of its result."""
         stored = self.result.warnings if self.result else ()
-        return [said for one in stored if (said := read_notice(one))]
+        known = [said for one in stored if (said := read_notice(one))]
+        return [one for one in known if not self.simulated or one.code not in _OF_ROUNDS]
 
     def to_json(self, threshold: float) -> dict[str, Any]:
         """The cell for programs: its `metg` line, and what it is compared with."""

@@ -25,6 +25,10 @@ _TIMES, _LEAST_RUNS = 10, 20
 """Into how many times a measurement is divided for that, and how many runs each has at least."""
 _FACTOR = 1.5
 """What is known worse than within this factor is said as a factor."""
+_SIMULATED = (
+    "These cells are simulated: no machine was measured. The numbers are exact for the model, which is all "
+    "that they know of a machine."
+)
 
 
 def verdict(cells: Sequence[Cell]) -> list[str]:
@@ -37,6 +41,8 @@ def state_of_the_machine(cells: Sequence[Cell]) -> str:
 
     Empty where there is nothing to say of either.
     """
+    if cells and all(cell.simulated for cell in cells):
+        return _SIMULATED
     others = median([share for cell in cells if (share := _others(cell)) is not None] or [0.0])
     slowdown = median([times for cell in cells if (times := _slowdown(cell))] or [1.0])
     disturbed = median([share for cell in cells if (share := cell.disturbed) is not None] or [0.0])

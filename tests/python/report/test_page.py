@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import results_folder
+from report_cells import measured, results
 from report_page import Page, opened
 
 from taskgrain.report import data, page
@@ -95,3 +96,10 @@ def test_study_and_machine_are_as_in_the_folder(tmp_path: Path) -> None:
     files = page.files(data.read(folder))
     assert files["study.toml"] == (folder / "study.toml").read_text("utf-8")
     assert json.loads(files["machine.json"]) == results_folder.MACHINE
+
+
+def test_simulated_nodes_are_not_called_this_machine() -> None:
+    pages = [page.render(results(measured("a", 1e-6, simulated=one)), {}) for one in (True, False)]
+    assert "On the simulated nodes, tasks shorter than" in pages[0] and "On this machine" not in pages[0]
+    assert "waste more than half of them" in pages[0] and "seemed quiet" not in pages[0]
+    assert "On this machine, tasks shorter than" in pages[1] and "half of the machine" in pages[1]

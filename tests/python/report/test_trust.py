@@ -102,3 +102,9 @@ def test_a_cell_that_its_system_does_not_support_is_nothing_bad() -> None:
 def test_long_lists_end_with_how_many_more_there_are() -> None:
     found = check(results(*(cell(f"s{i}", ending="failed") for i in range(20))), "Cells")
     assert len(found.details) == 13 and found.details[-1] == "and 8 others"
+
+
+def test_no_machine_is_called_quiet_where_all_is_simulated() -> None:
+    found = check(results(measured("a", 1e-6, simulated=True)), "Machine")
+    assert found.level == "look"
+    assert "no machine was measured" in found.said and "quiet" not in found.said

@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 import results_folder as make
+from stored_cells import stored
 
 from taskgrain.cli import report_table
 from taskgrain.drive import catalogue
@@ -253,3 +254,9 @@ def test_numbers_of_a_failed_cell_mean_nothing() -> None:
     )
     cell.take(CellLine(cell=cell.name))
     assert (cell.ending, cell.error, cell.failure) == ("unfinished", "", None)
+
+
+def test_few_rounds_are_enough_for_a_simulation() -> None:
+    said = ({"code": "few_rounds", "rounds": 2, "needed": 5}, {"code": "no_bound"})
+    for simulated, codes in ((False, ["few_rounds", "no_bound"]), (True, ["no_bound"])):
+        assert [one.code for one in stored(simulated=simulated, warnings=said).warnings] == codes

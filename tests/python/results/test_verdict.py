@@ -142,3 +142,12 @@ def test_clocks_of_two_references_and_machines_are_not_one() -> None:
         cell, rate = cells[k % 3], (1e9, 1e12, 5e8)[k % 3]
         cell.runs.append(RunLine(cell=cell.name, time=float(k), reference_after=(rate, rate)))
     assert "clock" not in verdict(cells)[0]
+
+
+def test_a_simulation_says_nothing_of_a_machine() -> None:
+    cells = [judged("a", simulated=True), judged("b", ratio=(1.9, 2.1), simulated=True)]
+    first, second = verdict(cells)
+    assert "simulated: no machine was measured. The numbers are exact for the model" in first
+    assert "quiet" not in first and "known within" not in first
+    assert second == "fft: a is the best of 2."
+    assert verdict([*cells, judged("c")])[0].startswith("The machine")
