@@ -341,9 +341,10 @@ def differences(hosts: Sequence[Host]) -> Iterator[str]:
             yield f"host {one.host}: {', '.join(odd)}"
 
 
-def launch_on(system: System, cores: Sequence[int], hosts: Hosts, nodes: int) -> Launch:
+def launch_on(system: System, cores: Sequence[int], hosts: Hosts | None, nodes: int) -> Launch:
     """Returns how to start a system on so many nodes: hosts, unless it simulates them."""
-    return system.launch(cores, () if system.simulates_nodes else hosts.nodes(nodes, len(cores)), nodes)
+    on = hosts.nodes(nodes, len(cores)) if hosts and not system.simulates_nodes else ()
+    return system.launch(cores, on, nodes)
 
 
 def _launches(systems: Sequence[System], cores: Sequence[int], hosts: Hosts, nodes: int) -> dict[str, Launch]:

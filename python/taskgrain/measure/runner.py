@@ -38,7 +38,8 @@ class Runner:
         asked = CellSettings.of(plan.settings)
 
         def experiment(cell: Cell) -> Experiment:
-            warmup = 0 if plan.systems[cell.system].simulated else asked.warmup  # each repeat takes as long
+            # The first repeat of a simulation is no slower than later ones.
+            warmup = 0 if plan.systems[cell.system].simulated else asked.warmup
             return made(replace(asked, points=cell.workload.tasks(1), warmup=warmup))
 
         references = {name: one.reference_name for name, one in plan.systems.items()}

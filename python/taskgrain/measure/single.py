@@ -21,7 +21,7 @@ from taskgrain.machine.counters import Counters, Unreadable
 from taskgrain.machine.memory import Growth
 from taskgrain.machine.topology import notices
 from taskgrain.measure import uneven
-from taskgrain.measure.call import reference_launch
+from taskgrain.measure.call import launch_on, reference_launch
 from taskgrain.measure.experiments.fixed_granularity import TASK_TIME_OFF
 from taskgrain.study.workload import EMPTY, Workload
 from taskgrain.words.errors import TaskgrainError, UsageError
@@ -135,8 +135,7 @@ def run(system: System, cores: Sequence[int], wanted: Wanted, reference: Referen
     outcome |= {"asked_seconds": wanted.task_seconds}
     outcome |= {"env": stored(system.given)} if system.given else {}
     hosts = reference.hosts
-    on = hosts.nodes(len(hosts.names), len(cores)) if hosts and hosts.names else ()
-    launch = system.launch(cores, on, wanted.workload.nodes)
+    launch = launch_on(system, cores, hosts, wanted.workload.nodes)
     try:
         with Session(system.name, launch, hosts=hosts) as session:
             ready = session.start()
