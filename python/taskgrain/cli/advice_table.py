@@ -23,7 +23,8 @@ def show(out: Printer, question: Question, answers: Sequence[Answer]) -> None:
     shown = [one for one in answers if one.curve]
     if not shown:
         return
-    columns = ["system", "efficiency", *(quantity.percent(one) for one in LEVELS), "measured"]
+    how = "simulated" if any(one.curve and one.curve.simulated for one in shown) else "measured"
+    columns = ["system", "efficiency", *(quantity.percent(one) for one in LEVELS), how]
 
     def place(one: Answer) -> tuple[bool, float]:
         found = one.efficiency.found
@@ -77,4 +78,4 @@ def _answer(one: Answer, titles: Mapping[str, str]) -> dict[str, Any]:
         "levels": [asdict(each) for each in one.levels],
         "source": found,
         "problem": one.problem or None,
-    }
+    } | ({"simulated": True} if curve and curve.simulated else {})

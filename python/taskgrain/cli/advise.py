@@ -31,7 +31,7 @@ from taskgrain.words.errors import EXIT_FAILED, InputError, Interrupted, UsageEr
 
 if TYPE_CHECKING:
     from taskgrain.drive.system import System
-    from taskgrain.measure.advise import Question
+    from taskgrain.measure.advise import Answer, Question
     from taskgrain.results.curves import Curve
 
 _TASKS_PER_CORE = "8"
@@ -142,7 +142,7 @@ def advise(
     else:
         notes += _others(found, question, answers)
     titles = {name: one.title for name, one in known.items()}
-    ordered = list(answers.values())
+    ordered = _of_one_kind(list(answers.values()), notes)
     if as_json:
         print_json(as_dict(question, ordered, titles) | {"notes": notes, "interrupted": bool(interrupted)})
     else:
@@ -174,6 +174,16 @@ def _of_this_machine(found: Sequence[Curve]) -> tuple[list[Curve], list[str]]:
     own = [one for one in found if one.fingerprint == here]
     left = dict.fromkeys(str(one.folder) for one in found if one.fingerprint != here)
     return own, [f"{folder}: is of another machine, and not used beside what is measured" for folder in left]
+
+
+def _of_one_kind(answers: Sequence[Answer], notes: list[str]) -> list[Answer]:
+    """The answers without those that are simulated where others are measured; a note says so."""
+    simulated = [one for one in answers if one.curve and one.curve.simulated]
+    if not simulated or not any(one.curve and not one.curve.simulated for one in answers):
+        return list(answers)
+    names = ", ".join(one.system for one in simulated)
+    notes.append(f"{names}: left out, as simulated and not measured like the others; ask for it by --system")
+    return [one for one in answers if one not in simulated]
 
 
 def _systems(

@@ -73,7 +73,7 @@ def predict(
     for warning in results.warnings:
         sys.stderr.write(f"taskgrain: {folder}: {warning}\n")
     name, here = _workload(results, workload)
-    cells = _scaling(_chosen(here, names), reader.study(folder).table.get("cores"))
+    cells = _scaling(_of_one_kind(_chosen(here, names)), reader.study(folder).table.get("cores"))
     said = [] if as_json else grouped((cell.name, one) for cell in cells for one in cell.warnings)
     for group in said:
         sys.stderr.write(f"taskgrain: {', '.join(group.cells)}: {group.text}\n")
@@ -129,6 +129,17 @@ def _chosen(here: Sequence[Cell], names: list[str] | None) -> list[Cell]:
     most = {cell.workload: cell.cores or 0 for cell in sorted(usable, key=lambda one: one.cores or 0)}
     idle = {cell.system for cell in usable if cell.cores != most[cell.workload]}
     return [cell for cell in usable if cell.system not in idle and cell.metg.value is not None] or usable
+
+
+def _of_one_kind(cells: list[Cell]) -> list[Cell]:
+    """Those that were measured; all of them if all are simulated. Says which are left out."""
+    measured = [cell for cell in cells if not cell.simulated]
+    if measured and (names := ", ".join(dict.fromkeys(cell.system for cell in cells if cell.simulated))):
+        sys.stderr.write(
+            f"taskgrain: {names}: left out, as simulated and not measured like the others; "
+            "ask for it by --system\n"
+        )
+    return measured or cells
 
 
 def _scaling(cells: list[Cell], given: object) -> list[Cell]:
@@ -195,7 +206,7 @@ def _show(out: Printer, name: str, programs: Sequence[Predicted], counts: Sequen
         until, least, beyond = _until(cells, program), program.at_least(), program.no_gain_beyond()
         lines.append(
             [
-                cells[0].system,
+                cells[0].called,
                 _cores(until) if until else quantity.NOTHING,
                 quantity.interval(least) if least else quantity.NOTHING,
                 quantity.NOTHING if beyond is None else _count(beyond),
@@ -203,7 +214,7 @@ def _show(out: Printer, name: str, programs: Sequence[Predicted], counts: Sequen
         )
     out.table(["system", f"{share} efficient up to, cores", "shortest time", "no gain beyond, cores"], lines)
     out.text("Time to solution, and efficiency")
-    columns = ["cores", "ideal", *(cells[0].system for cells, _ in programs)]
+    columns = ["cores", "ideal", *(cells[0].called for cells, _ in programs)]
     rows = [
         [
             str(count),
@@ -216,15 +227,16 @@ def _show(out: Printer, name: str, programs: Sequence[Predicted], counts: Sequen
         out.table(columns, rows, texts=0)
     else:
         for k, (cells, _) in enumerate(programs, start=2):
-            out.text(cells[0].system, "bold")
+            out.text(cells[0].called, "bold")
             out.table(
                 ["cores", "ideal", "time, efficiency"], [[row[0], row[1], row[k]] for row in rows], texts=0
             )
     if any(not program.on(count).measured for _, program in programs for count in counts):
         out.text("≈: no tasks of this size were measured")
     where = _where([cell for cells, _ in programs for cell in cells])
+    how = "Simulated" if programs[0][0][0].simulated else "Measured"
     out.text(
-        f"Measured on {where}. For more of them, this supposes that the overhead of a task stays the "
+        f"{how} on {where}. For more of them, this supposes that the overhead of a task stays the "
         "same, and that the work divides evenly. A network, or memory that more cores share, may cost more.",
         "yellow",
     )
@@ -283,4 +295,4 @@ def _fields(
             }
             for count, row in zip(counts, rows, strict=True)
         ],
-    }
+    } | ({"simulated": True} if most.simulated else {})

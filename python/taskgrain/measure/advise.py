@@ -60,8 +60,8 @@ class Answer:
 
     @property
     def name(self) -> str:
-        """The system's, with a mark if nobody can choose it."""
-        return f"{self.system} (bound)" if self.curve and self.curve.bound else self.system
+        """The system's, with a mark if nobody can choose it, or if it is simulated."""
+        return self.curve.called if self.curve else self.system
 
     @property
     def known(self) -> bool:

@@ -38,12 +38,17 @@ def save(
                 continue
             spec = figure(rows)
             for kind in formats:
-                file = free_file(folder, f"productivity {workload}", kind, written)
+                file = free_file(folder, f"{_mark(rows)}productivity {workload}", kind, written)
                 file.write_bytes(content(spec, kind))
                 written.append(file)
     except OSError as error:
         raise unwritable(folder, error) from None
     return written
+
+
+def _mark(rows: Sequence[Measured]) -> str:
+    """What stands before METG and the names of files, if it is simulated."""
+    return "simulated " * any(row.cell.simulated for row in rows)
 
 
 def figure(rows: Sequence[Measured]) -> Spec:
@@ -60,7 +65,7 @@ def _panel(rows: Sequence[Measured], kind: Effort) -> alt.LayerChart | alt.Facet
         end for row in rows for end in look.near(row.cell.metg.value, row.cell.metg.low, row.cell.metg.high)
     )
     scale = look.log(*ends)
-    x = alt.X("metg:Q", scale=scale, axis=look.time_axis(*ends, "METG"))
+    x = alt.X("metg:Q", scale=scale, axis=look.time_axis(*ends, f"{_mark(rows)}METG"))
     y = alt.Y(
         "effort:Q", axis=alt.Axis(title=_TITLES[kind], tickCount=6), scale=alt.Scale(zero=True, nice=True)
     )

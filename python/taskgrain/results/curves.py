@@ -10,7 +10,7 @@ from typing import Any
 
 from taskgrain.estimate.advice import Efficiencies
 from taskgrain.results import reader
-from taskgrain.results.cell import Cell, cells
+from taskgrain.results.cell import Cell, cells, marked
 from taskgrain.results.lines import CurvePoint, MetgLine
 from taskgrain.study.fields import WORKLOAD
 from taskgrain.study.workload import Workload
@@ -47,6 +47,13 @@ class Curve:
     """Its name in the folder."""
     bound: bool = False
     """Whether its system only shows what could be reached."""
+    simulated: bool = False
+    """Whether its times are those of a simulation."""
+
+    @property
+    def called(self) -> str:
+        """Its system in tables, as `Cell.called`."""
+        return marked(self.system, self.bound, self.simulated)
 
     def needed(self, level: float) -> Interval | None:
         """The work that an efficiency needs, if METG was searched for it: at METG, work is that share of a
@@ -90,6 +97,7 @@ def of(cell: Cell, folder: Path, machine: Mapping[str, Any], study: Mapping[str,
         cell.disturbed,
         cell.name,
         cell.bound,
+        cell.simulated,
     )
 
 

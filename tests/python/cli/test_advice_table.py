@@ -53,3 +53,14 @@ def test_programs_get_the_same() -> None:
         (0.9, "no"),
     ]
     assert one["source"]["folder"] == "results/day" and one["source"]["now"] is False
+
+
+def test_a_simulated_system_is_marked() -> None:
+    one = found("mpi", 3e-6)
+    assert one.curve
+    marked = replace(one, curve=replace(one.curve, simulated=True))
+    text = on_terminal(lambda terminal: advice_table.show(terminal, QUESTION, [marked]))
+    assert "with mpi (simulated)." in text and "measured" not in text.splitlines()[3]
+    assert text.count("mpi (simulated)") >= 2
+    assert advice_table.as_dict(QUESTION, [marked], {})["answers"][0]["simulated"] is True
+    assert "simulated" not in advice_table.as_dict(QUESTION, [one], {})["answers"][0]

@@ -24,7 +24,7 @@ def test_what_is_measured_is_kept_and_answers_again(
     words = (*ASKED, "--systems", systems)
     measured = taskgrain(*words, "--measure", "-q", "-o", tmp_path / "kept")
     assert measured.code == 0, measured.err
-    assert measured.out.splitlines()[1] == "Tasks of 20 µs reach 90 % with fast."
+    assert measured.out.splitlines()[1] == "Tasks of 20 µs reach 90 % with fast (simulated)."
     again = taskgrain(*words, "--from", tmp_path / "kept", "--json")
     assert again.code == 0, again.err
     value = json.loads(again.out)
@@ -142,3 +142,22 @@ def test_refusals(taskgrain: Command, systems: Path, words: list[str], message: 
     result = taskgrain("advise", "--systems", systems, *words)
     assert (result.code, result.out) == (2, "")
     assert message in result.err
+
+
+def test_what_is_simulated_does_not_stand_beside_what_is_measured(
+    taskgrain: Command, systems: Path, tmp_path: Path
+) -> None:
+    for name in ("kept", "other"):
+        assert taskgrain(*ASKED, "--systems", systems, "--measure", "-q", "-o", tmp_path / name).code == 0
+    file = tmp_path / "other" / "runs.jsonl"
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    for one in lines:
+        one.pop("simulated", None)
+        one |= {"cell": "real" + one["cell"].removeprefix("fast")} if "cell" in one else {}
+        one |= {"system": "real"} if "system" in one else {}
+    file.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    words = (*ASKED, "--from", tmp_path / "kept")
+    assert "reach 90 % with fast (simulated)." in taskgrain(*words).out
+    both = taskgrain(*words, "--from", tmp_path / "other")
+    assert "reach 90 % with real." in both.out and "fast" not in both.out
+    assert "taskgrain: fast: left out, as simulated and not measured like the others" in both.err

@@ -148,3 +148,25 @@ def test_nodes_are_told_from_cores(taskgrain: Command, folder: Path) -> None:
     (folder / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
     shown = taskgrain("predict", folder, "--work", "10", "--workload", "fft/width=16").out
     assert "Measured on 2 nodes of 1 core." in shown
+
+
+def simulate(folder: Path, *systems: str) -> None:
+    """Makes the cells of systems simulated ones."""
+    lines = [json.loads(line) for line in (folder / "runs.jsonl").read_text().split("\n")[:-1]]
+    lines = [one | {"simulated": True} if one.get("system") in systems else one for one in lines]
+    (folder / "runs.jsonl").write_text("".join(json.dumps(one) + "\n" for one in lines))
+
+
+def test_what_is_simulated_is_marked_and_not_beside_what_is_measured(
+    taskgrain: Command, folder: Path
+) -> None:
+    words = ("predict", folder, "--workload", "fft/width=16", "--work", "1")
+    assert "simulated" not in json.loads(taskgrain(*words, "--json").out)["cells"][0]
+    simulate(folder, "starpu")
+    shown = taskgrain(*words)
+    assert "taskgrain: starpu: left out, as simulated and not measured like the others" in shown.err
+    assert "starpu" not in shown.out and "Measured on 2 cores" in shown.out
+    alone = taskgrain(*words, "--system", "starpu")
+    assert "starpu (simulated)" in alone.out and "Simulated on 2 cores" in alone.out
+    (cell,) = json.loads(taskgrain(*words, "--system", "starpu", "--json").out)["cells"]
+    assert cell["simulated"] is True

@@ -52,3 +52,11 @@ def test_json_says_who_is_beaten() -> None:
     assert document["systems"][0]["constructs"] == {"a": 1, "b": 1}
     (workload,) = document["workloads"]
     assert [one["unbeaten"]["lines"] for one in workload["systems"]] == ["unknown", "yes", "no"]
+
+
+def test_a_simulated_metg_is_marked() -> None:
+    rows = [Measured(LONG, report_cells.measured("long", 1e-6, simulated=True))]
+    (table,) = tables([], {"fft": rows}, False)
+    assert table.rows[0][3] == "1.00 µs (0.90 – 1.10) (simulated)"
+    assert as_json([], {"fft": rows})["workloads"][0]["systems"][0]["simulated"] is True
+    assert "simulated" not in as_json([], {"fft": ROWS})["workloads"][0]["systems"][0]

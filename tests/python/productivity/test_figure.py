@@ -72,3 +72,8 @@ def test_what_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UsageError, match="file: cannot be written"):
         save({"fft": ROWS}, tmp_path / "file", ("svg",))
+
+
+def test_a_simulated_metg_is_marked_on_its_axis_and_in_its_file(tmp_path: Path) -> None:
+    (file,) = save({"fft": [row("long", 1e-6, 9, 9, simulated=True)]}, tmp_path, ["svg"])
+    assert file.name.startswith("simulated") and "simulated METG" in file.read_text("utf-8")

@@ -427,6 +427,8 @@ def _farther(cell: Cell) -> Interval:
 
 
 def _notes(contender: Measurements, baseline: Measurements) -> Iterator[str]:
+    for name in dict.fromkeys(one.system for one in (*contender, *baseline) if one.cell.simulated):
+        yield f"{name} is simulated: no machine was measured"
     cores = Counter(one.cores for one in (*contender, *baseline))
     if len(cores) > 1:
         one, other = contender[0], baseline[0]

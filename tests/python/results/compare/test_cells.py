@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from collections.abc import Sequence
@@ -325,3 +326,14 @@ def test_other_numbers_of_cores_are_noted(tmp_path: Path) -> None:
         lines += [one | {"cores": cores} for one in made.runs(system, "stencil_1d", 1e-7)]
     cell = only(compared(made.write(tmp_path / "r", lines), systems=["a", "b"]))
     assert cell.notes[0] == "b uses 1 of the cores, a 2"
+
+
+def test_simulated_systems_are_named(tmp_path: Path) -> None:
+    folder = made.measured(tmp_path / "r", {"limit": 1e-7, "mpi": 2e-7})
+    file = folder / "runs.jsonl"
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    lines = [one | {"simulated": True} if one.get("system") == "mpi" else one for one in lines]
+    file.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    notes = only(compared(folder, systems=["limit", "mpi"])).notes
+    assert "mpi is simulated: no machine was measured" in notes
+    assert not any("limit is" in one for one in notes)
