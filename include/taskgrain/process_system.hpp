@@ -53,7 +53,7 @@ class ProcessSystem : public System {
   void barrier() override { MPI_Barrier(MPI_COMM_WORLD); }
 
   void share(std::string& request) override {
-    if (ranks_ == 1) return;  // and a broadcast to nobody never ends with SMPI
+    if (ranks_ == 1) return;  // SMPI's MPI_Ibcast never completes where one rank is alone
     auto bytes = static_cast<int>(request.size());
     wait_idly([&](MPI_Request* done) { MPI_Ibcast(&bytes, 1, MPI_INT, 0, MPI_COMM_WORLD, done); });
     request.resize(static_cast<std::size_t>(bytes));

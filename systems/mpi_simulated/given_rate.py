@@ -1,4 +1,4 @@
-"""The reference of simulated nodes: the rate of a core is given by the platform's file, and not measured."""
+"""The reference of simulated nodes: the rate of a core is given by the platforms' files, and not measured."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import re
 import sys
 from pathlib import Path
 
-PLATFORM, NODES, CORES = sys.argv[1:]
-_SPEED = re.search(r'speed="([\d.]+)Gf"', Path(PLATFORM).read_text("utf-8"))
-assert _SPEED, f"{PLATFORM}: no speed in Gf"
-_RATES = [1e9 * float(_SPEED[1])] * (int(NODES) * int(CORES))
+NODES, CORES, *PLATFORMS = sys.argv[1:]
+_SPEEDS = {one: re.findall(r'\bspeed="([\d.]+)Gf"', Path(one).read_text("utf-8")) for one in PLATFORMS}
+_GFLOPS = {float(each[0]) if len(each) == 1 else None for each in _SPEEDS.values()}
+_ONE = _GFLOPS.pop()
+if _ONE is None or _GFLOPS:
+    sys.exit(f"each platform needs one speed of its cores, such as 20Gf, and all the same: {_SPEEDS}")
+_RATES = [1e9 * _ONE] * (int(NODES) * int(CORES))
 
 for line in sys.stdin:
     asked = json.loads(line)

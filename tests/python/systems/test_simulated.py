@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,6 +45,51 @@ def test_a_step_takes_what_the_platform_says(tmp_path: Path) -> None:
     step = 2 * 16 * (100 * 128 / 20e9 + 17e-9 + 33e-12 * 40)
     (found,) = seconds("mpi_simulated", 1, ["no_comm"], tmp_path)
     assert found == pytest.approx([6 * step] * 2, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "way", "rate"),
+    [
+        ("mpi_simulated", 1, 196e-9, 10e9),  # through memory
+        ("mpi_simulated", 2, 2 * 250e-9, 12.5e9),  # to the leaf switch, and from it
+        ("mpi_simulated.dragonfly", 1, 196e-9, 10e9),
+        ("mpi_simulated.dragonfly", 2, 2 * 200e-9, 5.25e9),
+    ],
+)
+def test_a_message_takes_what_the_platform_says(
+    name: str, nodes: int, way: float, rate: float, tmp_path: Path
+) -> None:
+    """What a step of two ranks adds that send to each other, beside its kernel: the task, 33 ps for each byte
+    of its output, MPI's 68 ns at each end, and the way of the message, which is 16 bytes longer."""
+    output = 400
+    kernel = {"name": "compute_bound", "iterations": 100}
+    graph = {"pattern": "stencil_1d", "width": 2, "output_bytes": output, "kernel": kernel}
+    with Session(name, SYSTEMS[name].launch(range(2 // nodes), nodes=nodes), tmp_path / "log") as session:
+        session.start()
+        few, many = (session.run([graph | {"steps": n}], repeats=1).seconds[0] for n in (10, 110))
+    step = (many - few) / 100 - 100 * 128 / 20e9
+    assert step == pytest.approx(17e-9 + 33e-12 * output + 2 * 68e-9 + way + (output + 16) / rate, rel=0.01)
+
+
+def given_rate(*platforms: Path) -> subprocess.CompletedProcess[str]:
+    """The reference of two nodes of two cores, asked for its rates."""
+    program = SYSTEMS["mpi_simulated"].folder / "given_rate.py"
+    asked = json.dumps({"op": "peak", "id": 1})
+    return subprocess.run(
+        [sys.executable, program, "2", "2", *platforms], input=asked, text=True, capture_output=True
+    )
+
+
+def test_the_rate_is_that_of_every_platform_or_refused(tmp_path: Path) -> None:
+    folder = SYSTEMS["mpi_simulated"].folder
+    both = [folder / "fat_tree.xml", folder / "dragonfly.xml"]
+    assert '"rates": [20000000000.0, 20000000000.0, 20000000000.0, 20000000000.0]' in given_rate(*both).stdout
+    other = tmp_path / "other.xml"
+    for speed in ("10Gf", "20Mf"):
+        other.write_text(both[0].read_text().replace("20Gf", speed))
+        refused = given_rate(both[0], other)
+        assert refused.returncode == 1
+        assert refused.stderr.startswith("each platform needs one speed of its cores")
 
 
 def test_a_search_is_of_as_many_nodes_as_asked_and_says_that_they_are_simulated() -> None:
