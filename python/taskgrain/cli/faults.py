@@ -88,8 +88,10 @@ def faults(
     from taskgrain.drive import catalogue
     from taskgrain.measure import dry_run as dry
     from taskgrain.measure import faults as measured
+    from taskgrain.measure.call import simulated_alone
 
     chosen = equipped(catalogue.select(found_systems(folders, launcher), split_names(names)), env)
+    simulated_alone(chosen)
     given = {"--kill": kill, "--fail": fail, "--take-core": take_core, "--give-core": give_core}
     fault, steps = _fault(graph, graph.count("steps", _STEPS, low=1), given, point, times)
     wanted = measured.Wanted(

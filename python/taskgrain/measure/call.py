@@ -115,19 +115,25 @@ def checked_cells(study: Study, systems: Sequence[System], cores: int) -> list[C
     return cells
 
 
+def simulated_alone(systems: Sequence[System]) -> str:
+    """The first system, if they simulate their nodes; else nothing. Raises `UsageError` if some alone do."""
+    simulated = [one.name for one in systems if one.simulates_nodes]
+    if others := [one.name for one in systems if simulated and not one.simulates_nodes]:
+        raise UsageError(
+            f"{simulated[0]} is simulated, and {others[0]} measured: give each its own study or command"
+        )
+    return simulated[0] if simulated else ""
+
+
 def hosts_for(study: Study, workloads: Iterable[Workload], systems: Sequence[System]) -> tuple[str, ...]:
     """Returns the names of the hosts that workloads need; none if each is for one node, or simulated. Raises
     `UsageError` if there are too few, if those that are given cannot be, or if some systems alone are
     simulated: what was measured and what was not would stand in one table."""
     settings, named = study.settings, study.settings_named
-    if simulated := [one.name for one in systems if one.simulates_nodes]:
-        if others := [one.name for one in systems if not one.simulates_nodes]:
-            raise UsageError(
-                f"{simulated[0]} is simulated, and {others[0]} measured: give each its own study or command"
-            )
+    if simulated := simulated_alone(systems):
         for option in ("hosts", "hostfile"):
             if given := getattr(settings, option):
-                raise InputError(named(option), given, f"none, as {simulated[0]} simulates its nodes")
+                raise InputError(named(option), given, f"none, as {simulated} simulates its nodes")
         return ()
     largest = max(workloads, key=lambda one: one.nodes)
     if largest.nodes == 1 and not settings.hosts and not settings.hostfile:
