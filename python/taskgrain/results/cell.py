@@ -35,8 +35,6 @@ _OF_A_FAILURE = (
     "cell", "ending", "threshold", "rounds", "runs", "repeated_runs", "disturbed_runs", "warnings"
 )  # fmt: skip
 """What of the `metg` line of a cell that failed tells anything."""
-_OF_ROUNDS = ("one_round", "few_rounds")
-"""Warnings that say nothing of a simulation, whose rounds are alike to the digit."""
 
 
 def marked(system: str, bound: bool, simulated: bool) -> str:
@@ -151,7 +149,8 @@ class Cell:
         """What to know of its result."""
         stored = self.result.warnings if self.result else ()
         known = [said for one in stored if (said := read_notice(one))]
-        return [one for one in known if not self.simulated or one.code not in _OF_ROUNDS]
+        # Rounds of a simulation are alike, so a second one tells no more, and a third would not.
+        return [one for one in known if not self.simulated or one.code != "few_rounds"]
 
     def to_json(self, threshold: float) -> dict[str, Any]:
         """The cell for programs: its `metg` line, and what it is compared with."""

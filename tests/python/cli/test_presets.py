@@ -35,7 +35,9 @@ def test_an_unknown_one_is_refused_with_what_may_be_meant(taskgrain: Command) ->
 
 def test_like_is_an_option_of_a_graph(taskgrain: Command, systems: Path) -> None:
     words = ("--systems", systems, "--like", "halo-2d", "--cores", 1, "--steps", 10)
-    assert taskgrain("run", *words).out.startswith("fast  stencil_2d/width=8/output_bytes=4096, 10 steps")
+    assert taskgrain("run", *words).out.startswith(
+        "fast (simulated)  stencil_2d/width=8/output_bytes=4096, 10 steps"
+    )
     stats = json.loads(taskgrain("graph", "--like", "halo-2d", "--width", 9, "--stats", "--json").out)
     assert stats["most_dependences"] == 5
     both = taskgrain("run", *words, "--pattern", "fft")

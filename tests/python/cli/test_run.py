@@ -17,7 +17,7 @@ def test_prints_every_sample(taskgrain: Command, systems: Path) -> None:
     shown = taskgrain(*WORDS, "--systems", systems, "--cores", 1, "--width", 1)
     assert (shown.code, shown.err) == (0, "")
     title, samples, *rest = shown.out.splitlines()
-    assert title == "fast  stencil_1d/width=1, 100 steps, 100 iterations"
+    assert title == "fast (simulated)  stencil_1d/width=1, 100 steps, 100 iterations"
     assert samples.count("µs") == 3
     told = {line.split()[0]: line.split(maxsplit=1)[1] for line in rest}
     assert told["tasks"] == "100 (all executed), 300 dependences"
