@@ -149,7 +149,7 @@ class Cell:
         """What to know of its result."""
         stored = self.result.warnings if self.result else ()
         known = [said for one in stored if (said := read_notice(one))]
-        # Rounds of a simulation are alike, so a second one tells no more, and a third would not.
+        # Rounds of a simulation are alike to the digit: two tell as much as many.
         return [one for one in known if not self.simulated or one.code != "few_rounds"]
 
     def to_json(self, threshold: float) -> dict[str, Any]:
