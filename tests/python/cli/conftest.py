@@ -24,14 +24,6 @@ def systems(tmp_path: Path, no_own_systems: None) -> Path:
 
 
 @pytest.fixture
-def systems_on_hosts(systems: Path) -> Path:
-    """The same, and not called simulated, which needs no hosts. They are not run."""
-    for file in systems.glob("*/system.toml"):
-        file.write_text(file.read_text().replace("simulated = true\n", ""))
-    return systems
-
-
-@pytest.fixture
 def taskgrain(monkeypatch: pytest.MonkeyPatch) -> Command:
     """Calls the command in this process, with a simulated reference, and returns how it ended."""
     monkeypatch.setenv("TASKGRAIN_REFERENCE", str(FAKE))

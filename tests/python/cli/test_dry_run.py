@@ -88,9 +88,8 @@ def test_a_time_that_nobody_knows_is_left_out(
 
 
 def test_on_several_nodes_the_command_is_that_of_these(
-    taskgrain: Command, systems_on_hosts: Path, tmp_path: Path
+    taskgrain: Command, systems: Path, tmp_path: Path
 ) -> None:
-    systems = systems_on_hosts
     file = systems / "fast" / "system.toml"
     file.write_text('default = true\ndistributed = true\n[launch]\nranks = "node"\ncommand = ["/it"]\n')
     here = socket.gethostname()

@@ -79,8 +79,8 @@ def test_no_warm_up_and_one_repeat_will_do(taskgrain: Command, systems: Path) ->
         (["--nodes", "0"], "--nodes: 0 is not allowed; allowed: an integer from 1 to 100000"),
     ],
 )
-def test_refusals(taskgrain: Command, systems_on_hosts: Path, words: list[str], message: str) -> None:
-    result = taskgrain("run", "--systems", systems_on_hosts, *words)
+def test_refusals(taskgrain: Command, systems: Path, words: list[str], message: str) -> None:
+    result = taskgrain("run", "--systems", systems, *words)
     assert (result.code, result.out) == (2, "")
     assert message in result.err
 
