@@ -47,10 +47,15 @@ def test_cells_are_checked_before_anything_starts(tmp_path: Path) -> None:
 
 def test_what_is_simulated_needs_no_hosts_and_stands_alone(tmp_path: Path) -> None:
     study = Study(("one",), (Workload("fft", 4, nodes=256),))
-    one = replace(systems(tmp_path)[0], simulated=True)
+    one = replace(systems(tmp_path)[0], simulated=True, command=("it", "{nodes}"))
     assert call.hosts_for(study, study.workloads, [one]) == ()
-    with pytest.raises(UsageError, match="one is simulated, and two is measured"):
+    with pytest.raises(UsageError, match="one is simulated, and two measured"):
         call.hosts_for(study, study.workloads, [one, System("two", tmp_path, "two")])
+    named = replace(study, settings=replace(study.settings, hosts="a"))
+    with pytest.raises(
+        InputError, match="hosts: a is not allowed; allowed: none, as one simulates its nodes"
+    ):
+        call.hosts_for(named, study.workloads, [one])
     with pytest.raises(UsageError, match="nodes: 256 are asked for, with 1 host known"):
         call.hosts_for(study, study.workloads, systems(tmp_path))
 

@@ -26,10 +26,12 @@ pytestmark = pytest.mark.usefixtures("no_own_systems")
 
 @pytest.fixture
 def systems(tmp_path: Path) -> Path:
-    for name in ("mpi", "openmp_task"):
+    for name in ("mpi", "openmp_task", "mpi_simulated"):
         folder = tmp_path / "systems" / name
         folder.mkdir(parents=True)
-        (folder / "system.toml").write_text(f'title = "{name}"\ndefault = true\n[launch]\ncommand = ["x"]\n')
+        kind = "simulated = true" if "simulated" in name else "default = true"
+        text = f'title = "{name}"\n{kind}\n[launch]\ncommand = ["x", "{{nodes}}"]\n'
+        (folder / "system.toml").write_text(text + '[variants.bulk]\ntitle = "b"\n' * ("simulated" in name))
     return tmp_path / "systems"
 
 
@@ -119,7 +121,7 @@ PAPERS = sorted((ROOT / "studies/papers").glob("*.toml"))
 @pytest.mark.parametrize("file", STUDIES, ids=lambda file: str(file.name))
 def test_the_repositorys_studies(systems: Path, file: Path, cores: int) -> None:
     plan = dry_run(file, "--systems", systems, "--cores", cores)
-    workloads = {"default.toml": 3, "everything.toml": 4}
+    workloads = {"default.toml": 3, "everything.toml": 4, "simulated.toml": 40}
     assert len(plan["cells"]) == 2 * workloads[file.name]
     assert 0 < plan["seconds"] < 3600
     assert f"`studies/{file.name}`" in HOW_TO.read_text("utf-8")
