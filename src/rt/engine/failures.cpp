@@ -93,7 +93,7 @@ void Engine::fail(Handler& handler, const std::string& task) noexcept {
   if (handler.failed_.exchange(true, std::memory_order_acq_rel)) return;  // of many the first
   report(handler, task);
   handler.stop(nullptr);
-  settle_awaited(&handler, failure_of(handler));
+  fail_awaited(handler, failure_of(handler));
   if (progress_ != nullptr) notify_ranks(failure_of(handler));
   notify();
 }
@@ -116,6 +116,14 @@ std::exception_ptr Engine::failure_of(const Handler& handler) const noexcept {
 
 void Engine::stop(Handler& handler, const std::exception_ptr& why) noexcept {
   handler.stop(why);
+  fail_awaited(handler, why);
+}
+
+void Engine::fail_awaited(Handler& handler, const std::exception_ptr& why) noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    handler.broken_by_ = why;
+  }
   settle_awaited(&handler, why);
 }
 
@@ -189,6 +197,10 @@ void Engine::settle(Handler& handler) {
   while (!handler.idle()) wait_until([&] { return handler.idle(); });
   if (!broken) return;  // another thread has settled it, or it is a launch, which ends by itself
   on_workers([&](int worker) { handler.forget(worker); });
+  {
+    const std::lock_guard lock(mutex_);
+    handler.broken_by_ = nullptr;  // first: from then on it may break again
+  }
   handler.reopen();
 }
 

@@ -216,11 +216,14 @@ void Engine::wait_for(Handler& handler, bool on_this_rank) {
 }
 
 void Engine::set_when_done(Handler& handler, const Event& event) {
+  std::exception_ptr broken_by;
   {
     const std::lock_guard lock(mutex_);
     awaited_.emplace_back(&handler, event);
     any_awaited_.store(true, std::memory_order_release);
+    broken_by = handler.broken_by_;  // null: who breaks it comes after this, and finds the event
   }
+  if (broken_by) settle_awaited(&handler, broken_by);
   notify();  // a wait under way looks again
 }
 

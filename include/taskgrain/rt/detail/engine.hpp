@@ -86,7 +86,7 @@ class Engine {
   void wait_for(Handler& handler, bool on_this_rank = false);
   void cancel(Handler& handler) noexcept;
   /// Sets the event when a wait finds that nothing of the handler is left; fails it as soon as the handler fails or is
-  /// stopped. \pre the handler is a flow's, whose `done` takes no lock
+  /// stopped, or if it has and no wait has said so. \pre the handler is a flow's, whose `done` takes no lock
   void set_when_done(Handler& handler, const Event& event);
   /// For error messages: the tasks that wait on the calling worker; empty if there are none, or no worker calls.
   std::string waiting_here() const noexcept;
@@ -201,6 +201,7 @@ class Engine {
   Found find_stuck(const std::vector<Handler*>& handlers, const Handler* alone = nullptr);
   /// Stops a handler, and fails the events that wait for its end.
   void stop(Handler& handler, const std::exception_ptr& why) noexcept;
+  void fail_awaited(Handler& handler, const std::exception_ptr& why) noexcept;
   /// Settles events that wait for the end of handlers: those of handlers that are done, or all of one that is broken.
   /// \returns whether there were any
   bool settle_awaited(const Handler* broken = nullptr, const std::exception_ptr& why = nullptr) noexcept;

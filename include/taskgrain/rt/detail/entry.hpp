@@ -118,6 +118,7 @@ class Handler {
   // waiting tasks are not stuck.
   std::atomic<bool> failed_{false};
   std::shared_ptr<Failure> failure_;    // the last one; under the engine's mutex
+  std::exception_ptr broken_by_;        // null if it is not broken, or not yet said so; under the engine's mutex
   unsigned failures_ = 0;               // so far; under the engine's mutex
   std::atomic<std::int64_t> holds_{0};  // of it alone; by any thread, by addition
   std::size_t place_ = 0;               // among the engine's handlers; under its mutex
