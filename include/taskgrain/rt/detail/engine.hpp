@@ -50,9 +50,9 @@ class Engine {
   const RuntimeOptions& options() const noexcept { return options_; }
   int workers() const noexcept { return static_cast<int>(workers_.size()); }
   Worker& worker(int index) noexcept { return *workers_[static_cast<std::size_t>(index)]; }
-  /// The worker whose thread calls; null in threads that are no workers of this engine.
   /// Whether the calling thread runs functions of messages, one at a time on this rank.
   bool takes_messages() const noexcept { return progress_ != nullptr && progress_->runs_here(); }
+  /// The worker whose thread calls; null in threads that are no workers of this engine.
   Worker* here() const noexcept {
     Worker* worker = Worker::current();
     return worker != nullptr && &worker->engine() == this ? worker : nullptr;
@@ -201,6 +201,8 @@ class Engine {
   Found find_stuck(const std::vector<Handler*>& handlers, const Handler* alone = nullptr);
   /// Stops a handler, and fails the events that wait for its end.
   void stop(Handler& handler, const std::exception_ptr& why) noexcept;
+  /// Fails the events that wait for the end of a handler that is broken, and those that will be asked for until it is
+  /// settled.
   void fail_awaited(Handler& handler, const std::exception_ptr& why) noexcept;
   /// Settles events that wait for the end of handlers: those of handlers that are done, or all of one that is broken.
   /// \returns whether there were any
