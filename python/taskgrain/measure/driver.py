@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import NamedTuple, Protocol
 
 from taskgrain.drive.answers import Peak, Ready, RunResult
@@ -53,3 +54,15 @@ class Driver(Protocol):
     def park(self) -> None: ...
     def close(self) -> None: ...
     def kill(self) -> int | None: ...
+
+
+@contextmanager
+def parked_after(driver: Driver) -> Iterator[None]:
+    """Parks a driver when it has answered, or failed to. Not after an interrupt: it is killed then, and
+    another host that does not answer would hold that up."""
+    try:
+        yield
+    except Exception:
+        driver.park()
+        raise
+    driver.park()

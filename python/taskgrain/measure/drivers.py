@@ -14,7 +14,7 @@ from taskgrain.drive.launch.local import fill
 from taskgrain.drive.system import REFERENCE
 from taskgrain.machine.restrictions import restrictions
 from taskgrain.measure.crew import Crew
-from taskgrain.measure.driver import Driver, DriverName
+from taskgrain.measure.driver import Driver, DriverName, parked_after
 from taskgrain.measure.plan import Plan
 from taskgrain.words import quantity
 from taskgrain.words.errors import TaskgrainError, UsageError
@@ -155,10 +155,8 @@ class Drivers:
         while True:
             try:
                 driver = self.get(name)
-                try:
+                with parked_after(driver):
                     return ask(driver)
-                finally:
-                    driver.park()
             except DriverError as error:
                 if error.kind == "invalid":
                     raise UsageError(f"{name}: {error.message}") from None

@@ -14,7 +14,7 @@ from taskgrain.drive.answers import DriverError, OutOfTime, RunResult
 from taskgrain.drive.system import REFERENCE
 from taskgrain.machine.busy import Busy
 from taskgrain.measure.budget import Budget, least_seconds
-from taskgrain.measure.driver import Driver
+from taskgrain.measure.driver import Driver, parked_after
 from taskgrain.measure.drivers import Drivers
 from taskgrain.measure.ends import Ends
 from taskgrain.measure.experiments.experiment import Request
@@ -141,10 +141,8 @@ class Runs:
                 driver = self._drivers.get(state.driver)
                 if not state.begun:
                     self._ends.begin(state)
-                try:
+                with parked_after(driver):
                     return self._line(state, request, driver)
-                finally:
-                    driver.park()
             except DriverError as error:
                 if not self._drivers.may_restart(state.cell.name, error):
                     raise

@@ -74,7 +74,7 @@ def test_a_frozen_host_holds_up_neither_the_budget_nor_an_interrupt(end: str, tm
         ssh h2 "kill -STOP -1" &
         sleep 1; SECONDS=0
         {"kill -TERM $measuring" if end == "interrupt" else ""}
-        wait $measuring; echo $? $(( SECONDS < 28 ))
+        wait $measuring; echo $? $(( SECONDS < 60 ))
     """
     printed = on_hosts(2, "bash", "-c", script, options=("--cores", "1"), folder=tmp_path)
     assert printed == {"budget": "0 1\n", "interrupt": "130 1\n"}[end], (tmp_path / "said").read_text()

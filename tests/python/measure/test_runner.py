@@ -10,6 +10,7 @@ import pytest
 from killable_study import OVERHEADS, assert_nothing_twice, lines
 from simulated_world import FLOP, ITERATION, STUDY, Simulated, World, comparable, measure, result
 
+from taskgrain.drive.answers import DriverError
 from taskgrain.drive.system import REFERENCE, System
 from taskgrain.measure.driver import DriverName
 from taskgrain.measure.record import CellState
@@ -145,14 +146,21 @@ def test_no_system_takes_more_than_its_share_of_the_budget(tmp_path: Path) -> No
     assert [state.spent for state in again] == pytest.approx([state.spent for state in states])
 
 
-def test_an_interrupt_takes_no_time_of_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ask, run = Simulated.run, Runner.run
+def test_an_interrupt_takes_no_time_and_asks_nothing_of_drivers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, park, run = Simulated.run, Simulated.park, Runner.run
 
     def interrupt(driver: Simulated, *words: Any, **named: Any) -> Any:
         if driver.world.runs == 60:
             driver.world.now += 100.0
             raise KeyboardInterrupt
         return ask(driver, *words, **named)
+
+    def parked(driver: Simulated) -> None:
+        if driver.world.now > 100.0:
+            raise DriverError("system", "host h2: no answer to stop within 30 s")  # as where hosts are frozen
+        park(driver)
 
     def interrupted(runner: Runner) -> list[CellState]:
         with pytest.raises(KeyboardInterrupt):
@@ -161,6 +169,7 @@ def test_an_interrupt_takes_no_time_of_the_budget(tmp_path: Path, monkeypatch: p
         return []
 
     monkeypatch.setattr(Simulated, "run", interrupt)
+    monkeypatch.setattr(Simulated, "park", parked)
     monkeypatch.setattr(Runner, "run", interrupted)
     world = World()
     measure(tmp_path, world, Settings(cores=2, budget=1000.0))
