@@ -1,0 +1,95 @@
+#pragma once
+
+/// What a task of a sequence does: a function that is made in a place that is used again and again, called and
+/// destroyed there.
+
+#include <cstddef>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "taskgrain/rt/task_graph.hpp"
+
+namespace taskgrain::rt::detail {
+
+/// Without allocation if the function has at most 64 bytes and moves without exceptions.
+class TaskFunction {
+ public:
+  TaskFunction() = default;
+  TaskFunction(TaskFunction&& other) noexcept { take(other); }
+  TaskFunction& operator=(TaskFunction&& other) noexcept {
+    if (this != &other) {
+      reset();
+      take(other);
+    }
+    return *this;
+  }
+  ~TaskFunction() { reset(); }
+
+  /// \param function  of a Turn, or of nothing
+  template <typename F>
+  void emplace(F function) {
+    reset();
+    if constexpr (fits<F>) {
+      new (bytes_) F(std::move(function));
+      kind_ = &kind_of<F>;
+    } else {
+      new (bytes_) F*(new F(std::move(function)));
+      kind_ = &kind_of_box<F>;
+    }
+  }
+  /// \pre it is set
+  void operator()(const Turn& turn) { kind_->call(bytes_, turn); }
+  void reset() noexcept {
+    if (const Kind* const kind = std::exchange(kind_, nullptr)) kind->destroy(bytes_);
+  }
+  explicit operator bool() const noexcept { return kind_ != nullptr; }
+
+ private:
+  static constexpr std::size_t room = 64;
+  template <typename F>
+  static constexpr bool fits =
+      sizeof(F) <= room && alignof(F) <= alignof(std::max_align_t) && std::is_nothrow_move_constructible_v<F>;
+
+  struct Kind {
+    void (*call)(std::byte* bytes, const Turn& turn);
+    void (*move)(std::byte* from, std::byte* to) noexcept;  // and destroys what it has moved from
+    void (*destroy)(std::byte* bytes) noexcept;
+  };
+  template <typename F>
+  static F& as(std::byte* bytes) noexcept {
+    return *std::launder(reinterpret_cast<F*>(bytes));
+  }
+  template <typename F>
+  static void call(F& function, const Turn& turn) {
+    if constexpr (std::is_invocable_v<F&, const Turn&>)
+      function(turn);
+    else
+      function();
+  }
+  template <typename F>
+  static constexpr Kind kind_of = {
+      [](std::byte* bytes, const Turn& turn) { call(as<F>(bytes), turn); },
+      [](std::byte* from, std::byte* to) noexcept {
+        new (to) F(std::move(as<F>(from)));
+        as<F>(from).~F();
+      },
+      [](std::byte* bytes) noexcept { as<F>(bytes).~F(); },
+  };
+  template <typename F>
+  static constexpr Kind kind_of_box = {
+      [](std::byte* bytes, const Turn& turn) { call(*as<F*>(bytes), turn); },
+      [](std::byte* from, std::byte* to) noexcept { new (to) F*(as<F*>(from)); },
+      [](std::byte* bytes) noexcept { delete as<F*>(bytes); },
+  };
+
+  void take(TaskFunction& other) noexcept {
+    kind_ = std::exchange(other.kind_, nullptr);
+    if (kind_ != nullptr) kind_->move(other.bytes_, bytes_);
+  }
+
+  alignas(std::max_align_t) std::byte bytes_[room];
+  const Kind* kind_ = nullptr;
+};
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,315 @@
+#pragma once
+
+/// Implicit tasks (sequential task flow): tasks in program order that name the data they read and write. What comes
+/// after what is inferred: a task comes after the last one before it that wrote what it uses, and after those that
+/// read what it writes.
+///
+///     rt::Sequence sequence(runtime);
+///     rt::Data a = sequence.data(x), b = sequence.data(y);
+///     sequence.task({write(a)}, [&] { x = … });
+///     sequence.task({read(a), write(b)}, [&] { y = f(x); });
+///     sequence.wait();
+///
+/// A part of a program that repeats itself (`loop`, `trace`) becomes a compiled graph (Yadav et al., "On the Duality of
+/// Task and Actor Programming Models", section 5): its dependences are inferred once.
+
+#include "taskgrain/rt/detail/cxx20.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <initializer_list>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "taskgrain/rt/detail/task_function.hpp"
+#include "taskgrain/rt/runtime.hpp"
+#include "taskgrain/rt/task_graph.hpp"
+
+namespace taskgrain::rt {
+
+class Sequence;
+
+/// How a task uses data.
+enum class Mode : std::uint8_t {
+  read,
+  write,  ///< and does not read what was there
+  read_write,
+  commutative,  ///< reads and writes; tasks that do so one after the other run in any order, but not at the same time
+  reduce,       ///< a part of a sum: see Sequence::reduce
+};
+
+namespace detail {
+class DataRegistry;
+class SequenceCore;
+
+/// Rows of bytes at equal distances.
+struct Region {
+  std::uintptr_t begin;
+  std::size_t row_bytes, rows, stride;
+};
+}  // namespace detail
+
+/// That a task uses data: what `read` and its like make.
+struct Access {
+  std::uint64_t id;
+  std::uint32_t index;
+  Mode mode;
+};
+
+struct DataOptions {
+  int home = -1;       ///< the worker of tasks that write it; -1: the next one in turn
+  std::string name{};  ///< for errors; empty: its number
+};
+
+/// A name for an object, a range of an array, a block of a matrix, or a set of these. Data may overlap: whoever writes
+/// a part comes after those that use the whole. It may be destroyed while tasks use it, what it names may not.
+class Data {
+ public:
+  Data() = default;  ///< of nothing
+  Data(Data&& other) noexcept : registry_(std::move(other.registry_)), id_(other.id_), index_(other.index_) {}
+  Data& operator=(Data&& other) noexcept {
+    registry_.swap(other.registry_);
+    std::swap(id_, other.id_);
+    std::swap(index_, other.index_);
+    return *this;
+  }
+  ~Data();
+
+  Access access(Mode mode) const noexcept { return {id_, index_, mode}; }
+
+ private:
+  friend class Sequence;
+
+  std::shared_ptr<detail::DataRegistry> registry_;  // null: of nothing
+  std::uint64_t id_ = 0;
+  std::uint32_t index_ = 0;
+};
+
+inline Access read(const Data& data) noexcept { return data.access(Mode::read); }
+inline Access write(const Data& data) noexcept { return data.access(Mode::write); }
+inline Access read_write(const Data& data) noexcept { return data.access(Mode::read_write); }
+inline Access commutative(const Data& data) noexcept { return data.access(Mode::commutative); }
+
+/// The result of a task. Copies are the same result. Tasks that `read` it may take it.
+template <typename T>
+class Future {
+ public:
+  /// \pre the calling task reads it, or Sequence::wait has returned it
+  const T& operator*() const { return *state_->value; }
+  const T* operator->() const { return &**this; }
+
+ private:
+  friend class Sequence;
+  template <typename U>
+  friend Access read(const Future<U>& future) noexcept;
+
+  struct State {
+    Data data;
+    std::optional<T> value;
+  };
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+template <typename T>
+Access read(const Future<T>& future) noexcept {
+  return read(future.state_->data);
+}
+
+struct TaskOptions {
+  int worker = -1;     ///< that runs it, unless another steals it; -1: the home of the first data that it writes
+  int priority = 0;    ///< among the ready tasks of a worker, higher ones run first; not in loops and traces
+  std::string name{};  ///< for errors and traces; empty: its number
+};
+
+struct SequenceOptions {
+  std::string name = "sequence";
+  /// How many tasks may be given ahead of the oldest that has not ended. Where so many are, `task` runs tasks itself
+  /// until there is room. A power of two.
+  std::size_t window = 1024;
+};
+
+/// One thread gives tasks to a sequence, and waits for them; tasks do not.
+///
+/// A task that throws ends what was given: tasks that have not started are dropped, and the next call that gives a task
+/// or waits throws that. Then the sequence can be used again.
+class Sequence {
+ public:
+  /// \throws UsageError  the window is no power of two
+  explicit Sequence(Runtime& runtime, SequenceOptions options = {});
+  /// Waits. It prints an exception that nobody has waited for.
+  ~Sequence();
+  Sequence(const Sequence&) = delete;
+  Sequence& operator=(const Sequence&) = delete;
+
+  // -- data. By the thread that gives tasks, but not in a loop or a trace
+
+  /// An object. Of what has elements one after the other, such as std::vector and std::span, these.
+  /// \throws UsageError  a home that does not exist
+  template <typename T>
+  Data data(T&& object, DataOptions options = {}) {
+    if constexpr (requires { std::data(object), std::size(object); }) {
+      return data({{address(std::data(object)), std::size(object) * sizeof(*std::data(object)), 1, 0}}, options);
+    } else {
+      static_assert(std::is_lvalue_reference_v<T>, "the object must outlive the tasks that use it");
+      return data({{address(&object), sizeof(object), 1, 0}}, options);
+    }
+  }
+  /// A block of a matrix. \param stride  elements from one row to the next
+  template <typename T>
+  Data block(T* first, std::size_t rows, std::size_t columns, std::size_t stride, DataOptions options = {}) {
+    return data({{address(first), columns * sizeof(T), rows, stride * sizeof(T)}}, options);
+  }
+  /// All that these have together, such as a region of a mesh.
+  Data together(std::initializer_list<const Data*> parts, DataOptions options = {});
+  /// What has no place in memory, such as a file, or an order that is wanted.
+  Data token(DataOptions options = {}) { return data({}, options); }
+
+  // -- tasks
+
+  /// A task: `function(turn)` or `function()`. Its result, if it has one, is a Future, for which it allocates.
+  /// \throws UsageError  data of another sequence; data used in two ways that exclude each other; a worker that does
+  ///   not exist; a task calls
+  /// \throws as wait
+  template <typename F>
+  auto task(std::span<const Access> accesses, F function, TaskOptions options = {}) {
+    using R = Result<F>;
+    if constexpr (std::is_void_v<R>) {
+      begin(accesses, nullptr, std::move(options)).emplace(std::move(function));
+      end();
+    } else {
+      Future<R> future;
+      future.state_->data = token();
+      const Access result = write(future.state_->data);
+      begin(accesses, &result, std::move(options))
+          .emplace([state = future.state_, function = std::move(function)](const Turn& turn) mutable {
+            state->value.emplace(call(function, turn));
+          });
+      end();
+      return future;
+    }
+  }
+  template <typename F>
+  auto task(std::initializer_list<Access> accesses, F function, TaskOptions options = {}) {
+    return task(std::span(accesses.begin(), accesses.size()), std::move(function), std::move(options));
+  }
+  /// A task whose result is added to `target`: target = operation(target, result). Such tasks run at the same time, and
+  /// their results are kept until the data is used in another way, or waited for. They are added in the order of the
+  /// program, so any number of workers gives the same bits.
+  /// \param data       of the target; all tasks that reduce it one after the other have the same operation
+  /// \param accesses   other data
+  /// \throws as task
+  template <typename T, typename Operation, typename F>
+  void reduce(const Data& data, T& target, Operation operation, std::span<const Access> accesses, F function,
+              TaskOptions options = {}) {
+    using Sum = Reduction<T, Operation>;
+    auto sum = std::static_pointer_cast<Sum>(joined_reduction(data, &Sum::identity, &target));
+    if (!sum) {
+      sum = std::make_shared<Sum>(Sum{target, std::move(operation), {}});
+      open_reduction(data, &Sum::identity, &target, sum, [sum = sum.get()] { sum->fold(); });
+    }
+    const Access part = data.access(Mode::reduce);
+    begin(accesses, &part, std::move(options))
+        .emplace([part = &sum->parts.emplace_back(), function = std::move(function)](const Turn& turn) mutable {
+          part->emplace(call(function, turn));
+        });
+    end();
+  }
+  template <typename T, typename Operation, typename F>
+  void reduce(const Data& data, T& target, Operation operation, std::initializer_list<Access> accesses, F function,
+              TaskOptions options = {}) {
+    reduce(data, target, std::move(operation), std::span(accesses.begin(), accesses.size()), std::move(function),
+           std::move(options));
+  }
+
+  /// Runs what `body` gives, so many times. It is called once: its tasks are those of each iteration, which they find in
+  /// their Turn. Iterations follow each other by what they use, without a barrier.
+  ///
+  /// Tasks of a loop are not stolen and have no priority; those that commute keep the order of the program. Waits,
+  /// other loops, and new data are not allowed in it.
+  /// \throws UsageError  iterations below 0
+  /// \throws as task, and what `body` throws: then nothing was given
+  void loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name = "loop");
+  /// Runs what `body` gives, as if it stood there alone. If it gives tasks with the same accesses as an earlier call for
+  /// the same number, their dependences are known, and the functions of this call run in the graph that was compiled
+  /// then: from the second call on. Otherwise only that is lost.
+  /// \param id  of your choice
+  /// \throws as loop
+  void trace(std::uint64_t id, const std::function<void()>& body, const std::string& name = "trace");
+  struct TraceStatistics {
+    std::size_t replayed = 0;  ///< calls of `trace` that ran in a graph
+    std::size_t analysed = 0;  ///< calls whose dependences were inferred one by one
+    std::size_t compiled = 0;  ///< graphs, of loops too
+  };
+  const TraceStatistics& statistics() const noexcept;
+
+  // -- waits
+
+  /// Works until all tasks have ended.
+  /// \throws TaskFailed  a task threw
+  /// \throws UsageError  a task calls, or a loop or trace gives its tasks
+  void wait();
+  /// Works until the tasks that use the data have ended.
+  /// \throws as wait
+  void wait(const Data& data);
+  /// \returns the result, which lives as long as a copy of the future
+  template <typename T>
+  const T& wait(const Future<T>& future) {
+    wait(future.state_->data);
+    return *future;
+  }
+
+ private:
+  template <typename T>
+  static std::uintptr_t address(T* pointer) noexcept {
+    return reinterpret_cast<std::uintptr_t>(pointer);
+  }
+  template <typename F>
+  static decltype(auto) call(F& function, const Turn& turn) {
+    if constexpr (std::is_invocable_v<F&, const Turn&>)
+      return function(turn);
+    else
+      return function();
+  }
+  template <typename F>
+  using Result = std::remove_cvref_t<decltype(call(std::declval<F&>(), std::declval<const Turn&>()))>;
+
+  /// What a group of tasks adds to a target.
+  template <typename T, typename Operation>
+  struct Reduction {
+    static constexpr char identity = 0;  // by its address
+
+    T& target;
+    Operation operation;
+    std::deque<std::optional<T>> parts;  // in program order; the tasks have their addresses
+
+    void fold() {
+      for (std::optional<T>& part : parts) {
+        if (!part) continue;
+        target = operation(std::move(target), std::move(*part));
+        part.reset();
+      }
+    }
+  };
+
+  Data data(std::initializer_list<detail::Region> regions, const DataOptions& options) {
+    return data(std::span(regions.begin(), regions.size()), options);
+  }
+  Data data(std::span<const detail::Region> regions, const DataOptions& options);
+  /// Checks a task, and returns the place for its function. It is given when `end` returns.
+  detail::TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options);
+  void end();
+  /// The open reduction of this kind and target; null if there is none, and then none of another is open.
+  std::shared_ptr<void> joined_reduction(const Data& data, const void* kind, const void* target);
+  void open_reduction(const Data& data, const void* kind, const void* target, std::shared_ptr<void> sum,
+                      std::function<void()> fold);
+
+  const std::unique_ptr<detail::SequenceCore> core_;
+};
+
+}  // namespace taskgrain::rt

@@ -1,0 +1,83 @@
+#pragma once
+
+/// The data of a sequence: where it lies, and which overlaps which.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "taskgrain/rt/sequence.hpp"
+
+namespace taskgrain::rt::detail {
+
+/// Whether two sets of rows have a byte in common.
+bool overlap(const Region& a, const Region& b) noexcept;
+
+class DataRegistry {
+ public:
+  struct Entry {
+    std::uint64_t id = 0;  // of the whole process; 0: free
+    std::string name;
+    int home = 0;
+    std::vector<Region> regions;
+    std::vector<std::uint32_t> overlaps;  // indices of others
+  };
+
+  // -- by the thread that gives tasks
+
+  std::size_t size() const noexcept { return entries_.size(); }
+  const Entry& operator[](std::uint32_t index) const noexcept { return entries_[index]; }
+  bool has(const Access& access) const noexcept {
+    return access.index < entries_.size() && entries_[access.index].id == access.id;
+  }
+  /// An id that no data has yet; all later ones are larger.
+  static std::uint64_t new_id() noexcept;
+  /// \returns its index
+  std::uint32_t add(std::span<const Region> regions, std::string name, int home);
+  /// Forgets the data that was released, if nothing uses it and there is enough of it that it is worth looking.
+  /// \param used  used(index) is whether a task may still use it
+  template <typename Used>
+  void reclaim(const Used& used) {
+    const std::lock_guard lock(mutex_);
+    if (released_.size() < worth_) return;
+    std::erase_if(released_, [&](std::uint32_t index) {
+      if (used(index)) return false;
+      remove(index);
+      return true;
+    });
+    worth_ = 2 * released_.size() + 32;
+  }
+
+  // -- by any thread
+
+  void release(std::uint32_t index) {
+    const std::lock_guard lock(mutex_);
+    released_.push_back(index);
+  }
+
+ private:
+  struct Placed {
+    Region region;
+    std::uint32_t index;
+  };
+
+  void remove(std::uint32_t index) noexcept;
+  /// Calls `found(index)` for the owner of each region that overlaps.
+  template <typename Found>
+  void each_overlapping(const Region& region, const Found& found) const;
+
+  std::vector<Entry> entries_;
+  std::vector<std::uint32_t> free_;
+  std::multimap<std::uintptr_t, Placed> by_begin_;
+  std::size_t longest_ = 0;  // bytes from the first to the last of a region, at most
+
+  std::mutex mutex_;                     // protects the two below
+  std::vector<std::uint32_t> released_;  // by destructors
+  std::size_t worth_ = 32;
+};
+
+}  // namespace taskgrain::rt::detail

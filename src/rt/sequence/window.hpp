@@ -1,0 +1,134 @@
+#pragma once
+
+/// The tasks of a sequence that were given and have not ended: a ring, in which each task has the place of the task
+/// that was given so many tasks before.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "taskgrain/rt/detail/pause.hpp"
+#include "taskgrain/rt/detail/task_function.hpp"
+
+namespace taskgrain::rt::detail {
+
+class Node;
+
+/// A task that comes after another one. It lies with the task that comes after.
+struct Successor {
+  Node* node;
+  Successor* next;
+};
+
+/// Tasks that commute take turns at a piece of data. Such a task is ready, tries to enter, and is queued if another one
+/// is inside; who leaves lets the first of the queue in.
+class TurnTaking {
+ public:
+  /// By a task that is ready. \returns whether it is inside; if not, it has been queued
+  bool enter(Node& node) {
+    const std::lock_guard lock(mutex_);
+    if (!taken_) return taken_ = true;
+    waiting_.push_back(&node);
+    return false;
+  }
+  /// \returns the task that is inside now; null if there is none
+  Node* leave() {
+    const std::lock_guard lock(mutex_);
+    if (waiting_.empty()) {
+      taken_ = false;
+      return nullptr;
+    }
+    Node* const next = waiting_.front();
+    waiting_.pop_front();
+    return next;
+  }
+  void clear() noexcept {
+    taken_ = false;
+    waiting_.clear();
+  }
+
+ private:
+  std::mutex mutex_;  // protects the members
+  bool taken_ = false;
+  std::deque<Node*> waiting_;
+};
+
+/// A task. The thread that gives tasks writes it up to `give`; from then on the worker that runs it.
+///   pending = tasks before it that have not ended, and 1 while it is being given
+///   successors == ended  ⇔  it has ended, and its place is free
+class alignas(apart) Node {
+ public:
+  TaskFunction function;
+  std::uint64_t number = 0;  // of the task, from 1
+  int worker = 0, priority = 0;
+  unsigned entered = 0;            // of `turns`
+  std::uint64_t attempt = 0;       // how often it was queued again
+  bool launches = false;           // a graph, with which it ends
+  std::exception_ptr failure;      // of the graph; null if it did not fail
+  std::string name;                // empty: its number
+  std::vector<TurnTaking*> turns;  // at data where it commutes with others, in the order of the data
+
+  bool ended() const noexcept { return successors_.load(std::memory_order_acquire) == &end_; }
+
+  // -- by the thread that gives tasks
+
+  /// \param before  tasks that may not have ended
+  /// \returns whether all have
+  bool give(const std::vector<Node*>& before) {
+    if (links_.size() < before.size()) links_.resize(before.size());
+    successors_.store(nullptr, std::memory_order_relaxed);
+    pending_.store(static_cast<int>(before.size()) + 1, std::memory_order_relaxed);
+    int ended = 1;
+    for (std::size_t k = 0; k < before.size(); ++k) {
+      links_[k].node = this;
+      if (!before[k]->add(links_[k])) ++ended;
+    }
+    return before_ended(ended);
+  }
+  std::uint64_t seen = 0;  // the last task that has it among those before
+
+  // -- by the worker that runs it, or after all have stopped
+
+  /// Ends the task: its place may be used again. Calls `ready(node)` for each task that waited for this one alone.
+  template <typename Ready>
+  void end(const Ready& ready) {
+    function.reset();
+    for (Successor* one = successors_.exchange(&end_, std::memory_order_acq_rel); one != nullptr;) {
+      Node& next = *one->node;
+      one = one->next;  // before `next` can run, end, and be used for another task
+      if (next.before_ended(1)) ready(next);
+    }
+  }
+  void drop() noexcept {
+    function.reset();
+    failure = nullptr;
+    turns.clear();
+    successors_.store(&end_, std::memory_order_relaxed);
+  }
+
+ private:
+  bool before_ended(int tasks) noexcept { return pending_.fetch_sub(tasks, std::memory_order_acq_rel) == tasks; }
+  /// \returns false if this task has ended
+  bool add(Successor& link) noexcept {
+    Successor* first = successors_.load(std::memory_order_acquire);
+    do {
+      if (first == &end_) return false;
+      link.next = first;
+    } while (!successors_.compare_exchange_weak(first, &link, std::memory_order_release, std::memory_order_acquire));
+    return true;
+  }
+
+  static inline constinit Successor end_{};  // by its address
+
+  std::vector<Successor> links_;  // in the lists of the tasks before; it keeps its memory for the next task
+  // By workers that end tasks before it, and the two threads above.
+  alignas(apart) std::atomic<int> pending_{0};
+  std::atomic<Successor*> successors_{&end_};
+};
+
+}  // namespace taskgrain::rt::detail
