@@ -14,6 +14,7 @@
 #include "taskgrain/rt/issue.hpp"
 #include "taskgrain/rt/options.hpp"
 #include "taskgrain/rt/runtime.hpp"
+#include "taskgrain/rt/sequence.hpp"
 #include "taskgrain/rt/serialize.hpp"
 #include "taskgrain/rt/task_graph.hpp"
 #include "taskgrain/rt/taskflow.hpp"

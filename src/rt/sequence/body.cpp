@@ -1,0 +1,107 @@
+#include "sequence/body.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "sequence/dependences.hpp"
+
+namespace taskgrain::rt::detail {
+
+bool Body::alike(const Body& other) const noexcept {
+  // What a body makes for its results is new each time: the k-th is the k-th.
+  const auto same = [&](const Access& a, const Access& b) {
+    const bool own = a.id >= first_own;
+    return a.mode == b.mode && own == (b.id >= other.first_own) &&
+           (own ? a.id - first_own == b.id - other.first_own : a.id == b.id);
+  };
+  return tasks.size() == other.tasks.size() && std::ranges::equal(accesses, other.accesses, same) &&
+         std::ranges::equal(tasks, other.tasks, [](const Task& a, const Task& b) {
+           return a.accesses == b.accesses && a.worker == b.worker;
+         });
+}
+
+Body Body::shape() const {
+  Body shape{{}, accesses, first_own};
+  for (const Task& task : tasks) shape.tasks.push_back({{}, task.accesses, task.worker, task.priority, task.name});
+  return shape;
+}
+
+CompiledBody::CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> registry, const Body& body, bool repeats,
+                           const std::string& name)
+    : registry_(std::move(registry)), order_(registry_->add({}, name, 0)),
+      graph_(runtime, graph_of(*this, *registry_, body, repeats, name)) {
+  std::map<std::uint64_t, Use> uses;
+  for (std::size_t at = 0; at < body.accesses.size(); ++at) {
+    const Access& access = body.accesses[at];
+    const auto [it, first] = uses.try_emplace(access.id, Use{at, access.mode});
+    if (!first && it->second.mode != access.mode) it->second.mode = Mode::read_write;
+  }
+  for (const auto& [id, use] : uses) uses_.push_back({use.at, use.mode == Mode::read ? Mode::read : Mode::read_write});
+}
+
+TaskGraph CompiledBody::graph_of(CompiledBody& own, const DataRegistry& registry, const Body& body, bool repeats,
+                                 const std::string& name) {
+  TaskGraph graph(name);
+  std::vector<TaskGraph::Node> nodes;
+  for (std::size_t k = 0; k < body.tasks.size(); ++k)
+    nodes.push_back(
+        graph.task(body.tasks[k].worker, [&own, k](const Turn& turn) { own.run(k, turn); }, body.tasks[k].name));
+  Dependences dependences(registry);
+  std::vector<Access> accesses;
+  const auto never = [](std::uint64_t) { return false; };
+  // In the second iteration, what comes after the first. What comes after an iteration before that does so through it,
+  // where the same data is used in the same way.
+  const std::uint64_t tasks = nodes.size();
+  for (std::uint64_t number = 0; number < (repeats ? 2 * tasks : tasks); ++number) {
+    const std::size_t k = number % tasks;
+    const auto of = body.accesses_of(k);
+    accesses.assign(of.begin(), of.end());
+    for (Access& access : accesses)  // a graph has one order
+      if (access.mode == Mode::commutative) access.mode = Mode::read_write;
+    dependences.enter(number, accesses, never, [&](std::uint64_t before) {
+      if (number < tasks)
+        graph.edge(nodes[before], nodes[k]);
+      else if (before < tasks)
+        graph.carried_edge(nodes[before], nodes[k]);
+    });
+  }
+  return graph;
+}
+
+std::vector<Access> CompiledBody::accesses(const Body& of) const {
+  std::vector<Access> found;
+  for (const Use& use : uses_) {
+    found.push_back(of.accesses[use.at]);
+    found.back().mode = use.mode;
+  }
+  found.push_back({(*registry_)[order_].id, order_, Mode::read_write});
+  return found;
+}
+
+CompiledGraph::Launch CompiledBody::launch(std::shared_ptr<Body> body, std::int64_t iterations) {
+  body_ = std::move(body);
+  failed_.store(false, std::memory_order_relaxed);
+  failure_ = nullptr;
+  CompiledGraph::LaunchOptions options;
+  options.iterations = iterations;
+  return graph_.launch(std::move(options));
+}
+
+void CompiledBody::run(std::size_t task, const Turn& turn) noexcept {
+  if (failed_.load(std::memory_order_relaxed)) return;
+  Body::Task& own = body_->tasks[task];
+  const auto fail = [&](const char* message) {
+    if (failed_.exchange(true)) return;
+    failure_ =
+        std::make_exception_ptr(TaskFailed(own.name.empty() ? "task " + std::to_string(task) : own.name, message));
+  };
+  try {
+    own.function(turn);
+  } catch (const std::exception& error) {
+    fail(message_of(error));
+  } catch (...) {
+    fail("an exception of an unknown type");
+  }
+}
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,85 @@
+#pragma once
+
+/// What a loop or a trace gives: its tasks, and the graph that they become.
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sequence/registry.hpp"
+#include "taskgrain/rt/compiled_graph.hpp"
+#include "taskgrain/rt/detail/task_function.hpp"
+
+namespace taskgrain::rt::detail {
+
+struct Body {
+  struct Task {
+    TaskFunction function;
+    std::uint32_t accesses;  // where they end; they begin where those of the task before end
+    int worker, priority;
+    std::string name;
+  };
+
+  std::vector<Task> tasks;
+  std::vector<Access> accesses;  // of all tasks
+  std::uint64_t first_own;       // ids of data that was made since it began to be recorded, the results of its tasks
+
+  std::span<const Access> accesses_of(std::size_t k) const noexcept {
+    const std::size_t begin = k == 0 ? 0 : tasks[k - 1].accesses;
+    return std::span(accesses).subspan(begin, tasks[k].accesses - begin);
+  }
+  /// Whether the tasks of the other use the same, so that they come after each other in the same way.
+  bool alike(const Body& other) const noexcept;
+  /// Without the functions.
+  Body shape() const;
+};
+
+/// A body as a graph. It is launched with one body after the other, all alike.
+class CompiledBody {
+ public:
+  /// \param repeats  whether an iteration may follow another
+  CompiledBody(Runtime& runtime, std::shared_ptr<DataRegistry> registry, const Body& body, bool repeats,
+               const std::string& name);
+  ~CompiledBody() { registry_->release(order_); }
+  CompiledBody(const CompiledBody&) = delete;
+  CompiledBody& operator=(const CompiledBody&) = delete;
+
+  /// All that a body uses, once; and a token, so that one launch comes after the other.
+  std::vector<Access> accesses(const Body& of) const;
+  /// \pre the launch before has ended
+  CompiledGraph::Launch launch(std::shared_ptr<Body> body, std::int64_t iterations);
+  /// What the first task that failed has thrown; null if none did. After that the others did nothing.
+  /// \pre the launch has ended
+  std::exception_ptr failure() const noexcept { return failure_; }
+
+ private:
+  void run(std::size_t task, const Turn& turn) noexcept;
+  static TaskGraph graph_of(CompiledBody& own, const DataRegistry& registry, const Body& body, bool repeats,
+                            const std::string& name);
+
+  const std::shared_ptr<DataRegistry> registry_;
+  const std::uint32_t order_;
+  struct Use {
+    std::size_t at;  // of the body's accesses, one of this data
+    Mode mode;
+  };
+  std::vector<Use> uses_;
+  std::shared_ptr<Body> body_;  // that runs
+  std::atomic<bool> failed_{false};
+  std::exception_ptr failure_;  // by the worker that has set failed_
+  CompiledGraph graph_;
+};
+
+/// The bodies that `trace` was given for one number.
+struct Traced {
+  struct Shape {
+    Body body;                               // without functions
+    std::shared_ptr<CompiledBody> compiled;  // when it was given the second time
+  };
+  std::vector<Shape> shapes;
+};
+
+}  // namespace taskgrain::rt::detail

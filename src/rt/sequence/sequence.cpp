@@ -1,0 +1,64 @@
+#include "taskgrain/rt/sequence.hpp"
+
+#include "sequence/sequence_core.hpp"
+
+namespace taskgrain::rt {
+
+Data::~Data() {
+  if (registry_) registry_->release(index_);
+}
+
+Sequence::Sequence(Runtime& runtime, SequenceOptions options)
+    : core_(std::make_unique<detail::SequenceCore>(runtime, std::move(options))) {}
+
+Sequence::~Sequence() = default;
+
+Data Sequence::data(std::span<const detail::Region> regions, const DataOptions& options) {
+  Data data;
+  data.index_ = core_->add_data(regions, options);
+  data.registry_ = core_->registry();
+  data.id_ = (*data.registry_)[data.index_].id;
+  return data;
+}
+
+Data Sequence::together(std::initializer_list<const Data*> parts, DataOptions options) {
+  std::vector<detail::Region> regions;
+  for (const Data* const part : parts) {
+    if (part->registry_ != core_->registry())
+      detail::throw_usage({"together: a part is of another sequence, or of nothing"});
+    const auto& own = (*part->registry_)[part->index_].regions;
+    regions.insert(regions.end(), own.begin(), own.end());
+  }
+  return data(std::span<const detail::Region>(regions), options);
+}
+
+detail::TaskFunction& Sequence::begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options) {
+  return core_->begin(accesses, also, std::move(options));
+}
+
+void Sequence::end() { core_->end(); }
+
+std::shared_ptr<void> Sequence::joined_reduction(const Data& data, const void* kind, const void* target) {
+  return core_->joined_reduction(data.access(Mode::reduce), kind, target);
+}
+
+void Sequence::open_reduction(const Data& data, const void* kind, const void* target, std::shared_ptr<void> sum,
+                              std::function<void()> fold) {
+  core_->open_reduction(data.access(Mode::reduce), kind, target, std::move(sum), std::move(fold));
+}
+
+void Sequence::loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name) {
+  core_->loop(iterations, body, name);
+}
+
+void Sequence::trace(std::uint64_t id, const std::function<void()>& body, const std::string& name) {
+  core_->trace(id, body, name);
+}
+
+const Sequence::TraceStatistics& Sequence::statistics() const noexcept { return core_->statistics; }
+
+void Sequence::wait() { core_->wait(); }
+
+void Sequence::wait(const Data& data) { core_->wait(data.access(Mode::read)); }
+
+}  // namespace taskgrain::rt

@@ -1,0 +1,378 @@
+#include "sequence/sequence_core.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "taskgrain/rt/detail/engine.hpp"
+
+namespace taskgrain::rt::detail {
+
+namespace {
+
+std::size_t checked_window(std::size_t window) {
+  if (!std::has_single_bit(window)) throw_usage({"window is ", std::to_string(window), ", allowed are powers of two"});
+  return window;
+}
+
+const char* name_of(Mode mode) noexcept {
+  constexpr const char* names[] = {"read", "write", "read_write", "commutative", "reduce"};
+  return names[static_cast<std::size_t>(mode)];
+}
+
+}  // namespace
+
+SequenceCore::SequenceCore(Runtime& runtime, SequenceOptions&& options)
+    : runtime_(runtime), engine_(engine_of(runtime)), name_(std::move(options.name)),
+      nodes_(checked_window(options.window)), mask_(options.window - 1) {
+  flow_.emplace(runtime, Tasks{this}, name_);
+}
+
+SequenceCore::~SequenceCore() {
+  if (failed_.load()) return;  // nobody can use the sums, and the flow prints why
+  try {
+    close_reductions();
+  } catch (...) {
+  }
+}
+
+// -- data
+
+std::uint32_t SequenceCore::add_data(std::span<const Region> regions, const DataOptions& options) {
+  engine_.check_no_task();
+  if (recording_ && !regions.empty())
+    throw_usage(
+        {name_, ": data is made in a loop or a trace; make it before, as its tasks are to use the same each time"});
+  const int workers = runtime_.workers();
+  if (options.home < -1 || options.home >= workers)
+    throw_usage({name_, ": data ", options.name, ": home is ", std::to_string(options.home), ", allowed are 0 to ",
+                 std::to_string(workers - 1)});
+  registry_->reclaim([&](std::uint32_t index) {
+    bool used = reductions_.contains(index) || recording_;
+    dependences_.each_last(index, [&](std::uint64_t number) { used = used || !has_ended(number); });
+    if (!used) dependences_.forget(index), turns_.erase(index);
+    return used;
+  });
+  int home = options.home;
+  if (home < 0) home = std::exchange(next_home_, (next_home_ + 1) % workers);
+  return registry_->add(regions, options.name, home);
+}
+
+// -- tasks
+
+std::string SequenceCore::described(const TaskOptions& options) const {
+  return name_ + " " + (options.name.empty() ? std::to_string(given_ + 1) : options.name);
+}
+
+void SequenceCore::check(std::span<const Access> accesses, const Access* also, const TaskOptions& options) {
+  const int workers = runtime_.workers();
+  if (options.worker < -1 || options.worker >= workers)
+    throw_usage({described(options), ": worker is ", std::to_string(options.worker), ", allowed are 0 to ",
+                 std::to_string(workers - 1)});
+  accesses_.clear();
+  const auto add = [&](const Access& access) {
+    if (!registry_->has(access))
+      throw_usage({described(options), ": one of its data is of another sequence, or of nothing"});
+    for (Access& other : accesses_) {
+      if (other.index != access.index) continue;
+      if (other.mode == access.mode && access.mode != Mode::reduce) return;
+      if (std::max(other.mode, access.mode) > Mode::read_write)
+        throw_usage({described(options), ": ", name_of(access.index), " is used as ", detail::name_of(other.mode),
+                     " and as ", detail::name_of(access.mode), "; a task uses it in one of these ways"});
+      other.mode = Mode::read_write;
+      return;
+    }
+    accesses_.push_back(access);
+  };
+  std::ranges::for_each(accesses, add);
+  if (also == nullptr) return;
+  add(*also);
+  if (also->mode != Mode::reduce) return;
+  for (const std::uint32_t other : (*registry_)[also->index].overlaps)
+    if (std::ranges::any_of(accesses_, [&](const Access& one) { return one.index == other; }))
+      throw_usage({described(options), ": reduces ", name_of(also->index), " and uses ", name_of(other),
+                   ", which is a part of it, or it of that"});
+}
+
+int SequenceCore::home_of_written() const noexcept {
+  const auto written = std::ranges::find_if(accesses_, [](const Access& one) { return one.mode != Mode::read; });
+  return (*registry_)[(written == accesses_.end() ? accesses_.begin() : written)->index].home;
+}
+
+TaskFunction& SequenceCore::begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options) {
+  engine_.check_no_task();
+  if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
+    wait_for_flow();
+  check(accesses, also, options);
+  if (!reductions_.empty()) {
+    for (const Access& access : accesses) close_overlapping(access.index, true);
+    if (also != nullptr && also->mode != Mode::reduce) close_overlapping(also->index, true);
+    check(accesses, also, options);  // closing has given tasks
+  }
+  int worker = options.worker;
+  if (worker < 0) {
+    if (accesses_.empty())
+      worker = std::exchange(next_home_, (next_home_ + 1) % runtime_.workers());
+    else
+      worker = home_of_written();
+  }
+  if (recording_) {
+    Body::Task& task = recording_->tasks.emplace_back();
+    recording_->accesses.insert(recording_->accesses.end(), accesses_.begin(), accesses_.end());
+    task.accesses = static_cast<std::uint32_t>(recording_->accesses.size());
+    task.worker = worker;
+    task.priority = options.priority;
+    task.name = std::move(options.name);
+    return task.function;
+  }
+  next_ = &node_of(given_ + 1);
+  if (!next_->ended()) wait_for_room();
+  next_->worker = worker;
+  next_->priority = options.priority;
+  next_->name = std::move(options.name);
+  next_->entered = 0;
+  next_->attempt = 0;
+  next_->launches = false;
+  next_->turns.clear();
+  return next_->function;
+}
+
+void SequenceCore::end() {
+  if (recording_) return;
+  Node& node = *next_;
+  node.number = ++given_;
+  before_.clear();
+  for (const Access& access : accesses_)
+    if (access.mode == Mode::commutative) node.turns.push_back(&turns_[access.index]);
+  if (node.turns.size() > 1) std::ranges::sort(node.turns);  // all take them in one order, so none waits in a circle
+  dependences_.enter(
+      given_, accesses_, [this](std::uint64_t number) { return has_ended(number); },
+      [&](std::uint64_t number) {
+        Node& before = node_of(number);
+        if (before.number != number || before.seen == given_ || before.ended()) return;
+        before.seen = given_;
+        before_.push_back(&before);
+      });
+  if (node.give(before_)) ready(node);
+}
+
+void SequenceCore::run(Node& node) {
+  try {
+    run_or_throw(node);
+  } catch (...) {
+    failed_.store(true, std::memory_order_release);
+    throw;
+  }
+}
+
+void SequenceCore::run_or_throw(Node& node) {
+  if (node.launches && node.attempt > 0) {  // the launch has ended
+    if (const std::exception_ptr failure = std::exchange(node.failure, nullptr)) std::rethrow_exception(failure);
+  } else {
+    if (!node.turns.empty() && !enter(node)) return;
+    const bool launches = node.launches;
+    node.function(Turn{0, this_worker(), 0});
+    if (launches) return;
+    if (!node.turns.empty()) leave(node);
+  }
+  node.end([this](const Node& next) { ready(next); });
+  if (waits_.load(std::memory_order_relaxed)) runtime_.notify();  // seen too late, it costs some milliseconds
+}
+
+/// \returns whether the task is at all its data; if not, who leaves will queue it again
+bool SequenceCore::enter(Node& node) {
+  while (node.entered < node.turns.size())
+    if (!node.turns[node.entered]->enter(node))
+      return false;
+    else
+      ++node.entered;
+  return true;
+}
+
+void SequenceCore::leave(Node& node) {
+  for (TurnTaking* const turns : node.turns)
+    if (Node* const next = turns->leave()) {
+      ++next->entered;
+      ++next->attempt;
+      ready(*next);
+    }
+}
+
+// -- reductions
+
+std::shared_ptr<void> SequenceCore::joined_reduction(const Access& data, const void* kind, const void* target) {
+  engine_.check_no_task();
+  if (!registry_->has(data)) throw_usage({name_, ": the data of a reduction is of another sequence, or of nothing"});
+  close_overlapping(data.index, false);
+  const auto found = reductions_.find(data.index);
+  if (found == reductions_.end()) return nullptr;
+  if (found->second.kind == kind && found->second.target == target) return found->second.sum;
+  close_reduction(data.index);
+  return nullptr;
+}
+
+void SequenceCore::open_reduction(const Access& data, const void* kind, const void* target, std::shared_ptr<void> sum,
+                                  std::function<void()>&& fold) {
+  reductions_.insert_or_assign(data.index, OpenReduction{kind, target, std::move(sum), std::move(fold), data.id});
+}
+
+/// Gives the task that adds the parts.
+void SequenceCore::close_reduction(std::uint32_t index) {
+  const auto node = reductions_.extract(index);
+  const Access access{node.mapped().id, index, Mode::read_write};
+  begin({&access, 1}, nullptr, {.name = "sum of " + (*registry_)[index].name})
+      .emplace([sum = std::move(node.mapped().sum), fold = std::move(node.mapped().fold)] { fold(); });
+  end();
+}
+
+void SequenceCore::close_overlapping(std::uint32_t index, bool itself) {
+  if (reductions_.empty()) return;
+  if (itself && reductions_.contains(index)) close_reduction(index);
+  for (const std::uint32_t other : (*registry_)[index].overlaps)
+    if (reductions_.contains(other)) close_reduction(other);
+}
+
+void SequenceCore::close_reductions() {
+  while (!reductions_.empty()) close_reduction(reductions_.begin()->first);
+}
+
+// -- waits
+
+void SequenceCore::check_not_recording(const char* what) const {
+  if (recording_) throw_usage({name_, ": ", what, " in a loop or a trace, where tasks are given only"});
+}
+
+template <typename Done>
+void SequenceCore::wait_until(const Done& done) {
+  const auto over = [&] { return failed_.load(std::memory_order_acquire) || done(); };
+  while (!over()) {
+    waits_.store(true, std::memory_order_relaxed);
+    runtime_.work_until(over);
+    waits_.store(false, std::memory_order_relaxed);
+  }
+  if (!done()) wait_for_flow();
+}
+
+void SequenceCore::wait_for_room() {
+  // A quarter of the places at a time: each wait takes a while to begin and to end.
+  const Node& later = node_of(given_ + 1 + nodes_.size() / 4);
+  wait_until([&] { return next_->ended() && later.ended(); });
+}
+
+void SequenceCore::wait_for_flow() {
+  try {
+    flow_->wait();
+  } catch (...) {
+    forget_all();
+    throw;
+  }
+  if (failed_.load()) forget_all();  // a wait of the runtime has said so
+}
+
+void SequenceCore::forget_all() noexcept {
+  for (Node& node : nodes_) node.drop();
+  for (auto& [index, turns] : turns_) turns.clear();
+  dependences_.clear();
+  reductions_.clear();
+  loops_.clear();
+  failed_.store(false);
+}
+
+void SequenceCore::wait() {
+  engine_.check_no_task();
+  check_not_recording("a wait");
+  close_reductions();
+  wait_for_flow();
+}
+
+void SequenceCore::wait(const Access& data) {
+  engine_.check_no_task();
+  check_not_recording("a wait");
+  if (!registry_->has(data)) throw_usage({name_, ": waits for data of another sequence, or of nothing"});
+  close_overlapping(data.index, true);
+  wait_until([&] {
+    bool all = true;
+    dependences_.each_last(data.index, [&](std::uint64_t number) { all = all && has_ended(number); });
+    return all;
+  });
+}
+
+// -- loops and traces
+
+std::shared_ptr<Body> SequenceCore::record(const std::function<void()>& body) {
+  engine_.check_no_task();
+  check_not_recording("a loop or a trace");
+  close_reductions();
+  recording_ = std::make_shared<Body>();
+  recording_->first_own = DataRegistry::new_id();
+  const int next_home = std::exchange(next_home_, 0);  // the same workers each time
+  try {
+    body();
+    close_reductions();
+  } catch (...) {
+    reductions_.clear();
+    recording_.reset();
+    next_home_ = next_home;
+    throw;
+  }
+  next_home_ = next_home;
+  return std::exchange(recording_, nullptr);
+}
+
+void SequenceCore::give(Body& body) {
+  for (std::size_t k = 0; k < body.tasks.size(); ++k) {
+    Body::Task& task = body.tasks[k];
+    TaskFunction& place =
+        begin(body.accesses_of(k), nullptr, {.worker = task.worker, .priority = task.priority, .name = task.name});
+    place = std::move(task.function);
+    end();
+  }
+}
+
+void SequenceCore::launch(const std::shared_ptr<CompiledBody>& compiled, std::shared_ptr<Body> body,
+                          std::int64_t iterations, std::string name) {
+  TaskFunction& place = begin(compiled->accesses(*body), nullptr, {.name = std::move(name)});
+  next_->launches = true;
+  place.emplace([this, &node = *next_, compiled, body = std::move(body), iterations] {
+    const auto hold = std::make_shared<Runtime::Hold>(flow_->hold());
+    const Event done = compiled->launch(body, iterations).done;
+    done.then([this, &node, compiled = compiled.get(), done, hold] {
+      node.failure = done.failure() ? done.failure() : compiled->failure();
+      ++node.attempt;
+      ready(node);
+    });
+  });
+  end();
+}
+
+void SequenceCore::loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name) {
+  if (iterations < 0)
+    throw_usage({name_, ": ", name, ": iterations is ", std::to_string(iterations), ", allowed are 0 and more"});
+  const auto found = record(body);
+  if (iterations == 0 || found->tasks.empty()) return;
+  std::erase_if(loops_, [](const auto& one) { return one.use_count() == 1; });  // have ended
+  loops_.push_back(std::make_shared<CompiledBody>(runtime_, registry_, *found, true, name));
+  ++statistics.compiled;
+  launch(loops_.back(), found, iterations, name);
+}
+
+void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, const std::string& name) {
+  constexpr std::size_t most_shapes = 8;
+  const auto found = record(body);
+  if (found->tasks.empty()) return;
+  auto& shapes = traces_[id].shapes;
+  auto shape = std::ranges::find_if(shapes, [&](const Traced::Shape& one) { return one.body.alike(*found); });
+  if (shape == shapes.end()) {
+    if (shapes.size() < most_shapes) shapes.push_back({found->shape(), nullptr});
+    ++statistics.analysed;
+    return give(*found);
+  }
+  if (!shape->compiled) {
+    shape->compiled = std::make_shared<CompiledBody>(runtime_, registry_, *found, false, name);
+    ++statistics.compiled;
+  }
+  ++statistics.replayed;
+  launch(shape->compiled, found, 1, name);
+}
+
+}  // namespace taskgrain::rt::detail

@@ -1,0 +1,130 @@
+#pragma once
+
+/// The engine of a Sequence: infers what comes after what, and runs the tasks as those of a flow.
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sequence/body.hpp"
+#include "sequence/dependences.hpp"
+#include "sequence/registry.hpp"
+#include "sequence/window.hpp"
+#include "taskgrain/rt/sequence.hpp"
+#include "taskgrain/rt/taskflow.hpp"
+
+namespace taskgrain::rt::detail {
+
+class SequenceCore {
+ public:
+  SequenceCore(Runtime& runtime, SequenceOptions&& options);
+  ~SequenceCore();
+
+  const std::shared_ptr<DataRegistry>& registry() const noexcept { return registry_; }
+  std::uint32_t add_data(std::span<const Region> regions, const DataOptions& options);
+  TaskFunction& begin(std::span<const Access> accesses, const Access* also, TaskOptions&& options);
+  void end();
+  std::shared_ptr<void> joined_reduction(const Access& data, const void* kind, const void* target);
+  void open_reduction(const Access& data, const void* kind, const void* target, std::shared_ptr<void> sum,
+                      std::function<void()>&& fold);
+  void loop(std::int64_t iterations, const std::function<void()>& body, const std::string& name);
+  void trace(std::uint64_t id, const std::function<void()>& body, const std::string& name);
+  void wait();
+  void wait(const Access& data);
+
+  Sequence::TraceStatistics statistics;
+
+ private:
+  /// A task of the flow: the node, and which of its tasks, each time that it is queued.
+  struct Key {
+    Node* node;
+    std::uint64_t number, attempt;
+
+    bool operator==(const Key&) const = default;
+    friend std::ostream& operator<<(std::ostream& out, const Key& key) {
+      return key.node->name.empty() ? out << key.number : out << key.node->name;
+    }
+  };
+  struct Tasks {
+    SequenceCore* core;
+
+    int indegree(Key) const noexcept { return 1; }
+    int worker(Key key) const noexcept { return key.node->worker; }
+    int priority(Key key) const noexcept { return key.node->priority; }
+    void run(Key key) const { core->run(*key.node); }
+  };
+  struct OpenReduction {
+    const void *kind, *target;
+    std::shared_ptr<void> sum;
+    std::function<void()> fold;
+    std::uint64_t id;  // of the data
+  };
+
+  static Key key_of(const Node& node) noexcept { return {const_cast<Node*>(&node), node.number, node.attempt}; }
+  Node& node_of(std::uint64_t number) noexcept { return nodes_[number & mask_]; }
+  bool has_ended(std::uint64_t number) noexcept { return node_of(number).number != number || node_of(number).ended(); }
+
+  std::string name_of(std::uint32_t index) const { return "'" + (*registry_)[index].name + "'"; }
+  std::string described(const TaskOptions& options) const;
+  /// Fills `accesses_`: each piece of data once.
+  void check(std::span<const Access> accesses, const Access* also, const TaskOptions& options);
+  int home_of_written() const noexcept;
+  void wait_for_room();
+  /// Waits until `done()`. \throws as Sequence::wait
+  template <typename Done>
+  void wait_until(const Done& done);
+  void check_not_recording(const char* what) const;
+  void wait_for_flow();
+  void forget_all() noexcept;
+
+  void close_reduction(std::uint32_t index);
+  void close_overlapping(std::uint32_t index, bool itself);
+  void close_reductions();
+
+  void run(Node& node);
+  void run_or_throw(Node& node);
+  bool enter(Node& node);
+  void leave(Node& node);
+  void ready(const Node& node) { flow_->fulfill(key_of(node)); }
+
+  std::shared_ptr<Body> record(const std::function<void()>& body);
+  /// Gives a recorded body, task by task.
+  void give(Body& body);
+  /// Gives one task that launches a compiled body.
+  void launch(const std::shared_ptr<CompiledBody>& compiled, std::shared_ptr<Body> body, std::int64_t iterations,
+              std::string name);
+
+  Runtime& runtime_;
+  Engine& engine_;
+  const std::string name_;
+  const std::shared_ptr<DataRegistry> registry_ = std::make_shared<DataRegistry>();
+  Dependences dependences_{*registry_};
+  std::vector<Node> nodes_;
+  const std::size_t mask_;
+  std::uint64_t given_ = 0;
+  int next_home_ = 0;
+  /// A task has thrown: those that have not started are dropped. Set by its worker, and reset when all have stopped.
+  std::atomic<bool> failed_{false};
+  std::atomic<bool> waits_{false};  // the thread that gives tasks, for some of them to end; by that thread
+  // Of the task that is given:
+  std::vector<Access> accesses_;
+  std::vector<Node*> before_;
+  Node* next_ = nullptr;
+
+  std::map<std::uint32_t, OpenReduction> reductions_;  // by the index of their data
+  std::map<std::uint32_t, TurnTaking> turns_;
+
+  std::shared_ptr<Body> recording_;  // null: no body is recorded
+  std::vector<std::shared_ptr<CompiledBody>> loops_;
+  std::map<std::uint64_t, Traced> traces_;
+  std::optional<Taskflow<Key, Tasks>> flow_;  // last: it ends first
+};
+
+}  // namespace taskgrain::rt::detail

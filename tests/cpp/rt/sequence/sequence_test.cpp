@@ -1,0 +1,267 @@
+/// Sequences: results, sums, what waits for what, errors, memory.
+
+#include "taskgrain/rt/sequence.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "allocations.hpp"
+#include "rt/stress.hpp"
+
+namespace taskgrain::rt {
+namespace {
+
+using testing::HasSubstr;
+
+class RtSequence : public testing::Test {
+ protected:
+  /// What a call says that is refused.
+  static std::string refused(const std::function<void()>& call) {
+    try {
+      call();
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "nothing is refused";
+  }
+
+  Runtime runtime_{{.workers = 2, .pin = false, .check = false}};
+  Sequence sequence_{runtime_};
+};
+
+TEST_F(RtSequence, ResultsGoToLaterTasks) {
+  double x = 0;
+  const Data of_x = sequence_.data(x);
+  const auto first = sequence_.task({write(of_x)}, [&] { return x = 3; });
+  const auto second = sequence_.task({read(first), read(of_x)}, [&, first] { return std::to_string(*first + x); });
+  EXPECT_EQ(sequence_.wait(second), std::to_string(6.0));
+  sequence_.wait();
+  EXPECT_EQ(*first, 3);
+}
+
+TEST_F(RtSequence, AWaitForDataWaitsForNothingElse) {
+  std::atomic<bool> go{false};
+  std::vector<int> values(8);
+  const Data all = sequence_.data(values), part = sequence_.data(std::span(values).first(3)), other = sequence_.token();
+  sequence_.task({write(other)}, [&] { go.wait(false); }, {.worker = 1});
+  sequence_.task({write(all)}, [&] { std::ranges::fill(values, 1); }, {.worker = 0});
+  sequence_.task({read_write(part)}, [&] { values[0] = 2; }, {.worker = 0});
+  sequence_.wait(all);
+  EXPECT_EQ(values, std::vector({2, 1, 1, 1, 1, 1, 1, 1}));
+  go = true;
+  go.notify_all();
+  sequence_.wait();
+}
+
+TEST_F(RtSequence, SumsHaveTheSameBitsWithAnyNumberOfWorkers) {
+  const auto sum_of = [](Runtime& runtime) {
+    Sequence sequence(runtime);
+    double sum = 1e16;
+    const Data of_sum = sequence.data(sum);
+    for (int k = 1; k < 1000; ++k) sequence.reduce(of_sum, sum, std::plus<>(), {}, [k] { return 1.0 / k; });
+    double seen = 0;
+    sequence.task({read(of_sum)}, [&] { seen = sum; });
+    sequence.wait();
+    EXPECT_EQ(seen, sum);
+    return sum;
+  };
+  double expected = 1e16;
+  for (int k = 1; k < 1000; ++k) expected += 1.0 / k;
+  for (const int workers : {1, 2, 5}) {
+    Runtime runtime({.workers = workers, .pin = false});
+    EXPECT_EQ(sum_of(runtime), expected);
+  }
+}
+
+TEST_F(RtSequence, TasksThatCommuteAreNotAtTheSameTime) {
+  std::uint64_t count = 0;
+  std::vector<int> one(1), two(1);
+  const Data a = sequence_.data(one), b = sequence_.data(two), counted = sequence_.data(count);
+  for (int k = 0; k < 3000; ++k) {
+    sequence_.task({commutative(a), commutative(b)}, [&] { ++one[0], ++two[0]; }, {.worker = k % 2});
+    sequence_.task({commutative(b), commutative(a)}, [&] { ++one[0], ++two[0]; }, {.worker = (k + 1) % 2});
+    sequence_.task({commutative(counted)}, [&] { ++count; }, {.worker = k % 2});
+  }
+  sequence_.wait();
+  EXPECT_EQ(one[0], 6000);
+  EXPECT_EQ(two[0], 6000);
+  EXPECT_EQ(count, 3000U);
+}
+
+TEST_F(RtSequence, ATaskThatThrowsEndsWhatWasGivenAndNothingThatComes) {
+  int x = 0;
+  const Data of_x = sequence_.data(x);
+  sequence_.task({write(of_x)}, [] { throw std::runtime_error("no flux"); }, {.name = "solve"});
+  for (int k = 0; k < 5000; ++k) {
+    try {
+      sequence_.task({read_write(of_x)}, [&] { ++x; });
+    } catch (const TaskFailed& error) {  // there was no room
+      EXPECT_THAT(error.what(), HasSubstr("sequence solve failed: no flux"));
+      x = -1;
+      break;
+    }
+  }
+  EXPECT_EQ(x, -1) << "more tasks are given than there is room for";
+  x = 0;
+  sequence_.task({read_write(of_x)}, [&] { ++x; });
+  sequence_.wait();
+  EXPECT_EQ(x, 1);
+}
+
+TEST_F(RtSequence, ATaskOfALoopOrATraceThatThrowsIsNamed) {
+  int x = 0;
+  const Data of_x = sequence_.data(x);
+  const auto body = [&] {
+    sequence_.task({read_write(of_x)},
+                   [&] {
+                     if (++x == 5) throw std::runtime_error("five");
+                   },
+                   {.name = "count"});
+  };
+  const auto fails = [&] {
+    try {
+      sequence_.task({read(of_x)}, [&] { x = -100; });
+      sequence_.wait();
+    } catch (const TaskFailed& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  sequence_.loop(100, body, "steps");
+  EXPECT_THAT(fails(), HasSubstr("sequence steps failed: count failed: five"));
+  EXPECT_EQ(x, 5) << "nothing after it ran";
+  x = 2;
+  for (int k = 0; k < 5; ++k) sequence_.trace(1, body, "again");
+  EXPECT_THAT(fails(), HasSubstr("sequence again failed: count failed: five"));
+  EXPECT_EQ(x, 5);
+  sequence_.wait();
+}
+
+TEST_F(RtSequence, ABodyOfAnotherShapeIsAnalysed) {
+  std::vector<int> x(4);
+  std::vector<Data> of_x;
+  for (int& one : x) of_x.push_back(sequence_.data(one));
+  for (std::size_t k = 0; k < 40; ++k)
+    sequence_.trace(3, [&] {
+      for (std::size_t n = 0; n <= k % 4; ++n) sequence_.task({read_write(of_x[n])}, [&x, n] { ++x[n]; });
+    });
+  sequence_.wait();
+  EXPECT_EQ(x, std::vector({40, 30, 20, 10}));
+  EXPECT_EQ(sequence_.statistics().analysed, 4U);
+  EXPECT_EQ(sequence_.statistics().replayed, 36U);
+  EXPECT_EQ(sequence_.statistics().compiled, 4U);
+}
+
+TEST_F(RtSequence, ResultsInATraceAreThoseOfTheirCall) {
+  std::vector<Future<int>> results;
+  for (int k = 0; k < 10; ++k)
+    sequence_.trace(1, [&] {
+      const auto one = sequence_.task({}, [k] { return k; });
+      results.push_back(sequence_.task({read(one)}, [one] { return 2 * *one; }));
+    });
+  for (int k = 0; k < 10; ++k) EXPECT_EQ(sequence_.wait(results[static_cast<std::size_t>(k)]), 2 * k);
+  EXPECT_EQ(sequence_.statistics().replayed, 9U);
+}
+
+TEST_F(RtSequence, WhatIsAroundALoopComesBeforeAndAfterItByWhatItUses) {
+  std::vector<std::int64_t> seen;
+  int x = 0, y = 0;
+  const Data of_x = sequence_.data(x), of_y = sequence_.data(y);
+  sequence_.task({write(of_x)}, [&] { x = 10; });
+  sequence_.loop(4, [&] {
+    sequence_.task({read_write(of_x)}, [&](const Turn& turn) { seen.push_back(turn.iteration), ++x; });
+    sequence_.task({read(of_x), read_write(of_y)}, [&] { y += x; });
+  });
+  sequence_.task({read_write(of_y)}, [&] { y = -y; });
+  sequence_.loop(0, [&] { sequence_.task({write(of_y)}, [&] { y = 0; }); });
+  sequence_.wait(of_y);
+  EXPECT_EQ(y, -(11 + 12 + 13 + 14));
+  EXPECT_EQ(seen, std::vector<std::int64_t>({0, 1, 2, 3}));
+}
+
+TEST_F(RtSequence, DataMayGoWhileTasksUseItAndItsPlaceIsUsedAgain) {
+  std::uint64_t x = 0;
+  for (int k = 0; k < 5000; ++k) {
+    const Data of_x = sequence_.data(x, {.home = 1});
+    sequence_.task({read_write(of_x)}, [&x, k] { x = 31 * x + static_cast<std::uint64_t>(k); });
+  }
+  sequence_.wait();
+  std::uint64_t expected = 0;
+  for (std::uint64_t k = 0; k < 5000; ++k) expected = 31 * expected + k;
+  EXPECT_EQ(x, expected);
+}
+
+TEST_F(RtSequence, AllocatesNothingForATaskOnceItRuns) {
+  std::vector<double> x(32);
+  std::vector<Data> of_x;
+  for (double& one : x) of_x.push_back(sequence_.data(one));
+  const auto give = [&] {
+    for (std::size_t k = 0; k < 20'000; ++k) {
+      const std::size_t a = k % 32, b = (k + 1) % 32, c = (k + 7) % 32;
+      sequence_.task({read(of_x[a]), read(of_x[b]), write(of_x[c])}, [&x, a, b, c] { x[c] = x[a] + x[b] + 1; });
+    }
+    sequence_.wait();
+  };
+  give();
+  const auto before = allocations();
+  give();
+  EXPECT_LT(allocations() - before, 500) << "of 20000 tasks";
+}
+
+TEST_F(RtSequence, RefusesWhatIsWrongInWords) {
+  int x = 0, y = 0;
+  std::vector<int> values(4);
+  const Data of_x = sequence_.data(x, {.home = 1, .name = "x"}), of_y = sequence_.data(y, {.name = "y"});
+  const Data all = sequence_.data(values, {.name = "all"}),
+             part = sequence_.data(std::span(values).first(1), {.name = "part"});
+  const auto nothing = [] {};
+  EXPECT_THAT(refused([&] { Sequence(runtime_, {.window = 12}); }),
+              HasSubstr("window is 12, allowed are powers of two"));
+  EXPECT_THAT(refused([&] { sequence_.data(x, {.home = 2, .name = "z"}); }),
+              HasSubstr("data z: home is 2, allowed are 0 to 1"));
+  EXPECT_THAT(refused([&] { sequence_.task({}, nothing, {.worker = -2, .name = "t"}); }),
+              HasSubstr("sequence t: worker is -2, allowed are 0 to 1"));
+  EXPECT_THAT(refused([&] { sequence_.task({commutative(of_x), read(of_x)}, nothing); }),
+              HasSubstr("'x' is used as commutative and as read"));
+  EXPECT_THAT(refused([&] { sequence_.reduce(of_x, x, std::plus<>(), {read(of_x)}, [] { return 1; }); }),
+              HasSubstr("'x' is used as read and as reduce"));
+  EXPECT_THAT(refused([&] { sequence_.reduce(part, values[0], std::plus<>(), {read(all)}, [] { return 1; }); }),
+              HasSubstr("reduces 'part' and uses 'all'"));
+  Sequence other(runtime_, {.name = "other"});
+  EXPECT_THAT(refused([&] { other.task({read(of_x)}, nothing, {.name = "t"}); }),
+              HasSubstr("other t: one of its data is of another sequence"));
+  EXPECT_THAT(refused([&] { sequence_.task({read(Data())}, nothing); }), HasSubstr("or of nothing"));
+  EXPECT_THAT(refused([&] { sequence_.loop(-1, nothing, "steps"); }), HasSubstr("steps: iterations is -1"));
+  EXPECT_THAT(refused([&] { sequence_.loop(1, [&] { sequence_.wait(); }); }), HasSubstr("a wait in a loop or a trace"));
+  EXPECT_THAT(refused([&] { sequence_.loop(1, [&] { sequence_.trace(1, nothing); }); }),
+              HasSubstr("a loop or a trace in a loop or a trace"));
+  EXPECT_THAT(refused([&] { sequence_.loop(1, [&] { sequence_.data(y); }); }), HasSubstr("data is made in a loop"));
+  std::string in_a_task;
+  sequence_.task({write(of_y)}, [&] { in_a_task = refused([&] { sequence_.task({}, nothing); }); });
+  sequence_.wait();
+  EXPECT_NE(in_a_task, "nothing is refused");
+  sequence_.task({read(of_x), write(of_x)}, [&] { ++x; });  // is read_write
+  sequence_.wait();
+  EXPECT_EQ(x, 1);
+}
+
+TEST_F(RtSequence, AFunctionThatIsLargeOrMovesOnlyIsOne) {
+  std::vector<double> big(40, 1.0);
+  double x = 0;
+  const Data of_x = sequence_.data(x);
+  std::array<double, 40> values{};
+  values.fill(2.0);
+  sequence_.task({write(of_x)}, [values, &x, one = std::make_unique<double>(1.0)] { x = values[39] + *one; });
+  sequence_.wait();
+  EXPECT_EQ(x, 3.0);
+}
+
+}  // namespace
+}  // namespace taskgrain::rt
