@@ -363,7 +363,8 @@ void SequenceCore::trace(std::uint64_t id, const std::function<void()>& body, co
   auto& shapes = traces_[id].shapes;
   auto shape = std::ranges::find_if(shapes, [&](const Traced::Shape& one) { return one.body.alike(*found); });
   if (shape == shapes.end()) {
-    if (shapes.size() < most_shapes) shapes.push_back({found->shape(), nullptr});
+    if (shapes.size() == most_shapes) shapes.erase(shapes.begin());  // the oldest
+    shapes.push_back({found->shape(), nullptr});
     ++statistics.analysed;
     return give(*found);
   }
