@@ -128,9 +128,34 @@ double graph_seconds(rt::Runtime& runtime, const Case& of, rt::Policy policy, in
   });
 }
 
+/// The same in program order, with a piece of data for each task of two columns; `traced` as a loop, compiled each time.
+double sequence_seconds(rt::Runtime& runtime, const Case& of, bool traced, int columns) {
+  rt::Sequence sequence(runtime);
+  std::vector<rt::Data> outputs;
+  for (int i = 0; i < 2 * rows; ++i) outputs.push_back(sequence.token({.home = i % rows % runtime.workers()}));
+  std::vector<rt::Access> accesses;
+  const auto give = [&](int first, int end) {
+    for (int j = first; j < end; ++j)
+      for (int i = 0; i < rows; ++i) {
+        accesses.assign({write(outputs[static_cast<std::size_t>(j % 2 * rows + i)])});
+        for (int k = 0; k < of.dependences; ++k)
+          accesses.push_back(read(outputs[static_cast<std::size_t>((j + 1) % 2 * rows + (i - k + rows) % rows)]));
+        sequence.task(accesses, [turns = of.turns] { work(turns); });
+      }
+  };
+  return seconds_of([&] {
+    if (traced)
+      sequence.loop(columns / 16, [&] { give(0, 16); });
+    else
+      give(0, columns);
+    sequence.wait();
+  });
+}
+
 double seconds(rt::Runtime& runtime, const Case& of, int columns) {
   if (of.face == "taskflow") return flow_seconds(runtime, of, columns);
   if (of.face == "tasks") return object_seconds(runtime, of, columns);
+  if (of.face == "sequence" || of.face == "traced") return sequence_seconds(runtime, of, of.face == "traced", columns);
   const auto policy = of.face == "in_order"      ? rt::Policy::in_order
                       : of.face == "ready_queue" ? rt::Policy::ready_queue
                                                  : rt::Policy::stealing;
@@ -142,7 +167,8 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-const std::array<std::string, 5> faces{"taskflow", "tasks", "in_order", "ready_queue", "stealing"};
+const std::array<std::string, 7> faces{"taskflow", "tasks",    "in_order", "ready_queue",
+                                       "stealing", "sequence", "traced"};
 
 /// What a launch and the wait for it cost, where each worker has one empty task.
 void print_launch(rt::Runtime& runtime) {
@@ -238,7 +264,7 @@ int main(int argc, char** argv) {
   if (argc < 4 || argc > 6)
     refuse("the number of arguments", std::to_string(argc - 1).c_str(), "0, or FACE D N [WORKERS [TURNS]]");
   if (std::ranges::find(faces, argv[1]) == faces.end())
-    refuse("FACE", argv[1], "taskflow, tasks, in_order, ready_queue, stealing");
+    refuse("FACE", argv[1], "taskflow, tasks, in_order, ready_queue, stealing, sequence, traced");
   const int dependences = number(2, "D", 0, rows, 0), columns = number(3, "N", 16, 100'000'000, 0);
   const int workers = number(4, "WORKERS", 1, rows, 1), turns = number(5, "TURNS", 0, 1'000'000'000, 0);
   rt::Runtime runtime({.workers = workers});
