@@ -72,7 +72,7 @@ def run(
     from taskgrain.study.field import flag
     from taskgrain.study.settings import Settings
     from taskgrain.study.study import Study
-    from taskgrain.study.workload import EMPTY
+    from taskgrain.study.workload import EMPTY, Cell
 
     chosen = equipped(catalogue.select(found_systems(folders, launcher), split_names(names)), env)
     given = graph.given.get("iterations")
@@ -92,7 +92,7 @@ def run(
     )
     settings = Settings(hosts=hosts or "", hostfile=hostfile or "")
     study = Study((), (graph.workload,), settings, named={graph.workload: flag}, settings_named=flag)
-    names_of = call.hosts_for(study, study.workloads, chosen)
+    names_of = call.hosts_for(study, [Cell(one.name, graph.workload) for one in chosen], chosen)
     if dry_run:
         of_run = wanted.steps, wanted.iterations, wanted.isa
         show_plan(dry.run(chosen, wanted.workload, graph.cores, names_of, *of_run), as_json)

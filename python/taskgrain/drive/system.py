@@ -92,6 +92,8 @@ class System:
     patience: int = 1
     """More than 1 for runtimes that take milliseconds a task, or minutes to start: multiplies time limits."""
     most_cores: int | None = None
+    most_nodes: int | None = None
+    """So many it can simulate."""
     other_cores: bool = False
     """Whether it may have more or fewer cores than it is given: a warning then, and no error."""
     versions: tuple[str, ...] = ()

@@ -51,7 +51,7 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
     _, _, _ = setup.texts("pypi"), setup.texts("pypi_alone"), setup.text("program")
     for package, sign in debian.items().items():
         numbers.text(sign, debian.field(package))
-    most_cores, ranks = limits.take("cores"), _ranks(launch, command)
+    ranks = _ranks(launch, command)
     install = probe.text("install") or (make_setup(group) if own else "")
     system = System(
         name=name,
@@ -84,7 +84,8 @@ def _system(document: toml.Document, folder: Path, own: bool) -> System:
         park=launch.flag("park", True),
         patience=launch.count("patience", 1),
         withholds=_withholds(launch),
-        most_cores=None if most_cores is None else numbers.integer(most_cores, limits.field("cores"), low=1),
+        most_cores=limits.count("cores", 0) or None,
+        most_nodes=limits.count("nodes", 0) or None,
         other_cores=limits.flag("other_cores", False),
         versions=table.texts("versions"),
     )
@@ -152,7 +153,6 @@ def _variant(system: System, variants: _Table, name: str) -> System:
     if not _VARIANT.fullmatch(name):
         raise InputError(variants.key(name), name, "letters, digits and _ + -")
     table = variants.table(name)
-    most_cores = table.take("cores")
     command = _command(table, "command") or system.command
     ranks = _ranks(table, command, system.ranks)
     variant = replace(
@@ -170,9 +170,8 @@ def _variant(system: System, variants: _Table, name: str) -> System:
         ranks=ranks,
         mpi=_mpi(table, ranks) or system.mpi,
         env={**system.env, **_environment(table)},
-        most_cores=system.most_cores
-        if most_cores is None
-        else numbers.integer(most_cores, table.field("cores"), low=1),
+        most_cores=table.count("cores", 0) or system.most_cores,
+        most_nodes=table.count("nodes", 0) or system.most_nodes,
     )
     table.done()
     return variant

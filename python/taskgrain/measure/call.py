@@ -125,17 +125,24 @@ def simulated_alone(systems: Sequence[System]) -> str:
     return simulated[0] if simulated else ""
 
 
-def hosts_for(study: Study, workloads: Iterable[Workload], systems: Sequence[System]) -> tuple[str, ...]:
-    """Returns the names of the hosts that workloads need; none if each is for one node, or simulated. Raises
+def hosts_for(study: Study, cells: Iterable[Cell], systems: Sequence[System]) -> tuple[str, ...]:
+    """Returns the names of the hosts that cells need; none if each is for one node, or simulated. Raises
     `UsageError` if there are too few, if those that are given cannot be, or if some systems alone are
-    simulated: what was measured and what was not would stand in one table."""
+    simulated: what was measured and what was not would stand in one table; and `InputError` for more nodes
+    than a system simulates."""
     settings, named = study.settings, study.settings_named
     if simulated := simulated_alone(systems):
         for option in ("hosts", "hostfile"):
             if given := getattr(settings, option):
                 raise InputError(named(option), given, f"none, as {simulated} simulates its nodes")
+        most = {one.name: one.most_nodes for one in systems}
+        for cell in cells:
+            nodes, limit = cell.workload.nodes, most[cell.system]
+            if limit and nodes > limit:
+                field = study.named.get(cell.workload, str)("nodes")
+                raise InputError(field, nodes, f"1 to {limit}, which {cell.system} has")
         return ()
-    largest = max(workloads, key=lambda one: one.nodes)
+    largest = max((cell.workload for cell in cells), key=lambda one: one.nodes)
     if largest.nodes == 1 and not settings.hosts and not settings.hostfile:
         return ()
     found = machine_hosts.hosts(settings.hosts, settings.hostfile, named)
@@ -187,7 +194,7 @@ def measure(
     `TaskgrainError`, above all `UsageError`.
     """
     cells = checked_cells(study, systems, len(cores))
-    names = hosts_for(study, (cell.workload for cell in cells), systems)
+    names = hosts_for(study, cells, systems)
     counts = dict.fromkeys([(0, 1), *((cell.workload.cores, cell.workload.nodes) for cell in cells)])
     with contextlib.ExitStack() as stack:
         facts = machine.facts(dict.fromkeys(name for one in systems for name in one.versions))

@@ -36,7 +36,7 @@ def study(study: Study, systems: Sequence[System], cores: Sequence[int]) -> Plan
     settings = CellSettings.of(study.settings)
     experiment = experiment_named(study.settings.experiment, study.settings_named("experiment"))
     cells = checked_cells(study, systems, len(cores))
-    hosts = hosts_for(study, (cell.workload for cell in cells), systems)
+    hosts = hosts_for(study, cells, systems)
     plan = _plan(systems, cores, hosts, (cell.workload for cell in cells))
     for cell in cells:
         seconds = cell_seconds(cell.workload, experiment, settings, cell.workload.cores_of_all(len(cores)))

@@ -96,10 +96,10 @@ def test_errors_name_file_line_and_key(tmp_path: Path, text: str, words: str) ->
 
 
 def test_a_variant_may_use_more_cores(tmp_path: Path) -> None:
-    text = LEAST + "[limits]\ncores = 1\n[variants.four]\ncores = 4\n[variants.same]\n"
+    text = LEAST + "[limits]\ncores = 1\nnodes = 9\n[variants.four]\ncores = 4\nnodes = 8\n[variants.same]\n"
     one = read(make(tmp_path / "it", text))
     assert one.most_cores == 1
-    assert [variant.most_cores for variant in one.variants] == [4, 1]
+    assert [(variant.most_cores, variant.most_nodes) for variant in one.variants] == [(4, 8), (1, 9)]
     with pytest.raises(InputError, match=r"variants\.none\.cores"):
         read(make(tmp_path / "other", LEAST + "[variants.none]\ncores = 0\n"))
 

@@ -47,17 +47,21 @@ def test_cells_are_checked_before_anything_starts(tmp_path: Path) -> None:
 
 def test_what_is_simulated_needs_no_hosts_and_stands_alone(tmp_path: Path) -> None:
     study = Study(("one",), (Workload("fft", 4, nodes=256),))
-    one = replace(systems(tmp_path)[0], simulated=True, command=("it", "{nodes}"))
-    assert call.hosts_for(study, study.workloads, [one]) == ()
+    cells = study.cells(study.systems)
+    one = replace(systems(tmp_path)[0], simulated=True, command=("it", "{nodes}"), most_nodes=256)
+    assert call.hosts_for(study, cells, [one]) == ()
+    few = replace(one, most_nodes=255)
+    with pytest.raises(InputError, match="nodes: 256 is not allowed; allowed: 1 to 255, which one has"):
+        call.hosts_for(study, cells, [few])
     with pytest.raises(UsageError, match="one is simulated, and two measured"):
-        call.hosts_for(study, study.workloads, [one, System("two", tmp_path, "two")])
+        call.hosts_for(study, cells, [one, System("two", tmp_path, "two")])
     named = replace(study, settings=replace(study.settings, hosts="a"))
     with pytest.raises(
         InputError, match="hosts: a is not allowed; allowed: none, as one simulates its nodes"
     ):
-        call.hosts_for(named, study.workloads, [one])
+        call.hosts_for(named, cells, [one])
     with pytest.raises(UsageError, match="nodes: 256 are asked for, with 1 host known"):
-        call.hosts_for(study, study.workloads, systems(tmp_path))
+        call.hosts_for(study, cells, systems(tmp_path))
 
 
 @pytest.mark.parametrize(

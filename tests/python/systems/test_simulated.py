@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from driver_process import CORES
-from killable_study import finish
+from killable_study import finish, program
 
 from taskgrain import _core
 from taskgrain.drive import catalogue
@@ -98,6 +98,23 @@ def test_a_search_is_of_as_many_nodes_as_asked_and_says_that_they_are_simulated(
     (cell,) = finish(["metg", "--system", "mpi_simulated", *words, *settings], 0)["cells"]
     assert (cell["cores"], cell["simulated"]) == (2, True)
     assert 1e-7 < cell["metg"] < 1e-4
+
+
+@pytest.mark.parametrize(("name", "nodes"), [("mpi_simulated", 4096), ("mpi_simulated.bulk_dragonfly", 3072)])
+def test_as_many_nodes_as_the_platform_has_and_no_more(name: str, nodes: int, tmp_path: Path) -> None:
+    assert SYSTEMS[name].most_nodes == nodes
+    for file in SYSTEMS[name].command:
+        if file.endswith(".xml"):
+            platform = Path(file.replace("{dir}", str(SYSTEMS[name].folder))).read_text("utf-8")
+            assert f'radical="0-{nodes - 1}"' in platform
+    study = tmp_path / "s.toml"
+    study.write_text(f'systems = ["{name}"]\nnodes = [1, {nodes + 1}]\npatterns = ["fft"]\n')
+    done = subprocess.run(
+        [*program(["study", str(study)]), "-q"], capture_output=True, text=True, cwd=tmp_path
+    )
+    said = f"nodes[1]: {nodes + 1} is not allowed; allowed: 1 to {nodes}, which {name} has\n"
+    assert (done.returncode, done.stderr) == (2, f"taskgrain: {study}:2:13: {said}")
+    assert list(tmp_path.iterdir()) == [study]
 
 
 def test_what_is_not_flops_is_refused() -> None:
