@@ -60,6 +60,8 @@ class World:
         """Of other processors' references."""
         self.cores = 2
         """That every system occupies."""
+        self.pace = 1.0
+        """Seconds that pass in a second of a run."""
         self.wait = 0.0
         """Seconds that every request takes besides the run."""
         self.notes: list[str] = []
@@ -133,7 +135,7 @@ class Simulated:
         base = tasks * (self.world.overheads[self.name] + iterations * ITERATION) / (self.driver.cores or 2)
         base *= self.world.slowdown(self.world.now)
         seconds = tuple(base * (1.0 + 0.02 * dice.random()) for _ in range(repeats))
-        self.world.now += sum(seconds) + self.world.wait
+        self.world.now += sum(seconds) * self.world.pace + self.world.wait
         self.busy = Busy(self.world.busy.pop(0) if self.world.busy else 0.0)
         work = tasks * iterations * FLOP
         return RunResult(seconds, (), tasks, tasks, 0, work, 0.0, work, "flop", ((0,), (1,)), 1)

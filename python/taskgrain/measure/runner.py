@@ -35,12 +35,10 @@ class Runner:
     def __init__(self, plan: Plan, store: Store) -> None:
         self._plan = plan
         made = plan.experiment or experiment_named(plan.settings.experiment)
-        asked = CellSettings.of(plan.settings)
 
         def experiment(cell: Cell) -> Experiment:
-            # The first repeat of a simulation is no slower than later ones.
-            warmup = 0 if plan.systems[cell.system].simulated else asked.warmup
-            return made(replace(asked, points=cell.workload.tasks(1), warmup=warmup))
+            asked = CellSettings.of(plan.settings, simulated=plan.systems[cell.system].simulates_nodes)
+            return made(replace(asked, points=cell.workload.tasks(1)))
 
         references = {name: one.reference_name for name, one in plan.systems.items()}
         self.record = Record(plan.cells, experiment, plan.settings.cores, references)

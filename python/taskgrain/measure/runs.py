@@ -64,10 +64,10 @@ class Runs:
     def fits(self, state: CellState, request: Request) -> bool:
         """Tells whether a run would likely end before the budget does. If not, its cell ends."""
         system = self._plan.systems[state.cell.system]
-        if system.simulated:  # its seconds do not pass
-            return True
         needed, tasks, left = state.likely_seconds(request), _tasks(state, request), self._budget.time_left()
-        if needed is None and not system.reference:  # which may stand for processors quicker than cores
+        if system.simulated:  # its seconds are not those that pass
+            needed = needed and needed * state.spent / state.run_seconds
+        elif needed is None and not system.reference:  # which may stand for processors quicker than cores
             repeats, left = request.repeats + request.warmup, self._budget.left()
             cores = state.cell.workload.cores_of_all(self._plan.settings.cores)
             needed = least_seconds(tasks * repeats, cores)

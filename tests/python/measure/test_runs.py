@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from killable_study import assert_nothing_twice, lines
+from killable_study import OVERHEADS, assert_nothing_twice, lines
 from simulated_world import Simulated, World, measure, result
 
 from taskgrain.drive.answers import RunResult
+from taskgrain.drive.system import System
 from taskgrain.study.settings import Settings
 
 
@@ -131,3 +132,13 @@ def test_an_answer_that_cannot_be_ends_its_cell(
     (failure,) = lines(tmp_path, "failure")
     said = {"tasks": "the graphs hold", "unit": "not some flop", "rate": "the kernel alone reaches"}[wrong]
     assert said in failure["message"]
+
+
+def test_what_a_simulation_costs_is_planned_in_seconds_that_pass(tmp_path: Path) -> None:
+    """A run of a few simulated milliseconds takes a second or two: the last one that fits ends by the end."""
+    world = World()
+    world.pace = 300.0
+    systems = {name: System(name, tmp_path, name, command=("x",), simulated=True) for name in OVERHEADS}
+    states = measure(tmp_path, world, Settings(cores=2, budget=21.0), table=ONE, systems=systems)
+    assert world.runs and 15.0 < world.now <= 22.0
+    assert {one.cut.code for one in states if one.cut} == {"run_beyond_budget"}
