@@ -15,6 +15,7 @@ from typing import Literal
 from taskgrain.estimate.quantities import AT_A_SIZE, Quantity, log_estimate, shared_size
 from taskgrain.estimate.ratio import Decision, Ratio, decision, ratio
 from taskgrain.estimate.sessions import (
+    EXACT,
     USUAL,
     USUAL_OF_ONE,
     Scatter,
@@ -173,6 +174,8 @@ class _Pair:
     """Pairs of both sides that were measured together, if each of them was."""
     far: bool
     """Whether the sides lie too far apart in time for what the sessions of one build show."""
+    simulated: bool
+    """Whether both sides are, so that their sessions do not scatter."""
 
     @property
     def why(self) -> str:
@@ -190,7 +193,8 @@ class _Pair:
         matched = _matched(contender, baseline)
         groups = [] if matched else _groups(contender, baseline, every)
         failed = any(map(_failed, contender)) and not any(map(_failed, baseline))
-        far = too_far_apart(contender, baseline, groups)
+        simulated = all(one.cell.simulated for one in (*contender, *baseline))
+        far = "" if simulated else too_far_apart(contender, baseline, groups)
         why = (
             _ends(contender, labels[0])
             or _ends(baseline, labels[1])
@@ -209,7 +213,7 @@ class _Pair:
             clock=None if matched else _clock(contender, baseline),
             notes=(*_notes(contender, baseline), *([far] if far and not why else [])),
         )
-        return cls(blank, contender, baseline, groups, matched, bool(far))
+        return cls(blank, contender, baseline, groups, matched, bool(far), simulated)
 
     def compared(self, question: Question, confidence: float) -> Compared:
         """With its ratios, and its verdict."""
@@ -282,6 +286,8 @@ class _Pair:
         usual = _usual([*self.contender, *self.baseline])
         between = over_longer_times(shown, usual) if self.far else filled_up(shown, usual)
         sides = known(self.contender), known(self.baseline)
+        if self.simulated:
+            between = EXACT
         if not all(sides):
             if quantity != "metg" or self.blank.clock is None:
                 return None, between
@@ -290,7 +296,7 @@ class _Pair:
             return _bounds(self.contender[0].cell, self.baseline[0].cell, self.blank.clock, wider), between
         if self.far:
             sides = as_one(sides[0]), as_one(sides[1])
-        return ratio_of_sessions(*sides, between, confidence), between
+        return ratio_of_sessions(*sides, between, confidence), None if self.simulated else between
 
     def _of_matched(
         self, each: Sequence[Ratio], quantity: Quantity, confidence: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 import shutil
 from collections.abc import Sequence
@@ -328,12 +329,27 @@ def test_other_numbers_of_cores_are_noted(tmp_path: Path) -> None:
     assert cell.notes[0] == "b uses 1 of the cores, a 2"
 
 
-def test_simulated_systems_are_named(tmp_path: Path) -> None:
-    folder = made.measured(tmp_path / "r", {"limit": 1e-7, "mpi": 2e-7})
+def simulated(folder: Path) -> Path:
+    """The folder, whose cells of `mpi` are simulated."""
     file = folder / "runs.jsonl"
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     lines = [one | {"simulated": True} if one.get("system") == "mpi" else one for one in lines]
     file.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    return folder
+
+
+def test_sessions_of_a_simulation_do_not_scatter(tmp_path: Path) -> None:
+    """What they differ by is what their rounds leave open, and needs no words about other sessions."""
+    folders = [made.measured(tmp_path / name, {"mpi": 2e-7}) for name in "ab"]
+    measured = only(compared(*folders))
+    found = only(compared(*map(simulated, folders)))
+    assert found.verdict == "same" and found.between is None and measured.between
+    narrow, wide = (math.log(one.ratios["metg"].high / one.ratios["metg"].low) for one in (found, measured))
+    assert narrow < 0.2 * wide and narrow < 0.05
+
+
+def test_simulated_systems_are_named(tmp_path: Path) -> None:
+    folder = simulated(made.measured(tmp_path / "r", {"limit": 1e-7, "mpi": 2e-7}))
     notes = only(compared(folder, systems=["limit", "mpi"])).notes
     assert "mpi is simulated: no machine was measured" in notes
     assert not any("limit is" in one for one in notes)
