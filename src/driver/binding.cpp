@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "taskgrain/error.hpp"
+#include "taskgrain/simulation.hpp"
 
 namespace taskgrain {
 namespace {
@@ -66,6 +67,7 @@ std::vector<int> cores() {
 }
 
 void pin_this_thread(int processor) {
+  if (simulation != nullptr) return;  // it has one thread for all ranks
   const cpu_set_t set = set_of({processor});
   if (sched_setaffinity(0, sizeof set, &set) != 0)
     throw std::system_error(errno, std::generic_category(), "cannot pin to processor " + std::to_string(processor));

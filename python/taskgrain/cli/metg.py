@@ -48,8 +48,6 @@ def metg(
     if at is not None:
         # A study may have an empty text, an option may not.
         _ = numbers.durations(at, "--at") or numbers.duration(at, "--at")
-    if at is not None and graph.workloads[0]["kernel"] == EMPTY:
-        raise UsageError("--at: needs tasks that work; give another --kernel than empty")
     given = {"threshold": threshold, "precision": precision, "budget": how.budget, "repeats": repeats}
     given |= {"min_rounds": min_rounds, "max_rounds": max_rounds, "steps": graph.given.get("steps")}
     given |= {"experiment": "sweep" if sweep else experiment, "at": at, "launcher": how.launcher}
@@ -63,7 +61,10 @@ def metg(
     systems = catalogue.started_by(catalogue.discover(how.folders or []), settings.launcher)
     chosen = equipped(catalogue.select(systems, split_names(names)), how.env, how.quiet or how.dry_run)
     names_of = tuple(one.name for one in chosen)
+    graph = graph.on(chosen)
     workloads = graph.workloads
+    if at is not None and workloads[0]["kernel"] == EMPTY:
+        raise UsageError("--at: needs tasks that work; give another --kernel than empty")
     named = dict.fromkeys(workloads, flag)
     study = Study(names_of, workloads, settings, named=named, settings_named=flag)
     measure(study, chosen, graph.cores, how)

@@ -16,7 +16,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,11 +68,17 @@ class GraphOptions:
     given: Mapping[str, Any]
     quiet: bool = False
     """Whether nothing is said of what a workload does not use."""
+    simulated: bool = False
+    """Whether its nodes are: they may have more cores than this machine."""
+
+    def on(self, systems: Sequence[System]) -> GraphOptions:
+        """The options for these systems."""
+        return replace(self, simulated=all(one.simulates_nodes for one in systems))
 
     @property
     def cores(self) -> tuple[int, ...]:
         """The processors to measure on."""
-        return choose_cores(self._of_a_run("cores"))
+        return choose_cores(self._of_a_run("cores"), simulated=self.simulated)
 
     @property
     def validate(self) -> str:
@@ -99,7 +105,9 @@ class GraphOptions:
     def workloads(self) -> tuple[Workload, ...]:
         """The graph on each of a list of nodes. Raises `UsageError` for one that is there twice."""
         listed = str(self.given.get("nodes", 1)).split(",")
-        each = [GraphOptions({**self.given, "nodes": one}, quiet=k > 0) for k, one in enumerate(listed)]
+        each = [
+            replace(self, given={**self.given, "nodes": one}, quiet=k > 0) for k, one in enumerate(listed)
+        ]
         made = tuple(one.workload for one in each)
         if len(set(made)) < len(made):
             raise UsageError(f"--nodes: {','.join(listed)} has a number twice")

@@ -75,6 +75,7 @@ def run(
     from taskgrain.study.workload import EMPTY, Cell
 
     chosen = equipped(catalogue.select(found_systems(folders, launcher), split_names(names)), env)
+    graph = graph.on(chosen)
     given = graph.given.get("iterations")
     task = numbers.duration(given, "--iterations") if numbers.is_duration(given) else None
     if task is not None and graph.workload["kernel"] == EMPTY:

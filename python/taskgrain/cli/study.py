@@ -47,9 +47,8 @@ def study(
 
     wished = numbers.integer(0 if cores is None else cores, "--cores")
     systems = catalogue.discover(how.folders or [])
-    made = studies.read(file, len(choose_cores(wished)), systems)
+    made = studies.read(file, wished or len(choose_cores(0)), systems)
     own = made.settings.cores
-    used = choose_cores(own, named=made.settings_named("cores")) if own else choose_cores(wished)
     if how.budget is not None:
         seconds = numbers.seconds(how.budget, "--budget", above=False)
         made = replace(made, settings=replace(made.settings, budget=seconds))
@@ -65,6 +64,9 @@ def study(
     made = replace(made, settings=replace(made.settings, **over))
     systems = catalogue.started_by(systems, made.settings.launcher, named)
     chosen = catalogue.select(systems, made.systems, f"{file}: systems", made.systems_named)
+    simulated = all(one.simulates_nodes for one in chosen)
+    asked = made.settings_named("cores") if own else "--cores"
+    used = choose_cores(own or wished, named=asked, simulated=simulated)
     chosen = [one.with_variables(env, suffix(env)) for one in chosen for env in made.env]
     chosen = equipped(chosen, how.env, how.quiet or how.dry_run)
     measure(made, chosen, used, replace(how, output=how.output or Path("results") / file.stem))

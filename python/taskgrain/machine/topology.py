@@ -125,13 +125,15 @@ def _kinds(mine: Sequence[int]) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 
 def choose_cores(
-    count: int, available: Sequence[int] | None = None, *, named: str = "--cores"
+    count: int, available: Sequence[int] | None = None, *, named: str = "--cores", simulated: bool = False
 ) -> tuple[int, ...]:
     """The processors of a measurement on `count` cores; 0 means one hardware thread of each core of the
     fastest kind, and no more cores than the control group's quota keeps busy.
 
-    Raises `InputError` for more than there are; `named` is what it calls them.
+    Raises `InputError` for more than there are, unless they are `simulated`; `named` is what it calls them.
     """
+    if simulated and count:
+        return tuple(range(count))
     if available is None:
         machine = topology()
         available = machine.available

@@ -117,6 +117,18 @@ def test_as_many_nodes_as_the_platform_has_and_no_more(name: str, nodes: int, tm
     assert list(tmp_path.iterdir()) == [study]
 
 
+def test_a_node_may_have_more_cores_than_this_machine(tmp_path: Path) -> None:
+    words = ["run", "--system", "mpi_simulated", "--nodes", "2", "--cores", "40", "--iterations", "1"]
+    (run,) = finish([*words, "--steps", "1", "--repeats", "1", "--warmup", "0"])["runs"]
+    assert (run["cores"], run["workload"]) == (80, "stencil_1d/width=80/nodes=2")
+    (tmp_path / "s.toml").write_text('systems = ["mpi_simulated"]\ncores = [2, 4000]\npatterns = ["fft"]\n')
+    found = finish(["study", str(tmp_path / "s.toml"), "--dry-run"])
+    assert [one["cell"].rsplit("/", 1)[1] for one in found["cells"]] == ["cores=2", "cores=4000"]
+    refused = [*program(["run", "--system", "serial,mpi_simulated", "--cores", "4000"])]
+    done = subprocess.run(refused, capture_output=True, text=True)
+    assert done.returncode == 2 and "--cores: 4000 is not allowed" in done.stderr
+
+
 def test_what_is_not_flops_is_refused() -> None:
     asked = ["run", "--system", "mpi_simulated", "--kernel", "busy_wait", "--iterations", "1"]
     (run,) = finish(asked, 1)["runs"]
