@@ -57,11 +57,12 @@ def show(out: Printer, history: History) -> None:
 
 
 def _names(trends: Sequence[Trend]) -> list[str]:
-    """Names of series; those of one cell are numbered."""
+    """Names of series, with a mark if they are simulated; those of one cell are numbered."""
     found: list[str] = []
     for one in trends:
         number = 1 + sum(name.partition(" ")[0] == one.series.name for name in found)
-        found.append(one.series.name if number == 1 else f"{one.series.name} #{number}")
+        number_of = f" #{number}" if number > 1 else ""
+        found.append(one.series.name + " (simulated)" * one.series.simulated + number_of)
     return found
 
 
@@ -138,6 +139,7 @@ def _series(one: Trend, by: Quantity, history: History) -> dict[str, Any]:
         "system": one.series.system,
         "workload": one.series.workload,
         "machine": conditions.machine,
+        **({"simulated": True} if one.series.simulated else {}),
         "apart": one.series.apart or None,
         "clock": clock if one.series.clocks else None,
         "iterations": size if by == "rate" else None,

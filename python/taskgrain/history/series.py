@@ -80,6 +80,11 @@ class Series:
     def name(self) -> str:
         return f"{self.system}/{self.workload}"
 
+    @property
+    def simulated(self) -> bool:
+        """Whether its numbers are those of a simulation."""
+        return any(entry.measurement.cell.simulated for entry in self.entries)
+
     def size(self) -> int | None:
         """Iterations of the tasks that rates are of: those that most sessions measured; None if none did."""
         counts = Counter(size for entry in self.entries for size in entry.rates)

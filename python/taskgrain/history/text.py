@@ -31,8 +31,8 @@ def session(entry: Entry) -> str:
 
 
 def title(one: Series) -> str:
-    """The workload of a series, and why it is not the first of its cell."""
-    return f"{one.workload}, {one.apart}" if one.apart else one.workload
+    """The workload of a series, with a mark if it is simulated, and why it is not the first of its cell."""
+    return one.workload + ", simulated" * one.simulated + (f", {one.apart}" if one.apart else "")
 
 
 def value(number: float | None, by: Quantity) -> str:

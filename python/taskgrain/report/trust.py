@@ -67,6 +67,9 @@ def _intervals(results: Results) -> Iterator[Check]:
     said = f"{len(known) - len(wide)} of {quantity.counted(len(known), 'METG')} are known within ±25 %"
     open_ends = sum(math.isinf(cell.metg.reach) for cell in wide)
     said += f"; {quantity.counted(open_ends, 'interval')} without a bound." if open_ends else "."
+    said += " Those of simulated cells hold what a search left open, and nothing of a machine." * bool(
+        results.simulated
+    )
     level = "good" if not wide else "bad" if len(wide) > len(known) / 2 else "look"
     details = [f"{cell.name}: {outcome.long(cell)}" for cell in wide]
     yield Check("Intervals", level, said, _few(details))

@@ -15,6 +15,9 @@ from rich.console import Console
 
 from taskgrain.cli.history_table import as_json, bars, show
 from taskgrain.cli.printer import Printer
+from taskgrain.history import store
+from taskgrain.history.log import measured
+from taskgrain.history.text import title
 from taskgrain.history.trends import History, Trend
 
 
@@ -51,6 +54,23 @@ def test_what_else_there_is_to_know_stands_below(path: Path) -> None:
     assert "taskgrain_taskflow/stencil_1d/width=4: failed in c1 (2026-05-29): validation." in text
     assert text.count("A change can be seen from 13 sessions on.") == 1
     assert "scatter by" in text
+
+
+def test_a_simulated_series_is_marked(tmp_path: Path) -> None:
+    found = []
+    for simulated in (True, False):
+        time = made.BEGIN
+        folder = made.folder(tmp_path / f"{simulated}", made.metg("mpi", 1e-6, time))
+        file = folder / "runs.jsonl"
+        mark = '"kind": "cell", "simulated": true' if simulated else '"kind": "cell"'
+        file.write_text(file.read_text("utf-8").replace('"kind": "cell"', mark))
+        store.add(tmp_path / f"{simulated}.jsonl", [measured(folder)[0]])
+        found.append(history(tmp_path / f"{simulated}.jsonl"))
+    texts = ["\n".join(printed(each, 100)) for each in found]
+    assert ["mpi/stencil_1d/width=4 (simulated)" in one for one in texts] == [True, False]
+    assert [as_json(each)["series"][0].get("simulated") for each in found] == [True, None]
+    titles = [title(each.trends[0].series) for each in found]
+    assert titles == ["stencil_1d/width=4, simulated", "stencil_1d/width=4"]
 
 
 def one(path: Path, values: list[float | None]) -> Trend:

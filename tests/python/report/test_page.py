@@ -102,4 +102,5 @@ def test_simulated_nodes_are_not_called_this_machine() -> None:
     pages = [page.render(results(measured("a", 1e-6, simulated=one)), {}) for one in (True, False)]
     assert "On the simulated nodes, tasks shorter than" in pages[0] and "On this machine" not in pages[0]
     assert "waste more than half of them" in pages[0] and "seemed quiet" not in pages[0]
+    assert ["Times the best, simulated: <" in one for one in pages] == [True, False]
     assert "On this machine, tasks shorter than" in pages[1] and "half of the machine" in pages[1]

@@ -118,6 +118,13 @@ def test_numbers_are_nanoseconds_under_lasting_names(folder: Path) -> None:
     assert (first["name"], first["real_time"], first["low"], first["threads"]) == (f"{MPI}/metg", 1e3, 980, 2)
 
 
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_what_is_simulated_has_another_name(tmp_path: Path, kind: str) -> None:
+    lines = [made.cell_line("mpi", "stencil_1d") | {"simulated": True}, made.metg_line(MPI, 1e-6)]
+    text, _ = export(made.write(tmp_path / "r", lines), kind)
+    assert text.count(f'"simulated/{MPI}') == text.count(MPI) > 0
+
+
 def test_the_table_has_every_cell_and_no_text_breaks_it(folder: Path) -> None:
     text, warnings = export(folder, "markdown")
     head, rule, *rows = text.splitlines()
