@@ -1,19 +1,17 @@
-"""The reference of simulated nodes: the rate of a core is given by the platforms' files, and not measured."""
+"""The reference of simulated nodes: their description gives the rate of a core, and nobody measures it."""
 
 from __future__ import annotations
 
 import json
-import re
 import sys
-from pathlib import Path
+from xml.etree import ElementTree
 
-NODES, CORES, *PLATFORMS = sys.argv[1:]
-_SPEEDS = {one: re.findall(r'\bspeed="([\d.]+)Gf"', Path(one).read_text("utf-8")) for one in PLATFORMS}
-_GFLOPS = {float(each[0]) if len(each) == 1 else None for each in _SPEEDS.values()}
-_ONE = _GFLOPS.pop()
-if _ONE is None or _GFLOPS:
-    sys.exit(f"each platform needs one speed of its cores, such as 20Gf, and all the same: {_SPEEDS}")
-_RATES = [1e9 * _ONE] * (int(NODES) * int(CORES))
+DESCRIPTION, NODES, CORES = sys.argv[1:]
+_CLUSTER = ElementTree.parse(DESCRIPTION).find("cluster")
+_SPEED = "" if _CLUSTER is None else _CLUSTER.get("speed", "")
+if not _SPEED.endswith("Gf"):
+    sys.exit(f"{DESCRIPTION}: needs a speed of its cores such as 20Gf, not {_SPEED!r}")
+_RATES = [1e9 * float(_SPEED[:-2])] * (int(NODES) * int(CORES))
 
 for line in sys.stdin:
     asked = json.loads(line)

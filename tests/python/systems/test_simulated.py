@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from driver_process import CORES
@@ -71,25 +72,25 @@ def test_a_message_takes_what_the_platform_says(
     assert step == pytest.approx(17e-9 + 33e-12 * output + 2 * 68e-9 + way + (output + 16) / rate, rel=0.01)
 
 
-def given_rate(*platforms: Path) -> subprocess.CompletedProcess[str]:
-    """The reference of two nodes of two cores, asked for its rates."""
-    program = SYSTEMS["mpi_simulated"].folder / "given_rate.py"
+def started(program: str, *words: object) -> subprocess.CompletedProcess[str]:
+    """One of the system's programs, asked for its rates."""
     asked = json.dumps({"op": "peak", "id": 1})
-    return subprocess.run(
-        [sys.executable, program, "2", "2", *platforms], input=asked, text=True, capture_output=True
-    )
+    command = [sys.executable, SYSTEMS["mpi_simulated"].folder / program, *map(str, words)]
+    return subprocess.run(command, input=asked, text=True, capture_output=True)
 
 
-def test_the_rate_is_that_of_every_platform_or_refused(tmp_path: Path) -> None:
-    folder = SYSTEMS["mpi_simulated"].folder
-    both = [folder / "fat_tree.xml", folder / "dragonfly.xml"]
-    assert '"rates": [20000000000.0, 20000000000.0, 20000000000.0, 20000000000.0]' in given_rate(*both).stdout
+def test_the_description_says_the_rate_of_a_core_or_is_refused(tmp_path: Path) -> None:
+    description = SYSTEMS["mpi_simulated"].folder / "networks.xml"
+    assert f'"rates": {[2e10] * 4}' in started("given_rate.py", description, 2, 2).stdout
     other = tmp_path / "other.xml"
-    for speed in ("10Gf", "20Mf"):
-        other.write_text(both[0].read_text().replace("20Gf", speed))
-        refused = given_rate(both[0], other)
-        assert refused.returncode == 1
-        assert refused.stderr.startswith("each platform needs one speed of its cores")
+    other.write_text(description.read_text("utf-8").replace("20Gf", "20Mf"))
+    refused = started("given_rate.py", other, 2, 2)
+    assert (refused.returncode, "needs a speed of its cores such as 20Gf, not '20Mf'" in refused.stderr) == (
+        1,
+        True,
+    )
+    refused = started("simulate.py", description, "ring", "driver", 2, 2)
+    assert (refused.returncode, "no <network name='ring'>" in refused.stderr) == (1, True)
 
 
 def test_a_search_is_of_as_many_nodes_as_asked_and_says_that_they_are_simulated() -> None:
@@ -103,10 +104,10 @@ def test_a_search_is_of_as_many_nodes_as_asked_and_says_that_they_are_simulated(
 @pytest.mark.parametrize(("name", "nodes"), [("mpi_simulated", 4096), ("mpi_simulated.bulk_dragonfly", 3072)])
 def test_as_many_nodes_as_the_platform_has_and_no_more(name: str, nodes: int, tmp_path: Path) -> None:
     assert SYSTEMS[name].most_nodes == nodes
-    for file in SYSTEMS[name].command:
-        if file.endswith(".xml"):
-            platform = Path(file.replace("{dir}", str(SYSTEMS[name].folder))).read_text("utf-8")
-            assert f'radical="0-{nodes - 1}"' in platform
+    kind = next(word for word in SYSTEMS[name].command if word in ("fat_tree", "dragonfly"))
+    description = ElementTree.parse(SYSTEMS[name].folder / "networks.xml")
+    network = description.find(f"network[@name='{kind}']")
+    assert network is not None and network.get("radical") == f"0-{nodes - 1}"
     study = tmp_path / "s.toml"
     study.write_text(f'systems = ["{name}"]\nnodes = [1, {nodes + 1}]\npatterns = ["fft"]\n')
     done = subprocess.run(
