@@ -1,0 +1,36 @@
+"""The numbers that bench/simulated.py fits are those that make the steps."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from taskgrain.drive import catalogue
+
+pytestmark = pytest.mark.skipif(
+    not catalogue.discover()["mpi_simulated"].probe().available, reason="SimGrid is not set up"
+)
+GIVEN = {
+    "task_seconds": 2e-8,
+    "byte_seconds": 2e-11,
+    "message_seconds": 4e-7,
+    "latency": 3e-6,
+    "bandwidth": 5e8,
+}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize(
+    "place", [["--nodes", "2", "--cores", "1"], ["--cores", "2"]], ids=["nodes", "memory"]
+)
+def test_what_a_platform_is_made_of_is_what_is_fitted_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: list[str]
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[3] / "bench")
+    bench: Any = importlib.import_module("simulated")
+    bench.platform(tmp_path / "fitted", GIVEN)
+    system = ["--systems", str(tmp_path / "fitted"), "--system", "fitted"]
+    assert bench.fit(system, place, repeats=1) == pytest.approx(GIVEN, rel=0.1)
