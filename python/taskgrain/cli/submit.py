@@ -7,12 +7,14 @@ import shlex
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from taskgrain.cli.options import Text, found_systems, split_names
+from taskgrain.cli.options import Text, split_names
+from taskgrain.machine.topology import choose_cores
 from taskgrain.words import numbers
 from taskgrain.words.errors import InputError, TaskgrainError, UsageError
 from taskgrain.words.quantity import counted
@@ -66,6 +68,9 @@ def submit(
 
     The jobs run one after another, and what the time limit of one cuts off goes on when it is queued again.
     """
+    from taskgrain.drive import catalogue
+    from taskgrain.measure import call
+    from taskgrain.results import store
     from taskgrain.study import study as studies
 
     seconds = numbers.seconds(time, "--time")
@@ -73,35 +78,35 @@ def submit(
         raise InputError("--time", time, "a time with its unit, such as 30m or 2h")
     if seconds < _LEAST_SECONDS:
         raise InputError("--time", time, f"at least {_LEAST_SECONDS:g}s")
-    made = studies.read(file, _MOST_CORES)
+    systems = catalogue.discover()
+    asked = studies.read(file, _MOST_CORES)
+    cores = asked.settings.cores or max([len(choose_cores(0)), *(one.cores for one in asked.workloads)])
+    made = studies.read(file, cores, systems)  # a workload may have more cores than this host
     for name in ("hosts", "hostfile"):
         if given := getattr(made.settings, name):
             raise InputError(
                 made.settings_named(name), given, "none, as a job has the hosts that Slurm gives it"
             )
-    systems = found_systems(None, None)
-    for system in made.systems:
-        if system in systems and systems[system].simulates_nodes:
-            raise UsageError(
-                f"{file}: systems: {system} simulates its nodes and needs no job; see taskgrain study"
-            )
-    known = sorted({one.nodes for one in made.workloads})
-    wished = (
-        [numbers.integer(one, "--nodes", low=1) for one in split_names([nodes], "--nodes")]
-        if nodes
-        else known
-    )
-    if wrong := [one for one in wished if one not in known]:
-        raise InputError(
-            "--nodes", wrong[0], f"numbers of nodes that the study has: {', '.join(map(str, known))}"
+    systems = {name: replace(one, ranks="") for name, one in systems.items()}  # a job has its launcher
+    chosen = catalogue.select(systems, made.systems, f"{file}: systems", made.systems_named)
+    if simulated := call.simulated_alone(chosen):
+        raise UsageError(
+            f"{file}: systems: {simulated} simulates its nodes and needs no job; see taskgrain study"
         )
+    listed = split_names([nodes], "--nodes") if nodes else []
+    wished = [numbers.integer(one, "--nodes", low=1) for one in listed] or [0]
+    each = [call.checked_cells(replace(made, only_nodes=one), chosen, cores) for one in wished]
+    known = [sorted({one.workload.nodes for one in cells}) for cells in each]
     if not dry_run and not shutil.which("sbatch"):
         raise UsageError("no program sbatch; --dry-run prints the scripts that it would get")
     folder = (output or Path("results") / file.stem).absolute()
     words = [sys.executable, "-m", "taskgrain", "study", str(file.absolute()), "--output", str(folder)]
     words += ["--launcher", "slurm"] if made.settings.launcher == "auto" else []
     logs = folder.with_name(f"{folder.name}-jobs")  # a results folder is new at first
-    for number in dict.fromkeys(wished):
+    store.check_folder(folder)
+    for one in () if dry_run else (folder, logs):  # Slurm makes none
+        store.make_folder(one)
+    for number in dict.fromkeys(number for some in known for number in some):
         script = _SCRIPT.format(
             name=shlex.quote(f"taskgrain-{file.stem}"),
             nodes=number,
@@ -114,7 +119,6 @@ def submit(
         if dry_run:
             sys.stdout.write(script)
             continue
-        logs.mkdir(parents=True, exist_ok=True)  # Slurm makes none
         done = subprocess.run(["sbatch"], input=script, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise TaskgrainError(f"sbatch: {done.stderr.strip()}")

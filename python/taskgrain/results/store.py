@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -60,6 +61,32 @@ def _same(table: Mapping[str, Any]) -> Mapping[str, Any]:
     return table
 
 
+def check_folder(folder: Path) -> None:
+    """Raises `InputError` or `UsageError` for what no results can be added to."""
+    runs = folder / reader.RUNS
+    if os.path.lexists(folder) and not folder.is_dir():  # links that lead nowhere, too
+        raise InputError("--output", str(folder), "a folder")
+    if (folder / reader.COMPRESSED).exists() and not runs.exists():
+        raise UsageError(
+            f"{folder}: holds compressed results, which nothing can be added to; decompress them first "
+            f"(zstd -d --rm {folder / reader.COMPRESSED}), or choose another --output"
+        )
+    ours = runs.exists() or (folder / reader.STUDY).exists()
+    if folder.is_dir() and not ours and any(folder.iterdir()):
+        raise InputError("--output", str(folder), "a new or empty folder, or a results folder to go on with")
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder, unless it is there, that a later call writes to. Raises `UsageError` or `OutputError`
+    if it cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise unwritable(folder, error) from None
+
+
 class Store:
     """A results folder open for appending; a context manager. Only one harness at a time may hold it."""
 
@@ -91,7 +118,8 @@ class Store:
         self._runs = folder / reader.RUNS
         self._file: LogFile | None = None
         try:
-            self._make_folder()
+            check_folder(folder)
+            folder.mkdir(parents=True, exist_ok=True)
             # First of all files: whatever a kill leaves then is known to be ours.
             self._file = LogFile(self._runs, folder)
             self.warnings += self._file.warnings
@@ -107,22 +135,6 @@ class Store:
         begun = [self.session] if self.session else []
         self.history = placed([*self.contents.stored, *begun])[: len(self.contents.stored)]
         """Lines that earlier calls have written, under the names that it has from now on."""
-
-    def _make_folder(self) -> None:
-        folder = self.folder
-        if os.path.lexists(folder) and not folder.is_dir():  # links that lead nowhere, too
-            raise InputError("--output", str(folder), "a folder")
-        if (folder / reader.COMPRESSED).exists() and not self._runs.exists():
-            raise UsageError(
-                f"{folder}: holds compressed results, which nothing can be added to; decompress them first "
-                f"(zstd -d --rm {folder / reader.COMPRESSED}), or choose another --output"
-            )
-        ours = self._runs.exists() or (folder / reader.STUDY).exists()
-        if folder.is_dir() and not ours and any(folder.iterdir()):
-            raise InputError(
-                "--output", str(folder), "a new or empty folder, or a results folder to go on with"
-            )
-        folder.mkdir(parents=True, exist_ok=True)
 
     def _open(
         self,

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 from command_line import Command
+
+from taskgrain.drive import system
 
 
 @pytest.fixture
@@ -45,9 +48,17 @@ def test_there_is_a_script_for_each_number_of_nodes(taskgrain: Command, study: P
             'hosts = "a, b"',
             "hosts: a, b is not allowed; allowed: none, as a job has the hosts that Slurm gives it",
         ),
+        ('systems = ["mpj"]', "systems[0]: mpj is not allowed; allowed: "),
+        ('systems = ["mpi", "mpi_simulated"]', "mpi_simulated is simulated, and mpi measured"),
+        ('systems = ["dask"]', "systems: dask cannot run here: no Python module dask"),
+        ("exclude = [{ system = 'mpi' }]", "the study has no cells; is everything excluded?"),
+        ("cores = 0.5", "cores: 0.5 is not allowed"),
     ],
 )
-def test_studies_that_are_not_for_jobs(taskgrain: Command, study: Path, line: str, message: str) -> None:
+def test_studies_that_are_not_for_jobs(
+    taskgrain: Command, study: Path, line: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system, "_importable", lambda name: False)
     name = line.partition(" ")[0]
     kept = [one for one in study.read_text().splitlines() if not one.startswith(f"{name} ")]
     study.write_text("\n".join([line, *kept]))
@@ -62,7 +73,7 @@ def test_studies_that_are_not_for_jobs(taskgrain: Command, study: Path, line: st
         (("--time", "240"), "--time: 240 is not allowed; allowed: a time with its unit, such as 30m or 2h"),
         (
             ("--time", "1h", "--nodes", "2,3"),
-            "--nodes: 3 is not allowed; allowed: numbers of nodes that the study has: 1, 2, 4",
+            "--nodes: 3 is not allowed; allowed: of the study: 1, 2, 4",
         ),
         (("--time", "1h"), "no program sbatch; --dry-run prints the scripts that it would get"),
     ],
@@ -73,3 +84,52 @@ def test_refusals(
     monkeypatch.setenv("PATH", "")
     done = taskgrain("submit", study, *words)
     assert (done.code, done.out) == (2, "") and message in done.err
+
+
+@pytest.mark.parametrize("which", ["file", "used", "/proc/results"])
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_folder_that_cannot_be_written(
+    taskgrain: Command, study: Path, which: str, dry: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is as `study` says it, before there is a job."""
+    folder = study.parent / which
+    if which == "file":
+        folder.touch()
+    elif which == "used":
+        (folder / "notes").mkdir(parents=True)
+    _a_slurm(study.parent, monkeypatch)
+    done = taskgrain("submit", study, "--time", "1h", "--output", folder, *(["--dry-run"] if dry else []))
+    if which == "/proc/results" and dry:  # only who tries it knows
+        assert done.code == 0
+        return
+    message = {
+        "file": "allowed: a folder",
+        "used": "a new or empty folder, or a results folder",
+        "/proc/results": "cannot be written",
+    }
+    assert (done.code, done.out) == (2, "") and message[which] in done.err and str(folder) in done.err
+    assert taskgrain("study", study, "--output", folder, "--hosts", "x").code == 2
+    assert not (study.parent / "asked").exists()
+
+
+def test_a_job_is_submitted_with_its_folders(
+    taskgrain: Command, study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slurm makes no folder, and more jobs may be submitted while some run."""
+    _a_slurm(study.parent, monkeypatch)
+    output = study.parent / "results"
+    for _ in range(2):
+        done = taskgrain("submit", study, "--time", "1h", "--nodes", "4,1", "--output", output)
+        assert (done.code, done.err) == (0, "")
+        assert done.out.count("its log: ") == 2 and done.out.index("4 nodes") < done.out.index("1 node;")
+        assert output.is_dir() and (study.parent / "results-jobs").is_dir()
+    assert (study.parent / "asked").read_text().count("#SBATCH --nodes=") == 4
+
+
+def _a_slurm(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An `sbatch` that keeps what it is asked."""
+    sbatch = folder / "bin" / "sbatch"
+    sbatch.parent.mkdir()
+    sbatch.write_text(f"#!/bin/sh\ncat >> '{folder}/asked'\necho Submitted batch job 1\n")
+    sbatch.chmod(0o755)
+    monkeypatch.setenv("PATH", str(sbatch.parent), prepend=os.pathsep)
