@@ -10,7 +10,7 @@ from taskgrain.measure.advise import LEVELS
 from taskgrain.report import matrix, scaling, summary, task_times, trust
 from taskgrain.report.data import Cell, Results
 from taskgrain.report.matrix import Entry
-from taskgrain.results import columns, outcome
+from taskgrain.results import columns, hosts, outcome
 from taskgrain.words import quantity
 
 
@@ -20,6 +20,8 @@ def show(out: Printer, results: Results, at: float | None = None) -> None:
     workloads = [column.workload for column in found.columns]
     if state := summary.trust(results):
         out.text(state)
+    if where := hosts.where(hosts.of_lines(results.lines)):
+        out.text(f"Measured {where}.")
     for workload, sentences in summary.at_task_times(results):
         out.text(f"{workload}: {' '.join(sentences)}")
     out.text("\nTimes the best system, and METG", "bold")

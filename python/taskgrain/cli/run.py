@@ -69,6 +69,7 @@ def run(
     from taskgrain.machine import facts as machine
     from taskgrain.measure import call, single
     from taskgrain.measure import dry_run as dry
+    from taskgrain.results.hosts import differences
     from taskgrain.study.field import flag
     from taskgrain.study.settings import Settings
     from taskgrain.study.study import Study
@@ -105,7 +106,7 @@ def run(
         call.agents(names_of, chosen, graph.cores) as there,
         single.ReferenceRuns(graph.cores, wanted.isa, there) as reference,
     ):
-        for one in call.differences(call.facts_of(there, machine.of_host(machine.facts()))):
+        for one in differences(call.facts_of(there, machine.of_host(machine.facts()))):
             sys.stderr.write(f"taskgrain: note: {one}\n")
         for system in chosen:
             try:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from taskgrain.estimate.quantities import AT_A_SIZE, Quantity
 from taskgrain.history.series import Entry, Series
 from taskgrain.history.trends import Change, History, Trend, verdicts
+from taskgrain.results import hosts
 from taskgrain.words import quantity
 from taskgrain.words.interval import Interval
 
@@ -88,10 +89,13 @@ def summary(history: History) -> list[str]:
     """The whole history in two sentences."""
     if not history.trends:
         return ["No session has such a cell."]
-    found = ", ".join(f"{count} {one}" for one, count in verdicts(history).items())
+    counts = ", ".join(f"{count} {one}" for one, count in verdicts(history).items())
     share = quantity.percent(history.question.margin, 0 if history.question.margin * 100 % 1 < 1e-9 else 1)
-    first = f"{len(history.trends)} series by {called(history.question.by)}: {found}. The margin is {share}."
+    first = f"{len(history.trends)} series by {called(history.question.by)}: {counts}. The margin is {share}."
     said = [first]
+    entries = (entry for one in history.trends for entry in one.series.entries)
+    found = dict.fromkeys(host for entry in entries for host in entry.measurement.conditions.hosts)
+    said += [f"Measured {hosts.where(list(found))}."] if found else []
     if (moved := max(_moved(one.series) for one in history.trends)) > _MOVED:
         said.append(
             f"The clock moved: the kernel alone did up to {quantity.percent(moved)} more in one session than "

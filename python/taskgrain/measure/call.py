@@ -10,7 +10,7 @@ import secrets
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,12 +40,12 @@ from taskgrain.results import ranking
 from taskgrain.results.builds import Choice, Placed, placed
 from taskgrain.results.cell import Cell as StoredCell
 from taskgrain.results.cell import cells as of_lines
+from taskgrain.results.hosts import differences
 from taskgrain.results.lines import Build, FailureLine, Host, SessionLine
 from taskgrain.results.store import Store
 from taskgrain.study.settings import Settings, with_new_keys
 from taskgrain.study.study import Study, check_steps
 from taskgrain.study.workload import Cell, Workload
-from taskgrain.words import quantity
 from taskgrain.words.errors import InputError, Interrupted, TaskgrainError, UsageError
 from taskgrain.words.interrupts import interruptible
 from taskgrain.words.quantity import counted
@@ -335,23 +335,6 @@ def _told(log: str) -> str:
     ) as file:
         file.write(log + "\n")
     return f": {said.strip()} (all that was said: {file.name})"
-
-
-def differences(hosts: Sequence[Host]) -> Iterator[str]:
-    """A line for each host that is not as the first, with what differs."""
-
-    def told(one: Host) -> dict[str, str]:
-        known = {"processor": one.cpu, "cores": one.cores, "memory": quantity.size(one.memory_bytes)}
-        known |= {"kernel": one.kernel, "governor": one.governor}
-        return {key: str(value) for key, value in known.items()}
-
-    for one in hosts[1:]:
-        own, other = told(hosts[0]), told(one)
-        odd = [f"{key} {value} (here {own[key]})" for key, value in other.items() if value != own[key]]
-        if not odd and one.machine != hosts[0].machine:
-            odd = ["its sockets or caches are not as here"]
-        if odd:
-            yield f"host {one.host}: {', '.join(odd)}"
 
 
 def launch_on(system: System, cores: Sequence[int], hosts: Hosts | None, nodes: int) -> Launch:

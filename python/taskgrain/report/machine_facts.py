@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from taskgrain.drive.system import REFERENCE
 from taskgrain.report.data import Results
+from taskgrain.results import hosts
 from taskgrain.words import quantity
 from taskgrain.words.plain import text
 
@@ -18,7 +19,8 @@ def in_a_line(results: Results) -> str:
     used = sorted({cell.cores for cell in results.cells if cell.cores and cell.reference == REFERENCE})
     span = f"{used[0]} to {used[-1]} cores" if used else ""
     cores = quantity.counted(used[0], "core") if len(used) == 1 else span
-    return ", ".join(part for part in (model, cores and f"{cores} used") if part)
+    where = hosts.where(hosts.of_lines(results.lines))
+    return ", ".join(part for part in (model, cores and f"{cores} used", where) if part)
 
 
 def listed(value: object, path: str = "") -> list[tuple[str, str]]:

@@ -22,6 +22,7 @@ from taskgrain.results.builds import builds_known, placed, plain
 from taskgrain.results.cell import Cell
 from taskgrain.results.lines import (
     CellLine,
+    Host,
     Line,
     OfCell,
     ReferenceKey,
@@ -55,6 +56,8 @@ class Conditions:
     """Threshold, steps, and whatever else changes what is measured."""
     variables: Mapping[str, Any] = field(default_factory=dict)
     """Environment variables that were passed on purpose, or that choose libraries."""
+    hosts: tuple[Host, ...] = ()
+    """Those of the first session, if there were several."""
 
 
 @dataclass(frozen=True)
@@ -217,6 +220,7 @@ def _measurement(
             harness=" ".join(one for one in (session.line.taskgrain, session.line.commit) if one) or None,
             settings=settings,
             variables=_variables(session.line, plain(system)),
+            hosts=session.line.hosts,
         ),
         cores=cell.cores,
         version=_text((line.driver or {}).get("version")) if line else None,

@@ -21,7 +21,6 @@ from taskgrain.drive.system import REFERENCE
 from taskgrain.machine import facts
 from taskgrain.machine.topology import choose_cores
 from taskgrain.measure import call
-from taskgrain.results.lines import Host
 from taskgrain.words.errors import UsageError
 
 PROGRAM = str(package_folder() / "bin" / REFERENCE)
@@ -55,22 +54,6 @@ def test_a_host_under_two_names_is_refused() -> None:
         said = "hosts: a is {0}, b is {0}; a node is a host of its own".format(own["host"])
         with pytest.raises(UsageError, match=said):
             call.facts_of(hosts, own)
-
-
-def test_what_differs_between_hosts_is_said_in_words() -> None:
-    here = Host(
-        host="a", machine="1", cpu="X", cores=2, memory_bytes=2**31, kernel="6.1", governor="performance"
-    )
-    others = (
-        replace(here, host="b", machine="2", cores=4, memory_bytes=2**32),
-        replace(here, host="c", machine="2"),
-        replace(here, host="d"),
-    )
-    assert list(call.differences((here, *others))) == [
-        "host b: cores 4 (here 2), memory 4 GiB (here 2 GiB)",
-        "host c: its sockets or caches are not as here",
-    ]
-    assert list(call.differences(())) == []
 
 
 def test_a_host_that_cannot_be_reached_is_named() -> None:

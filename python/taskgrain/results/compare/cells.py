@@ -30,6 +30,7 @@ from taskgrain.estimate.sessions import (
 from taskgrain.results.cell import Cell
 from taskgrain.results.compare.conditions import differences, settings, too_far_apart, variables
 from taskgrain.results.compare.sides import Side, repeats
+from taskgrain.results.lines import Host
 from taskgrain.results.measurements import Measurement, Measurements, together
 from taskgrain.words.endings import Ending
 from taskgrain.words.interval import Interval
@@ -119,6 +120,8 @@ class Comparison:
     cells: tuple[Compared, ...]
     unmatched: tuple[tuple[str, int], ...]
     """Sides with the number of their cells that the other one does not have."""
+    hosts: tuple[tuple[str, tuple[Host, ...]], ...] = ()
+    """The sides that were measured on several hosts, with these."""
 
     def measured_again(self, second: Comparison) -> Comparison:
         """The same with what came of those cells that were measured once more."""
@@ -135,7 +138,14 @@ def compare(sides: Sequence[Side], question: Question | None = None) -> Comparis
     # Bonferroni: the errors of all intervals together are no more than one interval's.
     each = 1.0 - (1.0 - question.confidence) / max(1, count * question.looks)
     lonely = [(label, number) for other in sides[1:] for label, number in _lonely(sides[0], other) if number]
-    return Comparison(question, each, tuple(pair.compared(question, each) for pair in pairs), tuple(lonely))
+    compared = tuple(pair.compared(question, each) for pair in pairs)
+    hosts = tuple((side.label, found) for side in sides if (found := _hosts(side)))
+    return Comparison(question, each, compared, tuple(lonely), hosts)
+
+
+def _hosts(side: Side) -> tuple[Host, ...]:
+    every = (one for cell in side.cells for one in side.of(*cell))
+    return tuple(dict.fromkeys(host for one in every for host in one.conditions.hosts))
 
 
 def _keys(first: Side, other: Side) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:

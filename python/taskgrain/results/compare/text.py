@@ -8,6 +8,7 @@ from statistics import geometric_mean, median
 
 from taskgrain.estimate.quantities import Quantity
 from taskgrain.estimate.ratio import Ratio
+from taskgrain.results import hosts
 from taskgrain.results.compare.cells import Compared, Comparison, Verdict
 from taskgrain.words import quantity
 
@@ -39,13 +40,22 @@ def summary(found: Comparison) -> list[str]:
     by = called(found.question.by)
     first = f"{quantity.counted(len(found.cells), 'cell')} by {by}: {each}. The margin is {margin}."
     if counts["not comparable"] == len(found.cells):
-        return [first]
+        return [first, *_hosts(found)]
     return [
         first + _in_the_median(found),
+        *_hosts(found),
         f"All intervals of {by} hold at once with {quantity.percent(found.question.confidence)} "
         f"(each with {quantity.percent(found.confidence, 2)}); the others hold with 95 % each.",
         *_the_same(found),
     ]
+
+
+def _hosts(found: Comparison) -> list[str]:
+    """Where sides were measured that were on several hosts."""
+    sides: dict[str, list[str]] = defaultdict(list)
+    for label, some in found.hosts:
+        sides[hosts.where(some)].append(label)
+    return [f"{' and '.join(labels)}: measured {where}." for where, labels in sides.items()]
 
 
 def _the_same(found: Comparison) -> list[str]:
