@@ -36,6 +36,18 @@ def test_ranks_of_two_hosts_are_one_run(system: str) -> None:
     assert serial["error"] == "unsupported"
 
 
+@pytest.mark.parametrize("system", ["mpi", "mpi.mpich"])
+def test_hosts_have_the_names_that_they_were_given(system: str) -> None:
+    """No host answers to a name without its domain."""
+    if system == "mpi.mpich" and not (package_folder() / "systems" / "mpi" / "driver-mpich").exists():
+        pytest.skip("there is no MPICH")
+    names = ("h1.cluster.local", "h2.cluster.local")
+    words = ("run", "--system", system, "--nodes", "2", "--hosts", ",".join(names), "--steps", "10", "--json")
+    options = ("--cores", "1", "--domain", "cluster.local")
+    printed = on_hosts(2, sys.executable, "-m", "taskgrain", *words, options=options)
+    assert json.loads(printed)["runs"][0]["driver"]["nodes"] == 2
+
+
 def test_a_search_over_nodes_has_a_cell_for_each() -> None:
     printed = taskgrain(
         *("metg", "--system", "mpi", "--nodes", "1,2", "--hosts", "h1,h2", "--budget", "8", "--json", "-q")

@@ -48,8 +48,8 @@ class Launcher:
     """Names of its program; the first that PATH has is called."""
     options: Callable[[Ranks], Sequence[str]]
     """What stands between its program and the driver's."""
-    variables: Callable[[str], Mapping[str, str]] = lambda program: {}
-    """The environment variables that its `program` needs."""
+    variables: Callable[[str, Sequence[str]], Mapping[str, str]] = lambda program, hosts: {}
+    """The environment variables that its `program` needs to start ranks on hosts."""
     allocation: tuple[str, ...] = ()
     """Variables of the shell in a job of its scheduler, which it gets. Without the first there is no job."""
 
@@ -68,4 +68,4 @@ class Launcher:
         """Returns the command that starts the driver, and the variables to set for it."""
         job = {name: os.environ[name] for name in self.allocation if name in os.environ}
         program = self.program
-        return (program, *self.options(ranks), *driver), {**self.variables(program), **job}
+        return (program, *self.options(ranks), *driver), {**self.variables(program, ranks.hosts), **job}

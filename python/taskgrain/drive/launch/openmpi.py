@@ -17,15 +17,18 @@ ENVIRONMENT = {
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
 }
+_WHOLE_NAMES = {"OMPI_MCA_orte_keep_fqdn_hostnames": "1", "PRTE_MCA_prte_keep_fqdn_hostnames": "1"}
+"""Else it asks for `node1.cluster.local` as `node1`, which may not be known."""
 _PARAMETERS = "openmpi-mca-params.conf"
 
 
-def variables(program: str) -> Mapping[str, str]:
+def variables(program: str, hosts: Sequence[str] = ()) -> Mapping[str, str]:
     """What it needs, whichever version it is of; other launchers read none of it."""
     # The file of parameters of the machine, or of the installation, is read, but not the user's.
     own = Path(os.path.realpath(shutil.which(program) or program)).parents[1] / "etc"
     files = [f"{folder}/{_PARAMETERS}" for folder in ("/etc/openmpi", "/etc/openmpi-x86_64", own)]
-    return ENVIRONMENT | {"OMPI_MCA_mca_base_param_files": ",".join(files)}
+    names = _WHOLE_NAMES if any("." in one for one in hosts) else {}
+    return ENVIRONMENT | names | {"OMPI_MCA_mca_base_param_files": ",".join(files)}
 
 
 def _options(ranks: Ranks) -> Sequence[str]:

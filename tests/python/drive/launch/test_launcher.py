@@ -110,6 +110,12 @@ def test_a_scheduler_starts_ranks_only_in_a_job(
     assert variables == {JOBS[name]: "7"}, "all else of the job stays withheld"
 
 
+def test_open_mpi_keeps_the_domains_of_hosts() -> None:
+    _, whole = LAUNCHERS["openmpi"].start(Ranks(2, 1, 1, hosts=("n1.cluster", "n2.cluster")), ("/it/driver",))
+    _, short = LAUNCHERS["openmpi"].start(Ranks(2, 1, 1, hosts=("n1", "n2")), ("/it/driver",))
+    assert {*whole} - {*short} == {"OMPI_MCA_orte_keep_fqdn_hostnames", "PRTE_MCA_prte_keep_fqdn_hostnames"}
+
+
 def test_mpich_has_two_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", programs(tmp_path, "mpiexec.hydra"))
     assert started(LAUNCHERS["mpich"], ONE).startswith("mpiexec.hydra -n 4 ")
