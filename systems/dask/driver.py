@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
+from pathlib import Path
+
 import dask
 import distributed
 from distributed import Client, LocalCluster, Worker
@@ -15,12 +19,13 @@ CONFIGURATION = {
     "distributed.worker.profile.enabled": False,  # samples the stacks of tasks every 10 ms
     "distributed.admin.large-graph-warning-threshold": "1GiB",
 }
+WORKERS = str(Path(__file__).with_name("workers.py"))
 RETRIES = 3
 """Of a task that fails; a task whose worker is lost has as many by default."""
 
 
 def join_as(dask_worker: Worker) -> None:
-    join(dask_worker.name)
+    join(dask_worker.name if isinstance(dask_worker.name, int) else None)
 
 
 class Dask(ProcessSystem):
@@ -30,14 +35,20 @@ class Dask(ProcessSystem):
         super().__init__()
         dask.config.set(CONFIGURATION)
         self._cluster = LocalCluster(
-            n_workers=self.cores, threads_per_worker=1, dashboard_address=None, silence_logs="ERROR"
+            host=self.address or None,
+            n_workers=next(iter(self.cores_of.values())),
+            threads_per_worker=1,
+            dashboard_address=None,
+            silence_logs="ERROR",
         )
         self._client = Client(self._cluster)
+        self.start_elsewhere([sys.executable, WORKERS, self._cluster.scheduler_address])
         self.assemble()
         self._executions = 0
 
     def recruit(self) -> None:
-        self._client.wait_for_workers(self.cores, timeout=60)
+        with contextlib.suppress(TimeoutError):
+            self._client.wait_for_workers(self.cores, timeout=1)
         self._client.run(join_as)
 
     def execute(self, run: Run) -> None:
@@ -51,6 +62,7 @@ class Dask(ProcessSystem):
 
     def close(self) -> None:
         self._client.close()
+        super().close()
         self._cluster.close()
 
 

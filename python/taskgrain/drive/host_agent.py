@@ -43,6 +43,9 @@ class Agent:
         """By the number of cores that they measure."""
         self._found: dict[str, list[int]] = {}
         """The ranks of each driver, by its mark."""
+        self._shared: dict[str, set[bytes]] = {}
+        """The files in /dev/shm of each driver, seen when it was stopped: its ranks may end before they are
+        killed, and not remove them."""
         self._watches: dict[str, BusyWatch] = {}
         self._begun = time.time() - 1.0
 
@@ -72,7 +75,10 @@ class Agent:
             case "busy":
                 return {"event": "busy", "busy": asdict(self._watches[mark].end(self._ranks(mark)))}
             case "stop":
+                self._found.pop(mark, None)  # those of some runtimes start others
                 self._signal(mark, signal.SIGSTOP)
+                found = supervisor.shared_memory(self._ranks(mark), self._begun)
+                self._shared.setdefault(mark, set()).update(found)
             case "kill":
                 self._kill(mark)
         return {"event": "done"}
@@ -95,7 +101,7 @@ class Agent:
         return found
 
     def _ranks(self, mark: str) -> list[int]:
-        """The processes with the mark: looked for until there are some, as none of them starts others."""
+        """The processes with the mark: looked for until there are some, and after one has ended."""
         known = self._found.get(mark)
         if known and all(map(runs, known)):
             return known
@@ -116,7 +122,8 @@ class Agent:
         """Kills the ranks, and removes what they share in memory."""
         end = time.monotonic() + _KILLED_SECONDS
         self._found.pop(mark, None)
-        left = supervisor.shared_memory(self._ranks(mark), self._begun)
+        left = self._shared.pop(mark, set())
+        left |= set(supervisor.shared_memory(self._ranks(mark), self._begun))
         while (pids := self._ranks(mark)) and time.monotonic() < end:
             self._signal(mark, signal.SIGKILL)
             time.sleep(0.002)

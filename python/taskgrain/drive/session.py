@@ -303,6 +303,8 @@ class Session:
         if self._tree is not None:
             self._tree.note_shared_memory()
             try:
+                if self._hosts:
+                    self.park()  # other hosts, too, note what is shared in memory there
                 self.resume()
                 self._send({"op": "quit"}, QUIT_SECONDS, lambda: math.inf)
                 self._tree.wait(QUIT_SECONDS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shlex
 import shutil
@@ -72,6 +73,8 @@ class System:
     command: tuple[str, ...] = ()
     ranks: str = ""
     """What there is a rank of the command for: each `core`, or each `node`. Empty if it is one process."""
+    workers: bool = False
+    """Whether its one process starts others on further nodes, by the command of `TASKGRAIN_NODES`."""
     mpi: str = MPIS[0]
     """Which MPI its ranks are built for."""
     launcher: str = ""
@@ -119,6 +122,11 @@ class System:
     def started_by(self) -> Launcher | None:
         """What starts its ranks; None if it is one process."""
         return LAUNCHERS[self.launcher or self.mpi] if self.ranks else None
+
+    @property
+    def reaches(self) -> Launcher | None:
+        """What starts its ranks, or other processes, on further nodes."""
+        return LAUNCHERS[self.launcher or self.mpi] if self.ranks or self.workers else None
 
     @property
     def ignores_launcher(self) -> bool:
@@ -169,7 +177,7 @@ class System:
             return "simulates its nodes"
         if not self.distributed:
             return "is not distributed: it runs on one node"
-        if not self.ranks:
+        if not self.ranks and not self.workers:
             return "starts its processes itself, so far on one node alone"
         return "is measured against its own reference, which runs on one node" if self.reference else ""
 
@@ -183,11 +191,10 @@ class System:
         if launcher:
             each, its = (len(used), 1) if self.ranks == "core" else (1, len(used))
             ranks = max(1, len(on)) * each
-            names = (*self.env, *self.given, *filter(os.environ.get, _EVERYWHERE), MARK, "TASKGRAIN_CORES")
-            asked = Ranks(
-                ranks, each, its, self.mpi, tuple(one.name for one in on), tuple(dict.fromkeys(names))
-            )
+            asked = Ranks(ranks, each, its, self.mpi, tuple(one.name for one in on), self._needed)
             command, variables = launcher.start(asked, self._on_own_cores(command, used, on))
+        elif on and self.workers:
+            variables = self._starting_workers(used, on)
         return Launch(
             command=command,
             env={
@@ -206,6 +213,22 @@ class System:
             other_cores=self.other_cores,
             by=launcher.name if launcher else "",
         )
+
+    @property
+    def _needed(self) -> tuple[str, ...]:
+        """The variables that its processes on other hosts need."""
+        own = (MARK, "TASKGRAIN_CORES", *(("TASKGRAIN_DRIVER",) if self.workers else ()))
+        return tuple(dict.fromkeys((*self.env, *self.given, *filter(os.environ.get, _EVERYWHERE), *own)))
+
+    def _starting_workers(self, cores: Sequence[int], on: Sequence[Node]) -> Mapping[str, str]:
+        """The variables for a driver that starts a process of its own on each node but the first."""
+        others = tuple(one.name for one in on[1:])
+        asked = Ranks(len(others), 1, len(cores), "", others, self._needed)
+        launcher = self.reaches
+        assert launcher is not None
+        start, variables = launcher.start(asked, self._on_own_cores((), cores, on))
+        nodes = [(one.name, one.host, self.cores_of(one.cores)) for one in on]
+        return {**variables, "TASKGRAIN_NODES": json.dumps({"start": start, "nodes": nodes})}
 
     def _on_own_cores(
         self, command: tuple[str, ...], cores: Sequence[int], on: Sequence[Node]

@@ -159,7 +159,7 @@ def hosts_for(study: Study, cells: Iterable[Cell], systems: Sequence[System]) ->
 
 def agents(names: Sequence[str], systems: Sequence[System], cores: Sequence[int]) -> Hosts:
     """Returns the hosts, with what starts an agent on each of the others: the first system's launcher."""
-    launcher = next((one.started_by for one in systems if one.started_by), OPENMPI)
+    launcher = next((one.reaches for one in systems if one.reaches), OPENMPI)
     program = reference_launch(cores).command[0]
 
     def launch(name: str) -> Launch:
@@ -366,9 +366,7 @@ def session(systems: Sequence[System], cores: Sequence[int], facts: Mapping[str,
     found |= {name: builds.of_reference(name) for name in references}
     given = {one.name: environment.stored(one.given) for one in systems if one.given}
     withheld, libraries = environment.of_session(os.environ, [one.withholds for one in systems])
-    for launcher in {
-        one.started_by for one in systems
-    }:  # one that is asked for gets the variables of its job
+    for launcher in {one.reaches for one in systems}:  # one that is asked for gets the variables of its job
         for name in launcher.allocation if launcher else ():
             withheld.pop(name, None)
     own, cpu = facts["taskgrain"], facts["cpu"]

@@ -181,9 +181,15 @@ def drive(system: System | Callable[[], System], requests: Iterable[str] | None 
     A system that starts processes is better given as its class: nothing that they print mixes with answers.
     """
     answers = _Answers()
-    served = system if isinstance(system, System) else system()
+    lines = iter(requests if requests is not None else sys.stdin)
     try:
-        for line in requests if requests is not None else sys.stdin:
+        served = system if isinstance(system, System) else system()
+    except RuntimeError as error:
+        next(lines, None)
+        answers.send(_error(None, "system", str(error)))
+        raise
+    try:
+        for line in lines:
             if not line.strip():
                 continue
             answer = _answer(served, line)

@@ -8,10 +8,15 @@ binds it to a core; `join().run` is then its part of the present run. What they 
 from __future__ import annotations
 
 import contextlib
+import itertools
+import json
 import os
 import resource
 import secrets
+import socket
+import subprocess
 import threading
+import time
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
@@ -22,6 +27,11 @@ from taskgrain.system.driver import System, check_memory
 
 _ADDRESS = "TASKGRAIN_DRIVER"
 """Environment variable by which processes find the driver: its socket, and the key to it."""
+_NODES = "TASKGRAIN_NODES"
+"""Environment variable of a driver on several nodes: how to start a command on each of the others, and the
+names and the processors of all."""
+_JOIN_SECONDS = 60.0
+"""For worker processes to join."""
 
 
 def _bind(processors: Sequence[int]) -> None:
@@ -52,9 +62,10 @@ class Member:
     """Its part of the present run."""
 
     def __init__(self, number: int | None) -> None:
-        address, key = os.environ[_ADDRESS].split(":")
-        self._driver = Client(f"\0{address}", authkey=bytes.fromhex(key))
-        self._driver.send(number)
+        address, port, key = os.environ[_ADDRESS].rsplit(":", 2)
+        where = (address, int(port)) if port else f"\0{address}"
+        self._driver = Client(where, authkey=bytes.fromhex(key))
+        self._driver.send((number, os.uname().nodename))
         self.number, processor, request = self._driver.recv()
         _bind([processor])
         if request is not None:
@@ -94,6 +105,14 @@ class Member:
         return books, _peak_rss_bytes()
 
 
+def address_towards(name: str) -> str:
+    """The address of this node that another one of that name reaches. Nothing is sent."""
+    family, _, _, _, address = socket.getaddrinfo(name, 1, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, socket.SOCK_DGRAM) as one:
+        one.connect(address)
+        return str(one.getsockname()[0])
+
+
 _member: Member | None = None
 
 
@@ -106,7 +125,7 @@ def join(number: int | None = None) -> Member:
 
 
 class ProcessSystem(System):
-    """A system of worker processes on this machine, one for each core.
+    """A system of worker processes, one for each core of this node, or of several.
 
     Between runs a runtime may end processes and start others: a run begins with as many members as cores.
     """
@@ -114,22 +133,34 @@ class ProcessSystem(System):
     in_one_process = False
 
     def __init__(self) -> None:
-        self._processors = _core.cores()
-        self.cores = len(self._processors)
-        _bind(self._processors)  # what is started from here shares these
+        own = os.uname().nodename
+        given = json.loads(os.environ.get(_NODES) or "{}")
+        nodes = given.get("nodes") or [(own, own, _core.cores())]
+        self._start: list[str] = given.get("start", [])
+        self._started: subprocess.Popen[bytes] | None = None
+        self.cores_of = {name: len(cores) for name, _, cores in nodes}
+        """Of each node by its name, this one first: worker processes are numbered node by node."""
+        self._slots = [(name, host, core) for name, host, cores in nodes for core in cores]
+        """Of each worker process, the node as the user and as itself calls it, and the processor."""
+        self.nodes, self.cores = len(nodes), len(self._slots)
+        _bind(nodes[0][2])  # what is started from here shares these
         self._members: dict[int, Connection] = {}
         self._request: str | None = None
         self._may_lose = False
         """Whether processes may end during the present run, because it is asked for a fault."""
         self._peak_rss_bytes = 0
         self._lock = threading.Lock()
-        address, key = f"taskgrain-{secrets.token_hex(8)}", secrets.token_hex(16)
-        self._listener = Listener(f"\0{address}", backlog=64, authkey=bytes.fromhex(key))
-        os.environ[_ADDRESS] = f"{address}:{key}"
+        name, key = f"taskgrain-{secrets.token_hex(8)}", secrets.token_hex(16)
+        self.address = address_towards(nodes[1][0]) if self.nodes > 1 else ""
+        """Of this node, for others; empty where there are none."""
+        where = (self.address, 0) if self.address else f"\0{name}"
+        self._listener = Listener(where, backlog=max(64, self.cores), authkey=bytes.fromhex(key))
+        port = self._listener.address[1] if self.address else ""
+        os.environ[_ADDRESS] = f"{self.address or name}:{port}:{key}"
         threading.Thread(target=self._accept, daemon=True).start()
 
     def binding(self) -> list[list[int]]:
-        found: list[set[int]] = [set() for _ in self._processors]
+        found: list[set[int]] = [set() for _ in self._slots]
         for number, processors in self._ask("binding").items():
             found[number % self.cores] |= processors
         return [sorted(processors) for processors in found]
@@ -140,13 +171,36 @@ class ProcessSystem(System):
         self.assemble()
         self._ask("begin", run.request)
 
+    def start_elsewhere(self, command: Sequence[str]) -> None:
+        """Starts a command on each of the other nodes, by the launcher."""
+        if self._start:
+            self._started = subprocess.Popen([*self._start, *command], stdin=subprocess.DEVNULL)
+
+    def close(self) -> None:
+        if self._started:
+            self._started.terminate()
+            self._started.wait()
+
     def assemble(self) -> None:
-        """Recruits until there is a member for each core, and no other."""
+        """Recruits until there is a member for each core, and no other. Raises `RuntimeError`, with the nodes
+        on which some are missing, if they have not come in a minute."""
+        end = time.monotonic() + _JOIN_SECONDS
         while not self._is_complete():
+            ended = self._started.poll() if self._started else None
+            if ended is not None or time.monotonic() > end:
+                why = "have not joined" if ended is None else f"did not start (exit code {ended})"
+                raise RuntimeError(f"worker processes {why}: {', '.join(self.missing())}")
             self.recruit()
 
+    def missing(self) -> list[str]:
+        """How many of the worker processes are missing, node by node."""
+        with self._lock:
+            absent = [self._slots[n][0] for n in range(self.cores) if n not in self._members]
+        return [f"{absent.count(name)} on {name}" for name in dict.fromkeys(absent)]
+
     def recruit(self) -> None:
-        """Has the runtime start the worker processes that are missing, and these join."""
+        """Has the runtime start the worker processes that are missing, and these join; it may take some
+        seconds, and is called again."""
         raise RuntimeError(f"one of {self.cores} worker processes has ended")
 
     def verify(self, run: Run) -> tuple[dict[str, Any], dict[str, Any] | None]:
@@ -178,15 +232,20 @@ class ProcessSystem(System):
         while True:
             try:
                 member = self._listener.accept()
-                number = member.recv()
+                number, host = member.recv()
             except (EOFError, OSError):
                 continue
             with self._lock:
                 if self._may_lose:  # then the newcomer may be for one that has ended
                     self._dismiss(lambda _, member: member.poll())
+                own = [n for n, (_, where, _) in enumerate(self._slots) if where == host]
                 if number is None:
-                    number = next(n for n in range(len(self._members) + 1) if n not in self._members)
-                member.send((number, self._processors[number % self.cores], self._request))
+                    places = itertools.chain(own, itertools.count(self.cores))
+                    number = next(n for n in places if n not in self._members)
+                elif number < self.cores and number not in own:  # it is not where it was started
+                    member.close()
+                    continue
+                member.send((number, self._slots[number % self.cores][2], self._request))
                 self._members[number] = member
 
     def _ask(self, *message: str) -> dict[int, Any]:

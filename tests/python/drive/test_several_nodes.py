@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 import sys
@@ -149,3 +150,69 @@ def test_ranks_of_all_hosts_get_what_env_names(tmp_path: Path) -> None:
         folder=tmp_path,
     )
     assert sorted(told.read_text().splitlines()) == ["h1 red", "h2 red"]
+
+
+WORKERS = """
+import subprocess, sys, threading, time
+from taskgrain.system import drive, processes
+from taskgrain.system.processes import ProcessSystem, join
+
+processes._JOIN_SECONDS = 5
+
+class Joining(ProcessSystem):
+    name, version = "joining", "1"
+
+    def __init__(self):
+        super().__init__()
+        self.start_elsewhere([*ELSEWHERE])
+        subprocess.Popen([sys.executable, __file__, "join"], stdin=subprocess.DEVNULL)
+        self.assemble()
+
+    def recruit(self):
+        time.sleep(0.1)
+
+    def execute(self, run):
+        raise RuntimeError("nothing is executed")
+
+if sys.argv[1:]:
+    join()
+    threading.Event().wait()
+else:
+    drive(Joining)
+"""
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "message"),
+    [
+        ("sys.executable, __file__, 'join'", "nothing is executed"),
+        ("'sleep', '100'", "worker processes have not joined: 1 on h2"),
+        ("'false'", "worker processes did not start (exit code 1): 1 on h2"),
+    ],
+)
+def test_worker_processes_of_all_nodes_join_or_the_error_says_where_they_are_missing(
+    elsewhere: str, message: str, tmp_path: Path
+) -> None:
+    toml = (
+        'title = "T"\ndistributed = true\n[launch]\nworkers = true\ncommand = ["{python}", "{dir}/driver"]\n'
+    )
+    make(tmp_path / "joining", toml)
+    (tmp_path / "joining" / "driver").write_text(WORKERS.replace("*ELSEWHERE", elsewhere))
+    asked = f"--system joining --systems {tmp_path} --nodes 2 --hosts h1,h2 --steps 10 --json"
+    script = f"{sys.executable} -m taskgrain run {asked}"
+    script += "; for host in h1 h2; do ssh $host 'pgrep -f joining/drive[r]'; done; true"
+    printed = on_hosts(2, "sh", "-c", script, options=("--cores", "1"), folder=tmp_path)
+    (run,) = json.loads(printed)["runs"]  # and nothing else: no process is left
+    assert run["error"] == "system" and message in run["message"]
+
+
+def test_dask_has_its_workers_on_all_nodes() -> None:
+    if importlib.util.find_spec("distributed") is None:
+        pytest.skip("there is no Dask")
+    words = ("--system", "dask", "--nodes", "2", "--hosts", "h1,h2", "--steps", "10", "--validate", "full")
+    script = f"{sys.executable} -m taskgrain run {' '.join(words)} --output-bytes 65536 --repeats 1 --json"
+    script += "; for host in h1 h2; do ssh $host 'pgrep -f workers[.]p[y]'; ssh $host ls /dev/shm; done"
+    printed = on_hosts(2, "sh", "-c", script, options=("--cores", "1"))
+    (run,) = json.loads(printed)["runs"]  # and nothing else: no process and no segment is left
+    assert (run.get("error"), run["driver"]["nodes"], run["cores"]) == (None, 2, 2)
+    assert run["executed"] == run["tasks"] == 20

@@ -29,7 +29,7 @@ class Ranks:
     cores: int
     """Of each rank."""
     mpi: str = "openmpi"
-    """Which MPI the driver is built for, by the name of the launcher that comes with it."""
+    """Which MPI the driver is built for, by the name of the launcher that comes with it; empty for none."""
     hosts: tuple[str, ...] = ()
     """Where they run; empty for this host alone."""
     variables: tuple[str, ...] = ()

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from taskgrain.drive.launch.launcher import Launcher, Ranks
 
-_PMI = {"openmpi": "pmix", "mpich": "pmi2"}
+_PMI = {"openmpi": "pmix", "mpich": "pmi2", "": "none"}
 
 
 def _options(ranks: Ranks) -> Sequence[str]:
