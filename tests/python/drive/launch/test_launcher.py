@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import tomllib
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 from system_folder import LEAST, make
 
 from taskgrain.drive.launch import mpirun, openmpi
-from taskgrain.drive.launch.launcher import Launcher, Ranks
+from taskgrain.drive.launch.launcher import Launcher, Node, Ranks
 from taskgrain.drive.launch.registry import LAUNCHERS, MPIS, present
 from taskgrain.drive.system_file import read
 from taskgrain.study.settings import SETTINGS
@@ -139,6 +140,20 @@ def test_ranks_for_cores_and_for_nodes(tmp_path: Path, monkeypatch: pytest.Monke
     assert found[0].env == openmpi.variables("mpirun") and "SLURM_JOB_ID" not in found[0].env
     assert found[2].env == openmpi.variables("mpiexec.mpich")
     assert read(make(tmp_path / "alone", LEAST)).launch((4, 5)).ranks is None
+
+
+def test_a_process_with_workers_elsewhere_gets_the_command_that_starts_them(tmp_path: Path) -> None:
+    text = 'distributed = true\n[launch]\ncommand = ["{dir}/driver"]\nworkers = true\n'
+    system = read(make(tmp_path / "it", text))
+    on = (Node("n1.x", "n1", (0, 1)), Node("n2.x", "n2", (0, 1)), Node("n3.x", "n3", (4, 5)))
+    assert "TASKGRAIN_NODES" not in system.launch((0, 1)).env and system.started_by is None
+    launch = system.launch((0, 1), on)
+    assert (launch.command, launch.refused) == ((f"{tmp_path}/it/driver",), "")
+    given = json.loads(launch.env["TASKGRAIN_NODES"])
+    assert given["nodes"] == [["n1.x", "n1", [0, 1]], ["n2.x", "n2", [0, 1]], ["n3.x", "n3", [4, 5]]]
+    words = " ".join(given["start"])
+    assert words.startswith("mpirun -n 2 --host n2.x:1,n3.x:1 -x ") and " -x TASKGRAIN_DRIVER " in words
+    assert "n3) export TASKGRAIN_CORES=4,5;;" in words
 
 
 def test_a_launcher_that_is_missing_is_missing_to_the_system(
