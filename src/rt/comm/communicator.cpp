@@ -29,12 +29,12 @@ std::optional<int> number_of(const char* variable) {
   return number;
 }
 
-/// Of other launchers: it has started several processes if a variable is above a number, that of the processes above 1,
-/// or that of this one above 0. Shells in an allocation (salloc, sbatch) have none of these.
+/// Environment variables of other launchers. If the number of processes is above 1, or the number of this process above
+/// 0, the launcher has started several processes. Shells in an allocation (salloc, sbatch) have none of these.
 constexpr struct {
   const char* variable;
-  int of_one;
-  const char* with;  // or it says nothing
+  int of_one;        // the largest value with which there may be only one process
+  const char* with;  // the variable counts only if this one is set, too; null: always
 } signs_of_ranks[] = {
     {"OMPI_COMM_WORLD_SIZE", 1, nullptr},         // mpirun of Open MPI, jsrun
     {"PMI_SIZE", 1, nullptr},                     // mpiexec of MPICH and its kin, srun --mpi=pmi2
@@ -107,11 +107,12 @@ Communicator::Gathered Communicator::exchange(const char* call, const char* type
   std::string named = call;
   if (root != nullptr) named += " with root " + std::to_string(*root);
   const bool exists = root == nullptr || (*root >= 0 && *root < ranks());
-  const bool to_root = call == std::string_view("reduce");  // alone: what others give goes to all
+  const bool to_root =
+      call == std::string_view("reduce");  // a reduction sends to its root alone; other calls send the same to all
   Gathered to_each(to_root ? static_cast<std::size_t>(ranks()) : 1);
   if (exists) to_each[to_root ? static_cast<std::size_t>(*root) : 0].assign(bytes.begin(), bytes.end());
   Gathered all = messages_->exchange(to_each, named + " of " + type);
-  // Not before, so that all ranks learn of it.
+  // After the exchange, so that all ranks see the same mistake.
   if (!exists) throw UsageError(named + ", allowed are 0 to " + std::to_string(ranks() - 1));
   return all;
 }

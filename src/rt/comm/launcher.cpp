@@ -37,7 +37,7 @@ struct Child {
   bool ended = false;
 };
 
-/// What the system says of the end of a child.
+/// What waitpid says about a child that has ended.
 struct End {
   int rank;
   int status;
@@ -49,11 +49,12 @@ struct End {
     const int signal = WTERMSIG(status);
     return "ended by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
   }
-  /// Ranks that end because another has ended do so with an exit code, or abort.
-  bool comes_from_others() const { return !WIFSIGNALED(status) || WTERMSIG(status) == SIGABRT; }
+  /// Whether this rank may have ended only because another one has: such ranks exit, or abort.
+  bool may_be_consequence() const { return !WIFSIGNALED(status) || WTERMSIG(status) == SIGABRT; }
 };
 
-/// Files that are opened later must not become the standard input or output of the ranks.
+/// Opens /dev/null as each standard file that is closed: else a file that is opened later gets its number, and the
+/// ranks inherit that as their standard input or output.
 void fill_standard_files() {
   for (int file = open("/dev/null", O_RDWR); file >= 0; file = open("/dev/null", O_RDWR))
     if (file > STDERR_FILENO) {
@@ -74,7 +75,7 @@ bool bind_to(const std::vector<int>& processors) {
   return bound;
 }
 
-/// The children of this process, among them those that it has inherited.
+/// The children of this process, with the orphans that it has adopted as subreaper.
 std::vector<pid_t> children() {
   std::vector<pid_t> found;
   const std::string self = std::to_string(getpid());
@@ -87,9 +88,9 @@ class Launcher {
  public:
   explicit Launcher(const Launch& what)
       : what_(what), descriptor_(Segment::make(what.ranks)), segment_(descriptor_.get(), Segment::observer) {
-    // Children of ranks that have ended become ours.
+    // This process adopts the children of ranks that have ended, so the destructor can end them.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
-    signal(SIGCHLD, SIG_DFL);  // it may be ignored, and then nobody learns how children end
+    signal(SIGCHLD, SIG_DFL);  // if it is ignored, the kernel keeps no exit status for waitpid
     sigemptyset(&signals_);
     for (const int each : passed_on) sigaddset(&signals_, each);
     sigaddset(&signals_, SIGCHLD);
@@ -100,7 +101,7 @@ class Launcher {
     send_to_all(SIGKILL);
     for (const Child& child : children_)
       if (!child.ended) waitpid(child.process, nullptr, 0);
-    // What they have left.
+    // Processes that ranks have started and not ended.
     for (std::vector<pid_t> left; !(left = children()).empty();) {
       for (const pid_t each : left) kill(each, SIGKILL);
       waitpid(-1, nullptr, 0);
@@ -117,8 +118,8 @@ class Launcher {
     }
     while (living() > 0) {
       wait_for_signal();
-      look_for_ends();
-      if (until_ && Clock::now() >= *until_) end_the_others();
+      reap();
+      if (deadline_ && Clock::now() >= *deadline_) end_the_others();
     }
     return exit_code_;
   }
@@ -128,31 +129,31 @@ class Launcher {
   int start(int rank) {
     int pipe[2];
     if (pipe2(pipe, O_CLOEXEC) != 0) throw std::system_error(errno, std::system_category(), "cannot make a pipe");
-    const FileDescriptor said(pipe[0]);
-    FileDescriptor saying(pipe[1]);
+    const FileDescriptor read_end(pipe[0]);
+    FileDescriptor write_end(pipe[1]);
     const pid_t launcher = getpid(), child = fork();
     if (child < 0) throw std::system_error(errno, std::system_category(), "cannot start rank " + std::to_string(rank));
-    if (child == 0) become(rank, launcher, saying.get());
+    if (child == 0) exec_rank(rank, launcher, write_end.get());
     children_.push_back({child});
-    saying.reset();
-    int error = 0;  // nothing is said if the program has started
-    while (read(said.get(), &error, sizeof error) < 0 && errno == EINTR) {
+    write_end.reset();
+    int error = 0;  // execvp closes the pipe (O_CLOEXEC), so nothing can be read if the program has started
+    while (read(read_end.get(), &error, sizeof error) < 0 && errno == EINTR) {
     }
     return error;
   }
 
-  /// In the child.
-  [[noreturn]] void become(int rank, pid_t launcher, int saying) {
+  /// By the child: becomes the program. Writes errno to the pipe if it cannot.
+  [[noreturn]] void exec_rank(int rank, pid_t launcher, int write_end) {
     const auto fail = [&] {
       const int error = errno;
-      [[maybe_unused]] const auto written = write(saying, &error, sizeof error);
+      [[maybe_unused]] const auto written = write(write_end, &error, sizeof error);
       _exit(127);
     };
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != launcher) _exit(127);  // it had ended before that
+    if (getppid() != launcher) _exit(127);  // the launcher ended before PR_SET_PDEATHSIG
     const std::vector<std::vector<int>>& processors = what_.processors;
     if (!processors.empty() && !bind_to(processors[static_cast<std::size_t>(rank)])) fail();
-    if (rank != 0) {  // who reads what has been typed must not be left to chance
+    if (rank != 0) {  // one rank alone reads the terminal, else each line goes to a random one
       const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
       if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0) fail();
     }
@@ -171,20 +172,20 @@ class Launcher {
 
   std::ptrdiff_t living() const { return std::ranges::count(children_, false, &Child::ended); }
 
-  /// Returns with the next signal, or when it is time to do something.
+  /// Returns with the next signal, or at the deadline.
   void wait_for_signal() {
     siginfo_t came{};
     int signal = 0;
-    if (until_) {
+    if (deadline_) {
       using namespace std::chrono;
-      const auto left = std::max(duration_cast<nanoseconds>(*until_ - Clock::now()), nanoseconds(0));
+      const auto left = std::max(duration_cast<nanoseconds>(*deadline_ - Clock::now()), nanoseconds(0));
       const timespec time{.tv_sec = static_cast<time_t>(left.count() / 1'000'000'000),
                           .tv_nsec = left.count() % 1'000'000'000};
       signal = sigtimedwait(&signals_, &came, &time);
     } else {
       signal = sigwaitinfo(&signals_, &came);
     }
-    // What was typed on the terminal, the ranks have got already.
+    // The terminal sends a signal to its whole process group (SI_KERNEL), so the ranks have got it already.
     if (signal > 0 && signal != SIGCHLD && came.si_code != SI_KERNEL) send_to_all(signal);
   }
 
@@ -193,54 +194,54 @@ class Launcher {
       if (!child.ended) kill(child.process, signal);
   }
 
-  void look_for_ends() {
+  void reap() {
     std::vector<End> ends;
     int status = 0;
     for (pid_t process; (process = waitpid(-1, &status, WNOHANG)) > 0;) {
       const auto child = std::ranges::find(children_, process, &Child::process);
-      if (child == children_.end() || child->ended) continue;  // inherited
+      if (child == children_.end() || child->ended) continue;  // adopted, no rank
       child->ended = true;
       ends.push_back({static_cast<int>(child - children_.begin()), status});
     }
-    // The system does not say who has ended first.
-    std::ranges::stable_partition(ends, [](const End& end) { return !end.comes_from_others(); });
+    // waitpid does not say which rank ended first: report one that a signal has killed before those that exit.
+    std::ranges::stable_partition(ends, [](const End& end) { return !end.may_be_consequence(); });
     for (const End& end : ends) {
-      note(end);
+      record_end(end);
       segment_.mark_process_ended(end.rank);
     }
   }
 
-  void note(const End& end) {
+  void record_end(const End& end) {
     if (end.well()) {
-      // That is no failure, but others may wait for it.
+      // The program counts it as success, but other ranks may wait for this one.
       const std::uint32_t state = segment_.block(end.rank).state.load();
       if (state == RankBlock::absent) segment_.mark_dead(end.rank, end.how() + ", and never attached to the others");
       if (state == RankBlock::attached) segment_.mark_dead(end.rank, end.how() + ", but has not left the others");
-      // It, or another one that it has seen, has failed: all are to end.
-      const bool has_failed = state == RankBlock::failed || segment_.block(end.rank).blames.load() != 0;
-      if (has_failed) note_failure(end);
+      // It has announced a failure, of its own or of another rank: the others must end.
+      const bool has_failed = state == RankBlock::failed || segment_.block(end.rank).blamed.load() != 0;
+      if (has_failed) report_failure(end);
       return;
     }
     segment_.mark_dead(end.rank, end.how());
     if (exit_code_ == 0) exit_code_ = end.exit_code();
-    note_failure(end);
+    report_failure(end);
   }
 
-  /// Of several the first: the others have time to end from then on, and the user is told.
-  void note_failure(const End& end) {
-    if (until_) return;
-    until_ = Clock::now() + time_to_end;
+  /// Prints the first failure, and starts the deadline until which the other ranks must end.
+  void report_failure(const End& end) {
+    if (deadline_) return;
+    deadline_ = Clock::now() + time_to_end;
     if (what_.ranks == 1) return;
     const pid_t process = children_[static_cast<std::size_t>(end.rank)].process;
-    std::string said;
+    std::string reason;
     const RankBlock& block = segment_.block(end.rank);
-    if (block.blames.load() != 0)
-      said = ", because rank " + std::to_string(block.blames.load() - 1) +
-             " has failed: " + segment_.failure_reason(end.rank);
+    if (block.blamed.load() != 0)
+      reason = ", because rank " + std::to_string(block.blamed.load() - 1) +
+               " has failed: " + segment_.failure_reason(end.rank);
     else if (block.reason_writer.load() == RankBlock::itself)
-      said = ": " + segment_.failure_reason(end.rank);
+      reason = ": " + segment_.failure_reason(end.rank);
     std::cerr << "taskgrain-run: rank " + std::to_string(end.rank) + " (process " + std::to_string(process) + ") " +
-                     end.how() + said + "\n";
+                     end.how() + reason + "\n";
   }
 
   void end_the_others() {
@@ -251,7 +252,7 @@ class Launcher {
     std::cerr << "taskgrain-run: sends signal " + std::to_string(signal) + " (" + strsignal(signal) +
                      ") to the ranks that have not ended: " + ranks + "\n";
     send_to_all(signal);
-    until_ = Clock::now() + std::chrono::seconds(1);
+    deadline_ = Clock::now() + std::chrono::seconds(1);
   }
 
   const Launch& what_;
@@ -260,7 +261,7 @@ class Launcher {
   sigset_t signals_{}, signals_before_{};
   std::vector<Child> children_;  // by rank
   int exit_code_ = 0;
-  std::optional<Clock::time_point> until_;  // then those that are left get `next_signal_`
+  std::optional<Clock::time_point> deadline_;  // then the ranks that still run get next_signal_
   int next_signal_ = SIGTERM;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Starts the ranks of a program on one host, and sees to it that none of them stays.
+/// Starts the ranks of a program on one host, and ends all of them when one fails.
 
 #include <string>
 #include <vector>
@@ -16,8 +16,9 @@ struct Launch {
   std::string transport;
 };
 
-/// Runs it to its end. When a rank fails, the others are told why; those that have not ended after 5 seconds get
-/// SIGTERM, and SIGKILL a second later. What a rank has started itself ends with the last rank.
+/// Runs the program to its end. When a rank fails, its reason is written to the shared memory, where the others read
+/// it. Ranks that still run after 5 seconds get SIGTERM, and SIGKILL a second later. Processes that ranks have started
+/// are killed after the last rank has ended.
 /// \returns the exit code of the rank that failed first, or 128 + its signal; 0 if all have ended well; 126 or 127 if
 ///          the program cannot be started
 /// \throws std::system_error  the system has no more processes; then no rank is left

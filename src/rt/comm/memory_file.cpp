@@ -33,7 +33,7 @@ std::size_t limit(decltype(RLIMIT_AS) which) noexcept {
   return getrlimit(which, &found) == 0 && found.rlim_cur != RLIM_INFINITY ? found.rlim_cur : no_limit;
 }
 
-/// Lines of a name and a number.
+/// A file with lines of a name and a number.
 std::map<std::string, std::size_t> numbers_in(const std::filesystem::path& path) {
   std::map<std::string, std::size_t> found;
   std::ifstream file(path);
@@ -51,18 +51,18 @@ std::size_t number_of(const std::map<std::string, std::size_t>& numbers, const c
   return found == numbers.end() ? otherwise : found->second;
 }
 
-/// A file with one number. What is unlimited is "max", or not there.
+/// A file with one number. "max", or no file, means that there is no limit.
 std::size_t number_in(const std::filesystem::path& path, std::size_t otherwise = no_limit) {
   std::size_t number = 0;
   return std::ifstream(path) >> number ? number : otherwise;
 }
 
-/// What the cgroup in a folder still may have: its limit, less what is in use and is no copy of a file.
-/// \param swap  that the host has
+/// Memory that a cgroup may still get: its limit, less its memory in use other than the page cache; and swap.
+/// \param swap  free swap of the host
 std::size_t available_in(const std::filesystem::path& folder, bool version_2, std::size_t swap) {
   const std::size_t most = number_in(folder / (version_2 ? "memory.max" : "memory.limit_in_bytes"));
   const std::size_t used = number_in(folder / (version_2 ? "memory.current" : "memory.usage_in_bytes"));
-  // Version 1 says "unlimited" as a number that is larger than any memory.
+  // In version 1, no limit is a number larger than any memory.
   if (most > no_limit / 4 || used == no_limit) return no_limit;
   const auto parts = numbers_in(folder / "memory.stat");
   const std::size_t files = version_2
@@ -87,14 +87,14 @@ int create() {
 
 MemoryFile MemoryFile::make(std::size_t bytes) {
   MemoryFile made(create());
-  if (!made.descriptor_) {  // sandboxes may refuse it
+  if (!made.descriptor_) {  // a sandbox may refuse memfd_create
     std::string name;
     made = make_named(bytes, name);
     unlink(name);
     return made;
   }
   made.resize(bytes);
-  // Nobody can take pages away from under the others, who would get SIGBUS.
+  // Sealed: if one process shrank the file, the others would get SIGBUS.
   fcntl(made.descriptor_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   return made;
 }
@@ -127,7 +127,7 @@ MemoryFile MemoryFile::open_named(const std::string& name) {
 
 MemoryFile MemoryFile::open_of(pid_t process, int descriptor) {
   const std::string path = "/proc/" + std::to_string(process) + "/fd/" + std::to_string(descriptor);
-  // What is there instead may be a terminal, or a pipe to wait for.
+  // The flags matter if it is another file: a terminal, or a pipe, on which open would wait.
   MemoryFile opened(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!opened.descriptor_) throw_errno("cannot open the shared memory " + path);
   return opened;
@@ -147,7 +147,7 @@ std::size_t MemoryFile::bytes() const noexcept {
 
 void MemoryFile::resize(std::size_t bytes) const {
   const std::string what = "cannot make shared memory of " + std::to_string(bytes) + " bytes";
-  // Beyond the limit, ftruncate would end the process with a signal.
+  // Beyond the limit, ftruncate raises SIGXFSZ.
   if (bytes > limit(RLIMIT_FSIZE)) throw_errno(what + ", because files are limited (ulimit -f)", EFBIG);
   if (ftruncate(descriptor_.get(), static_cast<off_t>(bytes)) != 0) throw_errno(what);
 }
@@ -158,9 +158,9 @@ void MemoryFile::reserve(std::size_t offset, std::size_t bytes) const {
                     std::to_string(available_memory()) + " bytes of memory are available)",
                 error);
   };
-  // The kernel would end other processes to make room.
+  // Check first: fallocate beyond the available memory lets the kernel kill processes.
   if (bytes > available_memory()) fail(ENOMEM);
-  // A signal undoes the whole call. So each call takes less time than lies between the signals of a profiler.
+  // A signal undoes the whole call (EINTR), so each call is short compared with the interval of a profiler's signals.
   constexpr std::size_t at_once = std::size_t(8) << 20;
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t part = std::min(at_once, bytes - done);

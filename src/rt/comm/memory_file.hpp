@@ -1,6 +1,6 @@
 #pragma once
 
-/// Files that are memory, and have no name.
+/// Shared memory as anonymous files (memfd), and how much memory there is.
 
 #include <sys/types.h>
 
@@ -12,7 +12,7 @@
 
 namespace taskgrain::rt::detail {
 
-/// An open file, which is closed in the end.
+/// A file descriptor that the destructor closes.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -36,30 +36,30 @@ class FileDescriptor {
   int number_ = -1;
 };
 
-/// A file descriptor, which is closed when a child starts another program.
+/// A file of shared memory. Its descriptor has O_CLOEXEC.
 class MemoryFile {
  public:
   MemoryFile() = default;
-  /// A new one of `bytes` zeros, none of which has a page. \throws std::system_error
+  /// A new file of zeros. Its pages are not reserved. \throws std::system_error
   static MemoryFile make(std::size_t bytes);
-  /// The same in /dev/shm, under a name that nobody can guess. Processes that end before `unlink` leave it there.
+  /// As `make`, in /dev/shm under a random name, which stays there until `unlink`.
   /// \throws std::system_error
   static MemoryFile make_named(std::size_t bytes, std::string& name);
   static void unlink(const std::string& name) noexcept;
-  /// Opens what make_named has made. \throws std::system_error
+  /// Opens a file of make_named. \throws std::system_error
   static MemoryFile open_named(const std::string& name);
-  /// Opens a file of another process. It may be any file, if that process has another number here.
+  /// Opens a descriptor of another process. In another PID namespace that may be any file: check what it contains.
   /// \throws std::system_error
   static MemoryFile open_of(pid_t process, int descriptor);
-  /// Another descriptor of a file. \throws std::system_error  it is none
+  /// A duplicate of a descriptor. \throws std::system_error  it is not open
   static MemoryFile copy_of(int descriptor);
 
   int descriptor() const noexcept { return descriptor_.get(); }
   /// The caller closes it.
   int release() noexcept { return descriptor_.release(); }
-  /// 0 if it is not a file.
+  /// Its size; 0 if it is no regular file.
   std::size_t bytes() const noexcept;
-  /// Gets the pages, so that no access to them ends with a signal because there is no memory.
+  /// Reserves the pages (fallocate), so that no later access ends with SIGBUS for lack of memory.
   /// \throws std::system_error with the number of bytes
   void reserve(std::size_t offset, std::size_t bytes) const;
 
@@ -70,13 +70,13 @@ class MemoryFile {
   FileDescriptor descriptor_;
 };
 
-/// Memory that the host has.
+/// The memory of the host, in bytes.
 std::size_t host_memory() noexcept;
-/// Memory that this process can have without taking it from another, here and in its cgroups (the limits of a
-/// container); the most there is if the kernel does not say.
-/// \param root  folder that takes the place of /, with proc and what is mounted
+/// Memory that this process can get while no other process loses any, by /proc/meminfo and the limits of its cgroups
+/// (a container). The largest number if the kernel does not say.
+/// \param root  a folder instead of /, for tests
 std::size_t available_memory(const std::filesystem::path& root = "/");
-/// How large a file this process may make and map, and still have as much address space for the rest.
+/// The largest file that this process may make and map: the limit of files, and half of that of its address space.
 std::size_t mappable_bytes() noexcept;
 
 }  // namespace taskgrain::rt::detail

@@ -22,8 +22,8 @@ namespace {
 
 using namespace detail;
 
-/// How ranks agree by MPI, before they share memory.
-Segment::Together together(MPI_Comm ranks) {
+/// The collective operations by which ranks agree before they share memory.
+Segment::Collectives collectives(MPI_Comm ranks) {
   return {.broadcast =
               [ranks](std::span<std::byte> bytes) {
                 check_mpi("MPI_Bcast", MPI_Bcast(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, 0, ranks));
@@ -43,10 +43,11 @@ bool on_one_host(MPI_Comm ranks, int number) {
   int there = 0;
   MPI_Comm_size(host, &there);
   MPI_Comm_free(&host);
-  return together(ranks).all(there == number);
+  return collectives(ranks).all(there == number);
 }
 
-/// The transport that all ranks have chosen. \throws UsageError on all ranks: one may not choose it, or not the same
+/// The transport that all ranks have chosen. \throws UsageError on all ranks, if one has chosen one that is not allowed
+/// here, or another than rank 0
 std::string agreed_transport(MPI_Comm ranks, const CommunicatorOptions& options) {
   std::string own, wrong;
   try {
@@ -58,12 +59,12 @@ std::string agreed_transport(MPI_Comm ranks, const CommunicatorOptions& options)
   }
   std::array<char, 8> first{};
   own.copy(first.data(), first.size() - 1);
-  together(ranks).broadcast(std::as_writable_bytes(std::span(first)));
+  collectives(ranks).broadcast(std::as_writable_bytes(std::span(first)));
   const std::string_view of_first = first.data();
   if (wrong.empty() && own != of_first)
     wrong = "transport is " + own + " on this rank, and on rank 0 " +
             (of_first.empty() ? "none that is allowed" : std::string(of_first)) + "; all ranks choose the same";
-  if (together(ranks).all(wrong.empty())) return own;
+  if (collectives(ranks).all(wrong.empty())) return own;
   throw UsageError(wrong.empty() ? "another rank has chosen no transport that is allowed, or another than " + own
                                  : wrong);
 }
@@ -88,7 +89,7 @@ std::unique_ptr<Messages> over_mpi(MPI_Comm of, const CommunicatorOptions& optio
       throw UsageError("transport is shared, and the ranks are on several hosts; allowed there are auto, mpi");
     std::unique_ptr<Segment> segment;
     try {
-      if (one_host) segment = std::make_unique<Segment>(rank, number, together(ranks));
+      if (one_host) segment = std::make_unique<Segment>(rank, number, collectives(ranks));
     } catch (const std::system_error&) {  // on all ranks
       if (chosen == "shared") throw;
     }
@@ -96,7 +97,7 @@ std::unique_ptr<Messages> over_mpi(MPI_Comm of, const CommunicatorOptions& optio
       return std::make_unique<Messenger>(std::make_unique<SharedTransport>(std::move(segment)), options, mpi);
   }
   const bool may_progress = !options.progress_thread || mpi->thread_level() == MPI_THREAD_MULTIPLE;
-  if (!together(ranks).all(may_progress))
+  if (!collectives(ranks).all(may_progress))
     throw UsageError(std::string(may_progress ? "on another rank, " : "") +
                      "progress_thread is true, but the level of MPI's threads is below MPI_THREAD_MULTIPLE, so "
                      "its main thread alone may poll; initialise MPI with MPI_THREAD_MULTIPLE");

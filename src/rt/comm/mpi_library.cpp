@@ -10,7 +10,7 @@ namespace {
 
 std::mutex mutex;
 int holders = 0;
-bool ours = false;        // we have initialised it
+bool ours = false;        // an MpiLibrary has initialised MPI
 bool has_failed = false;  // MpiLibrary::broken
 
 void finalise() noexcept {
@@ -82,7 +82,7 @@ MpiLibrary::~MpiLibrary() {
 
 MpiDuplicate::MpiDuplicate(MPI_Comm of) {
   if (of == MPI_COMM_NULL) throw UsageError("the communicator is MPI_COMM_NULL");
-  // Errors are the original's until there is a duplicate.
+  // A failing MPI_Comm_dup calls the error handler of the original, which may abort: replace it meanwhile.
   MPI_Errhandler before = MPI_ERRHANDLER_NULL;
   check_mpi("MPI_Comm_get_errhandler", MPI_Comm_get_errhandler(of, &before));
   MPI_Comm_set_errhandler(of, MPI_ERRORS_RETURN);

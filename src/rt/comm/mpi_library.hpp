@@ -1,6 +1,6 @@
 #pragma once
 
-/// MPI itself: who initialises and finalises it, what its threads may do, and what its errors say.
+/// The MPI library: initialising and finalising it, its thread level, and texts of its errors.
 
 #include <mpi.h>
 
@@ -8,16 +8,16 @@
 
 namespace taskgrain::rt::detail {
 
-/// What MPI says about an error code, after the name of the call.
+/// The name of a call, and MPI's text for its error code.
 std::string mpi_error(const char* call, int code);
-/// \throws std::runtime_error with MPI's text, if the code is one of an error
+/// \throws std::runtime_error with MPI's text, if the code is not MPI_SUCCESS
 void check_mpi(const char* call, int code);
 
-/// Holds MPI while it lives. The first one initialises it, if the program has not; then the last one finalises it, if
-/// nobody else has.
+/// Holds MPI while it lives. The first holder initialises MPI if the program has not; then the last one finalises it,
+/// unless the program has.
 ///
-/// It asks for MPI_THREAD_MULTIPLE, so that any worker may poll while a thread of the program is in a call of MPI. With
-/// less, only MPI's main thread polls.
+/// It requests MPI_THREAD_MULTIPLE, so that any worker may poll while a thread of the program calls MPI. Below that level
+/// only MPI's main thread polls.
 class MpiLibrary {
  public:
   /// \throws UsageError  the level is MPI_THREAD_SINGLE, or MPI_THREAD_FUNNELED and this is another thread than MPI's,
@@ -29,7 +29,7 @@ class MpiLibrary {
 
   /// MPI_THREAD_FUNNELED, SERIALIZED or MULTIPLE.
   int thread_level() const noexcept { return level_; }
-  /// MPI has failed, and its end might wait for ever: it is left out.
+  /// After an error of MPI: the last holder does not call MPI_Finalize, which might wait for ever.
   static void broken() noexcept;
   static bool finalised() noexcept;
 
@@ -37,16 +37,16 @@ class MpiLibrary {
   int level_ = MPI_THREAD_SINGLE;
 };
 
-/// A duplicate of a communicator, whose errors are returned. Made and freed by all of its ranks.
+/// MPI_Comm_dup of a communicator, with MPI_ERRORS_RETURN. All of its ranks make and free it together.
 class MpiDuplicate {
  public:
-  /// \throws UsageError  it is null, or has two groups; std::runtime_error what MPI says
+  /// \throws UsageError  it is MPI_COMM_NULL or an inter-communicator; std::runtime_error with MPI's text
   explicit MpiDuplicate(MPI_Comm of);
   ~MpiDuplicate();
   MpiDuplicate(const MpiDuplicate&) = delete;
   MpiDuplicate& operator=(const MpiDuplicate&) = delete;
 
-  operator MPI_Comm() const noexcept { return comm_; }  // NOLINT: it is one
+  operator MPI_Comm() const noexcept { return comm_; }  // NOLINT: implicit, to pass it to MPI
 
  private:
   MPI_Comm comm_ = MPI_COMM_NULL;

@@ -1,10 +1,10 @@
 #pragma once
 
-/// A message of MPI with several packets, each of them
+/// MpiMessage: one message of MPI that carries several packets. Each packet is
 ///
-///     [ header | packet | body, if it travels along ]
+///     [ header | packet, or head of a large packet | body, if the protocol is eager ]
 ///
-/// and each part padded to 16 bytes.
+/// and each part is padded to 16 bytes.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,24 +19,23 @@ namespace taskgrain::rt::detail {
 
 struct PacketHeader {
   enum Protocol : std::uint16_t {
-    small,           ///< a packet
-    eager,           ///< a large one, with its body behind it
-    rendezvous,      ///< a large one, whose body comes in messages with `tag`
-    failure_reason,  ///< why the sender ends
-    leaves,          ///< nothing comes from the sender any more
+    small,           ///< a small packet
+    eager,           ///< a large packet, with its body behind it
+    rendezvous,      ///< a large packet, whose body comes in messages with `tag`
+    failure_reason,  ///< a text: why the sender fails
+    leaves,          ///< the last of the sender; `body` is the number of messages that it has sent, with this one
   };
-  std::uint32_t bytes;  ///< of the packet, or of the head of a large one
+  std::uint32_t bytes;  ///< of the small packet, or of the head of the large one
   Protocol protocol;
   std::uint16_t tag;
-  std::uint64_t body;  ///< bytes
+  std::uint64_t body;  ///< bytes of the body
 };
 static_assert(sizeof(PacketHeader) == 16);
 
 constexpr std::size_t padded(std::size_t bytes) noexcept { return (bytes + 15) / 16 * 16; }
 
 struct MpiMessage {
-  /// Large enough that the cost of a message is spread over many packets, small enough that many of them fit into a
-  /// cache.
+  /// Large enough that many packets share the cost of one message, small enough that many messages fit into a cache.
   static constexpr std::size_t capacity = 8192;
   static constexpr std::size_t most_bytes = capacity - sizeof(PacketHeader);
 
@@ -56,7 +55,7 @@ struct MpiMessage {
   }
 };
 
-/// Messages, first in, first out.
+/// An intrusive queue of messages.
 class MpiMessageList {
  public:
   bool empty() const noexcept { return first_ == nullptr; }
@@ -73,7 +72,7 @@ class MpiMessageList {
   MpiMessage* last_ = nullptr;
 };
 
-/// Messages that nobody uses. From any thread.
+/// Free messages, for reuse. From any thread.
 class MpiMessagePool {
  public:
   MpiMessagePool() = default;
@@ -108,7 +107,7 @@ class MpiMessagePool {
   }
 
  private:
-  /// What a flood needed is not kept for ever.
+  /// The most free messages, so that memory of a burst is freed after it.
   static constexpr std::size_t most_ = 256;
 
   SpinLock lock_;

@@ -18,7 +18,7 @@
 #include <thread>
 #include <utility>
 
-#include "comm/process.hpp"
+#include "comm/watch.hpp"
 #include "taskgrain/rt/detail/sleep.hpp"
 #include "taskgrain/rt/error.hpp"
 
@@ -28,7 +28,7 @@ namespace {
 
 using Token = std::array<std::uint64_t, 2>;
 
-/// At the beginning of the segment. Written by its maker, before anybody else knows of it.
+/// The beginning of the segment. Its maker writes it before any other process can map it.
 struct Head {
   static constexpr std::uint64_t right_magic = 0x746b677261696e73;
   static constexpr std::uint32_t right_version = 4;
@@ -36,10 +36,10 @@ struct Head {
   std::uint64_t magic;
   std::uint32_t version, ranks;
   std::uint64_t block_bytes, ring_bytes, arena_bytes;
-  Token token;  ///< random: tells this segment from all others
+  Token token;  ///< random: identifies this segment
 };
 
-/// A multiple of every page size, so that the parts begin with a page.
+/// A multiple of every page size, so that each part begins at a page.
 constexpr std::size_t part_bytes = 1 << 16;
 
 constexpr std::size_t round_up(std::size_t bytes) { return (bytes + part_bytes - 1) / part_bytes * part_bytes; }
@@ -56,7 +56,7 @@ struct Layout {
 
 constexpr std::size_t least_ring = std::size_t(16) << 10, most_ring = std::size_t(256) << 10;
 constexpr std::size_t least_arena = std::size_t(64) << 20, most_arena = std::size_t(64) << 30;
-/// Where the address space is limited.
+/// If the address space is limited.
 constexpr std::size_t least_limited_arena = std::size_t(1) << 20;
 
 /// All rings of a rank together are about 16 MiB at most, up to 1025 ranks. A ring has a counter before its lines,
@@ -70,7 +70,7 @@ std::size_t arena_bytes_for(std::size_t ranks) {
   return std::clamp(std::bit_floor(host_memory() / ranks), least_arena, most_arena);
 }
 
-/// MAP_FAILED if the address space is too small.
+/// Maps all of a segment. MAP_FAILED if the address space is too small.
 void* map_all(const MemoryFile& file, std::size_t bytes) noexcept {
   return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, file.descriptor(), 0);
 }
@@ -81,7 +81,7 @@ void* map_all(const MemoryFile& file, std::size_t bytes) noexcept {
       "cannot map " + std::to_string(bytes) + " bytes of shared memory: the address space may be limited (ulimit -v)");
 }
 
-/// Nothing if it is not the head of a segment of this version.
+/// The head of a segment; nothing if the file is no segment of this version.
 std::optional<Head> head_of(const MemoryFile& file) {
   Head head{};
   const std::size_t bytes = file.bytes();
@@ -94,13 +94,13 @@ std::optional<Head> head_of(const MemoryFile& file) {
   return head;
 }
 
-/// What rank 0 tells the others, so that they can open its segment.
+/// What rank 0 broadcasts, so that the others can open its segment.
 struct SegmentAddress {
-  int error = 0;  ///< of system_category; then `text` says why there is none
+  int error = 0;  ///< errno of rank 0, if it could make none; then `text` is the reason
   pid_t process = 0;
   int descriptor = -1;
   Token token{};
-  char text[1000] = {};  ///< the name in /dev/shm, if it has one
+  char text[1000] = {};  ///< or the name in /dev/shm, if it has one
 };
 
 void put(SegmentAddress& address, const std::string& text) noexcept {
@@ -176,9 +176,9 @@ Segment::Segment(int descriptor, int rank) : file_(MemoryFile::copy_of(descripto
   }
 }
 
-Segment::Segment(int rank, int ranks, const Together& together) : rank_(rank) {
-  std::exception_ptr own;  // what went wrong on this rank
-  // Does one step, and throws on all ranks if it has thrown on any.
+Segment::Segment(int rank, int ranks, const Collectives& collectives) : rank_(rank) {
+  std::exception_ptr own;  // of the step, on this rank
+  // Tries one step. \returns whether it has succeeded on all ranks
   const auto attempt = [&](const auto& step) {
     own = nullptr;
     try {
@@ -186,7 +186,7 @@ Segment::Segment(int rank, int ranks, const Together& together) : rank_(rank) {
     } catch (...) {
       own = std::current_exception();
     }
-    return together.all(own == nullptr);
+    return collectives.all(own == nullptr);
   };
   const auto agreed = [&](bool all) {
     if (all) return;
@@ -195,7 +195,7 @@ Segment::Segment(int rank, int ranks, const Together& together) : rank_(rank) {
     throw std::system_error(ECANCELED, std::system_category(),
                             "another rank of this host cannot use the shared memory");
   };
-  // Rank 0 makes it and says where it is. All throw if it cannot.
+  // Rank 0 makes the segment and broadcasts its address. All ranks throw if it cannot.
   std::string name;
   const auto publish = [&](bool named) {
     SegmentAddress made;
@@ -215,13 +215,13 @@ Segment::Segment(int rank, int ranks, const Together& together) : rank_(rank) {
         made.error = EINVAL;
         put(made, error.what());
       }
-    together.broadcast(std::as_writable_bytes(std::span(&made, 1)));
+    collectives.broadcast(std::as_writable_bytes(std::span(&made, 1)));
     if (why) std::rethrow_exception(why);
     if (made.error != 0)
       throw std::system_error(made.error, std::system_category(), std::string("rank 0: ") + made.text);
     return made;
   };
-  // Opens what rank 0 has made: any other file might be there, if the ranks see different processes.
+  // Opens the segment of rank 0. In another PID namespace another file may be at that path: the token tells.
   const auto open = [&](const SegmentAddress& made, bool named) {
     if (rank == 0) return;
     file_ = named ? MemoryFile::open_named(made.text) : MemoryFile::open_of(made.process, made.descriptor);
@@ -256,7 +256,7 @@ void Segment::map() {
   blocks_ = memory_.data() + layout.blocks();
   rings_ = memory_.data() + layout.rings();
   arenas_ = memory_.data() + layout.arenas();
-  // To dump a core would get all the pages that nobody has used.
+  // A core dump would allocate all pages of the arenas.
   madvise(arenas_, layout.bytes() - layout.arenas(), MADV_DONTDUMP);
 }
 
@@ -278,7 +278,7 @@ void Segment::attach() {
     const Failure known = failure(rank_);
     throw RankFailed(known.rank, known.why);
   }
-  if (block.taken.exchange(1) != 0)
+  if (block.in_use.exchange(1) != 0)
     throw UsageError(
         "this process has a Communicator of the ranks that taskgrain-run has started, and two at once cannot share "
         "them: end that one first, or use it for both; several runtimes, one after another, and any number of flows "
@@ -293,7 +293,7 @@ void Segment::attach() {
   block.times_attached.store(1);
 }
 
-/// Each rank empties the rings from it while nobody uses them: when all have left, and before any goes on.
+/// Each rank clears the rings that it writes while no rank uses them: after all have left, and before any goes on.
 void Segment::attach_again() {
   RankBlock& block = this->block(rank_);
   const std::uint32_t times = block.times_left.load();
@@ -311,7 +311,7 @@ void Segment::attach_again() {
   throw RankFailed(failed->rank, failed->why);
 }
 
-/// Until `ready(block)` for each of them. \returns a failure instead, if one is not and will not be
+/// Waits until ready(block) holds for all other ranks. \returns a failure if it cannot hold for one any more
 template <typename Ready>
 std::optional<Segment::Failure> Segment::wait_for_others(const Ready& ready) const {
   auto sleep_time = std::chrono::microseconds(10);
@@ -319,7 +319,8 @@ std::optional<Segment::Failure> Segment::wait_for_others(const Ready& ready) con
     if (rank == rank_) continue;
     const RankBlock& other = block(rank);
     for (;;) {
-      const bool has_ended = other.process_ended.load() != 0;  // first: nothing of the rest changes after it
+      const bool has_ended =
+          other.process_ended.load() != 0;  // before the loads below: nothing changes after it is set
       if (ready(other)) break;
       const auto state = other.state.load();
       if (state == RankBlock::failed || state == RankBlock::dead || other.reason_bytes.load() != 0)
@@ -333,7 +334,7 @@ std::optional<Segment::Failure> Segment::wait_for_others(const Ready& ready) con
 }
 
 RankBlock& Segment::block(int rank) const noexcept {
-  // Zeros are blocks in their first state.
+  // The file begins as zeros, which are valid initial RankBlocks.
   return *std::launder(reinterpret_cast<RankBlock*>(blocks_ + static_cast<std::size_t>(rank) * sizeof(RankBlock)));
 }
 
@@ -360,7 +361,7 @@ void Segment::leave() noexcept {
   std::uint32_t state = RankBlock::attached;
   if (!block.state.compare_exchange_strong(state, RankBlock::left)) return;
   block.times_left.fetch_add(1);
-  block.taken.store(0);
+  block.in_use.store(0);
 }
 
 namespace {
@@ -378,7 +379,8 @@ void Segment::blame(int rank, const std::string& how) noexcept {
   RankBlock& block = this->block(rank_);
   std::uint32_t reason_writer = RankBlock::nobody;
   if (!block.reason_writer.compare_exchange_strong(reason_writer, RankBlock::itself)) return;
-  block.blames.store(static_cast<std::uint32_t>(rank) + 1);  // first: the reason is read once there are any
+  block.blamed.store(static_cast<std::uint32_t>(rank) +
+                     1);  // before the reason: it is read only once reason_bytes is not 0
   write_reason(block, how);
 }
 
@@ -400,8 +402,8 @@ std::string Segment::failure_reason(int rank) const {
 
 Segment::Failure Segment::failure(int rank) const {
   const RankBlock& block = this->block(rank);
-  // A rank that ends because of another one may be noticed before that.
-  if (const std::uint32_t blamed = block.blames.load(); blamed != 0)
+  // A rank that ends because of another one may be noticed before that one: report the cause.
+  if (const std::uint32_t blamed = block.blamed.load(); blamed != 0)
     return {static_cast<int>(blamed) - 1, failure_reason(rank)};
   const std::string reason = failure_reason(rank);
   const bool own = !reason.empty() && block.reason_writer.load() == RankBlock::itself;
@@ -432,7 +434,7 @@ void Segment::use(std::span<const int> processors, int workers) noexcept {
 }
 
 bool Segment::oversubscribed() const noexcept {
-  // Ranks that use one of the processors of this rank, and what all of these use.
+  // Compares the workers of all ranks that share a processor with this one with the processors of all of these.
   const RankBlock& own = block(rank_);
   std::uint64_t workers = 0;
   std::array<std::uint64_t, RankBlock::most_processors / 64> bits{};

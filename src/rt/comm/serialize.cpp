@@ -13,7 +13,7 @@ namespace taskgrain::rt {
 
 namespace {
 
-/// From here on it is cheaper to let the receiver read in place than to copy the message into a ring and out of it.
+/// From this size on, writing into the arena, where the receiver reads, is cheaper than copying into a ring and out of it.
 constexpr std::size_t least_shared = 32768;
 constexpr std::align_val_t alignment{16};
 
@@ -25,7 +25,7 @@ void Writer::grow(std::size_t bytes) {
   if (memory_ != nullptr && capacity >= least_shared) {
     try {
       larger = memory_->allocate(capacity);
-    } catch (const std::exception&) {  // there is no more of it; it travels otherwise
+    } catch (const std::exception&) {  // the arena is used up: use the heap
     }
   }
   const bool shared = larger != nullptr;

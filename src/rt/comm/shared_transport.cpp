@@ -3,16 +3,72 @@
 #include <sys/uio.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <system_error>
 #include <utility>
 
 namespace taskgrain::rt::detail {
 
+// -- the arena
+
+namespace {
+constexpr std::size_t least_reserved = std::size_t{1} << 20;
+}
+
+std::byte* Arena::allocate(std::size_t bytes) {
+  const auto short_of = [this, wanted = bytes] {
+    return std::system_error(ENOMEM, std::system_category(),
+                             "no " + std::to_string(wanted) + " bytes in one piece are left of the " +
+                                 std::to_string(memory_.size()) + " of shared memory that this rank has");
+  };
+  if (bytes > memory_.size()) throw short_of();
+  bytes = std::max<std::size_t>(1, (bytes + apart - 1) / apart) * apart;
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(free_, [&](const auto& one) { return one.second >= bytes; });
+  if (found == free_.end()) throw short_of();
+  const auto [offset, size] = *found;
+  if (offset + bytes > reserved_) {
+    // Reserve twice as much as before, so that few calls of the kernel are needed; or just enough, if that fails.
+    const std::size_t enough = offset + bytes, more = std::min(std::max(enough, 2 * reserved_), memory_.size());
+    try {
+      segment_.reserve(reserved_, std::max(more, std::min(least_reserved, memory_.size())) - reserved_);
+      reserved_ = std::max(more, std::min(least_reserved, memory_.size()));
+    } catch (const std::system_error&) {
+      segment_.reserve(reserved_, enough - reserved_);
+      reserved_ = enough;
+    }
+  }
+  used_.emplace(offset, bytes);
+  free_.erase(found);
+  if (size > bytes) free_.emplace(offset + bytes, size - bytes);
+  return memory_.data() + offset;
+}
+
+void Arena::release(const std::byte* piece) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = used_.find(static_cast<std::size_t>(piece - memory_.data()));
+  if (found == used_.end()) return;
+  auto node = used_.extract(found);
+  const auto at = free_.insert(std::move(node)).position;  // moves the node, so it allocates nothing
+  const auto join = [&](auto first, auto second) {
+    if (first->first + first->second != second->first) return false;
+    first->second += second->second;
+    free_.erase(second);
+    return true;
+  };
+  if (const auto next = std::next(at); next != free_.end()) join(at, next);
+  if (at != free_.begin()) join(std::prev(at), at);
+}
+
+// -- packets
+
 SharedTransport::SharedTransport(std::unique_ptr<Segment> segment) : segment_(std::move(segment)), arena_(*segment_) {
   for (int other = 0; other < ranks(); ++other) {
-    outs_.push_back(other == rank() ? nullptr : std::make_unique<Out>(segment_->ring(rank(), other)));
-    ins_.push_back(other == rank() ? nullptr : std::make_unique<In>(segment_->ring(other, rank())));
-    if (other != rank()) most_bytes_ = outs_.back()->ring.most_bytes() - sizeof(Announce);
+    outgoing_.push_back(other == rank() ? nullptr : std::make_unique<Outgoing>(segment_->ring(rank(), other)));
+    incoming_.push_back(other == rank() ? nullptr : std::make_unique<Incoming>(segment_->ring(other, rank())));
+    if (other != rank()) most_bytes_ = outgoing_.back()->ring.most_bytes() - sizeof(Announce);
   }
 }
 
@@ -28,65 +84,65 @@ void SharedTransport::leave() noexcept {
 }
 
 void SharedTransport::push(int to, std::uint64_t type, std::span<const std::byte> a, std::span<const std::byte> b) {
-  Out& out = *outs_[static_cast<std::size_t>(to)];
-  bool is_kept = false;
+  Outgoing& out = *outgoing_[static_cast<std::size_t>(to)];
+  bool is_backlogged = false;
   {
     const std::lock_guard lock(out.mutex);
-    if (!out.kept.empty() || !out.ring.push(type, a, b)) [[unlikely]] {
-      Record& record = out.kept.emplace_back(type, std::vector<std::byte>(a.begin(), a.end()));
+    if (!out.backlog.empty() || !out.ring.push(type, a, b)) [[unlikely]] {
+      Record& record = out.backlog.emplace_back(type, std::vector<std::byte>(a.begin(), a.end()));
       record.bytes.insert(record.bytes.end(), b.begin(), b.end());
       count_queued(to, record.memory());
-      kept_.fetch_add(1, std::memory_order_relaxed);
-      is_kept = true;
+      backlog_.fetch_add(1, std::memory_order_relaxed);
+      is_backlogged = true;
     }
   }
   segment_->ring_doorbell(to);
-  if (is_kept) segment_->ring_doorbell(rank());  // somebody here must poll
+  if (is_backlogged) segment_->ring_doorbell(rank());  // a thread of this rank must poll to send the backlog
 }
 
 bool SharedTransport::anything() const noexcept {
-  if (kept_.load(std::memory_order_relaxed) != 0) return true;
-  return std::ranges::any_of(ins_, [](const auto& in) { return in != nullptr && !in->ring.empty(); });
+  if (backlog_.load(std::memory_order_relaxed) != 0) return true;
+  return std::ranges::any_of(incoming_, [](const auto& in) { return in != nullptr && !in->ring.empty(); });
 }
 
 bool SharedTransport::poll(Receiver& receiver) {
   bool any = false;
   for (int from = 0; from < ranks(); ++from) {
-    In* const in = ins_[static_cast<std::size_t>(from)].get();
+    Incoming* const in = incoming_[static_cast<std::size_t>(from)].get();
     if (in == nullptr) continue;
     const bool came = in->ring.take([&](std::uint64_t type, std::span<const std::byte> bytes) {
       if (type == packet_type) [[likely]]
         return receiver.packet(from, bytes);
       if (abandoned_.load(std::memory_order_relaxed)) return;
-      if (type == announce_type) return take_large(from, bytes, receiver);
-      if (type == piece_type) return take_piece(from, bytes, receiver);
+      if (type == announce_type) return receive_large(from, bytes, receiver);
+      if (type == piece_type) return receive_piece(from, bytes, receiver);
       std::uint64_t id = 0;
       std::memcpy(&id, bytes.data(), sizeof id);
-      if (type == taken_type) return end_large(id, receiver);
-      const std::lock_guard lock(leaving_mutex_);  // pieces_type
-      leaving_.at(id).in_pieces = true;
-      kept_.fetch_add(1, std::memory_order_relaxed);
+      if (type == ack_type) return complete_large(id, receiver);
+      const std::lock_guard lock(pending_mutex_);  // request_pieces_type
+      pending_sends_.at(id).in_pieces = true;
+      backlog_.fetch_add(1, std::memory_order_relaxed);
     });
     any = any || came;
   }
-  if (kept_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+  if (backlog_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     for (int to = 0; to < ranks(); ++to)
-      if (to != rank()) send_kept(to);
+      if (to != rank()) send_backlog(to);
     send_pieces();
   }
   return any;
 }
 
-void SharedTransport::send_kept(int to) {
-  Out& out = *outs_[static_cast<std::size_t>(to)];
+void SharedTransport::send_backlog(int to) {
+  Outgoing& out = *outgoing_[static_cast<std::size_t>(to)];
   bool any = false;
   {
     const std::lock_guard lock(out.mutex);
     const bool is_gone = has_left(to);
-    for (; !out.kept.empty(); out.kept.pop_front()) {
-      if (!is_gone && !out.ring.push(out.kept.front().type, out.kept.front().bytes)) break;
-      count_sent(to, out.kept.front().memory());
-      kept_.fetch_sub(1, std::memory_order_relaxed);
+    for (; !out.backlog.empty(); out.backlog.pop_front()) {
+      if (!is_gone && !out.ring.push(out.backlog.front().type, out.backlog.front().bytes)) break;
+      count_sent(to, out.backlog.front().memory());
+      backlog_.fetch_sub(1, std::memory_order_relaxed);
       any = true;
     }
   }
@@ -97,12 +153,12 @@ bool SharedTransport::flush(Receiver& receiver) {
   poll(receiver);
   for (int to = 0; to < ranks(); ++to) {
     if (to == rank() || has_left(to)) continue;
-    Out& out = *outs_[static_cast<std::size_t>(to)];
+    Outgoing& out = *outgoing_[static_cast<std::size_t>(to)];
     const std::lock_guard lock(out.mutex);
-    if (!out.kept.empty()) return false;
+    if (!out.backlog.empty()) return false;
   }
-  const std::lock_guard lock(leaving_mutex_);
-  return std::ranges::none_of(leaving_, [&](const auto& each) { return !has_left(each.second.to); });
+  const std::lock_guard lock(pending_mutex_);
+  return std::ranges::none_of(pending_sends_, [&](const auto& each) { return !has_left(each.second.to); });
 }
 
 // -- large packets
@@ -110,26 +166,26 @@ bool SharedTransport::flush(Receiver& receiver) {
 void SharedTransport::send_large(int to, std::span<const std::byte> head, std::span<const std::byte> body,
                                  void* token) {
   Announce announce{0, body.size(), reinterpret_cast<std::uintptr_t>(body.data()), arena_.find(body)};
-  // The receiver may take it before this call returns. Under the lock, the thread that then ends it waits until `head`
-  // is not needed any more.
-  const std::lock_guard lock(leaving_mutex_);
+  // The receiver may acknowledge before this call returns. complete_large waits for this lock, so `head`, which the token
+  // owns, lives until `push` has copied it.
+  const std::lock_guard lock(pending_mutex_);
   announce.id = next_id_++;
-  leaving_.emplace(announce.id, Leaving{to, body, token});
+  pending_sends_.emplace(announce.id, PendingSend{to, body, token});
   push(to, announce_type, std::as_bytes(std::span(&announce, 1)), head);
 }
 
-void SharedTransport::take_large(int from, std::span<const std::byte> bytes, Receiver& receiver) {
-  In& in = *ins_[static_cast<std::size_t>(from)];
+void SharedTransport::receive_large(int from, std::span<const std::byte> bytes, Receiver& receiver) {
+  Incoming& in = *incoming_[static_cast<std::size_t>(from)];
   Announce what{};
   std::memcpy(&what, bytes.data(), sizeof what);
-  const std::byte* const there = what.offset == not_there ? nullptr : segment_->arena(from).data() + what.offset;
+  const std::byte* const there = what.offset == outside_arena ? nullptr : segment_->arena(from).data() + what.offset;
   const auto head = bytes.subspan(sizeof what);
   if (there != nullptr && receiver.take_in_place(from, head, {there, static_cast<std::size_t>(what.bytes)}))
-    return answer(from, taken_type, what.id);  // a message of the sender's own, which stays
+    return reply(from, ack_type, what.id);  // read in place: the packet lies in the arena until the acknowledgement
   const Receiver::Place place = receiver.place(from, head, what.bytes);
   bool is_there = true;
   {
-    const std::lock_guard lock(touching_);
+    const std::lock_guard lock(body_mutex_);
     if (abandoned_.load(std::memory_order_relaxed)) return;
     if (what.bytes > 0 && there != nullptr)
       std::memcpy(place.to, there, what.bytes);
@@ -137,83 +193,83 @@ void SharedTransport::take_large(int from, std::span<const std::byte> bytes, Rec
       is_there = read_memory(from, place.to, what);
   }
   if (!is_there) {
-    in.coming.emplace(what.id, Coming{place, what.bytes});
-    return answer(from, pieces_type, what.id);
+    in.pending.emplace(what.id, PendingReceive{place, what.bytes});
+    return reply(from, request_pieces_type, what.id);
   }
-  if (segment_->block(from).abandoned.load() != 0) return;  // what was read may have been something else
+  if (segment_->block(from).abandoned.load() != 0) return;  // the sender may have freed the body before it was read
   receiver.arrived(from, place.token);
-  answer(from, taken_type, what.id);
+  reply(from, ack_type, what.id);
 }
 
-/// Reads the body out of the memory of its sender. \returns false if the kernel does not let it
+/// Reads the body from the memory of its sender. \returns false if the kernel refuses
 bool SharedTransport::read_memory(int from, std::byte* to, const Announce& what) noexcept {
-  In& in = *ins_[static_cast<std::size_t>(from)];
+  Incoming& in = *incoming_[static_cast<std::size_t>(from)];
   const RankBlock& block = segment_->block(from);
   const pid_t process = block.process.load(std::memory_order_relaxed);
-  if (block.process_namespace != segment_->block(rank()).process_namespace) in.may_read = false;
+  if (block.process_namespace != segment_->block(rank()).process_namespace) in.can_read = false;
   constexpr std::size_t most = std::size_t{1} << 30;  // one call reads no more than 2 GiB
-  for (std::size_t done = 0; in.may_read && done < what.bytes;) {
+  for (std::size_t done = 0; in.can_read && done < what.bytes;) {
     const iovec own{to + done, std::min(most, what.bytes - done)};
     const iovec other{reinterpret_cast<void*>(static_cast<std::uintptr_t>(what.address + done)), own.iov_len};
     const ssize_t got = process_vm_readv(process, &own, 1, &other, 1, 0);
-    in.may_read = got > 0;
+    in.can_read = got > 0;
     if (got > 0) done += static_cast<std::size_t>(got);
   }
-  return in.may_read;
+  return in.can_read;
 }
 
 void SharedTransport::send_pieces() {
-  const std::lock_guard lock(leaving_mutex_);
-  const std::lock_guard touching(touching_);
-  for (auto& [id, leaving] : leaving_) {
-    if (!leaving.in_pieces) continue;
-    if (abandoned_.load(std::memory_order_relaxed) || has_left(leaving.to)) {
-      leaving.in_pieces = false;
-      kept_.fetch_sub(1, std::memory_order_relaxed);
+  const std::lock_guard lock(pending_mutex_);
+  const std::lock_guard body_lock(body_mutex_);
+  for (auto& [id, pending] : pending_sends_) {
+    if (!pending.in_pieces) continue;
+    if (abandoned_.load(std::memory_order_relaxed) || has_left(pending.to)) {
+      pending.in_pieces = false;
+      backlog_.fetch_sub(1, std::memory_order_relaxed);
       continue;
     }
-    Out& out = *outs_[static_cast<std::size_t>(leaving.to)];
+    Outgoing& out = *outgoing_[static_cast<std::size_t>(pending.to)];
     const std::lock_guard out_lock(out.mutex);
-    while (out.kept.empty() && leaving.sent < leaving.body.size()) {
-      const Piece piece{id, leaving.sent};
+    while (out.backlog.empty() && pending.sent < pending.body.size()) {
+      const Piece piece{id, pending.sent};
       const auto bytes =
-          leaving.body.subspan(leaving.sent, std::min(leaving.body.size() - leaving.sent, most_bytes_ / 2));
+          pending.body.subspan(pending.sent, std::min(pending.body.size() - pending.sent, most_bytes_ / 2));
       if (!out.ring.push(piece_type, std::as_bytes(std::span(&piece, 1)), bytes)) break;
-      leaving.sent += bytes.size();
+      pending.sent += bytes.size();
     }
-    if (leaving.sent == leaving.body.size()) {  // it ends when the receiver says so
-      leaving.in_pieces = false;
-      kept_.fetch_sub(1, std::memory_order_relaxed);
+    if (pending.sent == pending.body.size()) {  // it stays in pending_sends_ until the acknowledgement
+      pending.in_pieces = false;
+      backlog_.fetch_sub(1, std::memory_order_relaxed);
     }
-    segment_->ring_doorbell(leaving.to);
+    segment_->ring_doorbell(pending.to);
   }
 }
 
-void SharedTransport::take_piece(int from, std::span<const std::byte> bytes, Receiver& receiver) {
-  In& in = *ins_[static_cast<std::size_t>(from)];
+void SharedTransport::receive_piece(int from, std::span<const std::byte> bytes, Receiver& receiver) {
+  Incoming& in = *incoming_[static_cast<std::size_t>(from)];
   Piece piece{};
   std::memcpy(&piece, bytes.data(), sizeof piece);
   const auto body = bytes.subspan(sizeof piece);
-  const auto found = in.coming.find(piece.id);
+  const auto found = in.pending.find(piece.id);
   {
-    const std::lock_guard lock(touching_);
+    const std::lock_guard lock(body_mutex_);
     if (abandoned_.load(std::memory_order_relaxed)) return;
     std::memcpy(found->second.place.to + piece.offset, body.data(), body.size());
   }
   if ((found->second.missing -= body.size()) != 0) return;
   void* const token = found->second.place.token;
-  in.coming.erase(found);
+  in.pending.erase(found);
   receiver.arrived(from, token);
-  answer(from, taken_type, piece.id);
+  reply(from, ack_type, piece.id);
 }
 
-void SharedTransport::end_large(std::uint64_t id, Receiver& receiver) {
+void SharedTransport::complete_large(std::uint64_t id, Receiver& receiver) {
   void* token = nullptr;
   {
-    const std::lock_guard lock(leaving_mutex_);
-    const auto found = leaving_.find(id);
+    const std::lock_guard lock(pending_mutex_);
+    const auto found = pending_sends_.find(id);
     token = found->second.token;
-    leaving_.erase(found);
+    pending_sends_.erase(found);
   }
   receiver.reusable(token);
 }

@@ -1,10 +1,11 @@
 #pragma once
 
-/// Packets through the memory that the ranks of a host share: a ring from each rank to each other.
+/// Packets through shared memory of one host: a RecordRing from each rank to each other.
 ///
-/// A large packet is announced by a small one. Its receiver takes the body itself: where it lies, if that is the
-/// sender's arena; else out of the sender's memory (process_vm_readv), if the kernel lets it; else it asks the sender
-/// to send it in pieces through the ring.
+/// A large packet is announced by a record. Its receiver gets the body itself: by a copy from the sender's arena, if it
+/// lies there; else from the sender's memory (process_vm_readv), if the kernel allows that; else it requests the body in
+/// pieces, which the sender sends through the ring. In the end the receiver acknowledges, and the sender may write the
+/// body again.
 
 #include <atomic>
 #include <cstddef>
@@ -17,7 +18,6 @@
 #include <string>
 #include <vector>
 
-#include "arena.hpp"
 #include "record_ring.hpp"
 #include "segment.hpp"
 #include "spin_lock.hpp"
@@ -25,6 +25,35 @@
 #include "watch.hpp"
 
 namespace taskgrain::rt::detail {
+
+/// The allocator of this rank's arena, which the other ranks of the host can read and write.
+class Arena final : public SharedMemory {
+ public:
+  explicit Arena(Segment& segment) : segment_(segment), memory_(segment.arena(segment.rank())) {
+    free_.emplace(0, memory_.size());
+  }
+
+  /// First fit, in multiples of `apart`. \throws std::system_error  the arena or the host's memory is used up
+  std::byte* allocate(std::size_t bytes) override;
+  void release(const std::byte* piece) noexcept override;
+  std::size_t offset(const std::byte* piece) const noexcept override {
+    return static_cast<std::size_t>(piece - memory_.data());
+  }
+  std::byte* at(int rank, std::size_t offset) const noexcept override { return segment_.arena(rank).data() + offset; }
+  /// The offset of bytes in the arena; SIZE_MAX if they do not lie in it.
+  std::size_t find(std::span<const std::byte> bytes) const noexcept {
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory_.data()),
+               at = reinterpret_cast<std::uintptr_t>(bytes.data());
+    return at >= begin && at + bytes.size() <= begin + memory_.size() ? at - begin : SIZE_MAX;
+  }
+
+ private:
+  Segment& segment_;
+  const std::span<std::byte> memory_;
+  std::mutex mutex_;                                // protects the members below
+  std::map<std::size_t, std::size_t> free_, used_;  // sizes by offset
+  std::size_t reserved_ = 0;                        // bytes from the beginning that have pages
+};
 
 class SharedTransport final : public Transport {
  public:
@@ -47,75 +76,78 @@ class SharedTransport final : public Transport {
   void abandon() noexcept override {
     abandoned_.store(true);
     segment_->block(rank()).abandoned.store(1);
-    const std::lock_guard ended(touching_);
+    const std::lock_guard ended(body_mutex_);
   }
-  bool all_sent() noexcept override { return kept_.load(std::memory_order_relaxed) == 0; }
+  bool all_sent() noexcept override { return backlog_.load(std::memory_order_relaxed) == 0; }
   bool flush(Receiver& receiver) override;
   void watch(Receiver& receiver) override;
   void leave() noexcept override;
   SharedMemory* shared_memory() noexcept override { return &arena_; }
 
  private:
-  /// It takes nothing any more.
+  /// Whether the rank has left: it receives nothing any more.
   bool has_left(int rank) const noexcept { return segment_->block(rank).state.load() == RankBlock::left; }
 
-  /// Of a record.
-  static constexpr std::uint64_t packet_type = 0, announce_type = 1, taken_type = 2, pieces_type = 3, piece_type = 4;
+  /// Types of records.
+  static constexpr std::uint64_t packet_type = 0, announce_type = 1, ack_type = 2, request_pieces_type = 3,
+                                 piece_type = 4;
 
-  /// The head of what announces a large packet; the packet's own head follows.
+  /// The content of announce_type; the head of the large packet follows.
   struct Announce {
-    std::uint64_t id;       ///< among the large packets of its sender
+    std::uint64_t id;       ///< number among the large packets of the sender
     std::uint64_t bytes;    ///< of the body
-    std::uint64_t address;  ///< of the body, in the sender
-    std::uint64_t offset;   ///< in the sender's arena; not_there if it is elsewhere
+    std::uint64_t address;  ///< of the body, in the address space of the sender
+    std::uint64_t offset;   ///< in the sender's arena, or outside_arena
   };
-  static constexpr std::uint64_t not_there = UINT64_MAX;
+  static constexpr std::uint64_t outside_arena = UINT64_MAX;
+  /// The content of piece_type; bytes of the body follow.
   struct Piece {
     std::uint64_t id, offset;
   };
 
-  /// A large packet of this rank that its receiver has not taken.
-  struct Leaving {
+  /// A large packet of this rank that its receiver has not acknowledged.
+  struct PendingSend {
     int to;
     std::span<const std::byte> body;
     void* token;
-    std::size_t sent = 0;  // in pieces
-    bool in_pieces = false;
+    std::size_t sent = 0;    // bytes, if it goes in pieces
+    bool in_pieces = false;  // and some are still to be sent: it counts in backlog_
   };
-  /// One that comes in pieces.
-  struct Coming {
+  /// A large packet that this rank receives in pieces.
+  struct PendingReceive {
     Receiver::Place place;
-    std::size_t missing;
+    std::size_t missing;  // bytes
   };
   struct Record {
     std::uint64_t type;
     std::vector<std::byte> bytes;
     std::size_t memory() const noexcept { return sizeof *this + bytes.size(); }
   };
-  /// The way to one other rank.
-  struct alignas(apart) Out {
-    explicit Out(std::span<std::byte> memory) : ring(memory) {}
-    SpinLock mutex;  // protects the members below; for a copy into the ring
+  /// The channel to one other rank.
+  struct alignas(apart) Outgoing {
+    explicit Outgoing(std::span<std::byte> memory) : ring(memory) {}
+    SpinLock mutex;  // protects the members below; held for one copy into the ring
     RecordRing ring;
-    std::deque<Record> kept;  // found no room
+    std::deque<Record> backlog;  // records for which the ring had no room
   };
-  struct alignas(apart) In {
-    explicit In(std::span<std::byte> memory) : ring(memory) {}
+  /// The channel from one other rank, by the polling thread.
+  struct alignas(apart) Incoming {
+    explicit Incoming(std::span<std::byte> memory) : ring(memory) {}
     RecordRing ring;
-    std::map<std::uint64_t, Coming> coming;  // by id
-    bool may_read = true;                    // the memory of the sender, as far as is known
+    std::map<std::uint64_t, PendingReceive> pending;  // by id
+    bool can_read = true;                             // process_vm_readv has not failed yet
   };
 
   void push(int to, std::uint64_t type, std::span<const std::byte> a, std::span<const std::byte> b = {});
-  /// Sends what was kept for a rank, as far as it takes that.
-  void send_kept(int to);
+  /// Moves records from the backlog to the ring, until that is full.
+  void send_backlog(int to);
   void send_pieces();
-  void take_large(int from, std::span<const std::byte> announce, Receiver& receiver);
-  void take_piece(int from, std::span<const std::byte> piece, Receiver& receiver);
+  void receive_large(int from, std::span<const std::byte> announce, Receiver& receiver);
+  void receive_piece(int from, std::span<const std::byte> piece, Receiver& receiver);
   bool read_memory(int from, std::byte* to, const Announce& what) noexcept;
-  void end_large(std::uint64_t id, Receiver& receiver);
+  void complete_large(std::uint64_t id, Receiver& receiver);
   template <typename What>
-  void answer(int to, std::uint64_t type, const What& what) {
+  void reply(int to, std::uint64_t type, const What& what) {
     push(to, type, std::as_bytes(std::span(&what, 1)));
   }
 
@@ -123,14 +155,14 @@ class SharedTransport final : public Transport {
   std::unique_ptr<Watch> watch_;
   Arena arena_;
   std::size_t most_bytes_ = 0;
-  std::vector<std::unique_ptr<Out>> outs_;  // by rank; null for this one
-  std::vector<std::unique_ptr<In>> ins_;
-  std::mutex touching_;                       // held while bodies are read or written
-  std::atomic<bool> abandoned_{false};        // the run has failed
-  std::mutex leaving_mutex_;                  // protects the two below
-  std::map<std::uint64_t, Leaving> leaving_;  // by id
+  std::vector<std::unique_ptr<Outgoing>> outgoing_;  // by rank; null for this one
+  std::vector<std::unique_ptr<Incoming>> incoming_;
+  std::mutex body_mutex_;               // held while bodies are read or written, so that `abandon` waits for that
+  std::atomic<bool> abandoned_{false};  // the run has failed; set once, by any thread
+  std::mutex pending_mutex_;            // protects the two below
+  std::map<std::uint64_t, PendingSend> pending_sends_;  // by id
   std::uint64_t next_id_ = 0;
-  std::atomic<std::uint64_t> kept_{0};  // records and large packets in pieces that wait for a poll
+  std::atomic<std::uint64_t> backlog_{0};  // Σ backlog sizes + large packets in pieces: whether a poll has to send
 };
 
 }  // namespace taskgrain::rt::detail

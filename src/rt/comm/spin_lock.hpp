@@ -7,8 +7,8 @@
 
 namespace taskgrain::rt::detail {
 
-/// A lock that is seldom held by another: for a copy into a ring, or a call of MPI. A thread that waits long gives
-/// its core away: the holder may need it.
+/// A lock for short critical sections with little contention: a copy into a ring, or a call of MPI. After 128 pauses a
+/// waiting thread yields its core, because the holder may have been preempted.
 class SpinLock {
  public:
   void lock() noexcept {

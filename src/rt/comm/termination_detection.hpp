@@ -1,15 +1,15 @@
 #pragma once
 
-/// How ranks find out that nothing is left to do on any of them: two waves of counts over a tree, after Mattern's four
-/// counters (Distributed Computing 2, 1987).
+/// Distributed termination detection by Mattern's four counters (Distributed Computing 2, 1987): two waves over a tree
+/// of ranks sum up how many messages were queued and processed.
 ///
 /// Let q_r(t) and p_r(t) be the messages of the user that rank r has queued and processed until t, through all epochs.
 /// A message is queued before anybody can receive it, and processed after all that follows from it has begun, so
 ///
-///     q_r and p_r only grow,   and   Σ q_r(t) − Σ p_r(t) = messages on their way at t  ≥ 0   at each moment t.
+///     q_r and p_r only grow,   and   Σ q_r(t) − Σ p_r(t) = messages in flight at t  ≥ 0   at each moment t.
 ///
-/// In wave k of an epoch, each rank r counts once, at a moment c_r(k) at which it has been asked and is idle. The root
-/// asks for wave k, at a(k), when it has the counts of wave k−1; a rank counts after it has been asked:
+/// In wave k of an epoch, each rank r counts once, at a moment c_r(k) at which it has received the request and is idle.
+/// The root requests wave k, at a(k), when it has the counts of wave k−1; a rank counts after the request:
 ///
 ///     c_r(k−1)  <  a(k)  <  c_s(k)      for all r and s.
 ///
@@ -17,23 +17,21 @@
 ///
 /// Then nothing is left.
 /// 1. Sums of what only grows are equal only if each term is: no rank has queued or processed anything between its two
-///    counts. So Σ q_r(a(k)) = Q(k) = P(k) = Σ p_r(a(k)): at a(k) nothing was on its way. One wave does not tell
-/// that,
-///    because its counts are of different moments: what one rank has processed too late to count may make up for what
-///    another has queued too late.
+///    counts. So Σ q_r(a(k)) = Q(k) = P(k) = Σ p_r(a(k)): at a(k) no message was in flight. One wave does not prove
+///    that, because its counts are of different moments: a message that one rank processed before its count, and another
+///    queued after its own, hides one that was queued in time and is still in flight.
 /// 2. Of the messages that were not processed when their receiver counted in wave k, take the one that was queued
-///    first. It was not on its way at a(k), so it was queued after that, and by 1. after its sender had counted. The
+///    first. It was not in flight at a(k), so it was queued after that, and by 1. after its sender had counted. The
 ///    sender was idle then. It queues again only because of a message that it had not processed, and that was queued
-///    before: a contradiction. So there is no such message, and nobody works any more. If a rank counted while it
-///    works, its work would go on unseen.
-/// 3. Who was stuck in wave k still is: nothing has happened since.
+///    before: a contradiction. So there is no such message, and no rank works any more. (This needs that a rank counts
+///    only while it is idle: a rank that works could queue without having received anything.)
+/// 3. A rank that was stuck in wave k still is: no message has reached it since.
 ///
-/// The epoch keeps a rank that still waits for the end of e from counting for e+1, whose work it has not begun. It
-/// counts for e+1 after it has begun e+1, which is after its done(e): so the root is at most one epoch ahead of any
-/// rank, and what can come early is `request{e+1, 1}`.
+/// A rank counts for epoch e+1 only after it has begun e+1, which is after its done(e). So the root is at most one epoch
+/// ahead of any rank, and the only message that can come early is `request{e+1, 1}`: it is stored until `begin`.
 ///
-/// What else comes is expected: a rank is asked for a wave when it has counted for all before, once, and a parent hears
-/// counts of the wave alone for which it has asked. What a transport repeats is ignored.
+/// All other messages come in the state that expects them: a rank gets the request for a wave after it has counted for
+/// all earlier waves, and a parent gets counts only for the wave that it has requested. Duplicates are ignored.
 ///
 /// 64 bits: a rank that counted with fewer would subtract 2^32 from its own term of Q, and others at other times from
 /// theirs of P; the sums would differ for ever. 2^64 messages take centuries.
@@ -45,12 +43,12 @@
 
 namespace taskgrain::rt::detail {
 
-/// What ranks tell one another to find the end of a run.
+/// A control message of termination detection.
 struct TerminationMessage {
   enum Type : std::uint32_t {
-    request,  ///< down the tree: count for this wave, when you are idle
+    request,  ///< down the tree: count for this wave when idle
     counts,   ///< up the tree: the sums of a subtree, whose ranks were idle when they counted
-    done,     ///< down the tree: nothing is left on any rank
+    done,     ///< down the tree: the epoch has ended on all ranks
   };
   Type type;
   std::uint32_t stuck;  ///< counts: ranks of the subtree on which tasks wait; done: of all
@@ -58,8 +56,8 @@ struct TerminationMessage {
   std::uint64_t queued, processed;
 };
 
-/// Whether nothing is left to do on any rank. Each rank has one; it knows no transport and no thread, so one call at a
-/// time. Messages may come in any order, and more than once. `send` calls nothing here.
+/// The state machine of one rank. It knows no transport and is not thread-safe. Messages may come in any order, and more
+/// than once. `send` must not call it.
 class TerminationDetection {
  public:
   /// The tree: rank r's children are 4r+1 to 4r+4, as far as there are ranks.
@@ -98,13 +96,12 @@ class TerminationDetection {
     }
   }
 
-  /// This rank is idle: at one moment nothing was left to do on it, and these were its counts so far. That moment comes
-  /// after the last `receive`. Who has looked before may compare how much `receive` has got since; or read the counts
-  /// again, while nobody calls it: if they are the same, the rank was idle all the time.
+  /// At one moment this rank was idle, and had these counts. The moment must be after the last `receive`: a caller that
+  /// read the counts earlier checks that `receive` was not called since.
   ///
-  /// To be called after `begin` and after each `receive`, whenever the rank is idle.
-  /// \param queued, processed  user messages; and what threads outside have done, in both
-  /// \param stuck  whether tasks wait
+  /// Call it after `begin` and after each `receive`, whenever the rank is idle.
+  /// \param queued, processed  messages of the user
+  /// \param stuck  whether tasks wait on this rank
   template <typename Send>
   void idle(std::uint64_t queued, std::uint64_t processed, bool stuck, const Send& send) {
     if (rank_ == 0 && requested_.epoch != epoch_) request({epoch_, 1}, send);
@@ -119,7 +116,7 @@ class TerminationDetection {
                                         sums_.processed});
       return;
     }
-    // A rank without others counts everything at one moment.
+    // With one rank, both sums are of one moment: one wave suffices.
     const bool stayed = ranks_ == 1 || (requested_.number > 1 && sums_ == before_);
     if (stayed && sums_.queued == sums_.processed) {
       end(stuck_, send);
@@ -131,7 +128,7 @@ class TerminationDetection {
 
   /// Whether the epoch has ended.
   bool done() const noexcept { return done_; }
-  /// Ranks on which tasks wait. \pre done
+  /// The number of ranks on which tasks wait. \pre done
   std::uint32_t stuck() const noexcept { return stuck_in_all_; }
 
  private:
@@ -152,7 +149,7 @@ class TerminationDetection {
     for (int child = 0; child < children_; ++child) send(first_child() + child, message);
   }
 
-  /// The subtree is to count. Also before this rank has begun the epoch: its children may have.
+  /// Passes the request on, and starts to sum up. Also before this rank has begun the epoch: its children may have.
   template <typename Send>
   void request(Wave wave, const Send& send) {
     requested_ = wave;
@@ -171,16 +168,17 @@ class TerminationDetection {
   }
 
   const int rank_, ranks_, children_;
-  std::uint64_t epoch_ = 0;  ///< begun
-  bool done_ = true;         ///< with it
+  std::uint64_t epoch_ = 0;  ///< the last that was begun
+  bool done_ = true;         ///< it has ended
   std::uint32_t stuck_in_all_ = 0;
 
-  Wave requested_{0, 0};                ///< the last one; requested_.epoch ≤ epoch_ + 1
-  bool has_counted_ = true;             ///< in it; also if there is none. Of the subtree, until then:
-  std::uint32_t counted_children_ = 0;  ///< children, a bit each, whose counts have come
+  Wave requested_{0, 0};     ///< the last wave that was requested; requested_.epoch ≤ epoch_ + 1
+  bool has_counted_ = true;  ///< in that wave
+  // Of that wave, while it sums up the subtree:
+  std::uint32_t counted_children_ = 0;  ///< bit k: child k has sent its counts
   std::uint32_t stuck_ = 0;
   Sums sums_{0, 0};
-  Sums before_{0, 0};  ///< at the root: of the wave before
+  Sums before_{0, 0};  ///< root: the sums of the wave before
 };
 
 }  // namespace taskgrain::rt::detail

@@ -4,42 +4,65 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <fstream>
 #include <optional>
+#include <sstream>
+#include <string>
 #include <system_error>
 #include <utility>
 
-#include "comm/process.hpp"
-
 namespace taskgrain::rt::detail {
+
+std::optional<ProcessState> process_state(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  if (!std::getline(file, line, '\0') && line.empty()) return std::nullopt;
+  // "PID (NAME) STATE …", and the time is the 22nd field. A name may have blanks and brackets.
+  const auto bracket = line.rfind(')');
+  if (bracket == std::string::npos) return std::nullopt;
+  std::istringstream fields(line.substr(bracket + 1));
+  ProcessState found{};
+  fields >> found.state;
+  std::string other;
+  for (int field = 4; field < 22; ++field) fields >> other;
+  if (!(fields >> found.start_time)) return std::nullopt;
+  return found;
+}
+
+std::uint64_t process_namespace() noexcept {
+  struct stat found{};
+  return stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0;
+}
 
 namespace {
 
 using std::chrono::milliseconds;
 
-/// The launcher learns at the same time how a process has ended.
-constexpr milliseconds time_for_reason(200), between_glances(10);
-/// In looks, not in time, because this process may have been stopped as well. If the other process has looked in
-/// between, it ran, although each look of this one found it stopped: a debugger may stop and continue both again and
-/// again.
-constexpr int most_looks_stopped = 7;
+/// After an end, wait so long for the launcher, which learns from waitpid how the process has ended; check so often.
+constexpr milliseconds time_for_reason(200), ended_interval(10);
+/// A rank that is stopped at so many checks in a row is lost. Checks are counted, not time, because this process may
+/// have been stopped, too. A heartbeat of the other rank between two checks starts the count again: a debugger may stop
+/// and continue both processes, so that each check finds it stopped although it has run.
+constexpr int most_stopped_beats = 7;
 
 int open_handle(pid_t process) noexcept { return static_cast<int>(syscall(SYS_pidfd_open, process, 0)); }
 
 }  // namespace
 
-Watch::Watch(const Segment& segment, Lost lost, By by, milliseconds between_looks)
-    : segment_(segment), lost_(std::move(lost)), by_(by), between_looks_(between_looks),
-      namespace_(process_namespace()), stop_(eventfd(0, EFD_CLOEXEC)) {
+Watch::Watch(const Segment& segment, Lost lost, By by, milliseconds interval)
+    : segment_(segment), lost_(std::move(lost)), by_(by), interval_(interval), namespace_(process_namespace()),
+      stop_(eventfd(0, EFD_CLOEXEC)) {
   if (!stop_) throw std::system_error(errno, std::system_category(), "cannot make an eventfd");
   for (int rank = 0; rank < segment.ranks(); ++rank)
-    if (rank != segment.rank()) others_.push_back({.rank = rank});
-  // The program's handlers of signals run in threads of its own.
+    if (rank != segment.rank()) peers_.push_back({.rank = rank});
+  // Block all signals in the new thread, so that the program's handlers run in its own threads.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -59,78 +82,79 @@ Watch::~Watch() {
 
 void Watch::watch() {
   do {
-    look_ = Clock::now() >= next_look_;
-    if (look_) {
-      next_look_ = Clock::now() + between_looks_;
-      segment_.block(segment_.rank()).looks.fetch_add(1, std::memory_order_relaxed);
+    heartbeat_due_ = Clock::now() >= next_heartbeat_;
+    if (heartbeat_due_) {
+      next_heartbeat_ = Clock::now() + interval_;
+      segment_.block(segment_.rank()).heartbeats.fetch_add(1, std::memory_order_relaxed);
     }
-    for (Other& other : others_)
-      if (!other.lost) look_at(other);
+    for (Peer& peer : peers_)
+      if (!peer.lost) check(peer);
   } while (sleep());
 }
 
 bool Watch::sleep() {
   std::vector<pollfd> files{{.fd = stop_.get(), .events = POLLIN, .revents = 0}};
-  std::vector<Other*> ends;
-  Clock::time_point until = next_look_;
-  for (Other& other : others_) {
-    if (other.lost) continue;
-    if (other.ended) {
-      until = std::min(until, Clock::now() + between_glances);
-    } else if (other.handle) {
-      files.push_back({.fd = other.handle.get(), .events = POLLIN, .revents = 0});
-      ends.push_back(&other);
+  std::vector<Peer*> ends;
+  Clock::time_point until = next_heartbeat_;
+  for (Peer& peer : peers_) {
+    if (peer.lost) continue;
+    if (peer.ended) {
+      until = std::min(until, Clock::now() + ended_interval);
+    } else if (peer.handle) {
+      files.push_back({.fd = peer.handle.get(), .events = POLLIN, .revents = 0});
+      ends.push_back(&peer);
     }
   }
   const auto left = std::chrono::ceil<milliseconds>(until - Clock::now());
   if (poll(files.data(), files.size(), std::max(0, static_cast<int>(left.count()))) <= 0) return true;
   for (std::size_t k = 0; k < ends.size(); ++k)
-    if (files[k + 1].revents != 0) note_end(*ends[k]);
+    if (files[k + 1].revents != 0) mark_ended(*ends[k]);
   return files[0].revents == 0;
 }
 
-void Watch::look_at(Other& other) {
-  switch (segment_.block(other.rank).state.load()) {
+void Watch::check(Peer& peer) {
+  switch (segment_.block(peer.rank).state.load()) {
     case RankBlock::absent:
       return;
-    case RankBlock::left:  // its end is no news; but the launcher may still say that it was a bad one
-      other.handle.reset();
-      other.ended = false;
-      // A rank that it has given up may be this one, which was stopped and has not heard of it.
-      if (segment_.block(other.rank).blames.load() != 0) lose(other, "it did not say why");
+    case RankBlock::left:  // its end is expected; but the launcher may still mark it dead, if it exits with an error
+      peer.handle.reset();
+      peer.ended = false;
+      // It left because it has lost a rank. That may be this one, if it was stopped meanwhile.
+      if (segment_.block(peer.rank).blamed.load() != 0) lose(peer, "it did not say why");
       return;
     case RankBlock::attached:
-      if (!other.watched) begin(other);
-      if (other.ended) {
-        if (Clock::now() >= other.wait_for_reason) lose(other, "its process has ended");
-      } else if (look_) {
-        if (!other.handle && !process_is_there(other))
-          note_end(other);
-        else if (stays_stopped(other))
-          lose(other, "its process is stopped (SIGSTOP)");
+      if (!peer.watched) begin_watching(peer);
+      if (peer.ended) {
+        if (Clock::now() >= peer.wait_for_reason) lose(peer, "its process has ended");
+      } else if (heartbeat_due_) {
+        if (!peer.handle && !process_is_there(peer))
+          mark_ended(peer);
+        else if (stays_stopped(peer))
+          lose(peer, "its process is stopped (SIGSTOP)");
       }
       return;
     default:
-      lose(other, "it did not say why");
+      lose(peer, "it did not say why");
   }
 }
 
-void Watch::begin(Other& other) const {
-  other.watched = true;
-  if (by_ == By::number || !sees_process(other)) return;
-  other.handle = FileDescriptor(open_handle(segment_.block(other.rank).process.load()));
-  // It is the handle of this process, or of a later one with its number. That can be told only now.
-  if (other.handle && !process_is_there(other)) note_end(other);
+void Watch::begin_watching(Peer& peer) const {
+  peer.watched = true;
+  if (by_ == By::polling || !same_pid_namespace(peer)) return;
+  peer.handle = FileDescriptor(open_handle(segment_.block(peer.rank).process.load()));
+  // The kernel may have given the number to a later process before pidfd_open. The start time tells, and cannot change
+  // any more now that the pidfd is open.
+  if (peer.handle && !process_is_there(peer)) mark_ended(peer);
 }
 
-/// In another container the same number is another process.
-bool Watch::sees_process(const Other& other) const {
-  return segment_.block(other.rank).process_namespace.load() == namespace_;
+/// In another PID namespace (a container) the same number names another process.
+bool Watch::same_pid_namespace(const Peer& peer) const {
+  return segment_.block(peer.rank).process_namespace.load() == namespace_;
 }
 
-bool Watch::process_is_there(const Other& other) const {
-  if (!sees_process(other)) return true;  // we cannot know
-  const RankBlock& block = segment_.block(other.rank);
+bool Watch::process_is_there(const Peer& peer) const {
+  if (!same_pid_namespace(peer)) return true;  // this namespace cannot tell
+  const RankBlock& block = segment_.block(peer.rank);
   const pid_t process = block.process.load();
   const std::optional<ProcessState> found = process_state(process);
   if (!found) return kill(process, 0) == 0 || errno != ESRCH;
@@ -138,28 +162,28 @@ bool Watch::process_is_there(const Other& other) const {
   return !found->ended() && (start_time == 0 || found->start_time == start_time);
 }
 
-void Watch::note_end(Other& other) const {
-  other.handle.reset();
-  other.ended = true;
-  other.wait_for_reason = Clock::now() + time_for_reason;
+void Watch::mark_ended(Peer& peer) const {
+  peer.handle.reset();
+  peer.ended = true;
+  peer.wait_for_reason = Clock::now() + time_for_reason;
 }
 
-bool Watch::stays_stopped(Other& other) const {
-  if (!sees_process(other)) return false;
-  const RankBlock& block = segment_.block(other.rank);
-  const std::uint32_t looks = block.looks.load(std::memory_order_relaxed);
-  const bool went_on = std::exchange(other.looks, looks) != looks;
+bool Watch::stays_stopped(Peer& peer) const {
+  if (!same_pid_namespace(peer)) return false;
+  const RankBlock& block = segment_.block(peer.rank);
+  const std::uint32_t beats = block.heartbeats.load(std::memory_order_relaxed);
+  const bool went_on = std::exchange(peer.heartbeats, beats) != beats;
   const std::optional<ProcessState> found = process_state(block.process.load());
   const bool is_stopped = found && found->stopped();
-  other.stopped = is_stopped ? (went_on ? 1 : other.stopped + 1) : 0;
-  return other.stopped == most_looks_stopped;
+  peer.stopped = is_stopped ? (went_on ? 1 : peer.stopped + 1) : 0;
+  return peer.stopped == most_stopped_beats;
 }
 
-void Watch::lose(Other& other, const std::string& otherwise) {
-  other.lost = true;
-  other.handle.reset();
-  const Segment::Failure failure = segment_.failure(other.rank);
-  lost_(failure.rank, failure.why.empty() ? otherwise : failure.why);
+void Watch::lose(Peer& peer, const std::string& fallback) {
+  peer.lost = true;
+  peer.handle.reset();
+  const Segment::Failure failure = segment_.failure(peer.rank);
+  lost_(failure.rank, failure.why.empty() ? fallback : failure.why);
 }
 
 }  // namespace taskgrain::rt::detail

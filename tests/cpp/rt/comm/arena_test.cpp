@@ -1,4 +1,4 @@
-#include "comm/arena.hpp"
+#include "comm/shared_transport.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

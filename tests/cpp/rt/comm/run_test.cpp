@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/process.hpp"
+#include "comm/watch.hpp"
 #include "rt/asleep.hpp"
 #include "rt/comm/processes.hpp"
 #include "rt/refuse_calls.hpp"

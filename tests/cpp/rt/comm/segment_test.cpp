@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "comm/memory_file.hpp"
-#include "comm/process.hpp"
+#include "comm/watch.hpp"
 #include "rt/asleep.hpp"
 #include "rt/comm/processes.hpp"
 #include "taskgrain/rt/error.hpp"
@@ -311,7 +311,7 @@ class Meeting {
   void wait() { pthread_barrier_wait(&shared_->barrier); }
 
   /// \param refuse  how often nobody can open what rank 0 has made
-  Segment::Together together(int rank, int refuse = 0) {
+  Segment::Collectives collectives(int rank, int refuse = 0) {
     return {.broadcast =
                 [this, rank](std::span<std::byte> bytes) {
                   if (rank == 0) std::memcpy(shared_->bytes, bytes.data(), bytes.size());
@@ -348,7 +348,7 @@ std::vector<int> make_together(int refuse) {
     processes.emplace_back([&, rank] {
       const int next = (rank + 1) % 3, before = (rank + 2) % 3;
       try {
-        const Segment segment(rank, 3, meeting.together(rank, refuse));
+        const Segment segment(rank, 3, meeting.collectives(rank, refuse));
         segment.ring(rank, next)[0] = std::byte(rank + 1);
         meeting.wait();
         if (!no_name_stays()) return 2;
@@ -379,7 +379,7 @@ TEST(Segment, IsAnErrorOnAllRanksIfRankZeroCannotMakeIt) {
     processes.emplace_back([&, rank] {
       if (rank == 0) limit_to(RLIMIT_FSIZE, 1 << 20);
       try {
-        const Segment segment(rank, 2, meeting.together(rank));
+        const Segment segment(rank, 2, meeting.collectives(rank));
       } catch (const std::system_error& error) {
         const std::string what = error.what();
         const bool right = what.find("ulimit -f") != std::string::npos && what.starts_with("rank 0: ") == (rank == 1);

@@ -173,9 +173,9 @@ TEST_P(Watching, LosesNobodyWhoGoesOnNowAndThen) {
   };
   const Process one = start(1, watches), two = start(2, watches);
   const auto go_on = [&](const Process& process, int rank) {  // until it has looked
-    const std::uint32_t looks = segment_.block(rank).looks;
+    const std::uint32_t looks = segment_.block(rank).heartbeats;
     process.send(SIGCONT);
-    EXPECT_TRUE(eventually([&] { return segment_.block(rank).looks != looks; }));
+    EXPECT_TRUE(eventually([&] { return segment_.block(rank).heartbeats != looks; }));
   };
   for (const bool also_the_first : {true, false}) {
     for (int k = 0; k < 9; ++k) {  // the first goes on first each time, or all the time, and sees the other stopped
@@ -217,8 +217,8 @@ TEST_P(Watching, LeavesNothingBehind) {
   EXPECT_TRUE(losses_.all().empty());
 }
 
-INSTANTIATE_TEST_SUITE_P(By, Watching, testing::Values(Watch::By::handle, Watch::By::number),
-                         [](const auto& by) { return by.param == Watch::By::handle ? "handle" : "number"; });
+INSTANTIATE_TEST_SUITE_P(By, Watching, testing::Values(Watch::By::pidfd, Watch::By::polling),
+                         [](const auto& by) { return by.param == Watch::By::pidfd ? "handle" : "number"; });
 
 }  // namespace
 }  // namespace taskgrain::rt::detail
