@@ -74,7 +74,7 @@ Messenger::~Messenger() {
     if (failed()) notify_failure();  // it does not leave of its own will
     for (int other = 0; other < ranks() && !failed(); ++other) {
       if (other == rank()) continue;
-      const Left left{ended_.load(), exchanges_.load(), transport_->repeated_counts(other)};
+      const Left left{ended_.load(), exchanges_.load(), transport_->persistent_counts(other)};
       send_own(other, leaving, std::as_bytes(std::span(&left, 1)));
     }
     const PollGuard guard(*this, PollGuard::Wait::yes);
@@ -315,7 +315,7 @@ void Messenger::reusable(void* token) {
   count(&Share::processed);
 }
 
-void Messenger::repeated_done(const RepeatedMessage::Plan& plan) {
+void Messenger::persistent_done(const PersistentMessage::Plan& plan) {
   if (failed() || closing_) return;
   mark_busy();
   plan.on_done();

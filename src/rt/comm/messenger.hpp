@@ -4,7 +4,7 @@
 ///
 /// A rank counts a message as queued before it is on its way, and as processed after its function has returned. A large
 /// message counts twice: for its function `process` on the receiver, and for `reusable` on the sender. So does a
-/// repeated one: for `on_done` on both.
+/// persistent one: for `on_done` on both.
 
 #include <atomic>
 #include <cstdint>
@@ -64,12 +64,12 @@ class Messenger final : public Messages, private Transport::Receiver {
   bool in_use() const noexcept override { return engine_.load() != nullptr; }
   void progress() override;
   Gathered exchange(const Gathered& to_each, std::string_view call) override;
-  int repeated_numbers(int count) override { return transport_ == nullptr ? 0 : transport_->repeated_numbers(count); }
-  std::unique_ptr<RepeatedMessage> repeated(RepeatedMessage::Plan plan) override {
-    return transport_->repeated(std::move(plan));
+  int persistent_tags(int count) override { return transport_ == nullptr ? 0 : transport_->persistent_tags(count); }
+  std::unique_ptr<PersistentMessage> persistent(PersistentMessage::Plan plan) override {
+    return transport_->persistent(std::move(plan));
   }
-  void allow(RepeatedMessage& message, std::int64_t messages) noexcept override;
-  void start_repeated() noexcept override { transport_->start_repeated(); }
+  void allow(PersistentMessage& message, std::int64_t messages) noexcept override;
+  void start_persistent() noexcept override { transport_->start_persistent(); }
 
   // -- ProgressEngine
   bool anything() const noexcept override;
@@ -137,7 +137,7 @@ class Messenger final : public Messages, private Transport::Receiver {
   /// What a rank says when it ends.
   struct Left {
     std::uint64_t waits, exchanges;
-    RepeatedCounts repeated;  // between it and this rank
+    PersistentCounts persistent;  // between it and this rank
   };
   /// What a part of an exchange begins with. After it come the call, and then the bytes.
   struct ExchangeHead {
@@ -159,7 +159,7 @@ class Messenger final : public Messages, private Transport::Receiver {
   bool take_in_place(int from, std::span<const std::byte> head, std::span<const std::byte> body) override;
   void arrived(int from, void* token) override;
   void reusable(void* token) override;
-  void repeated_done(const RepeatedMessage::Plan& plan) override;
+  void persistent_done(const PersistentMessage::Plan& plan) override;
 
   void take_own(int from, std::uint32_t kind, std::span<const std::byte> bytes);
   /// The kind of a packet, if that may be delivered now.

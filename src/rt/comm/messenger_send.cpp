@@ -157,7 +157,7 @@ void Messenger::send_large(int to, const MessageKind& kind, Writer& head, std::s
 }
 
 /// Each counts twice, as a large one: for `on_done` on the receiver and on the sender, where somebody may wait for it.
-void Messenger::allow(RepeatedMessage& message, std::int64_t messages) noexcept {
+void Messenger::allow(PersistentMessage& message, std::int64_t messages) noexcept {
   if (messages <= message.allowed()) return;
   if (message.sends()) count(&Share::queued, 2 * static_cast<std::uint64_t>(messages - message.allowed()));
   message.allow(messages);

@@ -52,9 +52,9 @@ bool Messenger::alone() noexcept {
   const std::lock_guard lock(termination_mutex_);
   for (int other = 0; other < ranks(); ++other)
     if (const auto& left = left_[static_cast<std::size_t>(other)]) {
-      const RepeatedCounts own = transport_->repeated_counts(other);
-      if (own.come < std::min(own.expected, left->repeated.sent) ||
-          own.gone < std::min(own.sent, left->repeated.expected))
+      const PersistentCounts own = transport_->persistent_counts(other);
+      if (own.come < std::min(own.expected, left->persistent.sent) ||
+          own.gone < std::min(own.sent, left->persistent.expected))
         return false;
     }
   return true;

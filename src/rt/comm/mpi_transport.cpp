@@ -35,8 +35,8 @@ MpiTransport::MpiTransport(MPI_Comm ranks, MpiTransportOptions options)
     : comm_(ranks), options_(options), any_thread_(library_.thread_level() >= MPI_THREAD_MULTIPLE),
       main_thread_(std::this_thread::get_id()), rank_(rank_in(comm_)), ranks_(ranks_in(comm_)),
       peers_(static_cast<std::size_t>(ranks_)),
-      repeated_(comm_, most_bodies + 1, options.most_tag == 0 ? most_tag() : options.most_tag, options.piece_bytes,
-                [this](int rank, const char* call, int code) { report_error(rank, mpi_error(call, code)); }),
+      persistent_(comm_, most_bodies + 1, options.most_tag == 0 ? most_tag() : options.most_tag, options.piece_bytes,
+                  [this](int rank, const char* call, int code) { report_error(rank, mpi_error(call, code)); }),
       buffers_(static_cast<std::size_t>(options.receives)) {
   const std::size_t receives = buffers_.size();
   requests_.assign(receives, MPI_REQUEST_NULL);
@@ -150,13 +150,13 @@ void MpiTransport::finish(const Operation& operation, int code) {
 bool MpiTransport::look(Receiver& receiver) {
   {
     const std::scoped_lock guard(mpi_);
-    repeated_.start();
-    repeated_.free_ended();
+    persistent_.start();
+    persistent_.free_ended();
     const bool any = test();
-    if (!repeated_.test() && !any) return false;
+    if (!persistent_.test() && !any) return false;
   }
-  for (const RepeatedMessage::Plan* plan : repeated_.done) receiver.repeated_done(*plan);
-  repeated_.done.clear();
+  for (const PersistentMessage::Plan* plan : persistent_.done) receiver.persistent_done(*plan);
+  persistent_.done.clear();
   for (const Arrival& arrival : arrivals_) deliver(receiver, arrival);
   for (const auto& [from, token] : arrived_bodies_) receiver.arrived(from, token);
   arrived_bodies_.clear();
@@ -265,7 +265,7 @@ void MpiTransport::lose(Receiver& receiver, int rank, const std::string& why) {
   {
     const std::scoped_lock guard(mpi_);
     drop(peer);
-    repeated_.drop(rank);
+    persistent_.drop(rank);
   }
   receiver.lost(rank, why);
 }
@@ -324,7 +324,7 @@ bool MpiTransport::flush(Receiver& receiver) {
 
 bool MpiTransport::all_sent() noexcept {
   const std::scoped_lock guard(mpi_);
-  return repeated_.all_sent() && std::ranges::all_of(peers_, [](Peer& peer) {
+  return persistent_.all_sent() && std::ranges::all_of(peers_, [](Peer& peer) {
            const std::scoped_lock also(peer.lock);
            return peer.dropped || (peer.filling == nullptr && peer.full.empty() && peer.on_the_way == 0);
          });

@@ -16,7 +16,7 @@
 /// to the next body, that receive is before any for the next; MPI matches in this order, and neither gets the other's
 /// bytes.
 ///
-/// Repeated messages have tags above these, each its own (mpi_repeated.hpp).
+/// Persistent messages have tags above these, each its own (mpi_persistent.hpp).
 ///
 /// Threads: `mpi_` is held around each call of MPI, and never while a Receiver is called. Below MPI_THREAD_MULTIPLE
 /// only the thread that is MPI's main thread takes it. Locks are taken in the order mpi_, Peer::lock, and then any
@@ -37,7 +37,7 @@
 
 #include "mpi_library.hpp"
 #include "mpi_message.hpp"
-#include "mpi_repeated.hpp"
+#include "mpi_persistent.hpp"
 #include "spin_lock.hpp"
 #include "taskgrain/rt/detail/pause.hpp"
 #include "transport.hpp"
@@ -61,7 +61,7 @@ inline std::int64_t ticks() noexcept {
 struct MpiTransportOptions {
   int receives = 8;                                ///< posted at a time; each makes a poll a little longer
   std::size_t piece_bytes = std::size_t{1} << 30;  ///< of a body in one message: MPI counts with int
-  int most_tag = 0;                                ///< of repeated messages; 0: what MPI allows
+  int most_tag = 0;                                ///< of persistent messages; 0: what MPI allows
 };
 
 /// The functions of its Receiver must not throw. It is destroyed by a thread that may poll.
@@ -89,11 +89,11 @@ class MpiTransport final : public Transport {
   std::atomic<std::uint32_t>* doorbell() noexcept override { return nullptr; }
   /// They leave at once if this thread may poll, else with the next poll of one that may.
   void announce_failure(const std::string& reason) noexcept override;
-  int repeated_numbers(int count) override;
-  std::unique_ptr<RepeatedMessage> repeated(RepeatedMessage::Plan plan) override;
+  int persistent_tags(int count) override;
+  std::unique_ptr<PersistentMessage> persistent(PersistentMessage::Plan plan) override;
   /// Now, if this thread may poll and no other is busy with MPI; otherwise soon somebody polls.
-  void start_repeated() noexcept override;
-  RepeatedCounts repeated_counts(int rank) noexcept override;
+  void start_persistent() noexcept override;
+  PersistentCounts persistent_counts(int rank) noexcept override;
   bool may_poll() const noexcept override { return any_thread_ || std::this_thread::get_id() == main_thread_; }
 
   /// \throws std::runtime_error  what MPI says, if it concerns no single rank
@@ -231,7 +231,7 @@ class MpiTransport final : public Transport {
   std::vector<Coming> coming_;
   std::vector<std::size_t> free_coming_;
   std::vector<std::uint16_t> tags_;  ///< of push
-  MpiRepeatedMessages repeated_;
+  MpiPersistentMessages persistent_;
   // By the poll; `test` writes them.
   std::vector<Arrival> arrivals_;
   std::vector<std::pair<int, void*>> arrived_bodies_;

@@ -101,25 +101,25 @@ void MpiTransport::send_soon(Peer& peer) {
   }
 }
 
-int MpiTransport::repeated_numbers(int count) {
+int MpiTransport::persistent_tags(int count) {
   const std::scoped_lock guard(mpi_);
-  return repeated_.numbers(count);
+  return persistent_.numbers(count);
 }
 
-std::unique_ptr<RepeatedMessage> MpiTransport::repeated(RepeatedMessage::Plan plan) {
+std::unique_ptr<PersistentMessage> MpiTransport::persistent(PersistentMessage::Plan plan) {
   const std::scoped_lock guard(mpi_);
-  return repeated_.make(std::move(plan));
+  return persistent_.make(std::move(plan));
 }
 
-RepeatedCounts MpiTransport::repeated_counts(int rank) noexcept {
+PersistentCounts MpiTransport::persistent_counts(int rank) noexcept {
   const std::scoped_lock guard(mpi_);
-  return repeated_.counts(rank);
+  return persistent_.counts(rank);
 }
 
-void MpiTransport::start_repeated() noexcept {
+void MpiTransport::start_persistent() noexcept {
   if (may_poll() && mpi_.try_lock()) {
     const std::unique_lock guard(mpi_, std::adopt_lock);
-    repeated_.start();
+    persistent_.start();
   } else {
     urgent_.store(true, std::memory_order_relaxed);
   }

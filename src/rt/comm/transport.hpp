@@ -39,8 +39,8 @@ class Transport {
     virtual void arrived(int from, void* token) = 0;
     /// The body of a large packet that this rank has sent may be written again.
     virtual void reusable(void* token) = 0;
-    /// A repeated message has gone or come.
-    virtual void repeated_done(const RepeatedMessage::Plan& plan) { plan.on_done(); }
+    /// A persistent message has gone or come.
+    virtual void persistent_done(const PersistentMessage::Plan& plan) { plan.on_done(); }
     /// The rank is gone, and nothing will come from it any more. From any thread.
     virtual void lost(int rank, const std::string& why) noexcept = 0;
 
@@ -87,12 +87,12 @@ class Transport {
   /// From now on the receiver hears of lost ranks, if this transport can tell. \throws std::system_error
   virtual void watch(Receiver&) {}
   /// These do what those of Messages do.
-  virtual int repeated_numbers(int /*count*/) { throw std::logic_error("this transport has no repeated messages"); }
-  virtual std::unique_ptr<RepeatedMessage> repeated(RepeatedMessage::Plan) {
-    throw std::logic_error("this transport has no repeated messages");
+  virtual int persistent_tags(int /*count*/) { throw std::logic_error("this transport has no persistent messages"); }
+  virtual std::unique_ptr<PersistentMessage> persistent(PersistentMessage::Plan) {
+    throw std::logic_error("this transport has no persistent messages");
   }
-  virtual void start_repeated() noexcept {}
-  virtual RepeatedCounts repeated_counts(int /*rank*/) noexcept { return {}; }
+  virtual void start_persistent() noexcept {}
+  virtual PersistentCounts persistent_counts(int /*rank*/) noexcept { return {}; }
 
   // -- by one thread at a time
 

@@ -83,7 +83,7 @@ class EdgeEndpoint : public std::enable_shared_from_this<EdgeEndpoint> {
   void open(RankEdges& of);
 
   void send(int rank, const EdgeMessage& what);
-  /// A repeated message has gone or come: calls `call`, unless the graph has ended.
+  /// A persistent message has gone or come: calls `call`, unless the graph has ended.
   template <typename Call>
   void if_open(const Call& call) {
     const std::lock_guard lock(mutex_);

@@ -63,7 +63,7 @@ void EdgeReceiver::grant_credit(Origin& from) noexcept {
   from.all_read = all_read;
   allow_groups(from);
   ranks_.allow(*from.credit, all_read);
-  ranks_.start_repeated();
+  ranks_.start_persistent();
 }
 
 /// Iteration n may come when it needs no block that is read. \pre the lock is held

@@ -25,7 +25,7 @@ class EdgeReceiver {
 
   /// Makes the windows (rank_edges_compiler.cpp).
   /// \param groups  for each rank, what it has said of the groups that it sends
-  /// \param tags    the first of the repeated messages; 0 with shared memory
+  /// \param tags    the first of the persistent messages; 0 with shared memory
   /// \returns for each rank, where it is to write
   Messages::Gathered make_windows(const Compiler& graph, const InOrderPrograms& programs,
                                   const Messages::Gathered& groups, int tags);
@@ -63,7 +63,7 @@ class EdgeReceiver {
     std::vector<int> readers;
     std::byte* blocks;
     std::size_t block_bytes, bytes;
-    std::unique_ptr<RepeatedMessage> message{};
+    std::unique_ptr<PersistentMessage> message{};
   };
   /// A rank from which this one receives.
   struct Origin {
@@ -74,7 +74,7 @@ class EdgeReceiver {
     std::int64_t blocks = 0;
     std::shared_ptr<ReceiveWindow> window{};
     // Where messages are repeated:
-    std::unique_ptr<RepeatedMessage> credit{};
+    std::unique_ptr<PersistentMessage> credit{};
     SpinLock lock;                       // protects the members below
     std::vector<std::int64_t> read{};    // by reader: iterations that it is through
     std::int64_t all_read = 0, end = 0;  // by all readers; of the last launch

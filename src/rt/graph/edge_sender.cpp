@@ -40,7 +40,7 @@ void EdgeSender::send(std::uint32_t number, std::int64_t iteration) {
   }
   if (group.message != nullptr) {
     ranks_.allow(*group.message, iteration + 1);
-    return ranks_.start_repeated();
+    return ranks_.start_persistent();
   }
   counter(block).store(iteration + 1, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -26,7 +26,7 @@ class EdgeSender {
   /// \returns for each rank, what it needs to know of the groups that go there
   Messages::Gathered describe_groups(const Compiler& graph, const InOrderPrograms& programs);
   /// \param windows  for each rank, where it lets this one write
-  /// \param tags     the first of the repeated messages; 0 with shared memory
+  /// \param tags     the first of the persistent messages; 0 with shared memory
   void attach(const Messages::Gathered& windows, int tags);
 
   // -- by workers
@@ -56,7 +56,7 @@ class EdgeSender {
     std::atomic<std::uint32_t>* parked;  // somebody waits for it; null without shared memory
     std::int64_t mask = 0;               // blocks - 1
     std::shared_ptr<OwnBlocks> own{};    // null with shared memory, as the next
-    std::unique_ptr<RepeatedMessage> message{};
+    std::unique_ptr<PersistentMessage> message{};
     struct Send {
       std::span<const std::byte> from;
       std::size_t offset;  // in a block
@@ -72,7 +72,7 @@ class EdgeSender {
     std::vector<int> workers{};                             // of this rank, that send to it
     // Without shared memory, else null:
     std::unique_ptr<std::atomic<std::uint32_t>> own_parked{};
-    std::unique_ptr<RepeatedMessage> credit{};
+    std::unique_ptr<PersistentMessage> credit{};
   };
 
   Destination& destination(int rank) noexcept;

@@ -37,7 +37,7 @@ int LaunchAgreement::without_launch() {
 /// What goes between this rank and another until the end of a launch may come. \pre the mutex is held
 void LaunchAgreement::expect(int rank, std::int64_t end) noexcept {
   const bool sends = sender_.expect(rank, end), receives = receiver_.expect(rank, end);
-  if (sends || receives) ranks_.start_repeated();
+  if (sends || receives) ranks_.start_persistent();
 }
 
 /// \pre the mutex is held

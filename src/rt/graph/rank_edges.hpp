@@ -18,7 +18,7 @@
 ///
 /// Two mechanisms carry an edge:
 ///   shared stores         Where ranks share memory, blocks, counters and credits are stores to the receiver's arena.
-///   persistent requests   Elsewhere (MPI) each group is a repeated message, from a ring of blocks on the sender to
+///   persistent requests   Elsewhere (MPI) each group is a persistent message, from a ring of blocks on the sender to
 ///                         that on the receiver, which writes the counters when it sees what has come. The credit for
 ///                         a rank is one more, without bytes: that n have come says that all workers have published
 ///                         n. Receives are posted as far as credits go, for launches of this rank and for those that

@@ -36,11 +36,11 @@ RankEdges::RankEdges(Messages& ranks, const Compiler& graph, const InOrderProgra
       launches_(ranks, *endpoint_, sender_, receiver_) {
   launches_.set_neighbours();
   const auto groups = ranks.exchange(sender_.describe_groups(graph, programs), "CompiledGraph");
-  int tags = 0;  // of repeated messages: the credits', and then those of groups
+  int tags = 0;  // of persistent messages: the credits', and then those of groups
   if (ranks.shared_memory() == nullptr) {
     std::uint64_t most = 0;
     for (std::span<const std::byte> bytes : groups) most = std::max(most, take<std::uint64_t>(bytes));
-    tags = ranks.repeated_numbers(1 + static_cast<int>(most));
+    tags = ranks.persistent_tags(1 + static_cast<int>(most));
   }
   endpoint_->open(*this);
   sender_.attach(ranks.exchange(receiver_.make_windows(graph, programs, groups, tags), "CompiledGraph"), tags);
@@ -159,7 +159,7 @@ Messages::Gathered EdgeReceiver::make_windows(const Compiler& graph, const InOrd
     }
     if (!shared_) {
       origin.read.resize(origin.readers.size());
-      origin.credit = ranks_.repeated({true, origin.rank, tags, nullptr, 0, 0, origin.blocks, nullptr, [] {}});
+      origin.credit = ranks_.persistent({true, origin.rank, tags, nullptr, 0, 0, origin.blocks, nullptr, [] {}});
     }
   }
   return windows;
@@ -179,10 +179,10 @@ void EdgeSender::attach(const Messages::Gathered& windows, int tags) {
             reinterpret_cast<const std::atomic<std::int64_t>*>(memory->at(to.rank, head.credits + k * apart)));
     } else {
       to.own_parked = std::make_unique<std::atomic<std::uint32_t>>(0);
-      to.credit = ranks_.repeated({false, to.rank, tags, nullptr, 0, 0, to.blocks, nullptr,
-                                   [this, endpoint = endpoint_.shared_from_this(), rank = to.rank] {
-                                     endpoint->if_open([&] { on_credit(rank); });
-                                   }});
+      to.credit = ranks_.persistent({false, to.rank, tags, nullptr, 0, 0, to.blocks, nullptr,
+                                     [this, endpoint = endpoint_.shared_from_this(), rank = to.rank] {
+                                       endpoint->if_open([&] { on_credit(rank); });
+                                     }});
       to.credits = {&to.credit->done()};
     }
     std::size_t number = 0;
@@ -204,11 +204,11 @@ void EdgeSender::attach(const Messages::Gathered& windows, int tags) {
   }
 }
 
-// A repeated message may be done after the graph has ended, when `this` is gone. The endpoint knows whether it is.
+// A persistent message may be done after the graph has ended, when `this` is gone. The endpoint knows whether it is.
 
 void EdgeReceiver::repeat(Origin& from, std::size_t number, int tags) {
   ReceiveGroup& group = from.groups[number];
-  group.message = ranks_.repeated(
+  group.message = ranks_.persistent(
       {false, from.rank, tags + 1 + static_cast<int>(number), group.blocks + first_offset(group.bytes), group.bytes,
        group.block_bytes, from.blocks, from.window,
        [this, endpoint = endpoint_.shared_from_this(), rank = from.rank, number] {
@@ -217,11 +217,11 @@ void EdgeReceiver::repeat(Origin& from, std::size_t number, int tags) {
 }
 
 void EdgeSender::repeat(Destination& to, SendGroup& group, int tags) {
-  group.message = ranks_.repeated({true, to.rank, tags + 1 + static_cast<int>(group.number),
-                                   group.blocks + first_offset(group.bytes), group.bytes, group.block_bytes, to.blocks,
-                                   group.own, [this, endpoint = endpoint_.shared_from_this(), rank = to.rank] {
-                                     endpoint->if_open([&] { on_credit(rank); });
-                                   }});
+  group.message = ranks_.persistent(
+      {true, to.rank, tags + 1 + static_cast<int>(group.number), group.blocks + first_offset(group.bytes), group.bytes,
+       group.block_bytes, to.blocks, group.own, [this, endpoint = endpoint_.shared_from_this(), rank = to.rank] {
+         endpoint->if_open([&] { on_credit(rank); });
+       }});
   to.credits.push_back(&group.message->done());  // a block is not written while it is sent
 }
 

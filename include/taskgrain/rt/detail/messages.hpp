@@ -24,12 +24,12 @@ namespace taskgrain::rt::detail {
 ///
 /// Any thread may destroy an end. What has been allowed still goes or comes, unless the run has failed; until then the
 /// slots stay.
-class RepeatedMessage {
+class PersistentMessage {
  public:
   struct Plan {
     bool sends;                     ///< else it receives
     int rank;                       ///< of the other end
-    int number;                     ///< of Messages::repeated_numbers; the same at both ends
+    int number;                     ///< of Messages::persistent_tags; the same at both ends
     std::byte* slots;               ///< not read or written if `bytes` is 0
     std::size_t bytes;              ///< of the message
     std::size_t stride;             ///< from one slot to the next
@@ -38,10 +38,10 @@ class RepeatedMessage {
     std::function<void()> on_done;  ///< another message has gone or come. Called by who polls, also after the end
   };
 
-  explicit RepeatedMessage(bool sends) : sends_(sends) {}
-  virtual ~RepeatedMessage() = default;
-  RepeatedMessage(const RepeatedMessage&) = delete;
-  RepeatedMessage& operator=(const RepeatedMessage&) = delete;
+  explicit PersistentMessage(bool sends) : sends_(sends) {}
+  virtual ~PersistentMessage() = default;
+  PersistentMessage(const PersistentMessage&) = delete;
+  PersistentMessage& operator=(const PersistentMessage&) = delete;
 
   bool sends() const noexcept { return sends_; }
   /// So many messages may go, as their slots are written; or come, as their slots are read. More than that many slots
@@ -55,8 +55,8 @@ class RepeatedMessage {
   const bool sends_;
 };
 
-/// Of all repeated messages between this rank and another one.
-struct RepeatedCounts {
+/// Of all persistent messages between this rank and another one.
+struct PersistentCounts {
   std::uint64_t sent = 0, gone = 0;      ///< allowed and done, of those that this rank sends
   std::uint64_t expected = 0, come = 0;  ///< and that it receives
 };
@@ -131,14 +131,14 @@ class Messages : public ProgressEngine {
   using Gathered = std::vector<std::vector<std::byte>>;
   virtual Gathered exchange(const Gathered& to_each, std::string_view call) = 0;
 
-  /// Takes new numbers for repeated messages. All ranks call it in the same order with the same count.
+  /// Takes new numbers for persistent messages. All ranks call it in the same order with the same count.
   /// \returns the first of `count` numbers \throws std::runtime_error on all ranks if they are used up
-  virtual int repeated_numbers(int count) = 0;
+  virtual int persistent_tags(int count) = 0;
   /// By a thread that may poll. \throws std::runtime_error
-  virtual std::unique_ptr<RepeatedMessage> repeated(RepeatedMessage::Plan plan) = 0;
-  /// Allows that many, and counts them as messages on their way. They start with `start_repeated`, or a poll.
-  virtual void allow(RepeatedMessage& message, std::int64_t messages) noexcept = 0;
-  virtual void start_repeated() noexcept = 0;
+  virtual std::unique_ptr<PersistentMessage> persistent(PersistentMessage::Plan plan) = 0;
+  /// Allows that many, and counts them as messages on their way. They start with `start_persistent`, or a poll.
+  virtual void allow(PersistentMessage& message, std::int64_t messages) noexcept = 0;
+  virtual void start_persistent() noexcept = 0;
 };
 
 }  // namespace taskgrain::rt::detail

@@ -419,8 +419,8 @@ struct Round {
         in(std::make_shared<Bytes>(*out)) {
     const int ranks = transport.ranks(), next = (transport.rank() + 1) % ranks,
               before = (transport.rank() + ranks - 1) % ranks;
-    send = transport.repeated({true, next, number, out->data(), bytes, stride, slots, out, [] {}});
-    receive = transport.repeated(
+    send = transport.persistent({true, next, number, out->data(), bytes, stride, slots, out, [] {}});
+    receive = transport.persistent(
         {false, before, number, in->data(), bytes, stride, slots, in, [number_heard = heard] { ++*number_heard; }});
   }
   std::span<std::byte> slot(Bytes& of, std::int64_t message) const {
@@ -430,7 +430,7 @@ struct Round {
   std::size_t bytes, stride;
   std::shared_ptr<Bytes> out, in;
   std::shared_ptr<int> heard = std::make_shared<int>(0);
-  std::unique_ptr<RepeatedMessage> send, receive;
+  std::unique_ptr<PersistentMessage> send, receive;
 };
 
 TEST(MpiTransport, RepeatsMessagesInTheirOrder) {
@@ -438,7 +438,7 @@ TEST(MpiTransport, RepeatsMessagesInTheirOrder) {
   Checker checker(transport.ranks());
   const int before = (transport.rank() + transport.ranks() - 1) % transport.ranks();
   constexpr std::int64_t slots = 4;
-  const int first = transport.repeated_numbers(3);
+  const int first = transport.persistent_tags(3);
   std::deque<Round> rounds_of;
   for (const std::size_t bytes : {0u, 200u, 12345u})
     rounds_of.emplace_back(transport, first + static_cast<int>(rounds_of.size()), bytes, slots);
@@ -452,7 +452,7 @@ TEST(MpiTransport, RepeatsMessagesInTheirOrder) {
                           round.slot(*round.out, sent).begin());
         round.receive->allow(std::min(number, read + slots));
         round.send->allow(sent + 1);
-        transport.start_repeated();
+        transport.start_persistent();
       }
     for (Round& round : rounds_of) {
       poll_until(transport, checker, "a message comes", [&] { return round.receive->done() > read; });
@@ -466,11 +466,11 @@ TEST(MpiTransport, RepeatsMessagesInTheirOrder) {
   leave(transport, checker);
 }
 
-TEST(MpiTransport, EndsRepeatedMessagesWhenTheyHaveCome) {
+TEST(MpiTransport, EndsPersistentMessagesWhenTheyHaveCome) {
   MpiTransport transport(MPI_COMM_WORLD);
   Checker checker(transport.ranks());
   std::vector<std::weak_ptr<Bytes>> memory;
-  const int number = transport.repeated_numbers(1);
+  const int number = transport.persistent_tags(1);
   {
     Round round(transport, number, 100000, 2);
     memory = {round.out, round.in};
@@ -479,21 +479,21 @@ TEST(MpiTransport, EndsRepeatedMessagesWhenTheyHaveCome) {
   }  // nothing has been started
   poll_until(transport, checker, "their memory is free",
              [&] { return std::ranges::all_of(memory, [](const auto& each) { return each.expired(); }); });
-  const RepeatedCounts with_next = transport.repeated_counts((transport.rank() + 1) % transport.ranks());
+  const PersistentCounts with_next = transport.persistent_counts((transport.rank() + 1) % transport.ranks());
   EXPECT_EQ(with_next.sent, 2u);
   EXPECT_EQ(with_next.gone, 2u);
-  Round left(transport, transport.repeated_numbers(1), 100, 2);  // and nobody sends
+  Round left(transport, transport.persistent_tags(1), 100, 2);  // and nobody sends
   left.receive->allow(1);
-  transport.start_repeated();
+  transport.start_persistent();
   leave(transport, checker);
 }
 
 TEST(MpiTransport, GivesEachNumberOnce) {
   MpiTransport transport(MPI_COMM_WORLD, {.most_tag = 100});
-  const int first = transport.repeated_numbers(10);
+  const int first = transport.persistent_tags(10);
   EXPECT_GT(first, 0);
-  EXPECT_EQ(transport.repeated_numbers(91 - first), first + 10);
-  EXPECT_THROW(transport.repeated_numbers(1), std::runtime_error);
+  EXPECT_EQ(transport.persistent_tags(91 - first), first + 10);
+  EXPECT_THROW(transport.persistent_tags(1), std::runtime_error);
   Checker checker(transport.ranks());
   leave(transport, checker);
 }

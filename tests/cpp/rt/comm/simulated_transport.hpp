@@ -22,7 +22,7 @@
 #include "comm/messenger.hpp"
 #include "comm/transport.hpp"
 #include "rt/comm/fiber.hpp"
-#include "rt/comm/simulated_repeated.hpp"
+#include "rt/comm/simulated_persistent.hpp"
 #include "rt/stress.hpp"
 #include "taskgrain/rt/detail/messages.hpp"
 
@@ -89,7 +89,7 @@ class SimulatedNetwork {
   SimulatedNetwork(int ranks, Dice& dice, std::string& violation)
       : most_bytes(chance(dice, 2) ? 700 : 1400), dice_(dice), violation_(violation), shares_memory_(chance(dice, 2)),
         jams_(chance(dice, 2)), holds_up_(chance(dice, 4)), order_(static_cast<Order>(dice.below(5))),
-        most_taken_(1 + static_cast<int>(dice.below(6))), repeated_(dice, violation) {
+        most_taken_(1 + static_cast<int>(dice.below(6))), persistent_(dice, violation) {
     for (int r = 0; r < ranks; ++r) ranks_.push_back(std::make_unique<Rank>(violation));
   }
 
@@ -126,7 +126,7 @@ class SimulatedNetwork {
   bool memory_is_free(int r) const { return ranks_[static_cast<std::size_t>(r)]->memory.empty(); }
   bool memory_is_untouched(int r) const { return ranks_[static_cast<std::size_t>(r)]->memory.is_untouched(); }
   bool is_quiet() const {
-    return repeated_.is_quiet() && std::ranges::none_of(ranks_, [](const auto& one) { return has_anything(*one); });
+    return persistent_.is_quiet() && std::ranges::none_of(ranks_, [](const auto& one) { return has_anything(*one); });
   }
 
  private:
@@ -219,10 +219,10 @@ class SimulatedNetwork {
   static bool has_anything(const Rank& me) {
     return !(me.coming.empty() && me.kept.empty() && me.placed.empty() && me.reusable.empty());
   }
-  bool anything(int r) const { return has_anything(*ranks_[static_cast<std::size_t>(r)]) || !repeated_.is_quiet(); }
+  bool anything(int r) const { return has_anything(*ranks_[static_cast<std::size_t>(r)]) || !persistent_.is_quiet(); }
   bool poll(int r, Receiver& receiver) {
     Rank& me = rank(r);
-    bool any = repeated_.poll(r, receiver);
+    bool any = persistent_.poll(r, receiver);
     send_kept(me, false);
     for (int k = 0; k < most_taken_ && !me.coming.empty(); ++k) {
       const std::size_t best = ++me.looks % 64 == 0 ? 0 : next(me.coming);  // nothing waits for ever
@@ -318,7 +318,7 @@ class SimulatedNetwork {
   const int most_taken_;  ///< by a poll
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::map<std::uint64_t, Large> larges_;
-  SimulatedRepeated repeated_;
+  SimulatedPersistent persistent_;
   std::uint64_t sent_ = 0;
 };
 
@@ -358,14 +358,16 @@ class SimulatedTransport final : public detail::Transport {
   detail::SharedMemory* shared_memory() noexcept override {
     return network_.shares_memory_ ? &network_.rank(rank_).memory : nullptr;
   }
-  int repeated_numbers(int count) override {
-    return network_.shares_memory_ ? 0 : network_.repeated_.numbers(calls_++, count);
+  int persistent_tags(int count) override {
+    return network_.shares_memory_ ? 0 : network_.persistent_.numbers(calls_++, count);
   }
-  std::unique_ptr<detail::RepeatedMessage> repeated(detail::RepeatedMessage::Plan plan) override {
-    return network_.repeated_.make(rank_, std::move(plan));
+  std::unique_ptr<detail::PersistentMessage> persistent(detail::PersistentMessage::Plan plan) override {
+    return network_.persistent_.make(rank_, std::move(plan));
   }
-  void start_repeated() noexcept override { network_.repeated_.start(rank_); }
-  detail::RepeatedCounts repeated_counts(int rank) noexcept override { return network_.repeated_.counts(rank_, rank); }
+  void start_persistent() noexcept override { network_.persistent_.start(rank_); }
+  detail::PersistentCounts persistent_counts(int rank) noexcept override {
+    return network_.persistent_.counts(rank_, rank);
+  }
   void watch(Receiver& receiver) override { network_.rank(rank_).receiver = &receiver; }
   bool poll(Receiver& receiver) override { return network_.poll(rank_, receiver); }
   bool all_sent() noexcept override { return network_.rank(rank_).kept.empty(); }
@@ -381,7 +383,7 @@ class SimulatedTransport final : public detail::Transport {
  private:
   SimulatedNetwork& network_;
   const int rank_;
-  std::size_t calls_ = 0;  ///< of repeated_numbers
+  std::size_t calls_ = 0;  ///< of persistent_tags
   std::atomic<std::uint32_t> doorbell_{0};
 };
 

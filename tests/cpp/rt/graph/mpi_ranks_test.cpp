@@ -1,4 +1,4 @@
-/// Compiled graphs across ranks of MPI, against what a loop computes; that their messages are repeated ones, and what
+/// Compiled graphs across ranks of MPI, against what a loop computes; that their messages are persistent ones, and what
 /// becomes of these when a graph ends or fails.
 ///
 /// All ranks run this program with the same argument: how it initialises MPI.

@@ -1,4 +1,4 @@
-#include "mpi_repeated.hpp"
+#include "mpi_persistent.hpp"
 
 #include <functional>
 #include <stdexcept>
@@ -10,9 +10,10 @@
 namespace taskgrain::rt::detail {
 
 /// The user's end.
-class MpiRepeatedMessages::Handle final : public RepeatedMessage {
+class MpiPersistentMessages::Handle final : public PersistentMessage {
  public:
-  Handle(MpiRepeatedMessages& of, Message& message) : RepeatedMessage(message.plan.sends), of_(of), message_(message) {}
+  Handle(MpiPersistentMessages& of, Message& message)
+      : PersistentMessage(message.plan.sends), of_(of), message_(message) {}
   /// Last: who takes it from the list may free it.
   ~Handle() override { push(of_.closed_, &message_, &Message::next_ended); }
 
@@ -26,16 +27,16 @@ class MpiRepeatedMessages::Handle final : public RepeatedMessage {
   const std::atomic<std::int64_t>& done() const noexcept override { return message_.done; }
 
  private:
-  MpiRepeatedMessages& of_;
+  MpiPersistentMessages& of_;
   Message& message_;
 };
 
-MpiRepeatedMessages::MpiRepeatedMessages(MPI_Comm comm, int first, int most, std::size_t piece_bytes,
-                                         std::function<void(int, const char*, int)> report_error)
+MpiPersistentMessages::MpiPersistentMessages(MPI_Comm comm, int first, int most, std::size_t piece_bytes,
+                                             std::function<void(int, const char*, int)> report_error)
     : comm_(comm), next_(first), most_(most), piece_bytes_(static_cast<std::int64_t>(piece_bytes)),
       report_error_(std::move(report_error)) {}
 
-MpiRepeatedMessages::~MpiRepeatedMessages() {
+MpiPersistentMessages::~MpiPersistentMessages() {
   if (MpiLibrary::finalised()) return;
   for (auto& message : messages_) {
     const bool sends = message->plan.sends;
@@ -50,7 +51,7 @@ MpiRepeatedMessages::~MpiRepeatedMessages() {
   }
 }
 
-int MpiRepeatedMessages::numbers(int count) {
+int MpiPersistentMessages::numbers(int count) {
   if (count > most_ - next_ + 1)
     throw std::runtime_error("a compiled graph needs " + std::to_string(count) +
                              " tags of MPI for its edges, and of its " + std::to_string(most_) +
@@ -59,7 +60,7 @@ int MpiRepeatedMessages::numbers(int count) {
   return std::exchange(next_, next_ + count);
 }
 
-std::unique_ptr<RepeatedMessage> MpiRepeatedMessages::make(RepeatedMessage::Plan plan) {
+std::unique_ptr<PersistentMessage> MpiPersistentMessages::make(PersistentMessage::Plan plan) {
   auto made = std::make_unique<Message>();
   made->plan = std::move(plan);
   const auto& [sends, rank, number, slots, byte_count, stride, slot_count, memory, on_done] = made->plan;
@@ -84,7 +85,7 @@ std::unique_ptr<RepeatedMessage> MpiRepeatedMessages::make(RepeatedMessage::Plan
   return std::make_unique<Handle>(*this, message);
 }
 
-void MpiRepeatedMessages::start() {
+void MpiPersistentMessages::start() {
   // First: what has been closed is not listed again, and so is in no list when it is freed.
   Message* closed = closed_.exchange(nullptr, std::memory_order_acquire);
   for (; closed != nullptr; closed = closed->next_ended) ended_.push_back(closed);
@@ -97,7 +98,7 @@ void MpiRepeatedMessages::start() {
   }
 }
 
-void MpiRepeatedMessages::start(Message& message) {
+void MpiPersistentMessages::start(Message& message) {
   const std::int64_t allowed = message.allowed.load(std::memory_order_acquire) * message.pieces;
   const auto slots = static_cast<std::int64_t>(message.requests.size());
   // A slot is started when all of its pieces are complete.
@@ -113,7 +114,7 @@ void MpiRepeatedMessages::start(Message& message) {
   oldest_.push_back(message.request(message.complete));
 }
 
-void MpiRepeatedMessages::free_ended() {
+void MpiPersistentMessages::free_ended() {
   const auto number = std::erase_if(ended_, [this](Message* message) {
     if (message->done.load(std::memory_order_relaxed) < message->allowed.load(std::memory_order_relaxed)) return false;
     for (MPI_Request& request : message->requests) MPI_Request_free(&request);
@@ -124,26 +125,26 @@ void MpiRepeatedMessages::free_ended() {
   if (number > 0) std::erase_if(messages_, [](const auto& message) { return message->requests.empty(); });
 }
 
-void MpiRepeatedMessages::count(const Message& message, RepeatedCounts& counts) noexcept {
+void MpiPersistentMessages::count(const Message& message, PersistentCounts& counts) noexcept {
   (message.plan.sends ? counts.sent : counts.expected) += static_cast<std::uint64_t>(message.allowed.load());
   (message.plan.sends ? counts.gone : counts.come) += static_cast<std::uint64_t>(message.done.load());
 }
 
-RepeatedCounts MpiRepeatedMessages::counts(int rank) const noexcept {
+PersistentCounts MpiPersistentMessages::counts(int rank) const noexcept {
   const auto found = freed_.find(rank);
-  RepeatedCounts counts = found == freed_.end() ? RepeatedCounts() : found->second;
+  PersistentCounts counts = found == freed_.end() ? PersistentCounts() : found->second;
   for (const auto& message : messages_)
     if (message->plan.rank == rank) count(*message, counts);
   return counts;
 }
 
-bool MpiRepeatedMessages::all_sent() const noexcept {
+bool MpiPersistentMessages::all_sent() const noexcept {
   return std::ranges::all_of(messages_, [this](const auto& message) {
     return !message->plan.sends || message->started >= message->allowed.load() * message->pieces || lost(*message);
   });
 }
 
-bool MpiRepeatedMessages::test() {
+bool MpiPersistentMessages::test() {
   if (active_.empty()) return false;
   if (next_tested_ >= active_.size()) next_tested_ = 0;
   const std::size_t first = next_tested_, tested = std::min(most_tested, active_.size() - first);

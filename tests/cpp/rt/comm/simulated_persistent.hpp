@@ -1,6 +1,6 @@
 #pragma once
 
-/// Repeated messages between simulated ranks of one thread, as MPI allows them: a message is read from the slot of the
+/// Persistent messages between simulated ranks of one thread, as MPI allows them: a message is read from the slot of the
 /// sender at some time after it was started there, and perhaps kept; it is written to that of the receiver at some time
 /// after it was started there, too; and each end hears of it at some time after that. From its start until then a slot
 /// is MPI's: what the sender writes to it meanwhile is a violation, and the receiver finds other bytes there.
@@ -25,9 +25,9 @@
 
 namespace taskgrain::rt {
 
-class SimulatedRepeated {
+class SimulatedPersistent {
  public:
-  SimulatedRepeated(Dice& dice, std::string& violation)
+  SimulatedPersistent(Dice& dice, std::string& violation)
       : dice_(dice), violation_(violation), slow_(2 + dice.below(6)) {}
 
   /// \param call  which of the rank's calls it is: all ranks are given the same
@@ -35,7 +35,7 @@ class SimulatedRepeated {
     if (given_.size() == call) given_.push_back(std::exchange(next_, next_ + count));
     return given_[call];
   }
-  std::unique_ptr<detail::RepeatedMessage> make(int rank, detail::RepeatedMessage::Plan plan) {
+  std::unique_ptr<detail::PersistentMessage> make(int rank, detail::PersistentMessage::Plan plan) {
     const int from = plan.sends ? rank : plan.rank, to = plan.sends ? plan.rank : rank;
     Pair& pair = pairs_[{from, to, plan.number}];
     std::optional<End>& end = plan.sends ? pair.sender : pair.receiver;
@@ -60,7 +60,7 @@ class SimulatedRepeated {
     start(rank);
     for (auto& [key, pair] : pairs_)
       if (pair.sender && pair.receiver) move(pair);
-    std::vector<const detail::RepeatedMessage::Plan*> done;
+    std::vector<const detail::PersistentMessage::Plan*> done;
     for_ends(rank, [&](Pair& pair, End& end) {
       const std::int64_t most = end.plan.sends && end.hears_early ? pair.read : pair.written;
       if (end.done.load() == most || chance(slow_)) return;
@@ -72,7 +72,7 @@ class SimulatedRepeated {
       end.done.store(end.done.load() + 1);
       done.push_back(&end.plan);
     });
-    for (const auto* plan : done) receiver.repeated_done(*plan);
+    for (const auto* plan : done) receiver.persistent_done(*plan);
     for_ends(rank, [](Pair&, End& end) {
       if (end.is_closed && end.done.load() == end.allowed) end.plan.memory.reset();
     });
@@ -85,8 +85,8 @@ class SimulatedRepeated {
       return through(each.second.sender) && through(each.second.receiver);
     });
   }
-  detail::RepeatedCounts counts(int rank, int other) {
-    detail::RepeatedCounts counts;
+  detail::PersistentCounts counts(int rank, int other) {
+    detail::PersistentCounts counts;
     for_ends(rank, [&](Pair&, const End& end) {
       if (end.plan.rank != other) return;
       (end.plan.sends ? counts.sent : counts.expected) += static_cast<std::uint64_t>(end.allowed);
@@ -97,9 +97,9 @@ class SimulatedRepeated {
 
  private:
   struct End {
-    End(int of, detail::RepeatedMessage::Plan its, bool early) : rank(of), plan(std::move(its)), hears_early(early) {}
+    End(int of, detail::PersistentMessage::Plan its, bool early) : rank(of), plan(std::move(its)), hears_early(early) {}
     const int rank;
-    detail::RepeatedMessage::Plan plan;
+    detail::PersistentMessage::Plan plan;
     const bool hears_early;  ///< sender: as soon as it is read
     std::int64_t allowed = 0, started = 0;
     std::atomic<std::int64_t> done{0};
@@ -112,9 +112,9 @@ class SimulatedRepeated {
     int held_up = 0;                             ///< polls
     std::deque<std::vector<std::byte>> between;  ///< read and not written
   };
-  class Handle final : public detail::RepeatedMessage {
+  class Handle final : public detail::PersistentMessage {
    public:
-    explicit Handle(End& end) : RepeatedMessage(end.plan.sends), end_(end) {}
+    explicit Handle(End& end) : PersistentMessage(end.plan.sends), end_(end) {}
     ~Handle() override { end_.is_closed = true; }
     void allow(std::int64_t messages) noexcept override { end_.allowed = messages; }
     std::int64_t allowed() const noexcept override { return end_.allowed; }
