@@ -1,11 +1,8 @@
 #include "messenger.hpp"
 
-#include <cxxabi.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <utility>
@@ -17,14 +14,7 @@ namespace taskgrain::rt::detail {
 
 namespace {
 
-/// FNV-1a: the same on all ranks, whatever compiled them.
-std::uint32_t hash_of(std::string_view text) noexcept {
-  std::uint32_t hash = 0x811c9dc5u;
-  for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x01000193u;
-  return hash;
-}
-
-/// What comes after the head, with which the writer has begun, too: it aligns from there.
+/// Reads the arguments. It begins at the head, as the Writer did, because both align relative to their beginning.
 Reader arguments_of(std::span<const std::byte> packet) {
   Reader arguments(packet);
   arguments.take(sizeof(PacketHead));
@@ -35,12 +25,12 @@ Reader arguments_of(std::span<const std::byte> packet) {
 
 Messenger::Messenger(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
                      std::shared_ptr<void> kept)
-    : kept_(std::move(kept)), transport_(std::move(transport)), rank_(transport_ == nullptr ? 0 : transport_->rank()),
-      ranks_(transport_ == nullptr ? 1 : transport_->ranks()),
+    : keep_alive_(std::move(kept)), transport_(std::move(transport)),
+      rank_(transport_ == nullptr ? 0 : transport_->rank()), ranks_(transport_ == nullptr ? 1 : transport_->ranks()),
       shared_memory_(transport_ == nullptr ? nullptr : transport_->shared_memory()),
       has_progress_thread_(options.progress_thread), most_queued_(std::max<std::size_t>(1, options.queue_bytes)),
       queued_(new std::atomic<std::size_t>[static_cast<std::size_t>(ranks())]()), termination_(rank(), ranks()),
-      left_(static_cast<std::size_t>(ranks())) {
+      departures_(static_cast<std::size_t>(ranks())) {
   try {
     if (transport_ != nullptr) transport_->count_queued_in(queued_.get());
     if (transport_ != nullptr) transport_->watch(*this);
@@ -51,9 +41,9 @@ Messenger::Messenger(std::unique_ptr<Transport> transport, const CommunicatorOpt
           spins < 2048 ? pause() : std::this_thread::yield();
         }
       });
-  } catch (const std::exception& error) {  // the system has no more threads, say
+  } catch (const std::exception& error) {  // such as no more threads
     if (transport_ != nullptr) {
-      transport_->announce_failure(message_of(error));  // others may have one that waits for this rank
+      transport_->announce_failure(message_of(error));  // ranks that have made their communicator wait for this one
       transport_->leave();
     }
     throw;
@@ -71,76 +61,25 @@ Messenger::~Messenger() {
   closing_ = true;
   if (std::uncaught_exceptions() > exceptions_ && !failed()) fail("an exception has ended its communicator");
   try {
-    if (failed()) notify_failure();  // it does not leave of its own will
+    if (failed()) notify_failure();  // instead of a departure: the others fail, too
     for (int other = 0; other < ranks() && !failed(); ++other) {
       if (other == rank()) continue;
-      const Left left{ended_.load(), exchanges_.load(), transport_->persistent_counts(other)};
-      send_own(other, leaving, std::as_bytes(std::span(&left, 1)));
+      const Departure left{ended_.load(), exchanges_.load(), transport_->persistent_counts(other)};
+      send_control(other, departure, std::as_bytes(std::span(&left, 1)));
     }
     const PollGuard guard(*this, PollGuard::Wait::yes);
-    while (!transport_->flush(*this) && !failed()) std::this_thread::yield();  // a rank that ends is a failure
-  } catch (const std::exception&) {  // no memory: the others find out by themselves
+    while (!transport_->flush(*this) && !failed())
+      std::this_thread::yield();     // a rank that ends meanwhile sets `failed`, so the loop ends
+  } catch (const std::exception&) {  // no memory: the others notice the end of the process
   }
   transport_->leave();
-}
-
-// -- kinds
-
-namespace {
-
-std::string demangled(const std::string& name) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> readable(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
-                                                        std::free);
-  return status == 0 ? readable.get() : name;
-}
-
-}  // namespace
-
-std::string Messenger::text(const MessageKind& kind) {
-  return kind.name + " " + std::to_string(kind.number) + " " + demangled(kind.signature);
-}
-
-std::string Messenger::readable(const std::string& call) {
-  const std::size_t of = call.find(" of ");
-  return of == std::string::npos ? call : call.substr(0, of + 4) + demangled(call.substr(of + 4));
-}
-
-const MessageKind& Messenger::add(MessageKind kind) {
-  const PollGuard guard(*this, PollGuard::Wait::yes);
-  kind.number = static_cast<std::uint32_t>(kinds_.size());
-  kind.check = hash_of(text(kind));
-  kinds_.emplace_back(std::move(kind), ranks());
-  check_declared(kinds_.back().number);
-  for (const Early& early : early_)
-    if (early.head.kind == kinds_.back().number) early_ready_.store(true);
-  if (early_ready_.load()) ring_own_doorbell();
-  return kinds_.back();
-}
-
-/// Compares what other ranks have said of a kind with what this one has made.
-void Messenger::check_declared(std::uint32_t number) {
-  const auto found = declared_.find(number);
-  const DeclaredKind* const kind = kind_of(number);
-  if (kind == nullptr || found == declared_.end()) return;
-  for (const auto& [from, theirs] : found->second)
-    if (theirs != text(*kind))
-      fail(("rank " + std::to_string(from) + " has made " + theirs + " where this rank has made " + text(*kind) +
-            "; all ranks make the same active messages in the same order")
-               .c_str());
-  declared_.erase(found);
-}
-
-void Messenger::declare_to(int rank, const DeclaredKind& kind) {
-  if (kind.declared_to[static_cast<std::size_t>(rank)].exchange(true, std::memory_order_relaxed)) return;
-  send_own(rank, declare, std::as_bytes(std::span(&kind.number, 1)), text(kind));
 }
 
 // -- polling
 
 bool Messenger::anything() const noexcept {
   return (transport_ != nullptr && transport_->anything()) || any_to_self_.load(std::memory_order_relaxed) ||
-         early_ready_.load(std::memory_order_relaxed);
+         unexpected_ready_.load(std::memory_order_relaxed);
 }
 
 bool Messenger::may_poll() const noexcept {
@@ -152,7 +91,8 @@ bool Messenger::may_poll() const noexcept {
 void Messenger::open() noexcept {
   if (open_.load(std::memory_order_relaxed) || open_.exchange(true)) return;
   const std::lock_guard lock(engine_mutex_);
-  if (Engine* const engine = engine_.load()) engine->wake_all();  // those that sleep do not poll yet
+  if (Engine* const engine = engine_.load())
+    engine->wake_all();  // sleeping workers were not watching the doorbell, as this rank did not poll
 }
 
 void Messenger::progress() {
@@ -169,12 +109,12 @@ void Messenger::poll() noexcept {
     try {
       if (transport_ != nullptr) any = transport_->poll(*this);
       if (any_to_self_.load(std::memory_order_relaxed)) any = true, take_from_self();
-      if (early_ready_.load(std::memory_order_relaxed)) any = true, take_early();
-    } catch (const std::exception& error) {  // of the transport, or no memory
+      if (unexpected_ready_.load(std::memory_order_relaxed)) any = true, deliver_unexpected();
+    } catch (const std::exception& error) {  // the transport has failed, or there is no memory
       fail(message_of(error));
     }
   }
-  if (any && here() == nullptr) notify_main_worker();  // a worker says when it is idle again
+  if (any && here() == nullptr) notify_main_worker();  // a worker publishes its state itself
 }
 
 void Messenger::mark_busy() const noexcept {
@@ -198,14 +138,14 @@ void Messenger::ring_own_doorbell() noexcept {
 void Messenger::packet(int from, std::span<const std::byte> bytes) {
   PacketHead head{};
   std::memcpy(&head, bytes.data(), sizeof head);
-  if (head.kind >= first_own) [[unlikely]]
-    return take_own(from, head.kind, bytes.subspan(sizeof head));
+  if (head.kind >= first_control) [[unlikely]]
+    return receive_control(from, head.kind, bytes.subspan(sizeof head));
   if (failed() || closing_) [[unlikely]]
     return;
   mark_busy();
   if (const DeclaredKind* const kind = deliverable(head)) [[likely]]
     return run(from, *kind, bytes);
-  keep_early({from, head, {bytes.begin(), bytes.end()}, nullptr});
+  keep_unexpected({from, head, {bytes.begin(), bytes.end()}, nullptr});
 }
 
 const Messenger::DeclaredKind* Messenger::deliverable(const PacketHead& head) noexcept {
@@ -214,7 +154,7 @@ const Messenger::DeclaredKind* Messenger::deliverable(const PacketHead& head) no
 }
 
 void Messenger::run(int from, const DeclaredKind& kind, std::span<const std::byte> packet) noexcept {
-  // The sender has made another one: its declaration is on its way, or has failed this rank.
+  // The sender means another kind by this number. Its declaration comes, or has come, and fails this rank.
   if (reinterpret_cast<const PacketHead*>(packet.data())->check != kind.check) [[unlikely]]
     return;
   guarded(kind, [&] {
@@ -280,16 +220,16 @@ void Messenger::arrived(int from, void* token) {
   mark_busy();
   PacketHead head{};
   std::memcpy(&head, large->head.data(), sizeof head);
-  // Its body is where the user wants it, if the kind was there when it was placed.
+  // If it was placed, `place` was called, and so `process` must be.
   if (const DeclaredKind* const kind = large->placed ? kind_of(head.kind) : deliverable(head))
     return process(from, *kind, *large);
-  keep_early({from, head, {}, std::move(large)});
+  keep_unexpected({from, head, {}, std::move(large)});
 }
 
 void Messenger::process(int, const DeclaredKind& kind, const Large& large) noexcept {
-  if (reinterpret_cast<const PacketHead*>(large.head.data())->check != kind.check) return;  // as in `run`
+  if (reinterpret_cast<const PacketHead*>(large.head.data())->check != kind.check) return;  // another kind, as in `run`
   guarded(kind, [&] {
-    if (!large.placed) {  // it came early
+    if (!large.placed) {  // it was unexpected, so its body is in memory of the runtime
       Reader where = arguments_of(large.head);
       std::byte* const to = kind.place(where, large.body.size());
       if (to == nullptr && !large.body.empty()) throw UsageError("`place` has returned a null pointer");
@@ -341,33 +281,33 @@ void Messenger::take_from_self() {
   }
 }
 
-// -- what has come early
+// -- unexpected messages
 
-void Messenger::keep_early(Early early) {
-  if (kind_of(early.head.kind) == nullptr && begun_.load() > ended_.load() &&
-      early.head.waits == static_cast<std::uint32_t>(ended_.load()))
-    return note_unknown(early);
-  early_.push_back(std::move(early));
+void Messenger::keep_unexpected(Unexpected message) {
+  if (kind_of(message.head.kind) == nullptr && begun_.load() > ended_.load() &&
+      message.head.waits == static_cast<std::uint32_t>(ended_.load()))
+    return fail_unknown(message);
+  unexpected_.push_back(std::move(message));
 }
 
-/// This rank waits, and so does not make the kind any more, which the sender has made before the same wait.
-void Messenger::note_unknown(const Early& early) noexcept {
-  const auto& declared = declared_[early.head.kind];
-  const auto found = declared.find(early.from);
-  fail(("rank " + std::to_string(early.from) + " sends " +
-        (found == declared.end() ? std::to_string(early.head.kind) : found->second) +
+/// The sender made this kind before the wait in which this rank is already, so this rank will not make it: ranks differ.
+void Messenger::fail_unknown(const Unexpected& message) noexcept {
+  const auto& declared = declared_[message.head.kind];
+  const auto found = declared.find(message.from);
+  fail(("rank " + std::to_string(message.from) + " sends " +
+        (found == declared.end() ? std::to_string(message.head.kind) : found->second) +
         ", an active message that this rank had not made when it began to wait")
            .c_str());
 }
 
-void Messenger::take_early() {
-  early_ready_.exchange(false);  // before it looks at returned_, which `end` sets first
-  std::deque<Early> all;
-  all.swap(early_);
-  for (Early& one : all) {
+void Messenger::deliver_unexpected() {
+  unexpected_ready_.exchange(false);  // before the loads of returned_ below: `end` stores returned_ and then this flag
+  std::deque<Unexpected> all;
+  all.swap(unexpected_);
+  for (Unexpected& one : all) {
     const DeclaredKind* const kind = deliverable(one.head);
     if (kind == nullptr)
-      early_.push_back(std::move(one));
+      unexpected_.push_back(std::move(one));
     else if (mark_busy(); one.large != nullptr)
       process(one.from, *kind, *one.large);
     else
@@ -375,9 +315,9 @@ void Messenger::take_early() {
   }
 }
 
-// -- the runtime's own packets
+// -- control messages
 
-void Messenger::take_own(int from, std::uint32_t kind, std::span<const std::byte> bytes) {
+void Messenger::receive_control(int from, std::uint32_t kind, std::span<const std::byte> bytes) {
   const auto read = [&]<typename T>(T& what) {
     std::memcpy(&what, bytes.data(), sizeof what);
     bytes = bytes.subspan(sizeof what);
@@ -397,7 +337,7 @@ void Messenger::take_own(int from, std::uint32_t kind, std::span<const std::byte
         const std::lock_guard lock(termination_mutex_);
         control_received_.fetch_add(1, std::memory_order_release);
         termination_.receive(from, message, sends_termination());
-        note_end();
+        publish_end();
       }
       return notify_main_worker();
     }
@@ -406,18 +346,18 @@ void Messenger::take_own(int from, std::uint32_t kind, std::span<const std::byte
       read(of);
       return static_cast<void>(set_failed(of, words()));
     }
-    case leaving: {
-      Left left{};
+    case departure: {
+      Departure left{};
       read(left);
       {
         const std::lock_guard lock(termination_mutex_);
-        left_[static_cast<std::size_t>(from)] = left;
-        number_left_.fetch_add(1);
-        check_left();
+        departures_[static_cast<std::size_t>(from)] = left;
+        departed_.fetch_add(1);
+        check_departures();
       }
-      return notify_main_worker();  // it may be alone now
+      return notify_main_worker();  // all others may have departed: `alone`
     }
-    case together: {
+    case exchange_part: {
       ExchangeHead head{};
       read(head);
       Part part{words().substr(0, head.call), {bytes.begin() + static_cast<std::ptrdiff_t>(head.call), bytes.end()}};
@@ -425,10 +365,12 @@ void Messenger::take_own(int from, std::uint32_t kind, std::span<const std::byte
       {
         const std::lock_guard lock(termination_mutex_);
         waits = head.number >= exchanges_.load() && begun_.load() != ended_.load();
-        ahead_ = {from, head, part.call};
-        if (waits) control_received_.fetch_add(1, std::memory_order_release);  // so that it looks again: check_ahead
+        early_exchange_ = {from, head, part.call};
+        if (waits)
+          control_received_.fetch_add(
+              1, std::memory_order_release);  // so that `idle` runs again, and check_early_exchange
       }
-      together_[head.number][from] = std::move(part);
+      exchange_parts_[head.number][from] = std::move(part);
       if (waits) notify_main_worker();
       return;
     }

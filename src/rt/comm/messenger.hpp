@@ -1,10 +1,15 @@
 #pragma once
 
-/// Active messages over a transport: their numbers and arguments, their counts, and what fails.
+/// The messenger: active messages over a transport, termination detection, and failures.
 ///
-/// A rank counts a message as queued before it is on its way, and as processed after its function has returned. A large
-/// message counts twice: for its function `process` on the receiver, and for `reusable` on the sender. So does a
-/// persistent one: for `on_done` on both.
+/// A rank counts a message as queued before the transport gets it, and as processed after its function has returned. So
+/// Σ queued − Σ processed over all ranks is the number of messages in flight or running; TerminationDetection looks for
+/// 0. A large message counts as two: its function `process` on the receiver, and `reusable` on the sender. So does a
+/// persistent one: `on_done` on both.
+///
+/// Threads: any thread sends. One thread at a time polls, under PollGuard, and runs the functions of messages.
+/// messenger.cpp polls and delivers, messenger_send.cpp declares kinds and sends, messenger_waits.cpp has the waits for
+/// all ranks, and failures.
 
 #include <atomic>
 #include <cstdint>
@@ -32,23 +37,23 @@ namespace taskgrain::rt::detail {
 
 class Worker;
 
-/// What the options or the environment say: auto, shared, mpi or alone. \throws UsageError
+/// The transport that the options or the environment choose: auto, shared, mpi or alone. \throws UsageError
 std::string chosen_transport(const CommunicatorOptions& options);
 
 class Messenger final : public Messages, private Transport::Receiver {
  public:
   /// \param transport  null: this process is alone
-  /// \param kept       lives as long as this
+  /// \param kept       destroyed after the transport, which needs it
   Messenger(std::unique_ptr<Transport> transport, const CommunicatorOptions& options,
             std::shared_ptr<void> kept = nullptr);
   ~Messenger() override;
   Messenger(const Messenger&) = delete;
   Messenger& operator=(const Messenger&) = delete;
 
-  /// From any thread: a rank is gone.
+  /// From any thread: the process of a rank has ended, or its connection has failed.
   void lost(int rank, const std::string& why) noexcept override;
 
-  /// Bytes of messages to another rank that wait in this one's memory, about.
+  /// Bytes of messages to another rank that wait in the memory of this one (a relaxed load, so it may be old).
   std::size_t queued_bytes(int to) const noexcept {
     return queued_[static_cast<std::size_t>(to)].load(std::memory_order_relaxed);
   }
@@ -98,59 +103,59 @@ class Messenger final : public Messages, private Transport::Receiver {
   bool alone() noexcept override;
 
  private:
-  /// Numbers of packets that are not a user's. Those of users' kinds are lower.
-  enum Own : std::uint32_t {
-    first_own = 0xffffff00,
-    declare = first_own,  ///< the number of a kind and its text
-    termination,          ///< a TerminationMessage
-    failure,              ///< a rank that has failed, and why
-    leaving,              ///< a rank ends, after so many waits
-    together,             ///< a part of an exchange
-    long_message,         ///< the head of a large packet whose body is a packet
+  /// Control messages: packets of the runtime itself. Kinds of users have lower numbers.
+  enum ControlKind : std::uint32_t {
+    first_control = 0xffffff00,
+    declare = first_control,  ///< the number of a kind, and its text to compare
+    termination,              ///< a TerminationMessage
+    failure,                  ///< the rank that has failed, and the reason
+    departure,                ///< the sender ends its communicator: a Departure
+    exchange_part,            ///< an ExchangeHead, the call, and the bytes for this rank
+    long_message,             ///< the head of a large packet whose body is a packet that is too long to be a small one
   };
   struct DeclaredKind : MessageKind {
     DeclaredKind(MessageKind&& of, int ranks)
         : MessageKind(std::move(of)), declared_to(new std::atomic<bool>[static_cast<std::size_t>(ranks)]()) {}
     std::unique_ptr<std::atomic<bool>[]> declared_to;  // by rank: whether it knows the text of this kind
   };
-  /// What one thread has counted.
+  /// Messages that one worker has counted. Each has cache lines of its own, so that counting moves none between cores.
   struct alignas(apart) Share {
     std::atomic<std::uint64_t> queued{0}, processed{0};
   };
-  /// A large packet on its way.
+  /// A large packet in flight: the token of Transport, on the sender until `reusable`, on the receiver until `arrived`.
   struct Large {
     std::uint32_t kind;
-    std::vector<std::byte> head, body;  // body: if it is the runtime's own memory
-    const std::byte* piece = nullptr;   // of the shared memory, which is to be released
-    bool placed = false;                // the body is where the user wants it
-    int to = -1;
-    std::size_t queued = 0;  // in queued_
+    std::vector<std::byte> head, body;  // body: empty if it lies in memory of the user or in the arena
+    const std::byte* piece = nullptr;   // of the arena, for `reusable` to release; null if there is none
+    bool placed = false;                // the kind's `place` was called, and its memory gets the body
+    int to = -1;                        // sender: the receiving rank
+    std::size_t queued = 0;             // sender: its bytes in queued_[to]
   };
-  /// A message that cannot be delivered yet: its kind has not been made here, or the sender has ended a wait from which
-  /// this rank has not returned.
-  struct Early {
+  /// An unexpected message (as in MPI): this rank has not made its kind yet, or the sender sent it after a wait from
+  /// which this rank has not returned. It stays in unexpected_ until it may be delivered.
+  struct Unexpected {
     int from;
     PacketHead head;
     std::vector<std::byte> packet;
     std::unique_ptr<Large> large;
   };
-  /// What a rank says when it ends.
-  struct Left {
-    std::uint64_t waits, exchanges;
-    PersistentCounts persistent;  // between it and this rank
+  /// How far a rank was when it ended its communicator: the content of `departure`.
+  struct Departure {
+    std::uint64_t waits, exchanges;  // that it has completed
+    PersistentCounts persistent;     // between it and this rank
   };
-  /// What a part of an exchange begins with. After it come the call, and then the bytes.
+  /// The beginning of `exchange_part`; then follow the text of the call, and the bytes.
   struct ExchangeHead {
-    std::uint64_t number;
-    std::uint64_t waits;  ///< that the sender had begun
-    std::uint64_t call;   ///< characters
+    std::uint64_t number;  ///< of the exchange, from 0
+    std::uint64_t waits;   ///< how many waits for all ranks the sender had begun
+    std::uint64_t call;    ///< length of the text
   };
   struct Part {
     std::string call;
     std::vector<std::byte> bytes;
   };
   using Parts = std::map<int, Part>;  // by rank
-  /// While it lives, the calling thread polls and no other does.
+  /// Holds the polling lock: while it lives, no other thread polls.
   class PollGuard;
 
   // -- Transport::Receiver
@@ -161,138 +166,147 @@ class Messenger final : public Messages, private Transport::Receiver {
   void reusable(void* token) override;
   void persistent_done(const PersistentMessage::Plan& plan) override;
 
-  void take_own(int from, std::uint32_t kind, std::span<const std::byte> bytes);
-  /// The kind of a packet, if that may be delivered now.
+  void receive_control(int from, std::uint32_t kind, std::span<const std::byte> bytes);
+  /// The kind of a packet; null while it must stay in unexpected_.
   const DeclaredKind* deliverable(const PacketHead& head) noexcept;
-  void keep_early(Early early);
+  void keep_unexpected(Unexpected message);
   void run(int from, const DeclaredKind& kind, std::span<const std::byte> packet) noexcept;
   void process(int from, const DeclaredKind& kind, const Large& large) noexcept;
-  /// Runs what a user has given; what it throws fails all ranks.
+  /// Calls a function of the user. An exception of it fails all ranks.
   template <typename Function>
   void guarded(const DeclaredKind& kind, const Function& function) noexcept;
-  void take_early();
-  /// Polls until what this rank has sent is on its way.
+  void deliver_unexpected();
+  /// Polls until all that this rank has sent has left its memory, or the run has failed.
   void send_all() noexcept;
   void take_from_self();
   void check_declared(std::uint32_t number);
-  void note_unknown(const Early& early) noexcept;
+  void fail_unknown(const Unexpected& message) noexcept;
   static std::string text(const MessageKind& kind);
   static std::string readable(const std::string& call);
   void declare_to(int rank, const DeclaredKind& kind);
-  void send_own(int to, Own kind, std::span<const std::byte> what, std::string_view text = {});
+  void send_control(int to, ControlKind kind, std::span<const std::byte> what, std::string_view text = {});
   bool polls_here() const noexcept {
     return polling_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id();
   }
-  void note_end() noexcept;
-  void note_waits(Writer& message) const noexcept;
+  void publish_end() noexcept;
+  void stamp_waits(Writer& message) const noexcept;
   template <typename Send>
-  void counted(const Send& send);
+  void send_counted(const Send& send);
   void check_may_poll() const;
   void send_in_place(int rank, Writer& message);
   void send_packet(int rank, std::span<const std::byte> packet);
   void check_rank(int rank) const;
   void send_long(int to, std::unique_ptr<Large> large, std::span<const std::byte> body);
-  /// Whether a message to the rank finds no room.
+  /// Whether more bytes wait for the rank than CommunicatorOptions::queue_bytes.
   bool is_full(int to) const noexcept { return queued_bytes(to) >= most_queued_; }
   void wait_for_room(int to);
   void count(std::atomic<std::uint64_t> Share::* which, std::uint64_t number = 1) noexcept;
-  /// The worker whose thread calls is not idle any more.
+  /// Takes back that the calling worker is idle, before it handles a message.
   void mark_busy() const noexcept;
-  /// The worker of the engine whose thread calls; null if it is none.
+  /// The calling worker; null if the calling thread is no worker of the joined engine.
   Worker* here() const noexcept;
-  /// Wakes worker 0, unless it calls.
+  /// Wakes worker 0, unless the caller is worker 0.
   void notify_main_worker() noexcept;
   void ring_own_doorbell() noexcept;
   /// \returns whether it is the first failure
   bool set_failed(int rank, const std::string& why) noexcept;
   void notify_failure() noexcept;
   void notify_failure_to(int other) noexcept;
-  void check_left() noexcept;
-  /// Fails if a rank has left before it has taken part in an exchange.
-  void check_left(std::uint64_t exchange, std::string_view call, const Parts& parts) noexcept;
-  bool check_ahead() noexcept;
+  void check_departures() noexcept;
+  /// Fails if a rank has departed and will not take part in this exchange.
+  void check_departures(std::uint64_t exchange, std::string_view call, const Parts& parts) noexcept;
+  bool check_early_exchange() noexcept;
   /// Polls until `done()`, at longer and longer intervals. \throws RankFailed
   template <typename Done>
-  void wait_here(const Done& done);
+  void poll_until(const Done& done);
   DeclaredKind* kind_of(std::uint32_t number) noexcept { return number < kinds_.size() ? &kinds_[number] : nullptr; }
   /// For `TerminationDetection`.
   auto sends_termination() {
     return [this](int to, const TerminationMessage& message) {
-      send_own(to, termination, std::as_bytes(std::span(&message, 1)));
+      send_control(to, termination, std::as_bytes(std::span(&message, 1)));
     };
   }
 
-  const std::shared_ptr<void> kept_;
+  const std::shared_ptr<void> keep_alive_;
   const std::unique_ptr<Transport> transport_;
   const int rank_, ranks_;
   SharedMemory* const shared_memory_;  // null if there is none
   const bool has_progress_thread_;
-  const std::size_t most_queued_;                             // bytes to a rank
-  const std::unique_ptr<std::atomic<std::size_t>[]> queued_;  // by rank; also by the transport
+  const std::size_t most_queued_;  // bytes to one rank (CommunicatorOptions::queue_bytes)
+  const std::unique_ptr<std::atomic<std::size_t>[]>
+      queued_;  // bytes by rank; added and subtracted by any thread and the transport
 
-  // Counts. A worker's are written by its thread; all others by addition.
+  // Message counts. Only worker w writes shares_[w], with plain stores; all other threads add to outside_.
   std::unique_ptr<Share[]> shares_;
   std::size_t workers_ = 0;
-  Share others_;
+  Share outside_;
 
   std::atomic<Engine*> engine_{nullptr};
-  std::mutex engine_mutex_;  // held while another thread calls the engine, and when that leaves
+  std::mutex
+      engine_mutex_;  // a thread that is no worker holds it around calls of the engine, so that does not leave meanwhile
 
-  std::atomic<bool> open_{false};                  // this rank takes messages
-  std::atomic<bool> polling_{false};               // a thread polls
-  std::atomic<std::thread::id> polling_thread_{};  // which one
-  // By the thread that polls:
-  std::deque<DeclaredKind> kinds_;                                // where they are stays
-  std::map<std::uint32_t, std::map<int, std::string>> declared_;  // texts of kinds, by number and rank
-  std::deque<Early> early_;
-  std::map<std::uint64_t, Parts> together_;  // of exchanges
-  std::atomic<bool> early_ready_{false};
+  std::atomic<bool> open_{false};     // set once, by the first wait or `progress`: from then on this rank polls
+  std::atomic<bool> polling_{false};  // the polling lock (PollGuard); taken with acquire, freed with release
+  std::atomic<std::thread::id>
+      polling_thread_{};  // its holder, written by the holder alone; relaxed: only an equal id matters
+  // Under the polling lock:
+  std::deque<DeclaredKind> kinds_;  // a deque, because pointers to its elements stay valid
+  std::map<std::uint32_t, std::map<int, std::string>>
+      declared_;  // texts from other ranks, not yet compared, by number and rank
+  std::deque<Unexpected> unexpected_;
+  std::map<std::uint64_t, Parts> exchange_parts_;  // received, by number of the exchange
+  std::atomic<bool> unexpected_ready_{false};  // some of unexpected_ may have become deliverable; cleared by the poll
 
   std::mutex termination_mutex_;  // protects the members below
   TerminationDetection termination_;
-  std::vector<std::optional<Left>> left_;           // by rank
-  std::atomic<int> number_left_{0};                 // of ranks
-  std::atomic<std::uint64_t> control_received_{0};  // messages of TerminationDetection; also read without the mutex
-  struct Ahead {
+  std::vector<std::optional<Departure>> departures_;  // by rank
+  std::atomic<int> departed_{0};                      // of ranks
+  // Control messages that may end idleness. Written under the mutex, read without it: `idle` compares it with what the
+  // worker read before it found itself idle.
+  std::atomic<std::uint64_t> control_received_{0};
+  struct EarlyExchange {
     int from;
     ExchangeHead head;
     std::string call;
   };
-  std::optional<Ahead> ahead_;                      // the last that came before this rank's part of an exchange
-  bool stuck_ = false;                              // written before done_
-  std::atomic<bool> done_{false};                   // the wait
-  std::atomic<std::uint64_t> begun_{0}, ended_{0};  // waits; also read without the mutex
-  // So many waits have returned. Written by worker 0: returned_ ≤ ended_
-  std::atomic<std::uint64_t> returned_{0};
+  std::optional<EarlyExchange>
+      early_exchange_;  // the last exchange part that came, to see that its sender and this rank make different calls
+  bool stuck_ = false;  // of the wait that has ended; written before done_, read after it
+  std::atomic<bool> done_{false};  // the wait has ended; stored with release after the members above
+  // Waits for all ranks: begun by worker 0, found to have ended under the mutex, and returned from by worker 0:
+  //   returned_ ≤ ended_ ≤ begun_ ≤ returned_ + 1.   Also read without the mutex.
+  std::atomic<std::uint64_t> begun_{0}, ended_{0}, returned_{0};
 
-  std::atomic<std::uint64_t> exchanges_{0};  // begun; written by the thread that exchanges
+  std::atomic<std::uint64_t> exchanges_{0};  // begun; one thread at a time exchanges
 
+  // Messages of this rank to itself, which the next poll delivers.
   std::mutex self_mutex_;  // protects the two below
   std::vector<std::vector<std::byte>> to_self_;
   std::vector<std::pair<std::vector<std::byte>, std::span<const std::byte>>> large_to_self_;  // heads and bodies
-  std::atomic<bool> any_to_self_{false};
+  std::atomic<bool> any_to_self_{false};        // whether the two have elements; written under the mutex
   std::atomic<std::uint32_t> own_doorbell_{0};  // if there is no transport
-  Sleeper sleeper_;                             // of who exchanges, while no engine has joined
+  Sleeper sleeper_;                             // of a thread that exchanges while no engine has joined
 
   mutable std::mutex failure_mutex_;  // protects the two below
   int failed_rank_ = -1;
   std::string why_;
   std::atomic<bool> failed_{false};
 
-  const int exceptions_ = std::uncaught_exceptions();  // when it was made
-  bool closing_ = false;                               // no function of the user is called any more; by the destructor
+  const int exceptions_ = std::uncaught_exceptions();  // at construction: more in the destructor mean that one ends it
+  bool closing_ = false;  // set by the destructor: no function of the user is called any more
   std::atomic<bool> stop_{false};
   std::thread progress_;
 };
 
-/// Holds the lock under which one thread at a time polls. The lock also protects what only polls read.
+/// The polling lock. It is a spin lock that a thread may take again while it holds it, because functions of messages
+/// run under it and may call the messenger.
 class Messenger::PollGuard {
  public:
   enum class Wait : bool { no, yes };
 
   PollGuard(Messenger& of, Wait wait) : of_(of) {
     if (of_.polling_thread_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
-      polls_ = wait == Wait::yes;  // nested: a function of a message may make another message, but not poll
+      polls_ = wait == Wait::yes;  // nested: it may change what the lock protects, but not poll
       return;
     }
     while (of_.polling_.load(std::memory_order_relaxed) || of_.polling_.exchange(true, std::memory_order_acquire)) {

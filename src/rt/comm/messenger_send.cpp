@@ -1,6 +1,9 @@
-/// What a rank sends, and how it counts it.
+/// The messenger: declaring kinds of messages, sending, and counting what was sent.
+
+#include <cxxabi.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
@@ -15,6 +18,67 @@
 
 namespace taskgrain::rt::detail {
 
+// -- kinds
+
+namespace {
+
+/// FNV-1a, because std::hash may differ between ranks that other compilers have built.
+std::uint32_t hash_of(std::string_view text) noexcept {
+  std::uint32_t hash = 0x811c9dc5u;
+  for (const char each : text) hash = (hash ^ static_cast<unsigned char>(each)) * 0x01000193u;
+  return hash;
+}
+
+std::string demangled(const std::string& name) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> readable(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                        std::free);
+  return status == 0 ? readable.get() : name;
+}
+
+}  // namespace
+
+std::string Messenger::text(const MessageKind& kind) {
+  return kind.name + " " + std::to_string(kind.number) + " " + demangled(kind.signature);
+}
+
+std::string Messenger::readable(const std::string& call) {
+  const std::size_t of = call.find(" of ");
+  return of == std::string::npos ? call : call.substr(0, of + 4) + demangled(call.substr(of + 4));
+}
+
+const MessageKind& Messenger::add(MessageKind kind) {
+  const PollGuard guard(*this, PollGuard::Wait::yes);
+  kind.number = static_cast<std::uint32_t>(kinds_.size());
+  kind.check = hash_of(text(kind));
+  kinds_.emplace_back(std::move(kind), ranks());
+  check_declared(kinds_.back().number);
+  for (const Unexpected& message : unexpected_)
+    if (message.head.kind == kinds_.back().number) unexpected_ready_.store(true);
+  if (unexpected_ready_.load()) ring_own_doorbell();
+  return kinds_.back();
+}
+
+/// Compares the declarations of other ranks with the kind that this rank has made under that number.
+void Messenger::check_declared(std::uint32_t number) {
+  const auto found = declared_.find(number);
+  const DeclaredKind* const kind = kind_of(number);
+  if (kind == nullptr || found == declared_.end()) return;
+  for (const auto& [from, theirs] : found->second)
+    if (theirs != text(*kind))
+      fail(("rank " + std::to_string(from) + " has made " + theirs + " where this rank has made " + text(*kind) +
+            "; all ranks make the same active messages in the same order")
+               .c_str());
+  declared_.erase(found);
+}
+
+void Messenger::declare_to(int rank, const DeclaredKind& kind) {
+  if (kind.declared_to[static_cast<std::size_t>(rank)].exchange(true, std::memory_order_relaxed)) return;
+  send_control(rank, declare, std::as_bytes(std::span(&kind.number, 1)), text(kind));
+}
+
+// -- sending
+
 Worker* Messenger::here() const noexcept {
   Worker* const worker = Worker::current();
   return worker != nullptr && &worker->engine() == engine_.load(std::memory_order_relaxed) ? worker : nullptr;
@@ -25,7 +89,7 @@ void Messenger::count(std::atomic<std::uint64_t> Share::* which, std::uint64_t n
     auto& counter = shares_[static_cast<std::size_t>(worker->index())].*which;
     counter.store(counter.load(std::memory_order_relaxed) + number, std::memory_order_release);
   } else {
-    (others_.*which).fetch_add(number, std::memory_order_acq_rel);
+    (outside_.*which).fetch_add(number, std::memory_order_acq_rel);
   }
 }
 
@@ -43,27 +107,27 @@ void Messenger::send(int to, const MessageKind& kind, Writer& message) {
   const auto bytes = message.bytes();
   if (is_full(to) && known.may_wait) [[unlikely]]
     wait_for_room(to);
-  note_waits(message);
+  stamp_waits(message);
   if (to != rank() && !known.declared_to[static_cast<std::size_t>(to)].load(std::memory_order_relaxed)) [[unlikely]]
     declare_to(to, known);
   count(&Share::queued);
-  counted([&] { message.is_shared() && to != rank() ? send_in_place(to, message) : send_packet(to, bytes); });
+  send_counted([&] { message.is_shared() && to != rank() ? send_in_place(to, message) : send_packet(to, bytes); });
 }
 
-/// Returns when the rank has taken some, or does not any more. This thread handles what comes meanwhile: two ranks that
-/// send to each other both wait here, and each goes on because the other takes its messages. Nothing has been counted
-/// for the message that waits, but the task that sends it still runs, so its rank is not idle.
+/// Back-pressure: waits until fewer than most_queued_ bytes are queued for the rank, or it has departed. The thread polls
+/// meanwhile, so two ranks that wait here for each other both go on. The waiting message is not counted as queued yet,
+/// but the task that sends it still runs, so termination is not detected too early.
 ///
-/// It does not wait where nothing would go on: in the function of a message, because no other thread of the rank may
-/// take messages then; before the rank takes any, because the others may be there, too; and in a thread of the program
-/// that may not poll, because the one that may could wait for that thread.
+/// It returns at once where waiting could deadlock: in the function of a message, which holds the polling lock; before
+/// this rank has begun to poll (`open`), because the other rank may be in the same state; and in a thread of the program
+/// that may not poll, because the thread that may poll could wait for this one.
 void Messenger::wait_for_room(int to) {
   if (polls_here() || !open_.load(std::memory_order_acquire)) return;
   if (!has_progress_thread_ && here() == nullptr && !may_poll()) return;
   const auto has_left = [&] {
-    if (number_left_.load() == 0) return false;
+    if (departed_.load() == 0) return false;
     const std::lock_guard lock(termination_mutex_);
-    return left_[static_cast<std::size_t>(to)].has_value();
+    return departures_[static_cast<std::size_t>(to)].has_value();
   };
   for (int spins = 0; is_full(to) && !has_left(); ++spins) {
     if (failed()) raise();
@@ -77,15 +141,16 @@ void Messenger::wait_for_room(int to) {
   }
 }
 
-/// The head is this call's own: the writer has just begun with it.
-void Messenger::note_waits(Writer& message) const noexcept {
+/// Writes the number of ended waits into the head. The const_cast is allowed, because the Writer owns these bytes.
+void Messenger::stamp_waits(Writer& message) const noexcept {
   auto* const head = reinterpret_cast<PacketHead*>(const_cast<std::byte*>(message.bytes().data()));
   head->waits = static_cast<std::uint32_t>(ended_.load(std::memory_order_relaxed));
 }
 
-/// Sends what has been counted as queued. If there is no memory for it, nobody will count it as processed.
+/// Calls `send` for a message that was counted as queued. If `send` throws, no rank will count it as processed, so the
+/// run fails: it would not terminate.
 template <typename Send>
-void Messenger::counted(const Send& send) {
+void Messenger::send_counted(const Send& send) {
   try {
     send();
   } catch (const std::exception& error) {
@@ -94,7 +159,7 @@ void Messenger::counted(const Send& send) {
   }
 }
 
-/// The receiver reads it where it is.
+/// Sends a message that was written into the arena: the receiver reads it there, without a copy.
 void Messenger::send_in_place(int to, Writer& message) {
   auto large = std::make_unique<Large>(long_message, std::vector<std::byte>(), std::vector<std::byte>());
   const auto body = message.give_away();
@@ -102,14 +167,14 @@ void Messenger::send_in_place(int to, Writer& message) {
   send_long(to, std::move(large), body);
 }
 
-/// A large packet whose body is a packet, in memory of the runtime.
+/// Sends a large packet whose body is a packet, in memory of the runtime.
 void Messenger::send_long(int to, std::unique_ptr<Large> large, std::span<const std::byte> body) {
   large->to = to;
   large->queued = sizeof *large + body.size();
   queued_[static_cast<std::size_t>(to)] += large->queued;
   const PacketHead head{long_message};
   transport_->send_large(to, std::as_bytes(std::span(&head, 1)), body, large.get());
-  static_cast<void>(large.release());  // the transport's, until it says `reusable`
+  static_cast<void>(large.release());  // the transport owns it until `reusable`
 }
 
 void Messenger::send_packet(int to, std::span<const std::byte> packet) {
@@ -133,11 +198,11 @@ void Messenger::send_large(int to, const MessageKind& kind, Writer& head, std::s
   check_rank(to);
   if (failed()) raise();
   if (is_full(to) && kind.may_wait) wait_for_room(to);
-  note_waits(head);
+  stamp_waits(head);
   const auto bytes = head.bytes();
   if (to == rank()) {
     count(&Share::queued, 2);
-    counted([&] {
+    send_counted([&] {
       const std::lock_guard lock(self_mutex_);
       large_to_self_.emplace_back(std::vector<std::byte>(bytes.begin(), bytes.end()), body);
       any_to_self_.store(true, std::memory_order_release);
@@ -152,18 +217,18 @@ void Messenger::send_large(int to, const MessageKind& kind, Writer& head, std::s
                                        std::vector<std::byte>());
   count(&Share::queued, 2);
   const std::span<const std::byte> kept = large->head;
-  counted([&] { transport_->send_large(to, kept, body, large.get()); });
+  send_counted([&] { transport_->send_large(to, kept, body, large.get()); });
   static_cast<void>(large.release());
 }
 
-/// Each counts twice, as a large one: for `on_done` on the receiver and on the sender, where somebody may wait for it.
+/// Each message counts as two, as a large one does: `on_done` on the receiver, and `on_done` on the sender.
 void Messenger::allow(PersistentMessage& message, std::int64_t messages) noexcept {
   if (messages <= message.allowed()) return;
   if (message.sends()) count(&Share::queued, 2 * static_cast<std::uint64_t>(messages - message.allowed()));
   message.allow(messages);
 }
 
-void Messenger::send_own(int to, Own kind, std::span<const std::byte> what, std::string_view words) {
+void Messenger::send_control(int to, ControlKind kind, std::span<const std::byte> what, std::string_view words) {
   Writer packet;
   const PacketHead head{kind};
   packet.write(&head, sizeof head);

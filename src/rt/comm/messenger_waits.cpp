@@ -1,4 +1,4 @@
-/// Waits for all ranks, and what ends them: the common end, the engine that joins, failures.
+/// The messenger: waits for all ranks (termination, exchanges), the engine that joins and leaves, and failures.
 
 #include <algorithm>
 #include <chrono>
@@ -18,17 +18,19 @@ void Messenger::begin() {
   open();
   if (failed()) raise();
   check_may_poll();
-  const PollGuard guard(*this, PollGuard::Wait::yes);  // until begun_ says that what comes from now on is too late
-  for (const Early& early : early_)
-    if (kind_of(early.head.kind) == nullptr && early.head.waits == static_cast<std::uint32_t>(ended_.load())) {
-      note_unknown(early);
+  // Under the polling lock, so that no unexpected message comes between this check and the store to begun_, after which
+  // keep_unexpected checks.
+  const PollGuard guard(*this, PollGuard::Wait::yes);
+  for (const Unexpected& message : unexpected_)
+    if (kind_of(message.head.kind) == nullptr && message.head.waits == static_cast<std::uint32_t>(ended_.load())) {
+      fail_unknown(message);
       break;
     }
   const std::lock_guard lock(termination_mutex_);
   begun_.fetch_add(1);
   done_.store(false, std::memory_order_relaxed);
   termination_.begin();
-  check_left();
+  check_departures();
 }
 
 void Messenger::send_all() noexcept {
@@ -39,22 +41,22 @@ void Messenger::send_all() noexcept {
 }
 
 void Messenger::end() noexcept {
-  send_all();  // what others wait for: after this, the thread may call something that does not poll
+  send_all();  // others wait for it, and the caller may poll no more after this
   returned_.store(ended_.load());
-  early_ready_.store(true);
+  unexpected_ready_.store(true);
   ring_own_doorbell();
 }
 
 bool Messenger::alone() noexcept {
-  if (number_left_.load() + 1 < ranks()) return false;
-  const PollGuard guard(*this, PollGuard::Wait::no);  // nobody runs the function of a message now
+  if (departed_.load() + 1 < ranks()) return false;
+  const PollGuard guard(*this, PollGuard::Wait::no);  // held: no function of a message runs
   if (!guard || anything()) return false;
   const std::lock_guard lock(termination_mutex_);
   for (int other = 0; other < ranks(); ++other)
-    if (const auto& left = left_[static_cast<std::size_t>(other)]) {
+    if (const auto& left = departures_[static_cast<std::size_t>(other)]) {
       const PersistentCounts own = transport_->persistent_counts(other);
-      if (own.come < std::min(own.expected, left->persistent.sent) ||
-          own.gone < std::min(own.sent, left->persistent.expected))
+      if (own.receives_done < std::min(own.receives_allowed, left->persistent.sends_allowed) ||
+          own.sends_done < std::min(own.sends_allowed, left->persistent.receives_allowed))
         return false;
     }
   return true;
@@ -62,7 +64,7 @@ bool Messenger::alone() noexcept {
 
 ProgressEngine::Counts Messenger::counts() const noexcept {
   const std::uint64_t control_received = control_received_.load(std::memory_order_acquire);
-  Counts sum{others_.queued.load(std::memory_order_acquire), others_.processed.load(std::memory_order_acquire),
+  Counts sum{outside_.queued.load(std::memory_order_acquire), outside_.processed.load(std::memory_order_acquire),
              control_received};
   for (std::size_t w = 0; w < workers_; ++w) {
     sum.queued += shares_[w].queued.load(std::memory_order_acquire);
@@ -72,7 +74,7 @@ ProgressEngine::Counts Messenger::counts() const noexcept {
 }
 
 /// \pre termination_mutex_ is held
-void Messenger::note_end() noexcept {
+void Messenger::publish_end() noexcept {
   if (!termination_.done() || done_.load(std::memory_order_relaxed) || ended_.load() == begun_.load()) return;
   stuck_ = termination_.stuck() != 0;
   ended_.store(begun_.load());
@@ -83,53 +85,56 @@ void Messenger::idle(const Counts& counts, bool stuck) noexcept {
   try {
     const std::lock_guard lock(termination_mutex_);
     if (done_.load(std::memory_order_relaxed)) return;
-    // The moment at which this rank was idle must come after what it has heard.
-    if (counts.control_received != control_received_.load(std::memory_order_relaxed) || check_ahead()) return;
+    // The counts are of a moment at which this rank was idle. It must come after the last control message, or a wave
+    // would count this rank before it was requested (termination_detection.hpp).
+    if (counts.control_received != control_received_.load(std::memory_order_relaxed) || check_early_exchange()) return;
     termination_.idle(counts.queued, counts.processed, stuck, sends_termination());
-    note_end();
+    publish_end();
   } catch (const std::exception& error) {
     fail(message_of(error));
   }
 }
 
-/// A rank that has ended does not wait with the others. \pre termination_mutex_ is held
-void Messenger::check_left() noexcept {
+/// Fails if this rank waits for all, and a rank has departed before this wait. \pre termination_mutex_ is held
+void Messenger::check_departures() noexcept {
   if (begun_.load() == ended_.load()) return;
   for (int other = 0; other < ranks(); ++other)
-    if (const auto& left = left_[static_cast<std::size_t>(other)]; left && left->waits <= ended_.load())
+    if (const auto& left = departures_[static_cast<std::size_t>(other)]; left && left->waits <= ended_.load())
       set_failed(other, "it has ended its communicator, while this rank waits for all");
 }
 
-/// Nothing is left to do here, so this rank waits for all to wait; and another one, which does not, waits for it in a
-/// call that all make. \returns whether that is so. \pre termination_mutex_ is held
-bool Messenger::check_ahead() noexcept {
-  if (!ahead_ || ahead_->head.number < exchanges_.load() || ahead_->head.waits >= begun_.load()) return false;
+/// Called when this rank is idle in a wait for all ranks. Another rank that has begun an exchange instead waits for this
+/// one for ever: then fails. \returns whether it has failed \pre termination_mutex_ is held
+bool Messenger::check_early_exchange() noexcept {
+  if (!early_exchange_ || early_exchange_->head.number < exchanges_.load() ||
+      early_exchange_->head.waits >= begun_.load())
+    return false;
   fail(
-      ("rank " + std::to_string(ahead_->from) + " calls " + readable(ahead_->call) +
+      ("rank " + std::to_string(early_exchange_->from) + " calls " + readable(early_exchange_->call) +
        ", and this rank Runtime::wait: all ranks make these calls in the same order. If another thread of this rank is "
        "to make the call, it needs a Runtime::hold")
           .c_str());
   return true;
 }
 
-void Messenger::check_left(std::uint64_t exchange, std::string_view call, const Parts& parts) noexcept {
+void Messenger::check_departures(std::uint64_t exchange, std::string_view call, const Parts& parts) noexcept {
   const std::lock_guard lock(termination_mutex_);
   for (int other = 0; other < ranks(); ++other)
-    if (const auto& left = left_[static_cast<std::size_t>(other)];
+    if (const auto& left = departures_[static_cast<std::size_t>(other)];
         left && left->exchanges <= exchange && parts.count(other) == 0)
       set_failed(other,
                  "it has ended its communicator, while this rank waits for it in " + readable(std::string(call)));
 }
 
 template <typename Done>
-void Messenger::wait_here(const Done& done) {
+void Messenger::poll_until(const Done& done) {
   constexpr int before_sleep = 4096;
   const int before_yield = oversubscribed() ? 32 : 2048;
   auto sleep_time = std::chrono::microseconds(50);
   for (int spins = 0; !done(); ++spins) {
     if (failed()) {
       settle();
-      if (may_poll()) poll();  // what it waits for may have come before the failure
+      if (may_poll()) poll();  // what `done` waits for may have arrived before the failure
       if (done()) return;
       raise();
     }
@@ -141,13 +146,13 @@ void Messenger::wait_here(const Done& done) {
     } else if (engine_.load() == nullptr && may_poll()) {
       sleeper_.sleep_unless([&] { return anything() || failed(); }, sleep_time, doorbell());
       sleep_time = std::min(2 * sleep_time, std::chrono::microseconds(2000));
-    } else {  // workers hear the doorbell
+    } else {  // the doorbell wakes workers, not this thread
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
 }
 
-/// \throws UsageError  this thread waits for what no thread takes
+/// \throws UsageError  no thread would poll while this one waits
 void Messenger::check_may_poll() const {
   if (!has_progress_thread_ && transport_ != nullptr && !transport_->may_poll())
     throw UsageError(
@@ -172,22 +177,23 @@ Messages::Gathered Messenger::exchange(const Gathered& to_each, std::string_view
   for (int other = 0; other < ranks(); ++other) {
     const auto& bytes = bytes_to(other);
     if (other != rank())
-      send_own(other, together, beginning.bytes(), {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+      send_control(other, exchange_part, beginning.bytes(),
+                   {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
   Gathered gathered(static_cast<std::size_t>(ranks()));
   gathered[static_cast<std::size_t>(rank())] = bytes_to(rank());
   std::string unlike;
-  wait_here([&] {
+  poll_until([&] {
     const PollGuard guard(*this, PollGuard::Wait::no);
     if (!guard) return false;
-    const auto found = together_.try_emplace(number).first;
-    check_left(number, call, found->second);
+    const auto found = exchange_parts_.try_emplace(number).first;
+    check_departures(number, call, found->second);
     if (found->second.size() + 1 < static_cast<std::size_t>(ranks())) return false;
     for (auto& [from, part] : found->second) {
       if (part.call != call) unlike = "rank " + std::to_string(from) + " calls " + readable(part.call);
       gathered[static_cast<std::size_t>(from)] = std::move(part.bytes);
     }
-    together_.erase(found);
+    exchange_parts_.erase(found);
     return true;
   });
   send_all();
@@ -216,13 +222,13 @@ void Messenger::join(Engine& engine) {
 }
 
 void Messenger::leave() noexcept {
-  const PollGuard guard(*this, PollGuard::Wait::yes);  // nobody is at it
+  const PollGuard guard(*this, PollGuard::Wait::yes);  // held: no thread polls, and so calls the engine
   const std::lock_guard lock(engine_mutex_);
   if (transport_ != nullptr) transport_->use({}, 0);
   engine_.store(nullptr);
-  for (std::size_t w = 0; w < workers_; ++w) {  // threads outside may add to the others meanwhile
-    others_.queued.fetch_add(shares_[w].queued.exchange(0));
-    others_.processed.fetch_add(shares_[w].processed.exchange(0));
+  for (std::size_t w = 0; w < workers_; ++w) {  // atomically: threads that are no workers may add meanwhile
+    outside_.queued.fetch_add(shares_[w].queued.exchange(0));
+    outside_.processed.fetch_add(shares_[w].processed.exchange(0));
   }
   workers_ = 0;
 }
@@ -252,8 +258,8 @@ void Messenger::notify_failure_to(int other) noexcept {
       of = failed_rank_;
       reason = why_.substr(0, transport_->most_bytes() / 2);
     }
-    send_own(other, failure, std::as_bytes(std::span(&of, 1)), reason);
-  } catch (const std::bad_alloc&) {  // the announced reason says it
+    send_control(other, failure, std::as_bytes(std::span(&of, 1)), reason);
+  } catch (const std::bad_alloc&) {  // the transport has announced the reason
   }
 }
 
@@ -266,7 +272,8 @@ void Messenger::lost(int rank, const std::string& why) noexcept {
   } catch (const std::bad_alloc&) {
     is_news = set_failed(rank, "");
   }
-  // It may live, and have been stopped only: it is not to wait for this rank. The others see it by themselves.
+  // The lost rank may only have been stopped. If it goes on, it must not wait for this rank. Other ranks notice its loss
+  // themselves.
   if (is_news && rank != this->rank()) notify_failure_to(rank);
 }
 
@@ -280,7 +287,7 @@ bool Messenger::set_failed(int of, const std::string& why) noexcept {
       why_ = why;
     } catch (const std::bad_alloc&) {  // then without a reason
     }
-    // First: who sees the failure may free what others read and write.
+    // Before failed_: a thread that sees failed_ may free bodies that the transport still reads or writes.
     if (transport_ != nullptr) transport_->abandon();
     failed_.store(true, std::memory_order_release);
   }

@@ -9,13 +9,13 @@
 
 namespace taskgrain::rt::detail {
 
-/// The user's end.
+/// The PersistentMessage of the user. The Message itself lives until its requests are complete.
 class MpiPersistentMessages::Handle final : public PersistentMessage {
  public:
   Handle(MpiPersistentMessages& of, Message& message)
       : PersistentMessage(message.plan.sends), of_(of), message_(message) {}
-  /// Last: who takes it from the list may free it.
-  ~Handle() override { push(of_.closed_, &message_, &Message::next_ended); }
+  /// The push is the last access: the polling thread may free the message after it.
+  ~Handle() override { push(of_.closed_, &message_, &Message::next_closed); }
 
   void allow(std::int64_t messages) noexcept override {
     if (messages <= allowed()) return;
@@ -44,14 +44,14 @@ MpiPersistentMessages::~MpiPersistentMessages() {
       MPI_Cancel(&message->request(k));
       MPI_Wait(&message->request(k), MPI_STATUS_IGNORE);
     }
-    // What is still being sent is lost. MPI may read it until its end, so it stays.
+    // MPI may read the slots of incomplete sends until MPI_Finalize, so their memory is leaked.
     if (sends && message->complete < message->started) new std::shared_ptr<void>(std::move(message->plan.memory));
     for (MPI_Request& request : message->requests)
       if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
   }
 }
 
-int MpiPersistentMessages::numbers(int count) {
+int MpiPersistentMessages::reserve_tags(int count) {
   if (count > most_ - next_ + 1)
     throw std::runtime_error("a compiled graph needs " + std::to_string(count) +
                              " tags of MPI for its edges, and of its " + std::to_string(most_) +
@@ -63,21 +63,22 @@ int MpiPersistentMessages::numbers(int count) {
 std::unique_ptr<PersistentMessage> MpiPersistentMessages::make(PersistentMessage::Plan plan) {
   auto made = std::make_unique<Message>();
   made->plan = std::move(plan);
-  const auto& [sends, rank, number, slots, byte_count, stride, slot_count, memory, on_done] = made->plan;
+  const auto& [sends, rank, tag, slots, byte_count, stride, slot_count, memory, on_done] = made->plan;
   const auto bytes = static_cast<std::int64_t>(byte_count);
   made->pieces = std::max<std::int64_t>(1, (bytes + piece_bytes_ - 1) / piece_bytes_);
   made->requests.assign(static_cast<std::size_t>(made->pieces * slot_count), MPI_REQUEST_NULL);
-  Message& message = *messages_.emplace_back(std::move(made));  // whose requests are freed if one cannot be made
+  Message& message =
+      *messages_.emplace_back(std::move(made));  // so the destructor frees its requests if a call below throws
   for (std::int64_t k = 0; k < message.pieces * slot_count; ++k) {
     const std::int64_t at = k % message.pieces * piece_bytes_;
     std::byte* const from = bytes == 0 ? nullptr : slots + k / message.pieces * static_cast<std::int64_t>(stride) + at;
     const auto count = static_cast<int>(std::min(piece_bytes_, bytes - at));
     if (sends)
-      check_mpi("MPI_Send_init", MPI_Send_init(from, count, MPI_BYTE, rank, number, comm_, &message.request(k)));
+      check_mpi("MPI_Send_init", MPI_Send_init(from, count, MPI_BYTE, rank, tag, comm_, &message.request(k)));
     else
-      check_mpi("MPI_Recv_init", MPI_Recv_init(from, count, MPI_BYTE, rank, number, comm_, &message.request(k)));
+      check_mpi("MPI_Recv_init", MPI_Recv_init(from, count, MPI_BYTE, rank, tag, comm_, &message.request(k)));
   }
-  // So that nothing is allocated later.
+  // Now, so that polls allocate nothing.
   ended_.reserve(messages_.size());
   active_.reserve(messages_.size());
   oldest_.reserve(messages_.size());
@@ -86,14 +87,16 @@ std::unique_ptr<PersistentMessage> MpiPersistentMessages::make(PersistentMessage
 }
 
 void MpiPersistentMessages::start() {
-  // First: what has been closed is not listed again, and so is in no list when it is freed.
+  // closed_ before allowed_: a closed message is allowed no more, so after both were taken it is in neither list and may
+  // be freed.
   Message* closed = closed_.exchange(nullptr, std::memory_order_acquire);
-  for (; closed != nullptr; closed = closed->next_ended) ended_.push_back(closed);
+  for (; closed != nullptr; closed = closed->next_closed) ended_.push_back(closed);
   if (!any_allowed()) return;
   for (Message* next = allowed_.exchange(nullptr, std::memory_order_acquire); next != nullptr;) {
     Message& message = *next;
     next = message.next_allowed;
-    message.listed.exchange(false, std::memory_order_acq_rel);  // who allows more from now on lists it again
+    message.listed.exchange(
+        false, std::memory_order_acq_rel);  // before `start` reads `allowed`: a later `allow` pushes it again
     start(message);
   }
 }
@@ -101,7 +104,7 @@ void MpiPersistentMessages::start() {
 void MpiPersistentMessages::start(Message& message) {
   const std::int64_t allowed = message.allowed.load(std::memory_order_acquire) * message.pieces;
   const auto slots = static_cast<std::int64_t>(message.requests.size());
-  // A slot is started when all of its pieces are complete.
+  // The requests of a slot may start again once all of its pieces are complete.
   const std::int64_t free = message.complete / message.pieces * message.pieces + slots;
   for (const std::int64_t end = std::min(allowed, free); message.started < end; ++message.started) {
     if (lost(message)) return;
@@ -126,8 +129,9 @@ void MpiPersistentMessages::free_ended() {
 }
 
 void MpiPersistentMessages::count(const Message& message, PersistentCounts& counts) noexcept {
-  (message.plan.sends ? counts.sent : counts.expected) += static_cast<std::uint64_t>(message.allowed.load());
-  (message.plan.sends ? counts.gone : counts.come) += static_cast<std::uint64_t>(message.done.load());
+  (message.plan.sends ? counts.sends_allowed : counts.receives_allowed) +=
+      static_cast<std::uint64_t>(message.allowed.load());
+  (message.plan.sends ? counts.sends_done : counts.receives_done) += static_cast<std::uint64_t>(message.done.load());
 }
 
 PersistentCounts MpiPersistentMessages::counts(int rank) const noexcept {

@@ -1,10 +1,11 @@
 #pragma once
 
-/// Persistent messages by persistent requests of MPI: one for each slot, made once and started again and again.
+/// Persistent messages by persistent requests of MPI: MPI_Send_init or MPI_Recv_init once for each slot (or piece of
+/// one), then MPI_Start again and again.
 ///
-/// Each message has a tag that no other has or will have in its communicator. Its requests are started in the order of
-/// their slots, and MPI matches those of one tag in that order. So they also complete in order as far as the user is
-/// concerned, and only the oldest request under way of each message is tested.
+/// Each message has a tag of its own, which is never used again in its communicator. Its requests are started in the
+/// order of their slots, and MPI matches requests of one tag in the order in which they are started. So message n is
+/// complete only after message n − 1, and only the oldest started request of each message is tested.
 
 #include <mpi.h>
 
@@ -24,54 +25,58 @@ namespace taskgrain::rt::detail {
 
 class MpiPersistentMessages {
  public:
-  /// \param first, most  tags
-  /// \param piece_bytes  of a slot in one message of MPI, which counts with int
-  /// \param report_error     called with the rank whose messages have failed, and why
+  /// \param first, most   the range of tags
+  /// \param piece_bytes   the most bytes of one request: MPI counts with int
+  /// \param report_error  called with the rank whose messages have failed (-1: no single one), the call and MPI's code
   MpiPersistentMessages(MPI_Comm comm, int first, int most, std::size_t piece_bytes,
                         std::function<void(int rank, const char* call, int code)> report_error);
   ~MpiPersistentMessages();
   MpiPersistentMessages(const MpiPersistentMessages&) = delete;
   MpiPersistentMessages& operator=(const MpiPersistentMessages&) = delete;
 
-  // -- by who may call MPI, one at a time
+  // -- under MpiTransport::mpi_
 
-  /// \returns the first of so many tags \throws std::runtime_error  there are not so many left
-  int numbers(int count);
+  /// Reserves tags. \returns the first \throws std::runtime_error  there are not so many left
+  int reserve_tags(int count);
   std::unique_ptr<PersistentMessage> make(PersistentMessage::Plan plan);
-  /// Starts what has been allowed, as far as there are slots.
+  /// Starts the messages that were allowed since the last call, as far as their slots are free.
   void start();
-  /// Nothing more goes to this rank or comes from it.
+  /// The rank is lost: no message to it or from it is started any more.
   void drop(int rank) noexcept { dropped_.push_back(rank); }
 
   PersistentCounts counts(int rank) const noexcept;
-  /// Whether all that was allowed to go is on its way.
+  /// Whether all sends that were allowed have been started.
   bool all_sent() const noexcept;
 
-  // -- by the poll as well
+  // -- under MpiTransport::mpi_, by the polling thread
 
-  /// Frees what has ended. \pre `done` is empty
+  /// Frees messages whose handle was destroyed and which are complete. \pre `done` is empty
   void free_ended();
-  /// Asks MPI what is complete. \returns whether anything is
+  /// Calls MPI_Testsome. \returns whether any request was complete
   bool test();
-  /// A plan for each message that has gone or come; the poll clears it.
+  /// The plan of each message that `test` found complete, once for each completion. The polling thread clears it.
   std::vector<const PersistentMessage::Plan*> done;
 
   // -- by any thread
   bool any_allowed() const noexcept { return allowed_.load(std::memory_order_relaxed) != nullptr; }
 
  private:
-  /// A test looks at so many, and the next one at others: a poll must not take long.
+  /// The most requests of one MPI_Testsome; the next call tests others. It bounds the time of a poll.
   static constexpr std::size_t most_tested = 64;
 
   struct Message {
     PersistentMessage::Plan plan;
     std::vector<MPI_Request> requests;  ///< by slot, and then by piece
-    std::int64_t pieces;                ///< of a slot
+    std::int64_t pieces;                ///< requests of a slot
+    /// Messages, with done ≤ allowed. The owner of the handle writes `allowed`, the polling thread `done`, both with
+    /// release.
     std::atomic<std::int64_t> allowed{0}, done{0};
+    /// Whether it is in the list allowed_. The thread that changes it to true pushes it there; `start` resets it before
+    /// it reads `allowed`, so no later value is lost.
     std::atomic<bool> listed{false};
-    Message* next_allowed = nullptr;  ///< by who lists it, and who takes the list
-    Message* next_ended = nullptr;
-    // By who may call MPI: of requests.
+    Message* next_allowed = nullptr;  ///< in allowed_
+    Message* next_closed = nullptr;   ///< in closed_
+    /// Requests, under mpi_: complete ≤ started ≤ complete + requests.size(), and started ≤ allowed · pieces.
     std::int64_t started = 0, complete = 0;
     bool tested = false;  ///< it is in active_
 
@@ -98,16 +103,17 @@ class MpiPersistentMessages {
   const std::int64_t piece_bytes_;
   const std::function<void(int, const char*, int)> report_error_;
   std::vector<std::unique_ptr<Message>> messages_;
-  std::map<int, PersistentCounts> freed_;  ///< by rank: of those that have been freed
-  std::vector<int> dropped_;               ///< ranks
-  std::vector<Message*> ended_;            ///< and not yet freed
-  std::vector<Message*> active_;           ///< a request is under way
-  std::vector<MPI_Request> oldest_;        ///< of each of active_, the oldest one under way
-  std::size_t next_tested_ = 0;            ///< in active_
+  std::map<int, PersistentCounts> freed_;  ///< by rank: sums over the messages that were freed
+  std::vector<int> dropped_;               ///< lost ranks
+  std::vector<Message*> ended_;            ///< their handles were destroyed, and they are not freed yet
+  std::vector<Message*> active_;           ///< they have started requests that are not complete
+  std::vector<MPI_Request> oldest_;        ///< of each of active_, the oldest of these
+  std::size_t next_tested_ = 0;            ///< where the next MPI_Testsome begins in oldest_
   std::array<int, most_tested> indices_{};
   std::array<MPI_Status, most_tested> statuses_{};
 
-  std::atomic<Message*> allowed_{nullptr}, closed_{nullptr};  ///< lists
+  /// Lock-free lists: any thread pushes, `start` takes all. allowed_: to be started; closed_: the handle was destroyed.
+  std::atomic<Message*> allowed_{nullptr}, closed_{nullptr};
 };
 
 }  // namespace taskgrain::rt::detail

@@ -7,8 +7,8 @@
 namespace taskgrain::rt::detail {
 namespace {
 
-/// A polling worker that finds nothing waits for so many times as long as it took to find that.
-constexpr std::int64_t pause_of_polls = 8;
+/// The time from a poll that finds nothing to the next, in durations of such a poll (`anything`).
+constexpr std::int64_t idle_poll_factor = 8;
 
 int rank_in(MPI_Comm comm) {
   int rank = 0;
@@ -21,7 +21,7 @@ int ranks_in(MPI_Comm comm) {
   return ranks;
 }
 
-/// MPI says it of MPI_COMM_WORLD.
+/// The largest tag. MPI defines the attribute for MPI_COMM_WORLD only.
 int most_tag() {
   void* most = nullptr;
   int known = 0;
@@ -63,7 +63,7 @@ MpiTransport::~MpiTransport() {
   for (std::size_t k = 0; k < receives; ++k) cancel(requests_[k]);
   for (std::size_t k = 0; k < operations_.size(); ++k) {
     MPI_Request& request = requests_[receives + k];
-    // What is still being sent is lost. MPI may read it until its end, so it is not deleted.
+    // MPI may read the buffers of incomplete sends until MPI_Finalize, so they are leaked.
     if (operations_[k].type == Operation::piece_received)
       cancel(request);
     else
@@ -71,14 +71,14 @@ MpiTransport::~MpiTransport() {
   }
 }
 
-// -- by the holder of mpi_
+// -- under mpi_
 
 void MpiTransport::restart(int receive) {
   const int code = MPI_Start(&requests_[static_cast<std::size_t>(receive)]);
   if (code != MPI_SUCCESS) report_error(-1, mpi_error("MPI_Start", code));
 }
 
-/// Asks MPI what is complete. \returns whether anything is
+/// Calls MPI_Testsome for receives and operations. \returns whether any was complete
 bool MpiTransport::test() {
   int number = 0;
   const int code =
@@ -133,10 +133,10 @@ void MpiTransport::finish(const Operation& operation, int code) {
       break;
     case Operation::piece_received: {
       call = "MPI_Irecv";
-      Coming& coming = coming_[operation.place];
-      if (code == MPI_SUCCESS && --coming.pieces == 0) {
-        arrived_bodies_.emplace_back(operation.peer, coming.token);
-        free_coming_.push_back(operation.place);
+      IncomingBody& body = incoming_bodies_[operation.place];
+      if (code == MPI_SUCCESS && --body.pieces == 0) {
+        complete_bodies_.emplace_back(operation.peer, body.token);
+        free_incoming_.push_back(operation.place);
       }
       break;
     }
@@ -144,10 +144,10 @@ void MpiTransport::finish(const Operation& operation, int code) {
   if (code != MPI_SUCCESS) report_error(operation.peer, mpi_error(call, code));
 }
 
-// -- by the poll
+// -- by the polling thread
 
-/// Takes what is complete. \returns whether anything is
-bool MpiTransport::look(Receiver& receiver) {
+/// One round: tests requests, delivers what is complete, and starts the receives again. \returns whether any was complete
+bool MpiTransport::progress_once(Receiver& receiver) {
   {
     const std::scoped_lock guard(mpi_);
     persistent_.start();
@@ -158,8 +158,8 @@ bool MpiTransport::look(Receiver& receiver) {
   for (const PersistentMessage::Plan* plan : persistent_.done) receiver.persistent_done(*plan);
   persistent_.done.clear();
   for (const Arrival& arrival : arrivals_) deliver(receiver, arrival);
-  for (const auto& [from, token] : arrived_bodies_) receiver.arrived(from, token);
-  arrived_bodies_.clear();
+  for (const auto& [from, token] : complete_bodies_) receiver.arrived(from, token);
+  complete_bodies_.clear();
   if (!arrivals_.empty()) {
     const std::scoped_lock guard(mpi_);
     for (const Arrival& arrival : arrivals_) restart(arrival.receive);
@@ -197,7 +197,7 @@ void MpiTransport::deliver(Receiver& receiver, const Arrival& arrival) {
         lose(receiver, from, "it said: " + std::string(reinterpret_cast<const char*>(packet.data()), packet.size()));
         break;
       case PacketHeader::leaves:
-        peer.most_received = header.body;
+        peer.expected_messages = header.body;
         break;
     }
   }
@@ -205,13 +205,14 @@ void MpiTransport::deliver(Receiver& receiver, const Arrival& arrival) {
 
 void MpiTransport::receive_body(int from, std::uint16_t tag, const Receiver::Place& place, std::size_t bytes) {
   const std::scoped_lock guard(mpi_);
-  if (free_coming_.empty()) {
-    free_coming_.push_back(coming_.size());
-    coming_.emplace_back();
+  if (free_incoming_.empty()) {
+    free_incoming_.push_back(incoming_bodies_.size());
+    incoming_bodies_.emplace_back();
   }
-  const std::size_t number = free_coming_.back();
-  free_coming_.pop_back();
-  coming_[number] = {from, place.token, static_cast<int>((bytes + options_.piece_bytes - 1) / options_.piece_bytes)};
+  const std::size_t number = free_incoming_.back();
+  free_incoming_.pop_back();
+  incoming_bodies_[number] = {from, place.token,
+                              static_cast<int>((bytes + options_.piece_bytes - 1) / options_.piece_bytes)};
   for (std::size_t at = 0; at < bytes; at += options_.piece_bytes) {
     const std::size_t piece = std::min(options_.piece_bytes, bytes - at);
     MPI_Request request;
@@ -221,26 +222,26 @@ void MpiTransport::receive_body(int from, std::uint16_t tag, const Receiver::Pla
   }
 }
 
-void MpiTransport::push_listed(bool all) {
-  if (listed_.load(std::memory_order_relaxed) == nullptr) return;
+void MpiTransport::start_pending_sends(bool all) {
+  if (pending_peers_.load(std::memory_order_relaxed) == nullptr) return;
   const std::scoped_lock guard(mpi_);
-  for (Peer* peer = listed_.exchange(nullptr, std::memory_order_acquire); peer != nullptr;) {
-    Peer* const next = peer->next_listed;
+  for (Peer* peer = pending_peers_.exchange(nullptr, std::memory_order_acquire); peer != nullptr;) {
+    Peer* const next = peer->next_pending;
     {
       const std::scoped_lock also(peer->lock);
-      peer->listed = false;
+      peer->is_pending = false;
     }
-    push(*peer, all);
+    start_sends(*peer, all);
     peer = next;
   }
 }
 
-/// Calls what other threads and `test` have found out. \returns whether anything was
-bool MpiTransport::notify(Receiver& receiver) {
-  if (!has_news_.load(std::memory_order_relaxed)) return false;
+/// Passes reports of other threads and `test` on to the Receiver. \returns whether there were any
+bool MpiTransport::deliver_reports(Receiver& receiver) {
+  if (!has_reports_.load(std::memory_order_relaxed)) return false;
   {
-    const std::scoped_lock guard(news_);
-    has_news_.store(false, std::memory_order_relaxed);
+    const std::scoped_lock guard(reports_lock_);
+    has_reports_.store(false, std::memory_order_relaxed);
     taken_reusable_.swap(reusable_);
     taken_errors_.swap(errors_);
   }
@@ -258,7 +259,7 @@ bool MpiTransport::notify(Receiver& receiver) {
   return true;
 }
 
-/// The first reason is told, and no other.
+/// Reports a lost rank once, with the first reason.
 void MpiTransport::lose(Receiver& receiver, int rank, const std::string& why) {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
   if (peer.dropped) return;
@@ -273,7 +274,7 @@ void MpiTransport::lose(Receiver& receiver, int rank, const std::string& why) {
 bool MpiTransport::poll(Receiver& receiver) { return poll(receiver, false); }
 
 bool MpiTransport::poll(Receiver& receiver, bool all) {
-  // A function of the receiver may poll: then there is nothing to do for the inner call.
+  // A function of the receiver may poll again: then polling_ is set, and the inner call returns.
   if (!may_poll() || polling_.exchange(true, std::memory_order_acquire)) return false;
   struct Leave {
     std::atomic<bool>& polling;
@@ -282,29 +283,28 @@ bool MpiTransport::poll(Receiver& receiver, bool all) {
 
   const std::int64_t begin = ticks();
   bool came = false, found = true;
-  for (int looks = 0; looks < most_looks && found; ++looks) {
-    urgent_.store(false, std::memory_order_relaxed);
-    found = look(receiver);
-    if (!found && looks == 0) {
-      // A poll of which the system took the core away may have lasted a thousand times as long: let one not count for
-      // more than two.
+  for (int round = 0; round < most_rounds && found; ++round) {
+    poll_requested_.store(false, std::memory_order_relaxed);
+    found = progress_once(receiver);
+    if (!found && round == 0) {
+      // A poll that was preempted may take a thousand times as long, so one measurement at most doubles the estimate.
       const std::int64_t took = std::max<std::int64_t>(1, ticks() - begin);
-      cost_ = cost_ == 0 ? took : std::min(took, 2 * cost_);
+      poll_cost_ = poll_cost_ == 0 ? took : std::min(took, 2 * poll_cost_);
     }
     came |= found;
-    came |= notify(receiver);
-    push_listed(all);  // answers leave before the next look
+    came |= deliver_reports(receiver);
+    start_pending_sends(all);  // so that replies leave before the next round
   }
-  next_poll_.store(ticks() + (came ? 0 : pause_of_polls * cost_), std::memory_order_relaxed);
+  next_poll_.store(ticks() + (came ? 0 : idle_poll_factor * poll_cost_), std::memory_order_relaxed);
   return came;
 }
 
 bool MpiTransport::flush(Receiver& receiver) {
   poll(receiver, true);
-  if (!may_poll() || !nothing_left()) return false;
+  if (!may_poll() || !all_complete()) return false;
   if (announced_failure_.load()) return true;
-  if (!said_leave_) {
-    said_leave_ = true;
+  if (!sent_leave_) {
+    sent_leave_ = true;
     for (Peer& peer : peers_) {
       if (number_of(peer) == rank_) continue;
       std::uint64_t sent;
@@ -317,7 +317,7 @@ bool MpiTransport::flush(Receiver& receiver) {
     }
     poll(receiver, true);
   }
-  return nothing_left() && std::ranges::all_of(peers_, [&](const Peer& peer) {
+  return all_complete() && std::ranges::all_of(peers_, [&](const Peer& peer) {
            return number_of(peer) == rank_ || peer.dropped || peer.has_left();
          });
 }
@@ -330,8 +330,8 @@ bool MpiTransport::all_sent() noexcept {
          });
 }
 
-/// Whether all that was sent, and the bodies that were announced, are where they go.
-bool MpiTransport::nothing_left() {
+/// Whether all sends of this rank, and all receives of announced bodies, are complete.
+bool MpiTransport::all_complete() {
   const std::scoped_lock guard(mpi_);
   for (Peer& peer : peers_) {
     const std::scoped_lock also(peer.lock);
@@ -339,9 +339,10 @@ bool MpiTransport::nothing_left() {
                           peer.free_tags.size() < peer.bodies.size()))
       return false;
   }
-  return !has_news_.load(std::memory_order_relaxed) && std::ranges::all_of(coming_, [&](const Coming& coming) {
-    return coming.pieces == 0 || peers_[static_cast<std::size_t>(coming.from)].dropped;
-  });
+  return !has_reports_.load(std::memory_order_relaxed) &&
+         std::ranges::all_of(incoming_bodies_, [&](const IncomingBody& body) {
+           return body.pieces == 0 || peers_[static_cast<std::size_t>(body.from)].dropped;
+         });
 }
 
 }  // namespace taskgrain::rt::detail

@@ -1,26 +1,24 @@
 #pragma once
 
-/// Packets in messages of MPI.
+/// Packets in messages of MPI (mpi_message.hpp).
 ///
-/// `send` appends a packet to the message that is being filled for its rank. A message leaves when it is full; or by
-/// a poll, if no other is on its way to that rank. So packets gather while MPI or the receiver is busy, and wait only
-/// for the next poll where they are not. `anything` spreads the polls of workers that have tasks, so that polls take a
-/// ninth of their time at most.
+/// Aggregation: `send` appends a packet to the message that is being filled for its rank. The message is sent when it is
+/// full, or by a poll if no other is in flight to that rank. So packets are aggregated while MPI or the receiver is busy,
+/// and otherwise wait for the next poll only. `anything` limits how often busy workers poll, so that polls that find
+/// nothing take a ninth of their time at most.
 ///
-/// Each rank has receives posted for messages, which are never probed for. A large packet is announced in a message;
-/// the receiver says where its body goes, and MPI moves it from the sender's memory into that. A body that fits into a
-/// message travels with its head.
+/// Each rank has posted persistent receives for messages from any rank, so it never probes. A large packet is announced
+/// by a header (rendezvous): the receiver posts receives for its body, and MPI moves it from the sender's memory to its
+/// destination. A body that fits into a message is sent in it (eager).
 ///
-/// Bodies from one rank to another that are on their way differ in their tags. Let M be a body with tag t from rank a
-/// to rank b. It is sent with MPI_Issend, which completes only after b has posted the receive for M. So when a gives t
-/// to the next body, that receive is before any for the next; MPI matches in this order, and neither gets the other's
-/// bytes.
+/// Tags of bodies: bodies in flight from rank a to rank b have different tags. Let M be a body with tag t. It is sent by
+/// MPI_Issend, which completes only after b has posted the matching receive. Only then a gives t to another body, so b
+/// posts the receives for that later; and because MPI matches in the order of posting, each receive gets its own body.
 ///
-/// Persistent messages have tags above these, each its own (mpi_persistent.hpp).
+/// Persistent messages have tags above these, each one of its own (mpi_persistent.hpp).
 ///
-/// Threads: `mpi_` is held around each call of MPI, and never while a Receiver is called. Below MPI_THREAD_MULTIPLE
-/// only the thread that is MPI's main thread takes it. Locks are taken in the order mpi_, Peer::lock, and then any
-/// other, of which only one.
+/// Threads: the lock mpi_ is held around each call of MPI, and never while a Receiver is called. Below
+/// MPI_THREAD_MULTIPLE only MPI's main thread takes it. The order of locks: mpi_, then Peer::lock, then one of any other.
 
 #include <mpi.h>
 
@@ -82,16 +80,15 @@ class MpiTransport final : public Transport {
 
   void send(int to, std::span<const std::byte> packet) override;
   void send_large(int to, std::span<const std::byte> head, std::span<const std::byte> body, void* token) override;
-  /// MPI says whether something has come only when it is polled, so this says when it is time: at once after a poll
-  /// that has found something, else after eight times as long as that took. Threads that have nothing else to do need
-  /// not ask.
+  /// Whether it is time to poll, because MPI shows arrivals only when it is polled: at once after a poll that has found
+  /// something, else after eight times the duration of that poll. Idle threads poll without asking.
   bool anything() const noexcept override;
   std::atomic<std::uint32_t>* doorbell() noexcept override { return nullptr; }
-  /// They leave at once if this thread may poll, else with the next poll of one that may.
+  /// Sends at once if this thread may poll, else with the next poll of one that may.
   void announce_failure(const std::string& reason) noexcept override;
   int persistent_tags(int count) override;
   std::unique_ptr<PersistentMessage> persistent(PersistentMessage::Plan plan) override;
-  /// Now, if this thread may poll and no other is busy with MPI; otherwise soon somebody polls.
+  /// Starts them now if this thread may poll and mpi_ is free; otherwise the next `anything` asks for a poll.
   void start_persistent() noexcept override;
   PersistentCounts persistent_counts(int rank) noexcept override;
   bool may_poll() const noexcept override { return any_thread_ || std::this_thread::get_id() == main_thread_; }
@@ -99,73 +96,76 @@ class MpiTransport final : public Transport {
   /// \throws std::runtime_error  what MPI says, if it concerns no single rank
   bool poll(Receiver& receiver) override;
   bool all_sent() noexcept override;
-  /// The ranks leave together: nothing is left when this rank's messages have been taken and all others, but those that
-  /// are lost, have said that nothing will come from them. After it has announced a failure, a rank waits for no other.
+  /// The ranks leave together. True when all sends are complete and every other rank that is not lost has sent `leaves`,
+  /// and all messages before that have arrived. After `announce_failure`, a rank waits for no other.
   bool flush(Receiver& receiver) override;
 
  private:
-  /// At most so many messages are on their way to a rank, and bodies.
+  /// The most messages, and below the most bodies, in flight to a rank.
   static constexpr int most_messages = 8;
   static constexpr int message_tag = 0;  ///< bodies have 1 to most_bodies
   static constexpr std::uint16_t most_bodies = 64;
-  /// A poll ends after so many looks, even if there is always something.
-  static constexpr int most_looks = 8;
+  /// The most rounds of a poll, so that it ends even if each round finds something.
+  static constexpr int most_rounds = 8;
 
-  /// A body on its way to a rank, with the tag that is its place in `bodies` plus 1.
+  /// A body in flight to a rank. Its tag is its index in `bodies` plus 1.
   struct Body {
     std::span<const std::byte> bytes;
     void* token;
-    int pieces;  ///< messages that are not complete; by the holder of mpi_
+    int pieces;  ///< MPI_Issends that are not complete; under mpi_
   };
+  /// A large packet that waits for a free tag.
   struct WaitingBody {
     std::vector<std::byte> head;
     std::span<const std::byte> bytes;
     void* token;
     std::size_t memory() const noexcept { return sizeof *this + head.size(); }
   };
-  /// What goes to a rank.
+  /// The state of sends to one rank, and how far its messages have come.
   struct alignas(apart) Peer {
     SpinLock lock;
     // Under the lock:
-    bool listed = false;            ///< in listed_, so that a poll looks after it
-    bool dropped = false;           ///< the rank is lost, and what is sent to it goes nowhere; written also under mpi_
+    bool is_pending = false;        ///< it is in pending_peers_
+    bool dropped = false;           ///< the rank is lost, and sends to it are discarded; written under mpi_, too
     MpiMessage* filling = nullptr;  ///< null or not empty
     MpiMessageList full;
     std::vector<Body> bodies;
-    std::vector<std::uint16_t> free_tags, announced;  ///< announced, and not yet given to MPI
-    std::deque<WaitingBody> waiting;                  ///< for a tag
+    std::vector<std::uint16_t> free_tags, announced;  ///< announced: the header was appended, MPI_Issend not yet called
+    std::deque<WaitingBody> waiting;
 
-    Peer* next_listed = nullptr;  ///< by who lists it, and who takes the list
-    // By the holder of mpi_:
-    int on_the_way = 0;      ///< messages that are not complete
+    Peer* next_pending = nullptr;  ///< in pending_peers_
+    // Under mpi_:
+    int on_the_way = 0;      ///< MPI_Isends that are not complete
     std::uint64_t sent = 0;  ///< messages
-    // By the poll:
-    std::uint64_t received = 0;                       ///< messages
-    std::uint64_t most_received = ~std::uint64_t{0};  ///< all, when the rank has said that it leaves
-    bool has_left() const noexcept { return received >= most_received; }
+    // By the polling thread:
+    std::uint64_t received = 0;  ///< messages
+    std::uint64_t expected_messages =
+        ~std::uint64_t{0};  ///< from the header `leaves`: all that the rank has sent, with that one
+    bool has_left() const noexcept { return received >= expected_messages; }
   };
 
-  /// A request of MPI, but the posted receives.
+  /// A request of MPI, other than the posted receives.
   struct Operation {
     enum Type : std::uint8_t { message_sent, piece_sent, piece_received };
     Type type;
     std::uint16_t tag;  ///< piece_sent
     int peer;
     MpiMessage* message;  ///< message_sent
-    std::size_t place;    ///< piece_received, in coming_
+    std::size_t place;    ///< piece_received: the index in incoming_bodies_
   };
-  /// A body that comes.
-  struct Coming {
+  /// A body for which receives are posted.
+  struct IncomingBody {
     int from;
     void* token;
-    int pieces;
+    int pieces;  ///< MPI_Irecvs that are not complete
   };
+  /// A message in the buffer of a posted receive.
   struct Arrival {
     int receive, from;
     std::size_t bytes;
   };
   struct TransportError {
-    int rank;  ///< -1: of no single one
+    int rank;  ///< -1: it concerns no single rank
     std::string why;
   };
 
@@ -175,14 +175,14 @@ class MpiTransport final : public Transport {
               std::span<const std::byte> body = {});
   void announce(Peer& peer, std::uint16_t tag, std::span<const std::byte> head, std::span<const std::byte> body,
                 void* token);
-  void list(Peer& peer) noexcept;
+  void mark_pending(Peer& peer) noexcept;
   void send_soon(Peer& peer);
-  void may_be_reused(void* token);
+  void report_reusable(void* token);
   void report_error(int rank, std::string why);
 
-  // -- by the holder of mpi_
-  void push(Peer& peer, bool all);
-  void push_body(Peer& peer, std::uint16_t tag);
+  // -- under mpi_
+  void start_sends(Peer& peer, bool all);
+  void start_body(Peer& peer, std::uint16_t tag);
   void send_message(Peer& peer, MpiMessage* message);
   void drop(Peer& peer);
   void start(const Operation& operation, MPI_Request request);
@@ -191,14 +191,14 @@ class MpiTransport final : public Transport {
   void restart(int receive);
   bool test();
 
-  // -- by the poll
-  bool look(Receiver& receiver);
+  // -- by the polling thread
+  bool progress_once(Receiver& receiver);
   void deliver(Receiver& receiver, const Arrival& arrival);
   void receive_body(int from, std::uint16_t tag, const Receiver::Place& place, std::size_t bytes);
-  void push_listed(bool all);
-  bool notify(Receiver& receiver);
+  void start_pending_sends(bool all);
+  bool deliver_reports(Receiver& receiver);
   bool poll(Receiver& receiver, bool all);
-  bool nothing_left();
+  bool all_complete();
   void lose(Receiver& receiver, int rank, const std::string& why);
 
   int number_of(const Peer& peer) const noexcept { return static_cast<int>(&peer - peers_.data()); }
@@ -207,44 +207,47 @@ class MpiTransport final : public Transport {
   const MpiLibrary library_;
   const MpiDuplicate comm_;
   const MpiTransportOptions options_;
-  const bool any_thread_;  // a thread of the program may be in MPI at any time, so SERIALIZED is not enough
+  const bool any_thread_;  // may poll. MPI_THREAD_SERIALIZED is not enough: the program may call MPI at the same time
   const std::thread::id main_thread_;
   int rank_ = 0, ranks_ = 0;
 
   std::vector<Peer> peers_;
   MpiMessagePool pool_;
-  std::atomic<Peer*> listed_{nullptr};
-  std::atomic<bool> urgent_{false};  ///< a poll should not wait for its time
+  // A lock-free list: any thread pushes (mark_pending), the polling thread takes all (start_pending_sends).
+  std::atomic<Peer*> pending_peers_{nullptr};
+  std::atomic<bool> poll_requested_{
+      false};  ///< any thread sets it, so that `anything` is true before next_poll_; a poll resets it
   std::atomic<bool> announced_failure_{false};
 
-  alignas(apart) std::atomic<std::int64_t> next_poll_{0};  ///< ticks; by the poll
-  std::int64_t cost_ = 0;                                  ///< of a poll that finds nothing, in ticks; by the poll
-  std::atomic<bool> polling_{false};
-  bool said_leave_ = false;  ///< by the poll
+  alignas(apart) std::atomic<std::int64_t> next_poll_{0};  ///< ticks; written by the polling thread
+  std::int64_t poll_cost_ = 0;        ///< ticks of a poll that finds nothing; by the polling thread
+  std::atomic<bool> polling_{false};  ///< a thread is in `poll`
+  bool sent_leave_ = false;           ///< by the polling thread
 
   alignas(apart) SpinLock mpi_;
-  // Under mpi_. Request k, k < options_.receives, is a posted receive; request k + receives belongs to operation k.
+  // Under mpi_. With r = options_.receives: requests_[k] is a posted receive for k < r, and belongs to operations_[k − r]
+  // for k ≥ r.
   std::vector<MPI_Request> requests_;
   std::vector<Operation> operations_;
   std::vector<int> indices_;
   std::vector<MPI_Status> statuses_;
-  std::vector<Coming> coming_;
-  std::vector<std::size_t> free_coming_;
-  std::vector<std::uint16_t> tags_;  ///< of push
+  std::vector<IncomingBody> incoming_bodies_;
+  std::vector<std::size_t> free_incoming_;
+  std::vector<std::uint16_t> tags_;  ///< scratch of start_sends
   MpiPersistentMessages persistent_;
-  // By the poll; `test` writes them.
+  // By the polling thread. `test` fills the first two; `deliver_reports` swaps the others with reusable_ and errors_.
   std::vector<Arrival> arrivals_;
-  std::vector<std::pair<int, void*>> arrived_bodies_;
+  std::vector<std::pair<int, void*>> complete_bodies_;
   std::vector<void*> taken_reusable_;
   std::vector<TransportError> taken_errors_;
 
   std::vector<MpiMessage> buffers_;  ///< of the posted receives
 
-  SpinLock news_;
-  // Under news_:
+  // What any thread has found out and the polling thread passes on to the Receiver.
+  SpinLock reports_lock_;  // protects the two below
   std::vector<void*> reusable_;
   std::vector<TransportError> errors_;
-  std::atomic<bool> has_news_{false};
+  std::atomic<bool> has_reports_{false};  // whether they have elements; written under the lock
 };
 
 }  // namespace taskgrain::rt::detail

@@ -1,4 +1,4 @@
-/// The half of the transport of MPI that sends.
+/// MpiTransport: sending. mpi_transport.cpp receives and polls.
 
 #include <algorithm>
 #include <cassert>
@@ -9,7 +9,7 @@
 namespace taskgrain::rt::detail {
 namespace {
 
-/// MPI implementations hand over messages of this size at once, also those to ranks that do not poll.
+/// MPI implementations send messages of this size eagerly, also to ranks that do not poll.
 constexpr std::size_t most_reason_bytes = 2000;
 
 }  // namespace
@@ -29,17 +29,17 @@ bool MpiTransport::append(Peer& peer, const PacketHeader& header, std::span<cons
   }
   if (peer.filling == nullptr) peer.filling = pool_.take();
   peer.filling->append(header, packet, body);
-  list(peer);
+  mark_pending(peer);
   return full;
 }
 
-/// \pre the peer's lock is held
-void MpiTransport::list(Peer& peer) noexcept {
-  if (peer.listed) return;
-  peer.listed = true;
-  peer.next_listed = listed_.load(std::memory_order_relaxed);
-  while (
-      !listed_.compare_exchange_weak(peer.next_listed, &peer, std::memory_order_release, std::memory_order_relaxed)) {
+/// Pushes the peer to pending_peers_, so that the next poll starts its sends. \pre the peer's lock is held
+void MpiTransport::mark_pending(Peer& peer) noexcept {
+  if (peer.is_pending) return;
+  peer.is_pending = true;
+  peer.next_pending = pending_peers_.load(std::memory_order_relaxed);
+  while (!pending_peers_.compare_exchange_weak(peer.next_pending, &peer, std::memory_order_release,
+                                               std::memory_order_relaxed)) {
   }
 }
 
@@ -79,11 +79,11 @@ void MpiTransport::send_large(int to, std::span<const std::byte> head, std::span
       }
     }
   }
-  if (reusable) may_be_reused(token);
+  if (reusable) report_reusable(token);
   if (soon) send_soon(peer);
 }
 
-/// \pre the peer's lock is held, and no body on its way to it has the tag
+/// \pre the peer's lock is held, and no body in flight to it has the tag
 void MpiTransport::announce(Peer& peer, std::uint16_t tag, std::span<const std::byte> head,
                             std::span<const std::byte> body, void* token) {
   peer.bodies[tag - 1u] = {body, token, 0};
@@ -91,19 +91,19 @@ void MpiTransport::announce(Peer& peer, std::uint16_t tag, std::span<const std::
   append(peer, {static_cast<std::uint32_t>(head.size()), PacketHeader::rendezvous, tag, body.size()}, head);
 }
 
-/// Sends what is full, if no other thread is busy with MPI; otherwise soon somebody polls.
+/// Sends full messages now if mpi_ is free; otherwise `anything` asks for a poll.
 void MpiTransport::send_soon(Peer& peer) {
   if (may_poll() && mpi_.try_lock()) {
     const std::unique_lock guard(mpi_, std::adopt_lock);
-    push(peer, false);
+    start_sends(peer, false);
   } else {
-    urgent_.store(true, std::memory_order_relaxed);
+    poll_requested_.store(true, std::memory_order_relaxed);
   }
 }
 
 int MpiTransport::persistent_tags(int count) {
   const std::scoped_lock guard(mpi_);
-  return persistent_.numbers(count);
+  return persistent_.reserve_tags(count);
 }
 
 std::unique_ptr<PersistentMessage> MpiTransport::persistent(PersistentMessage::Plan plan) {
@@ -121,27 +121,27 @@ void MpiTransport::start_persistent() noexcept {
     const std::unique_lock guard(mpi_, std::adopt_lock);
     persistent_.start();
   } else {
-    urgent_.store(true, std::memory_order_relaxed);
+    poll_requested_.store(true, std::memory_order_relaxed);
   }
 }
 
-void MpiTransport::may_be_reused(void* token) {
-  const std::scoped_lock guard(news_);
+void MpiTransport::report_reusable(void* token) {
+  const std::scoped_lock guard(reports_lock_);
   reusable_.push_back(token);
-  has_news_.store(true, std::memory_order_relaxed);
+  has_reports_.store(true, std::memory_order_relaxed);
 }
 
-/// \param rank  -1: it concerns no single one
+/// \param rank  -1: it concerns no single rank
 void MpiTransport::report_error(int rank, std::string why) {
   MpiLibrary::broken();
-  const std::scoped_lock guard(news_);
+  const std::scoped_lock guard(reports_lock_);
   errors_.push_back({rank, std::move(why)});
-  has_news_.store(true, std::memory_order_relaxed);
+  has_reports_.store(true, std::memory_order_relaxed);
 }
 
 bool MpiTransport::anything() const noexcept {
   return may_poll() &&
-         (urgent_.load(std::memory_order_relaxed) || ticks() - next_poll_.load(std::memory_order_relaxed) >= 0);
+         (poll_requested_.load(std::memory_order_relaxed) || ticks() - next_poll_.load(std::memory_order_relaxed) >= 0);
 }
 
 void MpiTransport::announce_failure(const std::string& reason) noexcept {
@@ -154,10 +154,10 @@ void MpiTransport::announce_failure(const std::string& reason) noexcept {
         const std::scoped_lock guard(peer.lock);
         if (number_of(peer) != rank_) append(peer, header, text);
       }
-      urgent_.store(true, std::memory_order_relaxed);
+      poll_requested_.store(true, std::memory_order_relaxed);
       return;
     }
-    // Alone in their messages, which overtake all that waits.
+    // In messages of their own, which are sent before the messages that wait.
     const std::scoped_lock guard(mpi_);
     for (Peer& peer : peers_) {
       if (number_of(peer) == rank_ || peer.dropped) continue;
@@ -165,15 +165,15 @@ void MpiTransport::announce_failure(const std::string& reason) noexcept {
       message->append(header, text);
       send_message(peer, message);
     }
-  } catch (...) {  // no memory: the others learn it from the end of this process
+  } catch (...) {  // no memory: the other ranks notice the end of this process
   }
 }
 
-// -- by the holder of mpi_
+// -- under mpi_
 
-/// Gives MPI what waits for a rank.
-/// \param all  also a message that is not full while another is on its way
-void MpiTransport::push(Peer& peer, bool all) {
+/// Calls MPI_Isend for messages to a rank, and MPI_Issend for bodies that were announced in them.
+/// \param all  also a message that is not full while another is in flight
+void MpiTransport::start_sends(Peer& peer, bool all) {
   for (bool more = true; more;) {
     MpiMessage* message = nullptr;
     {
@@ -187,14 +187,14 @@ void MpiTransport::push(Peer& peer, bool all) {
       }
       more = message != nullptr;
       if (!more) {
-        if (peer.filling != nullptr || !peer.full.empty()) list(peer);
+        if (peer.filling != nullptr || !peer.full.empty()) mark_pending(peer);
         tags_.clear();
         tags_.swap(peer.announced);
       }
     }
     if (more) send_message(peer, message);
   }
-  for (const std::uint16_t tag : tags_) push_body(peer, tag);
+  for (const std::uint16_t tag : tags_) start_body(peer, tag);
 }
 
 void MpiTransport::send_message(Peer& peer, MpiMessage* message) {
@@ -210,7 +210,7 @@ void MpiTransport::send_message(Peer& peer, MpiMessage* message) {
   start({Operation::message_sent, 0, number_of(peer), message, 0}, request);
 }
 
-void MpiTransport::push_body(Peer& peer, std::uint16_t tag) {
+void MpiTransport::start_body(Peer& peer, std::uint16_t tag) {
   Body& body = peer.bodies[tag - 1u];
   body.pieces = static_cast<int>((body.bytes.size() + options_.piece_bytes - 1) / options_.piece_bytes);
   for (std::size_t at = 0; at < body.bytes.size(); at += options_.piece_bytes) {
@@ -235,7 +235,7 @@ void MpiTransport::start(const Operation& operation, MPI_Request request) {
 void MpiTransport::sent_piece(Peer& peer, std::uint16_t tag) {
   Body& body = peer.bodies[tag - 1u];
   if (--body.pieces > 0) return;
-  may_be_reused(body.token);
+  report_reusable(body.token);
   const std::scoped_lock guard(peer.lock);
   if (peer.waiting.empty()) {
     peer.free_tags.push_back(tag);
@@ -247,7 +247,7 @@ void MpiTransport::sent_piece(Peer& peer, std::uint16_t tag) {
   announce(peer, tag, next.head, next.bytes, next.token);
 }
 
-/// What waits for a rank that is lost goes nowhere, as does all that is sent to it from now on.
+/// The rank is lost: discards all that waits for it, and later sends to it.
 void MpiTransport::drop(Peer& peer) {
   std::vector<void*> tokens;
   {
@@ -260,7 +260,7 @@ void MpiTransport::drop(Peer& peer) {
     peer.announced.clear();
     peer.waiting.clear();
   }
-  for (void* token : tokens) may_be_reused(token);
+  for (void* token : tokens) report_reusable(token);
 }
 
 }  // namespace taskgrain::rt::detail

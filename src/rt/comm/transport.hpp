@@ -1,6 +1,9 @@
 #pragma once
 
-/// How packets get from one rank to another: through the memory that a host's ranks share, or by MPI.
+/// Transport: packets from one rank to another, through shared memory of one host (SharedTransport) or MPI
+/// (MpiTransport).
+///
+/// A small packet is copied. The body of a large packet is not: the sender keeps it unchanged until `reusable(token)`.
 
 #include <atomic>
 #include <cstddef>
@@ -18,7 +21,7 @@ class SharedMemory;
 
 class Transport {
  public:
-  /// Gets what arrives. Called by the thread that polls, during `poll`.
+  /// Gets what arrives. All but `lost` are called by the polling thread, during `poll`.
   class Receiver {
    public:
     /// \param bytes  aligned to 16 bytes, and there during the call
@@ -27,21 +30,21 @@ class Transport {
       std::byte* to;
       void* token;  ///< for `arrived`
     };
-    /// A large packet comes. \param head  as sent, there during the call
-    /// \returns where its body goes, if that has bytes
+    /// A large packet has been announced. \param head  valid during the call
+    /// \returns memory for its body, if that has any bytes
     virtual Place place(int from, std::span<const std::byte> head, std::size_t bytes) = 0;
-    /// Where the body of a large packet can be read, for as long as this call takes.
-    /// \returns whether that was all; else it goes to a place
+    /// Offers the body of a large packet in shared memory, valid during the call.
+    /// \returns true if the receiver needs no copy; else `place` is called
     virtual bool take_in_place(int /*from*/, std::span<const std::byte> /*head*/, std::span<const std::byte> /*body*/) {
       return false;
     }
-    /// All of the body is there.
+    /// The body of a large packet is complete.
     virtual void arrived(int from, void* token) = 0;
-    /// The body of a large packet that this rank has sent may be written again.
+    /// The receiver has read the body of a large packet that this rank sent: it may be written again.
     virtual void reusable(void* token) = 0;
-    /// A persistent message has gone or come.
+    /// A persistent message was sent or received.
     virtual void persistent_done(const PersistentMessage::Plan& plan) { plan.on_done(); }
-    /// The rank is gone, and nothing will come from it any more. From any thread.
+    /// The rank has failed or ended: nothing more comes from it. From any thread.
     virtual void lost(int rank, const std::string& why) noexcept = 0;
 
    protected:
@@ -58,35 +61,36 @@ class Transport {
 
   // -- by any thread
 
-  /// Sends a copy of the packet to another rank. It does not wait: what finds no room is kept until a `poll`.
-  /// Packets to one rank may arrive in another order.
+  /// Sends a copy of the packet to another rank. It does not block: if the channel is full, the copy stays in memory of
+  /// this rank until a `poll`. Packets to one rank may arrive in another order.
   virtual void send(int to, std::span<const std::byte> packet) = 0;
   /// Sends `body` without a copy, if it can; the caller keeps it as it is until `reusable(token)`.
   virtual void send_large(int to, std::span<const std::byte> head, std::span<const std::byte> body, void* token) = 0;
-  /// Whether something has come, or `poll` has something to send. Cheap.
+  /// Whether a `poll` has something to receive or send. A few loads.
   virtual bool anything() const noexcept = 0;
-  /// A word in memory that the other ranks share: 1 while a thread of this rank sleeps. Whoever sends to it sets 0 and
-  /// wakes it with a futex. Null: nobody would, and the thread must poll.
+  /// A futex word in shared memory: 1 while a thread of this rank sleeps on it. Who sends to this rank exchanges it for 0,
+  /// and wakes the thread if it was 1. Null if no sender would: then threads must poll.
   virtual std::atomic<std::uint32_t>* doorbell() noexcept = 0;
-  /// Tells the other ranks why this one ends, also those that do not poll. Once.
+  /// Publishes why this rank fails, so that other ranks learn it, also those that do not poll. Only the first call counts.
   virtual void announce_failure(const std::string& reason) noexcept = 0;
 
-  /// This rank ends because another one has failed.
+  /// Publishes that this rank ends because another one has failed.
   virtual void blame(int /*rank*/, const std::string& /*how*/) noexcept {}
-  /// Whether the calling thread may poll (MPI_THREAD_FUNNELED: only one may). Where it may not, `poll` does nothing.
+  /// Whether the calling thread may poll; below MPI_THREAD_MULTIPLE only MPI's main thread may. Elsewhere `poll` does
+  /// nothing.
   virtual bool may_poll() const noexcept { return true; }
-  /// This rank has so many workers, on these processors.
+  /// Publishes the number of workers of this rank, and their processors, for `oversubscribed`.
   virtual void use(std::span<const int> /*processors*/, int /*workers*/) noexcept {}
-  /// Whether threads of several ranks must take turns on a processor of this rank, as far as is known.
+  /// Whether the ranks that share processors with this one have, together, more workers than processors.
   virtual bool oversubscribed() const noexcept { return false; }
   /// Memory that all ranks share; null if they share none.
   virtual SharedMemory* shared_memory() noexcept { return nullptr; }
 
-  /// From now on, bytes that wait in this rank's memory for another one to take packets are counted there, by rank.
+  /// Sets the counters of bytes that wait in memory of this rank, by receiving rank.
   void count_queued_in(std::atomic<std::size_t>* by_rank) noexcept { queued_ = by_rank; }
-  /// From now on the receiver hears of lost ranks, if this transport can tell. \throws std::system_error
+  /// Begins to call Receiver::lost, where the transport can notice it outside a poll. \throws std::system_error
   virtual void watch(Receiver&) {}
-  /// These do what those of Messages do.
+  /// As the functions of Messages.
   virtual int persistent_tags(int /*count*/) { throw std::logic_error("this transport has no persistent messages"); }
   virtual std::unique_ptr<PersistentMessage> persistent(PersistentMessage::Plan) {
     throw std::logic_error("this transport has no persistent messages");
@@ -96,16 +100,16 @@ class Transport {
 
   // -- by one thread at a time
 
-  /// Takes what has come, and sends what was kept. \returns whether anything came
+  /// Receives, and sends what could not be sent before. \returns whether anything was received
   virtual bool poll(Receiver& receiver) = 0;
-  /// Whether every packet has left this rank, as far as it was sent by this thread: nobody need poll for them any more.
+  /// Whether all packets that the calling thread has sent have left, so that they need no more polls.
   virtual bool all_sent() noexcept = 0;
-  /// Sends all that was kept, as far as the others take it, before the rank leaves. \returns whether nothing is left
+  /// Polls once before the rank leaves. \returns whether everything was sent, and taken by the ranks that still take it
   virtual bool flush(Receiver& receiver) = 0;
-  /// The run has failed: when this returns, bodies of large packets are not read or written any more. From any
-  /// thread.
+  /// After a failure: when it returns, this rank reads and writes no bodies of large packets any more, so they may be
+  /// freed. From any thread.
   virtual void abandon() noexcept {}
-  /// Nothing more is sent, and lost ranks are not reported any more.
+  /// The end: nothing more is sent, and Receiver::lost is not called any more.
   virtual void leave() noexcept {}
 
  protected:

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What is behind a Communicator: active messages by number, and what the engine asks of it.
+/// Messages: the interface behind a Communicator. It sends active messages, and the engine polls it (ProgressEngine).
 
 #include <atomic>
 #include <cstddef>
@@ -18,24 +18,25 @@
 
 namespace taskgrain::rt::detail {
 
-/// One end of a message that goes from one rank to another again and again, for which everything is made beforehand.
-/// Message n, from 0, goes from slot n mod slots of the sender to that of the receiver. The messages
-/// come in their order, and meet nothing else.
+/// One end of a persistent message (as MPI's persistent requests): everything is set up once, and then it is sent again
+/// and again. Message n, from 0, goes from slot n mod slot_count of the sender to that slot of the receiver. The messages
+/// of one tag arrive in order.
 ///
-/// Any thread may destroy an end. What has been allowed still goes or comes, unless the run has failed; until then the
-/// slots stay.
+/// Any thread may destroy an end. Messages that have been allowed are still sent or received, unless the run has failed;
+/// `Plan::memory` keeps the slots until then.
 class PersistentMessage {
  public:
   struct Plan {
-    bool sends;                     ///< else it receives
-    int rank;                       ///< of the other end
-    int number;                     ///< of Messages::persistent_tags; the same at both ends
-    std::byte* slots;               ///< not read or written if `bytes` is 0
-    std::size_t bytes;              ///< of the message
-    std::size_t stride;             ///< from one slot to the next
-    std::int64_t slot_count;        ///< of this end
-    std::shared_ptr<void> memory;   ///< of the slots: kept for as long as they may be read or written
-    std::function<void()> on_done;  ///< another message has gone or come. Called by who polls, also after the end
+    bool sends;                    ///< else it receives
+    int rank;                      ///< of the other end
+    int tag;                       ///< from Messages::persistent_tags; the same at both ends
+    std::byte* slots;              ///< not read or written if `bytes` is 0
+    std::size_t bytes;             ///< of the message
+    std::size_t stride;            ///< from one slot to the next
+    std::int64_t slot_count;       ///< of this end
+    std::shared_ptr<void> memory;  ///< of the slots: kept for as long as they may be read or written
+    std::function<void()>
+        on_done;  ///< called by the polling thread after each message, also after this end was destroyed
   };
 
   explicit PersistentMessage(bool sends) : sends_(sends) {}
@@ -44,32 +45,35 @@ class PersistentMessage {
   PersistentMessage& operator=(const PersistentMessage&) = delete;
 
   bool sends() const noexcept { return sends_; }
-  /// So many messages may go, as their slots are written; or come, as their slots are read. More than that many slots
-  /// wait for those before. From any thread, but by one at a time.
+  /// Raises the number of messages, in total, that may be sent because their slots are written, or received because
+  /// their slots may be overwritten. At most slot_count are in flight; the others start when earlier ones complete.
+  /// From any thread, one at a time.
   virtual void allow(std::int64_t messages) noexcept = 0;
   virtual std::int64_t allowed() const noexcept = 0;
-  /// So many have gone, and their slots may be written again; or have come.
+  /// The number of messages that are complete: 0 ≤ done ≤ allowed. Written by the polling thread alone, with release:
+  /// who reads n with acquire may write the slots of the first n sends, or read those of the first n receives.
   virtual const std::atomic<std::int64_t>& done() const noexcept = 0;
 
  private:
   const bool sends_;
 };
 
-/// Of all persistent messages between this rank and another one.
+/// Sums of `allowed` and `done` over all persistent messages between this rank and another one.
 struct PersistentCounts {
-  std::uint64_t sent = 0, gone = 0;      ///< allowed and done, of those that this rank sends
-  std::uint64_t expected = 0, come = 0;  ///< and that it receives
+  std::uint64_t sends_allowed = 0, sends_done = 0;
+  std::uint64_t receives_allowed = 0, receives_done = 0;
 };
 
-/// What a packet begins with: the number of its kind. 12 bytes, so that a graph, a task of two numbers and 16 bytes of
+/// The beginning of each packet. 12 bytes, so that a graph, a task of two numbers and 16 bytes of
 /// output fit one cache line of a RecordRing.
 struct PacketHead {
   std::uint32_t kind;
-  std::uint32_t waits = 0;  ///< waits for everything that the sender had behind it, modulo 2^32
+  std::uint32_t waits = 0;  ///< how many waits for all ranks had ended on the sender, modulo 2^32
   std::uint32_t check = 0;  ///< MessageKind::check of the sender
 };
 
-/// A kind of messages. Small ones have `run`, large ones the other three.
+/// A kind of active message: its functions on the receiver, and for large ones `reusable` on the sender. A small message
+/// has `run`; a large one has `place`, `process` and `reusable`.
 struct MessageKind {
   std::string name, signature;
   std::function<void(int from, Reader& arguments)> run;
@@ -79,20 +83,20 @@ struct MessageKind {
   std::uint32_t check = 0;   ///< a hash of the name and the signature, which is the same on all ranks
   bool may_wait = false;     ///< `send` may wait and run functions of messages (CommunicatorOptions::queue_bytes)
 
-  /// Writes what comes before the arguments.
+  /// Writes the PacketHead, which comes before the arguments.
   void begin(Writer& message) const {
     const PacketHead head{number, 0, check};
     message.write(&head, sizeof head);
   }
 };
 
-/// Memory that the ranks of a host share. Each gives out pieces of its own arena, and may touch those of the others.
+/// Memory that the ranks of a host share. Each rank allocates from its own arena, and may access those of the others.
 class SharedMemory {
  public:
   /// Aligned as data of different cores are (`apart`). \throws std::system_error
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void release(const std::byte* piece) noexcept = 0;
-  /// Where a piece of this rank lies in its arena.
+  /// The offset of a piece in the arena of this rank.
   virtual std::size_t offset(const std::byte* piece) const noexcept = 0;
   virtual std::byte* at(int rank, std::size_t offset) const noexcept = 0;
 
@@ -100,7 +104,7 @@ class SharedMemory {
   ~SharedMemory() = default;
 };
 
-/// An error that all ranks know of, so all throw it, and the communicator has not failed.
+/// An error that all ranks throw, because they have exchanged it: the communicator has not failed.
 struct AgreedError : UsageError {
   using UsageError::UsageError;
 };
@@ -113,7 +117,7 @@ class Messages : public ProgressEngine {
   virtual int ranks() const noexcept = 0;
   virtual const char* transport_name() const noexcept = 0;
 
-  /// By all ranks in the same order. \returns it, which stays where it is
+  /// By all ranks in the same order. \returns the kind, at an address that does not change
   virtual const MessageKind& add(MessageKind kind) = 0;
   /// Sends the arguments. \param message  began with `begin`
   virtual void send(int rank, const MessageKind& kind, Writer& message) = 0;
@@ -123,20 +127,21 @@ class Messages : public ProgressEngine {
   /// Whether an engine has joined and has not left.
   virtual bool in_use() const noexcept = 0;
   virtual void progress() = 0;
-  /// By all ranks: gives bytes to each rank.
-  /// \param to_each  by rank; or one, for all
-  /// \param call     what the user has called, and perhaps " of " and the name of a type: the same on all ranks
-  /// \returns what each rank has given to this one
+  /// An all-to-all exchange, by all ranks.
+  /// \param to_each  the bytes for each rank; or one element, for all of them
+  /// \param call     the user's call, and perhaps " of " and the name of a type: the same on all ranks
+  /// \returns        the bytes from each rank
   /// \throws AgreedError  two of the ranks have made different calls
   using Gathered = std::vector<std::vector<std::byte>>;
   virtual Gathered exchange(const Gathered& to_each, std::string_view call) = 0;
 
-  /// Takes new numbers for persistent messages. All ranks call it in the same order with the same count.
-  /// \returns the first of `count` numbers \throws std::runtime_error on all ranks if they are used up
+  /// Reserves `count` tags for persistent messages. All ranks call it in the same order with the same count.
+  /// \returns the first of them \throws std::runtime_error on all ranks if there are no more
   virtual int persistent_tags(int count) = 0;
   /// By a thread that may poll. \throws std::runtime_error
   virtual std::unique_ptr<PersistentMessage> persistent(PersistentMessage::Plan plan) = 0;
-  /// Allows that many, and counts them as messages on their way. They start with `start_persistent`, or a poll.
+  /// PersistentMessage::allow, which also counts them as queued for termination detection. They start with
+  /// `start_persistent`, or the next poll.
   virtual void allow(PersistentMessage& message, std::int64_t messages) noexcept = 0;
   virtual void start_persistent() noexcept = 0;
 };

@@ -480,8 +480,8 @@ TEST(MpiTransport, EndsPersistentMessagesWhenTheyHaveCome) {
   poll_until(transport, checker, "their memory is free",
              [&] { return std::ranges::all_of(memory, [](const auto& each) { return each.expired(); }); });
   const PersistentCounts with_next = transport.persistent_counts((transport.rank() + 1) % transport.ranks());
-  EXPECT_EQ(with_next.sent, 2u);
-  EXPECT_EQ(with_next.gone, 2u);
+  EXPECT_EQ(with_next.sends_allowed, 2u);
+  EXPECT_EQ(with_next.sends_done, 2u);
   Round left(transport, transport.persistent_tags(1), 100, 2);  // and nobody sends
   left.receive->allow(1);
   transport.start_persistent();

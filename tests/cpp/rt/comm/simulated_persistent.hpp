@@ -37,7 +37,7 @@ class SimulatedPersistent {
   }
   std::unique_ptr<detail::PersistentMessage> make(int rank, detail::PersistentMessage::Plan plan) {
     const int from = plan.sends ? rank : plan.rank, to = plan.sends ? plan.rank : rank;
-    Pair& pair = pairs_[{from, to, plan.number}];
+    Pair& pair = pairs_[{from, to, plan.tag}];
     std::optional<End>& end = plan.sends ? pair.sender : pair.receiver;
     const bool hears_early = plan.sends && chance(2);
     end.emplace(rank, std::move(plan), hears_early);
@@ -89,8 +89,8 @@ class SimulatedPersistent {
     detail::PersistentCounts counts;
     for_ends(rank, [&](Pair&, const End& end) {
       if (end.plan.rank != other) return;
-      (end.plan.sends ? counts.sent : counts.expected) += static_cast<std::uint64_t>(end.allowed);
-      (end.plan.sends ? counts.gone : counts.come) += static_cast<std::uint64_t>(end.done.load());
+      (end.plan.sends ? counts.sends_allowed : counts.receives_allowed) += static_cast<std::uint64_t>(end.allowed);
+      (end.plan.sends ? counts.sends_done : counts.receives_done) += static_cast<std::uint64_t>(end.done.load());
     });
     return counts;
   }
