@@ -1,20 +1,19 @@
 #pragma once
 
-/// Channels: how far a writer has got, for the readers that wait for it.
+/// Channels: a writer signals its progress to readers that wait for it.
 ///
-/// A channel is a counter, and data that its writer has written elsewhere before it raised the counter. The counter
-/// only grows, and `passed(w)` means counter ≥ w. So
-///   - what is passed stays passed, and a signal says all that the signals below it have said;
-///   - a signal may be repeated; of several signals at once the largest will do; one that comes late does nothing;
-///   - it does not matter which thread raises the counter, if whoever raises it to v vouches for all that any w ≤ v
-///     stands for. Writers that take turns use `raise`; one that is alone uses `signal`, a plain store.
-/// Whoever has passed w sees what was written before the counter was raised to w or more.
+/// A channel is a counter. The writer writes data elsewhere, and then raises the counter with release. The counter only
+/// grows, and `passed(w)` means counter ≥ w, loaded with acquire. So
+///   - passed(w) stays true, and implies passed(v) for all v ≤ w;
+///   - signals may be repeated, merged into the largest, or come late;
+///   - any thread may raise the counter to v, if the data of all w ≤ v is written. Several writers use `raise`, a
+///     compare-and-swap; a single one uses `signal`, a plain store.
+/// A reader that finds passed(w) sees what was written before the counter was raised to w or more.
 ///
-/// A reader that has waited for too long parks: from then on it does nothing until a message comes. The reader writes
-/// `parked` and then looks at the counter once more; the writer writes the counter and then looks at `parked`. Neither
-/// write is passed by the look after it, so one of the two sees the other's (Dekker, as in detail/sleep.hpp):
-///   parked, and no message on its way  ⇒  the counter is below what the reader waits for,
-///                                          or the writer has not looked yet.
+/// A reader that has waited for too long parks: it does nothing until it gets a message. The reader stores `parked` and
+/// then loads the counter; the writer stores the counter and then loads `parked`. With a barrier between the store and
+/// the load of each, at least one sees the other's store (Dekker, as in detail/sleep.hpp):
+///   parked, and no message in flight  ⇒  the counter is below the reader's value, or the writer has not loaded `parked`.
 /// The simulated schedules check this, with mutations (tests/cpp/rt/schedule).
 
 #include <atomic>
@@ -39,7 +38,7 @@ class Channel {
     light_barrier();
     return parked_.load(std::memory_order_relaxed);
   }
-  /// Raises the counter, by one of several threads, in any order. Readers do not park, but get a message after
+  /// Raises the counter, by one of several threads, in any order. Readers do not park here: they get a message after
   /// each call.
   void raise(std::int64_t value) noexcept {
     std::int64_t before = value_.load(std::memory_order_relaxed);
@@ -63,7 +62,7 @@ class Channel {
     return !passed(value);
   }
 
-  // -- by anybody while nobody else uses it
+  // -- while no other thread uses it
 
   void reset(std::int64_t value) noexcept {
     value_.store(value, std::memory_order_relaxed);
@@ -78,6 +77,7 @@ class Channel {
   alignas(apart) std::atomic<bool> parked_{false};
 };
 
+/// Turns iterations that are done in any order, by any thread, into a channel that counts them without a gap.
 class DoneIterations {
  public:
   /// \param channel  its value is the first iteration that is not done
@@ -94,7 +94,7 @@ class DoneIterations {
     for (++next_; ahead_[at(next_)]; ++next_) ahead_[at(next_)] = false;
     channel_.raise(next_);
   }
-  /// While nobody else uses it: all below `next` are done.
+  /// While no other thread uses it: all iterations below `next` are done.
   void reset(std::int64_t next) {
     const std::lock_guard lock(mutex_);
     next_ = next;

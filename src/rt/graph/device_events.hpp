@@ -1,6 +1,6 @@
 #pragma once
 
-/// Where events of devices are kept between the task that returns one and the tasks that get copies.
+/// Storage for events of devices, between the task that returns one and the tasks that get copies of it.
 
 #include <cstddef>
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace taskgrain::rt::detail {
 
-/// An event, or none.
+/// An optional event, whose type is known at run time only.
 class StoredEvent {
  public:
   StoredEvent() = default;
@@ -48,7 +48,7 @@ class StoredEvent {
   const EventType* type_ = nullptr;
 };
 
-/// The events that a device task comes after, one behind the other, while it is issued. Its worker alone touches it.
+/// The events that a device task comes after, as an array for its start. Used by its worker alone.
 class EventArray {
  public:
   EventArray(const EventType& type, std::size_t most)
@@ -74,7 +74,7 @@ class EventArray {
   std::size_t size_ = 0;
 };
 
-/// The events on a device edge, if the worker of the first task may be iterations ahead of that of the second.
+/// A queue of the events of one device edge, because the first task may be issued iterations ahead of the second.
 class EventQueue {
  public:
   void push(const StoredEvent& event) {
@@ -85,7 +85,7 @@ class EventQueue {
     const std::lock_guard lock(mutex_);
     return events_.pop();
   }
-  /// While nobody else uses it.
+  /// While no other thread uses it.
   void clear() noexcept { events_.clear(); }
 
  private:

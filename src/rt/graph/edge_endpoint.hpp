@@ -1,6 +1,6 @@
 #pragma once
 
-/// The messages that ranks send one another for the edges of a graph, and what receives them.
+/// Active messages between ranks for the edges of a graph (EdgeEndpoint), and the memory that they write (ReceiveWindow).
 
 #include <atomic>
 #include <cstddef>
@@ -21,10 +21,10 @@ namespace taskgrain::rt::detail {
 
 class RankEdges;
 
-/// Blocks that no other rank maps.
+/// Blocks in private memory, for persistent messages.
 using OwnBlocks = std::vector<std::byte, ApartAllocator<std::byte>>;
 
-/// Where the sends of a group begin in a block, behind its counter: in the same cache line, if they fit.
+/// The offset of the first send of a group in a block: in the cache line of the counter, if all sends fit into that.
 constexpr std::size_t first_offset(std::size_t bytes) {
   constexpr std::size_t line = 64;
   return bytes + 16 <= line ? 16 : line;
@@ -38,15 +38,15 @@ struct EdgeMessage {
   enum Type : std::uint32_t {
     group_arrived,   ///< a parked worker waits for this group, and it is there
     credit_arrived,  ///< a parked worker waits for credits, and there are more
-    launch,          ///< where a launch ends
-    closed,          ///< the sender writes to the window no more
+    launch,          ///< the sender launches up to `iteration`
+    closed,          ///< the sender has ended the graph, and writes to the window no more
   } type;
   std::uint32_t number;    ///< of the group, or of the launch
-  std::int64_t iteration;  ///< of a launch, over all launches
+  std::int64_t iteration;  ///< launch: its end, counted over all launches
 };
 
-/// Memory that one other rank writes to: flags of who is parked, credits, blocks. It is there until both ranks have
-/// ended the graph.
+/// The memory for the edges from one other rank:   [ parked flags | credits | blocks of each group ].
+/// Both ranks access it, so it is freed when both have ended the graph.
 struct ReceiveWindow {
   ReceiveWindow(SharedMemory* from, std::size_t bytes) : shared(from) {
     if (shared != nullptr)
@@ -74,21 +74,22 @@ struct ReceiveWindow {
   OwnBlocks own;
 };
 
-/// Sends and receives the messages of a graph. The communicator keeps it, because messages may come after the graph has
-/// ended.
+/// Sends and receives the active messages of a graph. The communicator owns a reference, because messages may come after
+/// the graph has ended.
 class EdgeEndpoint : public std::enable_shared_from_this<EdgeEndpoint> {
  public:
   EdgeEndpoint(Messages& ranks, std::string graph);
-  /// By all ranks, once: from now on messages are received.
+  /// By all ranks, once: registers the kind of message.
   void open(RankEdges& of);
 
   void send(int rank, const EdgeMessage& what);
-  /// A persistent message has gone or come: calls `call`, unless the graph has ended.
+  /// For PersistentMessage::Plan::on_done: calls `call` unless the graph has ended.
   template <typename Call>
   void if_open(const Call& call) {
     const std::lock_guard lock(mutex_);
     if (of_ != nullptr) call();
   }
+  /// Keeps the window until the rank has sent `closed`.
   void keep(int from, std::shared_ptr<ReceiveWindow> window) { windows_[from] = std::move(window); }
   void on_resume(std::function<void(int)> resume) {
     const std::lock_guard lock(mutex_);
@@ -105,7 +106,7 @@ class EdgeEndpoint : public std::enable_shared_from_this<EdgeEndpoint> {
  private:
   void receive(int from, Reader& message);
 
-  Messages& ranks_;  // which call this
+  Messages& ranks_;
   const std::string graph_;
   const MessageKind* kind_ = nullptr;
   std::mutex mutex_;  // protects the members below

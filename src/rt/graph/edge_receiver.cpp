@@ -20,7 +20,7 @@ bool EdgeReceiver::expect(int rank, std::int64_t end) noexcept {
   if (from == origins_.end() || from->credit == nullptr) return false;
   const std::scoped_lock guard(from->lock);
   from->end = std::max(from->end, end);
-  if (from->readers.empty()) {  // this rank may be through before anything has come
+  if (from->readers.empty()) {  // no worker reads it, so `finish` grants no credit: grant all now
     from->all_read = from->end;
     ranks_.allow(*from->credit, from->end);
   }
@@ -56,7 +56,8 @@ void EdgeReceiver::finish(int worker, std::int64_t iteration) {
   }
 }
 
-/// What the workers have read becomes a credit, and makes room for what comes next. \pre the lock is held
+/// Sends a credit for what all workers have read, and allows messages into the blocks that this frees. \pre the lock is
+/// held
 void EdgeReceiver::grant_credit(Origin& from) noexcept {
   const std::int64_t all_read = std::ranges::min(from.read);
   if (all_read <= from.all_read) return;
@@ -66,7 +67,8 @@ void EdgeReceiver::grant_credit(Origin& from) noexcept {
   ranks_.start_persistent();
 }
 
-/// Iteration n may come when it needs no block that is read. \pre the lock is held
+/// Allows messages as far as their blocks are not read any more: iteration n needs all_read ≥ n + 2 − blocks. \pre the
+/// lock is held
 void EdgeReceiver::allow_groups(Origin& from) noexcept {
   for (const ReceiveGroup& group : from.groups)
     ranks_.allow(*group.message, std::min(from.end, from.all_read + from.blocks - 1));

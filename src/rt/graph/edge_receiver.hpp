@@ -24,9 +24,9 @@ class EdgeReceiver {
   EdgeReceiver(Messages& ranks, EdgeEndpoint& endpoint, const Compiler& graph, const InOrderPrograms& programs);
 
   /// Makes the windows (rank_edges_compiler.cpp).
-  /// \param groups  for each rank, what it has said of the groups that it sends
+  /// \param groups  from each rank, the description of the groups that it sends (EdgeSender::describe_groups)
   /// \param tags    the first of the persistent messages; 0 with shared memory
-  /// \returns for each rank, where it is to write
+  /// \returns for each rank, the offsets to which it writes
   Messages::Gathered make_windows(const Compiler& graph, const InOrderPrograms& programs,
                                   const Messages::Gathered& groups, int tags);
 
@@ -36,23 +36,23 @@ class EdgeReceiver {
   std::atomic<std::uint32_t>& parked(const Wait& wait) noexcept {
     return *slots_[wait.channel - first_receive_].parked;
   }
-  /// Publishes the credits of a worker that is through an iteration.
+  /// Publishes the credits of a worker that has finished an iteration.
   void finish(int worker, std::int64_t iteration);
   std::span<const std::byte> received(std::size_t number, std::int64_t iteration) const noexcept;
 
-  // -- by who polls, under the lock of the endpoint
+  // -- by the polling thread, under the lock of the endpoint
 
-  /// So many iterations of a group are there.
+  /// So many iterations of a group have arrived by its persistent message.
   void on_group(int rank, std::size_t group, std::int64_t iterations) noexcept;
-  /// Parked workers that read this group may go on.
+  /// Resumes the parked workers that read a group.
   void resume(int rank, std::size_t group) noexcept { endpoint_.resume(origin(rank).groups[group].readers); }
 
   std::vector<int> ranks() const;
-  /// A launch that ends there will send. \returns whether this rank receives from that one
+  /// Allows the persistent messages from a rank up to iteration `end`. \returns whether there are any
   bool expect(int rank, std::int64_t end) noexcept;
 
  private:
-  /// Where a receive finds its bytes.
+  /// The place of a receive in its blocks.
   struct ReceiveSlot {
     const std::byte* blocks;
     std::size_t block_bytes, offset, bytes;
@@ -73,11 +73,11 @@ class EdgeReceiver {
     std::vector<ReceiveGroup> groups{};
     std::int64_t blocks = 0;
     std::shared_ptr<ReceiveWindow> window{};
-    // Where messages are repeated:
+    // With persistent messages:
     std::unique_ptr<PersistentMessage> credit{};
     SpinLock lock;                       // protects the members below
-    std::vector<std::int64_t> read{};    // by reader: iterations that it is through
-    std::int64_t all_read = 0, end = 0;  // by all readers; of the last launch
+    std::vector<std::int64_t> read{};    // by reader: the iterations that it has finished
+    std::int64_t all_read = 0, end = 0;  // all_read ≤ min read: credits that were sent; end: of the last launch
   };
 
   Origin& origin(int rank) noexcept;
@@ -87,8 +87,8 @@ class EdgeReceiver {
 
   Messages& ranks_;
   EdgeEndpoint& endpoint_;
-  const bool shared_;                  // memory
-  const std::uint32_t first_receive_;  // channel
+  const bool shared_;                  // the ranks share memory
+  const std::uint32_t first_receive_;  // the channel of the first receive
   std::vector<ReceiveSlot> slots_;     // by receive
   std::deque<Origin> origins_;
 };

@@ -23,37 +23,37 @@ class EdgeSender {
 
   // -- set-up, in this order (rank_edges_compiler.cpp)
 
-  /// \returns for each rank, what it needs to know of the groups that go there
+  /// \returns for each rank, a description of the groups that it receives
   Messages::Gathered describe_groups(const Compiler& graph, const InOrderPrograms& programs);
-  /// \param windows  for each rank, where it lets this one write
+  /// \param windows  from each rank, the offsets to which this one writes (EdgeReceiver::make_windows)
   /// \param tags     the first of the persistent messages; 0 with shared memory
   void attach(const Messages::Gathered& windows, int tags);
 
   // -- by workers
 
-  /// Whether all credits are there that the next send to a destination needs.
+  /// Whether the send of an iteration to a destination has all credits that it needs.
   bool passed(std::uint32_t destination, std::int64_t iteration) const noexcept;
   std::atomic<std::uint32_t>& parked(std::uint32_t destination) noexcept { return *destinations_[destination].parked; }
   void send(std::uint32_t group, std::int64_t iteration);
 
-  // -- by who polls, under the lock of the endpoint
+  // -- by the polling thread, under the lock of the endpoint
 
-  /// A rank has given credit, or what goes there has left its block.
+  /// A credit of a rank has come, or a persistent message to it is complete: resumes workers that wait for that.
   void on_credit(int rank) noexcept;
-  /// Parked workers that send to this rank may go on.
+  /// Resumes the parked workers that send to a rank.
   void resume(int rank) noexcept { endpoint_.resume(destination(rank).workers); }
 
   std::vector<int> ranks() const;
-  /// A launch that ends there will need credits. \returns whether this rank sends to that one
+  /// Allows the credits from a rank up to iteration `end`. \returns whether they are persistent messages
   bool expect(int rank, std::int64_t end) noexcept;
 
  private:
   struct SendGroup {
     int rank;
-    std::uint32_t number;  // among those from this rank to the other
+    std::uint32_t number;  // among the groups from this rank to the other
     std::byte* blocks;     // in the receiver's window; without shared memory, own ones
     std::size_t block_bytes, bytes;
-    std::atomic<std::uint32_t>* parked;  // somebody waits for it; null without shared memory
+    std::atomic<std::uint32_t>* parked;  // 1: a worker of the receiver waits for this group; null without shared memory
     std::int64_t mask = 0;               // blocks - 1
     std::shared_ptr<OwnBlocks> own{};    // null with shared memory, as the next
     std::unique_ptr<PersistentMessage> message{};
@@ -67,8 +67,8 @@ class EdgeSender {
   struct Destination {
     int rank;
     std::int64_t blocks;                                    // a power of two
-    std::vector<const std::atomic<std::int64_t>*> credits;  // what must be at least n + 2 - blocks
-    std::atomic<std::uint32_t>* parked;                     // a worker of this rank waits for credits
+    std::vector<const std::atomic<std::int64_t>*> credits;  // before a send of n, each must be ≥ n + 2 − blocks
+    std::atomic<std::uint32_t>* parked;                     // 1: a worker of this rank waits for credits
     std::vector<int> workers{};                             // of this rank, that send to it
     // Without shared memory, else null:
     std::unique_ptr<std::atomic<std::uint32_t>> own_parked{};
@@ -80,7 +80,7 @@ class EdgeSender {
 
   Messages& ranks_;
   EdgeEndpoint& endpoint_;
-  const bool shared_;                      // memory
+  const bool shared_;                      // the ranks share memory
   std::vector<SendGroup> groups_;          // as in InOrderPrograms
   std::vector<Destination> destinations_;  // as in InOrderPrograms::target_ranks
 };

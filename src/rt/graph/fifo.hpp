@@ -1,6 +1,6 @@
 #pragma once
 
-/// First in, first out, of one thread. It allocates only when it gets longer than ever.
+/// A queue for one thread, in a circular buffer that doubles when it is full and never shrinks.
 
 #include <cstddef>
 #include <memory>
@@ -48,8 +48,9 @@ class Fifo {
   static constexpr std::size_t least = 8;
 
   std::unique_ptr<T[]> slots_{new T[least]};
-  T* end_ = slots_.get() + least;                   // of the slots
-  T *front_ = slots_.get(), *back_ = slots_.get();  // what is there, going round; one slot at least is free
+  T* end_ = slots_.get() + least;  // of the slots
+  T *front_ = slots_.get(),
+    *back_ = slots_.get();  // elements: from front_ to before back_, circularly; at least one slot is free
 };
 
 }  // namespace taskgrain::rt::detail

@@ -37,11 +37,11 @@ std::span<const std::byte> GraphActors::received(TaskGraph::Node node, const Tur
 CompiledGraph::Launch GraphActors::launch(CompiledGraph::LaunchOptions options) {
   if (across_ranks_ && runtime_.options().communicator->messages().failed())
     runtime_.options().communicator->messages().raise();
-  if (spent_.load())
+  if (cancelled_.load())
     throw UsageError(outline_.names.graph() +
                      " was cancelled, and a graph across ranks is launched no more after that");
-  // Between the push to the queue and the first message nothing is on its way, and worker 0 would find the launch
-  // stuck.
+  // Between the push to the queue and the first message no message is in flight, so worker 0 would report the launch as
+  // stuck: a hold prevents that.
   const auto hold = engine_.here() == nullptr ? std::optional(runtime_.hold()) : std::nullopt;
   std::vector<Event> preconditions = ordered(std::move(options.preconditions));
   std::uint64_t number = 0;
@@ -62,8 +62,8 @@ CompiledGraph::Launch GraphActors::launch(CompiledGraph::LaunchOptions options) 
   return launch;
 }
 
-/// The events of the preconditions, in the order of these.
-/// \throws UsageError  if it is not one each
+/// The events, in the order of the preconditions.
+/// \throws UsageError  a precondition has no event, or two
 std::vector<Event> GraphActors::ordered(std::vector<std::pair<TaskGraph::Node, Event>> events) const {
   std::vector<std::optional<Event>> found(outline_.preconditions.size());
   for (auto& [node, event] : events) {
@@ -85,9 +85,9 @@ std::vector<Event> GraphActors::ordered(std::vector<std::pair<TaskGraph::Node, E
 }
 
 /// Starts the first of the queue, once the events before it are set.
-/// \param last  the number of launches when the caller found that one may start. If it has changed, another thread has
-///   given these launches up, and perhaps started others.
-/// \returns whether it is complete
+/// \param last  number_ when the caller found that a launch may start. If it has changed, another thread has dropped
+///   these launches, and perhaps started others.
+/// \returns whether the launch is complete already
 bool GraphActors::start_next(std::uint64_t last) {
   Queued next{};
   std::uint64_t number = 0;
@@ -138,25 +138,26 @@ bool GraphActors::start_next(std::uint64_t last) {
   start(begin_, end_);
   for (std::size_t k = 0; k < outline_.preconditions.size(); ++k)
     next.preconditions[k].then([weak = weak_from_this(), number, k] {
-      if (const auto self = weak.lock()) self->meet_if_running(number, k);
+      if (const auto self = weak.lock()) self->satisfy_if_running(number, k);
     });
   return left_.fetch_sub(1, std::memory_order_acq_rel) == 1;
 }
 
-void GraphActors::meet_if_running(std::uint64_t number, std::size_t k) {
+void GraphActors::satisfy_if_running(std::uint64_t number, std::size_t k) {
   std::exception_ptr failure;
-  std::optional<Engine::ExternalThread> inside;  // once the launch has failed, its runtime may end
+  std::optional<Engine::ExternalThread>
+      inside;  // the engine waits for it: after a failure of the launch the runtime may be destroyed
   {
-    const std::lock_guard lock(mutex_);  // so that the launch does not end meanwhile
+    const std::lock_guard lock(mutex_);  // held: the launch does not end meanwhile
     if (number != number_ || !is_running_) return;
     inside.emplace(engine_);
     failure = events_[k].failure();
-    failure ? stop_running(failure) : meet(k, begin_, end_);
+    failure ? stop_running(failure) : satisfy(k, begin_, end_);
   }
   if (failure) notify_ranks(failure);
 }
 
-/// An event before a launch has failed, so this rank will not send what other ranks wait for: fails all ranks.
+/// A precondition has failed, so this rank will not send what other ranks wait for: fails all ranks.
 void GraphActors::notify_ranks(const std::exception_ptr& why) noexcept {
   if (!across_ranks_) return;
   Messages& ranks = runtime_.options().communicator->messages();
@@ -182,10 +183,11 @@ void GraphActors::finished() {
   if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) complete();
 }
 
-/// Ends the running launch, and launches of other graphs that end because of it: in a loop, not by recursion.
+/// Ends the running launch. Its events may end launches of other graphs: they are queued for the loop of the outer call,
+/// so that chains of launches do not recurse.
 void GraphActors::complete() {
   thread_local std::deque<std::shared_ptr<GraphActors>>* ending = nullptr;  // by this thread
-  auto self = shared_from_this();  // what waits for an event may destroy the graph
+  auto self = shared_from_this();  // a callback of an event may destroy the graph
   if (ending != nullptr) return ending->push_back(std::move(self));
   std::deque<std::shared_ptr<GraphActors>> graphs;
   ending = &graphs;
@@ -197,17 +199,16 @@ void GraphActors::complete() {
   ending = nullptr;
 }
 
-/// Reports that the running launch is done, so launches are reported in their order. If a task of it has failed, so
-/// have those that were launched to come after it.
-/// \returns the number of launches
+/// Sets or fails the events of the running launch, and fails the launches that were dropped with it.
+/// \returns number_
 std::uint64_t GraphActors::end_running() {
   std::deque<Queued> dropped;
   std::vector<Event> events;
   CompiledGraph::Launch ended;
   std::exception_ptr failure;
   std::uint64_t number = 0;
-  // Not under the mutex: destructors of events may launch this graph. Nobody else is here: the launch has not ended,
-  // and all actors are through. If it fails only now, none of them has given up, and there is nothing to reset.
+  // Without the mutex, because destructors of events may launch this graph. No other thread resets: the launch has not
+  // ended, and all actors have finished. If it fails after this check, no actor has given up, so no reset is needed.
   if (failed()) {
     const Engine::Callback inside;
     reset(end_);
@@ -247,7 +248,7 @@ void GraphActors::end(const CompiledGraph::Launch& launch, const std::exception_
   settle(launch.done);
 }
 
-/// What is queued now fails with the launch that runs. \pre the mutex is held
+/// Launches that are queued now will fail with the running launch. \pre the mutex is held
 void GraphActors::drop_queue() {
   std::ranges::move(queue_, std::back_inserter(dropped_));
   queue_.clear();
@@ -257,7 +258,7 @@ void GraphActors::drop_queue() {
 void GraphActors::stop_running(const std::exception_ptr& why) noexcept {
   drop_queue();
   if (!failed_.exchange(true, std::memory_order_acq_rel)) why_ = why;  // else a task of its own has failed it
-  for (const int worker : members_) rouse(worker);
+  for (const int worker : members_) wake_actor(worker);
 }
 
 void GraphActors::stop(const std::exception_ptr& why) noexcept {
@@ -302,7 +303,7 @@ std::size_t GraphActors::waiting(int worker, std::vector<StuckTask>& tasks, std:
     ++total;
     if (tasks.size() < most) tasks.push_back({std::move(what), 0, 1});
   };
-  const int without = rank_edges_ == nullptr ? -1 : rank_edges_->without_launch();
+  const int without = rank_edges_ == nullptr ? -1 : rank_edges_->missing_launch();
   waits(outline_.names.graph() + (!is_running_ ? ": a launch and the event before it"
                                   : without < 0
                                       ? ": a launch"

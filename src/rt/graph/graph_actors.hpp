@@ -1,11 +1,11 @@
 #pragma once
 
-/// The actors of a compiled graph: one for each worker that has tasks. Here is what they share: launches one after
-/// another, and their end.
+/// GraphActors: the base of the executors of compiled graphs. A graph has an actor on each worker that has tasks of it.
+/// The base runs the launches of the graph one after another, and ends them.
 ///
-/// A launch runs the iterations begin … end - 1, counted over all launches. Each actor says once that it is through:
-/// it has run them all, or it has seen that the launch has failed. So when all are through nothing of the launch runs.
-/// Late messages of a failed launch have iterations below the begin of the next one, and are ignored by that.
+/// A launch runs the iterations begin … end − 1, counted over all launches. Each actor calls `finished` once in a launch:
+/// when it has run all iterations, or has seen that the launch has failed. So after the last call nothing of the launch
+/// runs. Late messages of a failed launch are recognised by their iteration, which is less than the next begin.
 
 #include <atomic>
 #include <deque>
@@ -36,7 +36,7 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   /// As CompiledGraph::received.
   std::span<const std::byte> received(TaskGraph::Node node, const Turn& turn, int back) const;
   void cancel() noexcept {
-    if (rank_edges_ != nullptr) spent_.store(true), rank_edges_->cancel();
+    if (rank_edges_ != nullptr) cancelled_.store(true), rank_edges_->cancel();
     engine_.cancel(*this);
   }
 
@@ -83,7 +83,7 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
     counts(here).begin();
     here.send(worker, number(), message);
   }
-  /// Puts an entry into the queue of a worker, by its thread.
+  /// Queues an entry on the calling worker.
   template <typename Task>
   void ready(Worker& here, const Task& task) {
     counts(here).begin();
@@ -94,21 +94,21 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
     counts(here).begin();
     here.ready({number(), Payload::of(task)}, how);
   }
-  /// Tells the actors to run iterations begin … end - 1.
+  /// Sends the actors a message to run iterations begin … end − 1.
   virtual void start(std::int64_t begin, std::int64_t end) = 0;
-  /// Precondition k of the running launch is met.
-  virtual void meet(std::size_t k, std::int64_t begin, std::int64_t end) = 0;
-  /// The launch has failed: wakes an actor that may be parked. From any thread.
-  virtual void rouse(int worker) = 0;
-  /// All actors are through a launch that has failed: what they share is as if it had run to its end. It may call
-  /// destructors of a device's events, which may do anything.
+  /// Precondition k of the running launch is satisfied.
+  virtual void satisfy(std::size_t k, std::int64_t begin, std::int64_t end) = 0;
+  /// The launch has failed: sends a message to an actor, which may be parked. From any thread.
+  virtual void wake_actor(int worker) = 0;
+  /// After a failed launch, when all actors have finished: sets shared state as if the launch had run to its end. It may
+  /// destroy events of devices, whose destructors may call anything.
   virtual void reset(std::int64_t end) noexcept = 0;
   /// Appends the tasks of a worker's actor that wait.
   virtual std::size_t waiting_tasks(int worker, std::vector<StuckTask>& tasks, std::size_t most) const = 0;
   /// What errors call a task of the running launch, with its iteration if there are several.
   /// \param iteration  over all launches
   std::string task_text(std::uint32_t node, std::int64_t iteration) const;
-  /// An actor is through. Called once for each launch and actor.
+  /// Each actor calls it once in each launch.
   void finished();
   void set_postcondition(std::size_t k) { running_.postconditions_[k].second.set(); }
 
@@ -138,30 +138,33 @@ class GraphActors : public Handler, public std::enable_shared_from_this<GraphAct
   bool start_next(std::uint64_t last);
   void complete();
   std::uint64_t end_running();
-  void meet_if_running(std::uint64_t number, std::size_t k);
+  void satisfy_if_running(std::uint64_t number, std::size_t k);
   void end(const CompiledGraph::Launch& launch, const std::exception_ptr& failure) noexcept;
 
-  std::atomic<bool> spent_{false};  // cancelled across ranks, which have stopped at different iterations
-  const std::int64_t most_;         // iterations of all launches: what actors count goes up to iterations times tasks
+  std::atomic<bool> cancelled_{
+      false};                // across ranks: they have stopped at different iterations, so it cannot be launched again
+  const std::int64_t most_;  // iterations of all launches: counters of actors reach iterations · nodes
   const std::unique_ptr<Share[]> shares_;  // by worker
   Counts outside_;
 
   mutable std::mutex mutex_;            // protects the members below
-  std::deque<Queued> queue_, dropped_;  // dropped_: they fail with the launch that runs
-  std::uint64_t number_ = 0;            // of the launch that starts or runs; one more for each
+  std::deque<Queued> queue_, dropped_;  // dropped_: will fail with the running launch
+  std::uint64_t number_ = 0;            // of the launch that starts or runs, counted up
   bool busy_ = false;                   // a launch runs, or waits for its events
   bool is_running_ = false;             // it runs
-  std::int64_t begin_ = 0, end_ = 0;    // of the launch that runs, or ran last; read without it while one runs
-  std::int64_t planned_ = 0;            // end_, and what is in the queue
-  std::exception_ptr why_;              // what stopped the launch that runs, if no task of its own
-  std::vector<Event> events_;      // of its preconditions; not in their own callbacks, or they would own themselves
+  std::int64_t begin_ = 0,
+               end_ = 0;      // of the running or last launch; constant while one runs, and then read without the mutex
+  std::int64_t planned_ = 0;  // end_, and what is in the queue
+  std::exception_ptr why_;    // why the running launch was stopped, if not by a task of its own
+  std::vector<Event>
+      events_;  // of its preconditions; their callbacks hold an index instead, or an event would own itself
   CompiledGraph::Launch running_;  // written when no actor runs
 
-  alignas(apart) std::atomic<int> left_{0};  // actors that are not through; and one for the launch while it starts
+  alignas(apart) std::atomic<int> left_{0};  // actors that have not finished, + 1 while the launch starts
 };
 
-/// What an executor E is derived from. It has `receive(here, message)` and `go_on(here, task)`, for an entry of `ready`
-/// that has its turn; both are called directly.
+/// The base of an executor E (CRTP, so that its functions are inlined). E has `receive(here, message)`, and
+/// `go_on(here, task)` to run an entry of `ready`.
 template <typename E>
 class Executor : public GraphActors {
  public:

@@ -17,11 +17,11 @@ Compiler::Compiler(TaskGraph given, int number_of_workers, CompileStatistics& st
   statistics.edges = graph.edges_.size();
   collect();
   if (across_ranks()) match_ranks(*this);
-  statistics.edges += copy_to_itself();
-  leave_out_repeated();
+  statistics.edges += copy_self_edges();
+  remove_duplicate_edges();
   place_postconditions();
   find_levels();
-  leave_out_implied();
+  remove_implied_edges();
   std::size_t left = 0;
   for (std::uint32_t n = 0; n < size(); ++n) {
     if (node(n).kind == NodeKind::task || node(n).kind == NodeKind::async) ++statistics.tasks;
@@ -100,7 +100,7 @@ void Compiler::collect() {
   graph.edges_ = {};
 }
 
-void Compiler::leave_out_repeated() {
+void Compiler::remove_duplicate_edges() {
   constexpr std::uint32_t none = UINT32_MAX;
   std::vector<std::uint32_t> seen(2 * size(), none);  // [2 * to + carried] = the last node with this edge
   for (std::uint32_t n = 0; n < size(); ++n)
@@ -119,10 +119,10 @@ void Compiler::enlist(std::uint32_t n) {
   list->push_back(n);
 }
 
-/// What this rank sends to itself: the send becomes a task that copies, and what comes after the receive comes after
-/// that. Block n mod 2 is read in iteration n, and by carried edges in n + 1; as each reader is before the copy of the
-/// next iteration, none is left when the copy of n + 2 writes it again.
-std::size_t Compiler::copy_to_itself() {
+/// Edges from this rank to itself: the send becomes a task that copies the bytes, and successors of the receive become
+/// successors of the copy. The copy of iteration n writes block n mod 2, which is read in n, and by carried edges in
+/// n + 1. An added carried edge from each reader to the copy makes the copy of n + 2 wait for all of them.
+std::size_t Compiler::copy_self_edges() {
   std::map<std::uint64_t, std::uint32_t> own_sends;  // by tag
   const auto is_own = [this](int rank) { return rank == ranks_of(*this).rank(); };
   for (const std::uint32_t n : sends)
@@ -154,7 +154,7 @@ std::size_t Compiler::copy_to_itself() {
   return added;
 }
 
-/// A postcondition is set by the worker of the first task before it.
+/// Assigns each postcondition to the worker of its first predecessor.
 void Compiler::place_postconditions() {
   if (postconditions.empty()) return;
   std::vector<bool> placed(size(), false);
@@ -177,14 +177,14 @@ void Compiler::find_levels() {
   std::size_t left = size() - levelled.size();
   for (LevelsOfRanks ranks(*this); ranks.exchange(levelled, left); left -= levelled.size())
     levelled = level_from(ranks.received(), before);
-  if (left > 0) refuse_cycle(before);
+  if (left > 0) throw_cycle(before);
 }
 
 std::vector<std::uint32_t> Compiler::level_from(std::vector<std::uint32_t> ready, std::vector<std::uint32_t>& before) {
   for (std::size_t k = 0; k < ready.size(); ++k)
     for (const Out& edge : out[ready[k]]) {
       if (edge.carried) continue;
-      // What a rank sends when it has received something else comes after that in the order of all ranks.
+      // A send that directly follows a receive gets a level above that, so that it comes later in the order of all ranks.
       const bool relays = node(ready[k]).kind == NodeKind::receive && node(edge.to).kind == NodeKind::send;
       level[edge.to] = std::max(level[edge.to], level[ready[k]] + (relays ? 2 : 1));
       if (--before[edge.to] == 0) ready.push_back(edge.to);
@@ -192,8 +192,8 @@ std::vector<std::uint32_t> Compiler::level_from(std::vector<std::uint32_t> ready
   return ready;
 }
 
-void Compiler::refuse_cycle(const std::vector<std::uint32_t>& before) const {
-  // Nodes without a level are in a cycle, or come after one. Walking back from any of them ends in a cycle, here or on
+void Compiler::throw_cycle(const std::vector<std::uint32_t>& before) const {
+  // A node without a level is in a cycle, or after one. So walking back from any of them ends in a cycle, here or on
   // another rank.
   std::vector<std::uint32_t> back(size(), UINT32_MAX);
   std::uint32_t start = UINT32_MAX;
@@ -216,19 +216,19 @@ void Compiler::refuse_cycle(const std::vector<std::uint32_t>& before) const {
                    (cycle.size() > most ? "…" : text(cycle.back())));
 }
 
-/// Leaves out a → c where there are a → b → c. Looks at no more than `looks` edges for each edge of the graph, so that
-/// the time stays linear. What a node does not use of its budget goes to the nodes after it.
-void Compiler::leave_out_implied() {
-  constexpr std::size_t looks = 64;
+/// Removes edges a → c where there are edges a → b → c. It examines at most edges_per_edge edges for each edge of the
+/// graph, so its time is linear. A node passes the rest of its budget on to the next ones.
+void Compiler::remove_implied_edges() {
+  constexpr std::size_t edges_per_edge = 64;
   constexpr std::uint32_t none = UINT32_MAX;
   std::vector<std::uint32_t> after(size(), none), implied(size(), none);  // [c]: the last a with a → c; a → b → c
   std::vector<std::uint32_t> between;
   std::size_t budget = 0;
   for (std::uint32_t a = 0; a < size(); ++a) {
     if (external(a) || node(a).kind == NodeKind::async || out[a].size() < 2) continue;
-    budget += looks * out[a].size();
+    budget += edges_per_edge * out[a].size();
     std::uint32_t deepest = 0;
-    std::size_t left = 0;  // edges that another may imply
+    std::size_t left = 0;  // edges that others may imply
     for (const Out& edge : out[a]) {
       if (edge.carried) continue;
       after[edge.to] = a;

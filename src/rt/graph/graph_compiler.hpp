@@ -1,7 +1,7 @@
 #pragma once
 
-/// The part of compiling that all policies share: it removes redundant edges and finds an order of the tasks. A
-/// compiler to programs (program.hpp) reads the result.
+/// The front end of graph compilation, for all policies: it checks the graph, removes redundant edges, and finds an
+/// order of the tasks. The back ends (in_order_compiler.cpp, queued_compiler.cpp) make programs (program.hpp) of it.
 
 #include <cstdint>
 #include <memory>
@@ -26,7 +26,7 @@ struct Compiler {
   std::size_t size() const noexcept { return graph.nodes_.size(); }
   const TaskGraph::Record& node(std::uint32_t n) const noexcept { return graph.nodes_[n]; }
   int worker(std::uint32_t n) const noexcept { return graph.nodes_[n].worker; }
-  /// What no worker of this rank does.
+  /// Whether no worker of this rank executes the node.
   bool external(std::uint32_t n) const noexcept {
     return node(n).kind == NodeKind::precondition || node(n).kind == NodeKind::receive ||
            node(n).kind == NodeKind::self_receive;
@@ -40,18 +40,18 @@ struct Compiler {
   /// \pre across_ranks()
   Communicator& ranks() const noexcept { return *graph.ranks_; }
   bool across_ranks() const noexcept { return graph.ranks_ != nullptr; }
-  /// Whether an edge holds as soon as its first node was started, because the device does the rest. A device cannot
-  /// wait for events of another type; the host does then.
+  /// Whether the device keeps an edge, by an event: the host issues the second node as soon as it has issued the first.
+  /// Not if their events are of different types: a device cannot wait for events of another one.
   bool on_device(std::uint32_t from, std::uint32_t to) const noexcept {
     return node(from).kind == NodeKind::async && node(to).kind == NodeKind::async &&
            node(from).start.type == node(to).start.type;
   }
   std::string text(std::uint32_t n) const { return graph.names_.text(n); }
-  /// What its worker does at a node.
+  /// The step of a node in the program of its worker.
   Step step(std::uint32_t n) const;
-  /// What devices do.
+  /// The device tasks and the edges between them.
   DevicePlan devices() const;
-  /// What is left of the graph, which is gone then.
+  /// Moves what executors need out of the graph.
   Outline outline() &&;
 
   TaskGraph graph;
@@ -66,15 +66,15 @@ struct Compiler {
  private:
   void collect();
   void enlist(std::uint32_t n);
-  /// \returns how many edges that adds
-  std::size_t copy_to_itself();
-  void leave_out_repeated();
+  /// \returns how many edges it adds
+  std::size_t copy_self_edges();
+  void remove_duplicate_edges();
   void place_postconditions();
   void find_levels();
   /// Gives the nodes of `ready`, and those that come after them alone, their levels. \returns those that have one now
   std::vector<std::uint32_t> level_from(std::vector<std::uint32_t> ready, std::vector<std::uint32_t>& before);
-  [[noreturn]] void refuse_cycle(const std::vector<std::uint32_t>& before) const;
-  void leave_out_implied();
+  [[noreturn]] void throw_cycle(const std::vector<std::uint32_t>& before) const;
+  void remove_implied_edges();
 };
 
 }  // namespace taskgrain::rt::detail

@@ -1,6 +1,6 @@
-/// The executor of policy in_order: each worker goes through its program, and parks where it has to wait for long.
-/// program.hpp says what programs say, channel.hpp how workers signal one another. Only after a launch that has
-/// failed, when no actor runs, does the last of them write all channels.
+/// The executor of policy in_order: each worker executes its program from the first record to the last, and parks where it
+/// waits for long. program.hpp describes programs, channel.hpp the signals between workers. After a failed launch, when no
+/// actor runs any more, the last actor resets all channels.
 
 #include "program.hpp"
 
@@ -24,34 +24,34 @@ namespace taskgrain::rt::detail {
 
 namespace {
 
-/// Where a device task is.
+/// The progress of a device task.
 struct DeviceState {
   explicit DeviceState(Channel& channel) : done(channel) {}
 
   DoneIterations done;
-  std::int64_t issued = 0;  // the iteration after the last that the device was given; by its worker
+  std::int64_t issued = 0;  // the first iteration that was not issued; by its worker
 };
 
-/// The program of a worker and where it stands. Touched by its thread alone.
+/// The program of a worker and its position in it. Used by its thread alone.
 struct alignas(apart) Actor {
   InOrderProgram program;
-  std::int64_t begin = 0, iteration = 0, end = 0;  // of the launch, and where it is
+  std::int64_t begin = 0, iteration = 0, end = 0;  // of the launch, and the current one
   std::size_t record = 0, wait = 0, signal = 0;    // next
-  std::vector<std::uint32_t> device_tasks;         // that it issues: the launch ends when the device is done with them
+  std::vector<std::uint32_t> device_tasks;         // that it issues: it finishes when they are done
   std::size_t drained = 0;                         // of these
   bool parked = false;                             // waits for a message
   bool running = false;                            // the launch; not yet through
   std::chrono::steady_clock::time_point wait_until{};
   PollInterval poll_interval;
-  std::size_t before_look = 0;  // records until the next poll
+  std::size_t before_poll = 0;  // records until the next poll
 
   void rewind() noexcept { record = wait = signal = 0; }
 };
 
 struct Message {
-  enum Type : std::int32_t { start, resume, look } type;
-  std::uint32_t channel = 0;        // look: whose reader asks
-  std::int64_t begin = 0, end = 0;  // start: iterations; look: begin is the value that the reader waits for
+  enum Type : std::int32_t { start, resume, check } type;
+  std::uint32_t channel = 0;        // check: whose reader asks
+  std::int64_t begin = 0, end = 0;  // start: iterations; check: begin is the value that the reader waits for
 };
 
 class InOrder final : public Executor<InOrder> {
@@ -66,7 +66,7 @@ class InOrder final : public Executor<InOrder> {
       device_states_.emplace_back(of_device_task(d));
       actors_[static_cast<std::size_t>(devices_.tasks[d].worker)].device_tasks.push_back(d);
     }
-    if (rank_edges_ != nullptr) rank_edges_->on_resume([this](int worker) { rouse(worker); });
+    if (rank_edges_ != nullptr) rank_edges_->on_resume([this](int worker) { wake_actor(worker); });
   }
   ~InOrder() override {
     if (rank_edges_ != nullptr) rank_edges_->on_resume(nullptr);
@@ -75,8 +75,8 @@ class InOrder final : public Executor<InOrder> {
   void receive(Worker& here, const Payload& payload) noexcept override {
     const auto message = payload.as<Message>();
     Actor& actor = actors_[static_cast<std::size_t>(here.index())];
-    if (message.type == Message::look) {
-      // If the value is not there yet, our store of it comes after this message, and so our next load sees `parked`.
+    if (message.type == Message::check) {
+      // Otherwise this worker stores the value after this message, and so loads `parked` as the reader has stored it.
       if (channels_[message.channel].passed(message.begin)) resume(message.channel);
       return;
     }
@@ -101,7 +101,8 @@ class InOrder final : public Executor<InOrder> {
         actor.rewind();
       }
     } catch (...) {
-      const auto& records = actor.program.records;  // beyond the last one, it was to tell other ranks
+      const auto& records =
+          actor.program.records;  // after the last record, sending credits to other ranks may have thrown
       fail(records[std::min(actor.record, records.size() - 1)].node, actor.iteration);
       return give_up(actor);
     }
@@ -127,13 +128,13 @@ class InOrder final : public Executor<InOrder> {
   }
 
  private:
-  /// The launch has failed. The channels stay as they are until all actors have given up: what is not stored keeps
-  /// tasks from running whose predecessors have not.
+  /// The launch has failed. Channels keep their values until all actors have given up, so no task runs whose predecessors
+  /// have not run.
   void give_up(Actor& actor) {
     if (!actor.running) return;
     for (const std::uint32_t d : actor.device_tasks)
       if (!of_device_task(d).passed(device_states_[d].issued)) {
-        actor.parked = true;  // the device is at work
+        actor.parked = true;  // until the device is done
         return;
       }
     actor.iteration = actor.end;
@@ -144,15 +145,15 @@ class InOrder final : public Executor<InOrder> {
     finished();
   }
 
-  /// False if it could not go on: it is parked, or goes on later, or the launch has failed.
+  /// \returns false if the actor must stop: it is parked or queued again, or the launch has failed
   template <bool traced, bool ranks>
   bool run_iteration(Worker& here, Actor& actor) {
     const Turn turn{actor.iteration - actor.begin, here.index(), actor.iteration};
     auto& [records, waits, signals] = actor.program;
     while (actor.record < records.size()) {
-      if (actor.before_look == 0 && !look(here, actor)) return false;
-      const std::size_t number = std::min(actor.before_look, records.size() - actor.record);
-      actor.before_look -= number;
+      if (actor.before_poll == 0 && !poll(here, actor)) return false;
+      const std::size_t number = std::min(actor.before_poll, records.size() - actor.record);
+      actor.before_poll -= number;
       for (const std::size_t end = actor.record + number; actor.record < end; ++actor.record) {
         InOrderRecord& record = records[actor.record];
         for (; actor.wait < record.waits_end; ++actor.wait)
@@ -174,15 +175,15 @@ class InOrder final : public Executor<InOrder> {
     return true;
   }
 
-  /// Polls. False if the actor goes on later, after other tasks of its worker, or if the launch has failed.
-  [[gnu::noinline]] bool look(Worker& here, Actor& actor) {
-    actor.before_look = actor.poll_interval.next();
+  /// Polls. \returns false if the actor was queued again, behind other tasks of its worker, or the launch has failed
+  [[gnu::noinline]] bool poll(Worker& here, Actor& actor) {
+    actor.before_poll = actor.poll_interval.next();
     here.poll();
     if (!failed() && !here.has_work()) return true;
     go_on_later(here, actor);
     return false;
   }
-  /// After whatever else there is to do.
+  /// Queues the actor behind all other work.
   void go_on_later(Worker& here, Actor& actor) {
     actor.poll_interval.pause();
     ready(here, 0, {.priority = -1, .bound = true});
@@ -194,13 +195,13 @@ class InOrder final : public Executor<InOrder> {
   bool passed(const Wait& wait, const Actor& actor) const noexcept {
     if constexpr (ranks)
       if (wait.by_rank) return rank_edges_->passed(wait, actor.iteration, actor.begin);
-    // A device that has failed is done, too.
+    // A failed start of a device task also counts it as done: check `failed`.
     return channels_[wait.channel].passed(wanted(wait, actor.iteration)) && !(wait.external && failed());
   }
 
   [[gnu::noinline]] bool wait(Worker& here, Actor& actor, const Wait& wait) {
     if (wait.external && !wait.by_rank) {
-      // Who meets it sends a message to this worker after it has written the counter; who fails the launch, after that.
+      // A thread that raises the counter, or fails the launch, sends this worker a message afterwards.
       actor.parked = !failed();
       if (!actor.parked) go_on_later(here, actor);
       return false;
@@ -217,20 +218,20 @@ class InOrder final : public Executor<InOrder> {
         break;
     }
     if (wait.by_rank) {
-      actor.parked = true;  // first: the message that resumes it may come at once
+      actor.parked = true;  // before the call: the message that resumes it may come at once
       actor.parked = rank_edges_->park(wait, actor.iteration, actor.begin);
       return !actor.parked;
     }
     const std::int64_t value = wanted(wait, actor.iteration);
     actor.parked = channels_[wait.channel].park(
-        value, [&] { send(here, channel_ends_[wait.channel].writer, Message{Message::look, wait.channel, value}); });
+        value, [&] { send(here, channel_ends_[wait.channel].writer, Message{Message::check, wait.channel, value}); });
     return !actor.parked;
   }
 
   [[gnu::noinline]] void unpark(Worker& here, std::uint32_t channel) {
     if (channels_[channel].unpark()) send(here, channel_ends_[channel].readers[0], Message{Message::resume});
   }
-  /// Tells the readers of a channel. From any thread.
+  /// Sends the readers of a channel a message. From any thread.
   void resume(std::uint32_t channel) {
     for (const int reader : channel_ends_[channel].readers) send(reader, Message{Message::resume});
   }
@@ -241,7 +242,7 @@ class InOrder final : public Executor<InOrder> {
     else
       execute_special(turn, actor);
   }
-  /// The next record of the program, which is no task of the host.
+  /// A record that is no task of the host.
   [[gnu::noinline]] void execute_special(const Turn& turn, const Actor& actor) {
     const InOrderRecord& record = actor.program.records[actor.record];
     if (record.instruction == Instruction::send)
@@ -253,14 +254,17 @@ class InOrder final : public Executor<InOrder> {
   }
 
   void give_to_device(std::uint32_t d, const Turn& turn, const Actor& actor) {
-    const auto missing = [&](std::uint32_t e, std::int64_t iteration) {  // at the ends of a launch
-      return devices_.edges[e].carried && actor.iteration == iteration;
-    };
+    const auto missing =
+        [&](std::uint32_t e,
+            std::int64_t
+                iteration) {  // carried edges have no event in the first iteration, and none is needed after the last
+          return devices_.edges[e].carried && actor.iteration == iteration;
+        };
     for (const std::uint32_t e : devices_.tasks[d].before)
       if (!missing(e, actor.begin)) issuer_.after(d).push(event_queues_[e].pop());
     StoredEvent event;
     device_states_[d].issued =
-        actor.iteration + 1;  // first: the device may be done, or about to be, and the start throw
+        actor.iteration + 1;  // before the call: a start that throws must count as issued, because it may also be done
     issuer_.issue(*this, d, turn, actor.iteration, event);
     for (const std::uint32_t e : devices_.tasks[d].after)
       if (!missing(e, actor.end - 1)) event_queues_[e].push(event);
@@ -274,12 +278,12 @@ class InOrder final : public Executor<InOrder> {
     if (rank_edges_ != nullptr) rank_edges_->launch(end);
     for (const int worker : members_) send(worker, Message{Message::start, 0, begin, end});
   }
-  void meet(std::size_t k, std::int64_t, std::int64_t end) override {
+  void satisfy(std::size_t k, std::int64_t, std::int64_t end) override {
     const std::uint32_t channel = InOrderPrograms::channel_of_precondition(k, devices_);
     channels_[channel].raise(end);
     resume(channel);
   }
-  void rouse(int worker) override { send(worker, Message{Message::resume}); }
+  void wake_actor(int worker) override { send(worker, Message{Message::resume}); }
   void reset(std::int64_t end) noexcept override {
     for (const Actor& actor : actors_)
       for (const Signal& signal : actor.program.signals) channels_[signal.channel].reset(end * signal.stride);

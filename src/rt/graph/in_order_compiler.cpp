@@ -39,10 +39,10 @@ class InOrderCompiler {
   struct Incoming {
     RecordIndex record;
     std::uint32_t channel;
-    RecordIndex place;  // of the writer's record in its program; 0 if no program writes the channel
+    RecordIndex place;  // index of the record that signals, in its program; 0 if no program writes the channel
     bool carried;
   };
-  /// A wait whose value is not yet known.
+  /// A wait. number_waits computes its value.
   struct Need {
     std::uint32_t channel;
     RecordIndex place;
@@ -77,8 +77,8 @@ class InOrderCompiler {
   /// The level of the last task before it.
   std::uint64_t level_of_send(std::uint32_t n) const { return graph_.level[n] == 0 ? 0 : graph_.level[n] - 1; }
 
-  /// Sends to one rank that follow one another are one record, if they are of one level: an earlier one must not wait
-  /// for what a later one waits for.
+  /// Consecutive sends of one level to one rank become one record. Not of different levels: an earlier send must not wait
+  /// for the predecessors of a later one.
   void lay_out(std::uint32_t n, std::vector<InOrderRecord>& records) {
     if (sends(n)) {
       const int rank = graph_.all_sends()[graph_.number[n]].rank;
@@ -100,7 +100,7 @@ class InOrderCompiler {
 
   void make_external_channels() {
     for (const DeviceTask& task : programs_.devices.tasks)
-      programs_.channels.push_back({-1, {task.worker}});  // which waits for the device at the end of a launch
+      programs_.channels.push_back({-1, {task.worker}});  // the worker waits for its devices at the end of a launch
     programs_.channels.resize(programs_.channels.size() + graph_.preconditions.size(), {-1, {}});
     programs_.first_receive = static_cast<std::uint32_t>(programs_.channels.size());
     programs_.channels.resize(programs_.channels.size() + graph_.receives.size(), {-1, {}});
@@ -157,11 +157,12 @@ class InOrderCompiler {
     }
   }
 
-  /// The waits of a program that no earlier wait implies. A wait is for the latest record of a channel that is needed.
+  /// Finds the waits of a program that no earlier wait implies: for each record and channel, only the latest record that it
+  /// needs.
   void find_waits(std::size_t w) {
     struct Latest {
-      // Places plus 1: how far the program has waited so far, and how far this record needs. [carried]: of the
-      // iteration before.
+      // Indices + 1 of the writer's records: the program has waited for `waited`, this record needs `needed`. [1]: of the
+      // previous iteration (carried edges).
       std::uint64_t waited[2] = {0, 0}, needed[2] = {0, 0};
     };
     std::unordered_map<std::uint32_t, Latest> all;

@@ -5,11 +5,11 @@
 namespace taskgrain::rt {
 
 Done::Done(const Done& other) noexcept : task_(other.task_) {
-  if (task_ != nullptr) task_->keep();
+  if (task_ != nullptr) task_->retain();
 }
 
 Done::~Done() {
-  if (task_ != nullptr) task_->drop();
+  if (task_ != nullptr) task_->release();
 }
 
 void Done::operator()() const {
@@ -41,7 +41,7 @@ void InFlightOperation::finish() {
   graph_.reset();
 }
 
-void InFlightOperation::drop() noexcept {
+void InFlightOperation::release() noexcept {
   if (copies_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   if (!over_.load(std::memory_order_acquire)) {
     try {
@@ -49,7 +49,7 @@ void InFlightOperation::drop() noexcept {
     } catch (...) {
       graph_->fail(node_, iteration_);
     }
-    finish();  // the launch has failed, and waits for its devices no more
+    finish();  // the launch has failed: it must not wait for this device
   }
   pool_.give_back(this);
 }
@@ -107,7 +107,7 @@ void Issuer::issue(GraphActors& graph, std::uint32_t d, const Turn& turn, std::i
     });
   } catch (...) {
     graph.fail(task.node, iteration);
-    done();  // a device that has a copy nevertheless calls it in vain
+    done();  // if the device has a copy, its call does nothing
     throw;
   }
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-/// How the executors of compiled graphs start an asynchronous task, and how they learn that its device is done.
+/// Starting asynchronous tasks on their devices, and the operation in flight until the device calls Done.
 
 #include <atomic>
 #include <cstddef>
@@ -17,9 +17,8 @@ namespace taskgrain::rt::detail {
 
 class InFlightOperation;
 
-/// The operations of a worker that are not in flight, for reuse: it allocates only when more are in flight than ever
-/// before. It lives until its executor has left it and all operations have come back:
-///   references = tasks that are taken + whether the executor is there.
+/// Free operations of a worker, for reuse. It lives until its executor has left it and all operations have been given
+/// back:   references_ = operations in flight + (the executor has not left ? 1 : 0).
 class InFlightPool {
  public:
   InFlightPool() = default;
@@ -41,42 +40,42 @@ class InFlightPool {
  private:
   ~InFlightPool();
 
-  // Lists. The worker alone touches the first; any thread pushes to the second, and the worker takes all of it.
+  // Lists. Only the worker uses free_. Any thread pushes to back_ by compare-and-swap, and the worker takes all of it.
   InFlightOperation* free_ = nullptr;
   alignas(apart) std::atomic<InFlightOperation*> back_{nullptr};
   std::atomic<std::int64_t> references_{1};
 };
 
-/// An asynchronous task from its start until its device is done. All copies of one Done share it. It holds the runtime,
-/// so the graph and the engine live until it is over; later it touches neither of them.
+/// An asynchronous task from its start until its device is done. All copies of one Done share it. It has a hold of the
+/// runtime, so the graph and the engine live until `finish`; later it uses neither.
 class InFlightOperation {
  public:
   explicit InFlightOperation(InFlightPool& pool) noexcept : pool_(pool) {}
   InFlightOperation(const InFlightOperation&) = delete;
   InFlightOperation& operator=(const InFlightOperation&) = delete;
 
-  /// \pre it was just taken
+  /// \pre it was taken from the pool
   Done begin(Runtime& runtime, std::shared_ptr<GraphActors> graph, const DeviceTask& task, std::uint32_t number,
              std::int64_t iteration);
   /// The device is done. Only the first call counts.
   void finish();
-  void keep() noexcept { copies_.fetch_add(1, std::memory_order_relaxed); }
-  /// A copy is destroyed. If it was the last and none was called, the device can no longer report: the launch fails.
-  void drop() noexcept;
+  void retain() noexcept { copies_.fetch_add(1, std::memory_order_relaxed); }
+  /// A copy of Done is destroyed. If it was the last and none was called, the device cannot report any more: the launch
+  /// fails.
+  void release() noexcept;
 
  private:
   friend class InFlightPool;
 
   InFlightPool& pool_;
-  InFlightOperation* next_ = nullptr;  // in a list of the pool; by the owner of that list
-  // Reset when the operation is over: the graph may be destroyed then, before `finish` returns. Written, as hold_, by
-  // the thread that has set over_.
+  InFlightOperation* next_ = nullptr;  // in a list of the pool
+  // Reset by `finish`, after which the graph may be destroyed. Written, as hold_, by the thread that has set over_.
   std::shared_ptr<GraphActors> graph_;
   std::uint32_t node_ = 0, number_ = 0;
   std::int64_t iteration_ = 0;
   std::optional<Runtime::Hold> hold_;
-  std::atomic<bool> over_{false};  // set once, by the first that calls finish
-  std::atomic<std::int64_t> copies_{0};
+  std::atomic<bool> over_{false};        // set once, by the first `finish`
+  std::atomic<std::int64_t> copies_{0};  // of Done
 };
 
 /// Gives device tasks to their devices.
@@ -84,7 +83,7 @@ class Issuer {
  public:
   Issuer(Runtime& runtime, const DevicePlan& devices);
 
-  /// The events that a device task comes after; for its worker, to fill before `issue`.
+  /// The events that a device task comes after. Its worker fills them before `issue`.
   EventArray& after(std::uint32_t d) noexcept { return after_[d]; }
   /// Starts a device task; GraphActors::device_done is called when its device is done, also if the start throws, after
   /// the launch has failed.

@@ -1,6 +1,6 @@
 #pragma once
 
-/// Programs: what each worker does in an iteration of a compiled graph, as plain data. Compilers write them
+/// Programs: what each worker executes in an iteration of a compiled graph, as plain data. Compilers write them
 /// (in_order_compiler.cpp, queued_compiler.cpp); executors run them (in_order.cpp, queued.cpp) and know no TaskGraph.
 ///
 /// The instructions of a worker are
@@ -8,9 +8,9 @@
 ///   issue   give an asynchronous task to its device,
 ///   post    set a postcondition, in the last iteration,
 ///   send    copy the bytes of several nodes to another rank,
-/// and between them what keeps the edges: wait and signal. These differ. In order, a wait is for the value of a
-/// channel, and a signal is a value stored to one. Otherwise a wait is a number of arrivals at a record, and a signal
-/// is one arrival. What both share comes first.
+/// and between them waits and signals, which keep the edges. With policy in_order, a record waits for values of channels,
+/// and signals by storing one. With the other policies, a record waits for a number of arrivals, and signals by an
+/// arrival at another record. The parts that both share come first.
 
 #include <algorithm>
 #include <cstddef>
@@ -30,10 +30,10 @@ namespace taskgrain::rt::detail {
 
 enum class Instruction : std::uint8_t { run, issue, post, send };
 
-/// Of a record among those of its worker.
+/// The index of a record in the program of its worker.
 using RecordIndex = std::uint32_t;
 
-/// One of these four. Programs derive their records from it, a cache line each.
+/// One instruction. Programs derive their records from it, each one cache line.
 struct Step {
   Action action;          ///< run: what to call
   std::uint32_t node;     ///< of the graph, for its name
@@ -41,8 +41,7 @@ struct Step {
   Instruction instruction;
 };
 
-/// An edge between two device tasks with events of one type, which the device keeps: the second is issued once the
-/// first has been.
+/// An edge between two device tasks that the device keeps, by an event: the second may be issued once the first has been.
 struct DeviceEdge {
   std::uint32_t from, to;  ///< device tasks
   bool carried;
@@ -57,13 +56,13 @@ struct DeviceTask {
   std::vector<std::uint32_t> before, after;  ///< device edges to it and from it
 };
 
-/// What a device does, and in which order.
+/// The device tasks, and the edges that devices keep.
 struct DevicePlan {
   std::vector<DeviceTask> tasks;
   std::vector<DeviceEdge> edges;
 };
 
-/// Where the bytes that a rank sends to itself are: iteration n writes block n mod 2.
+/// The memory of an edge from a rank to itself: iteration n writes block n mod 2.
 struct SelfEdge {
   SelfEdge(std::uint32_t node, std::size_t bytes)
       : receive(node), size(bytes), block((bytes + apart - 1) / apart * apart) {
@@ -77,10 +76,10 @@ struct SelfEdge {
   std::vector<std::byte, ApartAllocator<std::byte>> memory;
 };
 
-/// What is left of a graph beside its programs.
+/// The parts of a graph that executors need beside the programs.
 struct Outline {
   TaskNames names;
-  std::uint32_t graph;                                       ///< the number that its nodes carry
+  std::uint32_t graph;                                       ///< its number, as in TaskGraph::Node
   std::size_t nodes;                                         ///< how many there were
   std::vector<std::uint32_t> preconditions, postconditions;  ///< nodes, ascending
   std::vector<std::uint32_t> receives;                       ///< nodes, ascending: from other ranks
@@ -103,8 +102,8 @@ struct Outline {
 // A channel from worker a to worker b is written by a alone. In iteration n (counted over all launches) a stores
 //   n · S + k   after the record that is the k-th of the S in its program for which b waits,
 // and b waits for  n · S + k,  or for  (n - 1) · S + k  where the edge is carried. Because both programs are linear,
-// of all that a record waits for from one worker only the last matters, and nothing that an earlier record of the
-// program has waited for: what is stored and waited for is the least that keeps all edges.
+// a record needs to wait only for the last of its predecessors on each worker, and not if an earlier record of its program
+// has waited for that: so stores and waits are the fewest that keep all edges.
 //
 // The channel of a device task counts the iterations that its device has done, from the first without a gap; that of a
 // precondition is n for iterations below n. S = 1 for both. They are written by threads that run no program.
@@ -123,7 +122,7 @@ struct Signal {
   bool operator==(const Signal&) const = default;
 };
 
-/// Its waits and signals begin where those of the record before end.
+/// Its waits and signals begin where those of the previous record end.
 struct alignas(64) InOrderRecord : Step {
   std::uint32_t waits_end = 0, signals_end = 0;
 };
@@ -170,7 +169,7 @@ InOrderPrograms compile_in_order(const Compiler& graph, CompileStatistics& stati
 // A record waits for as many arrivals as it has edges; with the last it is ready. A signal is one arrival: at a record
 // of the same worker, or by a message at one of another.
 
-/// Of a signal: the record is one of the next iteration.
+/// A flag of a signal: it arrives in the next iteration.
 inline constexpr RecordIndex next_iteration = RecordIndex{1} << 31;
 
 struct Remote {
@@ -179,12 +178,12 @@ struct Remote {
   bool operator==(const Remote&) const = default;
 };
 
-/// Its signals begin where those of the record before end.
+/// Its signals begin where those of the previous record end.
 struct alignas(64) QueuedRecord : Step {
   std::uint32_t local_end = 0, remote_end = 0;
 };
 
-/// More or fewer arrivals at a record.
+/// A record, and by how many its arrivals differ from the indegree.
 using Correction = std::pair<RecordIndex, std::int32_t>;
 
 struct QueuedProgram {

@@ -1,5 +1,5 @@
 /// The executor of policies ready_queue and stealing: each worker runs those of its records that are ready.
-/// program.hpp says what programs say, queued_actor.hpp what a worker owns.
+/// program.hpp describes programs, queued_actor.hpp the state of a worker.
 
 #include "queued_actor.hpp"
 
@@ -44,9 +44,8 @@ class QueuedActors final : public Executor<QueuedActors> {
     Actor& actor = at(here.index());
     if (message.type == Message::start) return begin(here, actor, payload.as<Start>());
     if (message.type == Message::window) return activate(here, actor);
-    if (message.type == Message::look) {
-      // If it has finished no more than that, its next store to `finished` comes after this message, and it sees
-      // `parked`.
+    if (message.type == Message::check) {
+      // Otherwise this worker stores `finished` after this message, and so loads `parked` as the other has stored it.
       if (actor.finished.load(std::memory_order_relaxed) > message.iteration) unpark(static_cast<int>(message.place));
       return;
     }
@@ -62,9 +61,9 @@ class QueuedActors final : public Executor<QueuedActors> {
     if (task.owner >= 0) return failed() ? dropped(here, task) : execute(here, task);
     Actor& actor = at(here.index());
     actor.poll_interval.enter();
-    for (std::size_t before_look = actor.poll_interval.tasks(); !actor.ready.empty() && !failed(); --before_look) {
-      if (before_look == 0) {
-        before_look = actor.poll_interval.next();
+    for (std::size_t before_poll = actor.poll_interval.tasks(); !actor.ready.empty() && !failed(); --before_poll) {
+      if (before_poll == 0) {
+        before_poll = actor.poll_interval.next();
         if (here.has_work()) return go_on_later(here, actor);
       }
       const Task next = actor.ready.pop();  // the oldest: others may wait for it
@@ -143,7 +142,7 @@ class QueuedActors final : public Executor<QueuedActors> {
         enqueue(here, actor, {place, here.index(), iteration});  // or it waits for an event
   }
 
-  /// A task of this worker has all that it waits for.
+  /// All arrivals of a record have come: makes it ready.
   void enqueue(Worker& here, Actor& actor, const Task& task) {
     actor.count[task.iteration % 3][task.place] = actor.program.indegree[task.place];
     if (task.iteration >= actor.window && !open_window(actor, task.iteration)) [[unlikely]] {
@@ -163,7 +162,8 @@ class QueuedActors final : public Executor<QueuedActors> {
     ready(here, Task{0, -1, 0}, {.bound = true});
   }
 
-  /// The launch has failed. Leaves the counts as if it had run to its end, once nothing of this actor runs elsewhere.
+  /// The launch has failed. Sets the counts as if it had run to its end, once no task of this actor is stolen or on a
+  /// device.
   void give_up(Actor& actor) {
     if (!actor.running || actor.out != 0 || actor.on_device != 0) return;
     actor.clear();
@@ -204,13 +204,13 @@ class QueuedActors final : public Executor<QueuedActors> {
     actor.reconsidered.clear();
   }
 
-  /// Without the barrier, the other workers may not see that this one is parked, nor this one what they have finished.
-  /// A message to each orders both stores. \pre the caller loads `finished` once more after this
+  /// If the kernel refuses the barrier, the Dekker pair of `parked` and `finished` is not ordered. A message to each worker
+  /// orders it. \pre the caller loads `finished` after this
   [[gnu::noinline]] void request_checks(Worker& here) {
     for (const int worker : members_)
       if (worker != here.index())
         send(here, worker,
-             Message{Message::look, static_cast<RecordIndex>(here.index()),
+             Message{Message::check, static_cast<RecordIndex>(here.index()),
                      at(worker).finished.load(std::memory_order_relaxed)});
   }
 
@@ -219,7 +219,7 @@ class QueuedActors final : public Executor<QueuedActors> {
       send(worker, Message{Message::window, 0, 0});
   }
 
-  /// After whatever else there is to do.
+  /// Queues the actor behind all other work.
   void go_on_later(Worker& here, Actor& actor) {
     actor.poll_interval.pause();
     GraphActors::ready(here, Task{0, -1, 0}, {.priority = -1, .bound = true});
@@ -277,7 +277,7 @@ class QueuedActors final : public Executor<QueuedActors> {
         issuer_.after(d).push(event(edge.from, task.iteration - edge.carried));
     }
     ++owner.on_device;
-    // The device may call `done` before the start returns, or throws. So the iteration also waits for the return.
+    // The device may call `done` before the start returns or throws, so the iteration waits for both.
     ++owner.left[task.iteration % 2];
     owner.out += stealing_;
     const auto returned = [&] { receive(here, owner, Message{Message::completed, 0, task.iteration}); };
@@ -297,7 +297,7 @@ class QueuedActors final : public Executor<QueuedActors> {
   void device_done(std::uint32_t d, std::int64_t iteration) override {
     send(devices_.tasks[d].worker, Message{Message::device_done, device_places_[d], iteration});
   }
-  /// What a device task of one of the last iterations has returned.
+  /// The event that a device task has returned in one of the last three iterations.
   StoredEvent& event(std::uint32_t d, std::int64_t iteration) {
     return events_[d][static_cast<std::size_t>(iteration % 3)];
   }
@@ -325,12 +325,12 @@ class QueuedActors final : public Executor<QueuedActors> {
       send(here, worker, Message{Message::arrive, place, iteration});
   }
 
-  /// One of this worker's tasks is through.
+  /// One of this worker's tasks is complete.
   void complete(Actor& actor, std::int64_t iteration, Worker& here) {
     actor.out -= stealing_;
     if (--actor.left[iteration % 2] != 0) return;
     actor.left[iteration % 2] = actor.program.records.size();
-    // Iterations end in their order: the next one may be through already.
+    // Iterations must end in order. The next one may be complete first: then `ahead` remembers it.
     std::int64_t through = actor.finished.load(std::memory_order_relaxed);
     if (iteration != through) {
       actor.ahead = true;
@@ -352,12 +352,12 @@ class QueuedActors final : public Executor<QueuedActors> {
   void start(std::int64_t begin, std::int64_t end) override {
     for (const int worker : members_) GraphActors::send(worker, Start{{Message::start, 0, begin}, end});
   }
-  void meet(std::size_t k, std::int64_t begin, std::int64_t end) override {
+  void satisfy(std::size_t k, std::int64_t begin, std::int64_t end) override {
     for (const auto& [place, worker] : after_precondition_[k])
       for (std::int64_t iteration = begin; iteration < std::min(begin + 2, end); ++iteration)
         GraphActors::send(worker, Message{Message::arrive, place, iteration});
   }
-  void rouse(int worker) override { GraphActors::send(worker, Message{Message::window, 0, 0}); }
+  void wake_actor(int worker) override { GraphActors::send(worker, Message{Message::window, 0, 0}); }
   void reset(std::int64_t) noexcept override {}
 
   const bool stealing_;

@@ -2,11 +2,10 @@
 
 /// The part of a graph that one worker owns under ready_queue and stealing.
 ///
-/// count[n mod 3][t] is the number of arrivals that record t still waits for in iteration n (counted over all
-/// launches); it is written by the worker that owns t alone. When it becomes 0 it is set to the indegree again, for
-/// iteration n + 3. Arrivals of n + 3 cannot come before that: they come from records of n + 3 or, carried, of n + 2,
-/// and a record of iteration n + 2 starts only when all workers have finished n, that is when  n + 2 < min finished +
-/// 2.
+/// count[n mod 3][t] is the number of arrivals that record t still waits for in iteration n (counted over all launches).
+/// Only the worker that owns t writes it. When it becomes 0, it is set to the indegree again, for iteration n + 3. No
+/// arrival of n + 3 comes earlier: arrivals come from records of n + 3 or, carried, of n + 2, and a record of n + 2 starts
+/// only when all workers have finished n:   n + 2 < min finished + 2.
 
 #include <atomic>
 #include <chrono>
@@ -29,16 +28,16 @@ struct ReadyTask {
 };
 
 struct QueuedMessage {
-  enum Type : std::int32_t { start, arrive, completed, device_done, window, look } type;
-  RecordIndex place;       // look: the worker that asks
-  std::int64_t iteration;  // start: the first; look: what the asker has seen of `finished`
+  enum Type : std::int32_t { start, arrive, completed, device_done, window, check } type;
+  RecordIndex place;       // check: the worker that asks
+  std::int64_t iteration;  // start: the first; check: what the asker has seen of `finished`
 };
 struct QueuedStart {
   QueuedMessage message;
   std::int64_t end;
 };
 
-/// Touched by its worker's thread alone, but for `finished`, which others read, and records, which thieves run.
+/// Used by its worker's thread alone, except `finished` and `parked`, and records, which thieves run.
 struct alignas(apart) QueuedActor {
   QueuedProgram program;
   std::vector<std::int32_t> count[3];
@@ -47,19 +46,21 @@ struct alignas(apart) QueuedActor {
   std::int64_t window = 0;          // iterations below may start
   std::size_t left[2] = {0, 0};     // tasks to complete, by iteration mod 2
   Fifo<ReadyTask> ready;
-  std::vector<ReadyTask> deferred;      // beyond the window
+  std::vector<ReadyTask> deferred;      // of iterations ≥ window
   std::vector<ReadyTask> reconsidered;  // scratch for deferred tasks when the window has moved
   std::vector<QueuedMessage> early;     // messages of a launch whose start message has not come
-  bool ahead = false;                   // the iteration after `finished` is through already
-  bool running = false;                 // the launch; not yet through
-  std::int64_t floor = 0;               // messages of earlier iterations are of a launch that has failed
+  bool ahead = false;                   // iteration `finished` + 1 is complete
+  bool running = false;                 // it has not finished the launch
+  std::int64_t floor = 0;               // messages of earlier iterations are of a failed launch: ignored
   std::int64_t out = 0;                 // tasks in the engine's queues, of stealing
   std::int64_t on_device = 0;           // tasks that are on a device
-  bool active = false;                  // an entry of this actor is in the engine's queue, or runs
+  bool active = false;                  // an entry of this actor is queued on its worker, or runs
   std::chrono::steady_clock::time_point wait_until{};
   PollInterval poll_interval;
-  alignas(apart) std::atomic<std::int64_t> finished{0};  // iterations that all of this worker's tasks are through
-  std::atomic<bool> parked{false};  // wants a message when another worker has finished an iteration
+  alignas(apart) std::atomic<std::int64_t> finished{
+      0};  // iterations complete on this worker; stored by it with release
+  std::atomic<bool> parked{
+      false};  // set by this worker; reset by the worker that finishes an iteration and sends it a message
 
   /// Between launches: restores the state after compiling.
   void clear() {

@@ -14,7 +14,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-/// What `append` has appended, of one type.
+/// Calls `body` for each object that `append` has appended.
 template <typename T, typename Body>
 void for_each_of(std::span<const std::byte> bytes, const Body& body) {
   while (!bytes.empty()) body(take<T>(bytes));
@@ -24,7 +24,7 @@ struct Sent {
   std::uint64_t tag, bytes;
 };
 
-/// \throws AgreedError on all ranks, if any has something to say
+/// \throws AgreedError on all ranks, if any rank has an error text
 void agree(Messages& ranks, const std::string& wrong) {
   const auto* const bytes = reinterpret_cast<const std::byte*>(wrong.data());
   const auto all = ranks.exchange({Bytes(bytes, bytes + wrong.size())}, "CompiledGraph");

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The ranks compile a graph together: each its own share. Here is what they exchange meanwhile.
+/// Exchanges between ranks that compile a graph together, each rank its own part.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace taskgrain::rt::detail {
 
 struct Compiler;
 
-/// By all ranks. \throws UsageError  a task compiles; AgreedError on all ranks, if the graph of one is not for its
-/// runtime, or its policy
+/// By all ranks. \throws UsageError  a task calls it; AgreedError on all ranks, if one rank's runtime has another
+/// communicator, or its policy is not in_order
 void check_ranks(const TaskGraph& graph, Runtime& runtime, Policy policy);
 /// The ranks of a graph across ranks.
 Messages& ranks_of(const Compiler& graph);
@@ -26,12 +26,12 @@ Messages& ranks_of(const Compiler& graph);
 /// Compares what each rank sends with what the others receive. \throws AgreedError on all ranks, with what is wrong
 void match_ranks(const Compiler& graph);
 
-/// The levels of what ranks send, so that the order of each rank's tasks fits those of the others: with the levels of
-/// one rank alone, two ranks could wait for each other.
+/// Exchanges levels between ranks, so that the orders of all ranks' programs fit together. With levels of one rank alone,
+/// two ranks could wait for each other.
 ///
-/// A `receive` has the level of the last node before its `send`. A program is ordered by level; within a level first
-/// the records that others wait for, then sends, then the rest. So there is one order of all ranks' nodes in which each
-/// node comes after those that it waits for, and the first node in it that has not run can run.
+/// A `receive` gets the level of the last node before its `send`. A program is ordered by level; within a level first the
+/// records that others wait for, then sends, then the rest. So there is a total order of all ranks' nodes in which each node
+/// comes after its predecessors, and each program follows it: the first node that has not run can run.
 class LevelsOfRanks {
  public:
   explicit LevelsOfRanks(Compiler& graph);
@@ -40,7 +40,7 @@ class LevelsOfRanks {
   /// \param left      how many are not
   /// \returns whether to go on: some rank has nodes left, and some rank has sent a level
   bool exchange(const std::vector<std::uint32_t>& levelled, std::size_t left);
-  /// The nodes whose levels this exchange has brought.
+  /// The receives that got their levels in the last exchange.
   const std::vector<std::uint32_t>& received() const noexcept { return received_; }
 
  private:
@@ -55,7 +55,7 @@ void append(std::vector<std::byte>& to, const T& what) {
   to.insert(to.end(), bytes, bytes + sizeof what);
 }
 
-/// Takes the first one from the bytes.
+/// Reads an object from the front of the bytes, and removes it.
 template <typename T>
 T take(std::span<const std::byte>& from) {
   T what;

@@ -1,7 +1,8 @@
-/// Edges between ranks while a graph runs, and their end. rank_edges_compiler.cpp makes them.
+/// Edges between ranks at run time, and the agreement about launches. rank_edges_compiler.cpp sets them up.
 
 #include "rank_edges.hpp"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -15,7 +16,7 @@ RankEdges::~RankEdges() {
   for (const int rank : sender_.ranks()) {
     try {
       endpoint_->send(rank, {EdgeMessage::closed, 0, 0});
-    } catch (const std::exception&) {  // no memory: the window stays
+    } catch (const std::exception&) {  // no memory: the other rank keeps its window
     }
   }
 }
@@ -42,6 +43,62 @@ void RankEdges::receive(int from, const EdgeMessage& what) {
   }
 }
 
+// -- the agreement about launches
+
+void LaunchAgreement::set_neighbours() {
+  neighbours_ = receiver_.ranks();
+  for (const int rank : sender_.ranks())
+    if (std::ranges::find(neighbours_, rank) == neighbours_.end()) neighbours_.push_back(rank);
+}
+
+void LaunchAgreement::launch(std::int64_t end) {
+  for (const int rank : neighbours_) endpoint_.send(rank, {EdgeMessage::launch, number_of_launches_, end});
+  const std::lock_guard lock(mutex_);
+  for (const int rank : neighbours_) expect(rank, end);
+  ++number_of_launches_;
+  own_.push_back(end);
+  for (const int rank : neighbours_) compare(rank);
+  std::size_t by_all = own_.size();
+  for (const int rank : neighbours_) by_all = std::min(by_all, compared_[rank]);
+  own_.erase(own_.begin(), own_.begin() + static_cast<std::ptrdiff_t>(by_all));
+  for (const int rank : neighbours_) compared_[rank] -= by_all;
+}
+
+int LaunchAgreement::missing_launch() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [rank, compared] : compared_)
+    if (compared < own_.size()) return rank;
+  return -1;
+}
+
+/// Allows the persistent messages between this rank and another one up to the end of a launch. \pre the mutex is held
+void LaunchAgreement::expect(int rank, std::int64_t end) noexcept {
+  const bool sends = sender_.expect(rank, end), receives = receiver_.expect(rank, end);
+  if (sends || receives) ranks_.start_persistent();
+}
+
+/// Compares launches that both ranks have made. \pre the mutex is held
+void LaunchAgreement::compare(int rank) {
+  auto& theirs = theirs_[rank];
+  for (auto& k = compared_[rank]; k < own_.size(); ++k) {
+    const auto number = number_of_launches_ - static_cast<std::uint32_t>(own_.size() - k);
+    const auto their = theirs.extract(number);
+    if (their.empty()) return;
+    if (their.mapped() != own_[k])
+      ranks_.fail(("a launch ends after " + std::to_string(own_[k]) + " iterations of this graph on rank " +
+                   std::to_string(ranks_.rank()) + ", and after " + std::to_string(their.mapped()) + " on rank " +
+                   std::to_string(rank) + "; all ranks launch equally often, each time with the same iterations")
+                      .c_str());
+  }
+}
+
+void LaunchAgreement::on_launch(int rank, std::uint32_t number, std::int64_t end) {
+  const std::lock_guard lock(mutex_);
+  expect(rank, end);
+  theirs_[rank][number] = end;
+  compare(rank);
+}
+
 // -- the endpoint
 
 EdgeEndpoint::EdgeEndpoint(Messages& ranks, std::string graph) : ranks_(ranks), graph_(std::move(graph)) {}
@@ -61,7 +118,7 @@ void EdgeEndpoint::send(int rank, const EdgeMessage& what) try {
   kind_->begin(message);
   message.write(&what, sizeof what);
   ranks_.send(rank, *kind_, message);
-} catch (const RankFailed&) {  // whoever waits for the graph ends it, and all that it does
+} catch (const RankFailed&) {  // a thread that waits for the graph ends it
 }
 
 void EdgeEndpoint::receive(int from, Reader& message) {

@@ -1,4 +1,4 @@
-/// Making the edges between ranks: who tells whom which sends go together, and where they are to be written.
+/// Setting up the edges between ranks: senders describe their groups, receivers allocate windows and answer with offsets.
 
 #include <algorithm>
 #include <map>
@@ -16,16 +16,16 @@ constexpr std::size_t line = 64, small = 4096;
 
 std::size_t up(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// A group of sends, as its sender tells the receiver: what follows a GroupHead are its members.
+/// The description of a group, from its sender to its receiver. Its members follow.
 struct GroupHead {
   std::uint64_t members, block_bytes, bytes;
 };
 struct Member {
   std::uint64_t tag, offset;
 };
-/// What the receiver answers.
+/// The answer of the receiver. The offsets of the groups follow.
 struct WindowHead {
-  std::uint64_t blocks, readers, parked, credits;  // parked, credits: offsets in its arena; then follow those of groups
+  std::uint64_t blocks, readers, parked, credits;  // parked, credits: offsets in its arena
 };
 
 }  // namespace
@@ -36,7 +36,7 @@ RankEdges::RankEdges(Messages& ranks, const Compiler& graph, const InOrderProgra
       launches_(ranks, *endpoint_, sender_, receiver_) {
   launches_.set_neighbours();
   const auto groups = ranks.exchange(sender_.describe_groups(graph, programs), "CompiledGraph");
-  int tags = 0;  // of persistent messages: the credits', and then those of groups
+  int tags = 0;  // the first tag: that of credits; then follow those of groups
   if (ranks.shared_memory() == nullptr) {
     std::uint64_t most = 0;
     for (std::span<const std::byte> bytes : groups) most = std::max(most, take<std::uint64_t>(bytes));
@@ -44,7 +44,7 @@ RankEdges::RankEdges(Messages& ranks, const Compiler& graph, const InOrderProgra
   }
   endpoint_->open(*this);
   sender_.attach(ranks.exchange(receiver_.make_windows(graph, programs, groups, tags), "CompiledGraph"), tags);
-  ranks.exchange(Messages::Gathered(1), "CompiledGraph");  // nobody launches before all are ready
+  ranks.exchange(Messages::Gathered(1), "CompiledGraph");  // a barrier: no rank launches before all are ready
 }
 
 EdgeSender::EdgeSender(Messages& ranks, EdgeEndpoint& endpoint, const InOrderPrograms& programs)
@@ -204,7 +204,7 @@ void EdgeSender::attach(const Messages::Gathered& windows, int tags) {
   }
 }
 
-// A persistent message may be done after the graph has ended, when `this` is gone. The endpoint knows whether it is.
+// on_done may be called after the graph was destroyed, and `this` with it: then EdgeEndpoint::if_open does nothing.
 
 void EdgeReceiver::repeat(Origin& from, std::size_t number, int tags) {
   ReceiveGroup& group = from.groups[number];
@@ -222,7 +222,7 @@ void EdgeSender::repeat(Destination& to, SendGroup& group, int tags) {
        group.block_bytes, to.blocks, group.own, [this, endpoint = endpoint_.shared_from_this(), rank = to.rank] {
          endpoint->if_open([&] { on_credit(rank); });
        }});
-  to.credits.push_back(&group.message->done());  // a block is not written while it is sent
+  to.credits.push_back(&group.message->done());  // so a block is not overwritten while it is sent
 }
 
 }  // namespace taskgrain::rt::detail
