@@ -35,7 +35,7 @@ std::optional<std::string> group(const fs::path& root, const std::string& contro
   return std::nullopt;
 }
 
-/// Where a tree of cgroups is mounted, and which of them is at the top there.
+/// A mount of a tree of cgroups: the cgroup at its top, and the mount point.
 struct Mount {
   std::string top, point;
 };
@@ -64,7 +64,7 @@ std::vector<fs::path> cgroups(const fs::path& root, const std::string& controlle
   for (const auto& [top, point] : mounts(root, controller, version_2)) {
     fs::path folder = root / fs::path(point).relative_path();
     folders.push_back(folder);
-    // A container may see only its own cgroup, at the top of the mount, but its path from the machine's.
+    // In a container the mount may show its own cgroup at the top, while the path is relative to the host's root.
     for (const fs::path& part : fs::path(*path).lexically_relative(top)) {
       if (part == "..") break;
       folder /= part;

@@ -23,14 +23,14 @@ struct FreeSet {
 };
 using Set = std::unique_ptr<hwloc_bitmap_s, FreeSet>;
 
-/// Of the processors that this process may use; found once. Never destroyed: a static runtime may outlive what is.
+/// The topology of this machine, loaded once. Never destroyed, because a static runtime may outlive other statics.
 hwloc_topology_t topology() {
   static const hwloc_topology_t found = [] {
     hwloc_topology_t made = nullptr;
     hwloc_topology_init(&made);
     hwloc_topology_load(made);
     if (hwloc_topology_is_thissystem(made) != 0) return made;
-    // hwloc would bind to nothing, and say that it did.
+    // With the topology of another machine, hwloc binds nothing and reports success.
     std::fputs(
         "taskgrain: HWLOC_XMLFILE, HWLOC_SYNTHETIC or another variable of hwloc describes another machine; "
         "it is ignored, and each processor counts as a core\n",
@@ -64,13 +64,13 @@ std::vector<int> bound_to() {
   return processors_of(set.get());
 }
 
-/// The last binding of this thread that lives.
+/// The innermost Pinned of this thread: the head of a list by outer_.
 constinit thread_local Pinned* innermost = nullptr;
 
 }  // namespace
 
 std::vector<std::vector<int>> usable_cores() {
-  const Unpinned unpinned;  // a process whose threads are all bound would have nothing but their processors
+  const Unpinned unpinned;  // else, if all threads were pinned, only their processors would be found
   const Set allowed(hwloc_bitmap_alloc());
   if (hwloc_get_cpubind(topology(), allowed.get(), HWLOC_CPUBIND_PROCESS) != 0)
     hwloc_bitmap_copy(allowed.get(), hwloc_topology_get_allowed_cpuset(topology()));
@@ -81,7 +81,7 @@ std::vector<std::vector<int>> usable_cores() {
     by_core.push_back(processors_of(of_core.get()));
   }
   std::erase_if(by_core, [](const auto& core) { return core.empty(); });
-  if (by_core.empty())  // a machine that does not tell its cores
+  if (by_core.empty())  // the topology has no cores
     for (const int processor : processors_of(allowed.get())) by_core.push_back({processor});
   return by_core;
 }
@@ -91,7 +91,7 @@ std::vector<std::vector<int>> detail::by_distance(const std::vector<int>& proces
   std::vector<hwloc_obj_t> objects;
   for (const int processor : processors)
     objects.push_back(hwloc_get_pu_obj_by_os_index(topology(), static_cast<unsigned>(processor)));
-  // The deeper the first thing that two processors are part of, the nearer they are.
+  // The deeper the lowest common ancestor of two processors (cache, package), the nearer they are.
   const auto depth = [&](int a, int b) {
     hwloc_obj_t first = objects[static_cast<std::size_t>(a)], second = objects[static_cast<std::size_t>(b)];
     return first == nullptr || second == nullptr ? 0 : hwloc_get_common_ancestor_obj(topology(), first, second)->depth;
@@ -99,7 +99,8 @@ std::vector<std::vector<int>> detail::by_distance(const std::vector<int>& proces
   std::vector<std::vector<int>> others;
   for (int worker = 0; worker < workers; ++worker) {
     std::map<int, std::vector<int>, std::greater<>> by_depth;
-    for (int step = 1; step < workers; ++step) {  // the next one first, so that not all steal from the same one
+    for (int step = 1; step < workers;
+         ++step) {  // beginning with the next worker, so that not all steal from the same one
       const int other = (worker + step) % workers;
       by_depth[depth(worker, other)].push_back(other);
     }

@@ -5,7 +5,6 @@
 #include <exception>
 #include <memory>
 #include <mutex>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,7 +89,7 @@ std::string Engine::waiting_here() const noexcept {
 }
 
 void Engine::fail(Handler& handler, const std::string& task) noexcept {
-  if (handler.failed_.exchange(true, std::memory_order_acq_rel)) return;  // of many the first
+  if (handler.failed_.exchange(true, std::memory_order_acq_rel)) return;  // only the first failure counts
   report(handler, task);
   handler.stop(nullptr);
   fail_awaited(handler, failure_of(handler));
@@ -101,7 +100,7 @@ void Engine::fail(Handler& handler, const std::string& task) noexcept {
 void Engine::notify_ranks(const std::exception_ptr& failure) noexcept {
   try {
     std::rethrow_exception(failure);
-  } catch (const RankFailed&) {  // they know
+  } catch (const RankFailed&) {  // the other ranks know it
   } catch (const std::exception& error) {
     progress_->fail((message_of(error) + waiting_here()).c_str());
   } catch (...) {
@@ -143,17 +142,17 @@ void Engine::print_unreported(const Handler* handler) noexcept {
 
 Engine::Found Engine::find_stuck(const std::vector<Handler*>& handlers, const Handler* alone) {
   constexpr std::size_t most = 10;
-  constexpr int most_tries = 100;  // where threads outside send all the time, nothing is stuck for long
+  constexpr int most_tries = 100;  // threads outside that send all the time invalidate each try
   const auto all_done = [&] { return std::ranges::all_of(handlers, &Handler::done); };
   if (all_done()) return {};  // as after most runs
   for (int tries = 0; tries < most_tries; ++tries) {
     Found found;
-    // The lists of the workers are of one moment if no thread outside has sent anything from before `wait_until` found
-    // nothing to do until the last worker has reported, and nothing is held.
+    // The lists of all workers are of one moment if no thread outside has sent anything since before `wait_until` found
+    // nothing to do until the last worker has reported, and there is no hold.
     const std::uint64_t before = outside_.sent.load(std::memory_order_acquire);
     if (wait_until(all_done, alone)) return {};
-    // A task of a flow that has failed since the caller looked may wait for what the failure has dropped. What fails
-    // after this look is of something sent after `before`.
+    // If a flow has failed since the caller checked, its tasks may wait for fulfilments that the failure has dropped:
+    // settle it, and try again. A failure after this check comes from a message that was sent after `before`.
     bool any_broken = false;
     for (Handler* handler : handlers) {
       if (!handler->broken()) continue;
@@ -192,14 +191,14 @@ std::exception_ptr Engine::give_up(const Found& found) {
 
 void Engine::settle(Handler& handler) {
   const std::lock_guard one_at_a_time(settling_);
-  // First: idle before a failure does not mean that what the failure drops is gone.
+  // Load broken before the wait for idle: a handler that was idle before its failure may still get messages to drop.
   const bool broken = handler.broken();
   while (!handler.idle()) wait_until([&] { return handler.idle(); });
   if (!broken) return;  // another thread has settled it, or it is a launch, which ends by itself
   on_workers([&](int worker) { handler.forget(worker); });
   {
     const std::lock_guard lock(mutex_);
-    handler.broken_by_ = nullptr;  // first: from then on it may break again
+    handler.broken_by_ = nullptr;  // before `reopen`: after that it may break again
   }
   handler.reopen();
 }
@@ -224,7 +223,7 @@ void Engine::end_run() {
   if (found.total > 0) {
     const auto why = give_up(found);
     if (unreported.empty()) std::rethrow_exception(why);
-    print(Stuck(found.tasks, found.total).what());  // perhaps because of what has failed
+    print(Stuck(found.tasks, found.total).what());  // it may be a consequence of the failure, which is thrown below
   }
   if (options_.check)
     on_workers([&](int worker) {
@@ -235,25 +234,10 @@ void Engine::end_run() {
   if (!unreported.empty()) std::rethrow_exception(unreported[0]->exception);
 }
 
-std::string joined(std::initializer_list<std::string_view> parts, std::string_view between) {
-  std::string text;
-  for (const std::string_view& part : parts) (&part == parts.begin() ? text : text += between) += part;
-  return text;
-}
-
 void throw_usage(std::initializer_list<std::string_view> words) { throw UsageError(joined(words)); }
 
 void add_stuck(std::vector<StuckTask>& tasks, std::string task, std::int64_t fulfilled, std::int64_t indegree) {
   tasks.push_back({std::move(task), fulfilled, indegree});
-}
-
-std::string number_text(std::int64_t number) { return std::to_string(number); }
-std::string number_text(std::uint64_t number) { return std::to_string(number); }
-
-std::string printed(const void* value, void (*print)(std::ostream& out, const void* value)) {
-  std::ostringstream out;
-  print(out, value);
-  return out.str();
 }
 
 }  // namespace taskgrain::rt::detail

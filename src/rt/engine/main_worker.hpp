@@ -1,6 +1,6 @@
 #pragma once
 
-/// The thread that waits works meanwhile as worker 0: the guard that makes it worker 0, and the waits.
+/// A thread that waits works as worker 0 meanwhile: the guard that makes it worker 0, and the waits.
 
 #include <algorithm>
 #include <cfenv>
@@ -15,7 +15,7 @@
 
 namespace taskgrain::rt::detail {
 
-/// While it lives, the calling thread is worker 0, and no other.
+/// A lock: while it lives, the calling thread is worker 0, and no other thread is.
 class Engine::MainWorkerGuard {
  public:
   /// Blocks until this thread is worker 0, or done().
@@ -29,7 +29,7 @@ class Engine::MainWorkerGuard {
       const bool is_done = done();
       lock.lock();
       if (is_done) return;
-      // No notification need come when done() becomes true, or it came before this wait: check again after a while.
+      // There may be no notification when done() becomes true, or it came before this wait: check again after a timeout.
       if (engine_.main_taken_) engine_.main_left_.wait_for(lock, park_time);
     }
     is_main_ = true;
@@ -91,7 +91,7 @@ bool Engine::wait_until(const Done& done, const Over& over) {
   const auto joined = [this] { return !running_ && workers() > 1; };
   do {
     if (joined() && (progress_ != nullptr || !quiescent())) {
-      pinned.reset();  // or they would all begin on this core
+      pinned.reset();  // else all threads would inherit the pin to this core
       start_threads();
     }
     if (options_.pin && !pinned) pinned.emplace(options_.cores[0]);
@@ -117,7 +117,7 @@ template <typename Done>
 bool Engine::wait_for_ranks(const Done& done, const Handler* alone) {
   if (progress_ == nullptr) return wait_until(done, alone);
   progress_->open();
-  // When all other ranks have left, only what is on its way can still arrive.
+  // When all other ranks have departed, only messages in flight can still arrive.
   const auto over = [this, alone] {
     const ProgressEngine::Counts before = progress_->counts();
     return quiescent(alone) && progress_->alone() && progress_->counts() == before;

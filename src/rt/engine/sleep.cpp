@@ -20,7 +20,7 @@ namespace taskgrain::rt::detail {
 namespace {
 
 bool registered() noexcept {
-// ThreadSanitizer knows nothing of membarrier; tests of the other way of doing it ask for that.
+// Without membarrier: ThreadSanitizer does not know it, and tests define the macro to check the symmetric barriers.
 #if defined(__linux__) && !defined(__SANITIZE_THREAD__) && !defined(TASKGRAIN_SYMMETRIC_BARRIERS)
   return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 #else
@@ -46,7 +46,8 @@ void register_barriers() noexcept {
 
 namespace {
 
-// A runtime may be made before this is initialised, by another file; and some sleepers are of no runtime.
+// Also before main, because some sleepers belong to no runtime. A runtime in another static may come first: it calls
+// register_barriers, too.
 [[maybe_unused]] const bool before_main = (register_barriers(), true);
 
 }  // namespace
@@ -54,7 +55,7 @@ namespace {
 bool heavy_barrier() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
 #if defined(__linux__)
-  // Refused where memory is short, or by a sandbox that came after the registration.
+  // The kernel refuses it if it has no memory; a sandbox may, if it was entered after the registration.
   if (asymmetric_barriers) return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 #endif
   return true;
@@ -95,8 +96,8 @@ void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most) noexcept {
 }
 
 void Sleeper::block(std::uint32_t as, std::chrono::nanoseconds most, std::atomic<std::uint32_t>& doorbell) noexcept {
-  // Where the kernel cannot wait for two words (before Linux 5.16, or a sandbox), it looks at the doorbell now and
-  // then.
+  // If the kernel cannot wait on two words (before Linux 5.16, or in a sandbox), wake up every millisecond to check the
+  // doorbell.
   constexpr std::chrono::nanoseconds poll_every = std::chrono::milliseconds(1);
 #if defined(__linux__) && defined(SYS_futex_waitv)
   const auto word = [](std::atomic<std::uint32_t>& of, std::uint32_t value, std::uint32_t flags) {

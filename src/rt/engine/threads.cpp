@@ -1,5 +1,5 @@
-/// The threads of the workers. They form a tree: each starts those below it, and wakes them in the end, so that with
-/// many workers neither takes as long as all of them one after another.
+/// The threads of the workers. They form a tree: each thread starts its children, and wakes them in the end, so that both
+/// take logarithmic time in the number of workers.
 
 #include <pthread.h>
 
@@ -32,7 +32,7 @@ auto below(int worker, int workers) noexcept {
   return std::views::iota(place(1), place(branches + 1));
 }
 
-/// How a worker's thread is made.
+/// pthread attributes of a worker's thread.
 class Attributes {
  public:
   explicit Attributes(std::size_t stack_bytes) {
@@ -85,7 +85,7 @@ void Engine::start_below(int worker) noexcept {
       const int error = pthread_create(&thread, attributes.get(), &begin, workers_[static_cast<std::size_t>(k)].get());
       if (error != 0) throw std::system_error(error, std::generic_category(), "cannot start the thread of a worker");
       threads_[static_cast<std::size_t>(k)] = thread;
-    } catch (...) {  // the system has no more threads
+    } catch (...) {  // no more threads
       note_failed_start();
       started();
     }
@@ -100,7 +100,7 @@ void* Engine::begin(void* worker) noexcept {
 
 void Engine::run_worker(int k) noexcept {
   std::optional<Pinned> pinned;
-  start_below(k);  // before it is pinned: threads begin where those that start them are
+  start_below(k);  // before it is pinned, because threads inherit the pin
   try {
     if (options_.pin) pinned.emplace(options_.cores[static_cast<std::size_t>(k)]);
   } catch (...) {
@@ -110,7 +110,7 @@ void Engine::run_worker(int k) noexcept {
   Worker& worker = *workers_[static_cast<std::size_t>(k)];
   const CurrentWorkerScope scope(Worker::current_, &worker);
   worker.work<false>([this] { return stop_.load(std::memory_order_relaxed); });
-  wake_below(k);  // they are to stop, too
+  wake_below(k);  // so that they see stop_, too
 }
 
 void Engine::started() noexcept {
@@ -136,7 +136,7 @@ void Engine::wake_below(int worker) noexcept {
 }
 
 void count_forks() noexcept {
-  // Fails for lack of memory alone, and then a child hangs where it misuses the runtime.
+  // Fails only for lack of memory. Then a forked child that uses the runtime hangs instead of getting an error.
   [[maybe_unused]] static const int error = pthread_atfork(nullptr, nullptr, [] {
     forks.fetch_add(1, std::memory_order_relaxed);
     Worker::reset_current();

@@ -28,7 +28,7 @@ std::size_t character(std::string_view text) {
   return tail(1) && tail(2) && tail(3) ? 4 : 0;
 }
 
-/// Keys may be any bytes; JSON is text.
+/// A JSON string. Bytes that are no UTF-8 are replaced, because keys may be any bytes.
 std::string json_text(std::string_view text) {
   std::string out = "\"";
   while (!text.empty()) {
@@ -55,7 +55,7 @@ double microseconds(TraceLane::Clock::duration time) { return std::chrono::durat
 
 void Trace::write(const std::string& file) const {
   std::ofstream out(file);
-  out.imbue(std::locale::classic());  // whatever comma the program writes for people
+  out.imbue(std::locale::classic());  // a point in numbers, whatever the locale of the program
   out.precision(15);
   out << "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
   const char* separator = "\n";

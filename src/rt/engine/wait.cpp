@@ -1,4 +1,4 @@
-/// The waits: the part of the engine that threads outside call.
+/// Waits of the engine. Threads that are no workers call them.
 
 #include <algorithm>
 #include <atomic>
@@ -38,8 +38,8 @@ class Alone {
 
 }  // namespace
 
-/// A call on each worker. The messages to the workers and the waiting thread share it. The call itself is the waiting
-/// thread's: if that thread gives up, `give_back` makes the workers skip it.
+/// A call on each worker, shared by the messages to the workers and the waiting thread. The waiting thread owns the
+/// function: if it gives up, `give_back` makes workers skip the call.
 struct Engine::Round {
   Round(const std::function<void(int worker)>& lent, Engine& of) : call(&lent), engine(of), left(of.workers()) {}
 
@@ -58,7 +58,7 @@ struct Engine::Round {
   std::atomic<int> left;
 };
 
-/// Takes these calls to the workers.
+/// Delivers these calls to the workers.
 class Engine::Rounds final : public MessageHandler {
  public:
   void deliver(Worker& here, const Payload& message) noexcept override {
@@ -79,7 +79,7 @@ void Engine::wait() {
 
 void Engine::wait_with_ranks() {
   check_may_wait();
-  // One wait of this rank at a time, so that all ranks number their waits alike, whichever thread calls.
+  // One wait at a time, because all ranks number their waits, and the numbers must agree.
   const std::lock_guard one_at_a_time(waiting_with_ranks_);
   has_reported_ = reported_stuck_ = false;
   progress_->begin();
@@ -90,13 +90,13 @@ void Engine::wait_with_ranks() {
     throw;
   }
   if (progress_->failed()) end_with_ranks();
-  // Also if end_run throws: from now on messages that other ranks have sent after this wait are delivered.
+  // Also if end_run throws: messages that other ranks have sent after this wait must be delivered now.
   const auto leave = [](ProgressEngine* progress) { progress->end(); };
   const std::unique_ptr<ProgressEngine, decltype(leave)> ends(progress_, leave);
   end_run();
   if (progress_->stuck()) {
-    // The rank with stuck tasks fails all ranks as soon as it knows their names. But if it was this rank, and end_run
-    // has found none, they have run since.
+    // The rank with stuck tasks fails all ranks once it has their names. If it was this rank and end_run has found none,
+    // they have run since.
     if (reported_stuck_)
       progress_->fail(
           "tasks waited when nothing was left to do on any rank, and have run since: a thread outside of the "
@@ -108,8 +108,8 @@ void Engine::wait_with_ranks() {
 
 bool Engine::all_ranks_done() {
   if (progress_->failed() || progress_->done()) return true;
-  // What threads outside send to workers is added to both counts: a task that they have added changes no count of
-  // messages between ranks, but must make the two readings differ.
+  // Messages from threads outside are added to both counts. They change no count of messages between ranks, but the
+  // comparison of two readings must notice them.
   const auto counts = [this] {
     const std::uint64_t outside = outside_.sent.load(std::memory_order_acquire);
     const ProgressEngine::Counts own = progress_->counts();
@@ -142,7 +142,7 @@ void Engine::end_with_ranks() {
   for (const auto& handler : handlers) stop(*handler, why);
   for (const auto& handler : handlers)
     if (handler->broken()) settle(*handler);
-  wait_until<false>([] { return false; });  // launches end by themselves
+  wait_until<false>([] { return false; });  // until the actors of failed launches have finished
   drop_retired();
   // If this rank failed itself, throw its own exception.
   std::vector<std::shared_ptr<Failure>> unreported;
@@ -159,10 +159,10 @@ void Engine::end_with_ranks() {
 
 void Engine::finish() noexcept {
   try {
-    // Alone, whatever other ranks do: they may never wait again.
+    // For this rank only: other ranks may never wait again.
     wait_until<false>([] { return false; });
     end_run();
-  } catch (const RankFailed&) {  // that is known, or does not concern this rank any more
+  } catch (const RankFailed&) {  // an earlier wait has thrown it, or this rank has ended before it
   } catch (const std::exception& error) {
     print(message_of(error));
   }
@@ -172,7 +172,8 @@ void Engine::work_until(const std::function<bool()>& done) {
   if (!done) throw UsageError("work_until has no function to ask");
   std::exception_ptr thrown;
   const auto asked = [&] {
-    // As a thread outside: worker 0 may have published that it is idle, and tasks that `done` fulfills must count.
+    // As a thread outside, not as worker 0: worker 0 may have published that it is idle, and then its messages would not
+    // be counted.
     const CurrentWorkerScope outside(Worker::current_, nullptr);
     try {
       return done();
@@ -192,7 +193,7 @@ void Engine::wait_for(Handler& handler, bool on_this_rank) {
     return on_this_rank ? wait_until(done, &handler) : wait_for_ranks(done, &handler);
   };
   unsigned failures = 0;
-  const auto new_failure = [&] {  // the failure of this handler that came while this thread waited, if any
+  const auto new_failure = [&] {  // of this handler, since this wait began
     const std::lock_guard lock(mutex_);
     if (handler.failures_ == failures) return std::exception_ptr();
     handler.failure_->reported = true;
@@ -221,15 +222,15 @@ void Engine::set_when_done(Handler& handler, const Event& event) {
     const std::lock_guard lock(mutex_);
     awaited_.emplace_back(&handler, event);
     any_awaited_.store(true, std::memory_order_release);
-    broken_by = handler.broken_by_;  // null: who breaks it comes after this, and finds the event
+    broken_by = handler.broken_by_;  // null: a later failure finds the event in awaited_
   }
   if (broken_by) settle_awaited(&handler, broken_by);
-  notify();  // a wait under way looks again
+  notify();  // so that a current wait checks again
 }
 
 bool Engine::settle_awaited(const Handler* broken, const std::exception_ptr& why) noexcept {
   if (!any_awaited_.load(std::memory_order_acquire)) return false;
-  // As a thread outside: worker 0 may have published that it is idle, and what the callbacks begin must count.
+  // As a thread outside, not as worker 0, which may have published that it is idle: messages of callbacks must be counted.
   const CurrentWorkerScope outside(Worker::current_, nullptr);
   const Callback inside;
   for (bool any = false;; any = true) {
@@ -252,7 +253,7 @@ bool Engine::settle_awaited(const Handler* broken, const std::exception_ptr& why
 
 void Engine::wait(const Event& event) {
   const auto settled = [&] { return event.is_set() || event.failure() != nullptr; };
-  /// The event may happen when this engine is no more.
+  /// Shared with the callback, because the event may be set after the engine has ended.
   struct Waiter {
     std::mutex mutex;
     Engine* engine;
@@ -276,7 +277,7 @@ void Engine::wait(const Event& event) {
     if (settled()) break;
     if (!found.sure) continue;
     if (found.total == 0) throw Stuck({{"an event", 0, 1}}, 1);
-    const auto why = give_up(found);  // which fails the event if it is of a launch that was stuck
+    const auto why = give_up(found);  // fails the event if it belongs to a stuck launch
     if (!settled()) std::rethrow_exception(why);
   }
   drop_retired();
@@ -294,7 +295,7 @@ void Engine::on_workers(const std::function<void(int worker)>& call) {
     for (auto& worker : workers_) {
       auto mine = std::make_unique<std::shared_ptr<Round>>(round);
       worker->inject({rounds_->number(), Payload::of(mine.get())});
-      static_cast<void>(mine.release());  // the worker's
+      static_cast<void>(mine.release());  // the worker owns it
     }
     while (!all()) wait_until(all);
   } catch (...) {  // no memory, or no threads
@@ -311,7 +312,7 @@ void Engine::join() {
     failure = std::current_exception();
   }
   {
-    const MainWorkerGuard guard(*this, [] { return false; });  // a thread that works has left
+    const MainWorkerGuard guard(*this, [] { return false; });  // no other thread is worker 0
     stop_threads();
   }
   if (failure) std::rethrow_exception(failure);
@@ -334,7 +335,7 @@ void Engine::notify_others() noexcept {
 }
 
 void Engine::release() noexcept {
-  const ExternalThread inside(*this);  // whoever waits may end the runtime at once
+  const ExternalThread inside(*this);  // the waiting thread may destroy the engine as soon as the hold ends
   outside_.holds.fetch_sub(1, std::memory_order_release);
   notify();
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-/// The loop of a worker. Every instruction here is paid by every task.
+/// The main loop of a worker. Each task pays for each instruction here.
 
 #include <algorithm>
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace taskgrain::rt::detail {
 
-/// Lets the calling thread be a worker, or none.
+/// While it lives, the calling thread is this worker, or none if it is null.
 class CurrentWorkerScope {
  public:
   CurrentWorkerScope(Worker*& current, Worker* worker) : current_(current), before_(std::exchange(current, worker)) {
@@ -26,7 +26,7 @@ class CurrentWorkerScope {
   }
 
  private:
-  /// To users, who ask for `this_worker`.
+  /// Updates `this_worker` of the user.
   void show() const noexcept { worker_index = current_ == nullptr ? -1 : current_->index(); }
 
   Worker*& current_;
@@ -34,25 +34,25 @@ class CurrentWorkerScope {
 };
 
 #if defined(TASKGRAIN_SIMULATED_SCHEDULE)
-inline constexpr int shorter = 16;  // so that little is done between one thing of interest and the next
+inline constexpr int shorter = 16;  // so that simulated schedules get to parks and steals in few steps
 #else
 inline constexpr int shorter = 1;
 #endif
 
 // Spins are pause instructions, of some ten nanoseconds each.
-// A stolen task pulls the cache lines of its data to this core, and each fulfilment of the owner's tasks becomes a
-// message. So a worker spins before it steals: not at all after a theft that was worth it, twice as long after each
-// that was not. The most grows with the workers, so that all together steal equally often in vain, however many they
-// are.
+// Stealing has a price: the cache lines of the task's data move to this core, and each fulfilment of the owner's tasks
+// becomes a message. So a worker spins before it steals: not at all after a steal that was worth it, twice as long after
+// each that was not. The limit is proportional to the number of workers, so that the rate of useless steals of all
+// workers together does not depend on it.
 inline constexpr std::int64_t least_spins_before_steal = 128 / shorter,
                               most_spins_before_steal_per_worker = 512 / shorter;
 inline constexpr int spins_before_idle = 16 / shorter;  // before it publishes that it is idle
 inline constexpr int spins_per_clock = 64 / shorter;    // between readings of the clock, of two spins each
 inline constexpr int spins_before_yield = 2048;         // then it yields the core to other threads
-inline constexpr int spins_before_yield_to_ranks = 32;  // if several ranks share cores, those may do what it waits for
+inline constexpr int spins_before_yield_to_ranks = 32;  // if several ranks share cores: another rank may need the core
 
-/// The longest spin inside a handler, whatever the options say: then the worker returns to its loop, which checks what
-/// no handler does.
+/// The longest spin inside a handler, whatever the options say: the worker must return to its loop, to steal and to be
+/// counted as idle.
 inline constexpr std::chrono::nanoseconds longest_spin_in_a_task = std::chrono::milliseconds(10);
 /// How long a thread parks before it checks its condition again, if no other thread may signal it: exponential backoff
 /// from the one to the other.
@@ -87,7 +87,7 @@ inline void Worker::poll_ranks() {
 template <bool often, bool ranks, typename Until>
 void Worker::work(const Until& until) {
   publish_busy();
-  looks_ = often;
+  checks_between_tasks_ = often;
   [[maybe_unused]] PollInterval poll_interval;
   [[maybe_unused]] std::size_t before_look = poll_interval.tasks();
   [[maybe_unused]] PollInterval rank_interval;  // tasks between two polls of other ranks
@@ -109,7 +109,7 @@ void Worker::work(const Until& until) {
     else if (!find_work<often, ranks>(until))
       return;
     else if constexpr (often)
-      poll_interval.enter();  // the wait is not the time of its tasks
+      poll_interval.enter();  // so that the time of the wait does not count
   }
 }
 
@@ -134,7 +134,7 @@ inline void Worker::receive() {
     injected_.take([this](const Entry& message) { deliver(message); });
 }
 
-inline bool Worker::mail() const noexcept { return !injected_.empty() || !inbox_.empty(); }
+inline bool Worker::has_messages() const noexcept { return !injected_.empty() || !inbox_.empty(); }
 
 inline std::int64_t Worker::spins_before_yield_with_ranks() const noexcept {
   return engine_.progress_->oversubscribed() ? spins_before_yield_to_ranks : spins_before_yield;
@@ -176,8 +176,8 @@ Waited Worker::wait_for(const Ready& ready, std::chrono::steady_clock::time_poin
   }
 }
 
-/// Whether all of its overflow is for worker 0 while no thread is worker 0. Then nothing changes until a thread waits,
-/// and the worker may park although it is not idle.
+/// Whether all of its overflow is for worker 0 while no thread is worker 0. Then it cannot send it until a thread waits, so
+/// it may park although it is not idle.
 inline bool Worker::starved() const noexcept {
   return overflow_.size() == 1 && overflow_[0].to == 0 && !engine_.main_taken_.load();
 }
@@ -192,10 +192,12 @@ bool Worker::park(const Until& until, std::chrono::nanoseconds most) {
   engine_.asleep_.fetch_add(1, std::memory_order_relaxed);
   const auto busy = [this] { return index_ == 0 ? engine_.completion_.busy() : Completion::anybody; };
   const std::size_t before = busy();
-  if (index_ == 0) engine_.completion_.await(looks_ ? Completion::anybody : before);
-  // Worker 0 also looks on if its last look has stopped at another worker: that one does not know that it must wake us.
+  if (index_ == 0) engine_.completion_.await(checks_between_tasks_ ? Completion::anybody : before);
+  // Worker 0 does not sleep if its last scan has stopped at another worker than `before`, which does not know that it must
+  // wake worker 0.
   const auto found = [&] {
-    return mail() || any_stealable() || until() || busy() != before || (is_starved && engine_.main_taken_.load());
+    return has_messages() || any_stealable() || until() || busy() != before ||
+           (is_starved && engine_.main_taken_.load());
   };
   bool is_timed = false;
   if constexpr (ranks)
@@ -214,7 +216,7 @@ bool Worker::park_at_doorbell(const Found& found, std::chrono::nanoseconds most)
   ProgressEngine& progress = *engine_.progress_;
   if (!progress.may_poll()) {
     sleeper_.sleep_unless([&] { return found() || progress.may_poll(); },
-                          most);  // wakes when the rank begins to take messages
+                          most);  // `open` wakes it when the rank begins to poll
     return false;
   }
   const auto asleep = [this] { return engine_.asleep_.load() == engine_.workers() - (engine_.main_taken_ ? 0 : 1); };
@@ -243,7 +245,7 @@ bool Worker::find_work(const Until& until) {
     if (!overflow_.empty()) [[unlikely]]
       send_overflow();
     if constexpr (ranks) poll_ranks_idle();
-    if (mail() || has_tasks()) {
+    if (has_messages() || has_tasks()) {
       publish_busy();
       return true;
     }
@@ -266,7 +268,7 @@ bool Worker::find_work(const Until& until) {
       if (now >= sleep_at) {
         const bool is_timed = park<ranks>(until, often ? park_time : Sleeper::for_ever);
         if constexpr (often)
-          park_time = std::min(2 * park_time, longest_park);  // and it sleeps again soon
+          park_time = std::min(2 * park_time, longest_park);  // it keeps sleep_at, so it parks again soon
         else if (!is_timed)
           sleep_at = {};
         spins = std::max(spins, spins_before_steal_);

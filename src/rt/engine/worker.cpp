@@ -15,8 +15,8 @@
 
 namespace taskgrain::rt::detail {
 
-/// Messages for which a mailbox had no room go as one message, a pointer to all of them. One by one they would go at
-/// the pace of the receiver; if both share a core, one mailbox for each time slice. The receiver owns the batch.
+/// Messages for which a mailbox had no room are sent as one message, a pointer to a batch, which the receiver then owns.
+/// Sent one by one they would wait for the receiver to empty the mailbox; if both share a core, once for each time slice.
 class Worker::OverflowBatches final : public MessageHandler {
  public:
   void deliver(Worker& here, const Payload& batch) noexcept override {
@@ -25,8 +25,8 @@ class Worker::OverflowBatches final : public MessageHandler {
   }
 };
 
-/// There is no mailbox between two workers before the first message. The sender puts that into its overflow and
-/// requests a mailbox. It allocates the memory itself, so that a lack of memory fails the send, and not the receiver.
+/// A mailbox between two workers is made at the first message, which the sender puts into its overflow while it requests
+/// the mailbox. The sender allocates its memory, so that a lack of memory fails the send and not the receiver.
 class Worker::MailboxRequests final : public MessageHandler {
  public:
   struct Request {
@@ -71,7 +71,7 @@ void Worker::reset_current() noexcept {
 
 void Worker::inject(const Entry& message) {
   engine_.check_process();
-  const Engine::ExternalThread inside(engine_);  // what it sends may let the runtime end
+  const Engine::ExternalThread inside(engine_);  // the message may let another thread end the runtime
   injected_.put(message, [this] { engine_.outside_.sent.fetch_add(1, std::memory_order_acq_rel); });
   wake();
 }
@@ -96,14 +96,14 @@ void Worker::request_mailbox(int of) {
   std::unique_ptr<void, decltype(release)> memory(Mailbox::memory(capacity), release);
   receiver.inject(
       {engine_.mailbox_requests_->number(), Payload::of(MailboxRequests::Request{this, memory.get(), capacity})});
-  static_cast<void>(memory.release());  // the receiver's
+  static_cast<void>(memory.release());  // the receiver owns it
 }
 
 void Worker::send_overflow() {
   std::erase_if(overflow_, [this](Overflow& kept) {
     Mailbox& box = *outboxes_[static_cast<std::size_t>(kept.to)].load(std::memory_order_acquire);
     if (!box.push(engine_.overflow_batches_->number(), kept.messages.get())) return false;
-    static_cast<void>(kept.messages.release());  // the receiver's
+    static_cast<void>(kept.messages.release());  // the receiver owns it
     ++sent_;
     Worker& receiver = engine_.worker(kept.to);
     if (!receiver.sleeper_.attentive()) notify(receiver, box);
@@ -117,9 +117,9 @@ void Worker::leave() noexcept {
       Overflow& kept = overflow_.back();
       const Payload batch = Payload::of(kept.messages.get());
       engine_.worker(kept.to).inject({engine_.overflow_batches_->number(), batch});  // there is always room
-      static_cast<void>(kept.messages.release());                                    // the receiver's
+      static_cast<void>(kept.messages.release());                                    // the receiver owns it
     }
-  } catch (const std::bad_alloc&) {  // but for lack of memory: they go when a thread waits again
+  } catch (const std::bad_alloc&) {  // no memory: they are sent when a thread waits again
   }
   if (!stealable_.any_to_share()) return;
   stealable_.share();
@@ -151,7 +151,7 @@ const Entry* Worker::next_ranked() {
       stealable_.forget_priorities();
       return nullptr;
     }
-    // Bound ones first: nobody else can take them.
+    // Of equal priority, bound tasks first, because no other worker can take them.
     const bool bound = !bound_.empty() && (none || bound_.priority() >= stealable_.priority());
     const Entry* const task = bound ? bound_.pop() : stealable_.pop();
     if (stealable_.can_share()) share();
@@ -173,11 +173,11 @@ void Worker::wake_a_thief() noexcept {
 }
 
 Worker* Worker::victim() noexcept {
-  constexpr std::size_t at_once = 4;  // a look at all of many would take longer than a task
+  constexpr std::size_t at_once = 4;  // checking all of many victims would take longer than a task
   for (std::size_t n = std::min(at_once, victims_.size()); n > 0; --n) {
     Worker& one = *victims_[next_victim_];
     StealableRange& range = one.stealable_.range();
-    if (range.left() > 0) return &one;  // and the next time, too
+    if (range.left() > 0) return &one;  // it stays next_victim_
     range.request();
     if (++next_victim_ == victims_.size()) next_victim_ = 0;
   }
@@ -229,7 +229,8 @@ void Worker::publish_idle() {
   if (idle_state_.is_idle()) return;
   idle_state_.idle(sent_, received_);
   if (index_ == 0) return;
-  // Dekker: worker 0 stores whom it awaits, and then looks at our epoch once more before it sleeps.
+  // Dekker: this worker has stored its epoch, and then loads whom worker 0 awaits; worker 0 stores that, and then loads the
+  // epoch before it sleeps.
   light_barrier();
   if (engine_.completion_.awaits(static_cast<std::size_t>(index_))) engine_.worker(0).wake();
   engine_.notify_others();

@@ -1,12 +1,12 @@
 #pragma once
 
-/// What a worker polls, and checks once more before it sleeps: the mailboxes of other workers, and the list of threads
-/// outside. A rank or a device that has messages for workers is one PollSource more.
+/// The sources that a worker polls, and checks once more before it sleeps: the mailboxes of other workers, and the list of
+/// threads outside.
 ///
-/// An Inbox has a mailbox from each worker that has ever sent something. While they are few, the receiver polls all of
-/// them. Then it wants notices: after the message, a sender sets the bit of its mailbox if it is not set, and the
-/// receiver polls only mailboxes whose bits are set. It clears the bits first. So polling an empty inbox costs the same
-/// however many workers there are.
+/// An Inbox has a mailbox for each worker that has ever sent to this one. While they are few, the receiver polls all of
+/// them. Otherwise a sender sets the bit of its mailbox after the message, unless it is set, and the receiver clears the
+/// bits and polls only the mailboxes whose bits were set. So polling an empty inbox takes the same time for any number of
+/// workers.
 ///   a mailbox has a message and its bit is not set  ⇒  its sender has not yet loaded the bits
 /// Sender: store the message, fence, load the bits. Receiver: clear the bits, fence, poll. One of the two sees the
 /// other's store (Dekker): a sender that finds its bit set has written its message before the receiver polls.
@@ -33,7 +33,7 @@ class Inbox {
 
   // -- by the receiver
 
-  /// Takes what has come: calls `deliver(entry)` for each.
+  /// Removes all entries, and calls `deliver(entry)` for each.
   template <typename Deliver>
   void take(const Deliver& deliver) {
     if (!notified_) [[likely]] {
@@ -75,7 +75,7 @@ class Inbox {
     const std::size_t number = number_.load(std::memory_order_relaxed);
     return number < 8 ? 1024 : number < 64 ? 256 : 64;
   }
-  /// There is a message in one of the mailboxes.
+  /// A sender has put a message into this mailbox.
   void notify(const Mailbox& box) noexcept {
     const std::uint64_t bit = std::uint64_t{1} << (box.number() % 64);
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -86,7 +86,7 @@ class Inbox {
 #if defined(TASKGRAIN_SIMULATED_SCHEDULE)
   static constexpr std::size_t few = 1;
 #else
-  static constexpr std::size_t few = 4;  // a look at more of them takes longer than a look at the bits
+  static constexpr std::size_t few = 4;  // polling more of them takes longer than loading the bits
 #endif
 
   template <typename Deliver>
@@ -103,7 +103,7 @@ class Inbox {
   alignas(apart) std::atomic<std::uint64_t> notices_{0};
 };
 
-/// What threads outside send to one worker: a list under a mutex.
+/// Messages from threads outside to one worker: a list under a mutex.
 class alignas(apart) InjectionQueue {
  public:
   /// By any thread. \param counted  is called before the worker can take the message
@@ -136,12 +136,12 @@ class alignas(apart) InjectionQueue {
   std::vector<Entry> taken_;  // by the worker
 };
 
-/// A sender puts something in, and then wakes the worker if it sleeps (Sleeper).
+/// The concept of both. A sender adds an entry, and then wakes the worker if it sleeps (Sleeper).
 template <typename S>
 concept PollSource = requires(S source, const S& seen, void (*deliver)(const Entry&)) {
-  /// Whether nothing is there. Its cost does not depend on the number of senders.
+  /// Its time does not depend on the number of senders.
   { seen.empty() } noexcept -> std::same_as<bool>;
-  /// Takes what is there: calls `deliver(entry)` for each.
+  /// Removes all entries, and calls `deliver(entry)` for each.
   source.take(deliver);
 };
 

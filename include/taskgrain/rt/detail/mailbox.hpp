@@ -7,8 +7,8 @@
 /// third, … The head of an entry's first slot, which is written last, holds the number of its handler and that of
 /// the slots that follow.
 ///   received ≤ sent ≤ received + capacity
-/// Only the sender writes slots, and it never reads them. It loads `received` only when the ring is full as far as it
-/// knows. So only the cache lines with the entries move from core to core; nothing moves back.
+/// Only the sender writes slots, and it never reads them. It caches `received`, and loads it only when the ring is full
+/// by the cached value. So the cache lines that move between cores are those of the entries.
 
 #include <atomic>
 #include <cstddef>
@@ -53,9 +53,9 @@ class alignas(apart) Mailbox {
     requires Payload::fits<What>
   bool push(std::uint32_t handler, const What& what) noexcept {
     constexpr std::size_t words = (sizeof(What) + 7) / 8;
-    if (sent_ + words - seen_received_ > mask_ + 1) [[unlikely]] {
-      seen_received_ = received_.load(std::memory_order_acquire);  // acquire: the receiver has read those payloads
-      if (sent_ + words - seen_received_ > mask_ + 1) return false;
+    if (sent_ + words - cached_received_ > mask_ + 1) [[unlikely]] {
+      cached_received_ = received_.load(std::memory_order_acquire);  // acquire: the receiver has read those payloads
+      if (sent_ + words - cached_received_ > mask_ + 1) return false;
     }
     std::uint64_t payload[words] = {};
     std::memcpy(payload, &what, sizeof(What));
@@ -109,7 +109,7 @@ class alignas(apart) Mailbox {
   Slot* const slots_;  // behind this object; written by the sender
   const int number_;
   alignas(apart) std::size_t sent_ = 0;                  // slots, by the sender
-  std::size_t seen_received_ = 0;                        // by the sender; ≤ received
+  std::size_t cached_received_ = 0;                      // the sender's last load of received_
   alignas(apart) std::atomic<std::size_t> received_{0};  // slots, by the receiver
 };
 

@@ -1,7 +1,7 @@
 #pragma once
 
-/// What the engine needs of a communicator: messages of other ranks make progress when a worker polls, and termination
-/// detection says when nothing is left to do on any rank.
+/// The engine's interface to a communicator: workers poll it, so that messages between ranks make progress, and its
+/// termination detection finds when no rank has work any more.
 
 #include <atomic>
 #include <cstdint>
@@ -14,18 +14,18 @@ class ProgressEngine {
  public:
   // -- by any thread
 
-  /// Whether a poll finds something to do. Cheap.
+  /// Whether a poll has something to do. A few loads.
   virtual bool anything() const noexcept = 0;
-  /// Whether only a poll shows whether something has arrived. Then a worker without tasks polls all the time.
+  /// Whether only a poll shows arrivals (MPI). Then an idle worker polls all the time.
   virtual bool only_polls_show() const noexcept = 0;
-  /// Takes what has arrived and sends what waits, unless another thread polls.
+  /// Delivers messages that have arrived, and sends those that wait. Does nothing while another thread polls.
   virtual void poll() noexcept = 0;
-  /// From now on this rank takes messages. Called by the first wait: before it the program makes what their functions
-  /// use.
+  /// This rank begins to poll. Called by the first wait, because before it the program makes the objects that functions
+  /// of messages use.
   virtual void open() noexcept = 0;
-  /// A thread that may poll, if polls are not for every thread (MPI_THREAD_FUNNELED).
+  /// Whether the calling thread may poll; below MPI_THREAD_MULTIPLE only one may.
   virtual bool may_poll() const noexcept = 0;
-  /// Rings for this rank (Transport::doorbell); null if nothing does.
+  /// The doorbell of this rank (Transport::doorbell); null if there is none.
   virtual std::atomic<std::uint32_t>* doorbell() noexcept = 0;
   /// Whether threads of several ranks share a processor, so that a thread that waits should soon yield.
   /// Takes some hundred nanoseconds.
@@ -33,14 +33,13 @@ class ProgressEngine {
   /// Whether any rank has failed. Then every wait throws what `raise` throws.
   virtual bool failed() const noexcept = 0;
   [[noreturn]] virtual void raise() = 0;
-  /// After a failure: returns when no function of a message runs, and nothing of the user's is read or written any
-  /// more.
+  /// After a failure: waits until no function of a message runs, and no memory of the user is accessed any more.
   virtual void settle() noexcept = 0;
-  /// Whether this thread runs the function of a message.
+  /// Whether the calling thread runs the function of a message.
   virtual bool runs_here() const noexcept = 0;
-  /// Whether that was on this rank. \pre failed
+  /// Whether this rank has failed first. \pre failed
   virtual bool failed_here() const noexcept = 0;
-  /// Ends all ranks with what this one has thrown. Only the first failure counts.
+  /// Fails all ranks with this reason. Only the first failure counts.
   virtual void fail(const char* what) noexcept = 0;
 
   // -- by the engine
@@ -49,27 +48,27 @@ class ProgressEngine {
   virtual void join(Engine& engine) = 0;
   virtual void leave() noexcept = 0;
 
-  // -- by worker 0, which waits for everything
+  // -- by worker 0, in a wait for all ranks
 
-  /// All ranks begin to wait.
+  /// Begins a wait; all ranks do.
   virtual void begin() = 0;
-  /// The wait has ended. What other ranks have sent after theirs is delivered now.
+  /// Returns from the wait: messages that other ranks have sent after it may be delivered now.
   virtual void end() noexcept = 0;
-  /// Counts so far, whose sum for all ranks says whether messages are on their way.
+  /// Messages so far. Σ queued − Σ processed over all ranks is the number in flight.
   struct Counts {
     std::uint64_t queued, processed;
-    std::uint64_t control_received;  ///< messages of termination detection that had come before these were read
+    std::uint64_t control_received;  ///< control messages, read before the other two
     bool operator==(const Counts&) const = default;
   };
   virtual Counts counts() const noexcept = 0;
-  /// At a time when nothing was left to do on this rank, these were the counts.
-  /// \param stuck  tasks wait here
+  /// At one moment this rank was idle and had these counts.
+  /// \param stuck  whether tasks wait on this rank
   virtual void idle(const Counts& counts, bool stuck) noexcept = 0;
-  /// Whether nothing is left to do on any rank.
+  /// Whether the wait has ended: all ranks are idle and no message is in flight.
   virtual bool done() const noexcept = 0;
-  /// Whether, then, tasks wait on some rank.
+  /// Whether tasks wait on some rank. \pre done
   virtual bool stuck() const noexcept = 0;
-  /// Whether all other ranks have left, and nothing of theirs or of this rank's own is on its way here.
+  /// Whether all other ranks have departed, and no message to this rank is in flight.
   virtual bool alone() noexcept = 0;
 
  protected:

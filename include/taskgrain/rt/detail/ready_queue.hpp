@@ -1,14 +1,13 @@
 #pragma once
 
-/// The ready tasks of one worker, in the order that was chosen. Tasks of higher priority come before, of lower priority
-/// after.
+/// The ready tasks of one worker, by priority, and within a priority in the order that the options choose.
 ///
 /// Tasks of priority 0 lie in a ring, others in a heap. The ring has up to three sections, oldest first:
 ///   front  [front_, front_end_)   the owner's next tasks with the oldest first; empty with the newest first
 ///   range                         what thieves may take (stealable_range.hpp)
 ///   back   [back_, back_end_)     what was pushed last
-/// The slots before the range and those that were stolen are free, but no entry is written to a slot before all of the
-/// older ones are free. Without thieves nothing is stealable.
+/// Slots before the range, and those that were stolen, are free. A slot is written again only when all older ones are
+/// free. With one worker the range stays empty.
 
 #include <algorithm>
 #include <bit>
@@ -39,7 +38,7 @@ class ReadyQueue {
   bool empty() const noexcept {
     return back_ == back_end_ && front_ == front_end_ && range_.left() == 0 && (plain_ || heap_.empty());
   }
-  /// Including those that are stealable.
+  /// With those that are stealable.
   std::size_t size() const noexcept { return back_end_ - back_ + front_end_ - front_ + heap_.size() + range_.left(); }
   /// Priority of the task that pop would return, if no thief is quicker; 0 if the queue is empty.
   int priority() const noexcept {
@@ -64,7 +63,7 @@ class ReadyQueue {
     const bool requested = range_.requested();
     const std::size_t first = first_in_use();
     if (back_end_ - first == ring_.capacity()) grow(first);
-    if (requested && answers_ == 0) answers_ = thieves_;  // all may have requested
+    if (requested && answers_ == 0) answers_ = thieves_;  // every thief may have requested
     if (!requested || --answers_ == 0) range_.check_at(first + ring_.capacity());
     if (priority == 0) {
       push(task);
@@ -98,8 +97,8 @@ class ReadyQueue {
 
   // -- sharing
 
-  /// Whether there are tasks to share beside the stealable ones, and so many that it is worth a store: while the owner
-  /// runs a long task, what thieves cannot see is little beside what they see. Tasks at the front are not shared.
+  /// Whether the tasks that are not stealable yet are enough to be worth a store. Fewer are no loss: while the owner runs a
+  /// long task, thieves find many more than these. Tasks at the front are never shared.
   bool can_share() const noexcept {
     if (thieves_ == 0) return false;
     const std::size_t number = back_end_ - back_, left = range_.left();
@@ -247,14 +246,14 @@ class ReadyQueue {
   const int parts_;    // one takes 1 / 2^parts of the range at once
   Ring ring_;          // the last of rings_
   std::size_t front_ = 0, front_end_ = 0, back_ = 0, back_end_ = 0;
-  int answers_ = 0;    // pushes that are still to check because somebody requested tasks
-  bool plain_ = true;  // ⇒ the heap is empty, and no stealable task is from there
+  int answers_ = 0;    // pushes that take the slow path from now on, because thieves have requested tasks
+  bool plain_ = true;  // true ⇒ the heap is empty, and no stealable task came from it
   std::vector<Ranked> heap_;
   std::uint64_t order_ = 0;
   Entry popped_;
   std::vector<int> range_priorities_;           // priorities of the last range that came from the heap, lowest first
   std::unique_ptr<Memory> ranked_ring_;         // its tasks, from position 0 on
-  std::vector<std::unique_ptr<Memory>> rings_;  // former ones, too: thieves may be reading them
+  std::vector<std::unique_ptr<Memory>> rings_;  // with former ones, which thieves may still read
   // Thieves write here.
   StealableRange range_;
 };

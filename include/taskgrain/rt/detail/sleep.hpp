@@ -2,10 +2,10 @@
 
 /// Lets a worker sleep without missing work. Publishing work costs nothing extra.
 ///
-/// The sleeper stores "asleep" and then checks for work; the waker publishes the work and then checks whether the other
-/// is asleep. If neither write could be passed by the read after it, at least one of the two sees the other's (Dekker).
-/// The waker is on the hot path and has only a compiler barrier there; the sleeper, who has time, makes every core of
-/// the process pass a full barrier (membarrier(2)). Where the kernel has none, the waker has a full fence, too.
+/// The sleeper stores "asleep" and then loads the work; the waker stores the work and then loads whether the other is
+/// asleep. If no store buffer delays the store of either beyond its load, at least one of the two sees the other's store
+/// (Dekker). The waker is on the hot path and has only a compiler barrier; the sleeper makes every core of the process pass
+/// a full barrier (membarrier(2)). Where the kernel has no such call, the waker has a full fence, too.
 
 #include <atomic>
 #include <chrono>
@@ -38,12 +38,11 @@ class Sleeper {
  public:
   static constexpr auto for_ever = std::chrono::nanoseconds::max();
 
-  /// By its thread: sleeps until somebody wakes it, unless `work()` is true after it has been seen to be asleep. Nor
-  /// does it sleep if the kernel refuses the barrier, because it could miss a wake-up.
+  /// By its thread: publishes that it is asleep, checks `work()`, and sleeps if that is false, until it is woken. Does not
+  /// sleep if the kernel refuses the barrier, because it could miss a wake-up.
   /// \param most  it may return after this time
-  /// \param doorbell  another word that is 1 while it sleeps, in memory that other processes share. Whoever has
-  ///   published work there passes a full fence, and then sets it to 0 and wakes whoever sleeps on it. Null: there is
-  ///   none
+  /// \param doorbell  null, or a futex word in shared memory that is 1 while it sleeps: another process that has published
+  ///   work passes a full fence, exchanges it for 0, and wakes its sleeper (`ring`)
   template <typename Work>
   void sleep_unless(const Work& work, std::chrono::nanoseconds most = for_ever,
                     std::atomic<std::uint32_t>* doorbell = nullptr) {
@@ -58,7 +57,7 @@ class Sleeper {
       if (most != for_ever) break;
     }
     if (doorbell != nullptr) doorbell->store(0, std::memory_order_relaxed);
-    state_.store(awake, std::memory_order_relaxed);  // or a waker has
+    state_.store(awake, std::memory_order_relaxed);  // a waker may have done so already
   }
   /// By its thread: from now on senders must set a bit (Inbox::notify). \returns false if the kernel refuses the
   /// barrier: then a sender may not have seen this
@@ -85,12 +84,12 @@ class Sleeper {
   static constexpr std::uint32_t asleep = 1, notices = 2;
 
   bool wake_now() noexcept;
-  /// Returns when it is woken, at any time if the state is not `as`, and sometimes for nothing.
+  /// futex wait while the state is `as`; may return spuriously.
   void block(std::uint32_t as, std::chrono::nanoseconds most) noexcept;
-  /// And when the doorbell is no longer 1.
+  /// The same, on the state and on the doorbell while that is 1.
   void block(std::uint32_t as, std::chrono::nanoseconds most, std::atomic<std::uint32_t>& doorbell) noexcept;
 
-  // asleep: set by its thread, cleared by its thread or a waker. notices: by its thread.
+  // Bit `asleep`: set by its thread, cleared by its thread or a waker. Bit `notices`: written by its thread.
   std::atomic<std::uint32_t> state_{0};
 };
 

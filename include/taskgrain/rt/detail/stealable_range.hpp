@@ -1,13 +1,13 @@
 #pragma once
 
-/// The part of a worker's ring of ready tasks that others may steal. The tasks stay where they are in the ring: to
-/// share a thousand takes one store, as to share one does.
+/// The part of a worker's ring of ready tasks that others may steal. The tasks stay in the ring, so sharing a thousand
+/// takes one store, as sharing one does.
 ///
 /// One word describes the range: its generation, `taken` and `left`. The entries at positions first + taken, …,
-/// first + taken + left - 1 are stealable. While left is 0 only the owner writes the word, and begins a range by a
-/// plain store. While left is not 0, thieves and the owner change it by compare-and-swap. What is taken makes left
-/// smaller; what is added makes the generation larger, and so does a new range. So no value of the word occurs twice
-/// (no ABA).
+/// first + taken + left − 1 are stealable. While left is 0 only the owner writes the word, and begins a range by a
+/// plain store. While left is not 0, thieves and the owner change it by compare-and-swap. Taking makes `left`
+/// smaller; adding entries and beginning a range make the generation larger. So no value of the word occurs twice (no
+/// ABA).
 ///
 /// A thief copies entries before its compare-and-swap, perhaps while the owner overwrites the same slots. The owner
 /// does so only when they are no longer stealable. Then the word has changed since the thief read it, the
@@ -74,7 +74,7 @@ class alignas(apart) StealableRange {
  public:
   static constexpr std::size_t most = (1 << 12) - 1;  ///< entries of one range
   static constexpr std::size_t most_stolen = 64;      ///< at once
-  /// Some entries that the owner has got back: those at positions begin, …, begin + number - 1.
+  /// Entries that the owner has taken back: those at positions begin, …, begin + number − 1.
   struct Section {
     std::size_t begin, number;
   };
@@ -162,10 +162,11 @@ class alignas(apart) StealableRange {
   }
 
   // One cache line. The owner reads it with every task; thieves read it and seldom write the first and the last.
-  std::atomic<std::uint64_t> word_{0};      // by the owner and thieves, as above
-  std::atomic<std::size_t> first_{0};       // by the owner while nothing is left
-  std::atomic<const Ring*> ring_{nullptr};  // by the owner; every ring holds what was stealable when it was made
-  std::atomic<std::size_t> check_at_{0};    // by the owner, 0 by thieves; a push at or after this position checks
+  std::atomic<std::uint64_t> word_{0};  // by the owner and thieves, as above
+  std::atomic<std::size_t> first_{0};   // by the owner while nothing is left
+  std::atomic<const Ring*> ring_{
+      nullptr};  // by the owner; a new ring holds all entries that were stealable when it was made
+  std::atomic<std::size_t> check_at_{0};  // by the owner, 0 by thieves; a push at or after this position checks
 };
 
 }  // namespace taskgrain::rt::detail

@@ -1,6 +1,6 @@
 #pragma once
 
-/// What ran where and when, in the trace-event format that chrome://tracing and ui.perfetto.dev read.
+/// A trace: which task ran on which worker and when, in the trace-event format that chrome://tracing and ui.perfetto.dev read.
 
 #include <chrono>
 #include <string>

@@ -1,13 +1,13 @@
 #pragma once
 
-/// The traffic of a handler: messages on their way, and tasks that are ready or run.
+/// The traffic of a handler: messages in flight, and tasks that are ready or run.
 ///
-/// Each worker counts what it began (sent, made ready) before anybody can see it, and what it ended (received, ran)
-/// after it has begun all that follows from it:
-///   on its way = Σ begun - Σ ended,  and both sums only grow.
+/// Each worker counts a message or task as begun before another thread can see it, and as ended after it has counted all
+/// that follows from it as begun:
+///   in flight = Σ begun − Σ ended,  and both sums only grow.
 /// A thread that waits reads all of `ended` and then all of `begun`. With t the time between,
 ///   Σ ended as read ≤ Σ ended(t) ≤ Σ begun(t) ≤ Σ begun as read,
-/// so if what was read is equal, nothing was on its way at t.
+/// so if the sums as read are equal, nothing was in flight at t.
 
 #include <atomic>
 #include <cstddef>

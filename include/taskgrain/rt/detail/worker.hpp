@@ -1,6 +1,6 @@
 #pragma once
 
-/// One worker: the queues of its ready tasks, the messages to it, and the loop that runs and receives them.
+/// A worker: its queues of ready tasks, the mailboxes to it, and its main loop.
 
 #include <atomic>
 #include <chrono>
@@ -31,9 +31,9 @@ struct Ready {
 /// The reasons for which a wait in a handler ends.
 enum class Waited : std::uint8_t {
   ready,
-  interrupted,  ///< there is something else to do first
-  /// The handler should return, and a message should resume it: while it spins here, the worker cannot sleep, and
-  /// termination detection does not see it idle.
+  interrupted,  ///< there is other work to do first
+  /// The handler should return until a message resumes it: while it spins here, the worker cannot sleep, and is not
+  /// counted as idle.
   too_long,
 };
 
@@ -76,13 +76,13 @@ class alignas(apart) Worker {
   void send(int to, std::uint32_t handler, const What& what);
   /// Whether the worker has something else to do than the task that runs: messages, ready tasks, or the condition of a
   /// thread that works while it waits, which must be checked between tasks.
-  bool has_work() const noexcept { return has_tasks() || mail() || looks_; }
+  bool has_work() const noexcept { return has_tasks() || has_messages() || checks_between_tasks_; }
   /// Spins until `ready()`.
   /// \param until  the time at which the wait becomes too long. Pass zero to start a wait; the call sets it to zero
   ///   when the wait ends. After an interruption, pass the same variable to continue.
   template <typename Ready>
   Waited wait_for(const Ready& ready, std::chrono::steady_clock::time_point& until);
-  /// Takes what has come, so that handlers that run for long need not return for it.
+  /// Receives messages, so that handlers that run for long need not return for that.
   void poll() {
     receive();
     poll_ranks();
@@ -141,7 +141,7 @@ class alignas(apart) Worker {
   void receive();
   void receive_from_workers();
   void deliver(const Entry& message);
-  bool mail() const noexcept;
+  bool has_messages() const noexcept;
   class OverflowBatches;
   class MailboxRequests;
   static std::unique_ptr<Handler> make_overflow_batches();
@@ -175,8 +175,8 @@ class alignas(apart) Worker {
   Engine& engine_;
   const int index_;
   ReadyQueue stealable_, bound_;
-  bool ranked_ = false;  // whether some task is bound or has a priority
-  bool looks_ = false;   // whether it checks `until` between tasks
+  bool ranked_ = false;                // whether some task is bound or has a priority
+  bool checks_between_tasks_ = false;  // whether it checks `until` after each few tasks
   Entry taken_;
   std::uint64_t sent_ = 0;      // messages to workers
   std::uint64_t received_ = 0;  // from workers and from outside
@@ -186,7 +186,7 @@ class alignas(apart) Worker {
   };
   std::vector<Overflow> overflow_;   // messages for which a mailbox had no room, by receiver
   std::int64_t spins_before_steal_;  // pauses without a task before it steals
-  const Mailbox::Owner closed_;      // has no room: the first message to a worker takes the slow path
+  const Mailbox::Owner closed_;  // a mailbox without room, so that the first message to a worker takes the slow path
   TraceLane* trace_ = nullptr;
   std::vector<Worker*> victims_;  // nearest first
   std::size_t next_victim_ = 0;
