@@ -1,7 +1,6 @@
 #include "messenger.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <exception>

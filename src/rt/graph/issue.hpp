@@ -3,7 +3,6 @@
 /// Starting asynchronous tasks on their devices, and the operation in flight until the device calls Done.
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>

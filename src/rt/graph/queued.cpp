@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>

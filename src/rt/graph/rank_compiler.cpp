@@ -1,6 +1,5 @@
 #include "rank_compiler.hpp"
 
-#include <deque>
 #include <string>
 
 #include "graph_compiler.hpp"
