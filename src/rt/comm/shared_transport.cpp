@@ -75,12 +75,18 @@ SharedTransport::SharedTransport(std::unique_ptr<Segment> segment) : segment_(st
 SharedTransport::~SharedTransport() = default;
 
 void SharedTransport::watch(Receiver& receiver) {
+  receiver_ = &receiver;
   watch_ = std::make_unique<Watch>(*segment_, [&](int lost, const std::string& why) { receiver.lost(lost, why); });
 }
 
 void SharedTransport::leave() noexcept {
   watch_.reset();
   segment_->leave();
+  for (const auto& [id, send] : pending_sends_) receiver_->drop(send.token);
+  for (const auto& in : incoming_) {
+    if (in == nullptr) continue;
+    for (const auto& [id, received] : in->pending) receiver_->drop(received.place.token);
+  }
 }
 
 void SharedTransport::push(int to, std::uint64_t type, std::span<const std::byte> a, std::span<const std::byte> b) {
@@ -186,7 +192,7 @@ void SharedTransport::receive_large(int from, std::span<const std::byte> bytes, 
   bool is_there = true;
   {
     const std::lock_guard lock(body_mutex_);
-    if (abandoned_.load(std::memory_order_relaxed)) return;
+    if (abandoned_.load(std::memory_order_relaxed)) return receiver.drop(place.token);
     if (what.bytes > 0 && there != nullptr)
       std::memcpy(place.to, there, what.bytes);
     else if (what.bytes > 0)
@@ -196,7 +202,8 @@ void SharedTransport::receive_large(int from, std::span<const std::byte> bytes, 
     in.pending.emplace(what.id, PendingReceive{place, what.bytes});
     return reply(from, request_pieces_type, what.id);
   }
-  if (segment_->block(from).abandoned.load() != 0) return;  // the sender may have freed the body before it was read
+  if (segment_->block(from).abandoned.load() != 0)  // the sender may have freed the body before it was read
+    return receiver.drop(place.token);
   receiver.arrived(from, place.token);
   reply(from, ack_type, what.id);
 }

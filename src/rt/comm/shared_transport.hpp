@@ -153,6 +153,7 @@ class SharedTransport final : public Transport {
 
   const std::unique_ptr<Segment> segment_;
   std::unique_ptr<Watch> watch_;
+  Receiver* receiver_ = nullptr;  // set by `watch`
   Arena arena_;
   std::size_t most_bytes_ = 0;
   std::vector<std::unique_ptr<Outgoing>> outgoing_;  // by rank; null for this one

@@ -42,6 +42,8 @@ class Transport {
     virtual void arrived(int from, void* token) = 0;
     /// The receiver has read the body of a large packet that this rank sent: it may be written again.
     virtual void reusable(void* token) = 0;
+    /// A large packet has not arrived, or was not taken, and never will: nothing has the token any more.
+    virtual void drop(void* /*token*/) noexcept {}
     /// A persistent message was sent or received.
     virtual void persistent_done(const PersistentMessage::Plan& plan) { plan.on_done(); }
     /// The rank has failed or ended: nothing more comes from it. From any thread.
@@ -109,7 +111,7 @@ class Transport {
   /// After a failure: when it returns, this rank reads and writes no bodies of large packets any more, so they may be
   /// freed. From any thread.
   virtual void abandon() noexcept {}
-  /// The end: nothing more is sent, and Receiver::lost is not called any more.
+  /// The end: nothing more is sent, and Receiver::lost is not called any more. Drops the large packets that are left.
   virtual void leave() noexcept {}
 
  protected:

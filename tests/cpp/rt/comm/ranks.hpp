@@ -4,6 +4,9 @@
 /// function of the test; what it expects in vain it prints, and the test fails with its number.
 
 #include <gtest/gtest.h>
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#endif
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -41,7 +44,7 @@ class Ranks {
     test,  ///< this process, as taskgrain-run would
   };
   /// Exit codes of a rank.
-  static constexpr int well = 0, expected_in_vain = 101, threw = 102;
+  static constexpr int well = 0, expected_in_vain = 101, threw = 102, leaked = 103;
 
   Ranks(int number, const std::function<void(int rank)>& body, Launcher launcher = Launcher::test)
       : launcher_(launcher), descriptor_(detail::Segment::make(number)),
@@ -106,6 +109,10 @@ class Ranks {
       const testing::ScopedTrace trace(__FILE__, __LINE__, "rank " + std::to_string(rank));
       body(rank);
       if (testing::Test::HasFailure()) code = expected_in_vain;
+#if defined(__SANITIZE_ADDRESS__)
+      else if (__lsan_do_recoverable_leak_check() != 0)  // `_exit` does not look
+        code = leaked;
+#endif
     } catch (const std::exception& error) {
       std::printf("rank %d threw: %s\n", rank, error.what());
       code = threw;
@@ -157,6 +164,7 @@ inline void on_ranks(int number, const std::function<void(int rank)>& body) {
     ADD_FAILURE() << "rank " << rank << " of " << number << " "
                   << (codes[rank] == Ranks::expected_in_vain ? "expected in vain: see above"
                       : codes[rank] == Ranks::threw          ? "threw: see above"
+                      : codes[rank] == Ranks::leaked         ? "leaks: see above"
                       : codes[rank] > 1000 ? "was ended by signal " + std::to_string(codes[rank] - 1000)
                                            : "ended with exit code " + std::to_string(codes[rank]));
   }

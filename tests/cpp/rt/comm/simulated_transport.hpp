@@ -303,9 +303,8 @@ class SimulatedNetwork {
     me.left = true;
     if (me.receiver == nullptr) return;
     for (auto& [id, large] : larges_) {
-      if (large.from == r && large.token != nullptr) me.receiver->reusable(std::exchange(large.token, nullptr));
-      if (large.to == r && large.place.token != nullptr)
-        me.receiver->arrived(large.from, std::exchange(large.place.token, nullptr));
+      if (large.from == r && large.token != nullptr) me.receiver->drop(std::exchange(large.token, nullptr));
+      if (large.to == r && large.place.token != nullptr) me.receiver->drop(std::exchange(large.place.token, nullptr));
     }
     me.coming.clear();
     me.receiver = nullptr;
