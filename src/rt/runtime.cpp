@@ -23,7 +23,7 @@ Runtime::Runtime(RuntimeOptions options)
 
 // Waits here, while engine_ lives: a task of this last wait may still hold the runtime or make a flow.
 Runtime::~Runtime() {
-  if (engine_->of_parent() || engine_->here() != nullptr) {
+  if (engine_->of_parent() || engine_->in_task()) {
     detail::leave_alive(std::unique_ptr<detail::Engine>(engine_));
     return;
   }

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <string>
 #include <utility>
@@ -61,10 +62,13 @@ RuntimeOptions complete(RuntimeOptions options) {
   return options;
 }
 
+std::atomic<std::uint64_t> engines_made{0};
+
 }  // namespace
 
 Engine::Engine(RuntimeOptions options)
-    : options_(complete(std::move(options))), threads_(options_.cores.size()), completion_(options_.cores.size()),
+    : number_(engines_made.fetch_add(1)), made_in_(around_here()), options_(complete(std::move(options))),
+      threads_(options_.cores.size()), completion_(options_.cores.size()),
       progress_(options_.communicator == nullptr ? nullptr : &options_.communicator->messages()) {
   register_barriers();
   count_forks();
@@ -101,6 +105,20 @@ Engine::~Engine() {
   } catch (const std::exception& error) {  // nobody waits any more
     std::fprintf(stderr, "taskgrain: %s\n", message_of(error));
   }
+}
+
+std::vector<std::uint64_t> Engine::around_here() {
+  const Worker* const worker = Worker::current();
+  if (worker == nullptr) return {};
+  std::vector<std::uint64_t> numbers = worker->engine().made_in_;
+  numbers.push_back(worker->engine().number_);
+  return numbers;
+}
+
+bool Engine::in_task() const noexcept {
+  const Worker* const worker = Worker::current();
+  if (worker == nullptr) return false;
+  return &worker->engine() == this || std::ranges::count(worker->engine().made_in_, number_) != 0;
 }
 
 void Engine::check_no_task() const {

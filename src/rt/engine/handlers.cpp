@@ -24,7 +24,7 @@ void Engine::add(const std::shared_ptr<Handler>& handler) {
 
 void Engine::remove(const std::shared_ptr<Handler>& handler) noexcept {
   if (of_parent()) return;
-  if (here() != nullptr || Callback::depth_ > 0) {
+  if (in_task() || Callback::depth_ > 0) {
     const std::lock_guard lock(mutex_);
     retired_.push_back(handler);
     return;

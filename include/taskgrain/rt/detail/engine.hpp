@@ -57,6 +57,8 @@ class Engine {
     Worker* worker = Worker::current();
     return worker != nullptr && &worker->engine() == this ? worker : nullptr;
   }
+  /// Whether a task of this engine calls, or a task of an engine that was made in such a task. As when it calls `exit`.
+  bool in_task() const noexcept;
 
   /// Whether this process is a child that was forked after the engine was made.
   bool of_parent() const noexcept { return forks_ != forks.load(std::memory_order_relaxed); }
@@ -225,7 +227,12 @@ class Engine {
   /// Whether a failure here only repeats that another rank has failed.
   static bool comes_from_ranks(const Failure& failure) noexcept;
 
+  /// Numbers of the engines whose tasks the calling thread is in.
+  static std::vector<std::uint64_t> around_here();
+
   const unsigned forks_ = forks.load();
+  const std::uint64_t number_;                // no other engine has it, also after this one has ended
+  const std::vector<std::uint64_t> made_in_;  // around_here() then
   RuntimeOptions options_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Handlers numbered_;                              // added and removed under mutex_

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <set>
 #include <stdexcept>
@@ -104,6 +105,34 @@ TEST(Threads, OfAStaticRuntimeEndWithATaskThatEndsTheProcess) {
     };
     EXPECT_EXIT(exit_in_a_task(), testing::ExitedWithCode(3), "") << worker;
   }
+}
+
+TEST(Threads, OfAStaticRuntimeEndWithATaskOfARuntimeThatATaskHasMade) {
+  const auto run_one = [](Taskflow<int>& flow, int worker, const std::function<void(int)>& run) {
+    flow.indegree([](int) { return 1; }).bound([](int) { return true; }).run(run);
+    flow.worker([=](int) { return worker; }).fulfill(0);
+  };
+  for (const int outer : {0, 1})
+    for (const int inner : {0, 1}) {
+      const auto exit_inside = [&] {
+        static std::optional<Taskflow<int>> flow;
+        of_the_process.emplace(RuntimeOptions{.workers = 2});
+        flow.emplace(*of_the_process);
+        run_one(*flow, outer, [&](int) {
+          Runtime middle({.workers = 1});
+          Taskflow<int> makes(middle);
+          run_one(makes, 0, [&](int) {
+            Runtime last({.workers = 2});
+            Taskflow<int> exits(last);
+            run_one(exits, inner, [](int) { std::exit(3); });
+            last.wait();
+          });
+          middle.wait();
+        });
+        of_the_process->wait();
+      };
+      EXPECT_EXIT(exit_inside(), testing::ExitedWithCode(3), "") << outer << inner;
+    }
 }
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // these need all of the address space
