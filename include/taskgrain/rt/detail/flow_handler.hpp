@@ -26,11 +26,11 @@ namespace taskgrain::rt::detail {
 template <typename K, typename Tasks>
 class FlowHandler final : public Handler {
   static_assert(std::is_nothrow_move_constructible_v<K>, "keys are moved, and that may not fail");
-  static_assert(worker_is_right<Tasks, K>, "`worker` of these tasks is not int worker(Key)");
-  static_assert(priority_is_right<Tasks, K>, "`priority` of these tasks is not int priority(Key)");
-  static_assert(bound_is_right<Tasks, K>, "`bound` of these tasks is not bool bound(Key)");
-  static_assert(after_is_right<Tasks, K>, "`after` of these tasks is not void after(Key, auto notify)");
-  static_assert(number_is_right<Tasks, K>, "`number` of these tasks is not std::size_t number(Key) const");
+  static_assert(worker_is_right<Tasks, K>, "`worker` of these tasks cannot be called as int worker(Key)");
+  static_assert(priority_is_right<Tasks, K>, "`priority` of these tasks cannot be called as int priority(Key)");
+  static_assert(bound_is_right<Tasks, K>, "`bound` of these tasks cannot be called as bool bound(Key)");
+  static_assert(after_is_right<Tasks, K>, "`after` of these tasks cannot be called as void after(Key, auto notify)");
+  static_assert(number_is_right<Tasks, K>, "`number` of these tasks cannot be called as std::size_t number(Key) const");
   static_assert(!WithAtOnce<Tasks> || (Payload::fits<K> && std::is_default_constructible_v<K>),
                 "at_once is for keys that are plain data of at most 24 bytes");
   static_assert(

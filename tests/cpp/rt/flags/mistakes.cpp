@@ -14,6 +14,14 @@ struct Tasks {
   void run(int) const {}
 #if MISTAKE == 4
   int priority() const { return 1; }
+#elif MISTAKE == 5
+  void after(auto notify) const { notify(1); }
+#elif MISTAKE == 6
+  std::size_t number(const char*) const { return 1; }
+  std::size_t number(int, int) const { return 1; }
+#elif MISTAKE == 7
+ private:
+  int worker(int) const { return 1; }
 #endif
 };
 
