@@ -107,16 +107,16 @@ struct WithNames<T> : Names {};  // no class can be derived from it: only what h
 /// Whether what an object has by one of these names can be called as it must be: a member that cannot would be left out
 /// in silence. One with another name is the user's own.
 template <typename T, typename K>
-constexpr bool worker_is_right = WithWorker<T, K> || requires { &WithNames<T>::worker; } && !requires { &T::worker; };
+constexpr bool worker_is_right = WithWorker<T, K> || (requires { &WithNames<T>::worker; } && !requires { &T::worker; });
 template <typename T, typename K>
 constexpr bool priority_is_right =
-    WithPriority<T, K> || requires { &WithNames<T>::priority; } && !requires { &T::priority; };
+    WithPriority<T, K> || (requires { &WithNames<T>::priority; } && !requires { &T::priority; });
 template <typename T, typename K>
-constexpr bool bound_is_right = WithBound<T, K> || requires { &WithNames<T>::bound; } && !requires { &T::bound; };
+constexpr bool bound_is_right = WithBound<T, K> || (requires { &WithNames<T>::bound; } && !requires { &T::bound; });
 template <typename T, typename K>
-constexpr bool after_is_right = WithAfter<T, K> || requires { &WithNames<T>::after; } && !requires { &T::after; };
+constexpr bool after_is_right = WithAfter<T, K> || (requires { &WithNames<T>::after; } && !requires { &T::after; });
 template <typename T, typename K>
-constexpr bool number_is_right = WithNumber<T, K> || requires { &WithNames<T>::number; } && !requires { &T::number; };
+constexpr bool number_is_right = WithNumber<T, K> || (requires { &WithNames<T>::number; } && !requires { &T::number; });
 
 /// How many of its ready tasks a worker runs before it looks for messages.
 template <typename T>
