@@ -101,6 +101,8 @@ class EdgeEndpoint : public std::enable_shared_from_this<EdgeEndpoint> {
   }
   /// \param launches  of this rank; UINT32_MAX if others may have launched it more often
   void close(std::uint32_t launches);
+  /// Fails all ranks, because the rank has made a launch after those that this rank has made. \pre closed
+  void fail_after_end(int rank, std::uint32_t launch);
 
  private:
   void receive(int from, Reader& message);

@@ -13,6 +13,10 @@ namespace taskgrain::rt::detail {
 RankEdges::~RankEdges() {
   endpoint_->on_resume(nullptr);
   endpoint_->close(cancelled_.load() ? UINT32_MAX : launches_.number_of_launches());
+  try {
+    if (!cancelled_.load()) launches_.end();
+  } catch (const std::exception&) {  // no memory: nobody is told
+  }
   for (const int rank : sender_.ranks()) {
     try {
       endpoint_->send(rank, {EdgeMessage::closed, 0, 0});
@@ -92,6 +96,13 @@ void LaunchAgreement::compare(int rank) {
   }
 }
 
+void LaunchAgreement::end() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [rank, launches] : theirs_)
+    if (const auto more = launches.lower_bound(number_of_launches_); more != launches.end())
+      return endpoint_.fail_after_end(rank, more->first);
+}
+
 void LaunchAgreement::on_launch(int rank, std::uint32_t number, std::int64_t end) {
   const std::lock_guard lock(mutex_);
   expect(rank, end);
@@ -130,10 +141,14 @@ void EdgeEndpoint::receive(int from, Reader& message) {
   else if (of_ != nullptr)
     of_->receive(from, what);
   else if (what.type == EdgeMessage::launch && what.number >= launches_)
-    ranks_.fail((graph_ + ": launch " + std::to_string(what.number + 1) + " of rank " + std::to_string(from) +
-                 " has come, and this rank has ended the graph after " + std::to_string(launches_) +
-                 "; all ranks launch equally often")
-                    .c_str());
+    fail_after_end(from, what.number);
+}
+
+void EdgeEndpoint::fail_after_end(int rank, std::uint32_t launch) {
+  ranks_.fail((graph_ + ": launch " + std::to_string(launch + 1) + " of rank " + std::to_string(rank) +
+               " has come, and this rank has ended the graph after " + std::to_string(launches_) +
+               "; all ranks launch equally often")
+                  .c_str());
 }
 
 void EdgeEndpoint::close(std::uint32_t launches) {

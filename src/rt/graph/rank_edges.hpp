@@ -61,6 +61,8 @@ class LaunchAgreement {
   void launch(std::int64_t end);
   /// A neighbour from which a launch of this rank is missing; -1 if there is none.
   int missing_launch();
+  /// The graph ends. It is an error if a neighbour has launched it once more: what that sent found room and no reader.
+  void end();
   std::uint32_t number_of_launches() const noexcept { return number_of_launches_; }
   /// A neighbour launches. By the polling thread.
   void on_launch(int rank, std::uint32_t number, std::int64_t end);

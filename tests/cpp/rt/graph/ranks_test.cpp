@@ -363,6 +363,30 @@ TEST(RanksOfAGraph, FailIfOneLaunchesWhatAnotherHasEnded) {
   });
 }
 
+TEST(RanksOfAGraph, FailIfOneLaunchesOnceMoreThanAnotherThatEndsTheGraph) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    std::int64_t number = 0;
+    TaskGraph tasks(comm, "pair");
+    if (rank == 0)
+      tasks.send(0, 1, 3, std::as_bytes(std::span(&number, 1)));
+    else
+      tasks.edge(tasks.receive(0, 3, sizeof number), tasks.task(0, [] {}));
+    std::optional<CompiledGraph> graph(std::in_place, runtime, std::move(tasks));
+    for (int k = rank; k < 2; ++k) runtime.wait(graph->launch().done);  // what the second sends finds room
+    comm.barrier();
+    if (rank == 1) graph.reset();
+    std::string what;
+    try {
+      comm.barrier();
+    } catch (const RankFailed& error) {
+      what = error.what();
+    }
+    EXPECT_THAT(what, HasSubstr("pair: launch 2 of rank 0 has come, and this rank has ended the graph after 1;"));
+  });
+}
+
 TEST(RanksOfAGraph, FailTogether) {
   on_ranks(3, [](int) {
     Communicator comm;
