@@ -283,7 +283,7 @@ void Engine::wait(const Event& event) {
   drop_retired();
   if (const std::exception_ptr failure = event.failure()) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(failures_, [&](const auto& one) { return one->exception == failure; });
+    std::erase_if(failures_, [&](const auto& one) { return one->exception == failure && (one->reported = true); });
     std::rethrow_exception(failure);
   }
 }

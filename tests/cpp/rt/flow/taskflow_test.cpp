@@ -251,5 +251,24 @@ TEST(Misuse, OfANegativeIndegreeNamesTheTask) {
   }
 }
 
+TEST(Misuse, IsFoundAfterTheEventOfAFlowUntilAWaitForTheFlow) {
+  Runtime runtime({.workers = 2, .check = true});
+  Taskflow<int> flow(runtime, "flow");
+  int ran = 0;
+  flow.indegree([](int) { return 1; }).worker([](int) { return 1; }).run([&](int) { ++ran; });
+  for (const int key : {1, 2}) {
+    flow.fulfill(key);
+    runtime.wait(flow.done());
+    EXPECT_EQ(ran, key);
+  }
+  flow.fulfill(1);
+  EXPECT_THAT([&] { runtime.wait(flow.done()); },
+              ThrowsMessage<TaskFailed>(HasSubstr("flow 1 was fulfilled more often")));
+  EXPECT_NO_THROW(flow.wait());
+  flow.fulfill(1);
+  EXPECT_NO_THROW(runtime.wait(flow.done()));
+  EXPECT_EQ(ran, 3);
+}
+
 }  // namespace
 }  // namespace taskgrain::rt

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -421,6 +422,50 @@ TEST(RanksOfAGraph, WakeOneAnotherFromSleep) {
     };
     Ring ring(comm, runtime, 2, nap, 1);
     for (int k = 0; k < 3; ++k) runtime.wait(ring.compiled().launch({.iterations = rounds(30)}).done);
+  });
+}
+
+TEST_P(Ranked, LaunchAfterTheEventsOfTheirFlows) {
+  on_ranks(GetParam(), [ranks = GetParam()](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm, 2));
+    std::atomic<int> ran{0};
+    Taskflow<int> flow(runtime, "flow");
+    flow.indegree([](int) { return 1; }).worker([](int key) { return key % 2; }).run([&](int key) {
+      ++ran;
+      if (key % 10 != 9) flow.fulfill(key + 1);
+    });
+    const auto go_on = comm.active_message([&](int key) { flow.fulfill(key); });
+    int seen = 0;
+    Ring ring(comm, runtime, 1, [&](const Turn&) { seen = ran; });
+    for (int round = 1; round <= 20; ++round) {
+      flow.fulfill(10 * round);
+      const Event done = flow.done();
+      runtime.wait(ring.compiled().launch({.iterations = 3, .after = {done}}).done);
+      EXPECT_TRUE(done.is_set());
+      EXPECT_EQ(seen, 10 * round);
+    }
+    runtime.wait();
+    const Event none = flow.done();  // of this rank's tasks: what another rank sends comes after it, or before
+    if (rank == 0) go_on.send(ranks - 1, 1000);
+    runtime.wait(none);
+    runtime.wait();
+    EXPECT_EQ(ran, rank == ranks - 1 ? 210 : 200);
+  });
+}
+
+TEST(RanksOfAGraph, FailTheEventOfAFlowWhereAnotherRankThrows) {
+  on_ranks(2, [](int rank) {
+    Communicator comm;
+    Runtime runtime(with(comm));
+    Taskflow<int> flow(runtime, "flow");
+    flow.indegree([](int) { return 2; }).run([](int) { throw std::runtime_error("no"); });
+    flow.fulfill(1);
+    const Event done = flow.done();
+    if (rank == 1) flow.fulfill(1);
+    EXPECT_ANY_THROW(runtime.wait(done));
+    EXPECT_FALSE(done.is_set());
+    EXPECT_NE(done.failure(), nullptr);
   });
 }
 
