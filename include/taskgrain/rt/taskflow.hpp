@@ -145,6 +145,7 @@ class Taskflow final {
   /// An event for launches that come after this flow: it happens when a wait of the runtime finds that no task of the
   /// flow is left, and fails with what a task throws, and if the tasks are stuck or cancelled. Fulfill the first tasks,
   /// or hold the flow, before you call it. Across ranks it is about the tasks that this rank has.
+  /// Where the runtime checks, a key still counts as fulfilled until a `wait` for this flow or for everything.
   [[nodiscard]] Event done() {
     const Event event;
     engine_.set_when_done(*handler_, event);
